@@ -1,1 +1,5 @@
-//! The pure core of agentd.
+//! The pure core of agentd: text in, values out.
+//!
+//! Nothing here touches a file, a process, a clock or the environment.
+
+pub mod ids;

@@ -1,0 +1,432 @@
+//! Validated names. Whoever holds one of these types holds a name that is safe
+//! to put into a path, a YAML value or a command line: the constructors are the
+//! only way in, and they are strict.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The longest id of a change or a spec.
+pub const MAX_ID_LEN: usize = 64;
+
+/// Why a text is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// The text is empty.
+    #[error("{what} id is empty")]
+    Empty {
+        /// What kind of id was wanted.
+        what: &'static str,
+    },
+    /// The text is longer than [`MAX_ID_LEN`].
+    #[error("{what} id is {len} characters long; at most {MAX_ID_LEN} are allowed")]
+    TooLong {
+        /// What kind of id was wanted.
+        what: &'static str,
+        /// How long the text was.
+        len: usize,
+    },
+    /// A character is not allowed where it stands.
+    #[error(
+        "{what} id `{shown}` has {found:?} at position {at}; \
+         ids are lower-case letters, digits and `-`, and start with a letter or digit"
+    )]
+    BadCharacter {
+        /// What kind of id was wanted.
+        what: &'static str,
+        /// The text, cut and with control characters escaped.
+        shown: String,
+        /// The first offending character.
+        found: char,
+        /// Its place, counted in characters from 1.
+        at: usize,
+    },
+    /// The text is not a requirement or task id at all.
+    #[error("`{shown}` is not a {what} id; {expected}")]
+    Malformed {
+        /// What kind of id was wanted.
+        what: &'static str,
+        /// The text, cut and with control characters escaped.
+        shown: String,
+        /// What the form is.
+        expected: &'static str,
+    },
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(80).flat_map(char::escape_debug).collect()
+}
+
+fn check_slug(what: &'static str, text: &str) -> Result<(), IdError> {
+    if text.is_empty() {
+        return Err(IdError::Empty { what });
+    }
+    let allowed =
+        |i: usize, c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || (i > 0 && c == '-');
+    if let Some((i, found)) = text.chars().enumerate().find(|&(i, c)| !allowed(i, c)) {
+        return Err(IdError::BadCharacter { what, shown: shown(text), found, at: i + 1 });
+    }
+    if text.len() > MAX_ID_LEN {
+        return Err(IdError::TooLong { what, len: text.len() });
+    }
+    Ok(())
+}
+
+macro_rules! string_id {
+    ($(#[$doc:meta])* $name:ident, $check:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// Takes the text if it is a valid id.
+            pub fn new(text: &str) -> Result<Self, IdError> {
+                let check: fn(&str) -> Result<(), IdError> = $check;
+                check(text)?;
+                Ok(Self(text.into()))
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::new(&text).map_err(D::Error::custom)
+            }
+        }
+    };
+}
+
+string_id!(
+    /// The id of a change: `[a-z0-9]`, then up to 63 of `[a-z0-9-]`.
+    ChangeId,
+    |text| check_slug("change", text)
+);
+
+string_id!(
+    /// The id of a spec: `[a-z0-9]`, then up to 63 of `[a-z0-9-]`.
+    SpecId,
+    |text| check_slug("spec", text)
+);
+
+impl ChangeId {
+    /// The id with `-N` behind it, cut so that it stays an id. Used when an id is taken.
+    #[must_use]
+    pub fn with_suffix(&self, n: u32) -> Self {
+        let suffix = format!("-{n}");
+        let keep = self.0.len().min(MAX_ID_LEN - suffix.len());
+        Self(format!("{}{suffix}", &self.0[..keep]).into())
+    }
+}
+
+/// The id of a requirement inside a spec: `R1`, `R2`, …
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequirementId(u32);
+
+impl RequirementId {
+    /// The requirement with this number; requirements count from 1.
+    pub fn new(number: u32) -> Option<Self> {
+        (number >= 1).then_some(Self(number))
+    }
+
+    /// The number behind the `R`.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for RequirementId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "R{}", self.0)
+    }
+}
+
+impl FromStr for RequirementId {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let number = text.strip_prefix(['R', 'r']).and_then(positive_number);
+        number.map(Self).ok_or_else(|| IdError::Malformed {
+            what: "requirement",
+            shown: shown(text),
+            expected: "requirements are numbered R1, R2, …",
+        })
+    }
+}
+
+impl Serialize for RequirementId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RequirementId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+/// The four layers of an implementation, in the order in which they are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// Types, schemas, storage.
+    Data,
+    /// Rules and behaviour.
+    Logic,
+    /// What connects the parts: endpoints, commands, wiring.
+    Integration,
+    /// Tests.
+    Testing,
+}
+
+impl Layer {
+    /// All layers, in building order.
+    pub const ALL: [Self; 4] = [Self::Data, Self::Logic, Self::Integration, Self::Testing];
+
+    /// `data`, `logic`, `integration` or `testing`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Logic => "logic",
+            Self::Integration => "integration",
+            Self::Testing => "testing",
+        }
+    }
+
+    /// The number of the section that agentd writes for this layer, from 1.
+    pub fn section(self) -> u32 {
+        match self {
+            Self::Data => 1,
+            Self::Logic => 2,
+            Self::Integration => 3,
+            Self::Testing => 4,
+        }
+    }
+
+    /// The layer whose canonical section has this number.
+    pub fn from_section(section: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|layer| layer.section() == section)
+    }
+
+    /// The layer of this name, in any case. `tests` and `test` mean testing.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let found = Self::ALL.into_iter().find(|layer| layer.name().eq_ignore_ascii_case(name));
+        found.or_else(|| {
+            ["test", "tests"].iter().any(|t| t.eq_ignore_ascii_case(name)).then_some(Self::Testing)
+        })
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The id of a task: the number of its section and its number there.
+///
+/// `1.1` and `data.1` are both read; `1.1` is written. In a document that
+/// agentd wrote, section numbers are those of the layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId {
+    /// The number of the section, from 1.
+    pub section: u32,
+    /// The number of the task in its section, from 1.
+    pub number: u32,
+}
+
+impl TaskId {
+    /// The task with this number in a layer's canonical section.
+    pub fn in_layer(layer: Layer, number: u32) -> Self {
+        Self { section: layer.section(), number }
+    }
+
+    /// The form with a name, `data.1`, where the section is a layer's.
+    pub fn layer_form(self) -> String {
+        match Layer::from_section(self.section) {
+            Some(layer) => format!("{layer}.{}", self.number),
+            None => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.section, self.number)
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let parsed = text.split_once('.').and_then(|(section, number)| {
+            let section = match Layer::from_name(section) {
+                Some(layer) => layer.section(),
+                None => positive_number(section)?,
+            };
+            Some(Self { section, number: positive_number(number)? })
+        });
+        parsed.ok_or_else(|| IdError::Malformed {
+            what: "task",
+            shown: shown(text),
+            expected: "tasks are numbered 1.1, 1.2, 2.1, … or data.1, logic.1, …",
+        })
+    }
+}
+
+impl Serialize for TaskId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TaskId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+/// What a task implements: a whole spec (`auth-flow`) or one requirement of it (`auth-flow:R1`).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpecRef {
+    /// The spec.
+    pub spec: SpecId,
+    /// The requirement; without one the whole spec is meant.
+    pub requirement: Option<RequirementId>,
+}
+
+impl fmt::Display for SpecRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.requirement {
+            Some(requirement) => write!(f, "{}:{requirement}", self.spec),
+            None => self.spec.fmt(f),
+        }
+    }
+}
+
+impl FromStr for SpecRef {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        match text.split_once([':', '#']) {
+            Some((spec, requirement)) => Ok(Self {
+                spec: spec.trim().parse()?,
+                requirement: Some(requirement.trim().parse()?),
+            }),
+            None => Ok(Self { spec: text.trim().parse()?, requirement: None }),
+        }
+    }
+}
+
+/// Plain decimal digits, no sign, no leading zero, above zero.
+fn positive_number(text: &str) -> Option<u32> {
+    let plain = !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
+    if plain { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_slugs_are_change_ids() {
+        let longest = "a".repeat(64);
+        for good in ["a", "0", "add-oauth", "a--b-", longest.as_str()] {
+            assert_eq!(ChangeId::new(good).unwrap().as_str(), good);
+        }
+        let too_long = "a".repeat(65);
+        let bad = [
+            "",
+            "-a",
+            ".",
+            "..",
+            "../x",
+            "a/b",
+            "a\\b",
+            "A",
+            "a_b",
+            "a b",
+            "a\0",
+            "é",
+            "a\n",
+            " a",
+            "a.md",
+            "CON",
+            "~",
+            too_long.as_str(),
+        ];
+        for bad in bad {
+            assert!(ChangeId::new(bad).is_err(), "{bad:?}");
+            assert!(SpecId::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_place() {
+        let error = ChangeId::new("add_oauth").unwrap_err().to_string();
+        assert!(error.contains("'_' at position 4"), "{error}");
+    }
+
+    #[test]
+    fn suffixes_keep_an_id_valid() {
+        let long = ChangeId::new(&"a".repeat(64)).unwrap().with_suffix(12);
+        assert_eq!(long.as_str().len(), 64);
+        assert!(long.as_str().ends_with("a-12"));
+        assert!(ChangeId::new(long.as_str()).is_ok());
+    }
+
+    #[test]
+    fn task_ids_are_read_in_both_forms_and_written_in_one() {
+        for (text, written) in [("1.1", "1.1"), ("data.1", "1.1"), ("Logic.10", "2.10")] {
+            assert_eq!(text.parse::<TaskId>().unwrap().to_string(), written);
+        }
+        for bad in
+            ["1", "1.", ".1", "0.1", "1.0", "01.1", "banana.1", "1.1.1", "-1.1", "1.99999999999"]
+        {
+            assert!(bad.parse::<TaskId>().is_err(), "{bad}");
+        }
+        assert_eq!(TaskId { section: 2, number: 3 }.layer_form(), "logic.3");
+    }
+
+    #[test]
+    fn spec_refs_name_a_spec_and_perhaps_a_requirement() {
+        let full: SpecRef = "auth-flow:R1".parse().unwrap();
+        assert_eq!(full.to_string(), "auth-flow:R1");
+        assert!("auth-flow".parse::<SpecRef>().unwrap().requirement.is_none());
+        for bad in ["", ":R1", "auth-flow:", "auth-flow:R0", "auth-flow:X", "../x:R1", "a:R1:R2"] {
+            assert!(bad.parse::<SpecRef>().is_err(), "{bad}");
+        }
+    }
+}

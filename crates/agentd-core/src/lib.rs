@@ -3,3 +3,5 @@
 //! Nothing here touches a file, a process, a clock or the environment.
 
 pub mod ids;
+pub mod layout;
+pub mod rel_path;

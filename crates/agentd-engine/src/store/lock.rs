@@ -158,9 +158,9 @@ fn shown(holder: Option<&Holder>) -> String {
 
 /// What a waiting caller is told from time to time.
 #[derive(Debug)]
-pub struct Waiting<'a> {
+pub struct Waiting {
     /// The lock.
-    pub name: &'a LockName,
+    pub name: LockName,
     /// Who has it now, where that could be read.
     pub holder: Option<Holder>,
     /// How long we have waited.
@@ -221,7 +221,7 @@ pub fn lock(
     name: &LockName,
     holder: &Holder,
     timeout: Duration,
-    on_wait: &mut dyn FnMut(&Waiting<'_>) -> ControlFlow<()>,
+    mut on_wait: impl FnMut(&Waiting) -> ControlFlow<()>,
 ) -> Result<Lock, LockError> {
     let locks = Locks::open(project, name)?;
     let start = Instant::now();
@@ -238,7 +238,7 @@ pub fn lock(
         }
         if waited >= next_notice {
             next_notice = waited + NEXT_NOTICE;
-            let waiting = Waiting { name, holder: locks.holder(), waited };
+            let waiting = Waiting { name: name.clone(), holder: locks.holder(), waited };
             if on_wait(&waiting).is_break() {
                 return Err(LockError::Cancelled { name: name.clone() });
             }

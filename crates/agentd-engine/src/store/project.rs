@@ -135,7 +135,7 @@ impl Project {
         change: &ChangeId,
         holder: &Holder,
         timeout: Duration,
-        on_wait: &mut dyn FnMut(&Waiting<'_>) -> ControlFlow<()>,
+        on_wait: impl FnMut(&Waiting) -> ControlFlow<()>,
     ) -> Result<RunLock, LockError> {
         let name = LockName::Run(change.clone());
         let lock = lock::lock(&self.dir, &name, holder, timeout, on_wait)?;
@@ -155,8 +155,7 @@ impl Project {
     }
 
     fn take_turn(&self, name: &LockName, holder: &Holder) -> Result<Lock, LockError> {
-        let go_on = &mut |_: &Waiting<'_>| ControlFlow::Continue(());
-        lock::lock(&self.dir, name, holder, WRITE_LOCK_TIMEOUT, go_on)
+        lock::lock(&self.dir, name, holder, WRITE_LOCK_TIMEOUT, |_| ControlFlow::Continue(()))
     }
 
     fn listed<T: Ord>(

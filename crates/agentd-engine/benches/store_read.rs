@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::rel_path::RelPath;
-use agentd_engine::store::{Project, map_parallel};
+use agentd_engine::store::{Holder, Project, map_parallel};
+use jiff::Timestamp;
 
 const CHANGES: usize = 1000;
 
@@ -46,6 +47,25 @@ fn main() {
         let specs = project.spec_ids().unwrap().ids;
         map_parallel(&changes, |id| read_change(&project, id)).into_iter().sum::<usize>()
             + map_parallel(&specs, |id| read_spec(&project, id)).into_iter().sum::<usize>()
+    });
+    record(&project);
+}
+
+/// What one record costs: lock, read, write, unlock.
+fn record(project: &Project) {
+    let id = ChangeId::new("change-0").unwrap();
+    let holder = Holder::this_process("bench", Timestamp::now());
+    let change = project.change(&id).unwrap();
+    best("100 locks, taken and left", || {
+        (0..100).map(|_| drop(project.write_lock(&id, &holder).unwrap())).count()
+    });
+    best("100 records: lock, read, write, unlock", || {
+        let record = |_| {
+            let lock = project.write_lock(&id, &holder).unwrap();
+            let text = change.read(&ChangeFile::State).unwrap();
+            change.write(&lock, &ChangeFile::State, text.as_bytes()).unwrap();
+        };
+        (0..100).map(record).count()
     });
 }
 

@@ -182,6 +182,7 @@ impl Change {
     }
 
     /// The directory, confined: not even another change can be reached from it.
+    /// For looking and reading; what is written through it is written without the lock.
     pub fn dir(&self) -> &ProjectDir {
         &self.dir
     }

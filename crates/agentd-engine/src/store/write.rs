@@ -238,18 +238,16 @@ impl<'a> Temp<'a> {
         let name = temp_name();
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).follow(FollowSymlinks::No);
-        let file = dir.open_with(&name, &options)?;
-        if let Some(permissions) = permissions
-            && let Err(error) = file.set_permissions(permissions.clone())
-        {
-            let _ = dir.remove_file(&name);
-            return Err(error);
-        }
-        let mut temp = Self { dir, name, file: file.into_std() };
+        let file = dir.open_with(&name, &options)?.into_std();
+        let mut temp = Self { dir, name, file };
         match temp.file.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::NotFound.into()),
             // Where there are no locks nobody sweeps; the write itself is as safe without.
             Err(TryLockError::Error(_)) | Ok(()) => {}
+        }
+        if let Some(permissions) = permissions {
+            let permissions = permissions.clone().into_std(&temp.file)?;
+            temp.file.set_permissions(permissions)?;
         }
         temp.file.write_all(bytes)?;
         temp.file.sync_all()?;

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::thread;
 
 use agentd_engine::store::{DOCUMENT_CAP, Entry, EntryKind, StoreError};
 use proptest::prelude::*;
@@ -136,6 +137,25 @@ fn leftovers_of_the_dead_are_swept_and_those_of_the_living_are_not() {
     drop(writer);
     project.dir().write_atomic(&path("a.md"), b"y").unwrap();
     assert!(!alive.exists());
+}
+
+#[test]
+fn writers_in_one_directory_do_not_sweep_each_other() {
+    let (_dir, project) = sandbox();
+    thread::scope(|scope| {
+        for writer in 0..12 {
+            let dir = project.dir();
+            scope.spawn(move || {
+                let target = path(&format!("specs/{writer}.md"));
+                for version in 0..60 {
+                    let text = format!("{writer} {version}");
+                    dir.write_atomic(&target, text.as_bytes()).unwrap();
+                    assert_eq!(dir.read_to_string(&target).unwrap(), text);
+                }
+            });
+        }
+    });
+    assert_eq!(fs::read_dir(project.root().join("specs")).unwrap().count(), 12);
 }
 
 #[test]

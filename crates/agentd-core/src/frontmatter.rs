@@ -35,7 +35,8 @@ pub(crate) fn read<T: DeserializeOwned + Default>(
 
 /// Reads YAML into a type; an error comes as a message and its place.
 pub(crate) fn from_yaml<T: DeserializeOwned>(yaml: &str) -> Result<T, (String, Span)> {
-    serde_saphyr::from_str(yaml).map_err(|error| {
+    let options = serde_saphyr::options! { with_snippet: false };
+    serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
         let place = error.location().map_or(Span::at(0), |location| {
             let span = location.span();
             let start = span.byte_offset().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
@@ -190,14 +191,19 @@ fn find_key(text: &str, scope: Span, indent: usize, key: &str) -> Option<(Span, 
 
 /// A scalar without the ` # comment` behind it.
 fn without_comment(value: &str) -> &str {
-    let quoted = value.starts_with(['"', '\'']);
-    let end = if quoted {
-        let quote = value.chars().next().unwrap_or('"');
-        value[1..].find(quote).map_or(value.len(), |n| n + 2)
-    } else {
-        value.find(" #").unwrap_or(value.len())
+    let bytes = value.as_bytes();
+    let end = match bytes.first() {
+        Some(b'"') => {
+            let mut at = 1;
+            while at < bytes.len() && bytes[at] != b'"' {
+                at += if bytes[at] == b'\\' { 2 } else { 1 };
+            }
+            at + 1
+        }
+        Some(b'\'') => value[1..].find('\'').map_or(value.len(), |n| n + 2),
+        _ => value.find(" #").unwrap_or(value.len()),
     };
-    value[..end].trim_end()
+    value.get(..end).unwrap_or(value).trim_end()
 }
 
 /// A text as a YAML scalar on one line, quoted where it has to be.

@@ -110,6 +110,11 @@ rules! {
         why "It would be written twice, the second over the first."
         fix "Remove the second entry.";
 
+    PROPOSAL_FRONTMATTER = "P009" "proposal-frontmatter" High
+        "A proposal starts with a frontmatter."
+        why "agentd keeps the affected specs, the version and the checksum of a proposal there."
+        fix "Let the planner write the proposal again, or add a frontmatter with `id`, `type: proposal` and `affected_specs`.";
+
     SPEC_SECTION = "S001" "spec-section" High
         "A spec has the sections Overview, Requirements and Acceptance Criteria."
         why "Overview says what it is about, Requirements what must hold, Acceptance Criteria how that is seen."

@@ -1,1 +1,3 @@
 //! The effects of agentd.
+
+pub mod store;

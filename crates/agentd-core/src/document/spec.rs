@@ -142,8 +142,8 @@ pub struct Step {
 }
 
 impl Step {
-    /// A step; bold keywords inside the text lose their stars, since they
-    /// would be read as further steps.
+    /// A step; bold keywords inside the text lose their stars and colons at its
+    /// start go, since they would be read as further steps and as punctuation.
     pub fn new(keyword: Keyword, text: &str) -> Self {
         let mut text = text.to_owned();
         for keyword in Keyword::ALL {
@@ -152,7 +152,10 @@ impl Step {
                 text = text.replace(&bold, keyword.label());
             }
         }
-        Self { keyword, text: Line::new(&text) }
+        let text = Line::new(
+            text.trim_start_matches(|c: char| c == ':' || c.is_whitespace() || c.is_control()),
+        );
+        Self { keyword, text }
     }
 }
 
@@ -410,7 +413,7 @@ fn steps_of(line: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     for (i, &(keyword, _, text_start)) in found.iter().enumerate() {
         let end = found.get(i + 1).map_or(line.len(), |next| next.1);
-        steps.push(Step::new(keyword, line[text_start..end].trim_start_matches([':', ' '])));
+        steps.push(Step::new(keyword, &line[text_start..end]));
     }
     steps
 }
@@ -489,4 +492,10 @@ pub fn render_scenario(scenario: &Scenario, level: usize) -> String {
     }
     out.push('\n');
     out
+}
+
+/// What a reviewer judges of a spec: its body, and what it removes and renames.
+pub fn reviewed_text(text: &str, spec: &Spec) -> String {
+    let outline = Outline::scan(text);
+    format!("{:?} {:?}\n{}", spec.removes, spec.renames, outline.body(text).of(text).trim())
 }

@@ -151,38 +151,92 @@ struct Front {
     updated_at: Option<Stamp>,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Block {
+/// The YAML of a task, with the types that some fields have in this text.
+#[derive(Deserialize)]
+#[serde(bound = "File: Deserialize<'de>, Refs: Deserialize<'de>, Depends: Deserialize<'de>")]
+struct Block<File, Refs, Depends> {
+    #[serde(default)]
     id: Option<String>,
+    #[serde(default)]
     action: Option<String>,
-    file: Option<BlockFile>,
-    spec_ref: Option<OneOrMany>,
-    #[serde(alias = "depends")]
-    depends_on: Option<OneOrMany>,
+    #[serde(default = "none")]
+    file: Option<File>,
+    #[serde(default = "none")]
+    spec_ref: Option<Refs>,
+    #[serde(alias = "depends", default = "none")]
+    depends_on: Option<Depends>,
+    #[serde(default)]
     status: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum BlockFile {
-    Path(String),
-    Full { path: String, action: Option<String> },
+fn none<T>() -> Option<T> {
+    None
 }
 
+/// The long form of `file`, as in the arguments of `create_tasks`.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
+struct FileBlock {
+    path: String,
+    #[serde(default)]
+    action: Option<String>,
 }
 
-impl OneOrMany {
-    fn items(&self) -> Vec<&str> {
-        match self {
-            Self::One(text) => split_list(text),
-            Self::Many(items) => items.iter().map(String::as_str).collect(),
-        }
+/// What a task's YAML says, whatever its notation.
+#[derive(Default)]
+struct TaskYaml {
+    id: Option<String>,
+    action: Option<String>,
+    file: Option<String>,
+    spec_refs: Vec<String>,
+    depends_on: Vec<String>,
+    status: Option<String>,
+}
+
+impl TaskYaml {
+    /// Reads YAML with each field in the form agentd writes, or else in the
+    /// other ones that people use. Untagged enums would be shorter, but they
+    /// read `1.10` as a number first.
+    fn read(yaml: &str) -> Result<Self, (String, Span)> {
+        let list = |text: String| split_list(&text).into_iter().map(str::to_owned).collect();
+        let short = |path: String| (path, None);
+        let long = |file: FileBlock| (file.path, file.action);
+        let same = |items: Vec<String>| items;
+        let first = Self::read_as::<String, String, Vec<String>>(yaml, short, list, same);
+        let error = match first {
+            Ok(read) => return Ok(read),
+            Err(error) => error,
+        };
+        Self::read_as::<String, Vec<String>, Vec<String>>(yaml, short, same, same)
+            .or_else(|_| Self::read_as::<String, String, String>(yaml, short, list, list))
+            .or_else(|_| Self::read_as::<String, Vec<String>, String>(yaml, short, same, list))
+            .or_else(|_| Self::read_as::<FileBlock, String, Vec<String>>(yaml, long, list, same))
+            .or_else(|_| {
+                Self::read_as::<FileBlock, Vec<String>, Vec<String>>(yaml, long, same, same)
+            })
+            .or_else(|_| Self::read_as::<FileBlock, String, String>(yaml, long, list, list))
+            .or_else(|_| Self::read_as::<FileBlock, Vec<String>, String>(yaml, long, same, list))
+            .map_err(|_| error)
+    }
+
+    fn read_as<File, Refs, Depends>(
+        yaml: &str,
+        file: impl Fn(File) -> (String, Option<String>),
+        refs: impl Fn(Refs) -> Vec<String>,
+        depends: impl Fn(Depends) -> Vec<String>,
+    ) -> Result<Self, (String, Span)>
+    where
+        Block<File, Refs, Depends>: serde::de::DeserializeOwned,
+    {
+        let block: Block<File, Refs, Depends> = frontmatter::from_yaml(yaml)?;
+        let (path, action) = block.file.map(file).unzip();
+        Ok(Self {
+            id: block.id,
+            action: block.action.or(action.flatten()),
+            file: path,
+            spec_refs: block.spec_ref.map(refs).unwrap_or_default(),
+            depends_on: block.depends_on.map(depends).unwrap_or_default(),
+            status: block.status,
+        })
     }
 }
 
@@ -330,7 +384,7 @@ impl<'t> Reader<'t> {
 
     fn read_block(&mut self, fence: &Fence, task: &mut Task) {
         let yaml = fence.content.of(self.text);
-        let block: Block = match frontmatter::from_yaml(yaml) {
+        let block = match TaskYaml::read(yaml) {
             Ok(block) => block,
             Err((message, span)) => {
                 let span = span.shifted(fence.content.start);
@@ -346,23 +400,12 @@ impl<'t> Reader<'t> {
             let message = format!("the heading says {}, the block says {id}", task.id);
             self.diagnostics.push(rules::TASK_ID_MISMATCH.at(fence.content, message));
         }
-        let (path, own_action) = match block.file {
-            Some(BlockFile::Path(path)) => (Some(path), None),
-            Some(BlockFile::Full { path, action }) => (Some(path), action),
-            None => (None, None),
-        };
-        task.file = path.map(|path| Line::new(&path));
-        self.read_action(block.action.or(own_action).as_deref(), fence.content, task);
-        self.read_refs(
-            &block.spec_ref.as_ref().map(OneOrMany::items).unwrap_or_default(),
-            fence.content,
-            task,
-        );
-        self.read_depends(
-            &block.depends_on.as_ref().map(OneOrMany::items).unwrap_or_default(),
-            fence.content,
-            task,
-        );
+        let strs =
+            |items: &'_ [String]| items.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        task.file = block.file.map(|path| Line::new(&path));
+        self.read_action(block.action.as_deref(), fence.content, task);
+        self.read_refs(&split_list(&strs(&block.spec_refs)), fence.content, task);
+        self.read_depends(&split_list(&strs(&block.depends_on)), fence.content, task);
         match block.status.as_deref() {
             None => {}
             Some(status) => match read_status(status) {
@@ -630,4 +673,12 @@ fn push_task(out: &mut String, task: &Task) {
         task.status.name()
     );
     push_prose(out, &task.description);
+}
+
+/// What a reviewer judges of a task: everything but whether it is done.
+pub fn reviewed_text(task: &Task) -> String {
+    let pending = Task { status: Status::Pending, ..task.clone() };
+    let mut out = String::new();
+    push_task(&mut out, &pending);
+    out
 }

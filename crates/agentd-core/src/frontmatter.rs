@@ -115,11 +115,12 @@ pub(crate) fn lay_over(text: &str, entries: &str) -> String {
                 if one_line {
                     content.replace_range(value.range(), new_value);
                 } else {
-                    let block_end = block.start + owned_block_len(block.of(&content));
-                    let span = Span::new(value.start, block_end.max(value.end));
+                    let owned = owned_block_len(block.of(&content));
+                    let (end, newline_behind) =
+                        if owned > 0 { (block.start + owned, newline) } else { (value.end, "") };
                     let new_value = new_value.replace('\n', newline);
-                    let end = if block_end > block.start { newline } else { "" };
-                    content.replace_range(span.range(), &format!("{new_value}{end}"));
+                    content
+                        .replace_range(value.start..end, &format!("{new_value}{newline_behind}"));
                 }
             }
             None => content.push_str(&entry.replace('\n', newline)),

@@ -357,7 +357,8 @@ pub fn render(proposal: &Proposal) -> String {
     let body = super::end_with_one_newline(body);
     let mut out = String::from("---\n");
     for (key, value) in front_values(proposal, &body) {
-        let _ = writeln!(out, "{key}: {value}");
+        let space = if value.starts_with('\n') { "" } else { " " };
+        let _ = writeln!(out, "{key}:{space}{value}");
     }
     let _ = write!(out, "---\n\n{body}");
     for review in &proposal.reviews {

@@ -437,8 +437,14 @@ fn explain(message: &str) -> (String, Option<String>) {
 
 /// The name that is most like a misspelt one, if any is like it at all.
 pub fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let best =
-        known.map(|name| (distance(&wrong.to_lowercase(), &name.to_lowercase()), name)).min()?;
+    let wrong = wrong.to_lowercase();
+    let known: Vec<&str> = known.collect();
+    let longer = known.iter().find(|name| wrong.len() >= 3 && name.starts_with(wrong.as_str()));
+    if let Some(name) = longer {
+        return Some(name);
+    }
+    let by_distance = known.into_iter().map(|name| (distance(&wrong, &name.to_lowercase()), name));
+    let best = by_distance.min()?;
     (best.0 <= best.1.len().max(wrong.len()).div_ceil(3)).then_some(best.1)
 }
 
@@ -516,7 +522,10 @@ mod tests {
             "unknown key `human_in_the_loop` (line 2, column 1) did you mean `human_in_loop`?"
         );
         assert!(error("[wrokflow]\n").contains("did you mean `workflow`?"));
-        assert!(error("[gemini]\ntimeout = 3\n").contains("did you mean `timeout_secs`?"));
+        assert_eq!(
+            error("[gemini]\ntimeout = 3\n"),
+            "unknown key `timeout` (line 2, column 1) did you mean `timeout_secs`?"
+        );
         assert!(error("[roles]\nplanner = \"gemnii\"\n").contains("did you mean `gemini`?"));
         assert!(error("[budget]\nzzz = 1\n").contains("known here: max_cost_usd, max_tokens"));
         assert!(error("[gemini.models]\nhuge = \"x\"\n").contains("unknown value `huge`"));

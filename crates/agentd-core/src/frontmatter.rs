@@ -119,8 +119,11 @@ pub(crate) fn lay_over(text: &str, entries: &str) -> String {
                     let (end, newline_behind) =
                         if owned > 0 { (block.start + owned, newline) } else { (value.end, "") };
                     let new_value = new_value.replace('\n', newline);
-                    content
-                        .replace_range(value.start..end, &format!("{new_value}{newline_behind}"));
+                    let bare = content[..value.start].ends_with(':')
+                        && !new_value.starts_with(['\r', '\n']);
+                    let space = if bare { " " } else { "" };
+                    let entry = format!("{space}{new_value}{newline_behind}");
+                    content.replace_range(value.start..end, &entry);
                 }
             }
             None => content.push_str(&entry.replace('\n', newline)),

@@ -1,3 +1,4 @@
 //! The effects of agentd.
 
+pub mod documents;
 pub mod store;

@@ -186,13 +186,24 @@ pub fn change(texts: &ChangeTexts, main: &MainSpecs, extras: &Extras) -> Vec<Fil
 
 /// Checks a main spec.
 pub fn main_spec(id: &SpecId, source: &Source, extras: &Extras) -> Option<FileReport> {
+    main_spec_with_ids(id, source, extras).0
+}
+
+/// Checks a main spec and tells its requirements, reading it once.
+pub fn main_spec_with_ids(
+    id: &SpecId,
+    source: &Source,
+    extras: &Extras,
+) -> (Option<FileReport>, BTreeSet<RequirementId>) {
     let (parsed, mut found) = read(source, document::spec::parse);
+    let mut requirements = BTreeSet::new();
     if let Some(spec) = &parsed {
         spec::check_text(id, spec, source.text().unwrap_or_default(), extras, &mut found);
+        requirements = spec.requirements.iter().map(|requirement| requirement.id).collect();
     }
     let mut reports = Vec::new();
     push(&mut reports, &format!("{id}.md"), source, found);
-    reports.pop()
+    (reports.pop(), requirements)
 }
 
 /// The requirements of a main spec, for [`MainSpecs`].

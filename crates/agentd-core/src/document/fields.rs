@@ -106,7 +106,8 @@ pub(crate) fn push_line(out: &mut String, name: &str, value: impl std::fmt::Disp
 /// Writes a field of any number of lines.
 pub(crate) fn push_prose(out: &mut String, name: &str, value: &Prose) {
     let escaped = escape(value.as_str());
-    let simple = !escaped.contains('\n') && !escaped.starts_with([' ', '\t', '\\', '`', '~']);
+    let simple = !escaped.contains('\n')
+        && !escaped.starts_with(|c: char| c.is_whitespace() || "\\`~".contains(c));
     if simple {
         push_line(out, name, escaped);
         return;

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{self, fields};
-use super::{prose_of, push_prose};
+use super::prose_of;
 use crate::diagnostic::{Counts, Diagnostic, Severity};
 use crate::hash::{Digest, short_digest};
 use crate::outline::{Outline, next_line};
@@ -186,7 +186,10 @@ pub(crate) fn parse(
         date: labelled(&["Date"]).and_then(|f| f.line().as_str().parse().ok()),
         plan: labelled(&["Plan"]).and_then(|f| f.line().as_str().parse().ok()),
         verdict,
-        summary: prose_of(inner, Span::new(behind_labels, first_issue)),
+        summary: labelled(&["Summary"]).map_or_else(
+            || prose_of(inner, Span::new(behind_labels, first_issue)),
+            fields::Field::prose,
+        ),
         issues,
         place: Aside(span),
     })
@@ -241,8 +244,8 @@ fn render_content(block: &ReviewBlock) -> String {
     if let Some(plan) = &block.plan {
         fields::push_line(&mut out, "Plan", plan);
     }
+    fields::push_prose(&mut out, "Summary", &block.summary);
     out.push('\n');
-    push_prose(&mut out, &block.summary);
     for issue in &block.issues {
         push_issue(&mut out, issue);
     }

@@ -80,7 +80,7 @@ fn task_nodes(tasks: &[Task]) -> Vec<(TaskId, Vec<TaskId>)> {
 /// layer by layer, ties as listed.
 pub fn task_order(tasks: &[Task]) -> Result<Vec<&Task>, Cycle<TaskId>> {
     let mut by_layer: Vec<&Task> = tasks.iter().collect();
-    by_layer.sort_by_key(|task| task.layer.map_or(u32::MAX, |layer| layer.section()));
+    by_layer.sort_by_key(|task| task.layer.map_or(u32::MAX, super::ids::Layer::section));
     let nodes: Vec<(TaskId, Vec<TaskId>)> =
         by_layer.iter().map(|task| (task.id, task.depends_on.clone())).collect();
     Ok(order(&nodes)?.into_iter().map(|i| by_layer[i]).collect())

@@ -27,11 +27,11 @@ pub(super) fn check(tasks: &Tasks, context: &Context<'_>, found: &mut Vec<Diagno
     }
     let mut by_id: BTreeMap<TaskId, &Task> = BTreeMap::new();
     for task in &tasks.tasks {
-        if by_id.contains_key(&task.id) {
+        if let std::collections::btree_map::Entry::Vacant(e) = by_id.entry(task.id) {
+            e.insert(task);
+        } else {
             let message = format!("task {} is there twice", task.id);
             found.push(rules::DUPLICATE_TASK.at(task.place.0, message));
-        } else {
-            by_id.insert(task.id, task);
         }
     }
     for task in &tasks.tasks {

@@ -315,7 +315,7 @@ fn affected_specs(
             let items = if items.is_empty() {
                 list(Line::new(part.body.of(text)).as_str())
             } else {
-                items.iter().flat_map(|item| first_of_bullet(item)).collect()
+                items.iter().filter_map(first_of_bullet).collect()
             };
             (items, part.heading.span)
         }

@@ -432,7 +432,7 @@ impl<'t> Reader<'t> {
             match text.parse() {
                 Ok(spec_ref) => task.spec_refs.push(spec_ref),
                 Err(error) => {
-                    self.diagnostics.push(rules::BAD_SPEC_REF.at(place, error.to_string()))
+                    self.diagnostics.push(rules::BAD_SPEC_REF.at(place, error.to_string()));
                 }
             }
         }

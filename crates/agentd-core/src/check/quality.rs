@@ -182,8 +182,7 @@ fn vague(previous: &str, lower: &str, rest: &str) -> Option<&'static str> {
     VAGUE.iter().copied().find(|&phrase| {
         if !phrase.contains(' ') {
             // "not easy to guess" and "too fast" are still vague; "as fast as 5 ms" is not.
-            return phrase == lower
-                && !(previous.eq_ignore_ascii_case("as") && !phrase.contains('-'));
+            return phrase == lower && !previous.eq_ignore_ascii_case("as");
         }
         phrase.starts_with(lower)
             && rest.get(..phrase.len()).is_some_and(|start| start.eq_ignore_ascii_case(phrase))

@@ -7,6 +7,7 @@
 
 mod npm;
 mod process;
+mod sample_project;
 mod test;
 mod tidy;
 mod tools;
@@ -30,6 +31,8 @@ Usage: cargo xtask <command>
   test [--only a,b] [--skip a,b] [--fail-fast] [--list]
           everything CI runs: format, tidiness, lints, tests, fuzzing, licenses
   tidy    the tidiness checks alone
+  sample-project <dir> [--changes N] [--specs N]
+          writes a valid project of that size
 ";
 
 fn main() -> ExitCode {
@@ -57,6 +60,7 @@ fn run() -> Result<ExitCode> {
     match command.to_str() {
         Some("test") => test::main(&workspace, args),
         Some("tidy") => tidy::main(&workspace, args),
+        Some("sample-project") => sample_project::main(args),
         Some("help") => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)

@@ -5,6 +5,7 @@
 //! it builds in seconds and works while they do not compile.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
+mod bench;
 mod npm;
 mod process;
 mod sample_project;
@@ -31,6 +32,8 @@ Usage: cargo xtask <command>
   test [--only a,b] [--skip a,b] [--fail-fast] [--list]
           everything CI runs: format, tidiness, lints, tests, fuzzing, licenses
   tidy    the tidiness checks alone
+  bench [--only startup|validate|mcp] [--json] [--rounds N] [--size N] [--no-build] [--hyperfine]
+          the bars of the issues: value, ratio, pass or fail
   sample-project <dir> [--changes N] [--specs N]
           writes a valid project of that size
 ";
@@ -60,6 +63,8 @@ fn run() -> Result<ExitCode> {
     match command.to_str() {
         Some("test") => test::main(&workspace, args),
         Some("tidy") => tidy::main(&workspace, args),
+        Some("bench") => bench::main(&workspace, args),
+        Some("__peak-rss") => bench::peak_rss_main(args),
         Some("sample-project") => sample_project::main(args),
         Some("help") => {
             print!("{HELP}");

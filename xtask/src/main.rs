@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod bench;
+mod fuzz;
 mod npm;
 mod process;
 mod sample_project;
@@ -34,6 +35,8 @@ Usage: cargo xtask <command>
   tidy    the tidiness checks alone
   bench [--only startup|validate|mcp] [--json] [--rounds N] [--size N] [--no-build] [--hyperfine]
           the bars of the issues: value, ratio, pass or fail
+  fuzz [target]... [--seconds N] [--seed N] [--input FILE] [--random]
+          the parsers, on inputs that nobody would write
   sample-project <dir> [--changes N] [--specs N]
           writes a valid project of that size
 ";
@@ -63,6 +66,7 @@ fn run() -> Result<ExitCode> {
     match command.to_str() {
         Some("test") => test::main(&workspace, args),
         Some("tidy") => tidy::main(&workspace, args),
+        Some("fuzz") => fuzz::main(&workspace, args),
         Some("bench") => bench::main(&workspace, args),
         Some("__peak-rss") => bench::peak_rss_main(args),
         Some("sample-project") => sample_project::main(args),

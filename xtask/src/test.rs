@@ -15,6 +15,7 @@ use lexopt::Arg;
 use lexopt::ValueExt;
 
 use crate::Result;
+use crate::fuzz;
 use crate::npm;
 use crate::process;
 use crate::tidy;
@@ -49,6 +50,7 @@ const STEPS: &[Step] = &[
     Step { name: "npm", about: "programs from npm that tests run", run: npm_step },
     Step { name: "clippy", about: "no warnings, in all targets", run: clippy },
     Step { name: "test", about: "unit, property and integration tests", run: test },
+    Step { name: "fuzz", about: "a few seconds of random input per parser", run: fuzz_step },
     Step { name: "doc", about: "examples in documentation, and its links", run: doc },
     Step { name: "deny", about: "licenses, bans and sources of dependencies", run: deny },
 ];
@@ -194,6 +196,11 @@ fn test(run: &Run<'_>) -> Result<Outcome> {
         command.env("INSTA_UPDATE", "no");
     }
     process::run(&mut command)?;
+    Ok(Outcome::Passed)
+}
+
+fn fuzz_step(run: &Run<'_>) -> Result<Outcome> {
+    fuzz::short_run(run.workspace)?;
     Ok(Outcome::Passed)
 }
 

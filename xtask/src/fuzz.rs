@@ -59,21 +59,27 @@ pub(crate) fn main(workspace: &Workspace, mut args: lexopt::Parser) -> Result<Ex
     } else if guided {
         println!("at random; name one target to be guided by coverage");
     }
-    run_random(workspace, &options, "release")?;
+    run_random(workspace, &options)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The short run of `cargo xtask test`: every target, for a few seconds, with
-/// the artifacts that the tests have built already.
+/// The short run of `cargo xtask test`: every target, for a few seconds.
 pub(crate) fn short_run(workspace: &Workspace) -> Result<()> {
+    let mut cargo = process::command("cargo", &workspace.root);
+    // All of the workspace: with the same features as the tests had, the
+    // dependencies are not built once more.
+    cargo.args(["build", "--quiet", "--locked", "--workspace", "--bin", "agentd-fuzz"]);
+    process::run(&mut cargo)?;
+    let program =
+        workspace.target.join("debug").join(format!("agentd-fuzz{}", env::consts::EXE_SUFFIX));
     let seconds = env::var("AGENTD_FUZZ_SECONDS").unwrap_or_else(|_| "3".to_owned());
-    run_random(workspace, &Options { seconds: Some(seconds), ..Options::default() }, "dev")
+    process::run(process::command(program, &workspace.root).args(["--seconds", &seconds]))
 }
 
-fn run_random(workspace: &Workspace, options: &Options, profile: &str) -> Result<()> {
+fn run_random(workspace: &Workspace, options: &Options) -> Result<()> {
     let mut cargo = process::command("cargo", &workspace.root);
-    cargo.args(["run", "--quiet", "--locked", "--package", "agentd-fuzz", "--bin", "agentd-fuzz"]);
-    cargo.args(["--profile", profile, "--"]);
+    cargo.args(["run", "--quiet", "--release", "--locked", "--package", "agentd-fuzz"]);
+    cargo.args(["--bin", "agentd-fuzz", "--"]);
     for (name, value) in
         [("--seconds", &options.seconds), ("--seed", &options.seed), ("--input", &options.input)]
     {
@@ -82,11 +88,9 @@ fn run_random(workspace: &Workspace, options: &Options, profile: &str) -> Result
         }
     }
     cargo.args(&options.targets);
-    if profile == "release" {
-        // The product's release build is another; do not let them replace each other.
-        cargo.env("CARGO_TARGET_DIR", workspace.target.join("fuzz-random"));
-        cargo.env("RUSTFLAGS", "-Cdebug-assertions=on -Coverflow-checks=on");
-    }
+    // The product's release build has other flags; neither should replace the other.
+    cargo.env("CARGO_TARGET_DIR", workspace.target.join("fuzz-random"));
+    cargo.env("RUSTFLAGS", "-Cdebug-assertions=on -Coverflow-checks=on");
     process::run(&mut cargo)
 }
 

@@ -8,12 +8,18 @@
 
 use std::error::Error;
 use std::fs;
+use std::fs::File;
 use std::io;
+use std::io::Seek;
+use std::io::SeekFrom;
+use std::io::Write;
 use std::panic;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::mpsc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
@@ -39,7 +45,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         let found = match &options.input {
             Some(path) => {
                 let input = fs::read(path)?;
-                search(target, [input], Duration::MAX)?
+                search(target, std::iter::once(input), Duration::MAX)?.1
             }
             None => random_run(target, &options)?,
         };
@@ -73,58 +79,76 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, Box<dyn E
     Ok(options)
 }
 
-fn random_run(target: &Target, options: &Options) -> io::Result<Option<(Vec<u8>, &'static str)>> {
+fn random_run(target: &Target, options: &Options) -> io::Result<Option<Found>> {
     let corpus = target.corpus()?;
     let seeds = corpus.len();
     let mut mutator = Mutator::new(corpus.clone(), options.seed);
-    let mut count = 0_u64;
-    let inputs = corpus.into_iter().chain(std::iter::from_fn(|| Some(mutator.next_input())));
-    let inputs = inputs.inspect(|_| count += 1);
-    let found = search(target, inputs, Duration::from_secs_f64(options.seconds))?;
+    let inputs = corpus.into_iter().chain(std::iter::from_fn(move || Some(mutator.next_input())));
+    let (count, found) = search(target, inputs, Duration::from_secs_f64(options.seconds))?;
     println!("{}: {count} inputs from {seeds} seeds, random seed {}", target.name, options.seed);
     Ok(found)
 }
 
-/// Runs inputs until one goes wrong or the time is over. They run on a thread of
-/// their own, so that one which hangs can be told.
+/// An input that went wrong, and how.
+type Found = (Vec<u8>, &'static str);
+
+/// Runs inputs until one goes wrong or the time is over; counts them. They run
+/// on a thread of their own, so that one which hangs can be told.
 fn search(
     target: &Target,
-    inputs: impl IntoIterator<Item = Vec<u8>>,
+    inputs: impl Iterator<Item = Vec<u8>> + Send + 'static,
     time: Duration,
-) -> io::Result<Option<(Vec<u8>, &'static str)>> {
+) -> io::Result<(u64, Option<Found>)> {
     let run = target.run;
-    let trace = crashes()?.join(format!("{}-current", target.name));
-    let (to_worker, work) = mpsc::sync_channel::<Vec<u8>>(0);
-    let (to_us, results) = mpsc::channel::<bool>();
-    let worker = thread::Builder::new().name(target.name.to_owned()).spawn(move || {
-        for input in work {
-            let fine = panic::catch_unwind(|| run(&input)).is_ok();
-            if to_us.send(fine).is_err() {
-                return;
+    let path = crashes()?.join(format!("{}-current", target.name));
+    let mut trace = Trace { file: File::create(&path)?, len: 0 };
+    let count = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&count);
+    let worker = thread::Builder::new().name(target.name.to_owned()).spawn(
+        move || -> io::Result<Option<Found>> {
+            let begun = Instant::now();
+            for input in inputs.take_while(|_| begun.elapsed() < time) {
+                counter.fetch_add(1, Ordering::Relaxed);
+                trace.write(&input)?;
+                if panic::catch_unwind(|| run(&input)).is_err() {
+                    return Ok(Some((input, "panicked")));
+                }
             }
-        }
-    })?;
-    let begun = Instant::now();
-    for input in inputs {
-        if begun.elapsed() >= time {
-            break;
-        }
-        // A stack that overflows ends the process at once: leave a trace.
-        fs::write(&trace, &input)?;
-        let copy = input.clone();
-        if to_worker.send(input).is_err() {
-            break;
-        }
-        match results.recv_timeout(TOO_LONG) {
-            Ok(true) => {}
-            Ok(false) => return Ok(Some((copy, "panicked"))),
-            Err(_) => return Ok(Some((copy, "did not end"))),
+            Ok(None)
+        },
+    )?;
+    let mut last = (0, Instant::now());
+    while !worker.is_finished() {
+        thread::sleep(Duration::from_millis(10));
+        let now = count.load(Ordering::Relaxed);
+        if now != last.0 {
+            last = (now, Instant::now());
+        } else if last.1.elapsed() > TOO_LONG {
+            return Ok((now, Some((fs::read(path)?, "did not end"))));
         }
     }
-    fs::remove_file(&trace)?;
-    drop(to_worker);
-    let _ = worker.join();
-    Ok(None)
+    let found = worker.join().map_err(|_| io::Error::other("no input could be made"))??;
+    fs::remove_file(path)?;
+    Ok((count.load(Ordering::Relaxed), found))
+}
+
+/// The file with the current input: where the stack overflows, the process ends
+/// at once, and this is what is left to tell why.
+struct Trace {
+    file: File,
+    len: usize,
+}
+
+impl Trace {
+    fn write(&mut self, input: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(input)?;
+        if input.len() < self.len {
+            self.file.set_len(input.len() as u64)?;
+        }
+        self.len = input.len();
+        Ok(())
+    }
 }
 
 /// Where inputs that went wrong are kept, out of commits by `.gitignore`.

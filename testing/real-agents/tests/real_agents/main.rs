@@ -1,0 +1,1 @@
+//! The real CLIs against the scripted models.

@@ -194,7 +194,7 @@ fn send_reply(
             }
             return Ok(false);
         }
-        Some(Fault::HangMidway | Fault::CutMidway) | None => {}
+        Some(Fault::HangMidway | Fault::CutMidway | Fault::EndMidway) | None => {}
     }
     let mut reply = reply.clone();
     if reply.fault.is_some() && reply.piece == 0 {
@@ -241,6 +241,7 @@ fn send_events(
     match reply.fault {
         None => http::end_events(connection.stream),
         Some(Fault::HangMidway) => connection.wait(None),
+        Some(Fault::CutMidway) => connection.reset_soon(),
         Some(_) => Ok(()),
     }
 }

@@ -85,6 +85,9 @@ impl Choices {
         } else {
             (Source::Nothing, Reply::status(400))
         };
+        if let Some((_, change)) = step_and_change(&request.prompt) {
+            groups.insert("change".to_owned(), change.to_owned());
+        }
         groups.insert("prompt".to_owned(), request.prompt.clone());
         groups.insert("tool_result".to_owned(), request.tool_results.join("\n"));
         groups.insert("model".to_owned(), request.model.clone());
@@ -160,20 +163,19 @@ fn matches(rule: &Rule, request: &ModelRequest, groups: &mut BTreeMap<String, St
         && rule.provider.is_none_or(|provider| provider == request.provider)
         && rule.round.is_none_or(|round| round == request.round)
         && (rule.after_tool.is_none() || !request.tool_results.is_empty())
-        && rule.step.as_ref().is_none_or(|step| is_step(step, &request.prompt, groups))
+        && rule.step.as_ref().is_none_or(|step| {
+            step_and_change(&request.prompt).is_some_and(|(found, _)| found == step)
+        })
         && patterns.all(|(pattern, text)| {
             pattern.as_ref().is_none_or(|pattern| pattern.find(text, groups))
         })
 }
 
-/// Whether the prompt's first line is `agentd <step> <change-id>`.
-fn is_step(step: &str, prompt: &str, groups: &mut BTreeMap<String, String>) -> bool {
-    let mut words = prompt.trim_start().lines().next().unwrap_or_default().split_whitespace();
-    let is_it = words.next() == Some("agentd") && words.next() == Some(step);
-    if is_it {
-        groups.insert("change".to_owned(), words.next().unwrap_or_default().to_owned());
-    }
-    is_it
+/// Reads the first line that agentd's prompts have: `agentd <step> <change-id>`.
+fn step_and_change(prompt: &str) -> Option<(&str, &str)> {
+    let line = prompt.trim_start().lines().next()?;
+    let (step, change) = line.strip_prefix("agentd ")?.trim().split_once(' ')?;
+    Some((step, change.trim()))
 }
 
 fn filled_in(mut reply: Reply, groups: &BTreeMap<String, String>) -> Reply {

@@ -102,8 +102,7 @@ impl Script {
 pub struct Rule {
     /// Only requests in this wire format.
     pub provider: Option<Provider>,
-    /// Only prompts whose first line is `agentd <step> <change-id>`; the change
-    /// id is then `${change}` in the replies.
+    /// Only prompts whose first line is `agentd <step> <change-id>`.
     pub step: Option<String>,
     /// Looked for in the latest prompt of the user.
     pub prompt: Option<Pattern>,
@@ -303,8 +302,9 @@ impl From<&str> for Pattern {
 /// One answer of a model, or the fault that takes its place.
 ///
 /// In every string, `${prompt}`, `${tool_result}`, `${model}`, `${round}`,
-/// `${cwd}`, `${change}` and the groups of the rule's patterns are filled in;
-/// any other `${…}` stays as it is.
+/// `${cwd}` and the groups of the rule's patterns are filled in, and `${change}`
+/// where the prompt starts with `agentd <step> <change-id>`; any other `${…}`
+/// stays as it is.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Reply {
@@ -461,8 +461,12 @@ pub enum Fault {
     HangMidway,
     /// The connection is closed without an answer.
     Close,
-    /// The first half is sent, then the connection is closed.
+    /// The first half is sent, then the connection is reset, as when a server
+    /// or a proxy dies.
     CutMidway,
+    /// The first half is sent, then the connection is closed in good order.
+    /// Not every client takes that for an error.
+    EndMidway,
     /// The stream is not what it should be.
     Garbage,
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt::{set_socket_linger, socket_linger};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -178,7 +179,11 @@ fn serve(stream: &TcpStream, shared: &Shared) {
         answer::answer(&connection, &request);
     }
     lock(&shared.connections).remove(&sequence);
-    let _ = stream.shutdown(Shutdown::Both);
+    // Closing a socket that lingers for no time resets the connection; shutting
+    // it down first would not.
+    if !socket_linger(stream).is_ok_and(|linger| linger.is_some()) {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
 }
 
 /// A connection whose request has been read.
@@ -206,6 +211,14 @@ impl Connection<'_> {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Makes the end of the connection a reset, once the client has had time
+    /// to read what it was sent.
+    pub(crate) fn reset_soon(&self) -> io::Result<()> {
+        self.wait(Some(Duration::from_millis(50)))?;
+        set_socket_linger(self.stream, Some(Duration::ZERO))?;
+        Ok(())
     }
 
     /// Adds a record, to be completed once it is answered: what a test looks

@@ -48,8 +48,9 @@ pub struct Finished {
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Whether it took longer than allowed, and was killed.
-    pub is_timed_out: bool,
+    /// Whether it was killed, because it took too long or because the test had
+    /// seen enough.
+    pub is_killed: bool,
     /// All of stdout.
     pub stdout: String,
     /// All of stderr.
@@ -125,6 +126,11 @@ impl<'a> Call<'a> {
 
     /// Runs it to its end.
     pub fn run(&self) -> Finished {
+        self.run_until(|| false)
+    }
+
+    /// Runs it to its end, or kills it once the test has seen enough.
+    pub fn run_until(&self, is_enough: impl Fn() -> bool) -> Finished {
         let mut command = self.command();
         // A group of its own, because gemini and codex are wrappers around the
         // program that does the work.
@@ -138,14 +144,15 @@ impl<'a> Call<'a> {
         let writer = std::thread::spawn(move || stdin.write_all(prompt.as_bytes()));
         let stdout = collect(child.stdout.take().expect("stdout is a pipe"));
         let stderr = collect(child.stderr.take().expect("stderr is a pipe"));
-        let (status, is_timed_out) = supervise(&mut child, start + self.limit);
+        let is_over = || start.elapsed() > self.limit || is_enough();
+        let (status, is_killed) = supervise(&mut child, is_over);
         let elapsed = start.elapsed();
         let _ = writer.join();
         Finished {
             cli: self.cli,
             exit_code: status.code(),
             signal: status.signal(),
-            is_timed_out,
+            is_killed,
             stdout: stdout.join().expect("the reader does not panic"),
             stderr: stderr.join().expect("the reader does not panic"),
             elapsed,
@@ -257,13 +264,14 @@ impl Finished {
     }
 }
 
-/// Waits for the end or the deadline, and leaves nothing of the group behind.
-fn supervise(child: &mut Child, deadline: Instant) -> (ExitStatus, bool) {
+/// Waits for the end or kills it when it is over, and leaves nothing of the
+/// group behind; says whether it was killed.
+fn supervise(child: &mut Child, is_over: impl Fn() -> bool) -> (ExitStatus, bool) {
     let group = Pid::from_child(child);
     let status = loop {
         match child.try_wait().expect("a child can be waited for") {
             Some(status) => break Some(status),
-            None if Instant::now() > deadline => break None,
+            None if is_over() => break None,
             None => std::thread::sleep(Duration::from_millis(5)),
         }
     };

@@ -14,8 +14,9 @@ use crate::server::{Connection, Recorded};
 use crate::wire::{Answer, Encoding, WireCall, error_body};
 use crate::{anthropic, gemini, openai, tools};
 
-/// Answers a request and records what became of it.
-pub(crate) fn answer(connection: &Connection<'_>, request: &HttpRequest) {
+/// Answers a request and records what became of it; says whether the answer
+/// was sent as HTTP wants it, so that another can follow.
+pub(crate) fn answer(connection: &Connection<'_>, request: &HttpRequest) -> bool {
     let mut record = Recorded {
         sequence: connection.sequence,
         method: request.method.clone(),
@@ -34,10 +35,10 @@ pub(crate) fn answer(connection: &Connection<'_>, request: &HttpRequest) {
         Some(model_request) => answer_model(connection, request, &model_request, &mut record),
         None => answer_other(connection, request, &mut record),
     };
-    if let Err(error) = sent {
-        record.broken = Some(error.to_string());
-    }
+    record.broken = sent.err().map(|error| error.to_string());
+    let is_whole = record.broken.is_none();
     connection.complete(record);
+    is_whole
 }
 
 /// Leaves out what could be a credential: records end up in logs.
@@ -180,7 +181,7 @@ fn send_reply(
             connection.wait(None)?;
             return Ok(false);
         }
-        Some(Fault::Close) => return Ok(false),
+        Some(Fault::Close) => return Err(ended_by_script()),
         Some(Fault::Garbage) => {
             record.status = Some(200);
             if request.stream {
@@ -215,8 +216,14 @@ fn send_reply(
         send_json(connection, 200, &BTreeMap::new(), &answer.whole, record)?;
     } else if matches!(reply.fault, Some(Fault::HangMidway)) {
         connection.wait(None)?;
+    } else {
+        return Err(ended_by_script());
     }
-    Ok(reply.fault.is_none())
+    Ok(true)
+}
+
+fn ended_by_script() -> io::Error {
+    io::Error::other("the script ended the connection")
 }
 
 fn send_events(
@@ -241,8 +248,8 @@ fn send_events(
     match reply.fault {
         None => http::end_events(connection.stream),
         Some(Fault::HangMidway) => connection.wait(None),
-        Some(Fault::CutMidway) => connection.reset_soon(),
-        Some(_) => Ok(()),
+        Some(Fault::CutMidway) => connection.reset_soon().and_then(|()| Err(ended_by_script())),
+        Some(_) => Err(ended_by_script()),
     }
 }
 

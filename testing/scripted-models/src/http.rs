@@ -1,10 +1,10 @@
-//! As much of HTTP/1.1 as the CLIs need: one request per connection.
+//! As much of HTTP/1.1 as the CLIs need.
 //!
-//! Every answer closes its connection. That costs a client a new connection
-//! per request, and spares the server everything about reuse.
+//! Connections are kept, as those of real providers are: after an answer with
+//! `connection: close`, clients take a cut stream for one that is over.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::net::TcpStream;
 
 /// A request, read whole.
@@ -18,9 +18,11 @@ pub(crate) struct HttpRequest {
     pub(crate) body: Vec<u8>,
 }
 
-/// Reads one request; `None` when the client closed without sending one.
-pub(crate) fn read_request(stream: &TcpStream) -> io::Result<Option<HttpRequest>> {
-    let mut reader = BufReader::new(stream);
+/// Reads the next request; `None` when the client closed without sending one.
+pub(crate) fn read_request(
+    stream: &TcpStream,
+    reader: &mut impl BufRead,
+) -> io::Result<Option<HttpRequest>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -33,7 +35,7 @@ pub(crate) fn read_request(stream: &TcpStream) -> io::Result<Option<HttpRequest>
     let mut request = HttpRequest {
         method: method.to_owned(),
         path: path.to_owned(),
-        headers: read_headers(&mut reader)?,
+        headers: read_headers(reader)?,
         body: Vec::new(),
     };
     if request.headers.get("expect").is_some_and(|value| value == "100-continue") {
@@ -41,7 +43,7 @@ pub(crate) fn read_request(stream: &TcpStream) -> io::Result<Option<HttpRequest>
         stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }
     request.body = if is_chunked(&request.headers) {
-        read_chunks(&mut reader)?
+        read_chunks(reader)?
     } else {
         let length = request.headers.get("content-length").map_or(Ok(0), |text| text.parse());
         let mut body = vec![0; length.map_err(|_| invalid("bad content-length"))?];
@@ -102,9 +104,8 @@ pub(crate) fn write_response(
     content_type: &str,
     body: &[u8],
 ) -> io::Result<()> {
-    let mut head = head(status, content_type, headers);
-    head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
-    stream.write_all(head.as_bytes())?;
+    let head = head(status, content_type, headers);
+    write!(stream, "{head}content-length: {}\r\n\r\n", body.len())?;
     stream.write_all(body)?;
     stream.flush()
 }
@@ -141,11 +142,7 @@ fn head(status: u16, content_type: &str, headers: &BTreeMap<String, String>) -> 
         503 => "Service Unavailable",
         _ => "Scripted",
     };
-    let mut head = format!(
-        "HTTP/1.1 {status} {reason}\r\ncontent-type: {content_type}\r\nconnection: close\r\n"
-    );
-    for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    head
+    let headers = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+    let headers: String = headers.collect();
+    format!("HTTP/1.1 {status} {reason}\r\ncontent-type: {content_type}\r\n{headers}")
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufReader, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -145,13 +145,13 @@ impl Drop for ScriptedModels {
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     let mut workers: Vec<JoinHandle<()>> = Vec::new();
-    for stream in listener.incoming() {
+    for (connection, stream) in listener.incoming().enumerate() {
         if shared.is_stopping() {
             break;
         }
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
-        let worker = std::thread::Builder::new().spawn(move || serve(&stream, &shared));
+        let worker = std::thread::Builder::new().spawn(move || serve(&stream, &shared, connection));
         workers.retain(|worker| !worker.is_finished());
         workers.extend(worker);
     }
@@ -163,22 +163,25 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Answers the one request of a connection.
-fn serve(stream: &TcpStream, shared: &Shared) {
-    let sequence = shared.sequence.fetch_add(1, Ordering::SeqCst);
+/// Answers the requests of a connection, until one ends it.
+fn serve(stream: &TcpStream, shared: &Shared, connection: usize) {
     let _ = stream.set_nodelay(true);
     if let Ok(clone) = stream.try_clone() {
-        lock(&shared.connections).insert(sequence, clone);
+        lock(&shared.connections).insert(connection, clone);
     }
-    // A stop may have come between accepting and registering.
-    if shared.is_stopping() {
-        let _ = stream.shutdown(Shutdown::Both);
-    }
-    if let Ok(Some(request)) = http::read_request(stream) {
+    let mut reader = BufReader::new(stream);
+    // A stop may have come before the connection was registered.
+    while !shared.is_stopping()
+        && let Ok(Some(request)) = http::read_request(stream, &mut reader)
+    {
+        let sequence = shared.sequence.fetch_add(1, Ordering::SeqCst);
         let connection = Connection { stream, shared, sequence };
-        answer::answer(&connection, &request);
+        let is_whole = answer::answer(&connection, &request);
+        if !is_whole || stream.set_read_timeout(None).is_err() {
+            break;
+        }
     }
-    lock(&shared.connections).remove(&sequence);
+    lock(&shared.connections).remove(&connection);
     // Closing a socket that lingers for no time resets the connection; shutting
     // it down first would not.
     if !socket_linger(stream).is_ok_and(|linger| linger.is_some()) {
@@ -225,7 +228,7 @@ impl Connection<'_> {
     /// for must be there also while an answer hangs.
     pub(crate) fn record(&self, record: &Recorded) {
         let mut records = lock(&self.shared.records);
-        // Arrival is counted when connections are accepted; bodies may overtake.
+        // Another thread may have been faster with a later request.
         let place = records.partition_point(|other| other.sequence < record.sequence);
         records.insert(place, record.clone());
     }

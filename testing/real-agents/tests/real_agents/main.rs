@@ -1,6 +1,7 @@
 //! The real CLIs against the scripted models.
 //!
 //! They must be installed: `cargo run -p real-agents -- install`.
+#![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
 mod answers;
 mod faults;
@@ -9,6 +10,24 @@ mod sessions;
 mod tools;
 
 use real_agents::{McpServer, Sandbox};
+use scripted_models::{Recorded, RequestKind};
+
+/// Makes a test of each function for each CLI, so that they run in parallel
+/// and a failure names the CLI.
+macro_rules! for_every_cli {
+    ($($test:ident),* $(,)?) => {
+        mod gemini {
+            $(#[test] fn $test() { super::$test(real_agents::Cli::Gemini); })*
+        }
+        mod codex {
+            $(#[test] fn $test() { super::$test(real_agents::Cli::Codex); })*
+        }
+        mod claude {
+            $(#[test] fn $test() { super::$test(real_agents::Cli::Claude); })*
+        }
+    };
+}
+use for_every_cli;
 
 /// The notes server, writing to the sandbox's `notes` folder.
 fn notes(sandbox: &Sandbox) -> McpServer {
@@ -19,4 +38,10 @@ fn notes(sandbox: &Sandbox) -> McpServer {
         command: env!("CARGO_BIN_EXE_notes-mcp").into(),
         arguments: vec![folder.to_str().unwrap().to_owned()],
     }
+}
+
+/// How many requests were the CLI's own.
+fn side_requests(records: &[Recorded]) -> usize {
+    let requests = records.iter().filter_map(|record| record.request.as_ref());
+    requests.filter(|request| request.kind == RequestKind::Side).count()
 }

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use real_agents::{Call, Cli, Finished, Sandbox};
-use scripted_models::{Fault, Recorded, Reply, RequestKind, Rule, Script, Stop, Usage};
+use scripted_models::{Fault, Reply, Rule, Script, Stop, Usage};
 use serde_json::json;
 
-use crate::notes;
+use crate::{notes, side_requests};
 
 const PROMPT: &str = "agentd plan add-login\n\nWrite the note.\n";
 const SECOND_PROMPT: &str = "agentd revise add-login\n\nWrite it again.\n";
@@ -146,26 +146,24 @@ fn keep(sandbox: &Sandbox, name: &str, finished: &Finished) {
     let place = sandbox.root().to_str().unwrap();
     let slug = place.replace('/', "-");
     let url = sandbox.models().url();
+    let clis = sandbox.clis().bin_folder();
+    let clis = clis.parent().unwrap().to_str().unwrap();
     let anonymous = |text: &str| {
         let text = text.replace(place, "/sandbox").replace(&slug, "-sandbox");
-        text.replace(&url, "http://127.0.0.1:1")
+        text.replace(&url, "http://127.0.0.1:1").replace(clis, "/agents/node_modules")
     };
     fs::write(folder.join(format!("{name}.jsonl")), anonymous(&finished.stdout)).unwrap();
     let run = json!({
         "exit_code": finished.exit_code,
         "signal": finished.signal,
-        "killed_by_time_limit": finished.is_timed_out,
+        "killed_by_time_limit": finished.is_killed,
         "seconds": (finished.elapsed.as_secs_f64() * 10.0).round() / 10.0,
         "main_requests": sandbox.models().requests().len(),
-        "side_requests": sandbox.models().records().iter().filter(is_side).count(),
+        "side_requests": side_requests(&sandbox.models().records()),
         "stderr": anonymous(&finished.stderr),
     });
     let run = serde_json::to_string_pretty(&run).unwrap();
     fs::write(folder.join(format!("{name}.run.json")), run + "\n").unwrap();
-}
-
-fn is_side(record: &&Recorded) -> bool {
-    record.request.as_ref().is_some_and(|request| request.kind == RequestKind::Side)
 }
 
 fn fixtures() -> PathBuf {

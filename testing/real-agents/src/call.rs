@@ -25,6 +25,15 @@ pub struct McpServer {
     pub arguments: Vec<String>,
 }
 
+/// What an agent may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Read the project, and use all tools of the MCP server.
+    Reader,
+    /// Also write in the project, and run commands.
+    Writer,
+}
+
 /// A call of a CLI in a sandbox, with the flags that headless use needs.
 pub struct Call<'a> {
     sandbox: &'a Sandbox,
@@ -33,10 +42,12 @@ pub struct Call<'a> {
     model: Option<String>,
     session: Option<String>,
     mcp: Option<McpServer>,
+    profile: Profile,
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
     without: Vec<String>,
     limit: Duration,
+    signal: Signal,
 }
 
 /// How a call ended.
@@ -68,10 +79,12 @@ impl<'a> Call<'a> {
             model: None,
             session: None,
             mcp: None,
+            profile: Profile::Reader,
             arguments: Vec::new(),
             variables: Vec::new(),
             without: Vec::new(),
             limit: Duration::from_mins(1),
+            signal: Signal::KILL,
         }
     }
 
@@ -93,6 +106,21 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn mcp(mut self, server: &McpServer) -> Self {
         self.mcp = Some(server.clone());
+        self
+    }
+
+    /// Sets what the agent may do; it may read unless set.
+    #[must_use]
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Sets the signal that ends it early; KILL unless set. It is sent to the
+    /// whole group, and KILL follows after five seconds.
+    #[must_use]
+    pub fn signal(mut self, signal: Signal) -> Self {
+        self.signal = signal;
         self
     }
 
@@ -145,7 +173,7 @@ impl<'a> Call<'a> {
         let stdout = collect(child.stdout.take().expect("stdout is a pipe"));
         let stderr = collect(child.stderr.take().expect("stderr is a pipe"));
         let is_over = || start.elapsed() > self.limit || is_enough();
-        let (status, is_killed) = supervise(&mut child, is_over);
+        let (status, is_killed) = supervise(&mut child, is_over, self.signal);
         let elapsed = start.elapsed();
         let _ = writer.join();
         Finished {
@@ -186,13 +214,20 @@ impl<'a> Call<'a> {
                 .expect("the project is writable");
         }
         command.args(["--output-format", "stream-json"]);
+        if self.profile == Profile::Writer {
+            command.args(["--approval-mode", "yolo"]);
+        }
         command.args(self.model.iter().flat_map(|model| ["-m", model.as_str()]));
         command.args(self.session.iter().flat_map(|id| ["--resume", id.as_str()]));
         command.args(&self.arguments);
     }
 
     fn codex(&self, command: &mut Command) {
-        command.args(["exec", "--json", "-c", "sandbox_mode=\"read-only\""]);
+        let sandbox_mode = match self.profile {
+            Profile::Reader => "sandbox_mode=\"read-only\"",
+            Profile::Writer => "sandbox_mode=\"workspace-write\"",
+        };
+        command.args(["exec", "--json", "-c", sandbox_mode]);
         // Both are needed, or it waits five seconds for a network at its end.
         command.args(["-c", "analytics.enabled=false", "--disable", "plugins"]);
         command.args(self.model.iter().flat_map(|model| ["-m", model.as_str()]));
@@ -216,7 +251,13 @@ impl<'a> Call<'a> {
         command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
         command.env("MCP_CONNECTION_NONBLOCKING", "0");
         command.args(["-p", "--output-format", "stream-json", "--verbose"]);
-        command.args(["--tools", "Read,Grep,Glob"]);
+        let mut allowed = Vec::new();
+        if self.profile == Profile::Writer {
+            command.args(["--tools", "Read,Grep,Glob,Edit,Write,Bash"]);
+            allowed.extend(["Edit".to_owned(), "Write".to_owned(), "Bash".to_owned()]);
+        } else {
+            command.args(["--tools", "Read,Grep,Glob"]);
+        }
         command.args(self.model.iter().flat_map(|model| ["--model", model.as_str()]));
         command.args(self.session.iter().flat_map(|id| ["--resume", id.as_str()]));
         if let Some(mcp) = &self.mcp {
@@ -225,7 +266,10 @@ impl<'a> Call<'a> {
             let servers = json!({"mcpServers": {mcp.name.as_str(): server}});
             fs::write(&file, servers.to_string()).expect("the sandbox is writable");
             command.arg("--mcp-config").arg(file).arg("--strict-mcp-config");
-            command.arg("--allowedTools").arg(format!("mcp__{}__*", mcp.name));
+            allowed.push(format!("mcp__{}__*", mcp.name));
+        }
+        if !allowed.is_empty() {
+            command.arg("--allowedTools").arg(allowed.join(","));
         }
         command.args(&self.arguments);
     }
@@ -264,23 +308,26 @@ impl Finished {
     }
 }
 
-/// Waits for the end or kills it when it is over, and leaves nothing of the
-/// group behind; says whether it was killed.
-fn supervise(child: &mut Child, is_over: impl Fn() -> bool) -> (ExitStatus, bool) {
+/// Waits for the end or signals it when it is over, and leaves nothing of the
+/// group behind; says whether it was signalled.
+fn supervise(child: &mut Child, is_over: impl Fn() -> bool, signal: Signal) -> (ExitStatus, bool) {
     let group = Pid::from_child(child);
+    let mut signalled: Option<Instant> = None;
     let status = loop {
-        match child.try_wait().expect("a child can be waited for") {
-            Some(status) => break Some(status),
-            None if is_over() => break None,
-            None => std::thread::sleep(Duration::from_millis(5)),
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            break status;
         }
+        if signalled.is_some_and(|at| at.elapsed() > Duration::from_secs(5)) {
+            let _ = kill_process_group(group, Signal::KILL);
+        } else if signalled.is_none() && is_over() {
+            let _ = kill_process_group(group, signal);
+            signalled = Some(Instant::now());
+        }
+        std::thread::sleep(Duration::from_millis(5));
     };
     // Also after its end: a child of its own could still hold the pipes.
     let _ = kill_process_group(group, Signal::KILL);
-    match status {
-        Some(status) => (status, false),
-        None => (child.wait().expect("a child can be waited for"), true),
-    }
+    (status, signalled.is_some())
 }
 
 fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {

@@ -28,9 +28,10 @@ mod network;
 mod sandbox;
 mod stream;
 
-pub use call::{Call, Finished, McpServer};
+pub use call::{Call, Finished, McpServer, Profile};
 pub use install::{AgentClis, InstallError};
 pub use network::{Isolation, isolated};
+pub use rustix::process::Signal;
 pub use sandbox::Sandbox;
 pub use stream::Usage;
 

@@ -31,15 +31,17 @@ mod choice;
 mod gemini;
 mod http;
 mod openai;
+mod pattern;
 mod request;
 mod script;
 mod server;
 mod tools;
 mod wire;
 
+pub use pattern::Pattern;
 pub use request::{Message, ModelRequest, Offered, RequestKind, Role};
 pub use script::{
-    Fault, Pattern, Provider, Reply, RequestFilter, Rule, Script, ScriptError, StatusFault, Stop,
-    ToolCall, Usage,
+    Fault, Provider, Reply, RequestFilter, Rule, Script, ScriptError, StatusFault, Stop, ToolCall,
+    Usage,
 };
 pub use server::{Recorded, ScriptedModels};

@@ -4,11 +4,12 @@
 //! cargo test -p real-agents -- --ignored record
 //! ```
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use real_agents::{Call, Cli, Finished, Sandbox};
+use real_agents::{Call, Cli, Finished, Profile, Sandbox, Signal};
 use scripted_models::{Fault, Reply, Rule, Script, Stop, Usage};
 use serde_json::json;
 
@@ -20,105 +21,120 @@ const SECOND_PROMPT: &str = "agentd revise add-login\n\nWrite it again.\n";
 /// What to record.
 struct Case {
     name: &'static str,
+    /// Of the file with stdout: not every output is a stream.
+    extension: &'static str,
     clis: &'static [Cli],
-    script: fn() -> Script,
+    script: fn(Cli) -> Script,
     /// Makes the calls, and returns the one to keep.
     run: fn(&Sandbox, Cli) -> Finished,
 }
 
 const ALL: &[Cli] = &Cli::ALL;
+const GEMINI: &[Cli] = &[Cli::Gemini];
+const CODEX: &[Cli] = &[Cli::Codex];
+const CLAUDE: &[Cli] = &[Cli::Claude];
 
-const CASES: &[Case] = &[
-    Case { name: "plain", clis: ALL, script: plain, run: once },
-    Case { name: "tool-call", clis: ALL, script: tool_call, run: with_notes },
-    Case { name: "tool-error", clis: ALL, script: tool_error, run: with_notes },
-    Case { name: "unknown-tool", clis: ALL, script: unknown_tool, run: with_notes },
-    Case { name: "thinking", clis: ALL, script: thinking, run: once },
-    Case { name: "resume", clis: ALL, script: plain, run: resumed },
-    Case { name: "resume-unknown", clis: ALL, script: plain, run: resume_unknown },
-    Case { name: "mcp-dead", clis: ALL, script: plain, run: with_dead_mcp },
-    Case { name: "error-400", clis: ALL, script: || always(Reply::status(400)), run: once },
-    Case { name: "error-401", clis: ALL, script: || always(Reply::status(401)), run: once },
-    Case {
-        name: "error-500",
-        clis: &[Cli::Codex, Cli::Claude],
-        script: || always(Reply::status(500)),
-        run: once,
-    },
-    Case {
-        name: "retry-429",
-        clis: ALL,
-        script: || after(Reply::status(429).header("retry-after", "1")),
-        run: once,
-    },
-    Case { name: "retry-500", clis: ALL, script: || after(Reply::status(500)), run: once },
-    Case { name: "cut-once", clis: ALL, script: || after(cut()), run: once },
-    Case { name: "cut-always", clis: ALL, script: || always(cut()), run: once },
-    Case { name: "ended-once", clis: ALL, script: || after(ended()), run: once },
-    Case { name: "ended-always", clis: ALL, script: || always(ended()), run: once },
-    Case {
-        name: "closed-once",
-        clis: ALL,
-        script: || after(Reply::fault(Fault::Close)),
-        run: once,
-    },
-    Case { name: "garbage", clis: ALL, script: || always(Reply::fault(Fault::Garbage)), run: once },
-    Case { name: "empty", clis: ALL, script: || always(Reply::empty()), run: once },
-    Case {
-        name: "max-tokens",
-        clis: ALL,
-        script: || always(Reply::text("I was cut").stop(Stop::MaxTokens)),
-        run: once,
-    },
-    Case {
-        name: "refusal",
-        clis: ALL,
-        script: || always(Reply::text("I can not").stop(Stop::Refusal)),
-        run: once,
-    },
-    Case {
-        name: "hang",
-        clis: ALL,
-        script: || always(Reply::fault(Fault::Hang)),
-        run: until_killed,
-    },
-    Case {
-        name: "hang-midway",
-        clis: ALL,
-        script: || always(Reply::fault(Fault::HangMidway).saying("I started")),
-        run: until_killed,
-    },
-    Case { name: "no-key", clis: ALL, script: plain, run: without_key },
-    Case { name: "empty-prompt", clis: ALL, script: plain, run: with_empty_prompt },
-    Case { name: "untrusted-folder", clis: &[Cli::Gemini], script: plain, run: untrusted },
-    Case { name: "no-auth-choice", clis: &[Cli::Gemini], script: plain, run: without_auth_choice },
-    Case {
-        name: "deferred-tool-call",
-        clis: &[Cli::Codex],
-        script: tool_call,
-        run: |sandbox, cli| with_model(sandbox, cli, "gpt-5.5"),
-    },
-    Case {
-        name: "function-tool-call",
-        clis: &[Cli::Codex],
-        script: tool_call,
-        run: |sandbox, cli| with_model(sandbox, cli, "scripted-model"),
-    },
-    Case { name: "side-requests", clis: &[Cli::Claude], script: plain, run: with_title },
-    Case { name: "max-turns", clis: &[Cli::Claude], script: tool_call, run: with_one_turn },
-    Case {
-        name: "partial-messages",
-        clis: &[Cli::Claude],
-        script: tool_call,
-        run: with_partial_messages,
-    },
-];
+fn cases() -> Vec<Case> {
+    let case = |name, clis, script, run| Case { name, extension: "jsonl", clis, script, run };
+    let text = |name, clis, script, run| Case { name, extension: "txt", clis, script, run };
+    vec![
+        // As it should be.
+        case("plain", ALL, plain, once),
+        case("tool-call", ALL, tool_call, with_notes),
+        case("tool-error", ALL, tool_error, with_notes),
+        case("unknown-tool", ALL, unknown_tool, with_notes),
+        case("work", ALL, crate::work, |sandbox, cli| {
+            call(sandbox, cli).profile(Profile::Writer).run()
+        }),
+        case("work-denied", ALL, crate::work, once),
+        case("thinking", ALL, thinking, once),
+        case("resume", ALL, plain, resumed),
+        // Requests that fail.
+        case("error-400", ALL, |_| always(Reply::status(400)), once),
+        case("error-401", ALL, |_| always(Reply::status(401)), once),
+        // gemini would take minutes, and has no variable to limit that.
+        case("error-500", &[Cli::Codex, Cli::Claude], |_| always(Reply::status(500)), once),
+        case("retry-429", ALL, |_| after(Reply::status(429).header("retry-after", "1")), once),
+        case("retry-500", ALL, |_| after(Reply::status(500)), once),
+        case("cut-once", ALL, |_| after(half(Fault::CutMidway)), once),
+        case("cut-always", ALL, |_| always(half(Fault::CutMidway)), once),
+        case("ended-once", ALL, |_| after(half(Fault::EndMidway)), once),
+        case("ended-always", ALL, |_| always(half(Fault::EndMidway)), once),
+        case("closed-once", ALL, |_| after(Reply::fault(Fault::Close)), once),
+        case("garbage", ALL, |_| always(Reply::fault(Fault::Garbage)), once),
+        // Answers that are none.
+        case("empty", ALL, |_| always(Reply::empty()), once),
+        case("max-tokens", ALL, |_| always(Reply::text("I was cut").stop(Stop::MaxTokens)), once),
+        case("refusal", ALL, |_| always(Reply::text("I can not").stop(Stop::Refusal)), once),
+        // Ended from outside.
+        case(
+            "hang",
+            ALL,
+            |_| always(Reply::fault(Fault::Hang)),
+            |sandbox, cli| signalled(sandbox, cli, Signal::KILL),
+        ),
+        case(
+            "hang-midway",
+            ALL,
+            |_| always(half(Fault::HangMidway)),
+            |sandbox, cli| signalled(sandbox, cli, Signal::KILL),
+        ),
+        case(
+            "interrupted",
+            ALL,
+            |_| always(half(Fault::HangMidway)),
+            |sandbox, cli| signalled(sandbox, cli, Signal::INT),
+        ),
+        case(
+            "terminated",
+            ALL,
+            |_| always(half(Fault::HangMidway)),
+            |sandbox, cli| signalled(sandbox, cli, Signal::TERM),
+        ),
+        // Failures to start.
+        case("resume-unknown", ALL, plain, |sandbox, cli| {
+            call(sandbox, cli).resume("0a1b2c3d-0000-4000-8000-000000000000").run()
+        }),
+        case("mcp-dead", ALL, plain, with_dead_mcp),
+        case("no-key", ALL, plain, without_key),
+        case("empty-prompt", ALL, plain, |sandbox, cli| sandbox.call(cli, "").run()),
+        case("untrusted-folder", GEMINI, plain, |sandbox, cli| {
+            call(sandbox, cli).without_variable("GEMINI_CLI_TRUST_WORKSPACE").run()
+        }),
+        case("no-auth-choice", GEMINI, plain, without_auth_choice),
+        // What one CLI alone has.
+        text("list-sessions", GEMINI, plain, listed_sessions),
+        text("list-sessions-none", GEMINI, plain, list_sessions),
+        case("deferred-tool-call", CODEX, tool_call, |sandbox, cli| {
+            call(sandbox, cli).mcp(&notes(sandbox)).model("gpt-5.5").run()
+        }),
+        case("function-tool-call", CODEX, tool_call, |sandbox, cli| {
+            call(sandbox, cli).mcp(&notes(sandbox)).model("scripted-model").run()
+        }),
+        case("resume-other-model", CODEX, plain, resumed_with_other_model),
+        case("side-requests", CLAUDE, plain, |sandbox, cli| {
+            let variable = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC";
+            call(sandbox, cli).without_variable(variable).run()
+        }),
+        case("max-turns", CLAUDE, tool_call, |sandbox, cli| {
+            call(sandbox, cli).mcp(&notes(sandbox)).argument("--max-turns").argument("1").run()
+        }),
+        case("partial-messages", CLAUDE, tool_call, |sandbox, cli| {
+            let call = call(sandbox, cli).mcp(&notes(sandbox));
+            call.argument("--include-partial-messages").run()
+        }),
+        case("tool-not-allowed", CLAUDE, crate::work, |sandbox, cli| {
+            call(sandbox, cli).argument("--tools").argument("Write,Bash").run()
+        }),
+    ]
+}
 
 #[test]
 #[ignore = "regenerates testing/fixtures/streams"]
 fn record() {
     let only = std::env::var("RECORD_ONLY").ok();
-    let wanted = CASES.iter().filter(|case| only.as_deref().is_none_or(|only| only == case.name));
+    let cases = cases();
+    let wanted = cases.iter().filter(|case| only.as_deref().is_none_or(|only| only == case.name));
     let jobs: Vec<(&Case, Cli)> =
         wanted.flat_map(|case| case.clis.iter().map(move |&cli| (case, cli))).collect();
     let queue = std::sync::Mutex::new(jobs.into_iter());
@@ -129,9 +145,9 @@ fn record() {
                 loop {
                     let job = queue.lock().unwrap().next();
                     let Some((case, cli)) = job else { break };
-                    Sandbox::enter((case.script)(), |sandbox| {
+                    Sandbox::enter((case.script)(cli), |sandbox| {
                         let finished = (case.run)(sandbox, cli);
-                        keep(sandbox, case.name, &finished);
+                        keep(sandbox, case, &finished);
                     });
                 }
             });
@@ -140,7 +156,8 @@ fn record() {
 }
 
 /// Writes the stream as it was, apart from the sandbox's own place.
-fn keep(sandbox: &Sandbox, name: &str, finished: &Finished) {
+fn keep(sandbox: &Sandbox, case: &Case, finished: &Finished) {
+    let Case { name, extension, .. } = case;
     let folder = fixtures().join(finished.cli.program());
     fs::create_dir_all(&folder).unwrap();
     let place = sandbox.root().to_str().unwrap();
@@ -152,11 +169,11 @@ fn keep(sandbox: &Sandbox, name: &str, finished: &Finished) {
         let text = text.replace(place, "/sandbox").replace(&slug, "-sandbox");
         text.replace(&url, "http://127.0.0.1:1").replace(clis, "/agents/node_modules")
     };
-    fs::write(folder.join(format!("{name}.jsonl")), anonymous(&finished.stdout)).unwrap();
+    fs::write(folder.join(format!("{name}.{extension}")), anonymous(&finished.stdout)).unwrap();
     let run = json!({
         "exit_code": finished.exit_code,
         "signal": finished.signal,
-        "killed_by_time_limit": finished.is_killed,
+        "signalled_by_us": finished.is_killed,
         "seconds": (finished.elapsed.as_secs_f64() * 10.0).round() / 10.0,
         "main_requests": sandbox.models().requests().len(),
         "side_requests": side_requests(&sandbox.models().records()),
@@ -170,7 +187,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/streams")
 }
 
-fn plain() -> Script {
+fn plain(_: Cli) -> Script {
     Script::new()
         .rule(Rule::new().step("plan").reply(Reply::text("The plan is made.").usage(Usage {
             input: 1234,
@@ -188,7 +205,7 @@ fn plain() -> Script {
         })))
 }
 
-fn tool_call() -> Script {
+fn tool_call(_: Cli) -> Script {
     let note = json!({"name": "plan", "text": "# Plan for ${change}\n"});
     Script::new().rule(
         Rule::new()
@@ -197,7 +214,7 @@ fn tool_call() -> Script {
     )
 }
 
-fn tool_error() -> Script {
+fn tool_error(_: Cli) -> Script {
     Script::new().rule(
         Rule::new()
             .reply(Reply::call("fail", json!({})).saying("I will try."))
@@ -205,7 +222,7 @@ fn tool_error() -> Script {
     )
 }
 
-fn unknown_tool() -> Script {
+fn unknown_tool(_: Cli) -> Script {
     Script::new().rule(
         Rule::new()
             .reply(Reply::call("no_such_tool", json!({"a": 1})))
@@ -213,17 +230,13 @@ fn unknown_tool() -> Script {
     )
 }
 
-fn thinking() -> Script {
+fn thinking(_: Cli) -> Script {
     let reply = Reply::text("Done thinking.").thinking("First I look, then I leap.");
     always(reply.usage(Usage { input: 500, output: 90, reasoning: 40, ..Usage::default() }))
 }
 
-fn cut() -> Reply {
-    Reply::fault(Fault::CutMidway).saying("The plan is nearly made.")
-}
-
-fn ended() -> Reply {
-    Reply::fault(Fault::EndMidway).saying("The plan is nearly made.")
+fn half(fault: Fault) -> Reply {
+    Reply::fault(fault).saying("The plan is nearly made.")
 }
 
 /// The same answer for ever.
@@ -233,7 +246,7 @@ fn always(reply: Reply) -> Script {
 
 /// One fault, then a plain answer.
 fn after(fault: Reply) -> Script {
-    let mut script = plain();
+    let mut script = plain(Cli::Gemini);
     script.rules.insert(0, Rule::new().times(1).reply(fault));
     script
 }
@@ -252,17 +265,29 @@ fn with_notes(sandbox: &Sandbox, cli: Cli) -> Finished {
     call(sandbox, cli).mcp(&notes(sandbox)).run()
 }
 
-fn with_model(sandbox: &Sandbox, cli: Cli, model: &str) -> Finished {
-    call(sandbox, cli).mcp(&notes(sandbox)).model(model).run()
-}
-
 fn resumed(sandbox: &Sandbox, cli: Cli) -> Finished {
     let first = once(sandbox, cli);
     sandbox.call(cli, SECOND_PROMPT).resume(&first.session_id().unwrap()).run()
 }
 
-fn resume_unknown(sandbox: &Sandbox, cli: Cli) -> Finished {
-    call(sandbox, cli).resume("0a1b2c3d-0000-4000-8000-000000000000").run()
+fn resumed_with_other_model(sandbox: &Sandbox, cli: Cli) -> Finished {
+    let first = call(sandbox, cli).model("gpt-5.5").run();
+    let second = sandbox.call(cli, SECOND_PROMPT).model("gpt-6.1-sol");
+    second.resume(&first.session_id().unwrap()).run()
+}
+
+fn list_sessions(sandbox: &Sandbox, cli: Cli) -> Finished {
+    sandbox.call(cli, "").argument("--list-sessions").run()
+}
+
+/// Sessions whose titles could be mistaken for something else.
+fn listed_sessions(sandbox: &Sandbox, cli: Cli) -> Finished {
+    let first = once(sandbox, cli);
+    sandbox.call(cli, "agentd plan odd (Just now) [not-an-id]\n\n  2. second line\n").run();
+    let long = format!("agentd plan {}é", "long-".repeat(60));
+    sandbox.call(cli, &long).run();
+    sandbox.call(cli, SECOND_PROMPT).resume(&first.session_id().unwrap()).run();
+    list_sessions(sandbox, cli)
 }
 
 fn with_dead_mcp(sandbox: &Sandbox, cli: Cli) -> Finished {
@@ -271,8 +296,13 @@ fn with_dead_mcp(sandbox: &Sandbox, cli: Cli) -> Finished {
     call(sandbox, cli).mcp(&dead).run()
 }
 
-fn until_killed(sandbox: &Sandbox, cli: Cli) -> Finished {
-    call(sandbox, cli).limit(Duration::from_secs(12)).run()
+/// Ends it by a signal, two seconds into the request.
+fn signalled(sandbox: &Sandbox, cli: Cli, signal: Signal) -> Finished {
+    let seen = OnceCell::new();
+    call(sandbox, cli).signal(signal).run_until(|| {
+        let is_asked = seen.get().is_some() || !sandbox.models().requests().is_empty();
+        is_asked && seen.get_or_init(Instant::now).elapsed() > Duration::from_secs(2)
+    })
 }
 
 fn without_key(sandbox: &Sandbox, cli: Cli) -> Finished {
@@ -280,28 +310,7 @@ fn without_key(sandbox: &Sandbox, cli: Cli) -> Finished {
     call.without_variable("OPENAI_API_KEY").without_variable("ANTHROPIC_API_KEY").run()
 }
 
-fn with_empty_prompt(sandbox: &Sandbox, cli: Cli) -> Finished {
-    sandbox.call(cli, "").run()
-}
-
-fn untrusted(sandbox: &Sandbox, cli: Cli) -> Finished {
-    call(sandbox, cli).without_variable("GEMINI_CLI_TRUST_WORKSPACE").run()
-}
-
 fn without_auth_choice(sandbox: &Sandbox, cli: Cli) -> Finished {
     fs::remove_file(sandbox.home().join(".gemini/settings.json")).unwrap();
     call(sandbox, cli).run()
-}
-
-fn with_title(sandbox: &Sandbox, cli: Cli) -> Finished {
-    call(sandbox, cli).without_variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC").run()
-}
-
-fn with_one_turn(sandbox: &Sandbox, cli: Cli) -> Finished {
-    let call = call(sandbox, cli).mcp(&notes(sandbox));
-    call.argument("--max-turns").argument("1").run()
-}
-
-fn with_partial_messages(sandbox: &Sandbox, cli: Cli) -> Finished {
-    call(sandbox, cli).mcp(&notes(sandbox)).argument("--include-partial-messages").run()
 }

@@ -1,12 +1,17 @@
 //! Calls of tools, through a real MCP server.
 
-use real_agents::{Cli, Sandbox};
+use real_agents::{Cli, Profile, Sandbox};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
 
-use crate::{for_every_cli, notes};
+use crate::{for_every_cli, notes, work};
 
-for_every_cli!(calls_a_tool, passes_on_that_a_tool_failed);
+for_every_cli!(
+    calls_a_tool,
+    passes_on_that_a_tool_failed,
+    writes_and_runs_in_the_project,
+    only_reads_unless_allowed,
+);
 
 const PROMPT: &str = "agentd plan add-login\n\nWrite the note.";
 
@@ -76,5 +81,29 @@ fn a_tool_that_is_not_offered_is_a_surprise() {
     Sandbox::enter(write_note(), |sandbox| {
         sandbox.call(Cli::Claude, PROMPT).run();
         assert_eq!(sandbox.models().surprises(), ["not offered: write_note"]);
+    });
+}
+
+fn writes_and_runs_in_the_project(cli: Cli) {
+    Sandbox::enter(work(cli), |sandbox| {
+        let run = sandbox.call(cli, PROMPT).profile(Profile::Writer).run();
+        assert!(run.is_success(), "{run:#?}");
+        assert_eq!(run.final_text(), "Done.");
+        assert_eq!(sandbox.models().surprises(), Vec::<String>::new());
+        for name in ["hello.txt", "copy.txt"] {
+            let text = std::fs::read_to_string(sandbox.project().join(name));
+            assert_eq!(text.unwrap_or_default().trim(), "hello", "{name}: {run:#?}");
+        }
+    });
+}
+
+fn only_reads_unless_allowed(cli: Cli) {
+    Sandbox::enter(work(cli), |sandbox| {
+        let run = sandbox.call(cli, PROMPT).run();
+        assert_eq!(run.final_text(), "Done.", "{run:#?}");
+        assert_eq!(sandbox.models().requests().len(), 3, "it should have tried twice: {run:#?}");
+        for name in ["hello.txt", "copy.txt"] {
+            assert!(!sandbox.project().join(name).exists(), "{name}: {run:#?}");
+        }
     });
 }

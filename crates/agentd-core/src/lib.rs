@@ -19,3 +19,4 @@ pub mod span;
 pub mod stamp;
 pub mod state;
 pub mod text;
+mod yaml;

@@ -20,6 +20,12 @@ pub struct Line(String);
 impl Line {
     /// Folds any text into one line.
     pub fn new(text: &str) -> Self {
+        // Most texts are one line already.
+        let trimmed = text.trim_matches(' ');
+        let plain = trimmed.bytes().all(|b| (b' '..=b'~').contains(&b)) && !trimmed.contains("  ");
+        if plain {
+            return Self(trimmed.to_owned());
+        }
         let mut folded = String::with_capacity(text.len());
         for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
             if word.is_empty() {
@@ -53,8 +59,8 @@ impl Prose {
     /// Brings any text into this form.
     pub fn new(text: &str) -> Self {
         let needs_cleaning =
-            text.bytes().any(|b| b == b'\r' || (b < 0x20 && b != b'\n' && b != b'\t'))
-                || text.chars().any(|c| c.is_control() && c != '\n' && c != '\t');
+            text.as_bytes().windows(2).any(|pair| matches!(pair, [0xc2, 0x80..=0x9f]))
+                || text.bytes().any(|b| (b < b' ' && b != b'\n' && b != b'\t') || b == 0x7f);
         let cleaned: Cow<'_, str> = if needs_cleaning {
             let text = text.replace("\r\n", "\n").replace('\r', "\n");
             Cow::Owned(

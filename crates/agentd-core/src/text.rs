@@ -22,7 +22,8 @@ impl Line {
     pub fn new(text: &str) -> Self {
         // Most texts are one line already.
         let trimmed = text.trim_matches(' ');
-        let plain = trimmed.bytes().all(|b| (b' '..=b'~').contains(&b)) && !trimmed.contains("  ");
+        let ascii = trimmed.bytes().fold(true, |plain, b| plain & (b' '..=b'~').contains(&b));
+        let plain = ascii && memchr::memmem::find(trimmed.as_bytes(), b"  ").is_none();
         if plain {
             return Self(trimmed.to_owned());
         }
@@ -58,9 +59,12 @@ pub struct Prose(String);
 impl Prose {
     /// Brings any text into this form.
     pub fn new(text: &str) -> Self {
-        let needs_cleaning =
-            text.as_bytes().windows(2).any(|pair| matches!(pair, [0xc2, 0x80..=0x9f]))
-                || text.bytes().any(|b| (b < b' ' && b != b'\n' && b != b'\t') || b == 0x7f);
+        // Folded rather than searched, so that the compiler can look at many bytes at once.
+        let is_control = |b: u8| u8::from((b < b' ' && b != b'\n' && b != b'\t') || b == 0x7f);
+        let control = text.bytes().fold(0, |found, b| found | is_control(b)) != 0;
+        let needs_cleaning = control
+            || (memchr::memchr(0xc2, text.as_bytes()).is_some()
+                && text.chars().any(char::is_control));
         let cleaned: Cow<'_, str> = if needs_cleaning {
             let text = text.replace("\r\n", "\n").replace('\r', "\n");
             Cow::Owned(

@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its input should fail")]
 
 mod corpus;
+mod docs;
 mod hand_written;
 mod round_trip;

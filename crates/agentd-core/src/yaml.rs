@@ -207,7 +207,9 @@ fn scalar(text: &str) -> Option<Node<'_>> {
         && !text.contains(" #")
         && !text.ends_with(':')
         && text.is_ascii();
-    safe.then_some(Node::Plain(text))
+    // The library refuses these even where nobody reads them.
+    let number = !(text.eq_ignore_ascii_case(".inf") || text.eq_ignore_ascii_case(".nan"));
+    (safe && number).then_some(Node::Plain(text))
 }
 
 /// Words that mean a truth value or nothing in one version of YAML or another.

@@ -60,7 +60,7 @@ pub enum AgentEvent<'a> {
         /// Whether the tool did what it was asked to.
         ok: bool,
         /// What it answered, as text.
-        output: Cow<'a, str>,
+        output: LazyText<'a>,
     },
     /// The CLI repeats a request to its model by itself.
     Retry {
@@ -123,7 +123,7 @@ impl AgentEvent<'_> {
                 arguments: arguments.into_owned(),
             },
             Self::ToolResult { id, ok, output } => {
-                AgentEvent::ToolResult { id: own(id), ok, output: own(output) }
+                AgentEvent::ToolResult { id: own(id), ok, output: output.into_owned() }
             }
             Self::Retry { attempt, delay_ms, reason } => {
                 AgentEvent::Retry { attempt, delay_ms, reason: own(reason) }
@@ -142,7 +142,7 @@ impl AgentEvent<'_> {
         let longest = match self {
             Self::Text { text, .. } => text.len(),
             Self::ToolCall { arguments, .. } => arguments.get().len(),
-            Self::ToolResult { output, .. } => output.len(),
+            Self::ToolResult { output, .. } => output.size(),
             Self::Warning { message } => message.len(),
             Self::Finished { text } => text.as_ref().map_or(0, |text| text.len()),
             _ => 0,
@@ -154,7 +154,7 @@ impl AgentEvent<'_> {
         match &mut copy {
             Self::Text { text, .. } | Self::Finished { text: Some(text) } => *text = cut(text),
             Self::ToolCall { arguments, .. } => *arguments = Json::string(&cut(arguments.get())),
-            Self::ToolResult { output, .. } => *output = cut(output),
+            Self::ToolResult { output, .. } => *output = cut(&output.text()).into(),
             Self::Warning { message } => *message = cut(message),
             _ => {}
         }
@@ -232,6 +232,105 @@ impl<'de> Deserialize<'de> for Json<'_> {
         let value = serde_json::Value::deserialize(deserializer)?;
         let raw = serde_json::value::to_raw_value(&value).map_err(serde::de::Error::custom)?;
         Ok(Json(Cow::Owned(raw)))
+    }
+}
+
+/// A text that is taken out of its JSON form only when somebody looks at it. Outputs
+/// of tools are most of a stream, are recorded as they came, and are rarely read.
+#[derive(Debug, Clone)]
+pub struct LazyText<'a>(Form<'a>);
+
+#[derive(Debug, Clone)]
+enum Form<'a> {
+    Plain(Cow<'a, str>),
+    /// A JSON string, with its quotes.
+    Quoted(Cow<'a, RawValue>),
+}
+
+impl<'a> LazyText<'a> {
+    /// The text.
+    pub fn text(&self) -> Cow<'_, str> {
+        match &self.0 {
+            Form::Plain(text) => Cow::Borrowed(text),
+            Form::Quoted(raw) => {
+                let inner = &raw.get()[1..raw.get().len() - 1];
+                if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+                    return Cow::Borrowed(inner);
+                }
+                // It was parsed as a string before; if that were wrong, better its
+                // JSON form than nothing.
+                serde_json::from_str(raw.get()).map_or(Cow::Borrowed(raw.get()), Cow::Owned)
+            }
+        }
+    }
+
+    /// About how long it is, in bytes: as JSON if it still is JSON.
+    pub fn size(&self) -> usize {
+        match &self.0 {
+            Form::Plain(text) => text.len(),
+            Form::Quoted(raw) => raw.get().len(),
+        }
+    }
+
+    /// A JSON value as a text: what a string says, else the JSON.
+    pub(crate) fn from_json(raw: &'a RawValue) -> Self {
+        match raw.get().as_bytes() {
+            [b'"', .., b'"'] => Self(Form::Quoted(Cow::Borrowed(raw))),
+            b"null" => Self(Form::Plain(Cow::Borrowed(""))),
+            _ => Self(Form::Plain(Cow::Borrowed(raw.get()))),
+        }
+    }
+
+    fn into_owned(self) -> LazyText<'static> {
+        LazyText(match self.0 {
+            Form::Plain(text) => Form::Plain(Cow::Owned(text.into_owned())),
+            Form::Quoted(raw) => Form::Quoted(Cow::Owned(raw.into_owned())),
+        })
+    }
+}
+
+impl Default for LazyText<'_> {
+    fn default() -> Self {
+        Self(Form::Plain(Cow::Borrowed("")))
+    }
+}
+
+impl<'a> From<Cow<'a, str>> for LazyText<'a> {
+    fn from(text: Cow<'a, str>) -> Self {
+        Self(Form::Plain(text))
+    }
+}
+
+impl<'a> From<&'a str> for LazyText<'a> {
+    fn from(text: &'a str) -> Self {
+        Self(Form::Plain(Cow::Borrowed(text)))
+    }
+}
+
+impl From<String> for LazyText<'_> {
+    fn from(text: String) -> Self {
+        Self(Form::Plain(Cow::Owned(text)))
+    }
+}
+
+impl PartialEq for LazyText<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Serialize for LazyText<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Form::Plain(text) => serializer.serialize_str(text),
+            Form::Quoted(raw) => raw.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LazyText<'_> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
     }
 }
 
@@ -333,10 +432,24 @@ mod tests {
         let text = "é".repeat(KEPT_BYTES);
         let event = AgentEvent::ToolResult { id: "1".into(), ok: true, output: text.into() };
         let AgentEvent::ToolResult { output, .. } = event.capped().into_owned() else { panic!() };
-        assert!(output.len() < KEPT_BYTES + 100);
-        assert!(output.ends_with(&format!("{CUT_MARK}{KEPT_BYTES}]")), "{}", output.len());
+        assert!(output.size() < KEPT_BYTES + 100);
+        assert!(output.text().ends_with(&format!("{CUT_MARK}{KEPT_BYTES}]")), "{}", output.size());
         let short = AgentEvent::Warning { message: "x".into() };
         assert!(matches!(short.capped(), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn lazy_texts_are_what_they_say() {
+        for text in ["", "plain", "a \"b\" \\n\n\u{1F600}"] {
+            let json = serde_json::to_string(text).unwrap();
+            let raw: &RawValue = serde_json::from_str(&json).unwrap();
+            let lazy = LazyText::from_json(raw);
+            assert_eq!(lazy.text(), text);
+            assert_eq!(lazy, LazyText::from(text));
+            assert_eq!(serde_json::to_string(&lazy).unwrap(), json);
+        }
+        let raw: &RawValue = serde_json::from_str("{\"a\":1}").unwrap();
+        assert_eq!(LazyText::from_json(raw).text(), "{\"a\":1}");
     }
 
     #[test]

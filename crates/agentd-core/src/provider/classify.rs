@@ -85,6 +85,8 @@ const WORDS: [(FailureKind, &[&str]); 12] = [
         FailureKind::Network,
         &[
             "terminated",
+            "not valid json",
+            "failed to parse json",
             "stream disconnected",
             "connection",
             "econnre",
@@ -231,7 +233,18 @@ fn last_words(stderr: &str) -> String {
     });
     let lines: Vec<&str> = lines.collect();
     let from = lines.len().saturating_sub(12);
-    tail(&lines[from..].join("\n"), 2000).to_owned()
+    without_colours(tail(&lines[from..].join("\n"), 2000))
+}
+
+/// The text without escape sequences of terminals.
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| c.is_ascii_alphabetic()).map_or(part.len(), |at| at + 1);
+        plain.push_str(&part[end..]);
+    }
+    plain
 }
 
 /// Adds the tail of standard error, and what a person can do.

@@ -15,7 +15,7 @@ use super::{
     AgentRequest, CommandSpec, Decoder, MCP_SERVER, PrivateFile, Provider, Session, Sink, path_text,
 };
 use crate::agent::AgentKind;
-use crate::event::{AgentEvent, Json, Usage};
+use crate::event::{AgentEvent, Json, LazyText, Usage};
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 
 /// Claude Code.
@@ -127,6 +127,8 @@ struct Line<'a> {
 struct Message<'a> {
     #[serde(borrow, default)]
     content: Contents<'a>,
+    #[serde(borrow)]
+    model: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -144,16 +146,16 @@ struct Block<'a> {
     #[serde(borrow)]
     tool_use_id: Option<Text<'a>>,
     #[serde(borrow)]
-    content: Option<Contents<'a>>,
+    content: Option<&'a RawValue>,
     is_error: Option<bool>,
 }
 
-/// Content is a text or a list of blocks, in messages and in results of tools.
+/// The content of a message is a text or a list of blocks.
 #[derive(Default)]
 enum Contents<'a> {
+    /// Of no interest: a text is an echo of the prompt.
     #[default]
     None,
-    Text(Cow<'a, str>),
     Blocks(Vec<Block<'a>>),
 }
 
@@ -165,11 +167,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Contents<'a> {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text or a list of blocks")
             }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Contents::Text(text.into()))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Contents::Text(text.to_owned().into()))
+            fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+                Ok(Contents::None)
             }
             fn visit_unit<E>(self) -> Result<Self::Value, E> {
                 Ok(Contents::None)
@@ -186,23 +185,25 @@ impl<'de: 'a, 'a> Deserialize<'de> for Contents<'a> {
     }
 }
 
-impl<'a> Contents<'a> {
-    fn into_text(self) -> Cow<'a, str> {
-        match self {
-            Self::None => Cow::default(),
-            Self::Text(text) => text,
-            Self::Blocks(blocks) => {
-                let texts: Vec<_> = blocks.into_iter().filter_map(|block| block.text).collect();
-                match <[_; 1]>::try_from(texts) {
-                    Ok([only]) => only.0,
-                    Err(texts) => {
-                        let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
-                        texts.join("\n").into()
-                    }
-                }
-            }
-        }
+/// What a tool answered: a text, or blocks of which some are texts.
+fn output(content: &RawValue) -> LazyText<'_> {
+    if !content.get().starts_with('[') {
+        return LazyText::from_json(content);
     }
+    let blocks: Vec<TextBlock<'_>> = serde_json::from_str(content.get()).unwrap_or_default();
+    let texts = blocks.into_iter().filter_map(|block| block.text);
+    let mut texts: Vec<_> = texts.map(LazyText::from_json).collect();
+    if texts.len() == 1 {
+        return texts.remove(0);
+    }
+    let texts: Vec<_> = texts.iter().map(LazyText::text).collect();
+    texts.join("\n").into()
+}
+
+#[derive(Deserialize)]
+struct TextBlock<'a> {
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -322,10 +323,11 @@ impl ClaudeDecoder {
     }
 
     fn assistant(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {
-        // What a sub-agent says is not the answer.
-        let own = line.parent_tool_use_id.is_none();
-        let contents = line.message.map_or(Contents::None, |message| message.content);
-        let Contents::Blocks(blocks) = contents else { return };
+        let Some(message) = line.message else { return };
+        // What a sub-agent says is not the answer, and neither is an error in its place.
+        let own =
+            line.parent_tool_use_id.is_none() && message.model.as_deref() != Some("<synthetic>");
+        let Contents::Blocks(blocks) = message.content else { return };
         for block in blocks {
             match &*block.kind.0 {
                 "text" if own => {
@@ -357,7 +359,7 @@ impl ClaudeDecoder {
                 continue;
             }
             let ok = !block.is_error.unwrap_or(false);
-            let output = block.content.map_or(Cow::default(), Contents::into_text);
+            let output = block.content.map(output).unwrap_or_default();
             self.tally.tool_result(block.tool_use_id.unwrap_or_default().0, ok, output, sink);
         }
     }

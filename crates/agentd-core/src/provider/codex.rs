@@ -9,7 +9,7 @@ use super::classify::kind_of_message;
 use super::tally::{Tally, Text};
 use super::{AgentRequest, CommandSpec, Decoder, MCP_SERVER, Provider, Session, Sink};
 use crate::agent::AgentKind;
-use crate::event::{AgentEvent, Json, Usage};
+use crate::event::{AgentEvent, Json, LazyText, Usage};
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 
 /// Codex CLI.
@@ -76,6 +76,7 @@ impl Provider for Codex {
             tally: Tally::new(AgentKind::Codex, request),
             before,
             reconnects: 0,
+            last_started: String::new(),
         })
     }
 }
@@ -131,7 +132,7 @@ struct Item<'a> {
     #[serde(borrow)]
     command: Option<&'a RawValue>,
     #[serde(borrow)]
-    aggregated_output: Option<Text<'a>>,
+    aggregated_output: Option<&'a RawValue>,
     #[serde(borrow)]
     changes: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -149,7 +150,7 @@ struct ToolAnswer<'a> {
 #[derive(Deserialize)]
 struct Content<'a> {
     #[serde(borrow)]
-    text: Option<Text<'a>>,
+    text: Option<&'a RawValue>,
 }
 
 #[expect(clippy::struct_field_names, reason = "the names are the CLI's")]
@@ -168,6 +169,8 @@ struct CodexDecoder {
     /// The total of the thread before this call.
     before: Usage,
     reconnects: u32,
+    /// The id of the item that was announced last.
+    last_started: String,
 }
 
 impl Decoder for CodexDecoder {
@@ -177,8 +180,14 @@ impl Decoder for CodexDecoder {
         };
         let tally = &mut self.tally;
         match (&*parsed.kind.0, parsed.item) {
-            ("item.started", Some(item)) => started(item, line, tally, sink),
-            ("item.completed", Some(item)) => completed(item, line, tally, sink),
+            ("item.started", Some(item)) => {
+                str::clone_into(&item.id, &mut self.last_started);
+                started(item, line, tally, sink);
+            }
+            ("item.completed", Some(item)) => {
+                let announced = *item.id == *self.last_started;
+                completed(item, announced, line, tally, sink);
+            }
             ("thread.started", _) => {
                 tally.session(&parsed.thread_id.unwrap_or_default(), None, sink);
             }
@@ -233,7 +242,7 @@ fn started(item: Item<'_>, line: &str, tally: &mut Tally, sink: &mut Sink<'_>) {
     tally.tool_call(AgentEvent::ToolCall { id: item.id.0, server, name, arguments }, sink);
 }
 
-fn completed(item: Item<'_>, line: &str, tally: &mut Tally, sink: &mut Sink<'_>) {
+fn completed(item: Item<'_>, announced: bool, line: &str, tally: &mut Tally, sink: &mut Sink<'_>) {
     let ok = item.status.as_deref() == Some("completed");
     match &*item.kind.0 {
         "agent_message" => {
@@ -242,24 +251,26 @@ fn completed(item: Item<'_>, line: &str, tally: &mut Tally, sink: &mut Sink<'_>)
             sink(AgentEvent::Text { text: text.0, delta: false });
         }
         "mcp_tool_call" => {
-            let said = item.error.and_then(|error| error.message).map(|message| message.0);
-            let output = item.result.map_or_else(Cow::default, ToolAnswer::output);
-            tally.tool_result(item.id.0, ok, said.unwrap_or(output), sink);
+            let said = item.error.and_then(|error| error.message);
+            let output = said.map(|said| said.0.into());
+            let output = output.or_else(|| item.result.map(ToolAnswer::output));
+            tally.tool_result(item.id.0, ok, output.unwrap_or_default(), sink);
         }
         "command_execution" => {
-            let output = item.aggregated_output.unwrap_or_default();
-            tally.tool_result(item.id.0, ok, output.0, sink);
+            let output = item.aggregated_output.map(LazyText::from_json);
+            tally.tool_result(item.id.0, ok, output.unwrap_or_default(), sink);
         }
         "file_change" => {
-            // Comes without a start.
-            let changes = item.changes.map_or_else(Json::null, Json::from);
-            let call = AgentEvent::ToolCall {
-                id: Cow::Borrowed(&item.id.0),
-                server: None,
-                name: "file_change".into(),
-                arguments: changes,
-            };
-            tally.tool_call(call, sink);
+            // Some versions do not announce it.
+            if !announced {
+                let call = AgentEvent::ToolCall {
+                    id: Cow::Borrowed(&item.id.0),
+                    server: None,
+                    name: "file_change".into(),
+                    arguments: item.changes.map_or_else(Json::null, Json::from),
+                };
+                tally.tool_call(call, sink);
+            }
             tally.tool_result(item.id.0.clone(), ok, "".into(), sink);
         }
         "error" => {
@@ -271,19 +282,16 @@ fn completed(item: Item<'_>, line: &str, tally: &mut Tally, sink: &mut Sink<'_>)
 }
 
 impl<'a> ToolAnswer<'a> {
-    fn output(self) -> Cow<'a, str> {
-        let mut texts = self.content.into_iter().filter_map(|content| content.text);
-        match (texts.next(), texts.next()) {
-            (Some(only), None) => only.0,
-            (Some(first), Some(second)) => {
-                let mut all = first.0.into_owned();
-                for text in std::iter::once(second).chain(texts) {
-                    all.push('\n');
-                    all.push_str(&text);
-                }
-                all.into()
+    fn output(self) -> LazyText<'a> {
+        let texts = self.content.into_iter().filter_map(|content| content.text);
+        let mut texts: Vec<_> = texts.map(LazyText::from_json).collect();
+        match (texts.len(), self.structured_content) {
+            (0, structured) => structured.map(LazyText::from_json).unwrap_or_default(),
+            (1, _) => texts.remove(0),
+            _ => {
+                let texts: Vec<_> = texts.iter().map(LazyText::text).collect();
+                texts.join("\n").into()
             }
-            (None, _) => self.structured_content.map_or(Cow::default(), |raw| raw.get().into()),
         }
     }
 }

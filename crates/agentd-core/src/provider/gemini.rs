@@ -14,7 +14,7 @@ use super::{
     Session, Sink, path_text,
 };
 use crate::agent::AgentKind;
-use crate::event::{AgentEvent, Json, Usage};
+use crate::event::{AgentEvent, Json, LazyText, Usage};
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 
 /// Gemini CLI.
@@ -164,7 +164,7 @@ struct Line<'a> {
     #[serde(borrow)]
     status: Option<Text<'a>>,
     #[serde(borrow)]
-    output: Option<Text<'a>>,
+    output: Option<&'a RawValue>,
     #[serde(borrow)]
     severity: Option<Text<'a>>,
     #[serde(borrow)]
@@ -194,6 +194,7 @@ struct Stats {
 #[serde(default)]
 struct ModelStats {
     total_tokens: u64,
+    input_tokens: u64,
 }
 
 impl Stats {
@@ -249,9 +250,11 @@ impl Decoder for GeminiDecoder {
             }
             "tool_result" => {
                 let ok = parsed.status.as_deref() == Some("success");
-                let said = parsed.error.and_then(|error| error.message);
-                let output = parsed.output.or(said).unwrap_or_default();
-                tally.tool_result(parsed.tool_id.unwrap_or_default().0, ok, output.0, sink);
+                let said = || parsed.error.and_then(|error| error.message);
+                let output = parsed.output.map(LazyText::from_json);
+                let output = output.or_else(|| said().map(|said| said.0.into()));
+                let id = parsed.tool_id.unwrap_or_default();
+                tally.tool_result(id.0, ok, output.unwrap_or_default(), sink);
             }
             "init" => {
                 tally.session(
@@ -287,7 +290,10 @@ impl GeminiDecoder {
         if let Some(stats) = &line.stats {
             let usage = stats.usage();
             tally.usage = Some(usage);
-            let most = stats.models.iter().max_by_key(|(_, stats)| stats.total_tokens);
+            // The one that wrote most: with `auto` a small model has picked it first.
+            let written =
+                |stats: &ModelStats| stats.total_tokens.saturating_sub(stats.input_tokens);
+            let most = stats.models.iter().max_by_key(|(_, stats)| written(stats));
             if let Some((model, _)) = most {
                 tally.model = Some(model.clone());
             }

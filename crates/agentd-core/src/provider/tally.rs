@@ -8,7 +8,7 @@ use super::assistant_text::AssistantText;
 use super::classify::{explain, from_exit, retry_after_ms};
 use super::{AgentRequest, MCP_SERVER, Sink};
 use crate::agent::AgentKind;
-use crate::event::{AgentEvent, Usage};
+use crate::event::{AgentEvent, LazyText, Usage};
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 
 /// A text that borrows from the line where it can. A type of its own because
@@ -111,7 +111,7 @@ impl Tally {
         &mut self,
         id: Cow<'_, str>,
         ok: bool,
-        output: Cow<'_, str>,
+        output: LazyText<'_>,
         sink: &mut Sink<'_>,
     ) {
         if !self.mcp_worked && self.mcp_calls.iter().any(|open| **open == *id) {
@@ -166,6 +166,11 @@ impl Tally {
         if failure.is_none() && self.wants_mcp && !self.mcp_worked {
             failure = self.mcp_broken.map(|why| Failure::new(FailureKind::McpUnavailable, why));
         }
+        let (text, review) = self.text.finish();
+        if failure.is_none() && text.trim().is_empty() && self.tool_calls == 0 {
+            let message = "the model answered with nothing";
+            failure = Some(Failure::new(FailureKind::EmptyAnswer, message));
+        }
         let failure = failure.map(|mut failure| {
             if failure.is_transient() {
                 let said = retry_after_ms(&failure.message).or(failure.retry_after_ms);
@@ -173,7 +178,6 @@ impl Tally {
             }
             explain(self.agent, failure, exit)
         });
-        let (text, review) = self.text.finish();
         AgentOutcome {
             session_id: self.session_id,
             model: self.model,

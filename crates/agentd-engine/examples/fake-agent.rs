@@ -83,6 +83,8 @@ fn act(args: &mut dyn Iterator<Item = String>) -> io::Result<()> {
                 #[expect(clippy::exit, reason = "that is the action")]
                 exit(i32::try_from(number(&word()?)?).unwrap_or(1));
             }
+            // The last argument of codex.
+            "-" => {}
             other => return Err(io::Error::other(format!("unknown action {other}"))),
         }
         out.flush()?;

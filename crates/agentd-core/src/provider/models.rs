@@ -16,6 +16,9 @@ pub struct ModelChoice {
     pub effort: Option<String>,
 }
 
+/// The first in the catalogue of codex 0.166 (`codex debug models`).
+const CODEX_MODEL: &str = "gpt-6.1-sol";
+
 /// What is used where the config does not say.
 pub fn default_model(agent: AgentKind, complexity: Complexity) -> ModelChoice {
     use Complexity as C;
@@ -24,11 +27,12 @@ pub fn default_model(agent: AgentKind, complexity: Complexity) -> ModelChoice {
         (AgentKind::Gemini, C::Low) => (Some("flash-lite"), None),
         (AgentKind::Gemini, C::Medium) => (Some("flash"), None),
         (AgentKind::Gemini, C::High | C::Critical) => (Some("pro"), None),
-        // The CLI's default model is the current one; the effort is what differs.
-        (AgentKind::Codex, C::Low) => (None, Some("low")),
-        (AgentKind::Codex, C::Medium) => (None, Some("medium")),
-        (AgentKind::Codex, C::High) => (None, Some("high")),
-        (AgentKind::Codex, C::Critical) => (None, Some("xhigh")),
+        // Named, because codex does not say which model it used, and without a name
+        // there is no cost. "max" is the deepest; "ultra" would start agents of its own.
+        (AgentKind::Codex, C::Low) => (Some(CODEX_MODEL), Some("low")),
+        (AgentKind::Codex, C::Medium) => (Some(CODEX_MODEL), Some("medium")),
+        (AgentKind::Codex, C::High) => (Some(CODEX_MODEL), Some("high")),
+        (AgentKind::Codex, C::Critical) => (Some(CODEX_MODEL), Some("max")),
         (AgentKind::Claude, C::Low) => (Some("haiku"), None),
         (AgentKind::Claude, C::Medium) => (Some("sonnet"), Some("medium")),
         (AgentKind::Claude, C::High) => (Some("opus"), Some("high")),
@@ -65,7 +69,7 @@ mod tests {
         assert_eq!(model(AgentKind::Gemini, Complexity::Critical), "pro");
         let effort = |complexity| default_model(AgentKind::Codex, complexity).effort.unwrap();
         assert_eq!(effort(Complexity::Medium), "medium");
-        assert_eq!(effort(Complexity::Critical), "xhigh");
+        assert_eq!(effort(Complexity::Critical), "max");
     }
 
     #[test]

@@ -45,22 +45,31 @@ impl Price {
 #[serde(transparent)]
 pub struct PriceTable(BTreeMap<String, Price>);
 
-/// Prefix of the model's name, input, cached input, cache write, output.
-const BUILT_IN: [(&str, f64, f64, Option<f64>, f64); 14] = [
+/// Start of the model's name; input, cached input, cache write, output. List prices of
+/// November 2026 for prompts of usual length; what a long prompt costs more is not in
+/// here.
+const BUILT_IN: [(&str, f64, f64, Option<f64>, f64); 21] = [
     ("gemini-3.1-pro", 2.0, 0.2, None, 12.0),
-    ("gemini-3.8-flash", 0.5, 0.05, None, 3.0),
-    ("gemini-3.5-flash-lite", 0.1, 0.01, None, 0.4),
+    ("gemini-3.8-flash", 0.75, 0.075, None, 3.75),
+    ("gemini-3.5-flash", 1.5, 0.15, None, 9.0),
+    ("gemini-3.5-flash-lite", 0.25, 0.025, None, 1.5),
     ("gemini-2.5-pro", 1.25, 0.125, None, 10.0),
     ("gemini-2.5-flash", 0.3, 0.03, None, 2.5),
-    ("gpt-6.1", 1.75, 0.175, None, 14.0),
-    ("gpt-6", 1.75, 0.175, None, 14.0),
-    ("gpt-5.6", 1.75, 0.175, None, 14.0),
-    ("gpt-5.5", 1.5, 0.15, None, 12.0),
-    ("gpt-5", 1.25, 0.125, None, 10.0),
+    ("gpt-6.1-sol", 2.0, 0.1, Some(2.5), 10.0),
+    ("gpt-6.1-terra", 1.0, 0.05, Some(1.25), 5.0),
+    ("gpt-6-sol", 2.0, 0.2, Some(2.5), 10.0),
+    ("gpt-6-luna", 0.1, 0.01, Some(0.125), 0.5),
+    ("gpt-5.6-terra", 2.0, 0.2, None, 12.0),
+    ("gpt-5.5", 5.0, 0.5, None, 30.0),
+    ("gpt-5.4", 2.5, 0.25, None, 15.0),
+    ("claude-opus-5-5", 4.0, 0.2, Some(5.0), 20.0),
+    ("claude-opus-5", 5.0, 0.5, Some(6.25), 25.0),
     ("claude-opus-4", 5.0, 0.5, Some(6.25), 25.0),
+    ("claude-sonnet-5-5", 2.0, 0.1, Some(2.5), 10.0),
+    ("claude-sonnet-5", 2.0, 0.2, Some(2.5), 10.0),
     ("claude-sonnet-4", 3.0, 0.3, Some(3.75), 15.0),
+    ("claude-haiku-5-5", 0.1, 0.01, Some(0.125), 0.5),
     ("claude-haiku-4", 1.0, 0.1, Some(1.25), 5.0),
-    ("claude", 3.0, 0.3, Some(3.75), 15.0),
 ];
 
 impl Default for PriceTable {
@@ -158,10 +167,10 @@ mod tests {
     #[test]
     fn a_user_can_edit_the_table() {
         let own = Price { input: 1.0, cached_input: None, cache_write: None, output: 1.0 };
-        let table = PriceTable::default().with([("gpt-5".to_owned(), own)]);
-        assert_eq!(table.price("gpt-5").unwrap(), own);
-        assert_eq!(table.price("gpt-5-codex").unwrap(), own);
+        let table = PriceTable::default().with([("gpt-5.4".to_owned(), own)]);
+        assert_eq!(table.price("gpt-5.4").unwrap(), own);
+        assert_eq!(table.price("gpt-5.4-mini").unwrap(), own);
         assert_ne!(table.price("gpt-5.5"), Some(own));
-        assert_eq!(table.price("gpt-55"), None);
+        assert_eq!(table.price("gpt-5.45"), None);
     }
 }

@@ -182,3 +182,38 @@ fn the_lists_of_sessions_are_read() {
     assert!(!found["list-sessions"].is_empty());
     assert!(found["list-sessions-none"].is_empty());
 }
+
+proptest::proptest! {
+    /// Whatever is printed, nothing panics, and every line is taken.
+    #[test]
+    fn no_line_breaks_a_decoder(lines in proptest::collection::vec(".{0,80}", 0..8)) {
+        for kind in AgentKind::ALL {
+            let mut decoder = provider(*kind).decoder(&request(*kind));
+            for line in &lines {
+                decoder.line(line, &mut |_| {});
+            }
+            decoder.finish(&Exit::default());
+        }
+    }
+}
+
+/// Real lines with a piece missing, anywhere: the streams of a CLI that is killed, or
+/// of a version that has renamed things.
+#[test]
+fn damaged_lines_do_not_break_a_decoder() {
+    for kind in AgentKind::ALL {
+        let stream = std::fs::read_to_string(fixtures(*kind).join("tool-call.jsonl")).unwrap();
+        let mut decoder = provider(*kind).decoder(&request(*kind));
+        for line in stream.lines() {
+            let line: String = line.chars().take(1500).collect();
+            let ends: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
+            for at in ends.iter().copied().step_by(3) {
+                decoder.line(&line[..at], &mut |_| {});
+                let rest = ends.iter().copied().find(|end| *end >= at + 5).unwrap_or(line.len());
+                decoder.line(&format!("{}{}", &line[..at], &line[rest..]), &mut |_| {});
+                decoder.line(&format!("{}null{}", &line[..at], &line[at..]), &mut |_| {});
+            }
+        }
+        decoder.finish(&Exit::default());
+    }
+}

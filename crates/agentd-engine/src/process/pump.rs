@@ -4,6 +4,7 @@ use std::io::{self, PipeReader, PipeWriter, Read as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -132,6 +133,8 @@ impl<'a> Pump<'a> {
             prepare().map_err(StartError::System)?;
         let started = Instant::now();
         let child = Command::new(&supervisor.program)
+            // What `ps` shows.
+            .arg0("agent-guard")
             .args(&supervisor.args)
             .arg(program.program)
             .args(program.args)

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use agentd_core::event::AgentEvent;
-use agentd_core::outcome::{AgentOutcome, Exit, FailureKind};
+use agentd_core::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 use agentd_core::provider::classify::not_installed;
 use agentd_core::provider::sessions::ListOutput;
 use agentd_core::provider::{AgentRequest, CommandSpec, Decoder, Gemini, Provider, Session};
@@ -147,6 +147,10 @@ impl Runner {
             let delay_ms = u64::try_from(wait.as_millis()).ok();
             observer(&AgentEvent::Retry { attempt: number, delay_ms, reason: reason.into() });
             if self.cancel.sleep(wait) {
+                if let Some(last) = attempts.last_mut() {
+                    let interrupted = Failure::new(FailureKind::Cancelled, "interrupted");
+                    last.outcome.failure = Some(interrupted);
+                }
                 break;
             }
             request.to_mut().session = for_retry(&request.session);

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::classify::kind_of_message;
 use super::tally::{Tally, Text};
-use super::{AgentRequest, CommandSpec, Decoder, MCP_SERVER, Provider, Session, Sink};
+use super::{AgentRequest, CommandSpec, Decoder, MCP_SERVER, Provider, Session, Sink, path_text};
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText, Usage};
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
@@ -43,6 +43,14 @@ impl Provider for Codex {
         let sandbox =
             if request.role.edits_the_work_tree() { "workspace-write" } else { "read-only" };
         config(format!("sandbox_mode=\"{sandbox}\""));
+        let mut env = Vec::new();
+        if request.role.edits_the_work_tree() {
+            // /tmp is open by default, and other people's projects may be in it. What
+            // asks for a temporary directory gets one in the work tree.
+            config("sandbox_workspace_write.exclude_slash_tmp=true".into());
+            env.push(("TMPDIR".into(), path_text(&request.private_dir)));
+        }
+        env.extend(request.extra_env.iter().cloned());
         config("approval_policy=\"never\"".into());
         // Both together save 5 s at the end of a run without network.
         config("analytics.enabled=false".into());
@@ -60,7 +68,7 @@ impl Provider for Codex {
         CommandSpec {
             program: request.program.clone(),
             args,
-            env: request.extra_env.clone(),
+            env,
             files: Vec::new(),
             merge: None,
             stdin: request.prompt.clone(),

@@ -1,5 +1,6 @@
 //! agentd is killed at random moments: nothing is left, every run file is readable.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -25,6 +26,38 @@ fn fifty_kills_leave_no_process_and_readable_files() {
             });
         }
     });
+}
+
+#[test]
+fn an_interrupted_run_is_recorded_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = mark();
+    let mut driver = Command::new(example("drive"))
+        .args(["gemini", dir.path().to_str().unwrap()])
+        .arg(example("fake-agent"))
+        .args([
+            "ignore-term",
+            "daemon",
+            "say",
+            "{\"type\":\"init\",\"session_id\":\"s\"}",
+            "forever",
+        ])
+        .env_clear()
+        .envs(environment(&mark))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "started");
+    kill_process(Pid::from_child(&driver), Signal::INT).unwrap();
+    assert!(lines.next().unwrap().unwrap().contains("\"kind\":\"cancelled\""));
+    assert_eq!(driver.wait().unwrap().code(), Some(1));
+    assert_none_left(&mark);
+    let file = dir.path().join("agentd/changes/add-oauth/runs/0001-proposal-gen.jsonl");
+    let last = read_run(&file).unwrap().last().unwrap().unwrap();
+    let Record::End { end, .. } = last else { panic!("{last:?}") };
+    assert_eq!(end.outcome.session_id.as_deref(), Some("s"));
 }
 
 fn kill_once(signal: Signal, moment: Duration, round: u64) {

@@ -158,8 +158,8 @@ fn a_missing_program_is_a_failure_with_a_hint() {
 #[test]
 fn odd_output_is_survived_and_kept() {
     let project = Project::new(&[
-        "read", "say", INIT, "bytes", "ff 41 0a", "long", "20000000", "say", "not json", "say", "",
-        "half", DONE,
+        "read", "say", INIT, "say", TEXT, "bytes", "ff 41 0a", "long", "20000000", "say",
+        "not json", "say", "", "half", DONE,
     ]);
     let (report, events) = project.call(AgentKind::Gemini);
     assert_eq!(report.outcome().unwrap().failure, None);
@@ -169,7 +169,7 @@ fn odd_output_is_survived_and_kept() {
     assert!(cut);
     let records = records(&report.last().unwrap().run_file);
     let raw = records.iter().filter(|record| matches!(record, Record::Raw { .. })).count();
-    assert_eq!(raw, 5);
+    assert_eq!(raw, 6);
 }
 
 #[test]

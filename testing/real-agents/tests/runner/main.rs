@@ -35,6 +35,7 @@ macro_rules! for_every_cli {
 for_every_cli!(
     a_planner_writes_through_mcp_and_is_resumed,
     an_implementer_works_in_the_project,
+    an_implementer_cannot_edit_outside_the_project,
     a_planner_cannot_touch_the_project,
     a_server_that_does_not_start_is_a_failure,
     an_unknown_session_is_a_failure,
@@ -177,6 +178,31 @@ fn an_implementer_works_in_the_project(cli: Cli) {
         assert_eq!(outcome.failure, None, "{outcome:#?}");
         let copy = std::fs::read_to_string(sandbox.project().join("copy.txt")).unwrap();
         assert_eq!(copy, "hello\n");
+    });
+}
+
+/// By the tools that edit files. Of commands only codex's are confined, by its sandbox.
+fn an_implementer_cannot_edit_outside_the_project(cli: Cli) {
+    let mut replies = Rule::new();
+    let outside = |path: &str| match cli {
+        Cli::Gemini => Reply::call("write_file", json!({"file_path": path, "content": "x"})),
+        Cli::Codex => {
+            let patch = format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n");
+            Reply::call("apply_patch", json!(patch))
+        }
+        Cli::Claude => Reply::call("Write", json!({"file_path": path, "content": "x"})),
+    };
+    replies = replies.reply(outside("${cwd}/../outside.txt"));
+    if cli == Cli::Codex {
+        replies =
+            replies.reply(Reply::call("exec_command", json!({"cmd": "touch ../outside.txt"})));
+    }
+    let script = Script::new().rule(replies.reply(Reply::text("Done.")));
+    Sandbox::enter(script, |sandbox| {
+        let outcome = call(sandbox, cli, &request(sandbox, cli, Role::Implementer));
+        assert_eq!(outcome.failure, None, "{outcome:#?}");
+        assert!(outcome.tool_calls >= 1 || cli == Cli::Codex, "{outcome:#?}");
+        assert!(!sandbox.root().join("outside.txt").exists());
     });
 }
 

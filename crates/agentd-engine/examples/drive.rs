@@ -57,6 +57,7 @@ fn request(project: &str, program: &str) -> Result<AgentRequest, Box<dyn std::er
         effort: None,
         session: Session::Fresh,
         mcp: None,
+        extra_writable: vec![],
     })
 }
 

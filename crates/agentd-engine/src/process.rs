@@ -8,6 +8,7 @@
 //! [supervisor](supervise) process.
 
 mod cancel;
+mod confine;
 mod control;
 mod descendants;
 mod lines;
@@ -68,6 +69,8 @@ pub struct Program<'a> {
     pub cwd: &'a Path,
     /// What it gets on standard input, which is then closed.
     pub stdin: &'a [u8],
+    /// Where it and all that it starts may write; none means wherever the user may.
+    pub writable: Option<&'a [PathBuf]>,
 }
 
 /// How long and how much.
@@ -149,6 +152,8 @@ pub struct Ended {
     pub undrained: bool,
     /// How many processes it had left behind, which were then ended.
     pub stragglers: u32,
+    /// Whether the system kept it to where it may write; none if nothing was asked.
+    pub confined: Option<bool>,
     /// From the start to the end.
     pub duration: Duration,
 }

@@ -181,12 +181,14 @@ impl Runner {
         let files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
         let mut watching =
             Watching { decoder: provider.decoder(request), record, observer, failed: false };
+        let writable = writable(&spec, &environment);
         let program = Program {
             program: &spec.program,
             args: &spec.args,
             env: &environment,
             cwd: &request.project_root,
             stdin: spec.stdin.as_bytes(),
+            writable: writable.as_deref(),
         };
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut watching);
         drop(files);
@@ -253,6 +255,7 @@ impl Runner {
             env: &environment,
             cwd,
             stdin: spec.stdin.as_bytes(),
+            writable: None,
         };
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut capture)?;
         Ok(ListOutput {
@@ -308,7 +311,29 @@ fn header(
     }
 }
 
+/// Where the program may write, with the CLI's own files filled in.
+fn writable(spec: &CommandSpec, environment: &[(OsString, OsString)]) -> Option<Vec<PathBuf>> {
+    let confine = spec.confine.as_ref()?;
+    let mut paths = confine.writable.clone();
+    let variable = |wanted: &str| {
+        let found = environment.iter().find(|(name, value)| name == wanted && !value.is_empty());
+        found.map(|(_, value)| PathBuf::from(value))
+    };
+    if let Some(home) = variable("HOME") {
+        let directory = home.join(confine.state.directory);
+        // The CLI would make it by itself, which it cannot when it is confined.
+        let _ = std::fs::create_dir(&directory);
+        paths.push(directory);
+        paths.extend(confine.state.file.map(|file| home.join(file)));
+    }
+    paths.extend(variable(confine.state.variable));
+    Some(paths)
+}
+
 fn note_oddities(ended: &Ended, record: &mut RunWriter) {
+    if ended.confined == Some(false) {
+        record.note("this system cannot keep commands of the agent to the work tree");
+    }
     if ended.undrained {
         record.note("a process that the agent left behind held its output open");
     }

@@ -12,7 +12,8 @@ use serde_json::value::RawValue;
 use super::classify::{kind_of_message, kind_of_status};
 use super::tally::{Tally, Text, split_mcp_name};
 use super::{
-    AgentRequest, CommandSpec, Decoder, MCP_SERVER, PrivateFile, Provider, Session, Sink, path_text,
+    AgentRequest, CliState, CommandSpec, Confinement, Decoder, MCP_SERVER, PrivateFile, Provider,
+    Session, Sink, path_text,
 };
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText, Usage};
@@ -21,6 +22,9 @@ use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 /// Claude Code.
 #[derive(Debug, Clone, Copy)]
 pub struct Claude;
+
+const STATE: CliState =
+    CliState { directory: ".claude", file: Some(".claude.json"), variable: "CLAUDE_CONFIG_DIR" };
 
 impl Provider for Claude {
     fn kind(&self) -> AgentKind {
@@ -45,8 +49,7 @@ impl Provider for Claude {
         }
         // Tools that are not listed do not exist for the model; MCP tools stay.
         if request.role.edits_the_work_tree() {
-            // File tools are confined to the work tree by the mode; commands are not
-            // confined by Claude Code unless its own sandbox is on.
+            // File tools are confined to the work tree by the mode, commands by ours.
             flag("--permission-mode", "acceptEdits");
             flag("--tools", "Read,Grep,Glob,Edit,Write,NotebookEdit,Bash,TodoWrite");
             flag("--allowedTools", &format!("mcp__{MCP_SERVER}__*,Bash"));
@@ -69,6 +72,12 @@ impl Provider for Claude {
             // Else the first turn may start before agentd's tools are there.
             ("MCP_CONNECTION_NONBLOCKING".into(), "0".into()),
         ];
+        if request.role.edits_the_work_tree() {
+            // Its own temporary files, and those of the commands that it runs.
+            let directory = path_text(&request.private_dir);
+            env.push(("CLAUDE_CODE_TMPDIR".into(), directory.clone()));
+            env.push(("TMPDIR".into(), directory));
+        }
         env.extend(request.extra_env.iter().cloned());
         CommandSpec {
             program: request.program.clone(),
@@ -80,6 +89,7 @@ impl Provider for Claude {
             }],
             merge: None,
             stdin: request.prompt.clone(),
+            confine: Confinement::implementer(request, STATE),
         }
     }
 

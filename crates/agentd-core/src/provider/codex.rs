@@ -72,6 +72,8 @@ impl Provider for Codex {
             files: Vec::new(),
             merge: None,
             stdin: request.prompt.clone(),
+            // Its own sandbox does it.
+            confine: None,
         }
     }
 

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use super::classify::{kind_of_message, kind_of_status};
 use super::tally::{Tally, Text, split_mcp_name};
 use super::{
-    AgentRequest, CommandSpec, Decoder, JsonMerge, MCP_SERVER, McpServer, PrivateFile, Provider,
-    Session, Sink, path_text,
+    AgentRequest, CliState, CommandSpec, Confinement, Decoder, JsonMerge, MCP_SERVER, McpServer,
+    PrivateFile, Provider, Session, Sink, path_text,
 };
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText, Usage};
@@ -20,6 +20,8 @@ use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 /// Gemini CLI.
 #[derive(Debug, Clone, Copy)]
 pub struct Gemini;
+
+const STATE: CliState = CliState { directory: ".gemini", file: None, variable: "GEMINI_CLI_HOME" };
 
 /// The tools with which a model can read the project and nothing else.
 const READ_TOOLS: [&str; 5] =
@@ -72,6 +74,7 @@ impl Provider for Gemini {
             files: vec![PrivateFile { path: policy, contents: policy_text(request) }],
             merge: Some(settings(request)),
             stdin: request.prompt.clone(),
+            confine: Confinement::implementer(request, STATE),
         }
     }
 

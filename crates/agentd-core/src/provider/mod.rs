@@ -93,6 +93,9 @@ pub struct AgentRequest {
     pub session: Session,
     /// agentd's MCP server; none for a call that needs no tools.
     pub mcp: Option<McpServer>,
+    /// Where else an implementer may write, besides the work tree: the directory of
+    /// the change and the repository, where those lie outside it.
+    pub extra_writable: Vec<PathBuf>,
 }
 
 /// Which session a call runs in.
@@ -157,6 +160,42 @@ pub struct CommandSpec {
     pub merge: Option<JsonMerge>,
     /// What to write to standard input, which is then closed.
     pub stdin: String,
+    /// Where the program may write, for CLIs that do not confine commands by
+    /// themselves; none leaves it to the CLI.
+    pub confine: Option<Confinement>,
+}
+
+/// The places where a program and everything that it starts may write. Enforced by
+/// the system where the system can (Linux).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confinement {
+    /// Absolute paths of files and directories.
+    pub writable: Vec<PathBuf>,
+    /// Where the CLI keeps its own files.
+    pub state: CliState,
+}
+
+/// Where a CLI keeps its own files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CliState {
+    /// A directory in the user's home, which the CLI makes when it is missing.
+    pub directory: &'static str,
+    /// A file in the user's home, beside it.
+    pub file: Option<&'static str>,
+    /// A variable by which the user may have put them elsewhere.
+    pub variable: &'static str,
+}
+
+impl Confinement {
+    /// For an implementer: the work tree, what was prepared for the call, and the
+    /// CLI's own files.
+    fn implementer(request: &AgentRequest, state: CliState) -> Option<Self> {
+        request.role.edits_the_work_tree().then(|| {
+            let mut writable = vec![request.project_root.clone(), request.private_dir.clone()];
+            writable.extend(request.extra_writable.iter().cloned());
+            Self { writable, state }
+        })
+    }
 }
 
 /// A file in the private directory of a call.
@@ -255,6 +294,7 @@ pub(crate) mod tests {
             model: None,
             effort: None,
             session: Session::Fresh,
+            extra_writable: vec![],
         }
     }
 

@@ -41,6 +41,7 @@ fn request(kind: AgentKind) -> AgentRequest {
         model: None,
         effort: None,
         session: Session::Fresh,
+        extra_writable: vec![],
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) enum Report {
     Exited(i32),
     /// A signal has ended the child.
     Killed(i32),
+    /// Whether writing is confined: 1 or 0.
+    Confined(i32),
     /// Everything is gone; so many stragglers had to be killed.
     Clean(i32),
 }
@@ -47,6 +49,7 @@ impl Report {
             Self::SpawnFailed(error) => (b'E', error),
             Self::Exited(code) => (b'X', code),
             Self::Killed(signal) => (b'G', signal),
+            Self::Confined(is) => (b'C', is),
             Self::Clean(stragglers) => (b'Z', stragglers),
         };
         let [a, b, c, d] = value.to_le_bytes();
@@ -61,6 +64,7 @@ impl Report {
             b'E' => Self::SpawnFailed(value),
             b'X' => Self::Exited(value),
             b'G' => Self::Killed(value),
+            b'C' => Self::Confined(value),
             b'Z' => Self::Clean(value),
             _ => return None,
         })

@@ -1,5 +1,6 @@
 //! The loop that feeds a program, reads it and watches the clock.
 
+use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter, Read as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -16,6 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::control::{REPORT_BYTES, Report, command, send_start};
 use super::lines::Lines;
+use super::supervise::{PROGRAM, WRITABLE};
 use super::{
     Cancel, CancelReason, Ended, Flow, Input, Limits, ProcessError, Program, Supervisor, Watcher,
 };
@@ -104,6 +106,7 @@ struct Pump<'a> {
     stopped: Option<Stopped>,
     stopping: Option<Stopping>,
     stragglers: i32,
+    confined: Option<bool>,
 }
 
 impl<'a> Pump<'a> {
@@ -136,6 +139,7 @@ impl<'a> Pump<'a> {
             // What `ps` shows.
             .arg0("agent-guard")
             .args(&supervisor.args)
+            .args(writable_args(program))
             .arg(program.program)
             .args(program.args)
             .env_clear()
@@ -170,6 +174,7 @@ impl<'a> Pump<'a> {
             stopped: None,
             stopping: None,
             stragglers: 0,
+            confined: None,
         })
     }
 
@@ -299,6 +304,7 @@ impl<'a> Pump<'a> {
                     self.drain_until = Some(Instant::now() + self.limits.drain);
                     self.stdin = None;
                 }
+                Some(Report::Confined(is)) => self.confined = Some(is == 1),
                 Some(Report::Clean(stragglers)) => self.stragglers = stragglers,
                 None => {}
             }
@@ -404,9 +410,23 @@ impl<'a> Pump<'a> {
             stderr_tail: String::from_utf8_lossy(&self.stderr_tail[tail..]).into_owned(),
             undrained: self.stdout.is_some() || self.stderr.is_some(),
             stragglers: u32::try_from(self.stragglers).unwrap_or(0),
+            confined: self.confined,
             duration: self.started.elapsed(),
         }
     }
+}
+
+/// The words between the supervisor and the program.
+fn writable_args(program: Program<'_>) -> Vec<&OsStr> {
+    let paths = program.writable.into_iter().flatten();
+    let mut args: Vec<&OsStr> =
+        paths.flat_map(|path| [OsStr::new(WRITABLE), path.as_os_str()]).collect();
+    if args.is_empty() && program.writable.is_some() {
+        // Nowhere, which is not the same as not being asked.
+        args.extend([OsStr::new(WRITABLE), OsStr::new("/dev/null")]);
+    }
+    args.push(OsStr::new(PROGRAM));
+    args
 }
 
 fn is_passing(error: &io::Error) -> bool {

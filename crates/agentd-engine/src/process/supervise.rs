@@ -10,6 +10,7 @@
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -36,8 +37,12 @@ enum Event {
     Ended,
 }
 
-/// Runs as the supervisor; `args` are the program and its arguments, after
-/// [`SUPERVISE`]. To be called before anything else in `main`.
+/// Stands before each path that the program may write to.
+pub(super) const WRITABLE: &str = "--writable";
+/// Stands before the program.
+pub(super) const PROGRAM: &str = "--";
+
+/// Runs as the supervisor; `args` are what follows [`SUPERVISE`]. To be called before anything else in `main`.
 pub fn supervise(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // A session of its own: the terminal's Ctrl-C is for agentd, which forwards it,
     // and an agent that wants a password fails instead of waiting for one.
@@ -49,8 +54,19 @@ pub fn supervise(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
     let mut args = args.into_iter();
+    let mut writable: Vec<PathBuf> = Vec::new();
+    let mut is_confined = false;
+    while let Some(arg) = args.next().filter(|arg| arg != PROGRAM) {
+        is_confined = true;
+        if arg == WRITABLE {
+            writable.extend(args.next().map(PathBuf::from));
+        }
+    }
     let Some(program) = args.next() else { return ExitCode::from(2) };
     let Ok(Some(stdin)) = receive_start(std::io::stdin()) else { return ExitCode::FAILURE };
+    if is_confined {
+        report(Report::Confined(i32::from(super::confine::confine(&writable))));
+    }
     let leader = match start(&program, args, Stdio::from(stdin)) {
         Ok(leader) => leader,
         Err(error) => {

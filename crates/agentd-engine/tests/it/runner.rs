@@ -41,6 +41,7 @@ impl Project {
             model: None,
             effort: None,
             session: Session::Fresh,
+            extra_writable: vec![],
         };
         Self { dir, mark: mark(), retries: 0, request }
     }

@@ -107,6 +107,7 @@ pub(crate) struct Fake {
     pub(crate) kept: Kept,
     pub(crate) mark: String,
     pub(crate) cwd: PathBuf,
+    pub(crate) writable: Option<Vec<PathBuf>>,
 }
 
 impl Fake {
@@ -119,6 +120,7 @@ impl Fake {
             kept: Kept::default(),
             mark: mark(),
             cwd: std::env::temp_dir(),
+            writable: None,
         }
     }
 
@@ -131,6 +133,7 @@ impl Fake {
             env: &environment,
             cwd: &self.cwd,
             stdin: &self.stdin,
+            writable: self.writable.as_deref(),
         };
         run(&supervisor(), program, self.limits, &self.cancel, &mut self.kept)
     }

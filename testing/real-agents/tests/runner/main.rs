@@ -78,6 +78,8 @@ fn request(sandbox: &Sandbox, cli: Cli, role: Role) -> AgentRequest {
         model: None,
         effort: None,
         session: Session::Fresh,
+        // Where the notes server writes, as agentd's own does in the change.
+        extra_writable: vec![notes.clone()],
         mcp: Some(McpServer {
             command: env!("CARGO_BIN_EXE_notes-mcp").into(),
             args: vec![notes.to_str().unwrap().into()],
@@ -181,7 +183,7 @@ fn an_implementer_works_in_the_project(cli: Cli) {
     });
 }
 
-/// By the tools that edit files. Of commands only codex's are confined, by its sandbox.
+/// Neither by the tools that edit files nor by commands.
 fn an_implementer_cannot_edit_outside_the_project(cli: Cli) {
     let mut replies = Rule::new();
     let outside = |path: &str| match cli {
@@ -193,15 +195,18 @@ fn an_implementer_cannot_edit_outside_the_project(cli: Cli) {
         Cli::Claude => Reply::call("Write", json!({"file_path": path, "content": "x"})),
     };
     replies = replies.reply(outside("${cwd}/../outside.txt"));
-    if cli == Cli::Codex {
-        replies =
-            replies.reply(Reply::call("exec_command", json!({"cmd": "touch ../outside.txt"})));
+    for command in ["touch ../outside.txt", "touch tried.txt"] {
+        replies = replies.reply(match cli {
+            Cli::Gemini => Reply::call("run_shell_command", json!({"command": command})),
+            Cli::Codex => Reply::call("exec_command", json!({"cmd": command})),
+            Cli::Claude => Reply::call("Bash", json!({"command": command})),
+        });
     }
     let script = Script::new().rule(replies.reply(Reply::text("Done.")));
     Sandbox::enter(script, |sandbox| {
         let outcome = call(sandbox, cli, &request(sandbox, cli, Role::Implementer));
         assert_eq!(outcome.failure, None, "{outcome:#?}");
-        assert!(outcome.tool_calls >= 1 || cli == Cli::Codex, "{outcome:#?}");
+        assert!(sandbox.project().join("tried.txt").exists(), "{outcome:#?}");
         assert!(!sandbox.root().join("outside.txt").exists());
     });
 }

@@ -13,6 +13,9 @@
 //! half a line; [`parse_line`] refuses it and readers skip it. Texts are kept
 //! whole up to [`crate::event::KEPT_BYTES`] each, so that a run can be replayed:
 //! tool calls with their arguments and outputs are all there.
+//! A file has a limit: after 64 MiB raw lines and standard error are no longer kept,
+//! after 256 MiB of texts and tools neither are those; a note says so, and what tells
+//! how the call ended is always there.
 //! Of the environment only names are in the file, and secrets are replaced by
 //! `[redacted]` before a line is written.
 

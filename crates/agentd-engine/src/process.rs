@@ -46,7 +46,8 @@ impl Supervisor {
     /// The running program itself, even when its file has been replaced meanwhile.
     #[cfg(target_os = "linux")]
     pub fn this_program() -> io::Result<Self> {
-        Ok(Self::new("/proc/self/exe"))
+        let link = Path::new("/proc/self/exe");
+        if link.exists() { Ok(Self::new(link)) } else { std::env::current_exe().map(Self::new) }
     }
 
     /// The running program itself.

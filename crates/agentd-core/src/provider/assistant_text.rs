@@ -51,8 +51,11 @@ impl AssistantText {
     /// A message that came whole.
     pub(super) fn whole(&mut self, text: &str) {
         self.end_message();
-        self.delta(text);
-        self.end_message();
+        if !text.is_empty() {
+            self.marks = self.marks.then(marks(text));
+            self.last.clear();
+            self.last.push_str(tail(text, KEEP));
+        }
     }
 
     fn look(&mut self) {

@@ -1,6 +1,8 @@
 //! The review marker: `<review>PASS</review>` or `<review>NEEDS_REVISION</review>`
 //! in the text of an assistant (C4, E1.6 – E1.8).
 
+use std::sync::LazyLock;
+
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +59,14 @@ impl Marks {
     }
 }
 
+// Built once: messages are many and short, and building costs more than searching.
+static PASS: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("PASS"));
+static NEEDS_REVISION: LazyLock<memmem::Finder<'static>> =
+    LazyLock::new(|| memmem::Finder::new("NEEDS_REVISION"));
+static REVIEW: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("eview"));
+static REVIEW_UPPER: LazyLock<memmem::Finder<'static>> =
+    LazyLock::new(|| memmem::Finder::new("EVIEW"));
+
 /// The verdict in a text of an assistant.
 pub fn review_mark(text: &str) -> Option<ReviewMark> {
     marks(text).verdict()
@@ -65,13 +75,11 @@ pub fn review_mark(text: &str) -> Option<ReviewMark> {
 /// Both kinds of markers in a text. Angle brackets may be escaped as JSON does it.
 pub fn marks(text: &str) -> Marks {
     let mut found = Marks::default();
-    if memmem::find(text.as_bytes(), b"PASS").is_some()
-        || memmem::find(text.as_bytes(), b"NEEDS_REVISION").is_some()
-    {
+    let has = |word: &LazyLock<memmem::Finder<'static>>| word.find(text.as_bytes()).is_some();
+    if has(&PASS) || has(&NEEDS_REVISION) {
         found.line = text.lines().filter_map(ReviewMark::starting).next_back();
     }
-    let mentions = |word: &[u8]| memmem::find(text.as_bytes(), word).is_some();
-    if !mentions(b"eview") && !mentions(b"EVIEW") {
+    if !has(&REVIEW) && !has(&REVIEW_UPPER) {
         return found;
     }
     let plain = unescape_angles(text);

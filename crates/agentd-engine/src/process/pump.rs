@@ -185,9 +185,13 @@ impl<'a> Pump<'a> {
         let timeout = self.next_deadline().saturating_duration_since(Instant::now());
         // Rounded up, so that the deadline has passed when the wait is over.
         let timeout = Timespec::try_from(timeout + Duration::from_millis(1)).ok();
+        // Nothing is waited for that would be ready for ever and change nothing.
         let mut fds = Vec::with_capacity(5);
-        fds.push(PollFd::new(&self.control, PollFlags::IN));
-        if self.stopped.is_none() {
+        if !self.supervisor_gone {
+            fds.push(PollFd::new(&self.control, PollFlags::IN));
+        }
+        let control_end = fds.len();
+        if self.stopped.is_none() && self.ending.is_none() {
             fds.push(PollFd::new(cancel, PollFlags::IN));
         }
         let stdin_at = fds.len();
@@ -219,7 +223,7 @@ impl<'a> Pump<'a> {
             self.read_errors();
         }
         // Last, so that output which came before the exit is taken before it.
-        if happened[0] {
+        if at(0..control_end) {
             self.read_reports();
         }
         Ok(())

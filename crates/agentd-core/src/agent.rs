@@ -7,6 +7,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::AgentName;
+pub use crate::state::Complexity;
+
 /// A name that is not in one of the closed sets of this module.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not {what}; it is one of {known}")]
@@ -82,20 +85,15 @@ named!(
     }
 );
 
-named!(
-    /// How hard a change is; it picks the model and the effort.
-    Complexity, "a complexity", "low, medium, high, critical",
-    {
-        /// A small, local change.
-        Low = "low",
-        /// The usual change.
-        Medium = "medium",
-        /// Several parts are touched.
-        High = "high",
-        /// Mistakes here are expensive.
-        Critical = "critical",
+impl From<AgentName> for AgentKind {
+    fn from(name: AgentName) -> Self {
+        match name {
+            AgentName::Gemini => Self::Gemini,
+            AgentName::Codex => Self::Codex,
+            AgentName::Claude => Self::Claude,
+        }
     }
-);
+}
 
 impl Role {
     /// Whether the role may edit files and run commands in the work tree.
@@ -114,7 +112,9 @@ mod tests {
         for role in Role::ALL {
             assert_eq!(role.name().parse::<Role>().unwrap(), *role);
         }
-        assert_eq!("critical".parse::<Complexity>().unwrap(), Complexity::Critical);
+        for name in AgentName::ALL {
+            assert_eq!(AgentKind::from(name).name(), name.name());
+        }
         let error = "Gemini".parse::<AgentKind>().unwrap_err().to_string();
         assert!(error.contains("gemini, codex, claude"), "{error}");
     }

@@ -8,6 +8,8 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::rel_path::is_reserved_name;
+
 /// The longest id of a change or a spec.
 pub const MAX_ID_LEN: usize = 64;
 
@@ -43,6 +45,14 @@ pub enum IdError {
         /// Its place, counted in characters from 1.
         at: usize,
     },
+    /// The text is the name of a device on Windows, so no file can be called so there.
+    #[error("{what} id `{name}` is the name of a device on Windows; choose another")]
+    Reserved {
+        /// What kind of id was wanted.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
     /// The text is not a requirement or task id at all.
     #[error("`{shown}` is not a {what} id; {expected}")]
     Malformed {
@@ -70,6 +80,9 @@ fn check_slug(what: &'static str, text: &str) -> Result<(), IdError> {
     }
     if text.len() > MAX_ID_LEN {
         return Err(IdError::TooLong { what, len: text.len() });
+    }
+    if is_reserved_name(text) {
+        return Err(IdError::Reserved { what, name: text.to_owned() });
     }
     Ok(())
 }
@@ -384,6 +397,9 @@ mod tests {
             " a",
             "a.md",
             "CON",
+            "con",
+            "nul",
+            "com1",
             "~",
             too_long.as_str(),
         ];

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -169,20 +169,19 @@ impl<'a> Call<'a> {
         let mut stdin = child.stdin.take().expect("stdin is a pipe");
         let prompt = self.prompt.clone();
         // Errors are ignored: a CLI may end without reading its prompt.
-        let writer = std::thread::spawn(move || stdin.write_all(prompt.as_bytes()));
+        std::thread::spawn(move || stdin.write_all(prompt.as_bytes()));
         let stdout = collect(child.stdout.take().expect("stdout is a pipe"));
         let stderr = collect(child.stderr.take().expect("stderr is a pipe"));
         let is_over = || start.elapsed() > self.limit || is_enough();
         let (status, is_killed) = supervise(&mut child, is_over, self.signal);
         let elapsed = start.elapsed();
-        let _ = writer.join();
         Finished {
             cli: self.cli,
             exit_code: status.code(),
             signal: status.signal(),
             is_killed,
-            stdout: stdout.join().expect("the reader does not panic"),
-            stderr: stderr.join().expect("the reader does not panic"),
+            stdout: collected(&stdout),
+            stderr: collected(&stderr),
             elapsed,
         }
     }
@@ -330,10 +329,19 @@ fn supervise(child: &mut Child, is_over: impl Fn() -> bool, signal: Signal) -> (
     (status, signalled.is_some())
 }
 
-fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+/// Reads a pipe to its end, in a thread.
+fn collect(mut pipe: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let _ = pipe.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    receiver
+}
+
+/// What was read, once the program is gone.
+fn collected(output: &Receiver<String>) -> String {
+    let text = output.recv_timeout(Duration::from_secs(5));
+    text.expect("something that the CLI started is left, and holds its output open")
 }

@@ -148,3 +148,27 @@ impl std::error::Error for InstallError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn the_lock_pins_exact_versions_and_names_no_host() {
+        let manifest: Value = serde_json::from_slice(MANIFEST).unwrap();
+        let lock: Value = serde_json::from_slice(LOCK).unwrap();
+        let dependencies = manifest["dependencies"].as_object().unwrap();
+        assert_eq!(dependencies.len(), Cli::ALL.len());
+        for (name, version) in dependencies {
+            let version = version.as_str().unwrap();
+            assert!(version.starts_with(|first: char| first.is_ascii_digit()), "{name} {version}");
+            assert_eq!(lock["packages"][format!("node_modules/{name}")]["version"], version);
+        }
+        for (name, package) in lock["packages"].as_object().unwrap() {
+            assert!(package.get("resolved").is_none(), "{name} names its host");
+            assert!(name.is_empty() || package["integrity"].is_string(), "{name} has no hash");
+        }
+    }
+}

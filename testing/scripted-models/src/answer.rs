@@ -119,6 +119,7 @@ fn answer_model(
         let round = model_request.round;
         record.surprise = Some(format!("nothing is scripted for round {round} of {prompt:?}"));
     }
+    record.unoffered_tools = tools::missed_by_program(model_request);
     let mut calls = Vec::new();
     for call in &choice.reply.calls {
         calls.push(tools::resolve(call, model_request, &choices.script.mcp_server).unwrap_or_else(

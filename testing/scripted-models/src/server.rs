@@ -47,7 +47,8 @@ pub struct Recorded {
     pub request: Option<ModelRequest>,
     /// The rule that answered it.
     pub rule: Option<usize>,
-    /// The scripted tools that the request did not offer.
+    /// The scripted tools that the request did not offer. In codex's code mode
+    /// that is known only one request later, and said there.
     pub unoffered_tools: Vec<String>,
     /// The HTTP status that was sent, if one was.
     pub status: Option<u16>,

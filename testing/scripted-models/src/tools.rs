@@ -10,6 +10,10 @@ use crate::request::{ModelRequest, Offered};
 use crate::script::{Provider, ToolCall};
 use crate::wire::{WireCall, WireInput};
 
+/// What the JavaScript says when there is no such tool: whether there is one,
+/// code mode tells the program and not the model.
+const NOT_OFFERED: &str = "scripted-models: not offered: ";
+
 /// Turns a scripted call into one that the request allows; `Err` is the bare
 /// call, to be sent although no such tool was offered.
 pub(crate) fn resolve(
@@ -49,6 +53,13 @@ pub(crate) fn resolve(
     Err(bare)
 }
 
+/// The tools that a program looked for in vain, as its result says.
+pub(crate) fn missed_by_program(request: &ModelRequest) -> Vec<String> {
+    let results = request.tool_results.iter();
+    let missed = results.filter_map(|result| Some(result.split_once(NOT_OFFERED)?.1));
+    missed.map(|rest| rest.split_whitespace().next().unwrap_or_default().to_owned()).collect()
+}
+
 /// Finds the tool by its own name, else by a name that ends in it.
 fn find<'a>(call: &ToolCall, tools: &'a [Offered]) -> Option<&'a Offered> {
     let is_of_server = |tool: &&Offered| {
@@ -85,7 +96,7 @@ fn javascript(call: &ToolCall, server: &str) -> String {
          const offered = ALL_TOOLS.map((tool) => tool.name);\n\
          const name = names.find((name) => offered.includes(name));\n\
          if (name === undefined) {{\n\
-         \x20 text(`none of ${{names}} is offered, only ${{offered}}`);\n\
+         \x20 text(`{NOT_OFFERED}${{names[0]}}`);\n\
          }} else {{\n\
          \x20 const result = await tools[name]({arguments});\n\
          \x20 text(typeof result === \"string\" ? result : JSON.stringify(result));\n\

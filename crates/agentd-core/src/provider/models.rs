@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{AgentKind, Complexity};
+use crate::config::Model;
 
 /// A model and an effort. None leaves the choice to the CLI.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -14,6 +15,12 @@ pub struct ModelChoice {
     /// The effort, for codex and claude.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
+}
+
+impl From<Model> for ModelChoice {
+    fn from(configured: Model) -> Self {
+        Self { model: Some(configured.model), effort: configured.effort }
+    }
 }
 
 /// The first in the catalogue of codex 0.166 (`codex debug models`).

@@ -1,4 +1,8 @@
-//! Tests of the core against recorded data.
-#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+//! Tests of the documents as a whole, over the public interface.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot make its input should fail")]
+
+mod corpus;
+mod hand_written;
+mod round_trip;
 mod streams;

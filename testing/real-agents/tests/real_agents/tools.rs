@@ -11,6 +11,7 @@ for_every_cli!(
     passes_on_that_a_tool_failed,
     writes_and_runs_in_the_project,
     only_reads_unless_allowed,
+    a_tool_that_is_not_offered_is_a_surprise,
 );
 
 const PROMPT: &str = "agentd plan add-login\n\nWrite the note.";
@@ -76,10 +77,9 @@ fn passes_on_that_a_tool_failed(cli: Cli) {
     });
 }
 
-#[test]
-fn a_tool_that_is_not_offered_is_a_surprise() {
+fn a_tool_that_is_not_offered_is_a_surprise(cli: Cli) {
     Sandbox::enter(write_note(), |sandbox| {
-        sandbox.call(Cli::Claude, PROMPT).run();
+        sandbox.call(cli, PROMPT).run();
         assert_eq!(sandbox.models().surprises(), ["not offered: write_note"]);
     });
 }

@@ -1,0 +1,74 @@
+//! Rules for `proposal.md`.
+
+use std::collections::BTreeSet;
+
+use super::{Context, quality};
+use crate::diagnostic::Diagnostic;
+use crate::document::proposal::Proposal;
+use crate::graph;
+use crate::rules;
+
+pub(super) fn check(proposal: &Proposal, context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let top = proposal.place.frontmatter.0;
+    if !proposal.place.has_frontmatter.0 {
+        found.push(rules::PROPOSAL_FRONTMATTER.at(top, "proposal.md has no frontmatter"));
+    }
+    if let Some(id) = proposal.id.as_ref().filter(|id| *id != context.id) {
+        let message =
+            format!("this is the proposal of `{id}`, in the directory of `{}`", context.id);
+        found.push(rules::ID_MISMATCH.at(top, message));
+    }
+    let parts = [
+        ("Summary", proposal.summary.is_empty()),
+        ("Why", proposal.why.is_empty()),
+        ("What Changes", proposal.what_changes.is_empty()),
+    ];
+    let has = |name: &str| {
+        proposal.place.headings.0.iter().any(|heading| heading.eq_ignore_ascii_case(name))
+    };
+    for name in ["Summary", "Why", "What Changes", "Impact"] {
+        if !has(name) {
+            found.push(
+                rules::PROPOSAL_SECTION.at(top, format!("the section `## {name}` is missing")),
+            );
+        }
+    }
+    for (name, empty) in parts {
+        if empty && has(name) {
+            found.push(rules::PROPOSAL_EMPTY.at(top, format!("the section `## {name}` is empty")));
+        }
+    }
+    for text in [&proposal.summary, &proposal.why] {
+        quality::placeholders(text.as_str(), top, found);
+    }
+    check_specs(proposal, context, found);
+}
+
+fn check_specs(proposal: &Proposal, context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    let place = proposal.place.affected_specs.0;
+    let mut listed = BTreeSet::new();
+    for spec in &proposal.affected_specs {
+        if !listed.insert(&spec.id) {
+            found.push(rules::SPEC_TWICE.at(place, format!("`{}` is listed twice", spec.id)));
+        } else if !context.specs.contains_key(&spec.id) {
+            let message = format!("specs/{}.md is missing or cannot be read", spec.id);
+            found.push(rules::AFFECTED_SPEC_MISSING.at(place, message));
+        }
+    }
+    for spec in &proposal.affected_specs {
+        for id in spec.depends.iter().filter(|id| !listed.contains(id)) {
+            let message =
+                format!("`{}` depends on `{id}`, which the change does not affect", spec.id);
+            found.push(rules::SPEC_DEPENDENCY.at(place, message));
+        }
+    }
+    for id in context.specs.keys().filter(|id| !listed.contains(id)) {
+        found.push(
+            rules::SPEC_NOT_ANNOUNCED.at(place, format!("specs/{id}.md is not listed as affected")),
+        );
+    }
+    if let Err(cycle) = graph::spec_order(&proposal.affected_specs) {
+        let chain = graph::chain(cycle.iter().map(ToString::to_string));
+        found.push(rules::SPEC_CYCLE.at(place, format!("circular dependency of specs: {chain}")));
+    }
+}

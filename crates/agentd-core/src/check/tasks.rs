@@ -1,0 +1,152 @@
+//! Rules for `tasks.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Context, quality};
+use crate::diagnostic::Diagnostic;
+use crate::document::tasks::{Task, Tasks};
+use crate::graph;
+use crate::ids::{Layer, RequirementId, SpecId, TaskId};
+use crate::rel_path::RelPath;
+use crate::rules;
+use crate::span::Span;
+
+pub(super) fn check(tasks: &Tasks, context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    if !tasks.has_frontmatter.0 {
+        found.push(
+            rules::FRONTMATTER_MISSING.at(tasks.frontmatter.0, "tasks.md has no frontmatter"),
+        );
+    }
+    if let Some(id) = tasks.change_id.as_ref().filter(|id| *id != context.id) {
+        let message =
+            format!("these are the tasks of `{id}`, in the directory of `{}`", context.id);
+        found.push(rules::ID_MISMATCH.at(tasks.frontmatter.0, message));
+    }
+    if tasks.tasks.is_empty() && found.is_empty() {
+        found.push(rules::NO_TASKS.at(tasks.title.0, "there is no task"));
+    }
+    let mut by_id: BTreeMap<TaskId, &Task> = BTreeMap::new();
+    for task in &tasks.tasks {
+        if let std::collections::btree_map::Entry::Vacant(e) = by_id.entry(task.id) {
+            e.insert(task);
+        } else {
+            let message = format!("task {} is there twice", task.id);
+            found.push(rules::DUPLICATE_TASK.at(task.place.0, message));
+        }
+    }
+    for task in &tasks.tasks {
+        check_task(task, &by_id, context, found);
+    }
+    if let Some(cycle) = graph::task_cycle(&tasks.tasks) {
+        let place =
+            cycle.first().and_then(|id| by_id.get(id)).map_or(Span::at(0), |task| task.place.0);
+        let numbers = graph::chain(cycle.iter().map(ToString::to_string));
+        let message =
+            format!("Circular dependency detected: {} ({numbers})", graph::task_chain(&cycle));
+        found.push(rules::TASK_CYCLE.at(place, message));
+    }
+    check_coverage(tasks, context, found);
+}
+
+fn check_task(
+    task: &Task,
+    by_id: &BTreeMap<TaskId, &Task>,
+    context: &Context<'_>,
+    found: &mut Vec<Diagnostic>,
+) {
+    let place = task.place.0;
+    let id = task.id;
+    match &task.file {
+        None => found.push(rules::TASK_WITHOUT_FILE.at(place, format!("task {id} names no file"))),
+        Some(file) => match RelPath::new(file.as_str()) {
+            Err(error) => found.push(rules::BAD_PATH.at(place, format!("task {id}: {error}"))),
+            Ok(path) if path.is_root() => {
+                found.push(rules::BAD_PATH.at(place, format!("task {id}: `.` is not a file")));
+            }
+            Ok(path) => {
+                // Compared without case: `.GIT/config` is git's own file on a Mac.
+                let first = path.components().next().unwrap_or_default().to_ascii_lowercase();
+                if first == "agentd" || first == ".git" {
+                    let message = format!("task {id} touches `{file}`");
+                    found.push(rules::PROTECTED_PATH.at(place, message));
+                }
+            }
+        },
+    }
+    if task.action.is_none() && !found.iter().any(|d| d.rule == &rules::BAD_ACTION) {
+        found.push(rules::BAD_ACTION.at(place, format!("task {id} has no action")));
+    }
+    if task.layer.is_none() {
+        found.push(rules::TASK_LAYER.at(place, format!("task {id} stands in no layer")));
+    }
+    if task.title.is_empty() || task.description.is_empty() {
+        let what = if task.title.is_empty() { "title" } else { "description" };
+        found.push(rules::TASK_EMPTY.at(place, format!("task {id} has no {what}")));
+    }
+    quality::placeholders(task.description.as_str(), place, found);
+    for on in &task.depends_on {
+        match by_id.get(on) {
+            None => {
+                let message = format!("task {id} depends on {on}, which does not exist");
+                found.push(rules::TASK_DEPENDS_NOWHERE.at(place, message));
+            }
+            Some(other) if section(other.layer) > section(task.layer) && task.layer.is_some() => {
+                let message = format!("task {id} depends on {on} of a later layer");
+                found.push(rules::TASK_LAYER.at(place, message));
+            }
+            Some(_) => {}
+        }
+    }
+    if task.spec_refs.is_empty() && !context.specs.is_empty() {
+        found.push(
+            rules::TASK_WITHOUT_SPEC.at(place, format!("task {id} implements no requirement")),
+        );
+    }
+    for spec_ref in &task.spec_refs {
+        if !context.has(&spec_ref.spec, spec_ref.requirement) {
+            let message = format!("task {id} points to {spec_ref}, which does not exist");
+            let known = known_requirements(context, &spec_ref.spec);
+            let mut diagnostic = rules::SPEC_REF_NOWHERE.at(place, message);
+            if !known.is_empty() {
+                diagnostic = diagnostic.with_fix(format!("`{}` has {known}.", spec_ref.spec));
+            }
+            found.push(diagnostic);
+        }
+    }
+}
+
+fn section(layer: Option<Layer>) -> u32 {
+    layer.map_or(0, Layer::section)
+}
+
+fn known_requirements(context: &Context<'_>, spec: &SpecId) -> String {
+    let mut ids: BTreeSet<RequirementId> = context.main.get(spec).cloned().unwrap_or_default();
+    ids.extend(context.specs.get(spec).iter().flat_map(|s| s.requirements.iter().map(|r| r.id)));
+    let names: Vec<String> = ids.iter().take(30).map(ToString::to_string).collect();
+    names.join(", ")
+}
+
+/// Requirements that no task implements. Reported at the top of tasks.md, where the task is missing.
+fn check_coverage(tasks: &Tasks, context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    if tasks.tasks.is_empty() {
+        return;
+    }
+    let covered: BTreeSet<(&SpecId, Option<RequirementId>)> = tasks
+        .tasks
+        .iter()
+        .flat_map(|task| &task.spec_refs)
+        .map(|r| (&r.spec, r.requirement))
+        .collect();
+    for (id, spec) in &context.specs {
+        if covered.contains(&(id, None)) {
+            continue;
+        }
+        for requirement in &spec.requirements {
+            if !covered.contains(&(id, Some(requirement.id))) {
+                let message =
+                    format!("no task implements {id}:{} ({})", requirement.id, requirement.title);
+                found.push(rules::REQUIREMENT_UNCOVERED.at(tasks.title.0, message));
+            }
+        }
+    }
+}

@@ -1,0 +1,551 @@
+//! `agentd/config.toml`: every key optional, an unknown key an error that
+//! names the nearest known one.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::check::Extras;
+use crate::span::{Span, line_column};
+use crate::state::Complexity;
+
+/// The file that `init` writes: every key with its default, commented out.
+pub const TEMPLATE: &str = include_str!("../templates/config.toml");
+
+/// The settings of a project.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How a change goes from phase to phase.
+    pub workflow: Workflow,
+    /// Which agent plays which role.
+    pub roles: Roles,
+    /// Gemini CLI.
+    pub gemini: AgentConfig,
+    /// Codex CLI.
+    pub codex: AgentConfig,
+    /// Claude Code.
+    pub claude: AgentConfig,
+    /// Prices by model, over the built-in table.
+    pub prices: BTreeMap<String, Price>,
+    /// What a change may cost.
+    pub budget: Budget,
+    /// How work is kept apart in git.
+    pub git: Git,
+    /// How an implementation is tested.
+    pub implementation: Implementation,
+    /// Extra rules for documents.
+    pub validation: Validation,
+}
+
+/// `[workflow]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Workflow {
+    /// Whether a person decides at the gates.
+    pub human_in_loop: bool,
+    /// One session per document, or one for all.
+    pub generation: Generation,
+    /// How often a planner reviews each of its documents.
+    pub self_review_iterations: u32,
+    /// Rounds of revision without a person.
+    pub planning_iterations: u32,
+    /// Rounds of repairing the format without a person.
+    pub format_iterations: u32,
+    /// Rounds of fixing an implementation.
+    pub implementation_iterations: u32,
+    /// How often a call that failed for a passing reason is tried again.
+    pub script_retries: u32,
+    /// The first pause before such a try; each further one is twice as long.
+    pub retry_delay_secs: u64,
+    /// Whether a plan with minor issues left is taken without asking (C11).
+    pub accept_minor: bool,
+    /// Whether a second challenge gets a fresh session.
+    pub rechallenge: Rechallenge,
+    /// Whether planner and challenger must be of different vendors.
+    pub require_independent_review: bool,
+}
+
+impl Default for Workflow {
+    fn default() -> Self {
+        Self {
+            human_in_loop: true,
+            generation: Generation::Sequential,
+            self_review_iterations: 1,
+            planning_iterations: 2,
+            format_iterations: 2,
+            implementation_iterations: 2,
+            script_retries: 2,
+            retry_delay_secs: 5,
+            accept_minor: false,
+            rechallenge: Rechallenge::Fresh,
+            require_independent_review: false,
+        }
+    }
+}
+
+/// How documents are generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Generation {
+    /// A fresh session for every document.
+    Sequential,
+    /// One session for all of them.
+    OneShot,
+}
+
+/// How a plan is challenged again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rechallenge {
+    /// In a fresh session.
+    Fresh,
+    /// In the session of the first challenge.
+    Resume,
+}
+
+/// `[roles]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Roles {
+    /// Writes the plan.
+    pub planner: AgentName,
+    /// Challenges the plan.
+    pub challenger: AgentName,
+    /// Writes the code.
+    pub implementer: AgentName,
+    /// Reviews the code.
+    pub reviewer: AgentName,
+}
+
+impl Default for Roles {
+    fn default() -> Self {
+        Self {
+            planner: AgentName::Gemini,
+            challenger: AgentName::Codex,
+            implementer: AgentName::Claude,
+            reviewer: AgentName::Codex,
+        }
+    }
+}
+
+/// An agent that agentd can drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentName {
+    /// Gemini CLI.
+    Gemini,
+    /// Codex CLI.
+    Codex,
+    /// Claude Code.
+    Claude,
+}
+
+impl AgentName {
+    /// All agents.
+    pub const ALL: [Self; 3] = [Self::Gemini, Self::Codex, Self::Claude];
+
+    /// `gemini`, `codex` or `claude`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gemini => "gemini",
+            Self::Codex => "codex",
+            Self::Claude => "claude",
+        }
+    }
+
+    /// The agent of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|agent| agent.name() == name)
+    }
+}
+
+/// `[gemini]`, `[codex]`, `[claude]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentConfig {
+    /// A program name or path; without one, the agent's own name.
+    pub command: Option<String>,
+    /// Extra arguments, passed as they are.
+    pub args: Vec<String>,
+    /// Extra environment for this agent only.
+    pub env: BTreeMap<String, String>,
+    /// A limit for the whole call.
+    pub timeout_secs: u64,
+    /// A limit for the time without any output.
+    pub idle_timeout_secs: u64,
+    /// How a session of Gemini is found again.
+    pub resume: Option<Resume>,
+    /// Models by complexity, over the built-in ones.
+    pub models: BTreeMap<Complexity, Model>,
+}
+
+impl Default for AgentConfig {
+    fn default() -> Self {
+        Self {
+            command: None,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            timeout_secs: 1800,
+            idle_timeout_secs: 300,
+            resume: None,
+            models: BTreeMap::new(),
+        }
+    }
+}
+
+/// How a session of Gemini is found again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Resume {
+    /// By its place in `--list-sessions`.
+    #[default]
+    Index,
+    /// By its id.
+    Uuid,
+}
+
+/// A model, and how hard it should think.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "ModelForm")]
+pub struct Model {
+    /// The model's name.
+    pub model: String,
+    /// The effort, for agents that know one.
+    pub effort: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ModelForm {
+    Name(String),
+    Full(FullModel),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FullModel {
+    model: String,
+    effort: Option<String>,
+}
+
+impl From<ModelForm> for Model {
+    fn from(form: ModelForm) -> Self {
+        match form {
+            ModelForm::Name(model) => Self { model, effort: None },
+            ModelForm::Full(FullModel { model, effort }) => Self { model, effort },
+        }
+    }
+}
+
+/// `[prices."model"]`: US dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Tokens that go in and are not cached.
+    pub input: f64,
+    /// Tokens that go in and are cached; without it, the price of any input.
+    #[serde(default)]
+    pub cached_input: Option<f64>,
+    /// Tokens that come out.
+    pub output: f64,
+}
+
+/// `[budget]`
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// The most that a change may cost.
+    pub max_cost_usd: Option<f64>,
+    /// The most tokens, in and out, that a change may use.
+    pub max_tokens: Option<u64>,
+}
+
+/// `[git]`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Git {
+    /// Where a change is worked on.
+    pub workflow: GitWorkflow,
+    /// What is committed.
+    pub commit: GitCommit,
+}
+
+/// Where a change is worked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GitWorkflow {
+    /// The person is asked once.
+    #[default]
+    Ask,
+    /// On a branch of its own.
+    Branch,
+    /// In a work tree of its own.
+    Worktree,
+    /// Where one stands.
+    InPlace,
+}
+
+/// What is committed during an implementation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GitCommit {
+    /// Each layer, once it is done.
+    Layer,
+    /// Nothing; that is left to the person.
+    #[default]
+    None,
+}
+
+/// `[implementation]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Implementation {
+    /// The command that runs the project's tests.
+    pub test_command: Option<String>,
+    /// A limit for it.
+    pub test_timeout_secs: u64,
+}
+
+impl Default for Implementation {
+    fn default() -> Self {
+        Self { test_command: None, test_timeout_secs: 600 }
+    }
+}
+
+/// `[validation]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Validation {
+    /// Headings that every spec must have, beside the built-in ones.
+    pub required_headings: Vec<String>,
+    /// A pattern that every scenario must match.
+    pub scenario_pattern: Option<String>,
+    /// How many scenarios a spec must have.
+    pub scenario_min_count: usize,
+}
+
+impl Default for Validation {
+    fn default() -> Self {
+        Self { required_headings: Vec::new(), scenario_pattern: None, scenario_min_count: 1 }
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (line {line}, column {column})")]
+pub struct ConfigError {
+    /// What is wrong.
+    pub message: String,
+    /// In which line.
+    pub line: usize,
+    /// In which column.
+    pub column: usize,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Config {
+    /// Reads a configuration.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let config: Self = toml::from_str(text).map_err(|error| {
+            let span = error.span().map_or(Span::at(0), |range| Span::new(range.start, range.end));
+            let (message, hint) = explain(error.message());
+            at(text, span, message, hint)
+        })?;
+        config.check(text)?;
+        Ok(config)
+    }
+
+    /// The configured part of the agent.
+    pub fn agent(&self, name: AgentName) -> &AgentConfig {
+        match name {
+            AgentName::Gemini => &self.gemini,
+            AgentName::Codex => &self.codex,
+            AgentName::Claude => &self.claude,
+        }
+    }
+
+    /// The extra rules for documents.
+    pub fn extras(&self) -> Extras {
+        let validation = &self.validation;
+        Extras {
+            required_headings: validation.required_headings.clone(),
+            // `parse` has refused patterns that do not compile.
+            scenario_pattern: validation
+                .scenario_pattern
+                .as_deref()
+                .and_then(|p| regex_lite::Regex::new(p).ok()),
+            scenario_min_count: validation.scenario_min_count,
+        }
+    }
+
+    fn check(&self, text: &str) -> Result<(), ConfigError> {
+        let fail = |key: &str, message: String| {
+            let start = text.find(key).unwrap_or(0);
+            Err(at(text, Span::new(start, start + key.len()), message, None))
+        };
+        if self.workflow.self_review_iterations > 5 {
+            return fail(
+                "self_review_iterations",
+                "self_review_iterations is at most 5".to_owned(),
+            );
+        }
+        if let Some(pattern) = &self.validation.scenario_pattern
+            && let Err(error) = regex_lite::Regex::new(pattern)
+        {
+            return fail("scenario_pattern", format!("scenario_pattern is not a pattern: {error}"));
+        }
+        for (name, agent) in [("codex", &self.codex), ("claude", &self.claude)] {
+            if agent.resume.is_some() {
+                return fail("resume", format!("`resume` is for [gemini] only, not for [{name}]"));
+            }
+        }
+        for (model, price) in &self.prices {
+            let figures = [Some(price.input), price.cached_input, Some(price.output)];
+            if figures.into_iter().flatten().any(|figure| !figure.is_finite() || figure < 0.0) {
+                return fail(
+                    model,
+                    format!("the prices of `{model}` are not all positive numbers"),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn at(text: &str, span: Span, message: String, hint: Option<String>) -> ConfigError {
+    let (line, column) = line_column(text, span.start);
+    ConfigError { message, line, column, hint }
+}
+
+/// Turns serde's list of expected names into the one that was probably meant.
+fn explain(message: &str) -> (String, Option<String>) {
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let unknown =
+        ["unknown field", "unknown variant"].iter().any(|start| message.starts_with(start));
+    let Some((wrong, known)) = names.split_first().filter(|_| unknown) else {
+        return (message.lines().next().unwrap_or_default().to_owned(), None);
+    };
+    let what = if message.starts_with("unknown field") { "key" } else { "value" };
+    let hint = match nearest(wrong, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    };
+    (format!("unknown {what} `{wrong}`"), Some(hint))
+}
+
+/// The name that is most like a misspelt one, if any is like it at all.
+pub fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let wrong = wrong.to_lowercase();
+    let known: Vec<&str> = known.collect();
+    let longer = known.iter().find(|name| wrong.len() >= 3 && name.starts_with(wrong.as_str()));
+    if let Some(name) = longer {
+        return Some(name);
+    }
+    let by_distance = known.into_iter().map(|name| (distance(&wrong, &name.to_lowercase()), name));
+    let best = by_distance.min()?;
+    (best.0 <= best.1.len().max(wrong.len()).div_ceil(3)).then_some(best.1)
+}
+
+/// How many letters must be changed, added, taken away or swapped with the next one.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.chars().take(64).collect(), b.chars().take(64).collect());
+    let mut before_last = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let cost = usize::from(a[i - 1] != b[j - 1]);
+            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + cost);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        let error = Config::parse(text).unwrap_err();
+        format!("{error} {}", error.hint.clone().unwrap_or_default())
+    }
+
+    #[test]
+    fn nothing_at_all_is_the_default() {
+        assert_eq!(Config::parse("").unwrap(), Config::default());
+        assert_eq!(Config::parse(TEMPLATE).unwrap(), Config::default());
+    }
+
+    /// Lesson 11: the sample is real. Uncommented, it still says the defaults.
+    #[test]
+    fn the_template_shows_every_default_as_it_is() {
+        let lines: Vec<&str> = TEMPLATE
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                Some(rest) if rest.starts_with('[') || rest.contains(" = ") => rest,
+                _ => line,
+            })
+            .collect();
+        let config = Config::parse(&lines.join("\n")).unwrap();
+        let defaults = Config::default();
+        assert_eq!(config.workflow, defaults.workflow);
+        assert_eq!(config.roles, defaults.roles);
+        assert_eq!(config.git, defaults.git);
+        assert_eq!(config.gemini.timeout_secs, defaults.gemini.timeout_secs);
+        assert_eq!(config.gemini.idle_timeout_secs, defaults.gemini.idle_timeout_secs);
+        for section in [
+            "workflow",
+            "roles",
+            "gemini",
+            "gemini.models",
+            "prices",
+            "budget",
+            "git",
+            "implementation",
+            "validation",
+        ] {
+            assert!(TEMPLATE.contains(&format!("[{section}")), "{section}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_is_an_error_that_names_the_right_one() {
+        assert_eq!(
+            error("[workflow]\nhuman_in_the_loop = true\n"),
+            "unknown key `human_in_the_loop` (line 2, column 1) did you mean `human_in_loop`?"
+        );
+        assert!(error("[wrokflow]\n").contains("did you mean `workflow`?"));
+        assert_eq!(
+            error("[gemini]\ntimeout = 3\n"),
+            "unknown key `timeout` (line 2, column 1) did you mean `timeout_secs`?"
+        );
+        assert!(error("[roles]\nplanner = \"gemnii\"\n").contains("did you mean `gemini`?"));
+        assert!(error("[budget]\nzzz = 1\n").contains("known here: max_cost_usd, max_tokens"));
+        assert!(error("[gemini.models]\nhuge = \"x\"\n").contains("unknown value `huge`"));
+    }
+
+    #[test]
+    fn values_are_checked() {
+        assert!(error("[workflow]\nself_review_iterations = 6\n").contains("at most 5"));
+        assert!(error("[workflow]\nself_review_iterations = \"x\"\n").contains("line 2"));
+        assert!(error("[validation]\nscenario_pattern = '('\n").contains("not a pattern"));
+        assert!(error("[codex]\nresume = \"uuid\"\n").contains("for [gemini] only"));
+        assert!(error("[prices.x]\ninput = -1.0\noutput = 1.0\n").contains("positive"));
+        assert!(error("a = [\n").contains("line "));
+    }
+
+    #[test]
+    fn models_have_a_short_and_a_long_form() {
+        let text = "[codex.models]\nlow = \"a\"\ncritical = { model = \"b\", effort = \"high\" }\n";
+        let models = Config::parse(text).unwrap().codex.models;
+        assert_eq!(models[&Complexity::Low].effort, None);
+        assert_eq!(models[&Complexity::Critical].effort.as_deref(), Some("high"));
+    }
+}

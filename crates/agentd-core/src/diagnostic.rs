@@ -1,0 +1,138 @@
+//! What is wrong with a document, where, and what to do about it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::span::Span;
+
+/// How much a finding weighs. HIGH findings stop a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The document cannot be worked with.
+    High,
+    /// A reader would be misled or a requirement missed.
+    Medium,
+    /// It could be better.
+    Low,
+}
+
+impl Severity {
+    /// `HIGH`, `MEDIUM` or `LOW`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::High => "HIGH",
+            Self::Medium => "MEDIUM",
+            Self::Low => "LOW",
+        }
+    }
+
+    /// The severity of this name, in any case.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::High, Self::Medium, Self::Low]
+            .into_iter()
+            .find(|severity| severity.label().eq_ignore_ascii_case(name.trim()))
+    }
+}
+
+/// One rule of validation. Its code never changes its meaning.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The stable code, such as `T005`.
+    pub code: &'static str,
+    /// A short name, such as `task-cycle`.
+    pub name: &'static str,
+    /// How much a finding weighs.
+    pub severity: Severity,
+    /// What the rule asks for, in one sentence.
+    pub summary: &'static str,
+    /// Why it is asked.
+    pub why: &'static str,
+    /// What to do about a finding.
+    pub fix: &'static str,
+    /// A piece of text that breaks the rule, and one that keeps it.
+    pub example: Option<(&'static str, &'static str)>,
+}
+
+impl Rule {
+    /// A finding of this rule at a place.
+    pub fn at(&'static self, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { rule: self, span, message: message.into(), fix: None }
+    }
+}
+
+/// One finding in one document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The rule that was broken.
+    pub rule: &'static Rule,
+    /// Where, in the document's text.
+    pub span: Span,
+    /// What is wrong here.
+    pub message: String,
+    /// What to do here, where that is more than the rule's own advice.
+    pub fix: Option<String>,
+}
+
+impl Diagnostic {
+    /// Adds advice for this very finding.
+    #[must_use]
+    pub fn with_fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+
+    /// How much it weighs.
+    pub fn severity(&self) -> Severity {
+        self.rule.severity
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> &str {
+        self.fix.as_deref().unwrap_or(self.rule.fix)
+    }
+}
+
+/// A document that was read, and everything that was wrong with its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parsed<T> {
+    /// The document; what could not be read is missing or empty.
+    pub value: T,
+    /// What was wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// How many findings there are of each severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// HIGH findings.
+    pub high: usize,
+    /// MEDIUM findings.
+    pub medium: usize,
+    /// LOW findings.
+    pub low: usize,
+}
+
+impl Counts {
+    /// Counts severities.
+    pub fn of(severities: impl IntoIterator<Item = Severity>) -> Self {
+        let mut counts = Self::default();
+        for severity in severities {
+            match severity {
+                Severity::High => counts.high += 1,
+                Severity::Medium => counts.medium += 1,
+                Severity::Low => counts.low += 1,
+            }
+        }
+        counts
+    }
+
+    /// The two counts together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            high: self.high + other.high,
+            medium: self.medium + other.medium,
+            low: self.low + other.low,
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! A review of the plan, as a block in `proposal.md`.
+//!
+//! A block stands between two comments that carry a digest of everything
+//! between them. Text inside a block cannot imitate its end: it would have to
+//! contain its own digest. The digest also shows when somebody has edited a
+//! review after it was given.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use super::fields::{self, fields};
+use super::prose_of;
+use crate::diagnostic::{Counts, Diagnostic, Severity};
+use crate::hash::{Digest, short_digest};
+use crate::outline::{Outline, next_line};
+use crate::rules;
+use crate::span::{Aside, Place, Span};
+use crate::stamp::Stamp;
+use crate::text::{Line, Prose};
+
+/// What a challenger says of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PlanVerdict {
+    /// Ready for implementation.
+    #[serde(rename = "APPROVED")]
+    Approved,
+    /// It has faults that can be mended.
+    #[serde(rename = "NEEDS_REVISION")]
+    NeedsRevision,
+    /// It is wrong from the ground up.
+    #[serde(rename = "REJECTED")]
+    Rejected,
+}
+
+impl PlanVerdict {
+    /// `APPROVED`, `NEEDS_REVISION` or `REJECTED`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Approved => "APPROVED",
+            Self::NeedsRevision => "NEEDS_REVISION",
+            Self::Rejected => "REJECTED",
+        }
+    }
+
+    /// The verdict with exactly this label, in any case: "not approved" is none.
+    pub fn from_label(label: &str) -> Option<Self> {
+        [Self::Approved, Self::NeedsRevision, Self::Rejected]
+            .into_iter()
+            .find(|verdict| verdict.label().eq_ignore_ascii_case(label.trim()))
+    }
+}
+
+/// One review of the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewBlock {
+    /// The round of review, from 1.
+    pub iteration: u32,
+    /// Who reviewed.
+    pub reviewer: Line,
+    /// When.
+    pub date: Option<Stamp>,
+    /// The digest of the plan that was reviewed.
+    pub plan: Option<Digest>,
+    /// What was said.
+    pub verdict: PlanVerdict,
+    /// Why, in short.
+    pub summary: Prose,
+    /// What was found.
+    pub issues: Vec<Issue>,
+    /// Where the block stands, its markers included.
+    pub place: Place,
+}
+
+impl ReviewBlock {
+    /// How many issues there are of each severity.
+    pub fn counts(&self) -> Counts {
+        Counts::of(self.issues.iter().map(|issue| issue.severity))
+    }
+}
+
+/// Something that a review has found, in a plan or in an implementation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issue {
+    /// Its number, kept over all rounds: `I1`, `I2`, …
+    pub number: u32,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// What it is, in a few words.
+    pub title: Line,
+    /// Where: a spec, a requirement, a task, a file with or without a line.
+    pub location: Line,
+    /// What is wrong.
+    pub description: Prose,
+    /// What to do.
+    pub recommendation: Prose,
+}
+
+const OPEN: &str = "<!-- agentd:review ";
+const CLOSE: &str = "<!-- /agentd:review ";
+
+/// Finds the review blocks of a proposal: each block's span and the span of what is inside.
+///
+/// A block whose digest is right is a block wherever it stands: an unclosed
+/// code fence or comment in front of it must not hide a verdict. One whose
+/// digest is wrong was edited, and counts unless it is an example in a code block.
+pub(crate) fn find(text: &str) -> Vec<(Span, Span)> {
+    let mut blocks = Vec::new();
+    let mut outline = None;
+    let mut at = 0;
+    while let Some(found) = memchr::memmem::find(&text.as_bytes()[at..], OPEN.as_bytes()) {
+        let start = at + found;
+        let inside = next_line(text, start);
+        at = inside;
+        let line = text[start..inside].trim_end();
+        let starts_line = start == 0 || text.as_bytes()[start - 1] == b'\n';
+        let Some(mark) = line.strip_prefix(OPEN).and_then(|rest| rest.strip_suffix(" -->")) else {
+            continue;
+        };
+        if !starts_line || mark.len() > 64 {
+            continue;
+        }
+        let close = format!("\n{CLOSE}{mark} -->");
+        // The line break in front of the close belongs to what is inside.
+        let from = inside.saturating_sub(1);
+        let Some(end) = memchr::memmem::find(&text.as_bytes()[from..], close.as_bytes()) else {
+            continue;
+        };
+        let content = Span::new(inside, from + end + 1);
+        let authentic = mark == short_digest(content.of(text));
+        let mut is_comment = || {
+            let outline = outline.get_or_insert_with(|| Outline::scan(text));
+            outline.comments.iter().any(|comment| comment.start == start)
+        };
+        if authentic || is_comment() {
+            at = next_line(text, content.end);
+            blocks.push((Span::new(start, at), content));
+        }
+    }
+    blocks
+}
+
+/// Reads one block.
+pub(crate) fn parse(
+    text: &str,
+    (span, content): (Span, Span),
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<ReviewBlock> {
+    let marker = Span::new(span.start, next_line(text, span.start));
+    let mark = marker.of(text).trim().strip_prefix(OPEN)?.trim_end_matches("-->").trim();
+    if mark != short_digest(content.of(text)) {
+        diagnostics
+            .push(rules::REVIEW_EDITED.at(marker, "this review was changed after it was given"));
+    }
+    let inner = content.of(text);
+    let outline = Outline::scan(inner);
+    let first_issue =
+        outline.headings.iter().find(|h| h.level == 3).map_or(inner.len(), |h| h.span.start);
+    let heading = outline.headings.iter().find(|h| h.level == 2);
+    let head = Span::new(heading.map_or(0, |h| next_line(inner, h.span.end)), first_issue);
+    let labels = fields(inner, head);
+    let labelled = |names: &[&str]| labels.iter().find(|f| f.is(names));
+    let Some(verdict) =
+        labelled(&["Verdict"]).and_then(|f| PlanVerdict::from_label(f.line().as_str()))
+    else {
+        diagnostics
+            .push(rules::REVIEW_VERDICT.at(marker, "this review has no verdict that can be read"));
+        return None;
+    };
+    let behind_labels = labels.last().map_or(head.start, |f| f.span.end);
+    let mut issues = Vec::new();
+    for section in outline.sections(inner, 3, Span::new(first_issue, inner.len())) {
+        match issue(inner, section.title, section.body, issues.len()) {
+            Some(issue) => issues.push(issue),
+            None => diagnostics.push(rules::REVIEW_ISSUE.at(
+                section.heading.span.shifted(content.start),
+                format!("`{}` has no severity HIGH, MEDIUM or LOW", section.title),
+            )),
+        }
+    }
+    Some(ReviewBlock {
+        iteration: heading
+            .and_then(|h| h.title.of(inner).rsplit(' ').next().and_then(|n| n.parse().ok()))
+            .unwrap_or(1),
+        reviewer: labelled(&["Reviewer"]).map(fields::Field::line).unwrap_or_default(),
+        date: labelled(&["Date"]).and_then(|f| f.line().as_str().parse().ok()),
+        plan: labelled(&["Plan"]).and_then(|f| f.line().as_str().parse().ok()),
+        verdict,
+        summary: labelled(&["Summary"]).map_or_else(
+            || prose_of(inner, Span::new(behind_labels, first_issue)),
+            fields::Field::prose,
+        ),
+        issues,
+        place: Aside(span),
+    })
+}
+
+/// Reads an issue; field names are those of the contract and their older twins.
+pub(crate) fn issue(text: &str, title: &str, body: Span, index: usize) -> Option<Issue> {
+    let labels = fields(text, body);
+    let labelled = |names: &[&str]| labels.iter().find(|f| f.is(names));
+    let prose = |names: &[&str]| labelled(names).map(fields::Field::prose).unwrap_or_default();
+    let (number, title) = issue_heading(title);
+    Some(Issue {
+        number: number.or_else(|| u32::try_from(index + 1).ok())?,
+        severity: labelled(&["Severity"]).and_then(|f| Severity::from_name(f.line().as_str()))?,
+        title: Line::new(title),
+        location: labelled(&["Location", "Spec Reference", "File"])
+            .map(fields::Field::line)
+            .unwrap_or_default(),
+        description: prose(&["Description"]),
+        recommendation: prose(&["Recommendation", "Suggestion"]),
+    })
+}
+
+/// `I3: title`; `Issue #3: title` and a bare title are read too.
+fn issue_heading(heading: &str) -> (Option<u32>, &str) {
+    let Some((mark, title)) = heading.split_once(':') else { return (None, heading) };
+    let digits = mark.trim_start_matches("Issue").trim_start_matches([' ', '#', 'I']);
+    match digits.parse() {
+        Ok(number) => (Some(number), title),
+        Err(_) => (None, heading),
+    }
+}
+
+/// Writes an issue under a heading of level 3.
+pub(crate) fn push_issue(out: &mut String, issue: &Issue) {
+    let _ = write!(out, "### I{}: {}\n\n", issue.number, issue.title);
+    fields::push_line(out, "Severity", issue.severity.label());
+    fields::push_line(out, "Location", &issue.location);
+    fields::push_prose(out, "Description", &issue.description);
+    fields::push_prose(out, "Recommendation", &issue.recommendation);
+    out.push('\n');
+}
+
+fn render_content(block: &ReviewBlock) -> String {
+    let mut out = String::new();
+    let _ = write!(out, "\n## Review {}\n\n", block.iteration);
+    fields::push_line(&mut out, "Verdict", block.verdict.label());
+    fields::push_line(&mut out, "Reviewer", &block.reviewer);
+    if let Some(date) = block.date {
+        fields::push_line(&mut out, "Date", date);
+    }
+    if let Some(plan) = &block.plan {
+        fields::push_line(&mut out, "Plan", plan);
+    }
+    fields::push_prose(&mut out, "Summary", &block.summary);
+    out.push('\n');
+    for issue in &block.issues {
+        push_issue(&mut out, issue);
+    }
+    out
+}
+
+/// Writes a block with its markers.
+pub fn render(block: &ReviewBlock) -> String {
+    let content = render_content(block);
+    let mark = short_digest(&content);
+    format!("{OPEN}{mark} -->\n{content}{CLOSE}{mark} -->\n")
+}
+
+/// Appends a block to a proposal; nothing else in the text changes.
+pub fn append(text: &str, block: &ReviewBlock) -> String {
+    let newline = crate::frontmatter::newline_of(text);
+    let mut out = text.to_owned();
+    if !out.is_empty() && !out.ends_with('\n') {
+        out.push_str(newline);
+    }
+    out.push_str(newline);
+    out.push_str(&render(block));
+    out
+}
+
+/// The report that stands beside the proposal as `CHALLENGE.md`.
+pub fn render_report(change: &crate::ids::ChangeId, block: &ReviewBlock) -> String {
+    let counts = block.counts();
+    let mut out = format!("# Challenge: {change}\n\n");
+    out.push_str("<!-- Written by agentd from the latest review in proposal.md. Edit that, not this. -->\n\n");
+    let _ = write!(
+        out,
+        "**Verdict**: {}\n\n{} HIGH, {} MEDIUM, {} LOW\n",
+        block.verdict.label(),
+        counts.high,
+        counts.medium,
+        counts.low
+    );
+    out.push_str(&render_content(block));
+    super::end_with_one_newline(out)
+}
+
+/// Gives the issues of a new review their numbers: an issue with the title of
+/// an earlier one keeps its number, others take the next free one.
+pub fn number_issues(earlier: &[ReviewBlock], issues: &mut [Issue]) {
+    let key = |issue: &Issue| issue.title.as_str().to_lowercase();
+    let known: Vec<(String, u32)> = earlier
+        .iter()
+        .flat_map(|block| &block.issues)
+        .map(|issue| (key(issue), issue.number))
+        .collect();
+    let mut next = known.iter().map(|(_, number)| number + 1).max().unwrap_or(1);
+    let mut taken: Vec<u32> = Vec::new();
+    for issue in issues {
+        let same = known.iter().rev().find(|(title, n)| *title == key(issue) && !taken.contains(n));
+        issue.number = same.map_or(next, |(_, number)| *number);
+        if issue.number == next {
+            next += 1;
+        }
+        taken.push(issue.number);
+    }
+}

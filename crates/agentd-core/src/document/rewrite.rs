@@ -1,0 +1,81 @@
+//! Writing a document again over a text that people may have edited: the
+//! sections and frontmatter keys that agentd owns are replaced, everything
+//! around them stays byte for byte.
+
+use super::proposal::{self, Proposal};
+use super::spec::{self, Spec};
+use super::{review_block, section};
+use crate::frontmatter;
+use crate::outline::Outline;
+use crate::span::Span;
+
+/// Writes a proposal over an earlier text; the reviews in that text are kept.
+pub fn proposal(old: &str, new: &Proposal) -> String {
+    let body_end = review_block::find(old).first().map_or(old.len(), |(span, _)| span.start);
+    let kept = &old[body_end..];
+    let fresh = proposal::render(&Proposal { reviews: Vec::new(), ..new.clone() });
+    let own = over(&old[..body_end], &fresh, &proposal::render_sections(new), &[]);
+    // The checksum is that of the body as it is now, hand-written parts included.
+    let own = proposal::with_checksum(&own);
+    if kept.is_empty() { own } else { format!("{}\n\n{kept}", own.trim_end()) }
+}
+
+/// Writes a spec over an earlier text.
+pub fn spec(old: &str, new: &Spec) -> String {
+    let optional = ["Flow", "Interfaces", "Data Model"];
+    over(old, &spec::render(new), &spec::render_sections(new), &optional)
+}
+
+/// Lays the owned parts of `fresh` over `old`.
+fn over(old: &str, fresh: &str, sections: &[(&'static str, String)], optional: &[&str]) -> String {
+    let outline = Outline::scan(old);
+    if outline.headings.is_empty() || outline.frontmatter.is_some_and(|f| !f.closed) {
+        // Nothing of this text can be told apart: it is no document that a person has edited.
+        return fresh.to_owned();
+    }
+    let newline = frontmatter::newline_of(old);
+    let mut edits: Vec<(Span, String)> = Vec::new();
+    let body = outline.body(old);
+    let old_sections = outline.sections(old, 2, body);
+    let mut missing_at = old_sections.first().map_or(old.len(), |s| s.span.start);
+    for (heading, text) in sections {
+        let text = text.trim_end().replace('\n', newline);
+        match section(&old_sections, &[heading]) {
+            Some(part) => {
+                let more = if part.body.end < old.len() { newline } else { "" };
+                edits.push((part.body, format!("{newline}{text}{newline}{more}")));
+                missing_at = part.span.end;
+            }
+            None => edits.push((
+                Span::at(missing_at),
+                format!("## {heading}{newline}{newline}{text}{newline}{newline}"),
+            )),
+        }
+    }
+    for heading in optional {
+        if !sections.iter().any(|(name, _)| name == heading)
+            && let Some(part) = section(&old_sections, &[heading])
+        {
+            edits.push((part.span, String::new()));
+        }
+    }
+    let fresh_outline = Outline::scan(fresh);
+    let title = |outline: &Outline| outline.headings.iter().find(|h| h.level == 1).map(|h| h.span);
+    if let (Some(old_title), Some(new_title)) = (title(&outline), title(&fresh_outline)) {
+        edits.push((old_title, new_title.of(fresh).to_owned()));
+    }
+    edits.sort_by_key(|(span, _)| span.start);
+    let mut out = String::with_capacity(old.len() + fresh.len());
+    let mut at = 0;
+    for (span, text) in edits {
+        out.push_str(old.get(at..span.start).unwrap_or_default());
+        if span.start == span.end && !out.is_empty() && !out.ends_with('\n') {
+            out.push_str(newline);
+        }
+        out.push_str(&text);
+        at = span.end.max(at);
+    }
+    out.push_str(&old[at..]);
+    let front = fresh_outline.frontmatter.map(|f| f.content.of(fresh)).unwrap_or_default();
+    frontmatter::lay_over(&out, front)
+}

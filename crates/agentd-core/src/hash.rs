@@ -1,0 +1,97 @@
+//! Digests: of a document, and of a whole plan.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::Digest as _;
+
+/// A SHA-256 digest; written `sha256:<64 hex digits>`, so that `sha256sum` can check it.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of some bytes.
+    pub fn of(bytes: impl AsRef<[u8]>) -> Self {
+        Self(sha2::Sha256::digest(bytes).into())
+    }
+
+    /// The first 12 hex digits, for showing.
+    pub fn short(&self) -> String {
+        hex(&self.0[..6])
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|b| [DIGITS[usize::from(b >> 4)] as char, DIGITS[usize::from(b & 15)] as char])
+        .collect()
+}
+
+/// The first 16 hex digits of a text's digest. Line ends do not count, so that a
+/// checkout with other line ends does not look like an edit.
+pub(crate) fn short_digest(text: &str) -> String {
+    let digest =
+        if text.contains('\r') { Digest::of(text.replace("\r\n", "\n")) } else { Digest::of(text) };
+    hex(&digest.0[..8])
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", hex(&self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix("sha256:").unwrap_or(text).as_bytes();
+        let wrong = || "expected sha256: and 64 hex digits".to_owned();
+        if digits.len() != 64 {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_those_of_sha256sum() {
+        let digest = Digest::of("abc");
+        assert_eq!(
+            digest.to_string(),
+            "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        assert_eq!(digest.to_string().parse::<Digest>().unwrap(), digest);
+        assert!("sha256:+1".parse::<Digest>().is_err());
+    }
+}

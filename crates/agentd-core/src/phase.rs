@@ -1,0 +1,259 @@
+//! The phases of a change, and the one way from one to the next.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::Counts;
+use crate::document::review::CodeVerdict;
+use crate::document::review_block::PlanVerdict;
+use crate::hash::Digest;
+use crate::stamp::Stamp;
+use crate::state::{CodeReview, PlanReview, State};
+use crate::text::Line;
+
+/// Where a change stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// A plan exists or is being written; it is not approved.
+    Proposed,
+    /// The plan is approved.
+    Challenged,
+    /// The plan was rejected; a person has to look at it.
+    Rejected,
+    /// The code is being written or reviewed.
+    Implementing,
+    /// The implementation is approved.
+    Complete,
+    /// The specs are merged and the change is put away.
+    Archived,
+}
+
+impl Phase {
+    /// All phases, in the order of a change's life.
+    pub const ALL: [Self; 6] = [
+        Self::Proposed,
+        Self::Challenged,
+        Self::Rejected,
+        Self::Implementing,
+        Self::Complete,
+        Self::Archived,
+    ];
+
+    /// `proposed`, `challenged`, …
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Proposed => "proposed",
+            Self::Challenged => "challenged",
+            Self::Rejected => "rejected",
+            Self::Implementing => "implementing",
+            Self::Complete => "complete",
+            Self::Archived => "archived",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Something that happened to a change and may move it to another phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transition {
+    /// A challenger has reviewed the plan.
+    PlanReviewed {
+        /// What it said.
+        verdict: PlanVerdict,
+        /// The plan that it saw.
+        plan: Digest,
+        /// Who it was.
+        reviewer: Line,
+        /// When.
+        at: Stamp,
+    },
+    /// The plan is taken with what is left of its issues (C11).
+    MinorIssuesAccepted {
+        /// The plan as it is now.
+        plan: Digest,
+        /// The issues that are left.
+        left: Counts,
+    },
+    /// The implementation begins or goes on.
+    ImplementationStarted {
+        /// The plan as it is now.
+        plan: Digest,
+    },
+    /// A reviewer has reviewed the implementation.
+    CodeReviewed {
+        /// What it said.
+        verdict: CodeVerdict,
+        /// Who it was.
+        reviewer: Line,
+        /// When.
+        at: Stamp,
+    },
+    /// The plan turned out to be wrong: back to planning.
+    Reopened,
+    /// The specs are merged.
+    Archived {
+        /// Whether a person asked for it in spite of the phase.
+        forced: bool,
+    },
+    /// The merge is taken back.
+    Unarchived,
+}
+
+impl Transition {
+    /// What happened, as the end of "a change that is proposed cannot …".
+    fn verb(&self) -> &'static str {
+        match self {
+            Self::PlanReviewed { .. } => "be challenged",
+            Self::MinorIssuesAccepted { .. } => "be accepted with minor issues",
+            Self::ImplementationStarted { .. } => "be implemented",
+            Self::CodeReviewed { .. } => "have its implementation reviewed",
+            Self::Reopened => "be reopened",
+            Self::Archived { .. } => "be archived",
+            Self::Unarchived => "be unarchived",
+        }
+    }
+}
+
+/// A transition that is not allowed, and what is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a change that is {phase} cannot {wanted}{}", because(*.reason))]
+pub struct Refused {
+    /// Where the change stands.
+    pub phase: Phase,
+    /// What was wanted.
+    pub wanted: &'static str,
+    /// Why, where it is not the phase alone.
+    pub reason: Option<&'static str>,
+    /// The commands that are allowed.
+    pub allowed: Vec<&'static str>,
+}
+
+fn because(reason: Option<&'static str>) -> String {
+    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
+}
+
+/// What can be done with a change in a phase, as commands.
+pub fn allowed(phase: Phase) -> &'static [&'static str] {
+    match phase {
+        Phase::Proposed => &["plan", "challenge", "reproposal", "decide"],
+        Phase::Challenged => &["impl", "plan"],
+        Phase::Rejected => &["challenge"],
+        Phase::Implementing => &["impl", "review", "fix"],
+        Phase::Complete => &["archive"],
+        Phase::Archived => &["unarchive"],
+    }
+}
+
+impl State {
+    /// The one function through which a change moves from phase to phase.
+    ///
+    /// It returns the new state and leaves the old one as it is; a refusal says
+    /// what is allowed instead.
+    pub fn apply(&self, transition: &Transition) -> Result<Self, Refused> {
+        let refuse = |reason| {
+            Err(Refused {
+                phase: self.phase,
+                wanted: transition.verb(),
+                reason,
+                allowed: allowed(self.phase).to_vec(),
+            })
+        };
+        let mut next = self.clone();
+        match transition {
+            Transition::PlanReviewed { verdict, plan, reviewer, at } => {
+                let same_plan = self.plan_review.as_ref().is_some_and(|r| r.plan_hash == *plan);
+                match self.phase {
+                    Phase::Proposed => {}
+                    Phase::Rejected if same_plan => {
+                        return refuse(Some("the plan has not changed since it was rejected"));
+                    }
+                    Phase::Challenged if same_plan => {
+                        return refuse(Some("this very plan is approved already"));
+                    }
+                    Phase::Rejected | Phase::Challenged => {}
+                    Phase::Implementing | Phase::Complete | Phase::Archived => {
+                        return refuse(Some("it is beyond planning"));
+                    }
+                }
+                next.phase = match verdict {
+                    PlanVerdict::Approved => Phase::Challenged,
+                    PlanVerdict::NeedsRevision => Phase::Proposed,
+                    PlanVerdict::Rejected => Phase::Rejected,
+                };
+                next.plan_review = Some(PlanReview {
+                    verdict: *verdict,
+                    plan_hash: plan.clone(),
+                    iteration: self.iteration,
+                    reviewer: reviewer.clone(),
+                    at: *at,
+                });
+            }
+            Transition::MinorIssuesAccepted { plan, left } => {
+                if self.phase != Phase::Proposed {
+                    return refuse(None);
+                }
+                let Some(review) = &self.plan_review else {
+                    return refuse(Some("nobody has challenged the plan yet"));
+                };
+                if review.plan_hash != *plan {
+                    return refuse(Some("the plan has changed since it was challenged"));
+                }
+                if left.high > 0 || left.medium > 1 {
+                    return refuse(Some("HIGH issues or more than one MEDIUM issue are left"));
+                }
+                next.phase = Phase::Challenged;
+            }
+            Transition::ImplementationStarted { plan } => match self.phase {
+                Phase::Challenged | Phase::Implementing => {
+                    if self.plan_review.as_ref().is_none_or(|review| review.plan_hash != *plan) {
+                        return refuse(Some("the plan has changed since it was approved"));
+                    }
+                    next.phase = Phase::Implementing;
+                }
+                _ => return refuse(None),
+            },
+            Transition::CodeReviewed { verdict, reviewer, at } => {
+                if self.phase != Phase::Implementing {
+                    return refuse(None);
+                }
+                if *verdict == CodeVerdict::Approved
+                    && self.test_run.as_ref().is_some_and(|run| !run.passed())
+                {
+                    return refuse(Some("the recorded test run failed"));
+                }
+                if *verdict == CodeVerdict::Approved {
+                    next.phase = Phase::Complete;
+                }
+                let iteration = self.code_review.as_ref().map_or(0, |review| review.iteration) + 1;
+                let (verdict, reviewer, at) = (*verdict, reviewer.clone(), *at);
+                next.code_review = Some(CodeReview { verdict, iteration, reviewer, at });
+            }
+            Transition::Reopened => match self.phase {
+                Phase::Rejected | Phase::Challenged | Phase::Implementing | Phase::Complete => {
+                    next.phase = Phase::Proposed;
+                }
+                Phase::Proposed | Phase::Archived => return refuse(None),
+            },
+            Transition::Archived { forced } => match self.phase {
+                Phase::Archived => return refuse(None),
+                Phase::Complete => next.phase = Phase::Archived,
+                _ if *forced => next.phase = Phase::Archived,
+                _ => return refuse(Some("its implementation is not approved")),
+            },
+            Transition::Unarchived => {
+                if self.phase != Phase::Archived {
+                    return refuse(None);
+                }
+                next.phase = Phase::Complete;
+            }
+        }
+        Ok(next)
+    }
+}

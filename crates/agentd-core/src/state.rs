@@ -1,0 +1,354 @@
+//! `STATE.yaml`: where a change stands and what it has cost.
+//!
+//! The file belongs to agentd: it is written whole, and what is not understood
+//! is an error, never overwritten.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::document::review::CodeVerdict;
+use crate::document::review_block::PlanVerdict;
+use crate::frontmatter::quoted;
+use crate::hash::Digest;
+use crate::ids::ChangeId;
+use crate::phase::Phase;
+use crate::span::{Span, line_column};
+use crate::stamp::Stamp;
+use crate::text::{Line, Prose};
+use crate::yaml::from_yaml;
+
+/// The state of a change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// The change.
+    pub change_id: ChangeId,
+    /// Where it stands. Changed by [`State::apply`] only.
+    pub phase: Phase,
+    /// When it was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Stamp>,
+    /// When this file was last written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Stamp>,
+    /// What the person asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<Prose>,
+    /// The planner's session in which proposal.md was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// How hard the change is; picks the models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complexity: Option<Complexity>,
+    /// What was done last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_action: Option<String>,
+    /// How many rounds of revision there were.
+    #[serde(default)]
+    pub iteration: u32,
+    /// The latest verdict on the plan, and on which plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_review: Option<PlanReview>,
+    /// The latest verdict on the implementation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_review: Option<CodeReview>,
+    /// The commit from which the implementation started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_commit: Option<String>,
+    /// The latest run of the project's tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_run: Option<TestRun>,
+    /// What people have decided, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Decision>,
+    /// Every call of an agent, oldest first.
+    #[serde(default)]
+    pub llm_calls: Vec<LlmCall>,
+    /// The sum of all calls, in US dollars.
+    #[serde(default)]
+    pub total_cost: f64,
+    /// The sum of all calls; includes cached tokens.
+    #[serde(default)]
+    pub total_tokens_in: u64,
+    /// The sum of all calls.
+    #[serde(default)]
+    pub total_tokens_out: u64,
+}
+
+/// How hard a change is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Complexity {
+    /// A few lines.
+    Low,
+    /// A feature.
+    Medium,
+    /// Many parts.
+    High,
+    /// The ground that others stand on.
+    Critical,
+}
+
+/// A verdict on a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanReview {
+    /// What was said.
+    pub verdict: PlanVerdict,
+    /// The digest of the plan of which it was said.
+    pub plan_hash: Digest,
+    /// The round.
+    pub iteration: u32,
+    /// Who said it.
+    pub reviewer: Line,
+    /// When.
+    pub at: Stamp,
+}
+
+/// A verdict on an implementation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CodeReview {
+    /// What was said.
+    pub verdict: CodeVerdict,
+    /// The round.
+    pub iteration: u32,
+    /// Who said it.
+    pub reviewer: Line,
+    /// When.
+    pub at: Stamp,
+}
+
+/// A run of the project's tests by agentd itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TestRun {
+    /// The command line.
+    pub command: String,
+    /// Its exit code; nothing where it was killed or did not start.
+    #[serde(default)]
+    pub exit_code: Option<i32>,
+    /// The end of what it printed.
+    #[serde(default)]
+    pub output_tail: Prose,
+    /// How long it took.
+    #[serde(default)]
+    pub duration_ms: u64,
+    /// When it ended.
+    pub at: Stamp,
+}
+
+impl TestRun {
+    /// Whether the tests passed.
+    pub fn passed(&self) -> bool {
+        self.exit_code == Some(0)
+    }
+}
+
+/// What a person has decided at a gate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    /// What was decided.
+    pub choice: Choice,
+    /// Why, in the person's words.
+    #[serde(default, skip_serializing_if = "Line::is_empty")]
+    pub note: Line,
+    /// Who.
+    pub by: Line,
+    /// When.
+    pub at: Stamp,
+    /// The plan that they had before them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_hash: Option<Digest>,
+}
+
+/// The ways on from a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Choice {
+    /// Let the planner mend the issues, then challenge again.
+    Fix,
+    /// Take the plan with its minor issues.
+    Accept,
+    /// Leave it here.
+    Stop,
+}
+
+/// One call of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LlmCall {
+    /// The step it was for.
+    pub step: String,
+    /// The model that answered.
+    #[serde(default)]
+    pub model: String,
+    /// Tokens that went in, cached ones included.
+    #[serde(default)]
+    pub tokens_in: u64,
+    /// Tokens that came out.
+    #[serde(default)]
+    pub tokens_out: u64,
+    /// Tokens that went in and were cached.
+    #[serde(default)]
+    pub tokens_cached: u64,
+    /// How long it took.
+    #[serde(default)]
+    pub duration_ms: u64,
+    /// What it cost, in US dollars.
+    #[serde(default)]
+    pub cost: f64,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<Stamp>,
+    /// The agent's session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// Why a text is not the state of a change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// The text cannot be read as a state.
+    #[error("{message} (line {line}, column {column})")]
+    Unreadable {
+        /// What is wrong.
+        message: String,
+        /// In which line.
+        line: usize,
+        /// In which column.
+        column: usize,
+        /// Where.
+        place: (usize, usize),
+    },
+    /// The state is that of another change.
+    #[error("it is the state of `{found}`, not of `{wanted}`")]
+    OtherChange {
+        /// The change in the text.
+        found: ChangeId,
+        /// The change whose state was wanted.
+        wanted: ChangeId,
+    },
+}
+
+impl StateError {
+    /// Where in the text the error is.
+    pub fn span(&self) -> Span {
+        match self {
+            Self::Unreadable { place, .. } => Span::new(place.0, place.1),
+            Self::OtherChange { .. } => Span::at(0),
+        }
+    }
+}
+
+impl State {
+    /// The state of a change that has just begun.
+    pub fn new(change_id: ChangeId, description: &str, now: Stamp) -> Self {
+        let description = Prose::new(description);
+        Self {
+            change_id,
+            phase: Phase::Proposed,
+            created_at: Some(now),
+            updated_at: Some(now),
+            description: (!description.is_empty()).then_some(description),
+            session_id: None,
+            complexity: None,
+            last_action: None,
+            iteration: 0,
+            plan_review: None,
+            code_review: None,
+            base_commit: None,
+            test_run: None,
+            decisions: Vec::new(),
+            llm_calls: Vec::new(),
+            total_cost: 0.0,
+            total_tokens_in: 0,
+            total_tokens_out: 0,
+        }
+    }
+
+    /// Adds a call to the ledger and to the totals.
+    pub fn record_call(&mut self, call: LlmCall) {
+        self.llm_calls.push(call);
+        self.total_tokens_in = self.llm_calls.iter().map(|c| c.tokens_in).sum();
+        self.total_tokens_out = self.llm_calls.iter().map(|c| c.tokens_out).sum();
+        self.total_cost = self.llm_calls.iter().map(|c| c.cost).sum();
+    }
+}
+
+/// Reads the state of a change.
+pub fn parse(text: &str, change: &ChangeId) -> Result<State, StateError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let state: State = from_yaml(text).map_err(|(message, span)| {
+        let (line, column) = line_column(text, span.start);
+        let message = if text.trim().is_empty() { "it is empty".to_owned() } else { message };
+        StateError::Unreadable { message, line, column, place: (span.start, span.end) }
+    })?;
+    if state.change_id != *change {
+        return Err(StateError::OtherChange { found: state.change_id, wanted: change.clone() });
+    }
+    Ok(state)
+}
+
+/// Writes a state as agentd does: block style, texts quoted.
+pub fn render(state: &State) -> String {
+    let mut out =
+        String::from("# Written by agentd. Change it with agentd's commands, not by hand.\n");
+    let value = serde_json::to_value(state).unwrap_or_default();
+    push_value(&mut out, &value, 0);
+    out
+}
+
+/// Block-style YAML. Everything that could be taken for something else is quoted.
+fn push_value(out: &mut String, value: &serde_json::Value, indent: usize) {
+    use serde_json::Value;
+    let pad = " ".repeat(indent);
+    match value {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                let _ = write!(out, "{pad}{key}:");
+                push_nested(out, value, indent);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                let mut inner = String::new();
+                push_value(&mut inner, item, indent + 2);
+                let _ = write!(out, "{pad}- {}", inner.trim_start_matches(' '));
+            }
+        }
+        _ => {
+            let _ = writeln!(out, "{pad}{}", scalar_of(value));
+        }
+    }
+}
+
+fn push_nested(out: &mut String, value: &serde_json::Value, indent: usize) {
+    use serde_json::Value;
+    match value {
+        Value::Array(items) if items.is_empty() => out.push_str(" []\n"),
+        Value::Object(entries) if entries.is_empty() => out.push_str(" {}\n"),
+        Value::Array(_) | Value::Object(_) => {
+            out.push('\n');
+            push_value(out, value, indent + 2);
+        }
+        _ => {
+            let _ = writeln!(out, " {}", scalar_of(value));
+        }
+    }
+}
+
+fn scalar_of(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) if text.parse::<Stamp>().is_ok() && text.ends_with('Z') => {
+            text.clone()
+        }
+        serde_json::Value::String(text) => {
+            let plain = !text.contains(' ') && crate::frontmatter::scalar(text) == *text;
+            if plain { text.clone() } else { quoted(text) }
+        }
+        other => other.to_string(),
+    }
+}

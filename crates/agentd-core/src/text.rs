@@ -1,0 +1,230 @@
+//! Text that comes from people and models, made safe to stand inside a document.
+//!
+//! agentd's documents are Markdown whose structure is carried by lines: ATX
+//! headings, code fences, and HTML comments at the start of a line. Text that
+//! is put into a document must never look like structure. [`Line`] and
+//! [`Prose`] are the two shapes that such text can have; [`escape`] and
+//! [`unescape`] are exact inverses, so that what goes in comes out again.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::outline::{Fences, LineKind};
+
+/// One line of text: no line breaks or control characters, single spaces, trimmed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
+pub struct Line(String);
+
+impl Line {
+    /// Folds any text into one line.
+    pub fn new(text: &str) -> Self {
+        // Most texts are one line already.
+        let trimmed = text.trim_matches(' ');
+        let plain = trimmed.bytes().all(|b| (b' '..=b'~').contains(&b)) && !trimmed.contains("  ");
+        if plain {
+            return Self(trimmed.to_owned());
+        }
+        let mut folded = String::with_capacity(text.len());
+        for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+            if word.is_empty() {
+                continue;
+            }
+            if !folded.is_empty() {
+                folded.push(' ');
+            }
+            folded.push_str(word);
+        }
+        Self(folded)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Text of any number of lines: `\n` line ends, no other control characters
+/// than tabs, no blank lines at its ends, no space at its very end.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
+pub struct Prose(String);
+
+impl Prose {
+    /// Brings any text into this form.
+    pub fn new(text: &str) -> Self {
+        let needs_cleaning =
+            text.as_bytes().windows(2).any(|pair| matches!(pair, [0xc2, 0x80..=0x9f]))
+                || text.bytes().any(|b| (b < b' ' && b != b'\n' && b != b'\t') || b == 0x7f);
+        let cleaned: Cow<'_, str> = if needs_cleaning {
+            let text = text.replace("\r\n", "\n").replace('\r', "\n");
+            Cow::Owned(
+                text.chars().filter(|&c| !c.is_control() || c == '\n' || c == '\t').collect(),
+            )
+        } else {
+            Cow::Borrowed(text)
+        };
+        let mut kept = cleaned.trim_end();
+        while let Some((first, rest)) = kept.split_once('\n') {
+            if !first.trim().is_empty() {
+                break;
+            }
+            kept = rest;
+        }
+        Self(kept.to_owned())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Its first line, folded.
+    pub fn first_line(&self) -> Line {
+        Line::new(self.0.lines().next().unwrap_or_default())
+    }
+}
+
+macro_rules! text_traits {
+    ($name:ident) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self::new(text)
+            }
+        }
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer).map(|text| Self::new(&text))
+            }
+        }
+    };
+}
+text_traits!(Line);
+text_traits!(Prose);
+
+/// Whether a line, once its indentation and leading backslashes are off,
+/// begins like structure.
+fn looks_structural(line: &str) -> bool {
+    let bare = line.trim_start_matches([' ', '\t']).trim_start_matches('\\');
+    bare.starts_with('#')
+        || bare.starts_with("<!--")
+        || bare.starts_with("```")
+        || bare.starts_with("~~~")
+}
+
+fn map_open_lines(text: &str, change: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
+    if !text.lines().any(looks_structural) {
+        return Cow::Borrowed(text);
+    }
+    let lines: Vec<&str> = text.split('\n').collect();
+    let kinds = Fences::of_lines(&lines);
+    let mut out = String::with_capacity(text.len() + 16);
+    for (i, (line, kind)) in lines.iter().zip(kinds).enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        let changed =
+            if kind == LineKind::Open && looks_structural(line) { change(line) } else { None };
+        out.push_str(changed.as_deref().unwrap_or(line));
+    }
+    Cow::Owned(out)
+}
+
+/// Puts a backslash in front of every line that would be read as a heading, a
+/// comment or an unclosed code fence. Closed code blocks stay as they are.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    map_open_lines(text, |line| {
+        let at = line.len() - line.trim_start_matches([' ', '\t']).len();
+        Some(format!("{}\\{}", &line[..at], &line[at..]))
+    })
+}
+
+/// Takes the backslashes off that [`escape`] has put in front.
+pub fn unescape(text: &str) -> Cow<'_, str> {
+    map_open_lines(text, |line| {
+        let at = line.len() - line.trim_start_matches([' ', '\t']).len();
+        let rest = line[at..].strip_prefix('\\')?;
+        Some(format!("{}{rest}", &line[..at]))
+    })
+}
+
+/// Control characters of agents' text must not reach a terminal: everything
+/// but line breaks and tabs is taken out.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let bad = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if text.contains(bad) {
+        Cow::Owned(text.chars().filter(|&c| !bad(c)).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// The longest prefix of a text that fits into `max` bytes.
+pub fn truncate(text: &str, max: usize) -> &str {
+    let mut end = max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_line() {
+        assert_eq!(Line::new("  a\r\n\tb \u{1b}[31mc ").as_str(), "a b [31mc");
+    }
+
+    #[test]
+    fn prose_keeps_its_inner_shape() {
+        assert_eq!(Prose::new("\n \n  a\r\n\r\nb\n\n").as_str(), "  a\n\nb");
+    }
+
+    #[test]
+    fn structure_is_escaped_outside_closed_fences_only() {
+        let text = "## Why\n```\n# code\n```\n  <!-- x\n\\# y\n```\n# after";
+        let escaped = escape(text);
+        assert_eq!(escaped, "\\## Why\n```\n# code\n```\n  \\<!-- x\n\\\\# y\n\\```\n\\# after");
+        assert_eq!(unescape(&escaped), text);
+    }
+
+    proptest! {
+        #[test]
+        fn escaping_is_undone_exactly(text in "([ \t]{0,3}(\\\\{0,2})(#|##|<!--|```|~~~~|a| )[a` ]{0,3}\n){0,8}") {
+            let escaped = escape(&text).into_owned();
+            prop_assert_eq!(unescape(&escaped), text);
+        }
+
+        #[test]
+        fn forms_are_stable(text in any::<String>()) {
+            let prose = Prose::new(&text);
+            prop_assert_eq!(&Prose::new(prose.as_str()), &prose);
+            let line = Line::new(&text);
+            prop_assert_eq!(&Line::new(line.as_str()), &line);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Documents made at random, in the normal form that agentd writes.
+
+use agentd_core::diagnostic::Severity;
+use agentd_core::document::clarifications::{Answered, Clarifications};
+use agentd_core::document::proposal::{AffectedSpec, Impact, Proposal, Scope};
+use agentd_core::document::review::{CodeVerdict, Review};
+use agentd_core::document::review_block::{Issue, PlanVerdict, ReviewBlock};
+use agentd_core::document::spec::{Keyword, Priority, Requirement, Scenario, Spec, Step};
+use agentd_core::document::tasks::{Action, Status, Task, Tasks};
+use agentd_core::hash::Digest;
+use agentd_core::ids::{ChangeId, Layer, RequirementId, SpecId, SpecRef, TaskId};
+use agentd_core::span::Aside;
+use agentd_core::stamp::Stamp;
+use agentd_core::text::{Line, Prose};
+use jiff::Timestamp;
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+
+/// Text that tries to be structure.
+pub(crate) fn nasty() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => "\\PC{0,12}",
+        1 => prop::sample::select(vec![
+            "---", "## Why", "# Change: x", "### R2: other", "### Task 1.1: x", "</review>", "<!--", "-->",
+            "<!-- agentd:review abc -->", "<!-- /agentd:review abc -->", "```", "```yaml", "~~~", "\\# x",
+            "- **Severity**: High", "- [ ] 1.1 x", "**Priority**: low", "- **WHEN** a **THEN** b", "WHEN a THEN b",
+            "key: value", "#", "\t# tab", "  ```", "<script>", "[", "{", "&a *a", "? x", "% x", "\u{feff}", "é\u{2028}",
+        ]).prop_map(str::to_owned),
+        1 => Just("\n".to_owned()),
+    ];
+    vec(piece, 0..8).prop_map(|pieces| pieces.join("\n"))
+}
+
+fn prose() -> impl Strategy<Value = Prose> {
+    nasty().prop_map(|text| Prose::new(&text))
+}
+
+fn filled_prose() -> impl Strategy<Value = Prose> {
+    prose().prop_map(|text| if text.is_empty() { Prose::new("text") } else { text })
+}
+
+fn line() -> impl Strategy<Value = Line> {
+    nasty().prop_map(|text| Line::new(&text))
+}
+
+fn filled_line() -> impl Strategy<Value = Line> {
+    line().prop_map(|text| if text.is_empty() { Line::new("line") } else { text })
+}
+
+/// Names of files and directories: no backticks or commas, which separate them in a list.
+fn path_line() -> impl Strategy<Value = Line> {
+    "[a-z]{2,6}(/[a-z_]{1,6}){0,2}".prop_map(|path| Line::new(&format!("src/{path}")))
+}
+
+fn slug() -> impl Strategy<Value = String> {
+    "[a-z0-9][a-z0-9-]{0,12}"
+}
+
+fn change_id() -> impl Strategy<Value = ChangeId> {
+    slug().prop_map(|id| ChangeId::new(&id).unwrap())
+}
+
+fn spec_id() -> impl Strategy<Value = SpecId> {
+    slug().prop_map(|id| SpecId::new(&id).unwrap())
+}
+
+fn stamp() -> impl Strategy<Value = Stamp> {
+    (0..4_000_000_000_i64).prop_map(|s| Stamp::new(Timestamp::from_second(s).unwrap()))
+}
+
+fn day() -> impl Strategy<Value = Stamp> {
+    (0..40_000_i64).prop_map(|d| Stamp::new(Timestamp::from_second(d * 86_400).unwrap()))
+}
+
+fn issue() -> impl Strategy<Value = Issue> {
+    let severity = prop::sample::select(vec![Severity::High, Severity::Medium, Severity::Low]);
+    (1..500_u32, severity, line(), line(), prose(), prose()).prop_map(
+        |(number, severity, title, location, description, recommendation)| Issue {
+            number,
+            severity,
+            title,
+            location,
+            description,
+            recommendation,
+        },
+    )
+}
+
+pub(crate) fn review_block() -> impl Strategy<Value = ReviewBlock> {
+    let verdict = prop::sample::select(vec![
+        PlanVerdict::Approved,
+        PlanVerdict::NeedsRevision,
+        PlanVerdict::Rejected,
+    ]);
+    (
+        1..9_u32,
+        line(),
+        option::of(stamp()),
+        option::of(nasty()),
+        verdict,
+        prose(),
+        vec(issue(), 0..3),
+    )
+        .prop_map(|(iteration, reviewer, date, plan, verdict, summary, issues)| ReviewBlock {
+            iteration,
+            reviewer,
+            date,
+            plan: plan.map(Digest::of),
+            verdict,
+            summary,
+            issues,
+            place: Aside::default(),
+        })
+}
+
+pub(crate) fn proposal() -> impl Strategy<Value = Proposal> {
+    let scope = prop::sample::select(vec![Scope::Patch, Scope::Minor, Scope::Major]);
+    let breaking = option::of(filled_line().prop_map(|line| Line::new(&format!("breaks {line}"))));
+    let impact = (scope, 0..99_u32, 0..99_u32, vec(path_line(), 0..3), breaking).prop_map(
+        |(scope, affected_files, new_files, affected_code, breaking_changes)| Impact {
+            scope,
+            affected_files,
+            new_files,
+            affected_code,
+            breaking_changes,
+        },
+    );
+    let affected =
+        (spec_id(), vec(spec_id(), 0..3)).prop_map(|(id, depends)| AffectedSpec { id, depends });
+    (
+        (change_id(), 1..50_u32, option::of(stamp()), option::of(stamp())),
+        (filled_prose(), prose(), vec(filled_line(), 0..4), impact),
+        (vec(affected, 0..4), vec(review_block(), 0..3)),
+    )
+        .prop_map(|(head, body, (affected_specs, reviews))| Proposal {
+            id: Some(head.0),
+            version: head.1,
+            created_at: head.2,
+            updated_at: head.3,
+            summary: body.0,
+            why: body.1,
+            what_changes: body.2,
+            impact: body.3,
+            affected_specs,
+            reviews,
+            ..Proposal::default()
+        })
+}
+
+fn scenario() -> impl Strategy<Value = Scenario> {
+    let keyword = prop::sample::select(Keyword::ALL.to_vec());
+    let step =
+        (keyword, filled_line()).prop_map(|(keyword, text)| Step::new(keyword, text.as_str()));
+    (line(), vec(step, 1..4)).prop_map(|(name, steps)| Scenario {
+        name,
+        steps,
+        place: Aside::default(),
+        section: Aside::default(),
+    })
+}
+
+fn requirement() -> impl Strategy<Value = Requirement> {
+    let priority = prop::sample::select(vec![Priority::High, Priority::Medium, Priority::Low]);
+    (1..999_u32, line(), priority, prose(), vec(scenario(), 0..2)).prop_map(
+        |(id, title, priority, text, scenarios)| Requirement {
+            id: RequirementId::new(id).unwrap(),
+            title,
+            priority,
+            text,
+            scenarios,
+            place: Aside::default(),
+            section: Aside::default(),
+        },
+    )
+}
+
+pub(crate) fn spec() -> impl Strategy<Value = Spec> {
+    let ids = || (1..99_u32).prop_map(|n| RequirementId::new(n).unwrap());
+    (
+        (spec_id(), line(), 1..50_u32, option::of(stamp()), option::of(stamp())),
+        (vec(ids(), 0..3), btree_map(ids(), line(), 0..3)),
+        (prose(), vec(requirement(), 0..4), vec(scenario(), 0..3)),
+        (prose(), prose(), prose()),
+    )
+        .prop_map(|(head, (removes, renames), body, more)| Spec {
+            id: Some(head.0),
+            title: head.1,
+            version: head.2,
+            created_at: head.3,
+            updated_at: head.4,
+            removes,
+            renames,
+            overview: body.0,
+            requirements: body.1,
+            scenarios: body.2,
+            flow: more.0,
+            interfaces: more.1,
+            data_model: more.2,
+            ..Spec::default()
+        })
+}
+
+pub(crate) fn tasks() -> impl Strategy<Value = Tasks> {
+    let spec_ref = (spec_id(), option::of(1..99_u32)).prop_map(|(spec, requirement)| SpecRef {
+        spec,
+        requirement: requirement.and_then(RequirementId::new),
+    });
+    let task_id = || {
+        (prop::sample::select(Layer::ALL.to_vec()), 1..20_u32)
+            .prop_map(|(layer, n)| TaskId::in_layer(layer, n))
+    };
+    let action = prop::sample::select(vec![Action::Create, Action::Modify, Action::Delete]);
+    let status = prop::sample::select(vec![Status::Pending, Status::Done]);
+    let task = (
+        (task_id(), line(), option::of(action), option::of(filled_line())),
+        (vec(spec_ref, 0..3), vec(task_id(), 0..3), status, prose()),
+    )
+        .prop_map(|(head, (spec_refs, depends_on, status, description))| Task {
+            id: head.0,
+            layer: Layer::from_section(head.0.section),
+            title: head.1,
+            action: head.2,
+            file: head.3,
+            spec_refs,
+            depends_on,
+            status,
+            description,
+            place: Aside::default(),
+            tick: Aside::default(),
+        });
+    (change_id(), 1..9_u32, option::of(stamp()), option::of(stamp()), vec(task, 0..6)).prop_map(
+        |(change_id, version, created_at, updated_at, mut tasks)| {
+            tasks.sort_by_key(|task| task.layer);
+            Tasks {
+                change_id: Some(change_id),
+                version,
+                created_at,
+                updated_at,
+                tasks,
+                ..Tasks::default()
+            }
+        },
+    )
+}
+
+pub(crate) fn clarifications() -> impl Strategy<Value = Clarifications> {
+    let answered =
+        (line(), prose(), prose(), prose()).prop_map(|(topic, question, answer, rationale)| {
+            Answered { topic, question, answer, rationale, place: Aside::default() }
+        });
+    (option::of(change_id()), option::of(day()), vec(answered, 0..5))
+        .prop_map(|(change, date, questions)| Clarifications { change, date, questions })
+}
+
+pub(crate) fn review() -> impl Strategy<Value = Review> {
+    let verdict = prop::sample::select(vec![
+        CodeVerdict::Approved,
+        CodeVerdict::NeedsFix,
+        CodeVerdict::MajorIssues,
+    ]);
+    (change_id(), 1..9_u32, line(), option::of(stamp()), verdict, prose(), vec(issue(), 0..4))
+        .prop_map(|(change_id, iteration, reviewer, created_at, verdict, summary, issues)| Review {
+            change_id: Some(change_id),
+            iteration,
+            reviewer,
+            created_at,
+            verdict: Some(verdict),
+            summary,
+            issues,
+        })
+}

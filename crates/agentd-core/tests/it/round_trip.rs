@@ -1,0 +1,102 @@
+//! `parse(render(x)) == x` for every document, whatever the texts in it look like.
+
+use agentd_core::diagnostic::Diagnostic;
+use agentd_core::document::review_block::ReviewBlock;
+use agentd_core::document::{clarifications, proposal, review, review_block, rewrite, spec, tasks};
+use proptest::prelude::*;
+
+use crate::corpus;
+
+/// What a document in normal form may still be told: nothing about its structure.
+fn structural(diagnostics: &[Diagnostic]) -> Vec<String> {
+    diagnostics.iter().map(|d| format!("{} {}", d.rule.code, d.message)).collect()
+}
+
+macro_rules! round_trip {
+    ($name:ident, $module:ident) => {
+        proptest! {
+            #[test]
+            fn $name(document in corpus::$module()) {
+                let text = $module::render(&document);
+                let parsed = $module::parse(&text);
+                prop_assert_eq!(&parsed.value, &document, "{}", text);
+                prop_assert_eq!(structural(&parsed.diagnostics), Vec::<String>::new(), "{}", text);
+                let windows = text.replace('\n', "\r\n");
+                prop_assert_eq!(&$module::parse(&windows).value, &document, "with CRLF");
+                prop_assert_eq!($module::render(&parsed.value), text, "rendering is stable");
+            }
+        }
+    };
+}
+
+round_trip!(proposals_come_back, proposal);
+round_trip!(specs_come_back, spec);
+round_trip!(tasks_come_back, tasks);
+round_trip!(clarifications_come_back, clarifications);
+round_trip!(reviews_come_back, review);
+
+proptest! {
+    #[test]
+    fn appended_reviews_leave_everything_else_as_it_was(
+        document in corpus::proposal(),
+        hand_written in corpus::nasty(),
+        first in corpus::review_block(),
+        second in corpus::review_block(),
+    ) {
+        let text = format!("{}\n{hand_written}\n", proposal::render(&document));
+        let with_one = review_block::append(&text, &first);
+        let with_both = review_block::append(&with_one, &second);
+        prop_assert!(with_both.starts_with(&with_one) && with_one.starts_with(&text));
+        let reviews = proposal::parse(&with_both).value.reviews;
+        let last: Vec<&ReviewBlock> = reviews.iter().rev().take(2).collect();
+        prop_assert_eq!(last, vec![&second, &first]);
+        prop_assert_eq!(proposal::reviewed_text(&with_both), proposal::reviewed_text(&text));
+    }
+
+    #[test]
+    fn a_rewritten_proposal_keeps_reviews_and_notes(
+        old in corpus::proposal(),
+        new in corpus::proposal(),
+        notes in "[a-z \n]{0,40}",
+    ) {
+        let text = proposal::render(&old);
+        let with_notes = text.replacen("\n## Why\n", &format!("\n## Notes\n\n{notes}\n\n## Why\n"), 1)
+            .replacen("type: proposal\n", "# mine\nowner: me # still\ntype: proposal\n", 1);
+        let rewritten = rewrite::proposal(&with_notes, &new);
+        let parsed = proposal::parse(&rewritten).value;
+        let expected = proposal::Proposal {
+            reviews: old.reviews.clone(),
+            created_at: new.created_at.or(old.created_at),
+            updated_at: new.updated_at.or(old.updated_at),
+            ..new
+        };
+        prop_assert_eq!(&parsed, &expected, "{}", rewritten);
+        prop_assert!(rewritten.contains("\n## Notes\n\n"), "{}", rewritten);
+        prop_assert!(rewritten.contains(&notes), "{}", rewritten);
+        prop_assert!(rewritten.contains("# mine\nowner: me # still\n"), "{}", rewritten);
+    }
+
+    #[test]
+    fn a_rewritten_spec_keeps_other_sections(old in corpus::spec(), new in corpus::spec()) {
+        let text = spec::render(&old).replacen("\n## Requirements\n", "\n## Rationale\n\nMine.\n\n## Requirements\n", 1);
+        let rewritten = rewrite::spec(&text, &new);
+        let parsed = spec::parse(&rewritten).value;
+        let expected = spec::Spec {
+            created_at: new.created_at.or(old.created_at),
+            updated_at: new.updated_at.or(old.updated_at),
+            removes: if new.removes.is_empty() { old.removes.clone() } else { new.removes.clone() },
+            renames: if new.renames.is_empty() { old.renames.clone() } else { new.renames.clone() },
+            ..new
+        };
+        prop_assert_eq!(&parsed, &expected, "{}", rewritten);
+        prop_assert!(rewritten.contains("\n## Rationale\n\nMine.\n\n"), "{}", rewritten);
+    }
+
+    #[test]
+    fn no_text_makes_a_parser_panic(text in corpus::nasty(), more in any::<String>()) {
+        for text in [text.clone(), more.clone(), format!("---\n{text}\n---\n{more}"), format!("{more}\n{text}")] {
+            let _ = (proposal::parse(&text), spec::parse(&text), tasks::parse(&text));
+            let _ = (clarifications::parse(&text), review::parse(&text));
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The documents of a project, typed, on top of the store: reading a change
+//! whole, keeping its state, validating.
+
+use std::collections::BTreeSet;
+
+use agentd_core::check::{self, ChangeTexts, Extras, FileReport, MainSpecs, Source};
+use agentd_core::config::{Config, ConfigError};
+use agentd_core::ids::{ChangeId, RequirementId, SpecId};
+use agentd_core::layout::{self, ChangeFile};
+use agentd_core::phase::Refused;
+use agentd_core::stamp::Stamp;
+use agentd_core::state::{self, State, StateError};
+
+use crate::store::{Change, Holder, LockError, Project, StoreError, WriteLock, map_parallel};
+
+/// Why a document could not be worked with.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// The file system said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Somebody else is at work.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The state of a change cannot be read. It is never overwritten.
+    #[error("the STATE.yaml of `{change}` cannot be used: {source}")]
+    State {
+        /// The change.
+        change: ChangeId,
+        /// Why.
+        source: StateError,
+    },
+    /// A change has no state: it was not begun by agentd.
+    #[error("`{change}` has no STATE.yaml")]
+    NoState {
+        /// The change.
+        change: ChangeId,
+    },
+    /// The configuration cannot be read.
+    #[error("agentd/config.toml cannot be used: {0}")]
+    Config(#[from] ConfigError),
+    /// The phase does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+}
+
+/// The settings of a project; the defaults where it has none.
+pub fn load_config(project: &Project) -> Result<Config, DocumentError> {
+    match project.dir().read_to_string(&layout::config()) {
+        Ok(text) => Ok(Config::parse(&text)?),
+        Err(error) if error.is_not_found() => Ok(Config::default()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn source(read: Result<String, StoreError>) -> Source {
+    match read {
+        Ok(text) => Source::Text(text),
+        Err(error) if error.is_not_found() => Source::Missing,
+        Err(error) => Source::Unreadable(error.to_string()),
+    }
+}
+
+/// All texts of a change. What cannot be read is part of the answer, not an error.
+pub fn load_texts(change: &Change) -> Result<ChangeTexts, StoreError> {
+    let read = |file: &ChangeFile| source(change.read(file));
+    let specs = change.spec_ids()?.ids.into_iter();
+    Ok(ChangeTexts {
+        id: change.id().clone(),
+        state: read(&ChangeFile::State),
+        clarifications: read(&ChangeFile::Clarifications),
+        proposal: read(&ChangeFile::Proposal),
+        specs: specs.map(|id| (id.clone(), read(&ChangeFile::Spec(id)))).collect(),
+        tasks: read(&ChangeFile::Tasks),
+        review: read(&ChangeFile::Review),
+    })
+}
+
+/// The text of a main spec.
+pub fn load_main_spec(project: &Project, id: &SpecId) -> Source {
+    source(project.dir().read_to_string(&layout::main_spec(id)))
+}
+
+/// The requirements of the main specs that a change may refer to: those it
+/// edits, and those that its tasks name.
+pub fn main_specs_for(project: &Project, texts: &ChangeTexts) -> MainSpecs {
+    let mut wanted: BTreeSet<SpecId> = texts.specs.iter().map(|(id, _)| id.clone()).collect();
+    if let Some(text) = texts.tasks.text() {
+        let tasks = agentd_core::document::tasks::parse(text).value.tasks;
+        wanted.extend(
+            tasks.into_iter().flat_map(|task| task.spec_refs).map(|spec_ref| spec_ref.spec),
+        );
+    }
+    let known = wanted.into_iter().filter_map(|id| {
+        let requirements = check::requirement_ids(load_main_spec(project, &id).text()?);
+        Some((id, requirements))
+    });
+    known.collect()
+}
+
+/// What is wrong with a change.
+pub fn validate_change(
+    project: &Project,
+    change: &Change,
+    extras: &Extras,
+) -> Result<Vec<FileReport>, StoreError> {
+    let texts = load_texts(change)?;
+    let main = main_specs_for(project, &texts);
+    let mut reports = check::change(&texts, &main, extras);
+    let dir = layout::change_dir(change.id());
+    for report in &mut reports {
+        report.file = format!("{}/{}", dir.as_str(), report.file);
+    }
+    Ok(reports)
+}
+
+/// How much was looked at and what was found.
+#[derive(Debug, Clone, Default)]
+pub struct Validated {
+    /// How many changes were looked at.
+    pub changes: usize,
+    /// How many main specs were looked at.
+    pub specs: usize,
+    /// The files with findings, in order.
+    pub reports: Vec<FileReport>,
+}
+
+/// What is wrong with every change and every main spec, on all cores.
+pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, StoreError> {
+    let spec_ids = project.spec_ids()?.ids;
+    let change_ids = project.change_ids()?.ids;
+    let specs = map_parallel(&spec_ids, |id| {
+        let source = load_main_spec(project, id);
+        let (report, requirements) = check::main_spec_with_ids(id, &source, extras);
+        let report = report
+            .map(|report| FileReport { file: layout::main_spec(id).as_str().to_owned(), ..report });
+        (requirements, report)
+    });
+    let mut main = MainSpecs::new();
+    let mut reports = Vec::new();
+    for (id, (requirements, report)) in spec_ids.iter().zip(specs) {
+        main.insert(id.clone(), requirements);
+        reports.extend(report);
+    }
+    let changes = map_parallel(&change_ids, |id| -> Result<Vec<FileReport>, StoreError> {
+        let change = project.change(id)?;
+        let mut found = check::change(&load_texts(&change)?, &main, extras);
+        let dir = layout::change_dir(id);
+        for report in &mut found {
+            report.file = format!("{}/{}", dir.as_str(), report.file);
+        }
+        Ok(found)
+    });
+    let mut validated =
+        Validated { changes: change_ids.len(), specs: spec_ids.len(), reports: Vec::new() };
+    for found in changes {
+        validated.reports.extend(found?);
+    }
+    validated.reports.extend(reports);
+    Ok(validated)
+}
+
+/// The requirements of one main spec.
+pub fn main_requirements(project: &Project, id: &SpecId) -> Option<BTreeSet<RequirementId>> {
+    load_main_spec(project, id).text().map(check::requirement_ids)
+}
+
+/// The state of a change.
+pub fn load_state(change: &Change) -> Result<State, DocumentError> {
+    let text = change
+        .read_if_exists(&ChangeFile::State)?
+        .ok_or_else(|| DocumentError::NoState { change: change.id().clone() })?;
+    state::parse(&text, change.id())
+        .map_err(|source| DocumentError::State { change: change.id().clone(), source })
+}
+
+/// Writes a state. The lock says that nobody else has changed it since it was read.
+pub fn save_state(
+    change: &Change,
+    lock: &WriteLock,
+    state: &State,
+    now: Stamp,
+) -> Result<(), DocumentError> {
+    let stamped = State { updated_at: Some(now), ..state.clone() };
+    Ok(change.write(lock, &ChangeFile::State, state::render(&stamped).as_bytes())?)
+}
+
+/// Reads the state under the write lock, lets `update` change it, and writes it
+/// back: the one way in which anything is recorded.
+pub fn update_state<T>(
+    project: &Project,
+    id: &ChangeId,
+    holder: &Holder,
+    now: Stamp,
+    update: impl FnOnce(&mut State) -> Result<T, DocumentError>,
+) -> Result<T, DocumentError> {
+    let lock = project.write_lock(id, holder)?;
+    let change = project.change(id)?;
+    let mut state = load_state(&change)?;
+    let value = update(&mut state)?;
+    save_state(&change, &lock, &state, now)?;
+    Ok(value)
+}

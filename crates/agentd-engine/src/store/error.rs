@@ -1,0 +1,138 @@
+//! What can go wrong with a file. Fields are data; hints are made of them elsewhere.
+
+use std::io;
+use std::path::PathBuf;
+
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::NameError;
+use agentd_core::rel_path::{PathError, RelPath};
+
+use super::confined::EntryKind;
+
+/// Why the store could not do what was asked. Paths are relative to the project.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The text is no path inside a project at all.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// The text cannot be the name of a run log.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// A symlink on the way leads out of the directory that the caller is confined to.
+    #[error("`{path}` leads out of the directory it must stay in")]
+    Escapes {
+        /// The path.
+        path: RelPath,
+    },
+    /// A symlink stands where agentd does not follow one.
+    #[error("`{path}` is or goes through a symbolic link, which is not followed here")]
+    Symlink {
+        /// The path.
+        path: RelPath,
+    },
+    /// There is nothing at this path.
+    #[error("`{path}` does not exist")]
+    NotFound {
+        /// The path.
+        path: RelPath,
+    },
+    /// There is something at this path already.
+    #[error("`{path}` exists already")]
+    AlreadyExists {
+        /// The path.
+        path: RelPath,
+    },
+    /// A file was wanted.
+    #[error("`{path}` is {kind}, not a file")]
+    NotAFile {
+        /// The path.
+        path: RelPath,
+        /// What it is instead.
+        kind: EntryKind,
+    },
+    /// A directory was wanted.
+    #[error("`{path}` is not a directory, or goes through something that is none")]
+    NotADirectory {
+        /// The path.
+        path: RelPath,
+    },
+    /// The file is larger than agentd is willing to read.
+    #[error("`{path}` is {size} bytes large; at most {cap} are read")]
+    TooLarge {
+        /// The path.
+        path: RelPath,
+        /// How large the file is.
+        size: u64,
+        /// How much would be read.
+        cap: u64,
+    },
+    /// The file is not text.
+    #[error("`{path}` is not UTF-8: the byte at offset {offset} does not belong there")]
+    NotUtf8 {
+        /// The path.
+        path: RelPath,
+        /// Where the first bad byte stands, from 0.
+        offset: usize,
+    },
+    /// No change of this name.
+    #[error("there is no change `{change}`")]
+    NoSuchChange {
+        /// The id that was asked for.
+        change: ChangeId,
+    },
+    /// A write was tried under the lock of another change.
+    #[error("the lock of change `{locked}` was used to write to change `{change}`")]
+    WrongLock {
+        /// The change to be written.
+        change: ChangeId,
+        /// The change that is locked.
+        locked: ChangeId,
+    },
+    /// No project here or above.
+    #[error("no agentd project in {} or any directory above it", start.display())]
+    NotInitialised {
+        /// Where the search began.
+        start: PathBuf,
+        /// Where `agentd init` would make sense: the root of the repository, else the start.
+        suggested: PathBuf,
+    },
+    /// A directory outside of any project could not be opened.
+    #[error("cannot open the directory {}", path.display())]
+    OpenRoot {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system refused.
+    #[error("cannot {action} `{path}`")]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// The path.
+        path: RelPath,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    /// Whether the thing is simply not there.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound { .. } | Self::NoSuchChange { .. })
+    }
+
+    /// Sorts an error of the system into the cases above.
+    pub(super) fn from_io(action: &'static str, path: RelPath, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path },
+            io::ErrorKind::AlreadyExists => Self::AlreadyExists { path },
+            io::ErrorKind::NotADirectory => Self::NotADirectory { path },
+            // cap-std reports an escape as an error of its own, the system one with a number.
+            io::ErrorKind::PermissionDenied if source.raw_os_error().is_none() => {
+                Self::Escapes { path }
+            }
+            _ => Self::Io { action, path, source },
+        }
+    }
+}

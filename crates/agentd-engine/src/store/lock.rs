@@ -1,0 +1,384 @@
+//! Locks that work across processes and name their holder.
+//!
+//! A lock is a file in `agentd/.locks/` that is locked by the operating system
+//! and holds one line of JSON about who locked it. The system's lock is the
+//! truth: it ends with its process, so a line that a dead holder left means
+//! nothing. The files are never removed, because removing a lock file while
+//! somebody waits for it gives two people the lock.
+//!
+//! The order in which locks are taken is written in [the module](super).
+
+use std::fmt;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::ops::ControlFlow;
+use std::process;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use agentd_core::ids::ChangeId;
+use agentd_core::layout;
+use agentd_core::rel_path::RelPath;
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
+use cap_std::fs::OpenOptions;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::confined::{EntryKind, ProjectDir};
+use super::error::StoreError;
+
+/// How long nothing is said about waiting, and how often afterwards.
+const FIRST_NOTICE: Duration = Duration::from_millis(200);
+const NEXT_NOTICE: Duration = Duration::from_millis(100);
+/// The longest pause between two tries.
+const MAX_PAUSE: Duration = Duration::from_millis(10);
+/// Tries of [`try_lock`]: somebody may just be looking, see [`lock_state`].
+const TRIES: u32 = 4;
+const MAX_COMMAND_CHARS: usize = 200;
+
+/// Which lock.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum LockName {
+    /// Held for the whole of a workflow on a change.
+    Run(ChangeId),
+    /// Held for one read-modify-write of a change.
+    Write(ChangeId),
+    /// Held while main specs or the archive are rewritten.
+    Project,
+}
+
+impl LockName {
+    fn file_name(&self) -> String {
+        match self {
+            Self::Run(change) => format!("{change}.run"),
+            Self::Write(change) => format!("{change}.write"),
+            // No id has an underscore, so no change can be meant.
+            Self::Project => "_project.write".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(change) => write!(f, "change `{change}`"),
+            Self::Write(change) => write!(f, "the files of change `{change}`"),
+            Self::Project => f.write_str("the project"),
+        }
+    }
+}
+
+/// Who holds a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// What it was called with, for people: `agentd plan add-oauth`.
+    pub command: String,
+    /// When it took the lock, or began.
+    pub since: Timestamp,
+    /// The machine, since a project may lie on a shared disk.
+    pub host: String,
+}
+
+impl Holder {
+    /// This process, under the name by which others should know it.
+    pub fn this_process(command: &str, since: Timestamp) -> Self {
+        let command = command.chars().take(MAX_COMMAND_CHARS).collect();
+        Self { pid: process::id(), command, since, host: host() }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let since = self.since.strftime("%Y-%m-%d %H:%M:%S UTC");
+        write!(f, "pid {} ({}) since {since}", self.pid, self.command)?;
+        if self.host.is_empty() { Ok(()) } else { write!(f, " on {}", self.host) }
+    }
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    String::new()
+}
+
+/// Why a lock was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Somebody else has it.
+    #[error("{name} is held by {}", shown(holder.as_ref()))]
+    Held {
+        /// The lock.
+        name: LockName,
+        /// Who has it, where that could be read.
+        holder: Option<Holder>,
+    },
+    /// Somebody else had it for as long as we were willing to wait.
+    #[error("{name} is still held by {} after {} s", shown(holder.as_ref()), waited.as_secs())]
+    TimedOut {
+        /// The lock.
+        name: LockName,
+        /// Who has it, where that could be read.
+        holder: Option<Holder>,
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// The one who waited was told to stop.
+    #[error("stopped waiting for {name}")]
+    Cancelled {
+        /// The lock.
+        name: LockName,
+    },
+    /// The file system has no locks. Going on without would tear files.
+    #[error("the file system of this project does not support locks")]
+    Unsupported {
+        /// The lock.
+        name: LockName,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file of the lock cannot be used.
+    #[error("cannot lock {name}")]
+    Store {
+        /// The lock.
+        name: LockName,
+        /// Why.
+        source: StoreError,
+    },
+}
+
+fn shown(holder: Option<&Holder>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), Holder::to_string)
+}
+
+/// What a waiting caller is told from time to time.
+#[derive(Debug)]
+pub struct Waiting {
+    /// The lock.
+    pub name: LockName,
+    /// Who has it now, where that could be read.
+    pub holder: Option<Holder>,
+    /// How long we have waited.
+    pub waited: Duration,
+}
+
+/// Whether a lock is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LockState {
+    /// Nobody holds it.
+    Free,
+    /// Somebody holds it; who, where that could be read.
+    Held(Option<Holder>),
+}
+
+/// A lock that is held until this value is dropped, or its process ends in any way.
+#[derive(Debug)]
+pub struct Lock {
+    name: LockName,
+    file: File,
+}
+
+impl Lock {
+    /// Which lock this is.
+    pub fn name(&self) -> &LockName {
+        &self.name
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // So that whoever looks before the next holder has signed does not read our name.
+        let _ = self.file.set_len(0);
+        let _ = self.file.unlock();
+    }
+}
+
+/// Takes a lock if it is free, else says who has it.
+pub fn try_lock(project: &ProjectDir, name: &LockName, holder: &Holder) -> Result<Lock, LockError> {
+    let locks = Locks::open(project, name)?;
+    for attempt in 1..=TRIES {
+        if let Some(lock) = locks.attempt(name, holder)? {
+            return Ok(lock);
+        }
+        if attempt < TRIES {
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+    Err(LockError::Held { name: name.clone(), holder: locks.holder() })
+}
+
+/// Takes a lock, waiting for up to `timeout` while somebody else has it.
+///
+/// `on_wait` is told about it once the wait is worth a word, then some ten
+/// times a second, and may end it.
+pub fn lock(
+    project: &ProjectDir,
+    name: &LockName,
+    holder: &Holder,
+    timeout: Duration,
+    mut on_wait: impl FnMut(&Waiting) -> ControlFlow<()>,
+) -> Result<Lock, LockError> {
+    let locks = Locks::open(project, name)?;
+    let start = Instant::now();
+    let mut next_notice = FIRST_NOTICE;
+    let mut pause = Duration::from_micros(300);
+    loop {
+        if let Some(lock) = locks.attempt(name, holder)? {
+            return Ok(lock);
+        }
+        let waited = start.elapsed();
+        if waited >= timeout {
+            let holder = locks.holder();
+            return Err(LockError::TimedOut { name: name.clone(), holder, waited });
+        }
+        if waited >= next_notice {
+            next_notice = waited + NEXT_NOTICE;
+            let waiting = Waiting { name: name.clone(), holder: locks.holder(), waited };
+            if on_wait(&waiting).is_break() {
+                return Err(LockError::Cancelled { name: name.clone() });
+            }
+        }
+        thread::sleep(pause.min(timeout.saturating_sub(waited)));
+        pause = (pause * 3 / 2).min(MAX_PAUSE);
+    }
+}
+
+/// Looks whether a lock is held, for those who only report. By the time the
+/// caller reads the answer it may be wrong.
+pub fn lock_state(project: &ProjectDir, name: &LockName) -> Result<LockState, LockError> {
+    let fail = |source| LockError::Store { name: name.clone(), source };
+    let dir = match project.strict_subdir(&layout::locks_dir()) {
+        Ok(dir) => dir,
+        Err(error) if error.is_not_found() => return Ok(LockState::Free),
+        Err(error) => return Err(fail(error)),
+    };
+    let path = RelPath::new(&name.file_name()).map_err(|error| fail(error.into()))?;
+    let locks = Locks { dir, path };
+    let file = match locks.dir.open_file(&locks.path) {
+        Ok((file, _)) => file,
+        Err(error) if error.is_not_found() => return Ok(LockState::Free),
+        Err(error) => return Err(fail(error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(LockState::Free),
+        Err(TryLockError::WouldBlock) => Ok(LockState::Held(locks.holder())),
+        Err(TryLockError::Error(source)) => {
+            Err(LockError::Unsupported { name: name.clone(), source })
+        }
+    }
+}
+
+/// The directory of the locks, and one lock in it.
+struct Locks {
+    dir: ProjectDir,
+    path: RelPath,
+}
+
+impl Locks {
+    fn open(project: &ProjectDir, name: &LockName) -> Result<Self, LockError> {
+        let open = || {
+            let path = RelPath::new(&name.file_name())?;
+            let dir = match project.strict_subdir(&layout::locks_dir()) {
+                Err(error) if error.is_not_found() => create_locks_dir(project)?,
+                result => result?,
+            };
+            Ok(Self { dir, path })
+        };
+        open().map_err(|source| LockError::Store { name: name.clone(), source })
+    }
+
+    /// One try. `None` where somebody else has the lock.
+    fn attempt(&self, name: &LockName, holder: &Holder) -> Result<Option<Lock>, LockError> {
+        let fail = |source| LockError::Store { name: name.clone(), source };
+        let io = |error| fail(StoreError::from_io("lock", self.dir.shown(&self.path), error));
+        loop {
+            let file = self.open_lock_file().map_err(fail)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(source)) => {
+                    return Err(LockError::Unsupported { name: name.clone(), source });
+                }
+            }
+            // `git clean` may have removed the file between opening and locking it.
+            if !self.is_current(&file).map_err(io)? {
+                continue;
+            }
+            let mut lock = Lock { name: name.clone(), file };
+            sign(&mut lock.file, holder).map_err(io)?;
+            return Ok(Some(lock));
+        }
+    }
+
+    fn open_lock_file(&self) -> Result<File, StoreError> {
+        let (parent, name) = self.dir.parent_and_name(&self.path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).nonblock(true).follow(FollowSymlinks::No);
+        let file = parent
+            .get()
+            .open_with(name, &options)
+            .map_err(|error| self.dir.explain("open", &self.path, &parent, name, error))?;
+        let fail = |error| StoreError::from_io("open", self.dir.shown(&self.path), error);
+        match EntryKind::of(file.metadata().map_err(fail)?.file_type()) {
+            EntryKind::File => Ok(file.into_std()),
+            kind => Err(StoreError::NotAFile { path: self.dir.shown(&self.path), kind }),
+        }
+    }
+
+    #[cfg(unix)]
+    fn is_current(&self, file: &File) -> io::Result<bool> {
+        use cap_fs_ext::MetadataExt as _;
+        let ours = file.metadata()?;
+        match self.dir.dir.symlink_metadata(self.path.as_path()) {
+            Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// An open file cannot be removed here.
+    #[cfg(not(unix))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "same form as on Unix")]
+    fn is_current(&self, _file: &File) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    /// Who has signed the lock. The line may not be there yet, so there is a second look.
+    fn holder(&self) -> Option<Holder> {
+        const MAX_LINE: u64 = 4096;
+        for _ in 0..3 {
+            let (file, _) = self.dir.open_file(&self.path).ok()?;
+            let mut line = Vec::new();
+            file.take(MAX_LINE).read_to_end(&mut line).ok()?;
+            if let Ok(holder) = serde_json::from_slice(&line) {
+                return Some(holder);
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        None
+    }
+}
+
+fn create_locks_dir(project: &ProjectDir) -> Result<ProjectDir, StoreError> {
+    let dir = layout::locks_dir();
+    project.create_dir_all(&dir)?;
+    // The directory ignores itself, also in a project whose .gitignore nobody has updated.
+    let ignore = RelPath::new(".gitignore")?;
+    let locks = project.strict_subdir(&dir)?;
+    match locks.write_new(&ignore, b"*\n") {
+        Ok(()) | Err(StoreError::AlreadyExists { .. }) => Ok(locks),
+        Err(error) => Err(error),
+    }
+}
+
+fn sign(file: &mut File, holder: &Holder) -> io::Result<()> {
+    let mut line = serde_json::to_vec(holder)?;
+    line.push(b'\n');
+    file.set_len(0)?;
+    file.write_all(&line)
+}

@@ -1,0 +1,307 @@
+//! A project and its changes, found on disk.
+
+use std::fs::{self, File};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::layout::{self, AGENTD_DIR, ArchiveName, ChangeFile, RunName};
+use agentd_core::rel_path::RelPath;
+
+use super::confined::{Entry, EntryKind, ProjectDir};
+use super::error::StoreError;
+use super::lock::{self, Holder, Lock, LockError, LockName, Waiting};
+
+/// How long a tool call or a record waits for its turn: each turn takes
+/// milliseconds, so whoever waits this long waits for something broken.
+pub const WRITE_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A project that agentd was initialised in. Clones share the open directory.
+#[derive(Debug, Clone)]
+pub struct Project {
+    root: PathBuf,
+    dir: ProjectDir,
+}
+
+/// What a directory lists, and what lies in it that should not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed<T> {
+    /// The names that are what they should be, sorted.
+    pub ids: Vec<T>,
+    /// The rest, sorted: worth a warning. Names that start with a dot are nobody's business.
+    pub odd: Vec<Entry>,
+}
+
+/// The lock of a whole workflow on a change.
+#[derive(Debug)]
+#[must_use = "the lock ends when this is dropped"]
+pub struct RunLock {
+    change: ChangeId,
+    _lock: Lock,
+}
+
+/// The lock without which a change cannot be written.
+#[derive(Debug)]
+#[must_use = "the lock ends when this is dropped"]
+pub struct WriteLock {
+    change: ChangeId,
+    _lock: Lock,
+}
+
+impl Project {
+    /// Finds the project that `start` lies in: the nearest directory, upwards,
+    /// that holds `agentd/` with a config.toml or a changes/ in it.
+    pub fn discover(start: &Path) -> Result<Self, StoreError> {
+        let real = fs::canonicalize(start)
+            .map_err(|source| StoreError::OpenRoot { path: start.to_owned(), source })?;
+        let is_project = |dir: &&Path| {
+            let agentd = dir.join(AGENTD_DIR);
+            agentd.join("config.toml").is_file() || agentd.join("changes").is_dir()
+        };
+        if let Some(root) = real.ancestors().find(is_project) {
+            return Self::open(root);
+        }
+        let repository = real.ancestors().find(|dir| dir.join(".git").exists());
+        let suggested = repository.unwrap_or(&real).to_owned();
+        Err(StoreError::NotInitialised { start: real, suggested })
+    }
+
+    /// Opens a directory as a project without looking what is in it; `init` begins so.
+    pub fn open(root: &Path) -> Result<Self, StoreError> {
+        Ok(Self { root: root.to_owned(), dir: ProjectDir::open(root)? })
+    }
+
+    /// Where the project lies, for messages and for the working directory of agents.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The confined root, for everything that belongs to no change.
+    pub fn dir(&self) -> &ProjectDir {
+        &self.dir
+    }
+
+    /// The open changes.
+    pub fn change_ids(&self) -> Result<Listed<ChangeId>, StoreError> {
+        self.listed(&layout::changes_dir(), |entry| match entry.kind {
+            EntryKind::Dir => Named::from(ChangeId::new(&entry.name).ok()),
+            EntryKind::Symlink => Named::Odd,
+            EntryKind::File | EntryKind::Other => Named::Ignored,
+        })
+    }
+
+    /// The main specs.
+    pub fn spec_ids(&self) -> Result<Listed<SpecId>, StoreError> {
+        self.listed(&layout::main_specs_dir(), spec_file)
+    }
+
+    /// The archived changes, oldest first.
+    pub fn archived(&self) -> Result<Listed<ArchiveName>, StoreError> {
+        self.listed(&layout::archive_dir(), |entry| match entry.kind {
+            EntryKind::Dir => Named::from(entry.name.parse().ok()),
+            EntryKind::Symlink => Named::Odd,
+            EntryKind::File | EntryKind::Other => Named::Ignored,
+        })
+    }
+
+    /// Opens a change that exists.
+    pub fn change(&self, id: &ChangeId) -> Result<Change, StoreError> {
+        match self.dir.strict_subdir(&layout::change_dir(id)) {
+            Ok(dir) => Ok(Change { id: id.clone(), dir, project: self.dir.clone() }),
+            Err(StoreError::NotFound { .. }) => {
+                Err(StoreError::NoSuchChange { change: id.clone() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a change that must not exist yet. Of many who try, one succeeds,
+    /// and the others get [`StoreError::AlreadyExists`].
+    pub fn create_change(&self, id: &ChangeId) -> Result<Change, StoreError> {
+        self.dir.create_dir_new(&layout::change_dir(id))?;
+        self.change(id)
+    }
+
+    /// Takes the run lock of a change, or says who has it.
+    pub fn try_run_lock(&self, change: &ChangeId, holder: &Holder) -> Result<RunLock, LockError> {
+        let lock = lock::try_lock(&self.dir, &LockName::Run(change.clone()), holder)?;
+        Ok(RunLock { change: change.clone(), _lock: lock })
+    }
+
+    /// Takes the run lock of a change, waiting for it.
+    pub fn run_lock(
+        &self,
+        change: &ChangeId,
+        holder: &Holder,
+        timeout: Duration,
+        on_wait: impl FnMut(&Waiting) -> ControlFlow<()>,
+    ) -> Result<RunLock, LockError> {
+        let name = LockName::Run(change.clone());
+        let lock = lock::lock(&self.dir, &name, holder, timeout, on_wait)?;
+        Ok(RunLock { change: change.clone(), _lock: lock })
+    }
+
+    /// Takes the write lock of a change, waiting for its turn.
+    pub fn write_lock(&self, change: &ChangeId, holder: &Holder) -> Result<WriteLock, LockError> {
+        let name = LockName::Write(change.clone());
+        let lock = self.take_turn(&name, holder)?;
+        Ok(WriteLock { change: change.clone(), _lock: lock })
+    }
+
+    /// Takes the lock under which main specs and the archive are rewritten.
+    pub fn project_lock(&self, holder: &Holder) -> Result<Lock, LockError> {
+        self.take_turn(&LockName::Project, holder)
+    }
+
+    fn take_turn(&self, name: &LockName, holder: &Holder) -> Result<Lock, LockError> {
+        lock::lock(&self.dir, name, holder, WRITE_LOCK_TIMEOUT, |_| ControlFlow::Continue(()))
+    }
+
+    fn listed<T: Ord>(
+        &self,
+        dir: &RelPath,
+        name: impl Fn(&Entry) -> Named<T>,
+    ) -> Result<Listed<T>, StoreError> {
+        listed(&self.dir, dir, name)
+    }
+}
+
+/// An open change. Reading needs no lock; writing needs its [`WriteLock`].
+#[derive(Debug, Clone)]
+pub struct Change {
+    id: ChangeId,
+    dir: ProjectDir,
+    project: ProjectDir,
+}
+
+impl Change {
+    /// The id.
+    pub fn id(&self) -> &ChangeId {
+        &self.id
+    }
+
+    /// The directory, confined: not even another change can be reached from it.
+    /// For looking and reading; what is written through it is written without the lock.
+    pub fn dir(&self) -> &ProjectDir {
+        &self.dir
+    }
+
+    /// The text of a file.
+    pub fn read(&self, file: &ChangeFile) -> Result<String, StoreError> {
+        self.dir.read_to_string(&file.path())
+    }
+
+    /// The text of a file, or none where there is no such file.
+    pub fn read_if_exists(&self, file: &ChangeFile) -> Result<Option<String>, StoreError> {
+        match self.read(file) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a file is there.
+    pub fn has(&self, file: &ChangeFile) -> Result<bool, StoreError> {
+        self.dir.is_file(&file.path())
+    }
+
+    /// The specs of the change.
+    pub fn spec_ids(&self) -> Result<Listed<SpecId>, StoreError> {
+        listed(&self.dir, &RelPath::new("specs")?, spec_file)
+    }
+
+    /// The logs of agent calls, in the order of the calls.
+    pub fn runs(&self) -> Result<Listed<RunName>, StoreError> {
+        listed(&self.dir, &RelPath::new("runs")?, |entry| match entry.kind {
+            EntryKind::File => Named::from(entry.name.parse().ok()),
+            EntryKind::Dir | EntryKind::Symlink | EntryKind::Other => Named::Odd,
+        })
+    }
+
+    /// Replaces or creates a file, whole and durable.
+    pub fn write(
+        &self,
+        lock: &WriteLock,
+        file: &ChangeFile,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
+        self.writable(&lock.change)?.write_atomic(&file.path(), bytes)
+    }
+
+    /// Removes a file.
+    pub fn remove(&self, lock: &WriteLock, file: &ChangeFile) -> Result<(), StoreError> {
+        self.writable(&lock.change)?.remove_file(&file.path())
+    }
+
+    /// Begins the log of the next agent call. Only who runs the change makes calls.
+    pub fn create_run_log(
+        &self,
+        lock: &RunLock,
+        step: &str,
+    ) -> Result<(RunName, File), StoreError> {
+        let dir = self.writable(&lock.change)?;
+        let last = self.runs()?.ids.last().map_or(0, RunName::number);
+        let run = RunName::new(last.saturating_add(1), step)?;
+        let path = ChangeFile::Run(run.clone()).path();
+        dir.write_new(&path, b"")?;
+        Ok((run, dir.open_append(&path)?))
+    }
+
+    /// The directory as it is now, under the lock: the change may have been
+    /// archived since it was opened, and a write must not land there.
+    fn writable(&self, locked: &ChangeId) -> Result<ProjectDir, StoreError> {
+        if *locked != self.id {
+            let (change, locked) = (self.id.clone(), locked.clone());
+            return Err(StoreError::WrongLock { change, locked });
+        }
+        match self.project.strict_subdir(&layout::change_dir(&self.id)) {
+            Err(StoreError::NotFound { .. }) => {
+                Err(StoreError::NoSuchChange { change: self.id.clone() })
+            }
+            result => result,
+        }
+    }
+}
+
+/// What a name in a directory is to a list.
+enum Named<T> {
+    Id(T),
+    Odd,
+    Ignored,
+}
+
+impl<T> From<Option<T>> for Named<T> {
+    fn from(id: Option<T>) -> Self {
+        id.map_or(Self::Odd, Self::Id)
+    }
+}
+
+fn spec_file(entry: &Entry) -> Named<SpecId> {
+    match entry.kind {
+        EntryKind::File => Named::from(layout::spec_of_file_name(&entry.name)),
+        EntryKind::Dir | EntryKind::Symlink | EntryKind::Other => Named::Odd,
+    }
+}
+
+/// A missing directory lists nothing.
+fn listed<T: Ord>(
+    dir: &ProjectDir,
+    path: &RelPath,
+    name: impl Fn(&Entry) -> Named<T>,
+) -> Result<Listed<T>, StoreError> {
+    let entries = match dir.list_dir(path) {
+        Err(error) if error.is_not_found() => Vec::new(),
+        result => result?,
+    };
+    let mut listed = Listed { ids: Vec::new(), odd: Vec::new() };
+    for entry in entries.into_iter().filter(|entry| !entry.name.starts_with('.')) {
+        match name(&entry) {
+            Named::Id(id) => listed.ids.push(id),
+            Named::Odd => listed.odd.push(entry),
+            Named::Ignored => {}
+        }
+    }
+    listed.ids.sort_unstable();
+    Ok(listed)
+}

@@ -6,3 +6,4 @@ mod corpus;
 mod docs;
 mod hand_written;
 mod round_trip;
+mod streams;

@@ -8,4 +8,5 @@ pub mod process;
 pub mod redact;
 pub mod run_record;
 pub mod runner;
+pub mod step;
 pub mod store;

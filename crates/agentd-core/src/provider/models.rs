@@ -1,25 +1,41 @@
 //! Which model, and how much effort, for which complexity (P9, C14). Every entry
 //! can be replaced in the config; these are what it is without one.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::agent::{AgentKind, Complexity};
-use crate::config::Model;
 
-/// A model and an effort. None leaves the choice to the CLI.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// A model and an effort. None leaves the choice to the CLI. In the config a bare
+/// name means a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(from = "Form")]
 pub struct ModelChoice {
     /// The model's name or alias.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The effort, for codex and claude.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
 }
 
-impl From<Model> for ModelChoice {
-    fn from(configured: Model) -> Self {
-        Self { model: Some(configured.model), effort: configured.effort }
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Form {
+    Name(String),
+    Full(FullForm),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FullForm {
+    model: Option<String>,
+    effort: Option<String>,
+}
+
+impl From<Form> for ModelChoice {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Name(model) => Self { model: Some(model), effort: None },
+            Form::Full(FullForm { model, effort }) => Self { model, effort },
+        }
     }
 }
 

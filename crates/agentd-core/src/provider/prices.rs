@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config;
 use crate::event::Usage;
 
 /// USD per million tokens.
@@ -22,13 +21,6 @@ pub struct Price {
     pub cache_write: Option<f64>,
     /// Output, with reasoning.
     pub output: f64,
-}
-
-impl From<config::Price> for Price {
-    fn from(configured: config::Price) -> Self {
-        let config::Price { input, cached_input, output } = configured;
-        Self { input, cached_input, cache_write: None, output }
-    }
 }
 
 impl Price {

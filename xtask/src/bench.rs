@@ -10,6 +10,7 @@
 mod mcp;
 mod measure;
 mod report;
+mod runner;
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +39,12 @@ const FULL: Size = Size { changes: 1000, specs: 1000 };
 /// A set of rows; a row is added to the report even when it cannot be measured.
 type Group = (&'static str, fn(&Bench, &mut Report) -> Result<()>);
 
-const GROUPS: [Group; 3] = [("startup", startup), ("validate", validate), ("mcp", mcp::measure)];
+const GROUPS: [Group; 4] = [
+    ("startup", startup),
+    ("validate", validate),
+    ("mcp", mcp::measure),
+    ("runner", runner::measure),
+];
 
 /// What every measurement is given.
 struct Bench {
@@ -94,7 +100,7 @@ pub(crate) fn main(workspace: &Workspace, mut args: lexopt::Parser) -> Result<Ex
         }
     }
     if let Some(name) = only.as_deref().filter(|name| GROUPS.iter().all(|group| group.0 != *name)) {
-        let message = format!("no group {name:?}; there are: startup, validate, mcp");
+        let message = format!("no group {name:?}; there are: startup, validate, mcp, runner");
         return Err(lexopt::Error::from(message).into());
     }
     if build {
@@ -102,6 +108,18 @@ pub(crate) fn main(workspace: &Workspace, mut args: lexopt::Parser) -> Result<Ex
         cargo.args(["build", "--release", "--locked", "--package", "agentd"]);
         if !cargo.status()?.success() {
             return Err("agentd does not build".into());
+        }
+        let mut examples = process::command("cargo", &workspace.root);
+        examples.args([
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            "agentd-engine",
+            "--examples",
+        ]);
+        if !examples.status()?.success() {
+            return Err("the stand-ins of the runner do not build".into());
         }
     }
     if bench.scratch.exists() {

@@ -3,7 +3,8 @@
 //! Every directory `testing/<name>/` with a `package-lock.json` is installed
 //! with `npm ci` into `target/npm/<name>` (or `$AGENTD_NPM_CACHE/<name>`), once
 //! per content of that directory. Whether install scripts run is the
-//! directory's `.npmrc`'s to say.
+//! directory's `.npmrc`'s to say; `"agentd": {"setup": [{"node": .., "in": ..}]}`
+//! in its `package.json` names programs of packages that are run afterwards.
 //!
 //! Tests find an install by environment: `AGENTD_NPM_<NAME>` is its directory,
 //! and each entry of `"agentd": {"env": {..}}` in its `package.json` names a
@@ -125,6 +126,7 @@ impl Package {
         let mut npm = process::command(program, &self.directory);
         npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
         process::run_within(&mut npm, INSTALL_LIMIT)?;
+        self.set_up()?;
         // A lock that lacks a file which package.json promises is our mistake:
         // find it here, not as a test that quietly had nothing to run.
         for (name, path) in self.environment()? {
@@ -136,11 +138,28 @@ impl Package {
         Ok(())
     }
 
+    /// Runs what `package.json` wants to be run after the install.
+    fn set_up(&self) -> Result<()> {
+        let manifest = self.manifest()?;
+        for step in manifest["agentd"]["setup"].as_array().into_iter().flatten() {
+            let (Some(script), Some(inside)) = (step["node"].as_str(), step["in"].as_str()) else {
+                return Err(format!("{}: a setup needs `node` and `in`", self.name).into());
+            };
+            let mut node = process::command("node", &self.directory.join(inside));
+            process::run_within(node.arg(script), INSTALL_LIMIT)?;
+        }
+        Ok(())
+    }
+
+    fn manifest(&self) -> Result<Value> {
+        let manifest = fs::read_to_string(self.source.join("package.json"))?;
+        Ok(serde_json::from_str(&manifest)?)
+    }
+
     fn environment(&self) -> Result<Vec<(String, PathBuf)>> {
         let name = self.name.to_uppercase().replace('-', "_");
         let mut variables = vec![(format!("AGENTD_NPM_{name}"), self.directory.clone())];
-        let manifest = fs::read_to_string(self.source.join("package.json"))?;
-        let manifest: Value = serde_json::from_str(&manifest)?;
+        let manifest = self.manifest()?;
         for (name, path) in manifest["agentd"]["env"].as_object().into_iter().flatten() {
             let path = path.as_str().ok_or_else(|| format!("{name} is not a path"))?;
             variables.push((name.clone(), self.directory.join(path)));

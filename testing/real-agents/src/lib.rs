@@ -29,7 +29,7 @@ mod sandbox;
 mod stream;
 
 pub use call::{Call, Finished, McpServer, Profile};
-pub use install::{AgentClis, InstallError};
+pub use install::{AgentClis, NotInstalled};
 pub use network::{Isolation, isolated};
 pub use rustix::process::Signal;
 pub use sandbox::Sandbox;

@@ -1,6 +1,6 @@
 //! The real CLIs against the scripted models.
 //!
-//! They must be installed: `cargo run -p real-agents -- install`.
+//! They must be installed: `cargo xtask test --only npm`.
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
 mod answers;

@@ -1,7 +1,7 @@
 //! The runner of agentd against the real CLIs: what the providers say about how to
 //! call them, and what the decoders make of it, is true.
 //!
-//! They must be installed: `cargo run -p real-agents -- install`.
+//! They must be installed: `cargo xtask test --only npm`.
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
 use agentd_core::agent::{AgentKind, Role};

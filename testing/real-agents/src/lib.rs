@@ -59,3 +59,20 @@ impl Cli {
         }
     }
 }
+
+/// Makes a test of each function for each of the CLIs, in a module of its name, so
+/// that they run in parallel and a failure names the CLI.
+#[macro_export]
+macro_rules! for_every_cli {
+    ($($test:ident),* $(,)?) => {
+        mod gemini {
+            $(#[test] fn $test() { super::$test($crate::Cli::Gemini); })*
+        }
+        mod codex {
+            $(#[test] fn $test() { super::$test($crate::Cli::Codex); })*
+        }
+        mod claude {
+            $(#[test] fn $test() { super::$test($crate::Cli::Claude); })*
+        }
+    };
+}

@@ -13,22 +13,7 @@ use real_agents::{Cli, McpServer, Sandbox};
 use scripted_models::{Recorded, Reply, RequestKind, Rule, Script};
 use serde_json::json;
 
-/// Makes a test of each function for each CLI, so that they run in parallel
-/// and a failure names the CLI.
-macro_rules! for_every_cli {
-    ($($test:ident),* $(,)?) => {
-        mod gemini {
-            $(#[test] fn $test() { super::$test(real_agents::Cli::Gemini); })*
-        }
-        mod codex {
-            $(#[test] fn $test() { super::$test(real_agents::Cli::Codex); })*
-        }
-        mod claude {
-            $(#[test] fn $test() { super::$test(real_agents::Cli::Claude); })*
-        }
-    };
-}
-use for_every_cli;
+use real_agents::for_every_cli;
 
 /// The notes server, writing to the sandbox's `notes` folder.
 fn notes(sandbox: &Sandbox) -> McpServer {

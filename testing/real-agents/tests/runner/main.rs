@@ -18,21 +18,7 @@ use real_agents::{Cli, Sandbox};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
 
-macro_rules! for_every_cli {
-    ($($test:ident),* $(,)?) => {
-        mod gemini {
-            $(#[test] fn $test() { super::$test(real_agents::Cli::Gemini); })*
-        }
-        mod codex {
-            $(#[test] fn $test() { super::$test(real_agents::Cli::Codex); })*
-        }
-        mod claude {
-            $(#[test] fn $test() { super::$test(real_agents::Cli::Claude); })*
-        }
-    };
-}
-
-for_every_cli!(
+real_agents::for_every_cli!(
     a_planner_writes_through_mcp_and_is_resumed,
     an_implementer_works_in_the_project,
     an_implementer_cannot_edit_outside_the_project,

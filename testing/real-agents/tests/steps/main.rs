@@ -22,21 +22,7 @@ use real_agents::{Cli, Sandbox};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::{Value, json};
 
-macro_rules! for_every_cli {
-    ($($test:ident),* $(,)?) => {
-        mod gemini {
-            $(#[test] fn $test() { super::$test(real_agents::Cli::Gemini); })*
-        }
-        mod codex {
-            $(#[test] fn $test() { super::$test(real_agents::Cli::Codex); })*
-        }
-        mod claude {
-            $(#[test] fn $test() { super::$test(real_agents::Cli::Claude); })*
-        }
-    };
-}
-
-for_every_cli!(
+real_agents::for_every_cli!(
     a_planner_writes_a_proposal_and_is_resumed_with_its_history,
     a_refusal_reaches_the_model_which_then_does_better,
     success_without_an_artefact_is_a_failure,

@@ -1,7 +1,5 @@
 //! `create_spec` and `write_spec`.
 
-use std::collections::BTreeMap;
-
 use agentd_core::document::rewrite;
 use agentd_core::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
 use agentd_core::frontmatter;
@@ -37,12 +35,6 @@ pub struct CreateSpec {
     /// A Mermaid diagram, with or without its fence.
     #[serde(default, deserialize_with = "input::optional_text")]
     pub flow_diagram: Option<Long<TEXT>>,
-    /// Requirements that leave the main spec.
-    #[serde(default, deserialize_with = "input::or_default")]
-    pub removes: List<RequirementId, 0, 200>,
-    /// Requirements of the main spec that get a new title.
-    #[serde(default, deserialize_with = "input::or_default")]
-    pub renames: BTreeMap<RequirementId, Short<TITLE>>,
 }
 
 /// One requirement.
@@ -100,8 +92,6 @@ pub fn create_spec(session: &Session<'_>, input: CreateSpec) -> Result<Written, 
         version: 1,
         created_at: Some(session.now),
         updated_at: Some(session.now),
-        removes: input.removes.0,
-        renames: input.renames.into_iter().map(|(id, title)| (id, title.0)).collect(),
         overview: input.overview.0,
         requirements: input.requirements.0.into_iter().map(requirement).collect(),
         scenarios: input.scenarios.0.into_iter().map(scenario).collect(),
@@ -113,7 +103,9 @@ pub fn create_spec(session: &Session<'_>, input: CreateSpec) -> Result<Written, 
         Some(old) => {
             let earlier = spec::parse(old).value;
             document.created_at = earlier.created_at.or(document.created_at);
-            // These sections come from people or from write_spec.
+            // These come from people or from write_spec.
+            document.removes = earlier.removes;
+            document.renames = earlier.renames;
             document.interfaces = earlier.interfaces;
             document.data_model = earlier.data_model;
             let (version, updated_at) = (earlier.version, earlier.updated_at);

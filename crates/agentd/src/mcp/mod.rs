@@ -12,8 +12,6 @@ mod tools;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agentd_core::config::{AgentName, Roles};
@@ -23,6 +21,7 @@ use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 
 use server::Server;
+use stdio::HungUp;
 
 /// How long work that has begun may go on after the client has gone.
 const GRACE: Duration = Duration::from_millis(300);
@@ -87,21 +86,17 @@ pub(crate) fn run(options: McpOptions) -> Result<(), McpError> {
         .thread_keep_alive(Duration::from_secs(1))
         .build()
         .map_err(McpError::Start)?;
-    let closed = Arc::new(AtomicBool::new(false));
-    let result = runtime.block_on(serve(project, options, Arc::clone(&closed)));
-    closed.store(true, Ordering::Relaxed);
+    let hung_up = HungUp::new();
+    let result = runtime.block_on(serve(project, options, hung_up.clone()));
+    hung_up.set();
     // Reading standard input may be blocked for ever; a write that has begun is let finish.
     runtime.shutdown_timeout(GRACE);
     result
 }
 
-async fn serve(
-    project: Project,
-    options: McpOptions,
-    closed: Arc<AtomicBool>,
-) -> Result<(), McpError> {
-    let server = Server::new(project, options, Arc::clone(&closed));
-    let streams = stdio::streams(closed);
+async fn serve(project: Project, options: McpOptions, hung_up: HungUp) -> Result<(), McpError> {
+    let server = Server::new(project, options, hung_up.clone());
+    let streams = stdio::streams(hung_up);
     let until_closed = async {
         match server.serve(streams).await {
             Ok(service) => {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
@@ -19,10 +19,15 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::task;
 
+use super::stdio::HungUp;
 use super::tools::Tool;
 use super::{McpOptions, Role, resources};
+
+/// How often a call that waits for others says so.
+const NOTICE: Duration = Duration::from_secs(1);
 
 /// The server of one project, perhaps bound to a change and a role.
 pub(super) struct Server {
@@ -33,14 +38,18 @@ struct Inner {
     project: Project,
     change: Option<ChangeId>,
     role: Option<Role>,
-    /// Set when the client is gone: nobody waits for anything any more.
-    closed: Arc<AtomicBool>,
+    /// Once it is, nobody waits for anything any more.
+    hung_up: HungUp,
+    /// Writers queue here, in the order in which they came, so that of one
+    /// process only the first contends with other processes for a lock.
+    queue: Mutex<()>,
 }
 
 impl Server {
-    pub(super) fn new(project: Project, options: McpOptions, closed: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(project: Project, options: McpOptions, hung_up: HungUp) -> Self {
         let McpOptions { change, role, .. } = options;
-        Self { inner: Arc::new(Inner { project, change, role, closed }) }
+        let queue = Mutex::new(());
+        Self { inner: Arc::new(Inner { project, change, role, hung_up, queue }) }
     }
 
     /// Does blocking work off the thread that talks to the client. Work that
@@ -58,6 +67,36 @@ impl Server {
 }
 
 impl Inner {
+    /// Waits until the writers that came before are done.
+    async fn turn(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<MutexGuard<'_, ()>, ErrorData> {
+        let start = Instant::now();
+        let mut notice = tokio::time::interval(NOTICE);
+        notice.tick().await;
+        // Begun once, so that the place in the queue is kept.
+        tokio::pin! {
+            let turn = self.queue.lock();
+            let hung_up = self.hung_up.and_waited();
+        }
+        loop {
+            tokio::select! {
+                biased;
+                turn = &mut turn => return Ok(turn),
+                () = context.ct.cancelled() => return Err(cancelled()),
+                () = &mut hung_up => return Err(cancelled()),
+                _ = notice.tick() => {
+                    let message = "waiting for earlier calls".to_owned();
+                    if let Some(progress) = progress(context, start.elapsed(), message) {
+                        // Whoever does not listen is not told.
+                        let _ = context.peer.notify_progress(progress).await;
+                    }
+                }
+            }
+        }
+    }
+
     /// Who signs: the agent that plays the role, or the client's own name.
     fn actor(&self, client: Option<Implementation>) -> Line {
         if let Some(role) = self.role
@@ -99,14 +138,18 @@ impl Inner {
             Err(ActionError::Refused(refusal)) => {
                 Ok(CallToolResult::error(vec![ContentBlock::text(refusal.to_string())]))
             }
-            // Nobody hears this: the answer to a cancelled request is dropped.
-            Err(ActionError::Cancelled) => Err(ErrorData::internal_error("cancelled", None)),
+            Err(ActionError::Cancelled) => Err(cancelled()),
             Err(ActionError::Internal(message)) => {
                 super::log(&format!("{}: {message}", tool.name()));
                 Err(ErrorData::internal_error(message, None))
             }
         }
     }
+}
+
+/// Nobody hears this: the answer to a cancelled request is dropped.
+fn cancelled() -> ErrorData {
+    ErrorData::internal_error("cancelled; nothing was written", None)
 }
 
 fn store_error(error: &agentd_engine::store::StoreError) -> ErrorData {
@@ -151,14 +194,24 @@ impl ServerHandler for Server {
                 format!("There is no tool `{shown}` here; there are {}.", known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
+        let _turn = match tool.is_read_only() {
+            true => None,
+            false => Some(self.inner.turn(&context).await?),
+        };
         let runtime = tokio::runtime::Handle::current();
         let result = self
             .blocking(move |inner| {
                 let on_wait = |waiting: &Waiting| {
-                    if context.ct.is_cancelled() || inner.closed.load(Ordering::Relaxed) {
+                    if context.ct.is_cancelled() || inner.hung_up.is_set() {
                         return ControlFlow::Break(());
                     }
-                    report(&runtime, &context, waiting);
+                    let holder = waiting.holder.as_ref().map(ToString::to_string);
+                    let holder = holder.unwrap_or_else(|| "another process".to_owned());
+                    let message = format!("waiting for {}, held by {holder}", waiting.name);
+                    if let Some(progress) = progress(&context, waiting.waited, message) {
+                        let peer = context.peer.clone();
+                        runtime.spawn(async move { peer.notify_progress(progress).await });
+                    }
                     ControlFlow::Continue(())
                 };
                 inner.call(tool, request, &context, &on_wait)
@@ -206,18 +259,14 @@ impl ServerHandler for Server {
     }
 }
 
-/// Tells a client that asked for progress what its call is waiting for.
-fn report(
-    runtime: &tokio::runtime::Handle,
+/// What a client that asked for progress is told about a wait.
+fn progress(
     context: &RequestContext<RoleServer>,
-    waiting: &Waiting,
-) {
-    let Some(token) = context.meta.get_progress_token() else { return };
-    let holder = waiting.holder.as_ref().map_or("another process".to_owned(), ToString::to_string);
-    let progress = ProgressNotificationParam::new(token, waiting.waited.as_secs_f64())
-        .with_message(format!("waiting for {}, held by {holder}", waiting.name));
-    let peer = context.peer.clone();
-    runtime.spawn(async move { peer.notify_progress(progress).await });
+    waited: Duration,
+    message: String,
+) -> Option<ProgressNotificationParam> {
+    let token = context.meta.get_progress_token()?;
+    Some(ProgressNotificationParam::new(token, waited.as_secs_f64()).with_message(message))
 }
 
 /// What every client is told at the start.

@@ -3,26 +3,55 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use rmcp::transport::io::{StdioReader, StdioWriter, stdio_pipes};
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::sync::watch;
+
+/// How long calls may still wait for their turn after the client has gone.
+const PATIENCE: Duration = Duration::from_millis(400);
 
 /// How often the parent is looked for.
 const PARENT_CHECK: Duration = Duration::from_millis(250);
 
+/// Whether the client has hung up. Clones know the same.
+#[derive(Debug, Clone)]
+pub(super) struct HungUp(Arc<watch::Sender<bool>>);
+
+impl HungUp {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+
+    pub(super) fn set(&self) {
+        self.0.send_replace(true);
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Returns some time after the client has hung up: what was asked before
+    /// is still done if it is soon done.
+    pub(super) async fn and_waited(&self) {
+        // The sender lives as long as `self`, so this ends only when it is set.
+        let _ = self.0.subscribe().wait_for(|set| *set).await;
+        tokio::time::sleep(PATIENCE).await;
+    }
+}
+
 /// Standard input, which notes when it ends.
 pub(super) struct Input {
     stream: StdioReader,
-    closed: Arc<AtomicBool>,
+    hung_up: HungUp,
 }
 
-/// The streams of the process. `closed` is set once the client has hung up.
-pub(super) fn streams(closed: Arc<AtomicBool>) -> (Input, StdioWriter) {
+/// The streams of the process.
+pub(super) fn streams(hung_up: HungUp) -> (Input, StdioWriter) {
     let (stream, output) = stdio_pipes();
-    (Input { stream, closed }, output)
+    (Input { stream, hung_up }, output)
 }
 
 impl AsyncRead for Input {
@@ -34,7 +63,7 @@ impl AsyncRead for Input {
         let before = buf.filled().len();
         let result = ready!(Pin::new(&mut self.stream).poll_read(cx, buf));
         if result.is_err() || buf.filled().len() == before {
-            self.closed.store(true, Ordering::Relaxed);
+            self.hung_up.set();
         }
         Poll::Ready(result)
     }

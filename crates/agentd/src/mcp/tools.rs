@@ -108,7 +108,8 @@ impl Tool {
         }
     }
 
-    fn is_read_only(self) -> bool {
+    /// Whether it only looks.
+    pub(super) fn is_read_only(self) -> bool {
         matches!(self, Self::ReadFile | Self::ListDirectory)
     }
 

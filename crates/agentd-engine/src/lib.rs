@@ -1,5 +1,6 @@
 //! The effects of agentd.
 
+pub mod actions;
 pub mod agent_files;
 pub mod agents;
 pub mod decisions;

@@ -3,10 +3,18 @@
 mod cli;
 mod error;
 mod install;
+mod mcp;
 mod ui;
 
 use std::process::ExitCode;
 
+use agentd_engine::process::{SUPERVISE, supervise};
+
 fn main() -> ExitCode {
+    let mut args = std::env::args_os();
+    // Not a command but a part of agentd that watches over a child; see `process`.
+    if args.nth(1).is_some_and(|first| first == SUPERVISE) {
+        return supervise(args);
+    }
     cli::main(std::env::args_os())
 }

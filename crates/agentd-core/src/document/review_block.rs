@@ -140,6 +140,12 @@ pub(crate) fn find(text: &str) -> Vec<(Span, Span)> {
     blocks
 }
 
+/// Where the review blocks of a proposal stand, their markers included, those
+/// that cannot be read among them: whoever edits around them asks this.
+pub fn spans(text: &str) -> Vec<Span> {
+    find(text).into_iter().map(|(span, _)| span).collect()
+}
+
 /// Reads one block.
 pub(crate) fn parse(
     text: &str,

@@ -193,6 +193,30 @@ impl ProjectDir {
         }
     }
 
+    /// The path of the same file or directory without any symlink on the way.
+    /// One that leads outside is an error.
+    pub fn real_path(&self, path: &RelPath) -> Result<RelPath, StoreError> {
+        if path.is_root() {
+            return Ok(path.clone());
+        }
+        let real = self
+            .dir
+            .canonicalize(path.as_path())
+            .map_err(|error| StoreError::from_io("resolve", self.shown(path), error))?;
+        match real.to_str() {
+            Some("") => Ok(RelPath::root()),
+            Some(text) => Ok(RelPath::new(text)?),
+            None => Err(StoreError::Symlink { path: self.shown(path) }),
+        }
+    }
+
+    /// The same directory, in which symlinks are not followed at all: for a
+    /// [`ProjectDir::real_path`] that was judged and must not become another.
+    #[must_use]
+    pub fn without_symlinks(&self) -> Self {
+        Self { symlinks: Symlinks::Refuse, ..self.clone() }
+    }
+
     /// The names in a directory, sorted, without agentd's own temporary files.
     pub fn list_dir(&self, path: &RelPath) -> Result<Vec<Entry>, StoreError> {
         let fail = |error| StoreError::from_io("list", self.shown(path), error);

@@ -144,8 +144,18 @@ impl Project {
 
     /// Takes the write lock of a change, waiting for its turn.
     pub fn write_lock(&self, change: &ChangeId, holder: &Holder) -> Result<WriteLock, LockError> {
+        self.write_lock_or(change, holder, |_| ControlFlow::Continue(()))
+    }
+
+    /// Takes the write lock of a change; `on_wait` hears of the wait and may end it.
+    pub fn write_lock_or(
+        &self,
+        change: &ChangeId,
+        holder: &Holder,
+        on_wait: impl FnMut(&Waiting) -> ControlFlow<()>,
+    ) -> Result<WriteLock, LockError> {
         let name = LockName::Write(change.clone());
-        let lock = self.take_turn(&name, holder)?;
+        let lock = lock::lock(&self.dir, &name, holder, WRITE_LOCK_TIMEOUT, on_wait)?;
         Ok(WriteLock { change: change.clone(), _lock: lock })
     }
 

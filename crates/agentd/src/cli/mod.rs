@@ -6,6 +6,7 @@ mod doctor;
 mod explain;
 mod init;
 mod list;
+mod mcp;
 mod show;
 mod status;
 mod summary;
@@ -55,6 +56,7 @@ enum Command {
     Validate(validate::Args),
     Explain(explain::Args),
     Decide(decide::Args),
+    Mcp(mcp::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     Uninstall(uninstall::Args),
@@ -147,6 +149,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Validate(args) => validate::run(&context, args),
         Command::Explain(args) => explain::run(&context, args),
         Command::Decide(args) => decide::run(&context, args),
+        Command::Mcp(args) => mcp::run(&context, args),
         Command::Doctor(args) => doctor::run(&context, args),
         Command::Completions(args) => completions::run(&context, args),
         Command::Uninstall(args) => uninstall::run(&context, args),

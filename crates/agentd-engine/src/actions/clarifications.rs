@@ -1,0 +1,64 @@
+//! `create_clarifications`.
+
+use agentd_core::document::clarifications::{self, Answered, Clarifications, MAX_QUESTIONS};
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
+use agentd_core::span::Aside;
+use serde::Deserialize;
+
+use super::Session;
+use super::input::{self, List, Long, SENTENCE, Short, TITLE};
+use super::outcome::{ActionError, Written};
+use super::writing::Gate;
+
+/// Questions that were asked before planning, with their answers.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreateClarifications {
+    /// The change; it is begun if there is none of this id.
+    pub change_id: ChangeId,
+    /// The questions, in order.
+    pub questions: List<QuestionInput, 1, MAX_QUESTIONS>,
+}
+
+/// A question with its answer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuestionInput {
+    /// What it is about, in a few words.
+    pub topic: Short<TITLE>,
+    /// The question.
+    pub question: Long<SENTENCE>,
+    /// The answer.
+    pub answer: Long<SENTENCE>,
+    /// Why this answer.
+    #[serde(default, deserialize_with = "input::optional_text")]
+    pub rationale: Option<Long<SENTENCE>>,
+}
+
+/// Writes `clarifications.md`, beginning the change if need be.
+pub fn create_clarifications(
+    session: &Session<'_>,
+    input: CreateClarifications,
+) -> Result<Written, ActionError> {
+    let id = &input.change_id;
+    let mut open = session.open_locked(id, |project| match project.change(id) {
+        Err(error) if error.is_not_found() => project.create_change(id),
+        result => result,
+    })?;
+    let answered = |question: QuestionInput| Answered {
+        topic: question.topic.0,
+        question: question.question.0,
+        answer: question.answer.0,
+        rationale: question.rationale.map(|text| text.0).unwrap_or_default(),
+        place: Aside::default(),
+    };
+    let document = Clarifications {
+        change: Some(id.clone()),
+        date: Some(session.now),
+        questions: input.questions.0.into_iter().map(answered).collect(),
+    };
+    open.text(&ChangeFile::Clarifications)?;
+    let text = clarifications::render(&document);
+    open.put(&ChangeFile::Clarifications, &text, Gate::Clean)
+}

@@ -1,0 +1,265 @@
+//! `read_file` and `list_directory`: an agent sees the project, and nothing
+//! of it that is git's, agentd's locks, another change, or plainly a secret.
+
+use std::io::{Read as _, Seek as _, SeekFrom};
+
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::{self, AGENTD_DIR};
+use agentd_core::rel_path::RelPath;
+use serde::{Deserialize, Serialize};
+
+use super::Session;
+use super::input::Path;
+use super::outcome::{ActionError, Refusal};
+use crate::store::{EntryKind, ProjectDir, StoreError};
+
+/// How many bytes of a file are shown at once.
+pub const READ_CAP: u64 = 256 * 1024;
+/// How many names of a directory are shown.
+const LIST_CAP: usize = 1000;
+
+/// A file to read.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadFile {
+    /// The change.
+    pub change_id: ChangeId,
+    /// The file, relative to the project or to the change.
+    pub path: Path,
+    /// The byte to start at, for files that are longer than one answer.
+    #[serde(default)]
+    pub offset: Option<u64>,
+}
+
+/// A directory to list.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListDirectory {
+    /// The change.
+    pub change_id: ChangeId,
+    /// The directory, relative to the project or to the change.
+    pub path: Path,
+}
+
+/// A piece of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadText {
+    /// The file, from the root of the project.
+    pub path: RelPath,
+    /// The text.
+    pub text: String,
+    /// How large the file is.
+    pub size: u64,
+    /// Where to go on reading, if there is more.
+    pub next_offset: Option<u64>,
+}
+
+/// The names in a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listing {
+    /// The directory, from the root of the project.
+    pub path: RelPath,
+    /// The names; those of directories end in `/`.
+    pub entries: Vec<String>,
+    /// Whether there are more names than were listed.
+    pub truncated: bool,
+}
+
+/// The text of a file.
+pub fn read_file(session: &Session<'_>, input: &ReadFile) -> Result<ReadText, ActionError> {
+    let (dir, path) = locate(session, &input.change_id, &input.path.0)?;
+    if let Some(path) = [&input.path.0, &path].into_iter().find(|path| is_secret(path)) {
+        return Err(secret(path));
+    }
+    let (mut file, size) = dir.open_file(&path)?;
+    let start = input.offset.unwrap_or(0);
+    if start > size {
+        return Err(Refusal::new(format!("`{path}` has {size} bytes, so none at {start}.")).into());
+    }
+    let fail = |source| StoreError::Io { action: "read", path: path.clone(), source };
+    file.seek(SeekFrom::Start(start)).map_err(fail)?;
+    let mut bytes = Vec::new();
+    file.take(READ_CAP).read_to_end(&mut bytes).map_err(fail)?;
+    let behind = start + bytes.len() as u64;
+    // A character that the start cuts belongs to the piece before.
+    let skip =
+        if start == 0 { 0 } else { bytes.iter().take(3).take_while(|b| is_inner(**b)).count() };
+    let mut end = bytes.len();
+    if let Err(error) = std::str::from_utf8(&bytes[skip..]) {
+        let cut = error.error_len().is_none() && behind < size;
+        if !cut {
+            return Err(not_text(&path));
+        }
+        end = skip + error.valid_up_to();
+    }
+    let text = String::from_utf8_lossy(&bytes[skip..end]).into_owned();
+    if text.contains('\0') {
+        return Err(not_text(&path));
+    }
+    let next = start + end as u64;
+    Ok(ReadText { path, text, size, next_offset: (next < size).then_some(next) })
+}
+
+fn is_inner(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+fn not_text(path: &RelPath) -> ActionError {
+    Refusal::new(format!("`{path}` is a binary file, not UTF-8 text.")).into()
+}
+
+/// The names in a directory.
+pub fn list_directory(
+    session: &Session<'_>,
+    input: &ListDirectory,
+) -> Result<Listing, ActionError> {
+    let (dir, path) = locate(session, &input.change_id, &input.path.0)?;
+    let mut entries = Vec::new();
+    for entry in dir.list_dir(&path)? {
+        let shown = match RelPath::new(&entry.name) {
+            Ok(name) => !is_hidden(&path.join(&name)),
+            // A name that no tool takes; git's and agentd's own are none of these.
+            Err(_) => true,
+        };
+        if shown {
+            let slash = if entry.kind == EntryKind::Dir { "/" } else { "" };
+            entries.push(format!("{}{slash}", entry.name));
+        }
+    }
+    let truncated = entries.len() > LIST_CAP;
+    entries.truncate(LIST_CAP);
+    Ok(Listing { path, entries, truncated })
+}
+
+/// The file that a path means: in the change if it is there, else in the
+/// project. `.` is the project. The answer is a path without symlinks, and a
+/// directory in which none are followed.
+fn locate(
+    session: &Session<'_>,
+    id: &ChangeId,
+    path: &RelPath,
+) -> Result<(ProjectDir, RelPath), ActionError> {
+    let root = session.project.dir();
+    let change = session.project.change(id)?;
+    let in_change = !path.is_root() && change.dir().kind(path).is_ok_and(|kind| kind.is_some());
+    let path = if in_change { layout::change_dir(id).join(path) } else { path.clone() };
+    visible(id, &path)?;
+    let real = root.real_path(&path)?;
+    if in_change && real != path {
+        return Err(StoreError::Symlink { path }.into());
+    }
+    // What a link leads to counts as much as the name that was asked for.
+    visible(id, &real)?;
+    Ok((root.without_symlinks(), real))
+}
+
+fn visible(id: &ChangeId, path: &RelPath) -> Result<(), ActionError> {
+    if is_hidden(path) {
+        return Err(Refusal::new(format!("`{path}` is not for agents to see.")).into());
+    }
+    if let Some(other) = other_change(id, path) {
+        return Err(Refusal::new(format!(
+            "`{path}` belongs to the change `{other}`; this call is about `{id}`."
+        ))
+        .into());
+    }
+    Ok(())
+}
+
+/// The change in whose directory a path lies, if that is not this one.
+fn other_change<'p>(id: &ChangeId, path: &'p RelPath) -> Option<&'p str> {
+    let mut names = path.components();
+    let (agentd, changes, other) = (names.next()?, names.next()?, names.next()?);
+    let in_changes =
+        agentd.eq_ignore_ascii_case(AGENTD_DIR) && changes.eq_ignore_ascii_case("changes");
+    (in_changes && !other.eq_ignore_ascii_case(id.as_str())).then_some(other)
+}
+
+/// What is git's, or agentd's own machinery. Compared without case, as some disks do.
+fn is_hidden(path: &RelPath) -> bool {
+    let git = path.components().any(|name| name.eq_ignore_ascii_case(".git"));
+    let mut names = path.components();
+    let locks = names.next().is_some_and(|name| name.eq_ignore_ascii_case(AGENTD_DIR))
+        && names.next().is_some_and(|name| name.eq_ignore_ascii_case(".locks"));
+    git || locks
+}
+
+fn secret(path: &RelPath) -> ActionError {
+    Refusal::new(format!("`{path}` looks like a secret, and secrets are not shown to agents."))
+        .hint("Work without it; if a value is needed, ask for an example file.")
+        .into()
+}
+
+/// Names under which keys and passwords are kept. A list can only catch the
+/// obvious; what matters more is that agents cannot leave the project.
+fn is_secret(path: &RelPath) -> bool {
+    const NAMES: [&str; 14] = [
+        ".env",
+        ".envrc",
+        ".netrc",
+        "_netrc",
+        ".npmrc",
+        ".pypirc",
+        ".pgpass",
+        ".git-credentials",
+        ".htpasswd",
+        "credentials.json",
+        "id_rsa",
+        "id_dsa",
+        "id_ecdsa",
+        "id_ed25519",
+    ];
+    const ENDS: [&str; 7] = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
+    const DIRS: [&str; 4] = [".ssh", ".gnupg", ".aws", ".azure"];
+    const SAMPLES: [&str; 4] = ["example", "sample", "template", "dist"];
+    let Some(name) = path.file_name().map(str::to_lowercase) else { return false };
+    let sample = SAMPLES.iter().any(|sample| name.split(['.', '-', '_']).any(|p| p == *sample));
+    let env = name.strip_prefix(".env").is_some_and(|rest| rest.starts_with(['.', '-', '_']));
+    let in_dir = path.components().any(|dir| DIRS.iter().any(|d| dir.eq_ignore_ascii_case(d)));
+    let named = NAMES.contains(&name.as_str()) || ENDS.iter().any(|end| name.ends_with(end));
+    in_dir || ((named || env) && !sample)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> RelPath {
+        RelPath::new(text).unwrap()
+    }
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        for yes in [
+            ".env",
+            "a/.env.local",
+            ".ENV",
+            "tls/server.pem",
+            "id_rsa",
+            "x/ID_ED25519",
+            ".ssh/config",
+            ".aws/credentials",
+            "my.key",
+            ".npmrc",
+        ] {
+            assert!(is_secret(&path(yes)), "{yes}");
+        }
+        for no in [".env.example", "env.rs", "src/keys.rs", "id_rsa.pub", "monkey", "environment"] {
+            assert!(!is_secret(&path(no)), "{no}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_for_agents_is_hidden() {
+        for yes in [".git", ".git/config", "sub/.GIT/x", "agentd/.locks", "agentd/.locks/a.run"] {
+            assert!(is_hidden(&path(yes)), "{yes}");
+        }
+        for no in [".github/x.yml", ".gitignore", "agentd", "locks/.locks"] {
+            assert!(!is_hidden(&path(no)), "{no}");
+        }
+        let id = ChangeId::new("a").unwrap();
+        assert_eq!(other_change(&id, &path("agentd/changes/b/tasks.md")), Some("b"));
+        assert_eq!(other_change(&id, &path("agentd/changes/a/tasks.md")), None);
+        assert_eq!(other_change(&id, &path("agentd/changes")), None);
+    }
+}

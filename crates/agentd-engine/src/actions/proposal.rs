@@ -1,0 +1,125 @@
+//! `create_proposal`.
+
+use agentd_core::document::proposal::{self, AffectedSpec, Impact, Proposal, Scope};
+use agentd_core::document::rewrite;
+use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::layout::ChangeFile;
+use agentd_core::text::Line;
+use serde::{Deserialize, Deserializer};
+
+use super::Session;
+use super::input::{self, List, Long, Number, SENTENCE, Short, TEXT, TITLE};
+use super::outcome::{ActionError, Written};
+use super::writing::Gate;
+
+/// A proposal in its structured form.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreateProposal {
+    /// The change.
+    pub change_id: ChangeId,
+    /// What it is, in short.
+    pub summary: Long<SENTENCE>,
+    /// Why it is wanted.
+    pub why: Long<TEXT>,
+    /// What will change.
+    pub what_changes: List<Short<SENTENCE>, 1, 100>,
+    /// How far it reaches.
+    pub impact: ImpactInput,
+}
+
+/// How far a change reaches.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImpactInput {
+    /// patch, minor or major.
+    pub scope: Scope,
+    /// The specs it touches.
+    pub affected_specs: List<AffectedSpecInput, 0, 50>,
+    /// How many files will change, new ones included.
+    #[serde(default)]
+    pub affected_files: Option<Number<0, 100_000>>,
+    /// How many of them are new.
+    #[serde(default)]
+    pub new_files: Option<Number<0, 100_000>>,
+    /// Files and directories that will change.
+    #[serde(default, deserialize_with = "input::or_default")]
+    pub affected_code: List<Short<TITLE>, 0, 200>,
+    /// What breaks, if anything.
+    #[serde(default, deserialize_with = "input::optional_line")]
+    pub breaking_changes: Option<Short<SENTENCE>>,
+}
+
+/// A spec that a change touches: its id, or an object with the order.
+#[derive(Debug, Clone)]
+pub struct AffectedSpecInput(AffectedSpec);
+
+impl<'de> Deserialize<'de> for AffectedSpecInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Full {
+            id: SpecId,
+            #[serde(default, deserialize_with = "input::or_default")]
+            depends: List<SpecId, 0, 50>,
+        }
+        let expecting = "the id of a spec, or an object {id, depends}";
+        let full = input::text_or_object(deserializer, expecting, |text| {
+            let id = SpecId::new(text).map_err(|error| error.to_string())?;
+            Ok(Full { id, depends: List::default() })
+        })?;
+        Ok(Self(AffectedSpec { id: full.id, depends: full.depends.0 }))
+    }
+}
+
+/// Writes `proposal.md`. What people wrote around agentd's sections stays, and
+/// so do the reviews.
+pub fn create_proposal(
+    session: &Session<'_>,
+    input: CreateProposal,
+) -> Result<Written, ActionError> {
+    let mut open = session.open(&input.change_id)?;
+    let impact = input.impact;
+    // Backticks would end the code span in which a path is shown.
+    let code = |path: &Short<TITLE>| Line::new(&path.0.as_str().replace('`', ""));
+    let affected_code: Vec<Line> =
+        impact.affected_code.0.iter().map(code).filter(|line| !line.is_empty()).collect();
+    let count = u32::try_from(affected_code.len()).unwrap_or(u32::MAX);
+    let mut document = Proposal {
+        id: Some(input.change_id),
+        version: 1,
+        created_at: Some(session.now),
+        updated_at: Some(session.now),
+        summary: input.summary.0,
+        why: input.why.0,
+        what_changes: input.what_changes.0.into_iter().map(|item| item.0).collect(),
+        impact: Impact {
+            scope: impact.scope,
+            affected_files: impact.affected_files.map_or(count, |n| n.0),
+            new_files: impact.new_files.map_or(0, |n| n.0),
+            affected_code,
+            breaking_changes: impact.breaking_changes.map(|line| line.0),
+        },
+        affected_specs: impact.affected_specs.0.into_iter().map(|spec| spec.0).collect(),
+        ..Proposal::default()
+    };
+    let text = match open.text(&ChangeFile::Proposal)? {
+        None => proposal::render(&document),
+        Some(old) => {
+            let earlier = proposal::parse(old).value;
+            document.created_at = earlier.created_at.or(document.created_at);
+            // Said again, the same thing changes nothing, so that a call may be repeated.
+            let same = Proposal {
+                version: earlier.version,
+                updated_at: earlier.updated_at,
+                ..document.clone()
+            };
+            if rewrite::proposal(old, &same) == old {
+                return open.unchanged(&ChangeFile::Proposal, old);
+            }
+            document.version = earlier.version.saturating_add(1);
+            rewrite::proposal(old, &document)
+        }
+    };
+    open.put(&ChangeFile::Proposal, &text, Gate::Clean)
+}

@@ -1,0 +1,102 @@
+//! `create_tasks`.
+
+use agentd_core::document::tasks::{self, Action, Task, Tasks};
+use agentd_core::ids::{ChangeId, Layer, TaskId};
+use agentd_core::layout::ChangeFile;
+use agentd_core::span::Aside;
+use agentd_core::text::Line;
+use serde::Deserialize;
+
+use super::Session;
+use super::input::{self, List, Long, Number, Path, Reference, Short, TEXT, TITLE};
+use super::outcome::{ActionError, Written};
+use super::writing::Gate;
+
+/// The tasks of a change.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreateTasks {
+    /// The change.
+    pub change_id: ChangeId,
+    /// All tasks; those that were there before are replaced.
+    pub tasks: List<TaskInput, 1, 500>,
+}
+
+/// One task.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskInput {
+    /// The layer it belongs to.
+    pub layer: Layer,
+    /// Its number in the layer.
+    pub number: Number<1, 999>,
+    /// Its title.
+    pub title: Short<TITLE>,
+    /// The file, and what happens to it.
+    pub file: FileInput,
+    /// What it implements.
+    #[serde(default)]
+    pub spec_ref: Option<Reference>,
+    /// What to do.
+    pub description: Long<TEXT>,
+    /// Tasks that must be done before.
+    #[serde(default, deserialize_with = "input::or_default")]
+    pub depends: List<TaskId, 0, 100>,
+}
+
+/// A file, and what a task does to it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileInput {
+    /// Where it lies in the project.
+    pub path: Path,
+    /// What happens to it.
+    pub action: Action,
+}
+
+/// Writes `tasks.md`. A task that stays as it was keeps its tick.
+pub fn create_tasks(session: &Session<'_>, input: CreateTasks) -> Result<Written, ActionError> {
+    let mut open = session.open(&input.change_id)?;
+    let mut document = Tasks {
+        change_id: Some(input.change_id),
+        version: 1,
+        created_at: Some(session.now),
+        updated_at: Some(session.now),
+        tasks: input.tasks.0.into_iter().map(task).collect(),
+        ..Tasks::default()
+    };
+    document.tasks.sort_by_key(|task| task.id);
+    if let Some(old) = open.text(&ChangeFile::Tasks)? {
+        let earlier = tasks::parse(old).value;
+        for task in &mut document.tasks {
+            if let Some(before) = earlier.get(task.id)
+                && tasks::reviewed_text(before) == tasks::reviewed_text(task)
+            {
+                task.status = before.status;
+            }
+        }
+        document.created_at = earlier.created_at.or(document.created_at);
+        let (version, updated_at) = (earlier.version, earlier.updated_at);
+        if tasks::render(&Tasks { version, updated_at, ..document.clone() }) == old {
+            return open.unchanged(&ChangeFile::Tasks, old);
+        }
+        document.version = version.saturating_add(1);
+    }
+    open.put(&ChangeFile::Tasks, &tasks::render(&document), Gate::Clean)
+}
+
+fn task(input: TaskInput) -> Task {
+    Task {
+        id: TaskId::in_layer(input.layer, input.number.0),
+        layer: Some(input.layer),
+        title: input.title.0,
+        action: Some(input.file.action),
+        file: Some(Line::new(input.file.path.0.as_str())),
+        spec_refs: input.spec_ref.into_iter().map(|reference| reference.0).collect(),
+        depends_on: input.depends.0,
+        status: tasks::Status::Pending,
+        description: input.description.0,
+        place: Aside::default(),
+        tick: Aside::default(),
+    }
+}

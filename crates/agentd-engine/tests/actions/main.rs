@@ -1,0 +1,170 @@
+//! What tools do to a change, on a real directory.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
+#![allow(clippy::needless_pass_by_value, reason = "json!(…) reads better without borrowing")]
+
+mod edits;
+mod reviews;
+mod tasks;
+mod writes;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::{fs, process::Command};
+
+use agentd_core::stamp::Stamp;
+use agentd_core::text::Line;
+use agentd_engine::actions::{self, ActionError, Session, Written, input};
+use agentd_engine::store::{Holder, Project};
+use serde_json::{Value, json};
+
+/// A project with one change, in a directory of its own.
+struct Fixture {
+    dir: tempfile::TempDir,
+    project: Project,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::create_dir_all(root.join("agentd/changes/add-oauth")).unwrap();
+        fs::create_dir_all(root.join("agentd/changes/other")).unwrap();
+        fs::write(root.join("agentd/config.toml"), "").unwrap();
+        let project = Project::discover(root).unwrap();
+        Self { dir, project }
+    }
+
+    /// With proposal, two specs and tasks, written by the tools themselves.
+    fn planned() -> Self {
+        let fixture = Self::new();
+        fixture.proposal(proposal()).unwrap();
+        fixture.spec(spec("auth-flow")).unwrap();
+        fixture.spec(spec("user-model")).unwrap();
+        fixture.tasks(tasks()).unwrap();
+        fixture
+    }
+
+    fn root(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.root().join("agentd/changes/add-oauth").join(file)).unwrap()
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.root().join("agentd/changes/add-oauth").join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&Session<'_>) -> T) -> T {
+        self.at("2026-02-03T04:05:06Z", act)
+    }
+
+    fn at<T>(&self, now: &str, act: impl FnOnce(&Session<'_>) -> T) -> T {
+        let now: Stamp = now.parse().unwrap();
+        act(&Session {
+            project: &self.project,
+            actor: Line::new("codex"),
+            holder: Holder::this_process("test", now.moment()),
+            now,
+            on_wait: &|_| ControlFlow::Continue(()),
+        })
+    }
+
+    fn proposal(&self, value: Value) -> Result<Written, ActionError> {
+        self.with(|session| actions::create_proposal(session, read(value)?))
+    }
+
+    fn spec(&self, value: Value) -> Result<Written, ActionError> {
+        self.with(|session| actions::create_spec(session, read(value)?))
+    }
+
+    fn write_spec(&self, id: &str, content: &str) -> Result<Written, ActionError> {
+        let value = json!({"change_id": "add-oauth", "spec_id": id, "content": content});
+        self.with(|session| actions::write_spec(session, read(value)?))
+    }
+
+    fn tasks(&self, value: Value) -> Result<Written, ActionError> {
+        self.with(|session| actions::create_tasks(session, read(value)?))
+    }
+
+    fn edit(&self, path: &str, old: &str, new: &str) -> Result<Written, ActionError> {
+        let value =
+            json!({"change_id": "add-oauth", "path": path, "old_string": old, "new_string": new});
+        self.with(|session| actions::edit_file(session, &read(value)?))
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        let status = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+            .args(arguments)
+            .current_dir(self.root())
+            .output()
+            .unwrap();
+        assert!(status.status.success(), "{status:?}");
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, ActionError> {
+    input::read(value.as_object().unwrap().clone())
+}
+
+fn refused<T: std::fmt::Debug>(result: Result<T, ActionError>) -> String {
+    match result {
+        Err(ActionError::Refused(refusal)) => refusal.to_string(),
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+fn proposal() -> Value {
+    json!({
+        "change_id": "add-oauth",
+        "summary": "Add OAuth authentication",
+        "why": "Enable users to login with Google/GitHub",
+        "what_changes": ["Add OAuth provider integration", "Add OAuth callback endpoints"],
+        "impact": {
+            "scope": "minor",
+            "affected_specs": ["user-model", {"id": "auth-flow", "depends": ["user-model"]}],
+            "affected_files": 8,
+            "affected_code": ["src/auth/", "src/models/"],
+            "breaking_changes": null
+        }
+    })
+}
+
+fn spec(id: &str) -> Value {
+    json!({
+        "change_id": "add-oauth",
+        "spec_id": id,
+        "title": "OAuth Authentication Flow",
+        "overview": "Defines the OAuth authentication flow.",
+        "requirements": [
+            {"id": "R1", "title": "Provider", "description": "The server MUST offer Google.", "priority": "high"},
+            {"id": "R2", "title": "Failure", "description": "The server MUST answer 401 on failure."}
+        ],
+        "scenarios": [
+            {"name": "Login", "given": "no session", "when": "the user clicks login", "then": "a 302 is sent"},
+            {"name": "Refused", "when": "the provider refuses with an error", "then": "a 401 is sent"}
+        ],
+        "flow_diagram": "```mermaid\nflowchart LR\n  A --> B\n```"
+    })
+}
+
+fn tasks() -> Value {
+    json!({
+        "change_id": "add-oauth",
+        "tasks": [
+            {"layer": "logic", "number": 1, "title": "Implement OAuth provider",
+             "file": {"path": "src/auth/oauth.rs", "action": "MODIFY"},
+             "spec_ref": "auth-flow:R1", "description": "Do it.", "depends": ["data.1"]},
+            {"layer": "data", "number": 1, "title": "Create User model",
+             "file": {"path": "src/models/user.rs", "action": "CREATE"},
+             "spec_ref": "user-model:R1", "description": "Define it.", "depends": []},
+            {"layer": "testing", "number": 1, "title": "Drop the old one",
+             "file": {"path": "src/old.rs", "action": "DELETE"},
+             "spec_ref": "auth-flow:R2", "description": "Delete it.", "depends": ["1.1"]}
+        ]
+    })
+}

@@ -1,0 +1,109 @@
+//! `append_review` and `create_review`.
+
+use agentd_core::check;
+use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::document::{proposal as proposal_doc, review as review_doc};
+use agentd_engine::actions::{self, ActionError, Written};
+use agentd_engine::documents;
+use serde_json::{Value, json};
+
+use super::{Fixture, read, refused};
+
+fn append(fixture: &Fixture, verdict: &str, issues: Value) -> Result<Written, ActionError> {
+    let value = json!({"change_id": "add-oauth", "verdict": verdict, "summary": "So it is.", "issues": issues});
+    fixture.with(|session| actions::append_review(session, read(value)?))
+}
+
+fn review(fixture: &Fixture, verdict: &str, issues: Value) -> Result<Written, ActionError> {
+    let value = json!({"change_id": "add-oauth", "verdict": verdict, "summary": "So it is.", "issues": issues});
+    fixture.with(|session| actions::create_review(session, read(value)?))
+}
+
+#[test]
+fn a_review_is_appended_with_its_round_and_the_plan_it_saw() {
+    let fixture = Fixture::planned();
+    let id = "add-oauth".parse().unwrap();
+    let texts = documents::load_texts(&fixture.project.change(&id).unwrap()).unwrap();
+    let before = fixture.read("proposal.md");
+    let high = json!([{"severity": "High", "title": "No timeout", "description": "None is set.",
+        "location": "auth-flow:R1", "recommendation": "Set one."}]);
+    assert_eq!(append(&fixture, "NEEDS_REVISION", high).unwrap().iteration, Some(1));
+    assert_eq!(append(&fixture, "APPROVED", json!([])).unwrap().iteration, Some(2));
+    let text = fixture.read("proposal.md");
+    assert!(text.starts_with(&before), "what was there stays byte for byte");
+    let read = proposal_doc::parse(&text);
+    assert!(read.diagnostics.is_empty(), "{:?}", read.diagnostics);
+    let [first, second] = read.value.reviews.as_slice() else { panic!("two blocks") };
+    assert_eq!((first.verdict, first.reviewer.as_str()), (PlanVerdict::NeedsRevision, "codex"));
+    assert_eq!(first.plan.as_ref(), Some(&check::plan_digest(&texts)));
+    assert_eq!(first.issues[0].recommendation.as_str(), "Set one.");
+    assert_eq!((second.verdict, second.iteration), (PlanVerdict::Approved, 2));
+    assert!(fixture.read("CHALLENGE.md").contains("**Verdict**: APPROVED"));
+}
+
+#[test]
+fn verdicts_and_issues_must_agree() {
+    let fixture = Fixture::planned();
+    let before = fixture.read("proposal.md");
+    let high = json!([{"severity": "high", "title": "T", "description": "D"}]);
+    assert!(
+        refused(append(&fixture, "APPROVED", high.clone())).contains("1 of the issues are high")
+    );
+    assert!(refused(append(&fixture, "NEEDS_REVISION", json!([]))).contains("no issue"));
+    assert!(refused(append(&fixture, "REJECTED", json!([]))).contains("no issue"));
+    assert!(refused(append(&fixture, "approved", json!([]))).contains("`APPROVED`"));
+    assert!(refused(review(&fixture, "APPROVED", high)).contains("high"));
+    assert!(refused(review(&fixture, "NEEDS_FIX", json!([]))).contains("no issue"));
+    assert_eq!(fixture.read("proposal.md"), before);
+    assert!(!fixture.root().join("agentd/changes/add-oauth/REVIEW.md").exists());
+    let medium = json!([{"severity": "MEDIUM", "title": "T", "description": "D"}]);
+    append(&fixture, "APPROVED", medium).unwrap();
+}
+
+#[test]
+fn there_must_be_something_to_review() {
+    assert!(refused(append(&Fixture::new(), "APPROVED", json!([]))).contains("no proposal.md"));
+}
+
+#[test]
+fn reviews_of_code_count_their_rounds_and_keep_the_numbers_of_issues() {
+    let fixture = Fixture::planned();
+    let issue = |title: &str| json!({"severity": "high", "title": title, "description": "D", "file": "src/a.rs", "line": 12});
+    assert_eq!(
+        review(&fixture, "NEEDS_FIX", json!([issue("A"), issue("B")])).unwrap().iteration,
+        Some(1)
+    );
+    assert_eq!(
+        review(&fixture, "MAJOR_ISSUES", json!([issue("C"), issue("B")])).unwrap().iteration,
+        Some(2)
+    );
+    let read = review_doc::parse(&fixture.read("REVIEW.md")).value;
+    assert_eq!(read.iteration, 2);
+    assert_eq!(read.issues[0].location.as_str(), "src/a.rs:12");
+    assert_eq!((read.issues[0].number, read.issues[1].number), (3, 2));
+    let no_file = json!([{"severity": "low", "title": "T", "description": "D", "line": 3}]);
+    assert!(refused(review(&fixture, "NEEDS_FIX", no_file)).contains("no file"));
+    let outside = json!([{"severity": "low", "title": "T", "description": "D", "file": "../x"}]);
+    assert!(refused(review(&fixture, "NEEDS_FIX", outside)).contains("`..`"));
+}
+
+#[test]
+fn failed_tests_are_not_approved() {
+    let fixture = Fixture::planned();
+    let state = |code: i32| {
+        format!(
+            "change_id: add-oauth\nphase: implementing\ntest_run:\n  command: cargo test\n  exit_code: {code}\n  output_tail: \"test login ... FAILED\"\n  at: 2026-01-01T00:00:00Z\n"
+        )
+    };
+    fixture.write("STATE.yaml", &state(101));
+    let message = refused(review(&fixture, "APPROVED", json!([])));
+    assert!(
+        message.contains("exited with 101") && message.contains("login ... FAILED"),
+        "{message}"
+    );
+    assert!(!fixture.root().join("agentd/changes/add-oauth/REVIEW.md").exists());
+    fixture.write("STATE.yaml", &state(0));
+    review(&fixture, "APPROVED", json!([])).unwrap();
+    fixture.write("STATE.yaml", "phase: [");
+    assert!(refused(review(&fixture, "APPROVED", json!([]))).contains("STATE.yaml"));
+}

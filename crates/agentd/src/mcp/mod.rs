@@ -1,0 +1,125 @@
+//! `agentd mcp`: the tools with which agents write, on standard input and output.
+//!
+//! Standard output carries the protocol and nothing else; what there is to
+//! say to people goes to standard error. What the tools do is in
+//! [`agentd_engine::actions`]; here is only how clients ask for it.
+
+mod resources;
+mod schemas;
+mod server;
+mod stdio;
+mod tools;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agentd_core::config::{AgentName, Roles};
+use agentd_core::ids::ChangeId;
+use agentd_engine::store::{Project, StoreError};
+use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
+
+use server::Server;
+use stdio::HungUp;
+
+/// How long work that has begun may go on after the client has gone.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// The part that an agent plays; it decides which tools there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Role {
+    /// Writes the plan.
+    Planner,
+    /// Reviews the plan.
+    Challenger,
+    /// Writes the code.
+    Implementer,
+    /// Reviews the code.
+    Reviewer,
+}
+
+impl Role {
+    /// The agent that plays it in this project.
+    fn agent(self, roles: Roles) -> AgentName {
+        match self {
+            Self::Planner => roles.planner,
+            Self::Challenger => roles.challenger,
+            Self::Implementer => roles.implementer,
+            Self::Reviewer => roles.reviewer,
+        }
+    }
+}
+
+/// What the server is started with.
+#[derive(Debug, Clone)]
+pub(crate) struct McpOptions {
+    /// Where the search for the project begins.
+    pub(crate) start_dir: PathBuf,
+    /// The one change to serve; every open change where there is none.
+    pub(crate) change: Option<ChangeId>,
+    /// The one role to serve; all tools where there is none.
+    pub(crate) role: Option<Role>,
+}
+
+/// Why the server could not serve.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum McpError {
+    /// There is no project, or no such change.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The machine refused something that is needed to begin.
+    #[error("the MCP server cannot start")]
+    Start(#[source] io::Error),
+    /// What came in is not the protocol.
+    #[error("the client does not speak MCP")]
+    Protocol(#[source] Box<ServerInitializeError>),
+}
+
+/// Serves until the client hangs up.
+pub(crate) fn run(options: McpOptions) -> Result<(), McpError> {
+    let project = Project::discover(&options.start_dir)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // Calls wait for one lock, so many at once gain nothing.
+        .max_blocking_threads(16)
+        .thread_keep_alive(Duration::from_secs(1))
+        .build()
+        .map_err(McpError::Start)?;
+    let hung_up = HungUp::new();
+    let result = runtime.block_on(serve(project, options, hung_up.clone()));
+    hung_up.set();
+    // Reading standard input may be blocked for ever; a write that has begun is let finish.
+    runtime.shutdown_timeout(GRACE);
+    result
+}
+
+async fn serve(project: Project, options: McpOptions, hung_up: HungUp) -> Result<(), McpError> {
+    let server = Server::new(project, options, hung_up.clone());
+    let streams = stdio::streams(hung_up);
+    let until_closed = async {
+        match server.serve(streams).await {
+            Ok(service) => {
+                if let Err(error) = service.waiting().await {
+                    log(&format!("the server has failed: {error}"));
+                }
+                Ok(())
+            }
+            // The client came and went.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(McpError::Protocol(Box::new(error))),
+        }
+    };
+    tokio::select! {
+        result = until_closed => result,
+        () = stdio::orphaned() => {
+            log("the process that started agentd mcp has ended");
+            Ok(())
+        }
+    }
+}
+
+/// Says something to people. Nobody may be listening, and that is fine.
+fn log(message: &str) {
+    let _ = writeln!(io::stderr(), "agentd mcp: {message}");
+}

@@ -1,0 +1,306 @@
+//! The protocol: what clients ask, turned into actions, and back.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agentd_core::ids::ChangeId;
+use agentd_core::stamp::Stamp;
+use agentd_core::text::{Line, truncate};
+use agentd_engine::actions::{ActionError, Session};
+use agentd_engine::documents;
+use agentd_engine::store::{Holder, Project, Waiting};
+use jiff::Timestamp;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities, ServerConfig, Tool as Description,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::task;
+
+use super::stdio::HungUp;
+use super::tools::Tool;
+use super::{McpOptions, Role, resources};
+
+/// How often a call that waits for others says so.
+const NOTICE: Duration = Duration::from_secs(1);
+
+/// The server of one project, perhaps bound to a change and a role.
+pub(super) struct Server {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    project: Project,
+    change: Option<ChangeId>,
+    role: Option<Role>,
+    /// Once it is, nobody waits for anything any more.
+    hung_up: HungUp,
+    /// Writers queue here, in the order in which they came, so that of one
+    /// process only the first contends with other processes for a lock.
+    queue: Mutex<()>,
+}
+
+impl Server {
+    pub(super) fn new(project: Project, options: McpOptions, hung_up: HungUp) -> Self {
+        let McpOptions { change, role, .. } = options;
+        let queue = Mutex::new(());
+        Self { inner: Arc::new(Inner { project, change, role, hung_up, queue }) }
+    }
+
+    /// Does blocking work off the thread that talks to the client. Work that
+    /// panics is an error of one call and not the end of the server.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner) -> Result<T, ErrorData> + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let inner = Arc::clone(&self.inner);
+        match task::spawn_blocking(move || work(&inner)).await {
+            Ok(result) => result,
+            Err(error) => Err(ErrorData::internal_error(format!("agentd failed: {error}"), None)),
+        }
+    }
+}
+
+impl Inner {
+    /// Waits until the writers that came before are done.
+    async fn turn(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<MutexGuard<'_, ()>, ErrorData> {
+        let start = Instant::now();
+        let mut notice = tokio::time::interval(NOTICE);
+        notice.tick().await;
+        // Begun once, so that the place in the queue is kept.
+        tokio::pin! {
+            let turn = self.queue.lock();
+            let hung_up = self.hung_up.and_waited();
+        }
+        loop {
+            tokio::select! {
+                biased;
+                turn = &mut turn => return Ok(turn),
+                () = context.ct.cancelled() => return Err(cancelled()),
+                () = &mut hung_up => return Err(cancelled()),
+                _ = notice.tick() => {
+                    let message = "waiting for earlier calls".to_owned();
+                    if let Some(progress) = progress(context, start.elapsed(), message) {
+                        // Whoever does not listen is not told.
+                        let _ = context.peer.notify_progress(progress).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Who signs: the agent that plays the role, or the client's own name.
+    fn actor(&self, client: Option<Implementation>) -> Line {
+        if let Some(role) = self.role
+            && let Ok(config) = documents::load_config(&self.project)
+        {
+            return Line::new(role.agent(config.roles).name());
+        }
+        let name = client.map(|client| Line::new(truncate(&client.name, 100)));
+        name.filter(|name| !name.is_empty()).unwrap_or_else(|| Line::new("agent"))
+    }
+
+    fn holder(&self, tool: Tool, now: Timestamp) -> Holder {
+        let name = tool.name();
+        let command = match &self.change {
+            Some(change) => format!("agentd mcp --change {change}: {name}"),
+            None => format!("agentd mcp: {name}"),
+        };
+        Holder::this_process(&command, now)
+    }
+
+    fn call(
+        &self,
+        tool: Tool,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        on_wait: &dyn Fn(&Waiting) -> ControlFlow<()>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let now = Timestamp::now();
+        let session = Session {
+            project: &self.project,
+            actor: self.actor(context.client_info()),
+            holder: self.holder(tool, now),
+            now: Stamp::new(now),
+            on_wait,
+        };
+        let arguments = request.arguments.unwrap_or_default();
+        match tool.call(&session, self.change.as_ref(), arguments) {
+            Ok(result) => Ok(result),
+            Err(ActionError::Refused(refusal)) => {
+                Ok(CallToolResult::error(vec![ContentBlock::text(refusal.to_string())]))
+            }
+            Err(ActionError::Cancelled) => Err(cancelled()),
+            Err(ActionError::Internal(message)) => {
+                super::log(&format!("{}: {message}", tool.name()));
+                Err(ErrorData::internal_error(message, None))
+            }
+        }
+    }
+}
+
+/// Nobody hears this: the answer to a cancelled request is dropped.
+fn cancelled() -> ErrorData {
+    ErrorData::internal_error("cancelled; nothing was written", None)
+}
+
+fn store_error(error: &agentd_engine::store::StoreError) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let mut config = ServerConfig::new(capabilities)
+            .with_instructions(instructions(self.inner.change.as_ref(), self.inner.role));
+        config.server_info = Implementation::new("agentd", env!("CARGO_PKG_VERSION"));
+        config
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let change = self.inner.change.as_ref();
+        let tools = Tool::of(self.inner.role).into_iter().map(|tool| tool.describe(change));
+        Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Description> {
+        let tool = Tool::find(self.inner.role, name)?;
+        Some(tool.describe(self.inner.change.as_ref()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = Tool::find(self.inner.role, &request.name) else {
+            let known: Vec<&str> =
+                Tool::of(self.inner.role).iter().map(|tool| tool.name()).collect();
+            let shown: String =
+                request.name.chars().take(60).flat_map(char::escape_debug).collect();
+            let message =
+                format!("There is no tool `{shown}` here; there are {}.", known.join(", "));
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let _turn = match tool.is_read_only() {
+            true => None,
+            false => Some(self.inner.turn(&context).await?),
+        };
+        let runtime = tokio::runtime::Handle::current();
+        let result = self
+            .blocking(move |inner| {
+                let on_wait = |waiting: &Waiting| {
+                    if context.ct.is_cancelled() || inner.hung_up.is_set() {
+                        return ControlFlow::Break(());
+                    }
+                    let holder = waiting.holder.as_ref().map(ToString::to_string);
+                    let holder = holder.unwrap_or_else(|| "another process".to_owned());
+                    let message = format!("waiting for {}, held by {holder}", waiting.name);
+                    if let Some(progress) = progress(&context, waiting.waited, message) {
+                        let peer = context.peer.clone();
+                        runtime.spawn(async move { peer.notify_progress(progress).await });
+                    }
+                    ControlFlow::Continue(())
+                };
+                inner.call(tool, request, &context, &on_wait)
+            })
+            .await?;
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let list = |inner: &Inner| {
+            resources::list(&inner.project, inner.change.as_ref()).map_err(|e| store_error(&e))
+        };
+        Ok(ListResourcesResult::with_all_items(self.blocking(list).await?))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let contents = self
+            .blocking(move |inner| {
+                resources::read(&inner.project, inner.change.as_ref(), &request.uri)
+                    .map_err(|e| store_error(&e))?
+                    .ok_or_else(|| {
+                        let shown: String =
+                            request.uri.chars().take(200).flat_map(char::escape_debug).collect();
+                        ErrorData::resource_not_found(format!("there is no `{shown}`"), None)
+                    })
+            })
+            .await?;
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+}
+
+/// What a client that asked for progress is told about a wait.
+fn progress(
+    context: &RequestContext<RoleServer>,
+    waited: Duration,
+    message: String,
+) -> Option<ProgressNotificationParam> {
+    let token = context.meta.get_progress_token()?;
+    Some(ProgressNotificationParam::new(token, waited.as_secs_f64()).with_message(message))
+}
+
+/// What every client is told at the start.
+fn instructions(change: Option<&ChangeId>, role: Option<Role>) -> String {
+    let about = match change {
+        Some(id) => format!(
+            "You work on the change `{id}`; its documents lie in agentd/changes/{id}/. Pass \
+             change_id \"{id}\" to every tool."
+        ),
+        None => "Every tool takes the change_id of an open change, whose documents lie in \
+                 agentd/changes/<change_id>/."
+            .to_owned(),
+    };
+    let task = match role {
+        Some(Role::Planner) => {
+            " Order: create_proposal, then create_spec for every affected spec, then create_tasks. \
+             Mend a document with edit_file."
+        }
+        Some(Role::Challenger) => {
+            " Read proposal.md, specs/*.md and tasks.md, then give one verdict with append_review."
+        }
+        Some(Role::Implementer) => {
+            " Do the tasks of tasks.md in order of their dependencies, and call complete_task after \
+             each."
+        }
+        Some(Role::Reviewer) => {
+            " Compare the code with specs/*.md and tasks.md, then give one verdict with \
+             create_review."
+        }
+        None => "",
+    };
+    format!(
+        "agentd keeps the plan of a change: proposal.md, specs/<spec>.md, tasks.md. {about}{task} \
+         Documents are written with these tools only. A call that is refused has changed nothing \
+         and says what to correct; warnings in an answer are worth mending."
+    )
+}

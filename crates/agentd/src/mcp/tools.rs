@@ -1,0 +1,260 @@
+//! The tools: which role has which, how they are described, what they call.
+
+use std::sync::Arc;
+
+use agentd_core::ids::ChangeId;
+use agentd_engine::actions::{
+    self, ActionError, Completed, Listing, ReadText, Session, Written, input,
+};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool as Description, ToolAnnotations};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Role;
+use super::schemas;
+
+/// A tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    CreateClarifications,
+    CreateProposal,
+    CreateSpec,
+    WriteSpec,
+    CreateTasks,
+    ReadFile,
+    EditFile,
+    ListDirectory,
+    AppendReview,
+    CompleteTask,
+    CreateReview,
+}
+
+impl Tool {
+    const ALL: [Self; 11] = [
+        Self::CreateClarifications,
+        Self::CreateProposal,
+        Self::CreateSpec,
+        Self::WriteSpec,
+        Self::CreateTasks,
+        Self::ReadFile,
+        Self::EditFile,
+        Self::ListDirectory,
+        Self::AppendReview,
+        Self::CompleteTask,
+        Self::CreateReview,
+    ];
+
+    /// The tools of a role; all of them for an interactive client.
+    pub(super) fn of(role: Option<Role>) -> Vec<Self> {
+        let plans = [
+            Self::CreateClarifications,
+            Self::CreateProposal,
+            Self::CreateSpec,
+            Self::WriteSpec,
+            Self::CreateTasks,
+            Self::ReadFile,
+            Self::EditFile,
+            Self::ListDirectory,
+        ];
+        match role {
+            None => Self::ALL.to_vec(),
+            Some(Role::Planner) => plans.to_vec(),
+            Some(Role::Challenger) => vec![Self::ReadFile, Self::ListDirectory, Self::AppendReview],
+            Some(Role::Implementer) => {
+                vec![Self::ReadFile, Self::ListDirectory, Self::CompleteTask]
+            }
+            Some(Role::Reviewer) => vec![Self::ReadFile, Self::ListDirectory, Self::CreateReview],
+        }
+    }
+
+    /// The tool of this name, among those of a role.
+    pub(super) fn find(role: Option<Role>, name: &str) -> Option<Self> {
+        Self::of(role).into_iter().find(|tool| tool.name() == name)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::CreateClarifications => "create_clarifications",
+            Self::CreateProposal => "create_proposal",
+            Self::CreateSpec => "create_spec",
+            Self::WriteSpec => "write_spec",
+            Self::CreateTasks => "create_tasks",
+            Self::ReadFile => "read_file",
+            Self::EditFile => "edit_file",
+            Self::ListDirectory => "list_directory",
+            Self::AppendReview => "append_review",
+            Self::CompleteTask => "complete_task",
+            Self::CreateReview => "create_review",
+        }
+    }
+
+    fn purpose(self) -> &'static str {
+        match self {
+            Self::CreateClarifications => "Write clarifications.md.",
+            Self::CreateProposal => "Write proposal.md, the first document of a plan.",
+            Self::CreateSpec => "Write specs/<spec_id>.md, for each affected spec in order.",
+            Self::WriteSpec => "Write specs/<spec_id>.md as Markdown.",
+            Self::CreateTasks => "Write tasks.md with all tasks, after the specs.",
+            Self::ReadFile => "Read a text file of the project.",
+            Self::EditFile => "Replace a piece of text in a document of the change.",
+            Self::ListDirectory => "List a directory of the project.",
+            Self::AppendReview => "Give the verdict on the plan, once, at the end of your review.",
+            Self::CompleteTask => {
+                "Mark a task as done. Its file is checked: CREATE must exist, MODIFY must differ from the base commit, DELETE must be gone."
+            }
+            Self::CreateReview => {
+                "Give the verdict on the implementation, once, at the end of your review."
+            }
+        }
+    }
+
+    /// Whether it only looks.
+    pub(super) fn is_read_only(self) -> bool {
+        matches!(self, Self::ReadFile | Self::ListDirectory)
+    }
+
+    /// Whether writing twice is the same as writing once.
+    fn is_idempotent(self) -> bool {
+        !matches!(self, Self::EditFile | Self::AppendReview | Self::CreateReview)
+            && !self.is_read_only()
+    }
+
+    fn input(self, bound: Option<&ChangeId>) -> JsonObject {
+        let change = schemas::change(bound.map(ChangeId::as_str));
+        match self {
+            Self::CreateClarifications => schemas::create_clarifications(change),
+            Self::CreateProposal => schemas::create_proposal(change),
+            Self::CreateSpec => schemas::create_spec(change),
+            Self::WriteSpec => schemas::write_spec(change),
+            Self::CreateTasks => schemas::create_tasks(change),
+            Self::ReadFile => schemas::read_file(change),
+            Self::EditFile => schemas::edit_file(change),
+            Self::ListDirectory => schemas::list_directory(change),
+            Self::AppendReview => schemas::append_review(change),
+            Self::CompleteTask => schemas::complete_task(change),
+            Self::CreateReview => schemas::create_review(change),
+        }
+    }
+
+    /// None for `read_file`: models read a text better as it is than inside JSON.
+    fn output(self) -> Option<JsonObject> {
+        match self {
+            Self::ReadFile => None,
+            Self::ListDirectory => Some(schemas::listing()),
+            Self::CompleteTask => Some(schemas::completed()),
+            Self::AppendReview | Self::CreateReview => Some(schemas::reviewed()),
+            _ => Some(schemas::written()),
+        }
+    }
+
+    /// The tool as clients see it.
+    pub(super) fn describe(self, bound: Option<&ChangeId>) -> Description {
+        let mut annotations = ToolAnnotations::new()
+            .read_only(self.is_read_only())
+            .destructive(false)
+            .open_world(false);
+        if self.is_idempotent() {
+            annotations = annotations.idempotent(true);
+        }
+        let mut tool = Description::new(self.name(), self.purpose(), Arc::new(self.input(bound)))
+            .with_annotations(annotations);
+        if let Some(schema) = self.output() {
+            tool = tool.with_raw_output_schema(Arc::new(schema));
+        }
+        tool
+    }
+
+    /// Does what the tool is for.
+    pub(super) fn call(
+        self,
+        session: &Session<'_>,
+        bound: Option<&ChangeId>,
+        arguments: JsonObject,
+    ) -> Result<CallToolResult, ActionError> {
+        let read = Arguments { bound, arguments };
+        match self {
+            Self::CreateClarifications => {
+                written(&actions::create_clarifications(session, read.of()?)?)
+            }
+            Self::CreateProposal => written(&actions::create_proposal(session, read.of()?)?),
+            Self::CreateSpec => written(&actions::create_spec(session, read.of()?)?),
+            Self::WriteSpec => written(&actions::write_spec(session, read.of()?)?),
+            Self::CreateTasks => written(&actions::create_tasks(session, read.of()?)?),
+            Self::EditFile => written(&actions::edit_file(session, &read.of()?)?),
+            Self::AppendReview => written(&actions::append_review(session, read.of()?)?),
+            Self::CreateReview => written(&actions::create_review(session, read.of()?)?),
+            Self::ReadFile => Ok(shown(actions::read_file(session, &read.of()?)?)),
+            Self::ListDirectory => listed(&actions::list_directory(session, &read.of()?)?),
+            Self::CompleteTask => completed(&actions::complete_task(session, &read.of()?)?),
+        }
+    }
+}
+
+/// The arguments of a call, and the change that they must be about.
+struct Arguments<'a> {
+    bound: Option<&'a ChangeId>,
+    arguments: JsonObject,
+}
+
+impl Arguments<'_> {
+    fn of<T: DeserializeOwned>(self) -> Result<T, ActionError> {
+        if let (Some(bound), Some(asked)) = (self.bound, self.arguments.get("change_id"))
+            && let Some(Ok(asked)) = asked.as_str().map(ChangeId::new)
+            && asked != *bound
+        {
+            return Err(actions::other_change(bound, &asked).into());
+        }
+        input::read(self.arguments)
+    }
+}
+
+/// A result for programs and, in words, for models that get only the text.
+fn both(value: &impl Serialize, words: String) -> Result<CallToolResult, ActionError> {
+    let value =
+        serde_json::to_value(value).map_err(|error| ActionError::Internal(error.to_string()))?;
+    let mut result = CallToolResult::structured(value);
+    result.content = vec![ContentBlock::text(words)];
+    Ok(result)
+}
+
+fn written(written: &Written) -> Result<CallToolResult, ActionError> {
+    let mut words = format!("Wrote {} (sha256 {}).", written.path, written.sha256);
+    if !written.warnings.is_empty() {
+        words.push_str("\nIt is accepted, but could be better:");
+        for warning in &written.warnings {
+            words.push_str("\n- ");
+            words.push_str(warning);
+        }
+    }
+    both(written, words)
+}
+
+fn completed(done: &Completed) -> Result<CallToolResult, ActionError> {
+    let ready: Vec<String> = done.ready.iter().map(ToString::to_string).collect();
+    let ready = if ready.is_empty() { "none".to_owned() } else { ready.join(", ") };
+    let words = format!(
+        "Task {} is done ({} of {}). Ready now: {ready}.",
+        done.task_id, done.completed, done.total
+    );
+    both(done, words)
+}
+
+fn listed(listing: &Listing) -> Result<CallToolResult, ActionError> {
+    let mut words = format!("{}:\n{}", listing.path, listing.entries.join("\n"));
+    if listing.truncated {
+        words.push_str("\n… and more");
+    }
+    both(listing, words)
+}
+
+fn shown(read: ReadText) -> CallToolResult {
+    let note = read.next_offset.map(|next| {
+        format!(
+            "[{} goes on: {next} of {} bytes were shown. Call read_file again with offset {next}.]",
+            read.path, read.size
+        )
+    });
+    let mut content = vec![ContentBlock::text(read.text)];
+    content.extend(note.map(ContentBlock::text));
+    CallToolResult::success(content)
+}

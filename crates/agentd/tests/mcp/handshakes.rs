@@ -1,0 +1,79 @@
+//! The three generations of the protocol.
+
+use serde_json::{Value, json};
+
+use super::{CHANGE, Client, Project, plan};
+
+#[test]
+fn the_versions_with_a_handshake_are_agreed_to() {
+    let project = Project::new();
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut client = Client::spawn(project.command(&["--change", CHANGE, "--role", "planner"]));
+        let result = client.initialize(version);
+        assert_eq!(result["protocolVersion"], version);
+        assert_eq!(result["serverInfo"]["name"], "agentd");
+        assert!(result["capabilities"]["tools"].is_object(), "{result}");
+        assert!(result["capabilities"]["resources"].is_object(), "{result}");
+        let instructions = result["instructions"].as_str().unwrap();
+        assert!(instructions.contains(CHANGE) && instructions.contains("create_proposal"));
+        assert_eq!(client.result("ping", json!({})), json!({}));
+        let tools = client.result("tools/list", json!({}));
+        assert_eq!(tools["tools"].as_array().unwrap().len(), 8);
+        let call = json!({"name": "list_directory", "arguments": plan::list()});
+        let answer = client.ask("tools/call", call);
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        assert!(answer["result"].get("resultType").is_none(), "{answer}");
+    }
+}
+
+/// What a request of 2026-07-28 carries instead of a handshake.
+fn stateless(params: Value) -> Value {
+    let mut params = params;
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "stateless-client", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}
+    });
+    params
+}
+
+#[test]
+fn the_stateless_version_needs_no_handshake() {
+    let project = Project::new();
+    let mut client = Client::spawn(project.command(&["--change", CHANGE, "--role", "planner"]));
+    let found = client.result("server/discover", stateless(json!({})));
+    assert!(
+        found["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")),
+        "{found}"
+    );
+    assert!(found["instructions"].as_str().unwrap().contains(CHANGE));
+    let tools = client.result("tools/list", stateless(json!({})));
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 8);
+    let call = stateless(json!({"name": "create_proposal", "arguments": plan::proposal()}));
+    let result = client.result("tools/call", call);
+    assert_eq!(result["resultType"], "complete");
+    assert_eq!(result["structuredContent"]["path"], "agentd/changes/add-oauth/proposal.md");
+    let resources = client.result("resources/list", stateless(json!({})));
+    assert_eq!(resources["resources"][0]["uri"], "agentd://changes/add-oauth/proposal.md");
+    let uri = json!({"uri": "agentd://changes/add-oauth/tasks.md"});
+    let answer = client.ask("resources/read", stateless(uri));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+}
+
+#[test]
+fn a_stateless_call_may_be_the_first_word() {
+    let project = Project::planned();
+    let mut client = Client::spawn(project.command(&["--change", CHANGE, "--role", "challenger"]));
+    let call = stateless(json!({"name": "append_review", "arguments": plan::plan_review()}));
+    let result = client.result("tools/call", call);
+    assert_eq!(result["structuredContent"]["iteration"], 1);
+    let bare = client.ask("tools/list", json!({}));
+    assert!(bare["error"]["message"].as_str().unwrap().contains("_meta"), "{bare}");
+}
+
+#[test]
+fn an_unknown_version_is_answered_with_one_that_is_known() {
+    let project = Project::new();
+    let mut client = Client::spawn(project.command(&[]));
+    assert_eq!(client.initialize("1999-01-01")["protocolVersion"], "2025-11-25");
+}

@@ -1,0 +1,218 @@
+//! What `tools/list` publishes: how large it is, what it says, and that it holds.
+
+use serde_json::{Value, json};
+
+use super::{CHANGE, Client, Project, plan};
+
+fn list(command: std::process::Command) -> Value {
+    Client::start(command).result("tools/list", json!({}))
+}
+
+#[test]
+fn the_list_is_small_for_every_role_and_every_id() {
+    let project = Project::new();
+    for id in [CHANGE.to_owned(), "a".repeat(20), "a".repeat(21), "a".repeat(64)] {
+        for role in ["planner", "challenger", "implementer", "reviewer"] {
+            let size = list(project.command(&["--change", &id, "--role", role])).to_string().len();
+            assert!(size <= 8192, "{role} with an id of {}: {size} bytes", id.len());
+        }
+    }
+}
+
+#[test]
+fn every_tool_carries_annotations_and_a_strict_schema() {
+    let project = Project::new();
+    let list = list(project.command(&[]));
+    for tool in list["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        let annotations = &tool["annotations"];
+        let reads = matches!(name, "read_file" | "list_directory");
+        assert_eq!(annotations["readOnlyHint"], reads, "{name}");
+        assert_eq!(annotations["destructiveHint"], false, "{name}");
+        assert_eq!(annotations["openWorldHint"], false, "{name}");
+        assert!(tool["description"].as_str().is_some_and(|d| d.len() > 20), "{name}");
+        assert_eq!(tool["outputSchema"].is_object(), name != "read_file", "{name}");
+        strict(name, &tool["inputSchema"]);
+    }
+    let idempotent: Vec<&Value> = list["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|tool| tool["annotations"]["idempotentHint"] == true)
+        .map(|tool| &tool["name"])
+        .collect();
+    assert_eq!(
+        idempotent,
+        [
+            "create_clarifications",
+            "create_proposal",
+            "create_spec",
+            "write_spec",
+            "create_tasks",
+            "complete_task"
+        ]
+    );
+}
+
+/// Objects know all their fields, and every field is described, one of a few
+/// words, or called what it is.
+fn strict(path: &str, schema: &Value) {
+    assert!(schema.get("$ref").is_none() && schema.get("$schema").is_none(), "{path}");
+    if schema["type"] == "object" {
+        assert_eq!(schema["additionalProperties"], false, "{path}");
+        for (name, field) in schema["properties"].as_object().unwrap() {
+            let said = field.get("description").is_some()
+                || field.get("enum").is_some()
+                || matches!(name.as_str(), "title" | "question" | "id" | "depends")
+                || matches!(field["type"].as_str(), Some("object" | "array"));
+            assert!(said, "{path}.{name}");
+            strict(&format!("{path}.{name}"), field);
+        }
+    }
+    if let Some(items) = schema.get("items") {
+        strict(&format!("{path}[]"), items);
+    }
+}
+
+/// Right arguments of every tool, and the fields whose absence is fine.
+fn examples() -> Vec<(&'static str, Value)> {
+    vec![
+        ("create_clarifications", plan::clarifications()),
+        ("create_proposal", plan::proposal()),
+        ("create_spec", plan::spec("user-model")),
+        ("create_spec", plan::spec("auth-flow")),
+        ("write_spec", plan::whole_spec()),
+        ("create_tasks", plan::tasks()),
+        ("read_file", plan::read()),
+        ("list_directory", plan::list()),
+        ("append_review", plan::plan_review()),
+        ("create_review", plan::code_review()),
+        ("complete_task", plan::task()),
+        ("edit_file", plan::edit()),
+    ]
+}
+
+/// Every way to spoil one place of a value: take it away, or put something else there.
+fn spoiled(value: &Value) -> Vec<Value> {
+    let wrong = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(1.5),
+        json!(""),
+        json!("  "),
+        json!("Banana!"),
+        json!([]),
+        json!({}),
+        json!([{}]),
+        json!([1]),
+    ];
+    let mut all = Vec::new();
+    match value {
+        Value::Object(map) => {
+            let mut more = map.clone();
+            more.insert("surprise".to_owned(), json!(1));
+            all.push(Value::Object(more));
+            for (key, inner) in map {
+                let mut without = map.clone();
+                without.remove(key);
+                all.push(Value::Object(without));
+                for other in wrong.iter().cloned().chain(spoiled(inner)) {
+                    let mut changed = map.clone();
+                    changed.insert(key.clone(), other);
+                    all.push(Value::Object(changed));
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (i, inner) in items.iter().enumerate() {
+                for other in wrong.iter().cloned().chain(spoiled(inner)) {
+                    let mut changed = items.clone();
+                    changed[i] = other;
+                    all.push(Value::Array(changed));
+                }
+            }
+        }
+        _ => {}
+    }
+    all
+}
+
+/// Whether the words of a refusal are about the shape of the arguments.
+fn about_shape(answer: &Value) -> bool {
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+    answer["result"]["isError"] == true && text.starts_with("The arguments do not fit the tool.")
+}
+
+#[test]
+fn what_is_published_is_what_is_enforced() {
+    let project = Project::new();
+    project.write("src/models/user.rs", "x");
+    let mut client = project.free_client();
+    let tools = client.result("tools/list", json!({}))["tools"].clone();
+    let (mut agreed, mut lenient) = (0, 0);
+    for (name, good) in examples() {
+        let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
+        let validator = jsonschema::validator_for(&tool["inputSchema"]).unwrap();
+        assert!(validator.is_valid(&good), "{name}: {good}");
+        client.ok(name, good.clone());
+        for arguments in spoiled(&good) {
+            let valid = validator.is_valid(&arguments);
+            let answer = client.call(name, arguments.clone());
+            // What fits the schema may still break a rule of the document.
+            let refused = answer["result"]["isError"] == true;
+            let fits = if valid { !about_shape(&answer) } else { !refused };
+            if valid == fits {
+                agreed += 1;
+                continue;
+            }
+            // The exceptions that `schemas.rs` names: `null` for an optional field.
+            let nothing = without_nulls(&arguments);
+            assert!(
+                fits && validator.is_valid(&nothing) || !fits && is_inexact(&arguments),
+                "{name}: schema says {valid}, server says {answer} to {arguments}"
+            );
+            lenient += 1;
+        }
+    }
+    assert!(agreed > 1500 && lenient * 10 < agreed, "{agreed} agreed, {lenient} did not");
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let kept = map.iter().filter(|(_, v)| !v.is_null());
+            Value::Object(kept.map(|(k, v)| (k.clone(), without_nulls(v))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(without_nulls).collect()),
+        other => other.clone(),
+    }
+}
+
+/// Where the schema is looser than the server: ids inside `{id, depends}` and
+/// paths are checked by the server alone.
+fn is_inexact(arguments: &Value) -> bool {
+    let specs = arguments["impact"]["affected_specs"].as_array();
+    let odd_spec = specs.is_some_and(|specs| {
+        specs.iter().any(|spec| {
+            let bad =
+                |id: &Value| id.as_str().is_some_and(|id| id.trim().is_empty() || id == "Banana!");
+            bad(&spec["id"]) || spec["depends"].as_array().is_some_and(|ids| ids.iter().any(bad))
+        })
+    });
+    let blank = |path: &Value| path.as_str().is_some_and(|path| path.trim().is_empty());
+    let odd_path = blank(&arguments["path"])
+        || arguments["issues"].as_array().is_some_and(|all| all.iter().any(|i| blank(&i["file"])))
+        || arguments["tasks"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|t| blank(&t["file"]["path"])));
+    odd_spec || odd_path
+}
+
+#[test]
+fn severities_may_be_shouted() {
+    let project = Project::planned();
+    let mut review = plan::plan_review();
+    review["issues"][0]["severity"] = json!("HIGH");
+    project.client("challenger").ok("append_review", review);
+}

@@ -182,7 +182,11 @@ fn a_planner_writes_a_proposal_and_is_resumed_with_its_history(cli: Cli) {
 
 fn a_refusal_reaches_the_model_which_then_does_better(cli: Cli) {
     let mut wrong = a_proposal("Add a login.");
-    wrong["impact"]["scope"] = json!("banana");
+    // No schema can say this, so that no CLI refuses it before agentd does.
+    wrong["impact"]["affected_specs"] = json!([
+        { "id": "auth-flow", "depends": ["user-model"] },
+        { "id": "user-model", "depends": ["auth-flow"] },
+    ]);
     let script = Script::new().rule(
         Rule::new()
             .step("proposal-gen")
@@ -197,10 +201,10 @@ fn a_refusal_reaches_the_model_which_then_does_better(cli: Cli) {
         let told = sandbox.models().requests().iter().any(|request| {
             request.tool_results.iter().any(|result| {
                 let text = format!("{result:?}");
-                text.contains("banana") && text.contains("minor")
+                text.contains("P007") && text.contains("auth-flow → user-model → auth-flow")
             })
         });
-        assert!(told, "the model was not told what is allowed");
+        assert!(told, "the model was not told what is wrong");
         assert_eq!(
             proposal::parse(&proposal_text(&agents)).value.version,
             1,

@@ -6,6 +6,8 @@
 //! is new, and is valid. Every attempt goes into `llm_calls` before anything is
 //! judged, so that no failure can hide what it has cost.
 
+mod error;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,17 +24,19 @@ use agentd_core::layout::{self, ChangeFile};
 use agentd_core::outcome::{AgentOutcome, Failure};
 use agentd_core::provider::models::choose;
 use agentd_core::provider::prices::PriceTable;
-use agentd_core::provider::sessions::{SessionError, find};
+use agentd_core::provider::sessions::find;
 use agentd_core::provider::{AgentRequest, McpServer, Session, provider};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{LlmCall, State};
 
-use crate::documents::{self, DocumentError};
+use crate::documents;
 use crate::process::{Cancel, Limits, Supervisor};
 use crate::run_record::RecordLimits;
-use crate::runner::{Attempt, Observer, Retry, RunError, Runner};
+use crate::runner::{Attempt, Observer, Retry, Runner};
 use crate::store::{Change, Holder, Project, StoreError};
+
+pub use error::StepError;
 
 /// What a step needs of the world.
 #[derive(Debug)]
@@ -96,66 +100,6 @@ pub struct StepReport {
     pub duration: Duration,
     /// The record of the last attempt.
     pub run_file: PathBuf,
-}
-
-/// Why a step failed.
-#[derive(Debug, thiserror::Error)]
-pub enum StepError {
-    /// A document or the state could not be worked with.
-    #[error(transparent)]
-    Documents(#[from] DocumentError),
-    /// The call could not be made or recorded.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// The session to go on with was not found.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// The change has used up what it may cost.
-    #[error("the budget of `{change}` is used up: {spent} of {limit}")]
-    Budget {
-        /// The change.
-        change: ChangeId,
-        /// What it has used.
-        spent: String,
-        /// What it may use.
-        limit: String,
-    },
-    /// The agent failed.
-    #[error("{agent} failed: {failure}")]
-    Agent {
-        /// Who.
-        agent: AgentKind,
-        /// How.
-        failure: Failure,
-    },
-    /// The agent reported success, and what it should have written is not there.
-    #[error("{agent} reported success, but {} {}", file, if *.exists { "is as it was" } else { "is not there" })]
-    NoArtefact {
-        /// Who.
-        agent: AgentKind,
-        /// What is missing.
-        file: String,
-        /// Whether there is an earlier one.
-        exists: bool,
-        /// What the agent said at the end.
-        said: String,
-    },
-    /// What the agent wrote is not valid.
-    #[error("{file} is not valid after {agent}: {} findings", findings.len())]
-    InvalidArtefact {
-        /// Who.
-        agent: AgentKind,
-        /// The file.
-        file: String,
-        /// The HIGH findings.
-        findings: Vec<Diagnostic>,
-    },
-}
-
-impl From<StoreError> for StepError {
-    fn from(error: StoreError) -> Self {
-        Self::Documents(error.into())
-    }
 }
 
 /// Runs a step. `now` gives the time at which things are recorded.

@@ -4,4 +4,5 @@
 mod kills;
 mod process;
 mod runner;
+mod steps;
 mod support;

@@ -1,9 +1,9 @@
 //! The agents' programs on this machine.
 
 use std::ffi::OsStr;
-use std::io::Read;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -73,6 +73,75 @@ pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> 
     } else {
         Err(VersionError::Failed(status.to_string()))
     }
+}
+
+/// Why agentd's own MCP server did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum HandshakeError {
+    /// It could not be started.
+    #[error("it cannot be started: {0}")]
+    Start(#[from] std::io::Error),
+    /// It took too long.
+    #[error("it did not answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// It answered something else.
+    #[error("it ended or answered with something else: {0}")]
+    Answer(String),
+}
+
+/// Starts the MCP server as an agent would, and asks it for its tools: how many there are.
+pub fn mcp_handshake(
+    agentd: &Path,
+    project: &Path,
+    limit: Duration,
+) -> Result<usize, HandshakeError> {
+    let mut child = Command::new(agentd)
+        .arg("mcp")
+        .current_dir(project)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let asked = ask_for_tools(&mut child, limit);
+    let _ = child.kill();
+    let _ = child.wait();
+    asked
+}
+
+fn ask_for_tools(child: &mut Child, limit: Duration) -> Result<usize, HandshakeError> {
+    let closed = || HandshakeError::Answer("no pipe".to_owned());
+    let mut stdin = child.stdin.take().ok_or_else(closed)?;
+    let stdout = child.stdout.take().ok_or_else(closed)?;
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let hello = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "agentd-doctor", "version": env!("CARGO_PKG_VERSION") },
+    }});
+    let ready = serde_json::json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let tools = serde_json::json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
+    let mut answer = None;
+    for (message, wants_answer) in [(hello, true), (ready, false), (tools, true)] {
+        writeln!(stdin, "{message}")?;
+        if wants_answer {
+            let line = receiver.recv_timeout(limit).map_err(|_| HandshakeError::TimedOut(limit))?;
+            answer = serde_json::from_str::<serde_json::Value>(&line)
+                .ok()
+                .filter(|a| a.get("result").is_some());
+            if answer.is_none() {
+                return Err(HandshakeError::Answer(line));
+            }
+        }
+    }
+    let count =
+        answer.as_ref().and_then(|answer| answer["result"]["tools"].as_array()).map(Vec::len);
+    count.ok_or_else(|| HandshakeError::Answer("no list of tools".to_owned()))
 }
 
 #[cfg(test)]

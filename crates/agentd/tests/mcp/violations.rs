@@ -26,6 +26,7 @@ fn with(tool: &'static str, good: Value, place: &str, value: Value) -> Attempt {
     (tool, arguments)
 }
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn attempts() -> Vec<Attempt> {
     let mut all = Vec::new();
     let clarifications =
@@ -254,11 +255,14 @@ fn attempts() -> Vec<Attempt> {
 
 /// Texts and lists that are far too long.
 fn huge() -> Vec<Attempt> {
-    let text = json!("x".repeat(10 * 1024 * 1024));
+    let huge = json!("x".repeat(10 * 1024 * 1024));
+    let text = json!("x".repeat(2 * 1024 * 1024));
     let name = json!("x".repeat(201));
     let many = |item: Value, n: usize| Value::Array(vec![item; n]);
     vec![
-        with("create_proposal", plan::proposal(), "/why", text.clone()),
+        with("create_proposal", plan::proposal(), "/why", huge.clone()),
+        with("write_spec", plan::whole_spec(), "/content", huge.clone()),
+        with("edit_file", plan::edit(), "/old_string", huge),
         with("create_proposal", plan::proposal(), "/change_id", text.clone()),
         with("create_proposal", plan::proposal(), "/what_changes", many(json!("x"), 101)),
         with("create_proposal", plan::proposal(), "/impact/affected_specs", many(json!("a"), 51)),

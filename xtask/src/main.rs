@@ -1,2 +1,79 @@
-//! Developer commands.
-fn main() {}
+//! Developer commands: `cargo xtask test`, `bench`, `fuzz`, `sample-project`.
+//!
+//! This crate is the one door for developers and for CI. It starts other
+//! programs and reports on them; it links none of agentd's own crates, so that
+//! it builds in seconds and works while they do not compile.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
+
+mod bench;
+mod fuzz;
+mod npm;
+mod process;
+mod sample_project;
+mod test;
+mod tidy;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use lexopt::Arg;
+
+use crate::workspace::Workspace;
+
+/// Any failure of a developer command; its text is all that anyone needs.
+pub(crate) type Error = Box<dyn std::error::Error>;
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+const HELP: &str = "\
+Developer commands of agentd.
+
+Usage: cargo xtask <command>
+
+  test [--only a,b] [--skip a,b] [--fail-fast] [--list]
+          everything CI runs: format, tidiness, lints, tests, fuzzing, licenses
+  tidy    the tidiness checks alone
+  bench [--only startup|validate|mcp] [--json] [--rounds N] [--size N] [--no-build] [--hyperfine]
+          the bars of the issues: value, ratio, pass or fail
+  fuzz [target]... [--seconds N] [--seed N] [--input FILE] [--random]
+          the parsers, on inputs that nobody would write
+  sample-project <dir> [--changes N] [--specs N]
+          writes a valid project of that size
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            // Arguments that cannot be read are the caller's: 2, as everywhere.
+            ExitCode::from(if error.is::<lexopt::Error>() { 2 } else { 1 })
+        }
+    }
+}
+
+fn run() -> Result<ExitCode> {
+    let mut args = lexopt::Parser::from_env();
+    let workspace = Workspace::find()?;
+    let command = match args.next()? {
+        None | Some(Arg::Long("help") | Arg::Short('h')) => {
+            print!("{HELP}");
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Arg::Value(command)) => command,
+        Some(option) => return Err(option.unexpected().into()),
+    };
+    match command.to_str() {
+        Some("test") => test::main(&workspace, args),
+        Some("tidy") => tidy::main(&workspace, args),
+        Some("fuzz") => fuzz::main(&workspace, args),
+        Some("bench") => bench::main(&workspace, args),
+        Some("__peak-rss") => bench::peak_rss_main(args),
+        Some("sample-project") => sample_project::main(args),
+        Some("help") => {
+            print!("{HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => Err(lexopt::Error::from(format!("no command {}\n\n{HELP}", command.display())).into()),
+    }
+}

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::agent::AgentKind;
 use crate::check::Extras;
+use crate::provider::models::ModelChoice;
+use crate::provider::prices::Price;
 use crate::span::{Span, line_column};
 use crate::state::Complexity;
 
@@ -177,7 +180,7 @@ pub struct AgentConfig {
     /// How a session of Gemini is found again.
     pub resume: Option<Resume>,
     /// Models by complexity, over the built-in ones.
-    pub models: BTreeMap<Complexity, Model>,
+    pub models: BTreeMap<Complexity, ModelChoice>,
 }
 
 impl Default for AgentConfig {
@@ -203,52 +206,6 @@ pub enum Resume {
     Index,
     /// By its id.
     Uuid,
-}
-
-/// A model, and how hard it should think.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "ModelForm")]
-pub struct Model {
-    /// The model's name.
-    pub model: String,
-    /// The effort, for agents that know one.
-    pub effort: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ModelForm {
-    Name(String),
-    Full(FullModel),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FullModel {
-    model: String,
-    effort: Option<String>,
-}
-
-impl From<ModelForm> for Model {
-    fn from(form: ModelForm) -> Self {
-        match form {
-            ModelForm::Name(model) => Self { model, effort: None },
-            ModelForm::Full(FullModel { model, effort }) => Self { model, effort },
-        }
-    }
-}
-
-/// `[prices."model"]`: US dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Price {
-    /// Tokens that go in and are not cached.
-    pub input: f64,
-    /// Tokens that go in and are cached; without it, the price of any input.
-    #[serde(default)]
-    pub cached_input: Option<f64>,
-    /// Tokens that come out.
-    pub output: f64,
 }
 
 /// `[budget]`
@@ -358,11 +315,11 @@ impl Config {
     }
 
     /// The configured part of the agent.
-    pub fn agent(&self, name: AgentName) -> &AgentConfig {
-        match name {
-            AgentName::Gemini => &self.gemini,
-            AgentName::Codex => &self.codex,
-            AgentName::Claude => &self.claude,
+    pub fn agent(&self, name: impl Into<AgentKind>) -> &AgentConfig {
+        match name.into() {
+            AgentKind::Gemini => &self.gemini,
+            AgentKind::Codex => &self.codex,
+            AgentKind::Claude => &self.claude,
         }
     }
 
@@ -402,7 +359,8 @@ impl Config {
             }
         }
         for (model, price) in &self.prices {
-            let figures = [Some(price.input), price.cached_input, Some(price.output)];
+            let figures =
+                [Some(price.input), price.cached_input, price.cache_write, Some(price.output)];
             if figures.into_iter().flatten().any(|figure| !figure.is_finite() || figure < 0.0) {
                 return fail(
                     model,
@@ -545,6 +503,7 @@ mod tests {
     fn models_have_a_short_and_a_long_form() {
         let text = "[codex.models]\nlow = \"a\"\ncritical = { model = \"b\", effort = \"high\" }\n";
         let models = Config::parse(text).unwrap().codex.models;
+        assert_eq!(models[&Complexity::Low].model.as_deref(), Some("a"));
         assert_eq!(models[&Complexity::Low].effort, None);
         assert_eq!(models[&Complexity::Critical].effort.as_deref(), Some("high"));
     }

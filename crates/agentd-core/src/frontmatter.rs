@@ -7,6 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::outline::{Outline, lines};
 use crate::rules;
 use crate::span::Span;
+use crate::yaml::from_yaml;
 
 /// Reads the frontmatter into a type. Whatever is wrong becomes a diagnostic,
 /// and the default stands in.
@@ -31,24 +32,6 @@ pub(crate) fn read<T: DeserializeOwned + Default>(
             T::default()
         }
     }
-}
-
-/// Reads YAML into a type; an error comes as a message and its place.
-pub(crate) fn from_yaml<T: DeserializeOwned>(yaml: &str) -> Result<T, (String, Span)> {
-    let options = serde_saphyr::options! { with_snippet: false };
-    serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
-        let place = error.location().map_or(Span::at(0), |location| {
-            let span = location.span();
-            let start = span.byte_offset().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-            let len = span.byte_len().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-            Span::new(start.min(yaml.len()), (start + len).min(yaml.len()))
-        });
-        let text = error.without_snippet().to_string();
-        // The place is reported beside the message, so the message need not repeat it.
-        let message = text.lines().next().unwrap_or_default();
-        let message = message.split(" at line ").next().unwrap_or_default();
-        (message.replace(", set DuplicateKeyPolicy in Options if acceptable", ""), place)
-    })
 }
 
 /// Why a value could not be patched.

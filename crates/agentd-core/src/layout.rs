@@ -16,8 +16,9 @@ pub const AGENTD_DIR: &str = "agentd";
 /// How the names of unfinished writes start. The store sweeps what a crash left.
 pub const TEMP_PREFIX: &str = ".agentd-tmp-";
 
-/// What `agentd/.gitignore` must hold: locks and leftovers are of one machine.
-pub const GITIGNORE_LINES: [&str; 2] = ["/.locks/", ".agentd-tmp-*"];
+/// What `agentd/.gitignore` must hold: locks, what is written for a running agent,
+/// and leftovers are of one machine.
+pub const GITIGNORE_LINES: [&str; 3] = ["/.locks/", "/.agents/", ".agentd-tmp-*"];
 
 /// `agentd/`
 pub fn agentd_dir() -> RelPath {

@@ -2,20 +2,26 @@
 //!
 //! Nothing here touches a file, a process, a clock or the environment.
 
+pub mod agent;
 pub mod check;
 pub mod config;
 pub mod diagnostic;
 pub mod document;
+pub mod event;
 pub mod frontmatter;
 pub mod graph;
 pub mod hash;
 pub mod ids;
 pub mod layout;
+pub mod outcome;
 pub mod outline;
 pub mod phase;
+pub mod provider;
 pub mod rel_path;
 pub mod rules;
+pub mod run_format;
 pub mod span;
 pub mod stamp;
 pub mod state;
 pub mod text;
+mod yaml;

@@ -123,7 +123,7 @@ impl Transition {
 
 /// A transition that is not allowed, and what is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a change that is {phase} cannot {wanted}{}", because(.reason))]
+#[error("a change that is {phase} cannot {wanted}{}", because(*.reason))]
 pub struct Refused {
     /// Where the change stands.
     pub phase: Phase,
@@ -135,7 +135,7 @@ pub struct Refused {
     pub allowed: Vec<&'static str>,
 }
 
-fn because(reason: &Option<&'static str>) -> String {
+fn because(reason: Option<&'static str>) -> String {
     reason.map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 

@@ -9,13 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
-use crate::frontmatter::{from_yaml, quoted};
+use crate::frontmatter::quoted;
 use crate::hash::Digest;
 use crate::ids::ChangeId;
 use crate::phase::Phase;
 use crate::span::{Span, line_column};
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose};
+use crate::yaml::from_yaml;
 
 /// The state of a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -20,6 +20,13 @@ pub struct Line(String);
 impl Line {
     /// Folds any text into one line.
     pub fn new(text: &str) -> Self {
+        // Most texts are one line already.
+        let trimmed = text.trim_matches(' ');
+        let ascii = trimmed.bytes().fold(true, |plain, b| plain & (b' '..=b'~').contains(&b));
+        let plain = ascii && memchr::memmem::find(trimmed.as_bytes(), b"  ").is_none();
+        if plain {
+            return Self(trimmed.to_owned());
+        }
         let mut folded = String::with_capacity(text.len());
         for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
             if word.is_empty() {
@@ -52,9 +59,12 @@ pub struct Prose(String);
 impl Prose {
     /// Brings any text into this form.
     pub fn new(text: &str) -> Self {
-        let needs_cleaning =
-            text.bytes().any(|b| b == b'\r' || (b < 0x20 && b != b'\n' && b != b'\t'))
-                || text.chars().any(|c| c.is_control() && c != '\n' && c != '\t');
+        // Folded rather than searched, so that the compiler can look at many bytes at once.
+        let is_control = |b: u8| u8::from((b < b' ' && b != b'\n' && b != b'\t') || b == 0x7f);
+        let control = text.bytes().fold(0, |found, b| found | is_control(b)) != 0;
+        let needs_cleaning = control
+            || (memchr::memchr(0xc2, text.as_bytes()).is_some()
+                && text.chars().any(char::is_control));
         let cleaned: Cow<'_, str> = if needs_cleaning {
             let text = text.replace("\r\n", "\n").replace('\r', "\n");
             Cow::Owned(

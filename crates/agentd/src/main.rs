@@ -1,39 +1,20 @@
-//! agentd.
+//! agentd: spec-driven development with several coding agents.
 
+mod cli;
+mod error;
+mod install;
 mod mcp;
+mod ui;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-
-#[derive(Parser)]
-#[command(version)]
-struct Cli {
-    #[command(subcommand)]
-    command: Commands,
-}
-
-// TODO(lead): this is only the hook that runs `agentd mcp` until the CLI is merged.
-#[derive(Subcommand)]
-enum Commands {
-    Mcp {
-        #[arg(long)]
-        change: Option<agentd_core::ids::ChangeId>,
-        #[arg(long)]
-        role: Option<mcp::Role>,
-        #[arg(short = 'C', default_value = ".")]
-        directory: std::path::PathBuf,
-    },
-}
+use agentd_engine::process::{SUPERVISE, supervise};
 
 fn main() -> ExitCode {
-    let Commands::Mcp { change, role, directory } = Cli::parse().command;
-    match mcp::run(mcp::McpOptions { start_dir: directory, change, role }) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            use std::io::Write as _;
-            let _ = writeln!(std::io::stderr(), "error: {error}");
-            ExitCode::FAILURE
-        }
+    let mut args = std::env::args_os();
+    // Not a command but a part of agentd that watches over a child; see `process`.
+    if args.nth(1).is_some_and(|first| first == SUPERVISE) {
+        return supervise(args);
     }
+    cli::main(std::env::args_os())
 }

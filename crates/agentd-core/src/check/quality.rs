@@ -1,6 +1,10 @@
 //! Rules for the words of requirements. They are heuristics: none of them is
 //! HIGH, and each names the word that it stumbled over.
 
+use std::sync::OnceLock;
+
+use memchr::memmem;
+
 use crate::diagnostic::Diagnostic;
 use crate::document::spec::{Requirement, Scenario};
 use crate::rules;
@@ -8,7 +12,7 @@ use crate::span::Span;
 
 /// Words that promise something without saying what. Lower case; phrases are
 /// matched word by word.
-const VAGUE: &[&str] = &[
+static VAGUE: Words = Words::new(&[
     "fast",
     "quick",
     "quickly",
@@ -56,12 +60,12 @@ const VAGUE: &[&str] = &[
     "best effort",
     "high quality",
     "high performance",
-];
+]);
 
 const OBLIGATION: &[&str] = &["must", "shall", "should", "may", "will", "required", "requires"];
 
 /// Word starts that name something that can be seen from outside.
-const OBSERVABLE: &[&str] = &[
+static OBSERVABLE: Words = Words::new(&[
     "return", "respon", "answer", "reject", "refus", "error", "message", "status", "stor", "show",
     "display", "log", "emit", "writ", "creat", "delet", "remov", "exit", "equal", "exact", "most",
     "least", "within", "before", "after", "until", "contain", "list", "unique", "redirect", "send",
@@ -69,9 +73,9 @@ const OBSERVABLE: &[&str] = &[
     "only", "never", "always", "every", "each", "no", "not", "all", "any", "one", "two", "three",
     "first", "last", "same", "between", "when", "if", "sort", "encrypt", "hash", "sign", "signed",
     "read", "open", "clos", "start", "stop", "retr", "count", "limit", "match", "add", "replac",
-];
+]);
 
-const UNHAPPY: &[&str] = &[
+static UNHAPPY: Words = Words::new(&[
     "error",
     "fail",
     "invalid",
@@ -121,17 +125,60 @@ const UNHAPPY: &[&str] = &[
     "mismatch",
     "stale",
     "revoked",
-];
+]);
+
+/// A list of words, found by their first letter: every word of every
+/// requirement is looked up in all of them.
+struct Words {
+    words: &'static [&'static str],
+    by_letter: OnceLock<[Vec<&'static str>; 26]>,
+}
+
+impl Words {
+    const fn new(words: &'static [&'static str]) -> Self {
+        Self { words, by_letter: OnceLock::new() }
+    }
+
+    /// The words of the list that begin with the same letter as `word`, which is lower case.
+    fn like(&self, word: &str) -> &[&'static str] {
+        let table = self.by_letter.get_or_init(|| {
+            std::array::from_fn(|letter| {
+                let first =
+                    |word: &str| word.bytes().next().map(|b| usize::from(b.wrapping_sub(b'a')));
+                self.words.iter().copied().filter(|word| first(word) == Some(letter)).collect()
+            })
+        });
+        let letter = word.bytes().next().map_or(usize::MAX, |b| usize::from(b.wrapping_sub(b'a')));
+        table.get(letter).map_or(&[], Vec::as_slice)
+    }
+}
 
 /// The words of a text with their places; hyphens and slashes hold a word together.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '-' || c == '/' || c == '_';
+    let bytes = text.as_bytes();
+    // Letters beyond ASCII are told from dashes and quotes; the rest needs no decoding.
+    let word_len = move |at: usize| match bytes[at] {
+        b if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'/' | b'_') => 1,
+        b if b.is_ascii() => 0,
+        _ => text
+            .get(at..)
+            .and_then(|rest| rest.chars().next())
+            .filter(|c| c.is_alphanumeric())
+            .map_or(0, char::len_utf8),
+    };
     let mut at = 0;
     std::iter::from_fn(move || {
-        let start = at + text[at..].find(is_word)?;
-        let end = text[start..].find(|c| !is_word(c)).map_or(text.len(), |n| start + n);
-        at = end;
-        Some((start, &text[start..end]))
+        while at < bytes.len() && word_len(at) == 0 {
+            at += 1;
+        }
+        let start = at;
+        while at < bytes.len() {
+            match word_len(at) {
+                0 => break,
+                len => at += len,
+            }
+        }
+        (start < at).then(|| (start, &text[start..at]))
     })
 }
 
@@ -149,17 +196,19 @@ pub(super) fn requirement(requirement: &Requirement, whole: &str, found: &mut Ve
     let mut previous = "";
     let mut in_code = false;
     let mut scanned = 0;
+    let mut lower = String::new();
     for (start, word) in words(body) {
         // Names in backticks are not prose.
-        in_code ^= body[scanned..start].matches('`').count() % 2 == 1;
+        in_code ^= memchr::memchr_iter(b'`', &body.as_bytes()[scanned..start]).count() % 2 == 1;
         scanned = start;
         if in_code {
             continue;
         }
-        let lower = word.to_ascii_lowercase();
-        obliged |= OBLIGATION.contains(&lower.as_str());
+        lower.clear();
+        lower.extend(word.chars().map(|c| c.to_ascii_lowercase()));
+        obliged |= OBLIGATION.contains(&&*lower);
         observable |= word.starts_with(|c: char| c.is_ascii_digit())
-            || OBSERVABLE.iter().any(|stem| lower.starts_with(stem));
+            || OBSERVABLE.like(&lower).iter().any(|stem| lower.starts_with(stem));
         if let Some(vague) = vague(previous, &lower, &body[start..]) {
             let span = Span::new(body_start + start, body_start + start + vague.len());
             let message = format!("`{vague}` can mean anything in {}", requirement.id);
@@ -179,11 +228,10 @@ pub(super) fn requirement(requirement: &Requirement, whole: &str, found: &mut Ve
 
 /// The vague word or phrase that starts here.
 fn vague(previous: &str, lower: &str, rest: &str) -> Option<&'static str> {
-    VAGUE.iter().copied().find(|&phrase| {
+    VAGUE.like(lower).iter().copied().find(|&phrase| {
         if !phrase.contains(' ') {
             // "not easy to guess" and "too fast" are still vague; "as fast as 5 ms" is not.
-            return phrase == lower
-                && !(previous.eq_ignore_ascii_case("as") && !phrase.contains('-'));
+            return phrase == lower && !previous.eq_ignore_ascii_case("as");
         }
         phrase.starts_with(lower)
             && rest.get(..phrase.len()).is_some_and(|start| start.eq_ignore_ascii_case(phrase))
@@ -193,6 +241,13 @@ fn vague(previous: &str, lower: &str, rest: &str) -> Option<&'static str> {
 
 /// TBD, TODO and their like.
 pub(super) fn placeholders(text: &str, place: Span, found: &mut Vec<Diagnostic>) {
+    // Hardly any text has one, and looking for the bytes is quicker than for words.
+    if !["TBD", "TODO", "FIXME", "XXX", "???"]
+        .iter()
+        .any(|mark| memmem::find(text.as_bytes(), mark.as_bytes()).is_some())
+    {
+        return;
+    }
     for (start, word) in words(text) {
         if ["TBD", "TODO", "FIXME", "XXX"].contains(&word) {
             let at = place.start + start;
@@ -219,7 +274,7 @@ pub(super) fn is_unhappy(scenario: &Scenario) -> bool {
                 && (lower.starts_with('4') || lower.starts_with('5'))
                 && lower.bytes().all(|b| b.is_ascii_digit());
             http_error
-                || UNHAPPY.iter().any(|stem| match stem.len() {
+                || UNHAPPY.like(&lower).iter().any(|stem| match stem.len() {
                     0..=3 => lower == *stem,
                     _ => lower.starts_with(stem),
                 })

@@ -1,6 +1,6 @@
 //! Rules for specs, of a change and of the project.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{Context, Extras, quality};
 use crate::diagnostic::Diagnostic;
@@ -67,9 +67,9 @@ pub(super) fn check_text(
         let place = spec.place.requirements.0.unwrap_or(top);
         found.push(rules::NO_REQUIREMENTS.at(place, "there is no requirement"));
     }
-    let mut seen = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     for requirement in &spec.requirements {
-        if seen.insert(requirement.id, ()).is_some() {
+        if !seen.insert(requirement.id) {
             let message = format!("{} is there twice", requirement.id);
             found.push(rules::DUPLICATE_REQUIREMENT.at(requirement.place.0, message));
         }

@@ -1,5 +1,6 @@
 //! `specs/<spec>.md`: requirements and the scenarios that prove them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -145,12 +146,11 @@ impl Step {
     /// A step; bold keywords inside the text lose their stars and colons at its
     /// start go, since they would be read as further steps and as punctuation.
     pub fn new(keyword: Keyword, text: &str) -> Self {
-        let mut text = text.to_owned();
-        for keyword in Keyword::ALL {
-            let bold = format!("**{}**", keyword.label());
-            while text.contains(&bold) {
-                text = text.replace(&bold, keyword.label());
-            }
+        let mut text = Cow::Borrowed(text);
+        while let Some(bold) =
+            BOLD_KEYWORDS.iter().find(|bold| text.contains("**") && text.contains(**bold))
+        {
+            text = Cow::Owned(text.replace(bold, bold.trim_matches('*')));
         }
         let text = Line::new(
             text.trim_start_matches(|c: char| c == ':' || c.is_whitespace() || c.is_control()),
@@ -158,6 +158,8 @@ impl Step {
         Self { keyword, text }
     }
 }
+
+const BOLD_KEYWORDS: [&str; 4] = ["**GIVEN**", "**WHEN**", "**THEN**", "**AND**"];
 
 /// The word that a step starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use crate::rules;
 use crate::span::{Aside, Place, Span};
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose, unescape};
+use crate::yaml::from_yaml;
 
 /// The tasks of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -227,7 +228,7 @@ impl TaskYaml {
     where
         Block<File, Refs, Depends>: serde::de::DeserializeOwned,
     {
-        let block: Block<File, Refs, Depends> = frontmatter::from_yaml(yaml)?;
+        let block: Block<File, Refs, Depends> = from_yaml(yaml)?;
         let (path, action) = block.file.map(file).unzip();
         Ok(Self {
             id: block.id,
@@ -594,7 +595,8 @@ fn split_task_id(text: &str) -> Option<(&str, &str)> {
     let end = bare.find(|c: char| !(c.is_ascii_alphanumeric() || c == '.')).unwrap_or(bare.len());
     let id = bare[..end].trim_end_matches('.');
     let looks = id.contains('.') && id.ends_with(|c: char| c.is_ascii_digit());
-    let rest = bare[end..].trim_start_matches("**").trim_start_matches([':', ' ', '-', '–', '—']);
+    let rest = bare[end..].trim_start_matches("**").trim_start();
+    let rest = rest.strip_prefix([':', '-', '–', '—']).unwrap_or(rest).trim_start();
     looks.then_some((id, rest))
 }
 

@@ -1,5 +1,9 @@
 //! Tests of the documents as a whole, over the public interface.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot make its input should fail")]
+
 mod corpus;
+mod docs;
 mod hand_written;
 mod round_trip;
+mod streams;

@@ -1,0 +1,121 @@
+//! Who does the work: the agent programs, the roles they play and how hard the
+//! work is. Small closed sets, so that a typo in a config file cannot become a
+//! permission.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::AgentName;
+pub use crate::state::Complexity;
+
+/// A name that is not in one of the closed sets of this module.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{found}` is not {what}; it is one of {known}")]
+pub struct UnknownName {
+    /// What was wanted.
+    pub what: &'static str,
+    /// What was given.
+    pub found: String,
+    /// What would have been accepted.
+    pub known: &'static str,
+}
+
+macro_rules! named {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $known:literal,
+     { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+
+        impl $name {
+            /// Every value, in a fixed order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name as it stands in files and on command lines.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownName;
+            fn from_str(text: &str) -> Result<Self, UnknownName> {
+                Self::ALL.iter().copied().find(|value| value.name() == text).ok_or_else(|| {
+                    UnknownName { what: $what, found: text.chars().take(80).collect(), known: $known }
+                })
+            }
+        }
+    };
+}
+
+named!(
+    /// The agent programs that agentd can drive.
+    AgentKind, "an agent", "gemini, codex, claude",
+    {
+        /// Gemini CLI.
+        Gemini = "gemini",
+        /// Codex CLI.
+        Codex = "codex",
+        /// Claude Code.
+        Claude = "claude",
+    }
+);
+
+named!(
+    /// What an agent is asked to be. The role decides what it may touch.
+    Role, "a role", "planner, challenger, implementer, reviewer",
+    {
+        /// Writes the plan, through MCP tools only.
+        Planner = "planner",
+        /// Judges the plan.
+        Challenger = "challenger",
+        /// Changes the code.
+        Implementer = "implementer",
+        /// Judges the code.
+        Reviewer = "reviewer",
+    }
+);
+
+impl From<AgentName> for AgentKind {
+    fn from(name: AgentName) -> Self {
+        match name {
+            AgentName::Gemini => Self::Gemini,
+            AgentName::Codex => Self::Codex,
+            AgentName::Claude => Self::Claude,
+        }
+    }
+}
+
+impl Role {
+    /// Whether the role may edit files and run commands in the work tree.
+    /// Every other role reads the project and writes through MCP only.
+    pub fn edits_the_work_tree(self) -> bool {
+        self == Self::Implementer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip_and_others_are_refused() {
+        for role in Role::ALL {
+            assert_eq!(role.name().parse::<Role>().unwrap(), *role);
+        }
+        for name in AgentName::ALL {
+            assert_eq!(AgentKind::from(name).name(), name.name());
+        }
+        let error = "Gemini".parse::<AgentKind>().unwrap_err().to_string();
+        assert!(error.contains("gemini, codex, claude"), "{error}");
+    }
+}

@@ -1,0 +1,233 @@
+//! How a call ended: [`AgentOutcome`], and [`Failure`] with a kind that code can
+//! act on and a hint that a person can act on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Usage;
+use crate::provider::review::ReviewMark;
+
+/// What kind of failure it was. The kind alone decides whether a retry helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The program is not installed, or cannot be started.
+    NotInstalled,
+    /// No key, a wrong key, not logged in.
+    Auth,
+    /// The CLI refuses its flags, settings or the directory.
+    Config,
+    /// The session to resume does not exist.
+    SessionNotFound,
+    /// The session that came up is not the one that was asked for.
+    WrongSession,
+    /// The provider refused the request (HTTP 400 and its like).
+    InvalidRequest,
+    /// Too many requests, or a quota is used up.
+    RateLimited,
+    /// The provider's servers failed.
+    ServerError,
+    /// The connection failed or broke off.
+    Network,
+    /// The model answered with nothing.
+    EmptyAnswer,
+    /// The answer was cut at the limit of output tokens.
+    OutputLimit,
+    /// The model or a filter declined to answer.
+    Refused,
+    /// A limit of turns or of money set on the CLI was reached.
+    LimitReached,
+    /// The prompt is longer than the CLI takes.
+    PromptTooLarge,
+    /// The CLI closed its input before the prompt was written (WF8).
+    StdinClosed,
+    /// The MCP server of agentd did not come up in the CLI.
+    McpUnavailable,
+    /// The whole call took longer than allowed.
+    TimedOut,
+    /// Nothing was printed for longer than allowed.
+    Idle,
+    /// The user interrupted.
+    Cancelled,
+    /// The program was killed by a signal, or panicked.
+    Crashed,
+    /// The program ended without saying whether it had succeeded.
+    NoResult,
+    /// Anything else.
+    Other,
+}
+
+impl FailureKind {
+    /// Whether the same call may succeed when it is made again.
+    pub fn is_transient(self) -> bool {
+        match self {
+            Self::RateLimited
+            | Self::ServerError
+            | Self::Network
+            | Self::EmptyAnswer
+            | Self::StdinClosed
+            | Self::Idle
+            | Self::Crashed
+            | Self::NoResult => true,
+            Self::NotInstalled
+            | Self::Auth
+            | Self::Config
+            | Self::SessionNotFound
+            | Self::WrongSession
+            | Self::InvalidRequest
+            | Self::OutputLimit
+            | Self::Refused
+            | Self::LimitReached
+            | Self::PromptTooLarge
+            | Self::McpUnavailable
+            | Self::TimedOut
+            | Self::Cancelled
+            | Self::Other => false,
+        }
+    }
+}
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The kind, for code.
+    pub kind: FailureKind,
+    /// What the CLI or the system said, in one or a few lines.
+    pub message: String,
+    /// The end of what the CLI wrote to standard error.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stderr_tail: String,
+    /// What a person can do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// How long to wait before a retry, where the CLI says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+impl Failure {
+    /// A failure of this kind; the rest is filled in by whoever knows it.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let message = head(message.trim(), 4096).to_owned();
+        Self { kind, message, stderr_tail: String::new(), hint: None, retry_after_ms: None }
+    }
+
+    /// The same with a hint.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Whether the same call may succeed when it is made again.
+    pub fn is_transient(&self) -> bool {
+        self.kind.is_transient()
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// What the process did, as the decoder of its output needs to know it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exit {
+    /// The exit code, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Why agentd stopped it, if agentd did.
+    pub stopped: Option<Stopped>,
+    /// The CLI closed its input with so many bytes of the prompt unread.
+    pub stdin_unread: Option<u64>,
+    /// The end of what it wrote to standard error.
+    pub stderr_tail: String,
+}
+
+/// Why agentd ended a process that had not ended itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopped {
+    /// The whole call took too long.
+    TimeLimit,
+    /// Nothing was printed for too long.
+    IdleLimit,
+    /// The user asked for it.
+    Cancelled,
+}
+
+/// What is known about a call when it is over.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentOutcome {
+    /// The session, for resuming it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The model actually used: the one with the most tokens where there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The tokens of this call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Codex only: the running total of the thread, to be given back on resume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_usage: Option<Usage>,
+    /// The cost by the CLI's own reckoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The last message of the assistant.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// The review marker in the assistant's text, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewMark>,
+    /// How many tools were called.
+    #[serde(default)]
+    pub tool_calls: u32,
+    /// Tools that the CLI refused to run, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_tools: Vec<String>,
+    /// Why it failed; none means that the CLI reported success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+}
+
+impl AgentOutcome {
+    /// Whether the CLI reported success. Necessary, not sufficient: the step must
+    /// also find its artefact on disk.
+    pub fn reported_success(&self) -> bool {
+        self.failure.is_none()
+    }
+}
+
+/// The longest prefix of at most `max` bytes that ends at a character.
+pub fn head(text: &str, max: usize) -> &str {
+    &text[..text.floor_char_boundary(max)]
+}
+
+/// The longest suffix of at most `max` bytes that starts at a character.
+pub fn tail(text: &str, max: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(max))..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_and_tails_end_at_characters() {
+        assert_eq!(head("aé", 2), "a");
+        assert_eq!(tail("éa", 2), "a");
+        assert_eq!(tail("éa", 9), "éa");
+        assert_eq!(head("", 0), "");
+    }
+
+    #[test]
+    fn what_a_retry_cannot_cure_is_final() {
+        assert!(FailureKind::RateLimited.is_transient());
+        assert!(!FailureKind::Auth.is_transient());
+        assert!(!FailureKind::TimedOut.is_transient());
+        assert!(!FailureKind::Cancelled.is_transient());
+    }
+}

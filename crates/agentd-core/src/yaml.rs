@@ -1,0 +1,638 @@
+//! Reading YAML into types.
+//!
+//! The library does it, with all of YAML and with places for its errors. In
+//! front of it stands a reader for the plain block style that agentd itself
+//! writes, which is most of what there is to read: it is ten times as fast, and
+//! validating a whole project is mostly reading YAML. It gives up on anything
+//! out of the ordinary, and on every error, and then the library decides. A
+//! property test holds the two together: whatever the quick reader accepts, the
+//! library reads as the same value.
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{self, DeserializeOwned, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::span::Span;
+
+/// Reads YAML into a type; an error comes as a message and its place.
+pub(crate) fn from_yaml<T: DeserializeOwned>(yaml: &str) -> Result<T, (String, Span)> {
+    match quick(yaml) {
+        Some(value) => Ok(value),
+        None => by_the_library(yaml),
+    }
+}
+
+fn by_the_library<T: DeserializeOwned>(yaml: &str) -> Result<T, (String, Span)> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
+        let place = error.location().map_or(Span::at(0), |location| {
+            let span = location.span();
+            let start = span.byte_offset().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+            let len = span.byte_len().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+            Span::new(start.min(yaml.len()), (start + len).min(yaml.len()))
+        });
+        let text = error.without_snippet().to_string();
+        // The place is reported beside the message, so the message need not repeat it.
+        let message = text.lines().next().unwrap_or_default();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        (message.replace(", set DuplicateKeyPolicy in Options if acceptable", ""), place)
+    })
+}
+
+/// Reads plain block style, or gives up.
+fn quick<T: DeserializeOwned>(yaml: &str) -> Option<T> {
+    let mut reader = Reader { lines: plain_lines(yaml)?, at: 0 };
+    if reader.lines.first().is_none_or(|line| line.indent != 0) {
+        return None;
+    }
+    let node = reader.map(0, None)?;
+    if reader.at != reader.lines.len() {
+        return None;
+    }
+    T::deserialize(node).ok()
+}
+
+/// A value of plain YAML.
+enum Node<'t> {
+    /// A scalar without quotes.
+    Plain(&'t str),
+    /// A scalar in quotes, without escapes.
+    Quoted(&'t str),
+    List(Vec<Node<'t>>),
+    Map(Vec<(&'t str, Node<'t>)>),
+}
+
+/// A line that says something.
+struct PlainLine<'t> {
+    indent: usize,
+    text: &'t str,
+}
+
+fn plain_lines(yaml: &str) -> Option<Vec<PlainLine<'_>>> {
+    let mut lines = Vec::with_capacity(16);
+    for line in yaml.split('\n') {
+        let text = line.trim_start_matches(' ');
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        // Control characters, among them tabs and carriage returns, are for the library.
+        if text.bytes().any(|b| b < b' ' || b == 0x7f) {
+            return None;
+        }
+        lines.push(PlainLine { indent: line.len() - text.len(), text: text.trim_end_matches(' ') });
+    }
+    Some(lines)
+}
+
+struct Reader<'t> {
+    lines: Vec<PlainLine<'t>>,
+    at: usize,
+}
+
+impl<'t> Reader<'t> {
+    /// Reads the entries at an indentation. `first` is an entry that stands behind a `- `.
+    fn map(&mut self, indent: usize, first: Option<&'t str>) -> Option<Node<'t>> {
+        let mut entries: Vec<(&'t str, Node<'t>)> = Vec::new();
+        let mut next = first;
+        loop {
+            let text = match next.take() {
+                Some(text) => text,
+                None => match self.lines.get(self.at) {
+                    Some(line) if line.indent == indent && !is_item(line.text) => line.text,
+                    Some(line) if line.indent > indent => return None,
+                    _ => break,
+                },
+            };
+            self.at += 1;
+            let (key, value) = text.split_once(':')?;
+            let named = key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+            // Words that YAML reads as something else than texts are no keys for us.
+            if !named || !key.starts_with(|c: char| c.is_ascii_alphabetic()) || is_special(key) {
+                return None;
+            }
+            if entries.iter().any(|(there, _)| *there == key) {
+                return None;
+            }
+            let value = if value.is_empty() {
+                self.block(indent)?
+            } else {
+                let value = scalar_or_list(value.strip_prefix(' ')?.trim_start_matches(' '))?;
+                // A deeper line would go on with this value.
+                if self.lines.get(self.at).is_some_and(|line| line.indent > indent) {
+                    return None;
+                }
+                value
+            };
+            entries.push((key, value));
+        }
+        Some(Node::Map(entries))
+    }
+
+    /// Reads what stands below a key: a map further in, or a list there or at the key's own place.
+    fn block(&mut self, indent: usize) -> Option<Node<'t>> {
+        let line = self.lines.get(self.at)?;
+        let (inner, item) = (line.indent, is_item(line.text));
+        match (item, inner) {
+            (true, inner) if inner >= indent => self.list(inner),
+            (false, inner) if inner > indent => self.map(inner, None),
+            _ => None,
+        }
+    }
+
+    fn list(&mut self, indent: usize) -> Option<Node<'t>> {
+        let mut items = Vec::new();
+        while let Some(line) = self.lines.get(self.at) {
+            if line.indent != indent || !is_item(line.text) {
+                if line.indent > indent {
+                    return None;
+                }
+                break;
+            }
+            let text = line.text.strip_prefix("- ")?;
+            let inner = text.trim_start_matches(' ');
+            let depth = indent + line.text.len() - inner.len();
+            if inner.starts_with("- ") || inner == "-" {
+                return None;
+            }
+            let is_entry = inner.split_once(':').is_some_and(|(key, rest)| {
+                !key.starts_with(['"', '\'', '[', '{'])
+                    && (rest.is_empty() || rest.starts_with(' '))
+            });
+            if is_entry {
+                items.push(self.map(depth, Some(inner))?);
+            } else {
+                self.at += 1;
+                items.push(scalar_or_list(inner)?);
+                if self.lines.get(self.at).is_some_and(|line| line.indent > indent) {
+                    return None;
+                }
+            }
+        }
+        Some(Node::List(items))
+    }
+}
+
+fn is_item(text: &str) -> bool {
+    text == "-" || text.starts_with("- ")
+}
+
+fn scalar_or_list(text: &str) -> Option<Node<'_>> {
+    let Some(inner) = text.strip_prefix('[') else { return scalar(text) };
+    let inner = inner.strip_suffix(']')?.trim_matches(' ');
+    if inner.is_empty() {
+        return Some(Node::List(Vec::new()));
+    }
+    let items = inner.split(',').map(|item| {
+        let item = item.trim_matches(' ');
+        // Inside brackets more characters mean something.
+        if item.contains(['[', ']', '{', '}', '#', ':']) && !item.starts_with('"') {
+            return None;
+        }
+        scalar(item)
+    });
+    items.collect::<Option<Vec<_>>>().map(Node::List)
+}
+
+fn scalar(text: &str) -> Option<Node<'_>> {
+    if let Some(inner) = text.strip_prefix('"') {
+        let inner = inner.strip_suffix('"')?;
+        return (!inner.contains(['"', '\\'])).then_some(Node::Quoted(inner));
+    }
+    let first = text.bytes().next()?;
+    let safe_start =
+        first.is_ascii_alphanumeric() || first == b'_' || first == b'/' || first == b'.';
+    let safe = safe_start
+        && !text.contains(": ")
+        && !text.contains(" #")
+        && !text.ends_with(':')
+        && text.is_ascii();
+    // The library refuses these even where nobody reads them.
+    let number = !(text.eq_ignore_ascii_case(".inf") || text.eq_ignore_ascii_case(".nan"));
+    (safe && number).then_some(Node::Plain(text))
+}
+
+/// Words that mean a truth value or nothing in one version of YAML or another.
+fn is_special(text: &str) -> bool {
+    const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "y", "n", "null"];
+    WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+/// The quick reader never explains: the library does.
+#[derive(Debug)]
+struct GiveUp;
+
+impl fmt::Display for GiveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("left to the library")
+    }
+}
+
+impl std::error::Error for GiveUp {}
+
+impl de::Error for GiveUp {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self
+    }
+}
+
+impl<'t> Node<'t> {
+    /// A whole number in plain decimal digits.
+    fn number<T: std::str::FromStr>(&self) -> Result<T, GiveUp> {
+        let Self::Plain(text) = self else { return Err(GiveUp) };
+        let decimal =
+            text.bytes().all(|b| b.is_ascii_digit()) && (*text == "0" || !text.starts_with('0'));
+        if decimal { text.parse().map_err(|_| GiveUp) } else { Err(GiveUp) }
+    }
+
+    fn float(&self) -> Result<f64, GiveUp> {
+        let Self::Plain(text) = self else { return Err(GiveUp) };
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        let decimal = match text.split_once('.') {
+            Some((whole, part)) => digits(whole) && digits(part),
+            None => digits(text) && (*text == "0" || !text.starts_with('0')),
+        };
+        if decimal { text.parse().map_err(|_| GiveUp) } else { Err(GiveUp) }
+    }
+
+    fn text(&self) -> Result<&'t str, GiveUp> {
+        match self {
+            Self::Quoted(text) => Ok(text),
+            Self::Plain(text) if !is_special(text) => Ok(text),
+            _ => Err(GiveUp),
+        }
+    }
+}
+
+macro_rules! numbers {
+    ($($method:ident $visit:ident)*) => {
+        $(
+            fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+                visitor.$visit(self.number()?)
+            }
+        )*
+    };
+}
+
+macro_rules! left_to_the_library {
+    ($($method:ident)*) => {
+        $(
+            fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, GiveUp> {
+                Err(GiveUp)
+            }
+        )*
+    };
+}
+
+impl<'de> de::Deserializer<'de> for Node<'de> {
+    type Error = GiveUp;
+
+    /// For types that look before they decide: only what can be nothing but a text.
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        match self {
+            Self::Quoted(text) => visitor.visit_str(text),
+            Self::Plain(text)
+                if text.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_special(text) =>
+            {
+                visitor.visit_str(text)
+            }
+            Self::Plain(_) => Err(GiveUp),
+            Self::List(_) => self.deserialize_seq(visitor),
+            Self::Map(_) => self.deserialize_map(visitor),
+        }
+    }
+
+    numbers! {
+        deserialize_u8 visit_u8 deserialize_u16 visit_u16 deserialize_u32 visit_u32 deserialize_u64 visit_u64
+        deserialize_i8 visit_i8 deserialize_i16 visit_i16 deserialize_i32 visit_i32 deserialize_i64 visit_i64
+    }
+
+    left_to_the_library! {
+        deserialize_f32 deserialize_char deserialize_bytes deserialize_byte_buf deserialize_unit
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        visitor.visit_f64(self.float()?)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        match self {
+            Self::Plain("true") => visitor.visit_bool(true),
+            Self::Plain("false") => visitor.visit_bool(false),
+            _ => Err(GiveUp),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        visitor.visit_str(self.text()?)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        visitor.visit_str(self.text()?)
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        visitor.visit_str(self.text()?)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        match self {
+            Self::Plain("null") => visitor.visit_none(),
+            Self::Plain(text) if text.eq_ignore_ascii_case("null") => Err(GiveUp),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: V,
+    ) -> Result<V::Value, GiveUp> {
+        Err(GiveUp)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, GiveUp> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        match self {
+            Self::List(items) => visitor.visit_seq(Items(items.into_iter())),
+            _ => Err(GiveUp),
+        }
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, GiveUp> {
+        Err(GiveUp)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        _: V,
+    ) -> Result<V::Value, GiveUp> {
+        Err(GiveUp)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        match self {
+            Self::Map(entries) => {
+                visitor.visit_map(Entries { rest: entries.into_iter(), value: None })
+            }
+            _ => Err(GiveUp),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, GiveUp> {
+        self.deserialize_map(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, GiveUp> {
+        let name: StrDeserializer<'_, GiveUp> = self.text()?.into_deserializer();
+        visitor.visit_enum(name)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        visitor.visit_unit()
+    }
+}
+
+struct Items<'t>(std::vec::IntoIter<Node<'t>>);
+
+impl<'de> SeqAccess<'de> for Items<'de> {
+    type Error = GiveUp;
+
+    fn next_element_seed<T: de::DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, GiveUp> {
+        self.0.next().map(|node| seed.deserialize(node)).transpose()
+    }
+}
+
+struct Entries<'t> {
+    rest: std::vec::IntoIter<(&'t str, Node<'t>)>,
+    value: Option<Node<'t>>,
+}
+
+impl<'de> MapAccess<'de> for Entries<'de> {
+    type Error = GiveUp;
+
+    fn next_key_seed<K: de::DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, GiveUp> {
+        let Some((key, value)) = self.rest.next() else { return Ok(None) };
+        self.value = Some(value);
+        seed.deserialize(Node::Quoted(key)).map(Some)
+    }
+
+    fn next_value_seed<V: de::DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, GiveUp> {
+        seed.deserialize(self.value.take().ok_or(GiveUp)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Kind {
+        Data,
+        Logic,
+    }
+
+    #[derive(Debug, PartialEq, Default, Deserialize)]
+    #[serde(default)]
+    struct Inner {
+        id: Option<String>,
+        count: Option<u32>,
+        list: Vec<String>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Text(String),
+        Inner(Inner),
+    }
+
+    #[derive(Debug, PartialEq, Default, Deserialize)]
+    #[serde(default)]
+    struct Sample {
+        a: Option<String>,
+        b: Option<u32>,
+        c: Option<f64>,
+        d: Option<bool>,
+        e: Vec<String>,
+        f: Option<Kind>,
+        g: Option<Inner>,
+        h: Vec<Inner>,
+        i: Vec<Either>,
+        j: BTreeMap<String, String>,
+    }
+
+    #[test]
+    fn what_agentd_writes_is_read_quickly() {
+        let yaml = "# c\na: Add a thing, it's (new)\nb: 3\nc: 0.02\nd: true\ne: [\"1.1\", 2.10]\nf: data\ng:\n  id: \"x: y\"\n  list: []\nh:\n  - id: a\n    count: 1\n    list:\n      - x\n  - count: 2\ni:\n- id: b\n- auth-flow\nj:\n  R1: \"t\"\n";
+        let read: Sample = quick(yaml).expect("it is plain");
+        assert_eq!(read.e, ["1.1", "2.10"]);
+        assert_eq!(read.h.len(), 2);
+        assert_eq!(read.i.len(), 2);
+        assert_eq!(read, by_the_library::<Sample>(yaml).unwrap());
+    }
+
+    #[test]
+    fn what_is_out_of_the_ordinary_is_left_to_the_library() {
+        for yaml in [
+            "",
+            "a: |\n  x\n",
+            "a: &x 1\n",
+            "a: 'x'\n",
+            "a: x\n  y\n",
+            "a: {}\n",
+            "a:\tx\n",
+            "a: x # c\n",
+            "? a\n",
+            "a: 1\na: 2\n",
+            "\"a\": 1\n",
+            "a: \"x\\n\"\n",
+            "- a\n",
+            "a: !t x\n",
+            "a: x: y\n",
+            "a: [x, [y]]\n",
+            "a:\n",
+            "a: ~\n",
+            "yes: 1\n",
+            " a: 1\n",
+            "a: \u{e9}\n",
+            "--- \na: 1\n",
+            "a: \"x\" y\n",
+            "a:b\n",
+            "a: x\r\n",
+        ] {
+            assert!(quick::<BTreeMap<String, serde_json::Value>>(yaml).is_none(), "{yaml:?}");
+        }
+    }
+
+    fn yaml() -> impl Strategy<Value = String> {
+        let key = prop::sample::select(vec![
+            "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "id", "count", "list", "no",
+        ]);
+        let value = prop_oneof![
+            prop::sample::select(vec![
+                "",
+                "x",
+                "1",
+                "0",
+                "01",
+                "1.10",
+                "0x1F",
+                "1e3",
+                "true",
+                "True",
+                "no",
+                "null",
+                "Null",
+                "~",
+                "\"q\"",
+                "\"a: b\"",
+                "\"a\\n\"",
+                "'s'",
+                "[]",
+                "[a, b]",
+                "[\"1.1\", 2]",
+                "[a, [b]]",
+                "{}",
+                "{k: v}",
+                "data",
+                "x: y",
+                "x #c",
+                "x#c",
+                "|",
+                "- x",
+                "-",
+                "*x",
+                "&x y",
+                "!t x",
+                "a, b",
+                "(x)",
+                "x:",
+                ".5",
+                ".",
+                "..",
+                "1_000",
+                "0o7",
+                "2026-01-02T03:04:05Z",
+                "1.",
+                "+1",
+                "-1",
+                "\"\"",
+                "[ ]",
+                "[a,]",
+                "[,]",
+                "[a:b]",
+                "a:b",
+                ".inf",
+                "x  y",
+                "\"x\" ",
+                "%x",
+                "@x",
+                "é",
+            ])
+            .prop_map(str::to_owned),
+            "[ -~]{0,6}",
+        ];
+        let line = (0..3_usize, prop::bool::weighted(0.25), key, value, prop::bool::weighted(0.9))
+            .prop_map(|(depth, item, key, value, entry)| {
+                let pad = "  ".repeat(depth);
+                let dash = if item { "- " } else { "" };
+                match (entry, value.as_str()) {
+                    (true, "") => format!("{pad}{dash}{key}:\n"),
+                    (true, value) => format!("{pad}{dash}{key}: {value}\n"),
+                    (false, value) => format!("{pad}{dash}{value}\n"),
+                }
+            });
+        proptest::collection::vec(line, 1..7).prop_map(|lines| lines.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+        #[test]
+        fn the_quick_reader_agrees_with_the_library(yaml in yaml()) {
+            if let Some(read) = quick::<Sample>(&yaml) {
+                prop_assert_eq!(Ok(read), by_the_library::<Sample>(&yaml).map_err(|e| e.0), "{}", yaml);
+            }
+            if let Some(read) = quick::<BTreeMap<String, String>>(&yaml) {
+                prop_assert_eq!(Ok(read), by_the_library(&yaml).map_err(|e| e.0), "{}", yaml);
+            }
+            if let Some(read) = quick::<BTreeMap<String, serde_json::Value>>(&yaml) {
+                prop_assert_eq!(Ok(read), by_the_library(&yaml).map_err(|e| e.0), "{}", yaml);
+            }
+        }
+    }
+}

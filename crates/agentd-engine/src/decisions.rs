@@ -1,0 +1,48 @@
+//! What people decide at the gates of a plan. One function for every front end.
+
+use agentd_core::check;
+use agentd_core::diagnostic::Counts;
+use agentd_core::document::proposal;
+use agentd_core::ids::ChangeId;
+use agentd_core::phase::Transition;
+use agentd_core::stamp::Stamp;
+use agentd_core::state::{Choice, Decision, State};
+use agentd_core::text::Line;
+
+use crate::documents::{DocumentError, load_texts, update_state};
+use crate::store::{Holder, Project};
+
+/// Records a decision: who, when, why, and for which plan. Accepting a plan
+/// with minor issues also moves its phase, where C11 allows it.
+pub fn decide(
+    project: &Project,
+    id: &ChangeId,
+    choice: Choice,
+    note: &str,
+    by: &str,
+    holder: &Holder,
+    now: Stamp,
+) -> Result<State, DocumentError> {
+    update_state(project, id, holder, now, |state| {
+        let texts = load_texts(&project.change(id)?)?;
+        let plan = texts.proposal.text().map(|_| check::plan_digest(&texts));
+        if choice == Choice::Accept {
+            let left = issues_left(texts.proposal.text().unwrap_or_default());
+            let plan = check::plan_digest(&texts);
+            *state = state.apply(&Transition::MinorIssuesAccepted { plan, left })?;
+        }
+        let (note, by) = (Line::new(note), Line::new(by));
+        state.decisions.push(Decision { choice, note, by, at: now, plan_hash: plan });
+        state.last_action = Some("decide".to_owned());
+        Ok(state.clone())
+    })
+}
+
+/// The issues of the latest review.
+fn issues_left(text: &str) -> Counts {
+    proposal::parse(text)
+        .value
+        .reviews
+        .last()
+        .map_or_else(Counts::default, agentd_core::document::review_block::ReviewBlock::counts)
+}

@@ -1,0 +1,220 @@
+//! Running a program under supervision: its own session and group, its input
+//! written at once, time limits, bounded memory, and nothing left behind.
+//!
+//! One thread and one `poll` loop do all of it. There is nothing to be gained from
+//! an async runtime here: a call has four descriptors and lasts minutes, and a
+//! plain loop that decodes where it reads is both the fastest and the one in which
+//! every deadline is in one place. The tree of processes is the business of a
+//! [supervisor](supervise) process.
+
+mod cancel;
+mod confine;
+mod control;
+mod descendants;
+mod lines;
+mod pump;
+mod supervise;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agentd_core::outcome::{Exit, Stopped};
+
+pub use cancel::{Cancel, CancelReason};
+pub use lines::Line;
+pub use pump::run;
+pub use supervise::{SUPERVISE, supervise};
+
+/// How to start the supervisor: this program again, told to be one.
+#[derive(Debug, Clone)]
+pub struct Supervisor {
+    /// The program.
+    pub program: PathBuf,
+    /// Its first arguments.
+    pub args: Vec<OsString>,
+}
+
+impl Supervisor {
+    /// A program whose `main` hands over to [`supervise`] when its first argument
+    /// is [`SUPERVISE`].
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), args: vec![SUPERVISE.into()] }
+    }
+
+    /// The running program itself, even when its file has been replaced meanwhile.
+    #[cfg(target_os = "linux")]
+    pub fn this_program() -> io::Result<Self> {
+        let link = Path::new("/proc/self/exe");
+        if link.exists() { Ok(Self::new(link)) } else { std::env::current_exe().map(Self::new) }
+    }
+
+    /// The running program itself.
+    #[cfg(not(target_os = "linux"))]
+    pub fn this_program() -> io::Result<Self> {
+        std::env::current_exe().map(Self::new)
+    }
+}
+
+/// A program to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Program<'a> {
+    /// A name, looked up in the `PATH` of `env`, or a path.
+    pub program: &'a str,
+    /// Its arguments.
+    pub args: &'a [String],
+    /// Its whole environment; nothing is inherited besides.
+    pub env: &'a [(OsString, OsString)],
+    /// Its working directory.
+    pub cwd: &'a Path,
+    /// What it gets on standard input, which is then closed.
+    pub stdin: &'a [u8],
+    /// Where it and all that it starts may write; none means wherever the user may.
+    pub writable: Option<&'a [PathBuf]>,
+}
+
+/// How long and how much.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The whole call.
+    pub whole: Duration,
+    /// No output for that long, on either stream.
+    pub idle: Duration,
+    /// Between asking it to stop and killing it.
+    pub grace: Duration,
+    /// How long its pipes are read after it has exited, since a process that it
+    /// left behind may hold them open for ever.
+    pub drain: Duration,
+    /// The longest line; the rest of a longer one is dropped.
+    pub line_bytes: usize,
+    /// How much of the end of standard error is kept.
+    pub stderr_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            whole: Duration::from_mins(30),
+            idle: Duration::from_mins(5),
+            grace: Duration::from_secs(5),
+            drain: Duration::from_secs(2),
+            line_bytes: 16 << 20,
+            stderr_bytes: 64 << 10,
+        }
+    }
+}
+
+/// Whether the program may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// It may.
+    Continue,
+    /// It is to be stopped.
+    Stop,
+}
+
+/// Sees what a program prints, while it prints it.
+pub trait Watcher {
+    /// A line of standard output.
+    fn line(&mut self, line: Line<'_>) -> Flow;
+    /// A piece of standard error.
+    fn stderr(&mut self, bytes: &[u8]);
+    /// The loop is about to wait: the time to flush.
+    fn pause(&mut self);
+}
+
+/// How the input of a program went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// All of it was taken.
+    Written,
+    /// The program closed its end with so many bytes not taken (WF8).
+    ClosedEarly {
+        /// The bytes that were not taken.
+        unread: u64,
+    },
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// The exit code, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Why it was stopped, if it was.
+    pub stopped: Option<Stopped>,
+    /// How its input went.
+    pub input: Input,
+    /// The end of standard error.
+    pub stderr_tail: String,
+    /// A pipe was still open when the time for draining was over.
+    pub undrained: bool,
+    /// How many processes it had left behind, which were then ended.
+    pub stragglers: u32,
+    /// Whether the system kept it to where it may write; none if nothing was asked.
+    pub confined: Option<bool>,
+    /// From the start to the end.
+    pub duration: Duration,
+}
+
+impl Ended {
+    /// What a decoder needs to know of it.
+    pub fn exit(&self) -> Exit {
+        Exit {
+            code: self.code,
+            signal: self.signal,
+            stopped: self.stopped,
+            stdin_unread: match self.input {
+                Input::Written => None,
+                Input::ClosedEarly { unread } => Some(unread),
+            },
+            stderr_tail: self.stderr_tail.clone(),
+        }
+    }
+}
+
+/// Why a program could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// The program itself: not there, not executable.
+    #[error("cannot start `{program}`")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The supervisor could not be started.
+    #[error("cannot start the supervisor `{}`", program.display())]
+    Supervisor {
+        /// The program that was to be the supervisor.
+        program: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The supervisor was killed; the program was killed after it.
+    #[error("the supervisor of `{program}` was killed")]
+    SupervisorLost {
+        /// The program.
+        program: String,
+    },
+    /// The program cannot be killed: the kernel holds on to it.
+    #[error("`{program}` does not end, not even when killed")]
+    Unkillable {
+        /// The program.
+        program: String,
+    },
+    /// The system refused a pipe, a socket or a wait.
+    #[error("cannot talk to `{program}`")]
+    System {
+        /// The program.
+        program: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}

@@ -1,0 +1,115 @@
+//! Asking a running call to stop, from another thread or from a signal.
+
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// Why a call is to stop. It decides which signal the agent gets first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelReason {
+    /// Ctrl-C: the agent gets SIGINT.
+    Interrupt,
+    /// Anything else: the agent gets SIGTERM.
+    Terminate,
+}
+
+/// A wish to stop that can be waited for together with the output of a child: it
+/// is a flag and a descriptor that becomes readable. Clones are the same wish.
+#[derive(Debug, Clone)]
+pub struct Cancel(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    flag: Arc<AtomicUsize>,
+    wake: UnixStream,
+    woken: UnixStream,
+}
+
+const INTERRUPT: usize = 1;
+const TERMINATE: usize = 2;
+
+impl Cancel {
+    /// A wish that nobody has made yet.
+    pub fn new() -> io::Result<Self> {
+        let (wake, woken) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        woken.set_nonblocking(true)?;
+        Ok(Self(Arc::new(Inner { flag: Arc::new(AtomicUsize::new(0)), wake, woken })))
+    }
+
+    /// Makes it on SIGINT, SIGTERM and SIGHUP of this process. A second signal has
+    /// its usual effect and ends the process; children are then stopped by their
+    /// supervisor.
+    pub fn on_signals(&self) -> io::Result<()> {
+        for (signal, value) in [(SIGINT, INTERRUPT), (SIGTERM, TERMINATE), (SIGHUP, TERMINATE)] {
+            let armed = Arc::new(std::sync::atomic::AtomicBool::new(false));
+            // The order matters: the second signal finds the flag of the first.
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&armed))?;
+            signal_hook::flag::register(signal, armed)?;
+            signal_hook::flag::register_usize(signal, Arc::clone(&self.0.flag), value)?;
+            signal_hook::low_level::pipe::register(signal, self.0.wake.try_clone()?)?;
+        }
+        Ok(())
+    }
+
+    /// Makes it.
+    pub fn cancel(&self, reason: CancelReason) {
+        let value = match reason {
+            CancelReason::Interrupt => INTERRUPT,
+            CancelReason::Terminate => TERMINATE,
+        };
+        self.0.flag.store(value, Ordering::SeqCst);
+        // A full buffer means that it is readable already.
+        let _ = (&self.0.wake).write(&[1]);
+    }
+
+    /// The reason, once it is made.
+    pub fn reason(&self) -> Option<CancelReason> {
+        match self.0.flag.load(Ordering::SeqCst) {
+            INTERRUPT => Some(CancelReason::Interrupt),
+            TERMINATE => Some(CancelReason::Terminate),
+            _ => None,
+        }
+    }
+
+    /// Sleeps for so long, or until it is made. Says whether it was made.
+    pub fn sleep(&self, time: Duration) -> bool {
+        let until = std::time::Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(std::time::Instant::now());
+            if self.reason().is_some() || left.is_zero() {
+                return self.reason().is_some();
+            }
+            let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+            let _ = poll(&mut [PollFd::new(&self.0.woken, PollFlags::IN)], Some(&left));
+        }
+    }
+}
+
+impl AsFd for Cancel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.woken.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleeper_wakes_when_it_is_cancelled() {
+        let cancel = Cancel::new().unwrap();
+        assert!(!cancel.sleep(Duration::from_millis(1)));
+        let other = cancel.clone();
+        let thread = std::thread::spawn(move || other.cancel(CancelReason::Interrupt));
+        assert!(cancel.sleep(Duration::from_mins(1)));
+        thread.join().unwrap();
+        assert_eq!(cancel.reason(), Some(CancelReason::Interrupt));
+    }
+}

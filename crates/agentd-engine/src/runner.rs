@@ -1,0 +1,448 @@
+//! One call of an agent, from the request to the outcome: prepare its files, run it
+//! under supervision, decode and record what it prints, and try again where that
+//! can help.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use agentd_core::event::AgentEvent;
+use agentd_core::outcome::{AgentOutcome, Exit, Failure, FailureKind};
+use agentd_core::provider::classify::not_installed;
+use agentd_core::provider::sessions::ListOutput;
+use agentd_core::provider::{AgentRequest, CommandSpec, Decoder, Gemini, Provider, Session};
+use agentd_core::run_format::{RUN_VERSION, RunEnd, RunHeader};
+
+use crate::agent_files::{AgentFiles, FilesError};
+use crate::process::{
+    Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
+};
+use crate::redact::Redactor;
+use crate::run_record::{RecordLimits, RunWriter};
+
+/// When a transient failure is tried again (C13).
+#[derive(Debug, Clone, Copy)]
+pub struct Retry {
+    /// How often, at most.
+    pub retries: u32,
+    /// How long to wait before the first; twice as long before each further one.
+    pub delay: Duration,
+    /// The longest wait, also when a CLI asks for a longer one.
+    pub longest: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { retries: 2, delay: Duration::from_secs(5), longest: Duration::from_mins(10) }
+    }
+}
+
+impl Retry {
+    /// How long to wait before retry number `n`, from 1.
+    pub fn wait(&self, n: u32, asked_ms: Option<u64>) -> Duration {
+        let doubled = self.delay.saturating_mul(1 << n.saturating_sub(1).min(16));
+        doubled.max(Duration::from_millis(asked_ms.unwrap_or(0))).min(self.longest)
+    }
+}
+
+/// Runs agents. Everything that it needs of the world is given to it.
+#[derive(Debug, Clone)]
+pub struct Runner {
+    /// How to start the supervisor of a child.
+    pub supervisor: Supervisor,
+    /// The user's own environment, which every agent gets.
+    pub environment: Vec<(OsString, OsString)>,
+    /// When to try again.
+    pub retry: Retry,
+    /// How much a run file may hold.
+    pub record: RecordLimits,
+    /// The wish to stop.
+    pub cancel: Cancel,
+}
+
+/// One attempt at a call.
+#[derive(Debug)]
+pub struct Attempt {
+    /// What came of it.
+    pub outcome: AgentOutcome,
+    /// Its run file.
+    pub run_file: PathBuf,
+    /// When it started, RFC 3339.
+    pub started_at: String,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// What came of a call. Every attempt has used tokens and belongs in `llm_calls`.
+#[derive(Debug)]
+pub struct CallReport {
+    /// The attempts, at least one.
+    pub attempts: Vec<Attempt>,
+}
+
+impl CallReport {
+    /// The last attempt: the one that counts.
+    pub fn last(&self) -> Option<&Attempt> {
+        self.attempts.last()
+    }
+
+    /// The outcome of the call.
+    pub fn outcome(&self) -> Option<&AgentOutcome> {
+        self.last().map(|attempt| &attempt.outcome)
+    }
+}
+
+/// Why a call could not be made or recorded. That an agent failed is no error but
+/// an outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The agent's files could not be prepared.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// The run could not be recorded. The outcome is lost with it, since a run that
+    /// nobody can look at did not happen.
+    #[error("cannot write the run file in {}", runs_dir.display())]
+    Record {
+        /// Where it was to be.
+        runs_dir: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The process could not be run.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+}
+
+/// Sees the events of a call as they happen.
+pub type Observer<'o> = dyn FnMut(&AgentEvent<'_>) + 'o;
+
+impl Runner {
+    /// Makes a call, again where it failed for a reason that passes. `limits` are
+    /// those of the agent; each attempt has them for itself.
+    pub fn call(
+        &self,
+        provider: &dyn Provider,
+        request: &AgentRequest,
+        runs_dir: &Path,
+        limits: Limits,
+        observer: &mut Observer<'_>,
+    ) -> Result<CallReport, RunError> {
+        let mut request = Cow::Borrowed(request);
+        let mut attempts = Vec::new();
+        loop {
+            let number = u32::try_from(attempts.len()).unwrap_or(u32::MAX).saturating_add(1);
+            let attempt = self.attempt(provider, &request, runs_dir, limits, number, observer)?;
+            let again = attempt
+                .outcome
+                .failure
+                .as_ref()
+                .filter(|failure| failure.is_transient() && number <= self.retry.retries);
+            let wait = again.map(|failure| self.retry.wait(number, failure.retry_after_ms));
+            let reason = again.map(|failure| failure.message.clone());
+            attempts.push(attempt);
+            let (Some(wait), Some(reason)) = (wait, reason) else { break };
+            let delay_ms = u64::try_from(wait.as_millis()).ok();
+            observer(&AgentEvent::Retry { attempt: number, delay_ms, reason: reason.into() });
+            if self.cancel.sleep(wait) {
+                if let Some(last) = attempts.last_mut() {
+                    let interrupted = Failure::new(FailureKind::Cancelled, "interrupted");
+                    last.outcome.failure = Some(interrupted);
+                }
+                break;
+            }
+            request.to_mut().session = for_retry(&request.session);
+        }
+        Ok(CallReport { attempts })
+    }
+
+    /// Makes a call once.
+    pub fn attempt(
+        &self,
+        provider: &dyn Provider,
+        request: &AgentRequest,
+        runs_dir: &Path,
+        limits: Limits,
+        number: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<Attempt, RunError> {
+        let spec = provider.command(request);
+        let environment = self.environment_with(&spec.env);
+        let started_at = jiff::Timestamp::now().to_string();
+        let header = header(provider, request, &spec, number, &started_at);
+        let unrecorded = |source| RunError::Record { runs_dir: runs_dir.to_owned(), source };
+        let redactor = Redactor::new(&environment);
+        let record =
+            RunWriter::create(runs_dir, &header, redactor, self.record).map_err(unrecorded)?;
+        let run_file = record.path().to_owned();
+        let started = Instant::now();
+        let files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
+        let mut watching =
+            Watching { decoder: provider.decoder(request), record, observer, failed: false };
+        let writable = writable(&spec, &environment);
+        let program = Program {
+            program: &spec.program,
+            args: &spec.args,
+            env: &environment,
+            cwd: &request.project_root,
+            stdin: spec.stdin.as_bytes(),
+            writable: writable.as_deref(),
+        };
+        let ended = run(&self.supervisor, program, limits, &self.cancel, &mut watching);
+        drop(files);
+        let Watching { decoder, mut record, observer, failed } = watching;
+        let (exit, outcome) = match ended {
+            Ok(ended) => {
+                note_oddities(&ended, &mut record);
+                let exit = ended.exit();
+                let outcome = decoder.finish(&exit);
+                (exit, outcome)
+            }
+            Err(ProcessError::Start { program, source }) => {
+                let failure = not_installed(provider.kind(), &program, &source.to_string());
+                let mut outcome = decoder.finish(&Exit::default());
+                outcome.failure = Some(failure);
+                (Exit::default(), outcome)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(failure) = outcome.failure.as_ref().filter(|_| !failed) {
+            let event = AgentEvent::Failed { failure: failure.clone() };
+            record.event(&event);
+            observer(&event);
+        }
+        let duration = started.elapsed();
+        let end = RunEnd {
+            exit_code: exit.code,
+            signal: exit.signal,
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            outcome: outcome.clone(),
+        };
+        record.end(&end).map_err(unrecorded)?;
+        Ok(Attempt { outcome, run_file, started_at, duration })
+    }
+
+    /// Runs `gemini --list-sessions` in the project (E2.4), with the environment and
+    /// the settings of a call. What the output means is the business of
+    /// [`agentd_core::provider::sessions`].
+    pub fn list_sessions(
+        &self,
+        request: &AgentRequest,
+        limits: Limits,
+    ) -> Result<ListOutput, RunError> {
+        let mut spec = Gemini.command(request);
+        spec.args = vec!["--list-sessions".to_owned()];
+        spec.stdin.clear();
+        let _files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
+        self.capture(&spec, &request.project_root, limits)
+    }
+
+    /// Runs a program and keeps what it prints, up to 1 MiB. For short questions
+    /// such as `--version`.
+    pub fn capture(
+        &self,
+        spec: &CommandSpec,
+        cwd: &Path,
+        limits: Limits,
+    ) -> Result<ListOutput, RunError> {
+        let environment = self.environment_with(&spec.env);
+        let mut capture = Capture::default();
+        let program = Program {
+            program: &spec.program,
+            args: &spec.args,
+            env: &environment,
+            cwd,
+            stdin: spec.stdin.as_bytes(),
+            writable: None,
+        };
+        let ended = run(&self.supervisor, program, limits, &self.cancel, &mut capture)?;
+        Ok(ListOutput {
+            code: ended.code,
+            timed_out: ended.stopped.is_some(),
+            stdout: capture.text,
+            stderr: ended.stderr_tail,
+        })
+    }
+
+    fn environment_with(&self, added: &[(String, String)]) -> Vec<(OsString, OsString)> {
+        let mut environment = self.environment.clone();
+        for (name, value) in added {
+            environment.retain(|(have, _)| have != name.as_str());
+            environment.push((name.into(), value.into()));
+        }
+        environment
+    }
+}
+
+/// A retry must not ask for what the attempt before it has used up: an id that is
+/// taken, or an index that has shifted.
+fn for_retry(session: &Session) -> Session {
+    match session {
+        Session::Fresh | Session::FreshWithId(_) => Session::Fresh,
+        Session::Resume { id, thread_usage, .. } => {
+            Session::Resume { id: id.clone(), index: None, thread_usage: *thread_usage }
+        }
+    }
+}
+
+fn header(
+    provider: &dyn Provider,
+    request: &AgentRequest,
+    spec: &CommandSpec,
+    attempt: u32,
+    started_at: &str,
+) -> RunHeader {
+    let mut argv = vec![spec.program.clone()];
+    argv.extend(spec.args.iter().cloned());
+    RunHeader {
+        run: RUN_VERSION,
+        step: request.step.clone(),
+        change: request.change.to_string(),
+        agent: provider.kind(),
+        role: request.role,
+        attempt,
+        argv,
+        env: spec.env.iter().map(|(name, _)| name.clone()).collect(),
+        cwd: request.project_root.to_string_lossy().into_owned(),
+        prompt: spec.stdin.clone(),
+        started_at: started_at.to_owned(),
+    }
+}
+
+/// Where the program may write, with the CLI's own files filled in.
+fn writable(spec: &CommandSpec, environment: &[(OsString, OsString)]) -> Option<Vec<PathBuf>> {
+    let confine = spec.confine.as_ref()?;
+    let mut paths = confine.writable.clone();
+    let variable = |wanted: &str| {
+        let found = environment.iter().find(|(name, value)| name == wanted && !value.is_empty());
+        found.map(|(_, value)| PathBuf::from(value))
+    };
+    if let Some(home) = variable("HOME") {
+        let directory = home.join(confine.state.directory);
+        // The CLI would make it by itself, which it cannot when it is confined.
+        let _ = std::fs::create_dir(&directory);
+        paths.push(directory);
+        paths.extend(confine.state.file.map(|file| home.join(file)));
+    }
+    paths.extend(variable(confine.state.variable));
+    Some(paths)
+}
+
+fn note_oddities(ended: &Ended, record: &mut RunWriter) {
+    if ended.confined == Some(false) {
+        record.note("this system cannot keep commands of the agent to the work tree");
+    }
+    if ended.undrained {
+        record.note("a process that the agent left behind held its output open");
+    }
+    if ended.stragglers > 0 {
+        record.note(&format!("processes left behind and ended: {}", ended.stragglers));
+    }
+    if let Some(unread) = ended.exit().stdin_unread {
+        record.note(&format!("the agent closed its input with {unread} bytes unread"));
+    }
+}
+
+/// Decodes, records and shows what an agent prints.
+struct Watching<'a, 'o> {
+    decoder: Box<dyn Decoder>,
+    record: RunWriter,
+    observer: &'a mut Observer<'o>,
+    /// A failure has been told already.
+    failed: bool,
+}
+
+/// Lines that are not UTF-8 are looked at up to this size only: replacing what is
+/// wrong in them may triple them.
+const LOSSY_BYTES: usize = 1 << 20;
+
+impl Watcher for Watching<'_, '_> {
+    fn line(&mut self, line: Line<'_>) -> Flow {
+        if line.bytes.is_empty() && line.dropped == 0 {
+            return Flow::Continue;
+        }
+        let mut dropped = line.dropped;
+        let text = if let Ok(text) = std::str::from_utf8(line.bytes) {
+            Cow::Borrowed(text)
+        } else {
+            let kept = &line.bytes[..line.bytes.len().min(LOSSY_BYTES)];
+            dropped += (line.bytes.len() - kept.len()) as u64;
+            String::from_utf8_lossy(kept)
+        };
+        self.record.raw(&text);
+        let Self { decoder, record, observer, failed } = self;
+        let mut flow = Flow::Continue;
+        let mut take = |event: AgentEvent<'_>| {
+            record.event(&event);
+            observer(&event);
+            if let AgentEvent::Failed { failure } = &event {
+                *failed = true;
+                if failure.kind == FailureKind::WrongSession {
+                    flow = Flow::Stop;
+                }
+            }
+        };
+        if dropped > 0 {
+            let message = format!("a line was cut: {dropped} bytes of it were dropped");
+            take(AgentEvent::Warning { message: message.into() });
+        } else {
+            decoder.line(&text, &mut take);
+        }
+        flow
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.record.stderr(&String::from_utf8_lossy(bytes));
+    }
+
+    fn pause(&mut self) {
+        self.record.flush();
+    }
+}
+
+/// Keeps what a program prints.
+#[derive(Default)]
+struct Capture {
+    text: String,
+}
+
+impl Watcher for Capture {
+    fn line(&mut self, line: Line<'_>) -> Flow {
+        if self.text.len() < LOSSY_BYTES {
+            self.text.push_str(&String::from_utf8_lossy(line.bytes));
+            self.text.push('\n');
+        }
+        Flow::Continue
+    }
+
+    fn stderr(&mut self, _: &[u8]) {}
+
+    fn pause(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_honour_the_cli_and_have_a_limit() {
+        let retry =
+            Retry { retries: 9, delay: Duration::from_secs(5), longest: Duration::from_mins(1) };
+        let seconds = |n, asked: Option<u64>| retry.wait(n, asked.map(|s| s * 1000)).as_secs();
+        assert_eq!([seconds(1, None), seconds(2, None), seconds(3, None)], [5, 10, 20]);
+        assert_eq!(seconds(9, None), 60);
+        assert_eq!(seconds(1, Some(30)), 30);
+        assert_eq!(seconds(1, Some(2)), 5);
+        assert_eq!(seconds(1, Some(100_000)), 60);
+    }
+
+    #[test]
+    fn a_retry_asks_for_nothing_that_is_used_up() {
+        assert_eq!(for_retry(&Session::FreshWithId("a".into())), Session::Fresh);
+        let resume = Session::Resume { id: "a".into(), index: Some(2), thread_usage: None };
+        let again = Session::Resume { id: "a".into(), index: None, thread_usage: None };
+        assert_eq!(for_retry(&resume), again);
+    }
+}

@@ -1,0 +1,371 @@
+//! One step of a workflow: the agent that plays a role is called, and what came of
+//! it is judged by what is on the disk.
+//!
+//! The order is always the same: budget, call, ledger, artefact. A step has
+//! succeeded when the agent said so *and* the file that the step was for is there,
+//! is new, and is valid. Every attempt goes into `llm_calls` before anything is
+//! judged, so that no failure can hide what it has cost.
+
+mod error;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agentd_core::agent::{AgentKind, Complexity, Role};
+use agentd_core::check;
+use agentd_core::config::{Budget, Config, Resume};
+use agentd_core::diagnostic::{Diagnostic, Severity};
+use agentd_core::document::proposal;
+use agentd_core::event::{AgentEvent, Usage};
+use agentd_core::hash::Digest;
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::{self, ChangeFile};
+use agentd_core::outcome::{AgentOutcome, Failure};
+use agentd_core::provider::models::choose;
+use agentd_core::provider::prices::PriceTable;
+use agentd_core::provider::sessions::find;
+use agentd_core::provider::{AgentRequest, McpServer, Session, provider};
+use agentd_core::rules;
+use agentd_core::stamp::Stamp;
+use agentd_core::state::{LlmCall, State};
+
+use crate::documents;
+use crate::process::{Cancel, Limits, Supervisor};
+use crate::run_record::RecordLimits;
+use crate::runner::{Attempt, Observer, Retry, Runner};
+use crate::store::{Change, Holder, Project, StoreError};
+
+pub use error::StepError;
+
+/// What a step needs of the world.
+#[derive(Debug)]
+pub struct Agents {
+    /// The project.
+    pub project: Project,
+    /// Its settings.
+    pub config: Config,
+    /// Where the agents work: the project, or a work tree of it.
+    pub work_tree: PathBuf,
+    /// The user's own environment, which every agent gets.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The agentd program, for the MCP server that agents start.
+    pub agentd: String,
+    /// How children are supervised.
+    pub supervisor: Supervisor,
+    /// The wish to stop.
+    pub cancel: Cancel,
+    /// Who records.
+    pub holder: Holder,
+}
+
+/// What is asked of an agent.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The change.
+    pub change: ChangeId,
+    /// The role; the config says who plays it.
+    pub role: Role,
+    /// The name, such as `proposal-gen`.
+    pub name: String,
+    /// The prompt.
+    pub prompt: String,
+    /// The session to go on with; none starts a fresh one.
+    pub resume: Option<String>,
+    /// What must be on the disk afterwards.
+    pub artefact: Artefact,
+}
+
+/// What a step is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Artefact {
+    /// Nothing that can be looked for: the answer itself.
+    Nothing,
+    /// This file, new or changed, and valid.
+    File(ChangeFile),
+    /// A further review of the plan in proposal.md.
+    PlanReview,
+}
+
+/// What came of a step that succeeded.
+#[derive(Debug, Clone)]
+pub struct StepReport {
+    /// Who did it.
+    pub agent: AgentKind,
+    /// What the agent reported.
+    pub outcome: AgentOutcome,
+    /// What all attempts cost together, as far as it is known.
+    pub cost_usd: f64,
+    /// How long all attempts took.
+    pub duration: Duration,
+    /// The record of the last attempt.
+    pub run_file: PathBuf,
+}
+
+/// Runs a step. `now` gives the time at which things are recorded.
+pub fn run(
+    agents: &Agents,
+    step: &Step,
+    now: &dyn Fn() -> Stamp,
+    observer: &mut Observer<'_>,
+) -> Result<StepReport, StepError> {
+    let change = agents.project.change(&step.change)?;
+    let state = documents::load_state(&change)?;
+    check_budget(&step.change, &state, &agents.config.budget)?;
+    let agent = agent_of(&agents.config, step.role);
+    let request = request(agents, step, agent, &state)?;
+    let before = Seen::look(&change, &step.artefact)?;
+    let runs_dir =
+        agents.project.root().join(layout::change_dir(&step.change).as_path()).join("runs");
+    let runner = runner(agents);
+    let report = runner.call(
+        provider(agent),
+        &request,
+        &runs_dir,
+        limits(&agents.config, agent),
+        observer,
+    )?;
+    let cost_usd = record(agents, step, &request, &report.attempts, now(), observer)?;
+    let Some(last) = report.attempts.last() else {
+        let message = "there was no attempt at all";
+        let failure = Failure::new(agentd_core::outcome::FailureKind::Other, message);
+        return Err(StepError::Agent { agent, failure });
+    };
+    if let Some(failure) = &last.outcome.failure {
+        return Err(StepError::Agent { agent, failure: failure.clone() });
+    }
+    judge(agents, &change, step, agent, &before, &last.outcome)?;
+    Ok(StepReport {
+        agent,
+        outcome: last.outcome.clone(),
+        cost_usd,
+        duration: report.attempts.iter().map(|attempt| attempt.duration).sum(),
+        run_file: last.run_file.clone(),
+    })
+}
+
+/// Who plays a role.
+pub fn agent_of(config: &Config, role: Role) -> AgentKind {
+    let roles = &config.roles;
+    let name = match role {
+        Role::Planner => roles.planner,
+        Role::Challenger => roles.challenger,
+        Role::Implementer => roles.implementer,
+        Role::Reviewer => roles.reviewer,
+    };
+    name.into()
+}
+
+fn check_budget(change: &ChangeId, state: &State, budget: &Budget) -> Result<(), StepError> {
+    let used_up = |spent: String, limit: String| {
+        Err(StepError::Budget { change: change.clone(), spent, limit })
+    };
+    if let Some(limit) = budget.max_cost_usd
+        && state.total_cost >= limit
+    {
+        return used_up(format!("${:.4}", state.total_cost), format!("${limit:.4}"));
+    }
+    let tokens = state.total_tokens_in + state.total_tokens_out;
+    if let Some(limit) = budget.max_tokens
+        && tokens >= limit
+    {
+        return used_up(format!("{tokens} tokens"), format!("{limit} tokens"));
+    }
+    Ok(())
+}
+
+fn limits(config: &Config, agent: AgentKind) -> Limits {
+    let settings = config.agent(agent);
+    Limits {
+        whole: Duration::from_secs(settings.timeout_secs),
+        idle: Duration::from_secs(settings.idle_timeout_secs),
+        ..Limits::default()
+    }
+}
+
+fn runner(agents: &Agents) -> Runner {
+    let workflow = &agents.config.workflow;
+    Runner {
+        supervisor: agents.supervisor.clone(),
+        environment: agents.environment.clone(),
+        retry: Retry {
+            retries: workflow.script_retries,
+            delay: Duration::from_secs(workflow.retry_delay_secs),
+            ..Retry::default()
+        },
+        record: RecordLimits::default(),
+        cancel: agents.cancel.clone(),
+    }
+}
+
+fn request(
+    agents: &Agents,
+    step: &Step,
+    agent: AgentKind,
+    state: &State,
+) -> Result<AgentRequest, StepError> {
+    let settings = agents.config.agent(agent);
+    let complexity = state.complexity.unwrap_or(Complexity::Medium);
+    let model = choose(agent, complexity, settings.models.get(&complexity));
+    let change_dir = agents.project.root().join(layout::change_dir(&step.change).as_path());
+    let private_dir =
+        agents.project.root().join("agentd/.agents").join(format!("{}-{}", step.change, step.name));
+    let mut request = AgentRequest {
+        role: step.role,
+        change: step.change.clone(),
+        step: step.name.clone(),
+        prompt: step.prompt.clone(),
+        project_root: agents.work_tree.clone(),
+        private_dir,
+        program: settings.command.clone().unwrap_or_else(|| agent.name().to_owned()),
+        extra_args: settings.args.clone(),
+        extra_env: settings.env.clone().into_iter().collect(),
+        env_names: agents
+            .environment
+            .iter()
+            .map(|(name, _)| name.to_string_lossy().into_owned())
+            .collect(),
+        model: model.model,
+        effort: model.effort,
+        session: Session::Fresh,
+        mcp: Some(McpServer::new(agents.agentd.clone(), &step.change, step.role)),
+        extra_writable: vec![change_dir, agents.project.root().join(".git")],
+    };
+    if let Some(id) = &step.resume {
+        let by_index =
+            agent == AgentKind::Gemini && settings.resume.unwrap_or_default() == Resume::Index;
+        let index = if by_index {
+            let output = runner(agents).list_sessions(&request, limits(&agents.config, agent))?;
+            Some(find(&output, id)?.index)
+        } else {
+            None
+        };
+        let thread_usage = (agent == AgentKind::Codex).then(|| usage_of_session(state, id));
+        request.session = Session::Resume { id: id.clone(), index, thread_usage };
+    }
+    Ok(request)
+}
+
+/// What a session has used so far, from the ledger: codex reports a thread's running
+/// total, and each call was recorded for itself.
+fn usage_of_session(state: &State, id: &str) -> Usage {
+    let mut sum = Usage::default();
+    for call in state.llm_calls.iter().filter(|call| call.session_id.as_deref() == Some(id)) {
+        sum.input += call.tokens_in;
+        sum.cached += call.tokens_cached;
+        sum.output += call.tokens_out;
+    }
+    sum
+}
+
+/// Puts every attempt into the ledger and returns what they cost.
+fn record(
+    agents: &Agents,
+    step: &Step,
+    request: &AgentRequest,
+    attempts: &[Attempt],
+    now: Stamp,
+    observer: &mut Observer<'_>,
+) -> Result<f64, StepError> {
+    let prices = PriceTable::default().with(agents.config.prices.clone());
+    let mut total = 0.0;
+    let mut calls = Vec::new();
+    for attempt in attempts {
+        let outcome = &attempt.outcome;
+        let model = outcome.model.as_deref().or(request.model.as_deref());
+        let cost = prices.cost(model, outcome.usage, outcome.cost_usd).map(|(cost, _)| cost);
+        if cost.is_none() && outcome.usage.is_some() {
+            let name = model.unwrap_or("of this agent");
+            let text = format!(
+                "no price is known for the model {name}; set [prices.\"{name}\"] to count its cost"
+            );
+            observer(&AgentEvent::Warning { message: text.into() });
+        }
+        let usage = outcome.usage.unwrap_or_default();
+        total += cost.unwrap_or(0.0);
+        calls.push(LlmCall {
+            step: step.name.clone(),
+            model: model.unwrap_or_default().to_owned(),
+            tokens_in: usage.input,
+            tokens_out: usage.output,
+            tokens_cached: usage.cached,
+            duration_ms: u64::try_from(attempt.duration.as_millis()).unwrap_or(u64::MAX),
+            cost: cost.unwrap_or(0.0),
+            timestamp: Some(now),
+            session_id: outcome.session_id.clone(),
+        });
+    }
+    documents::update_state(&agents.project, &step.change, &agents.holder, now, |state| {
+        for call in calls {
+            state.record_call(call);
+        }
+        state.last_action = Some(step.name.clone());
+        Ok(())
+    })?;
+    Ok(total)
+}
+
+/// What of an artefact was on the disk at a moment.
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    Nothing,
+    File(Option<Digest>),
+    Reviews(usize),
+}
+
+impl Seen {
+    fn look(change: &Change, artefact: &Artefact) -> Result<Self, StoreError> {
+        Ok(match artefact {
+            Artefact::Nothing => Self::Nothing,
+            Artefact::File(file) => Self::File(change.read_if_exists(file)?.map(Digest::of)),
+            Artefact::PlanReview => {
+                let text = change.read_if_exists(&ChangeFile::Proposal)?.unwrap_or_default();
+                Self::Reviews(proposal::parse(&text).value.reviews.len())
+            }
+        })
+    }
+}
+
+/// Looks at the disk: is what the step was for there, new, and valid?
+fn judge(
+    agents: &Agents,
+    change: &Change,
+    step: &Step,
+    agent: AgentKind,
+    before: &Seen,
+    outcome: &AgentOutcome,
+) -> Result<(), StepError> {
+    let after = Seen::look(change, &step.artefact)?;
+    let missing = |file: &str, exists: bool| {
+        let said = outcome.text.clone();
+        Err(StepError::NoArtefact { agent, file: file.to_owned(), exists, said })
+    };
+    let file = match (&step.artefact, &after) {
+        (Artefact::Nothing, _) => return Ok(()),
+        (Artefact::PlanReview, after) if after == before => {
+            return missing("a review in proposal.md", false);
+        }
+        (Artefact::PlanReview, _) => return Ok(()),
+        (Artefact::File(file), Seen::File(None)) => return missing(file.path().as_str(), false),
+        (Artefact::File(file), after) if after == before => {
+            return missing(file.path().as_str(), true);
+        }
+        (Artefact::File(file), _) => file.path().as_str().to_owned(),
+    };
+    let texts = documents::load_texts(change)?;
+    let main = documents::main_specs_for(&agents.project, &texts);
+    let findings = check::file(&texts, &file, &main, &agents.config.extras());
+    // A proposal is written before the specs that it announces.
+    let later = [rules::AFFECTED_SPEC_MISSING.code, rules::FILE_MISSING.code];
+    let findings: Vec<Diagnostic> = findings
+        .into_iter()
+        .filter(|finding| {
+            finding.severity() == Severity::High && !later.contains(&finding.rule.code)
+        })
+        .collect();
+    if findings.is_empty() {
+        Ok(())
+    } else {
+        Err(StepError::InvalidArtefact { agent, file, findings })
+    }
+}

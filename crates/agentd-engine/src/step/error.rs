@@ -1,0 +1,142 @@
+//! Why a step failed: for code as a kind, for people as a card with the cause and
+//! what to do (P28).
+
+use agentd_core::agent::AgentKind;
+use agentd_core::diagnostic::Diagnostic;
+use agentd_core::ids::ChangeId;
+use agentd_core::outcome::{Failure, FailureKind};
+use agentd_core::provider::sessions::SessionError;
+
+use crate::documents::DocumentError;
+use crate::runner::RunError;
+use crate::store::StoreError;
+
+/// Why a step failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// A document or the state could not be worked with.
+    #[error(transparent)]
+    Documents(#[from] DocumentError),
+    /// The call could not be made or recorded.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The session to go on with was not found.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The change has used up what it may cost.
+    #[error("the budget of `{change}` is used up: {spent} of {limit}")]
+    Budget {
+        /// The change.
+        change: ChangeId,
+        /// What it has used.
+        spent: String,
+        /// What it may use.
+        limit: String,
+    },
+    /// The agent failed.
+    #[error("{agent} failed: {failure}")]
+    Agent {
+        /// Who.
+        agent: AgentKind,
+        /// How.
+        failure: Failure,
+    },
+    /// The agent reported success, and what it should have written is not there.
+    #[error("{agent} reported success, but {} {}", file, if *.exists { "is as it was" } else { "is not there" })]
+    NoArtefact {
+        /// Who.
+        agent: AgentKind,
+        /// What is missing.
+        file: String,
+        /// Whether there is an earlier one.
+        exists: bool,
+        /// What the agent said at the end.
+        said: String,
+    },
+    /// What the agent wrote is not valid.
+    #[error("{file} is not valid after {agent}: {} findings", findings.len())]
+    InvalidArtefact {
+        /// Who.
+        agent: AgentKind,
+        /// The file.
+        file: String,
+        /// The HIGH findings.
+        findings: Vec<Diagnostic>,
+    },
+}
+
+impl From<StoreError> for StepError {
+    fn from(error: StoreError) -> Self {
+        Self::Documents(error.into())
+    }
+}
+
+impl StepError {
+    /// What kind of error it is; stable, in `snake_case`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Documents(_) => "documents",
+            Self::Run(_) => "run",
+            Self::Session(error) => error.kind(),
+            Self::Budget { .. } => "budget",
+            Self::Agent { failure, .. } => match failure.kind {
+                FailureKind::SessionNotFound => "session_not_found",
+                FailureKind::McpUnavailable => "mcp_unavailable",
+                FailureKind::NotInstalled => "agent_not_installed",
+                FailureKind::Auth => "agent_auth",
+                FailureKind::Cancelled => "interrupted",
+                _ => "agent_failed",
+            },
+            Self::NoArtefact { .. } => "no_artefact",
+            Self::InvalidArtefact { .. } => "invalid_artefact",
+        }
+    }
+
+    /// Why, as far as it is known.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            Self::Agent { failure, .. } if !failure.stderr_tail.is_empty() => {
+                Some(failure.stderr_tail.clone())
+            }
+            Self::Session(error) => error.output(),
+            Self::NoArtefact { said, .. } => Some(if said.is_empty() {
+                "it said nothing and called no tool that writes".to_owned()
+            } else {
+                format!("it called no tool that writes; its last words were: {said}")
+            }),
+            Self::InvalidArtefact { findings, .. } => {
+                findings.first().map(|finding| finding.message.clone())
+            }
+            Self::Documents(_) | Self::Run(_) | Self::Budget { .. } | Self::Agent { .. } => None,
+        }
+    }
+
+    /// What to do about it.
+    pub fn solutions(&self) -> Vec<String> {
+        let own = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        match self {
+            Self::Documents(_) | Self::Run(_) => Vec::new(),
+            Self::Session(_) => {
+                own(&["re-run the proposal: its session may have expired or been deleted"])
+            }
+            Self::Budget { .. } => own(&["raise [budget] in agentd/config.toml, or go on by hand"]),
+            Self::Agent { failure, .. } if failure.kind == FailureKind::McpUnavailable => own(&[
+                "look whether the MCP server starts: agentd doctor",
+                "look whether the agent's settings forbid MCP servers",
+            ]),
+            Self::Agent { failure, .. } => failure.hint.clone().into_iter().collect(),
+            Self::NoArtefact { .. } => own(&[
+                "run the step again: a model may forget to call its tool",
+                "look at what it did: the newest file in the change's runs/",
+                "look whether the MCP server starts: agentd doctor",
+            ]),
+            Self::InvalidArtefact { findings, file, .. } => {
+                let mut lines = vec![format!("edit {file}, or run the step again")];
+                lines.extend(findings.iter().take(5).map(|finding| {
+                    format!("{}: {} {}", finding.rule.code, finding.message, finding.advice())
+                }));
+                lines
+            }
+        }
+    }
+}

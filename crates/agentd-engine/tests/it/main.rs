@@ -1,0 +1,8 @@
+//! Tests of the engine against real processes.
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod kills;
+mod process;
+mod runner;
+mod steps;
+mod support;

@@ -1,0 +1,209 @@
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agentd_core::agent::{AgentKind, Role};
+use agentd_core::event::AgentEvent;
+use agentd_core::ids::ChangeId;
+use agentd_core::outcome::FailureKind;
+use agentd_core::provider::sessions::{SessionError, find};
+use agentd_core::provider::{AgentRequest, McpServer, Session, provider};
+use agentd_core::run_format::Record;
+use agentd_engine::process::{Cancel, Limits};
+use agentd_engine::run_record::{RecordLimits, read_run};
+use agentd_engine::runner::{CallReport, Retry, Runner};
+
+use crate::support::{environment, example, mark, marked, supervisor};
+
+struct Project {
+    dir: tempfile::TempDir,
+    mark: String,
+    retries: u32,
+    request: AgentRequest,
+}
+
+impl Project {
+    /// A project whose agent does these things.
+    fn new(actions: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let change = ChangeId::new("add-oauth").unwrap();
+        let request = AgentRequest {
+            role: Role::Planner,
+            mcp: Some(McpServer::new("/opt/agentd", &change, Role::Planner)),
+            change,
+            step: "proposal-gen".into(),
+            prompt: "agentd proposal-gen add-oauth\n".into(),
+            project_root: dir.path().into(),
+            private_dir: dir.path().join("agentd/.agents/1"),
+            program: example("fake-agent").to_str().unwrap().into(),
+            extra_args: vec![],
+            extra_env: vec![("FAKE_AGENT".into(), actions.join("\u{1f}"))],
+            env_names: vec![],
+            model: None,
+            effort: None,
+            session: Session::Fresh,
+            extra_writable: vec![],
+        };
+        Self { dir, mark: mark(), retries: 0, request }
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.dir.path().join("agentd/changes/add-oauth/runs")
+    }
+
+    fn runner(&self) -> Runner {
+        let mut environment = environment(&self.mark);
+        environment.push(("SOME_API_KEY".into(), "a-very-secret-key".into()));
+        Runner {
+            supervisor: supervisor(),
+            environment,
+            retry: Retry {
+                retries: self.retries,
+                delay: Duration::from_millis(1),
+                longest: Duration::from_millis(5),
+            },
+            record: RecordLimits::default(),
+            cancel: Cancel::new().unwrap(),
+        }
+    }
+
+    fn call(&self, kind: AgentKind) -> (CallReport, Vec<AgentEvent<'static>>) {
+        let mut events = Vec::new();
+        let mut observer = |event: &AgentEvent<'_>| events.push(event.clone().into_owned());
+        let limits = Limits { drain: Duration::from_millis(300), ..Limits::default() };
+        let report = self
+            .runner()
+            .call(provider(kind), &self.request, &self.runs(), limits, &mut observer)
+            .unwrap();
+        assert_eq!(marked(&self.mark), []);
+        (report, events)
+    }
+}
+
+fn records(path: &Path) -> Vec<Record> {
+    read_run(path).unwrap().map(Result::unwrap).collect()
+}
+
+const INIT: &str = r#"{"type":"init","session_id":"s-1","model":"flash"}"#;
+const TEXT: &str = r#"{"type":"message","role":"assistant","content":"the key is a-very-secret-key","delta":true}"#;
+const DONE: &str = r#"{"type":"result","status":"success","stats":{"total_tokens":3,"input_tokens":2,"output_tokens":1}}"#;
+
+#[test]
+fn a_call_is_decoded_recorded_and_leaves_nothing() {
+    let project = Project::new(&["read", "say", INIT, "say", TEXT, "err", "noise", "say", DONE]);
+    let (report, events) = project.call(AgentKind::Gemini);
+    let outcome = report.outcome().unwrap();
+    assert_eq!(outcome.failure, None);
+    assert_eq!(outcome.session_id.as_deref(), Some("s-1"));
+    assert_eq!(outcome.usage.unwrap().total(), 3);
+    assert_eq!(events.len(), 4);
+    let path = &report.last().unwrap().run_file;
+    assert!(path.ends_with("0001-proposal-gen.jsonl"));
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(!text.contains("a-very-secret-key") && text.contains("[redacted]"));
+    assert!(!text.contains("FAKE_AGENT=") && text.contains("\"FAKE_AGENT\""));
+    let records = records(path);
+    let Some(Record::Header(header)) = records.first() else { panic!() };
+    assert_eq!(header.prompt, "agentd proposal-gen add-oauth\n");
+    assert!(matches!(records.last(), Some(Record::End { end, .. }) if end.exit_code == Some(0)));
+    let raw = records.iter().filter(|record| matches!(record, Record::Raw { .. })).count();
+    assert_eq!(raw, 3);
+    assert!(!project.dir.path().join(".gemini").exists());
+    assert!(!project.request.private_dir.exists());
+}
+
+#[test]
+fn the_settings_of_gemini_are_there_during_the_call() {
+    let project = Project::new(&["script", ".gemini/settings.json", "env", "AGENTD_MCP_ARG_3"]);
+    let (report, _) = project.call(AgentKind::Gemini);
+    let text = std::fs::read_to_string(&report.last().unwrap().run_file).unwrap();
+    assert!(text.contains("${AGENTD_MCP_ARG_3}"), "{text}");
+    assert!(text.contains("AGENTD_MCP_ARG_3=add-oauth"), "{text}");
+}
+
+#[test]
+fn transient_failures_are_tried_again_and_each_attempt_is_recorded() {
+    let mut project = Project::new(&["err", "429 too many requests", "exit", "1"]);
+    project.retries = 2;
+    project.request.session = Session::FreshWithId("u".into());
+    let (report, events) = project.call(AgentKind::Codex);
+    assert_eq!(report.attempts.len(), 3);
+    assert_eq!(std::fs::read_dir(project.runs()).unwrap().count(), 3);
+    let retries = events.iter().filter(|event| matches!(event, AgentEvent::Retry { .. })).count();
+    assert_eq!(retries, 2);
+    let failure = report.outcome().unwrap().failure.clone().unwrap();
+    assert_eq!(failure.kind, FailureKind::RateLimited);
+    assert_eq!(failure.stderr_tail.trim(), "429 too many requests");
+}
+
+#[test]
+fn final_failures_are_not_tried_again() {
+    let mut project = Project::new(&["exit", "41"]);
+    project.retries = 2;
+    let (report, _) = project.call(AgentKind::Gemini);
+    assert_eq!(report.attempts.len(), 1);
+    let failure = report.outcome().unwrap().failure.clone().unwrap();
+    assert_eq!(failure.kind, FailureKind::Auth);
+    assert!(failure.hint.unwrap().contains("GEMINI_API_KEY"));
+}
+
+#[test]
+fn a_missing_program_is_a_failure_with_a_hint() {
+    let mut project = Project::new(&[]);
+    project.request.program = "no-such-agent".into();
+    let (report, _) = project.call(AgentKind::Claude);
+    let failure = report.outcome().unwrap().failure.clone().unwrap();
+    assert_eq!(failure.kind, FailureKind::NotInstalled);
+    assert!(failure.hint.unwrap().contains("npm install"));
+}
+
+#[test]
+fn odd_output_is_survived_and_kept() {
+    let project = Project::new(&[
+        "read", "say", INIT, "say", TEXT, "bytes", "ff 41 0a", "long", "20000000", "say",
+        "not json", "say", "", "half", DONE,
+    ]);
+    let (report, events) = project.call(AgentKind::Gemini);
+    assert_eq!(report.outcome().unwrap().failure, None);
+    let cut = events
+        .iter()
+        .any(|event| matches!(event, AgentEvent::Warning { message } if message.contains("cut")));
+    assert!(cut);
+    let records = records(&report.last().unwrap().run_file);
+    let raw = records.iter().filter(|record| matches!(record, Record::Raw { .. })).count();
+    assert_eq!(raw, 6);
+}
+
+#[test]
+fn a_wrong_session_is_stopped_at_once() {
+    let mut project = Project::new(&["say", INIT, "forever"]);
+    project.request.session =
+        Session::Resume { id: "other".into(), index: Some(1), thread_usage: None };
+    let (report, _) = project.call(AgentKind::Gemini);
+    let failure = report.outcome().unwrap().failure.clone().unwrap();
+    assert_eq!(failure.kind, FailureKind::WrongSession);
+}
+
+#[test]
+fn a_closed_input_is_reported() {
+    let mut project = Project::new(&["close-stdin", "sleep", "100", "exit", "3"]);
+    project.request.prompt = "x".repeat(1 << 20);
+    let (report, _) = project.call(AgentKind::Codex);
+    let failure = report.outcome().unwrap().failure.clone().unwrap();
+    assert_eq!(failure.kind, FailureKind::StdinClosed);
+}
+
+#[test]
+fn sessions_are_listed_and_failures_are_typed() {
+    let list = "Available sessions for this project (1):\n  1. x [y] (Just now) [u-1]";
+    let project = Project::new(&["say", list]);
+    let output = project.runner().list_sessions(&project.request, Limits::default()).unwrap();
+    assert_eq!(find(&output, "u-1").unwrap().index, 1);
+    let project = Project::new(&["err", "no auth", "exit", "41"]);
+    let output = project.runner().list_sessions(&project.request, Limits::default()).unwrap();
+    let error = find(&output, "u-1").unwrap_err();
+    assert!(matches!(error, SessionError::ListFailed { code: Some(41), .. }));
+    let project = Project::new(&["forever"]);
+    let limits = Limits { whole: Duration::from_millis(200), ..Limits::default() };
+    let output = project.runner().list_sessions(&project.request, limits).unwrap();
+    assert!(matches!(find(&output, "u-1"), Err(SessionError::ListTimedOut { .. })));
+}

@@ -1,0 +1,201 @@
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use agentd_core::config::{AgentName, Config};
+use agentd_engine::agents;
+use agentd_engine::documents::{self, DocumentError};
+use agentd_engine::store::{LockName, LockState, Project, lock_state, map_parallel};
+use serde::Serialize;
+use serde_json::json;
+
+use super::Context;
+use crate::error::CommandError;
+use crate::ui::{BAD, BOLD, GOOD, WARN};
+
+/// Look whether everything is there that agentd needs: agents, git, a sound project.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  agentd doctor\n  agentd doctor --json | jq '.checks[] | select(.status != \"ok\")'"
+)]
+pub(crate) struct Args {}
+
+/// What one look has shown.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: String,
+    status: Status,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Ok,
+    Warning,
+    Failed,
+}
+
+impl Check {
+    fn new(name: impl Into<String>, status: Status, detail: impl Into<String>) -> Self {
+        Self { name: name.into(), status, detail: detail.into(), hint: None }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// A Node program on a loaded machine may take seconds to say its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(20);
+
+pub(crate) fn run(context: &Context, _: &Args) -> Result<ExitCode, CommandError> {
+    let project = context.project();
+    let config = project.as_ref().ok().map(documents::load_config);
+    let settings = match &config {
+        Some(Ok(config)) => config.clone(),
+        _ => Config::default(),
+    };
+    let mut checks = programs(&settings);
+    match &project {
+        Err(error) => {
+            let check = Check::new("project", Status::Warning, &error.message);
+            checks.push(match error.hints.first() {
+                Some(hint) => check.hint(hint),
+                None => check,
+            });
+        }
+        Ok(project) => {
+            checks.push(Check::new("project", Status::Ok, project.root().display().to_string()));
+            checks.push(config_check(config));
+            checks.extend(changes(project)?);
+            checks.extend(locks(project)?);
+        }
+    }
+    let failed = checks.iter().any(|check| check.status == Status::Failed);
+    if context.ui.json {
+        context.ui.print_json(&json!({ "version": 1, "healthy": !failed, "checks": checks }))?;
+    } else {
+        print(context, &checks)?;
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The agents and git, asked for their versions side by side.
+fn programs(config: &Config) -> Vec<Check> {
+    let mut wanted: Vec<(String, String, String)> = AgentName::ALL
+        .into_iter()
+        .map(|agent| {
+            let command =
+                config.agent(agent).command.clone().unwrap_or_else(|| agent.name().to_owned());
+            (agent.name().to_owned(), command, install_hint(agent).to_owned())
+        })
+        .collect();
+    let git = "install git; changes are kept apart by branches and work trees".to_owned();
+    wanted.push(("git".to_owned(), "git".to_owned(), git));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    map_parallel(&wanted, |(name, command, hint)| match agents::find_program(command, &path) {
+        None => Check::new(name, Status::Warning, format!("`{command}` is not on PATH")).hint(hint),
+        Some(program) => match agents::version(&program, VERSION_LIMIT) {
+            Ok(version) => {
+                Check::new(name, Status::Ok, format!("{version} ({})", program.display()))
+            }
+            Err(error) => {
+                Check::new(name, Status::Warning, format!("{}: {error}", program.display()))
+                    .hint(hint)
+            }
+        },
+    })
+}
+
+fn install_hint(agent: AgentName) -> &'static str {
+    match agent {
+        AgentName::Gemini => {
+            "npm install -g @google/gemini-cli, or set [gemini] command, or give its roles to another agent"
+        }
+        AgentName::Codex => {
+            "npm install -g @openai/codex, or set [codex] command, or give its roles to another agent"
+        }
+        AgentName::Claude => {
+            "npm install -g @anthropic-ai/claude-code, or set [claude] command, or give its roles to another agent"
+        }
+    }
+}
+
+fn config_check(config: Option<Result<Config, DocumentError>>) -> Check {
+    match config {
+        Some(Err(error)) => {
+            let error = CommandError::from(error);
+            let check = Check::new("config", Status::Failed, error.message);
+            match error.hints.into_iter().next() {
+                Some(hint) => check.hint(hint),
+                None => check,
+            }
+        }
+        _ => Check::new("config", Status::Ok, "agentd/config.toml is sound"),
+    }
+}
+
+/// Changes whose state cannot be read, and directories that are no changes.
+fn changes(project: &Project) -> Result<Vec<Check>, CommandError> {
+    let listed = project.change_ids()?;
+    let mut checks: Vec<Check> = Vec::new();
+    for entry in &listed.odd {
+        let detail = format!("agentd/changes/{} is not a change", entry.name);
+        checks.push(
+            Check::new("changes", Status::Warning, detail)
+                .hint("rename it to an id, or move it away"),
+        );
+    }
+    for id in &listed.ids {
+        if let Err(error) = documents::load_state(&project.change(id)?) {
+            let error = CommandError::from(error);
+            let check = Check::new(format!("state of {id}"), Status::Failed, error.message);
+            checks.push(match error.hints.into_iter().next() {
+                Some(hint) => check.hint(hint),
+                None => check,
+            });
+        }
+    }
+    if checks.is_empty() {
+        checks.push(Check::new("changes", Status::Ok, format!("{} open", listed.ids.len())));
+    }
+    Ok(checks)
+}
+
+/// Who is at work.
+fn locks(project: &Project) -> Result<Vec<Check>, CommandError> {
+    let mut checks = Vec::new();
+    let ids = project.change_ids()?.ids;
+    let runs = ids.iter().cloned().map(LockName::Run);
+    for name in runs.chain([LockName::Project]) {
+        if let LockState::Held(holder) = lock_state(project.dir(), &name)? {
+            let who =
+                holder.map_or_else(|| "another process".to_owned(), |holder| holder.to_string());
+            checks.push(Check::new("lock", Status::Ok, format!("{name}: held by {who}")));
+        }
+    }
+    if checks.is_empty() {
+        checks.push(Check::new("locks", Status::Ok, "nobody is at work"));
+    }
+    Ok(checks)
+}
+
+fn print(context: &Context, checks: &[Check]) -> Result<(), CommandError> {
+    let mut out = context.ui.out();
+    for check in checks {
+        let (mark, style) = match check.status {
+            Status::Ok => ("✓", GOOD),
+            Status::Warning => ("!", WARN),
+            Status::Failed => ("✗", BAD),
+        };
+        writeln!(out, "{style}{mark}{style:#} {BOLD}{:10}{BOLD:#} {}", check.name, check.detail)?;
+        if let Some(hint) = &check.hint {
+            writeln!(out, "             hint: {hint}")?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}

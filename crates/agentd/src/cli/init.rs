@@ -1,0 +1,178 @@
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use agentd_core::config::{AgentName, nearest};
+use agentd_engine::agents;
+use agentd_engine::store::Project;
+use inquire::{InquireError, MultiSelect};
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::error::CommandError;
+use crate::install::{self, FileAction, FileChange};
+use crate::ui::{BOLD, DIM, WARN};
+
+/// Set up agentd in a project.
+///
+/// Writes agentd/config.toml and agentd/project.md, and for each agent a block
+/// in the file that it reads (CLAUDE.md, AGENTS.md, GEMINI.md) and an entry for
+/// the MCP server (.mcp.json, .gemini/settings.json). What is there already is
+/// kept; run twice, nothing changes. Nothing outside the project is written.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  agentd init\n  agentd init --yes --agents claude,codex\n  agentd init --dry-run"
+)]
+pub(crate) struct Args {
+    /// Which agents to set up: claude, codex, gemini, all or none. Without it, those on PATH.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    agents: Option<Vec<String>>,
+
+    /// Ask nothing.
+    #[arg(long, short = 'y')]
+    yes: bool,
+
+    /// Only say what would be written.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let root = root(&context.start)?;
+    let project = Project::open(&root)?;
+    let agents = choose(context, args)?;
+    let changes = install::install(project.dir(), &agents)?;
+    if !args.dry_run {
+        install::apply(project.dir(), &changes)?;
+        for dir in [agentd_core::layout::changes_dir(), agentd_core::layout::main_specs_dir()] {
+            project.dir().create_dir_all(&dir)?;
+        }
+    }
+    report(context, &root, &changes, args.dry_run, &agents)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An existing project above, else the repository, else where we stand.
+fn root(start: &Path) -> Result<std::path::PathBuf, CommandError> {
+    if let Ok(project) = Project::discover(start) {
+        return Ok(project.root().to_owned());
+    }
+    let real = std::fs::canonicalize(start).map_err(|error| {
+        CommandError::new("store", format!("{} cannot be used", start.display()))
+            .cause(error.to_string())
+    })?;
+    let repository = real.ancestors().find(|dir| dir.join(".git").exists());
+    Ok(repository.unwrap_or(&real).to_owned())
+}
+
+fn choose(context: &Context, args: &Args) -> Result<Vec<AgentName>, CommandError> {
+    if let Some(names) = &args.agents {
+        return parse(names);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let here: Vec<AgentName> = AgentName::ALL
+        .into_iter()
+        .filter(|agent| agents::find_program(agent.name(), &path).is_some())
+        .collect();
+    if args.yes || args.dry_run || !context.ui.can_prompt() {
+        return Ok(here);
+    }
+    let options: Vec<&str> = AgentName::ALL.iter().map(|agent| agent.name()).collect();
+    let marked: Vec<usize> = AgentName::ALL
+        .iter()
+        .enumerate()
+        .filter(|(_, agent)| here.contains(agent))
+        .map(|(i, _)| i)
+        .collect();
+    let chosen = MultiSelect::new("Which agents work on this project?", options)
+        .with_default(&marked)
+        .with_help_message("space marks, enter goes on; those on PATH are marked")
+        .prompt();
+    match chosen {
+        Ok(names) => Ok(names.into_iter().filter_map(AgentName::from_name).collect()),
+        Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => {
+            Err(CommandError::interrupted())
+        }
+        Err(error) => Err(CommandError::new("prompt", "the question cannot be asked")
+            .cause(error.to_string())
+            .hint("name the agents: agentd init --agents claude,codex,gemini")),
+    }
+}
+
+fn parse(names: &[String]) -> Result<Vec<AgentName>, CommandError> {
+    let mut agents = Vec::new();
+    for name in names.iter().map(|name| name.trim()) {
+        match (name, AgentName::from_name(name)) {
+            ("all", _) => agents.extend(AgentName::ALL),
+            ("none" | "", _) => {}
+            (_, Some(agent)) => agents.push(agent),
+            (_, None) => {
+                let known = AgentName::ALL.into_iter().map(AgentName::name).chain(["all", "none"]);
+                let error = CommandError::usage(format!("there is no agent `{name}`"));
+                return Err(match nearest(name, known) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => {
+                        error.hint("agents are claude, codex and gemini; all and none work too")
+                    }
+                });
+            }
+        }
+    }
+    agents.sort_unstable();
+    agents.dedup();
+    Ok(agents)
+}
+
+/// Says what was done with which file.
+pub(super) fn report(
+    context: &Context,
+    root: &Path,
+    changes: &[FileChange],
+    dry_run: bool,
+    agents: &[AgentName],
+) -> Result<(), CommandError> {
+    if context.ui.json {
+        let files: Vec<Value> = changes
+            .iter()
+            .map(|change| {
+                let reason = match &change.action {
+                    FileAction::Leave(reason) => Some(reason),
+                    _ => None,
+                };
+                json!({ "path": change.path.as_str(), "action": change.action.verb(), "reason": reason })
+            })
+            .collect();
+        let agents: Vec<&str> = agents.iter().map(|agent| agent.name()).collect();
+        let document = json!({
+            "version": 1,
+            "root": root.display().to_string(),
+            "dry_run": dry_run,
+            "agents": agents,
+            "files": files,
+        });
+        return context.ui.print_json(&document);
+    }
+    let mut out = context.ui.out();
+    for change in changes {
+        let path = change.path.as_str();
+        let verb = change.action.verb();
+        match &change.action {
+            FileAction::Unchanged => writeln!(out, "{DIM}{verb:10} {path}{DIM:#}")?,
+            FileAction::Leave(reason) => writeln!(out, "{WARN}{verb:10}{WARN:#} {path}: {reason}")?,
+            _ => writeln!(out, "{BOLD}{verb:10}{BOLD:#} {path}")?,
+        }
+    }
+    if dry_run {
+        writeln!(out, "\nNothing was written: this was a dry run.")?;
+    } else if agents.contains(&AgentName::Codex) {
+        writeln!(
+            out,
+            "\nCodex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp"
+        )?;
+    }
+    if !dry_run && changes.iter().any(|change| matches!(change.action, FileAction::Create(_))) {
+        writeln!(out, "\nNext: describe your project in agentd/project.md, then: agentd doctor")?;
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,36 @@
+use std::process::ExitCode;
+
+use agentd_core::ids::ChangeId;
+
+use super::Context;
+use crate::error::CommandError;
+use crate::mcp::{self, McpOptions, Role};
+
+/// Serve the tools through which agents write, over MCP on standard input and output.
+///
+/// Bound to a change and a role, it offers what that role may do to that change.
+/// Without a change it serves every open change of the project to an interactive
+/// client. It ends when its input does.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  agentd mcp --change add-oauth --role planner\n  claude mcp add agentd -- agentd mcp"
+)]
+pub(crate) struct Args {
+    /// The change.
+    #[arg(long, value_name = "ID")]
+    change: Option<ChangeId>,
+
+    /// The role: planner, challenger, implementer or reviewer.
+    #[arg(long)]
+    role: Option<Role>,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let options = McpOptions {
+        start_dir: context.start.clone(),
+        change: args.change.clone(),
+        role: args.role,
+    };
+    mcp::run(options).map_err(|error| CommandError::new("mcp", error.to_string()))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,186 @@
+//! The command line: one file per command, each with its arguments and what it does.
+
+mod completions;
+mod decide;
+mod doctor;
+mod explain;
+mod init;
+mod list;
+mod mcp;
+mod show;
+mod status;
+mod summary;
+mod uninstall;
+mod validate;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use agentd_core::config::nearest;
+use agentd_core::ids::ChangeId;
+use agentd_core::stamp::Stamp;
+use agentd_engine::store::{Change, Holder, Project, StoreError};
+use clap::{Parser, Subcommand};
+use jiff::Timestamp;
+
+use crate::error::{CommandError, Exit};
+use crate::ui::Ui;
+
+/// Spec-driven development with several coding agents.
+#[derive(Debug, Parser)]
+#[command(name = "agentd", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    after_help = "Examples:\n  agentd init                 set up this project\n  agentd list                 what is open\n  agentd validate add-oauth   is the plan sound?\n  agentd explain T005         what does this code mean?"
+)]
+struct Cli {
+    /// Run as if started in this directory.
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    directory: Option<PathBuf>,
+
+    /// Print exactly one JSON document on stdout.
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Init(init::Args),
+    List(list::Args),
+    Status(status::Args),
+    Show(show::Args),
+    #[command(alias = "validate-proposal")]
+    Validate(validate::Args),
+    Explain(explain::Args),
+    Decide(decide::Args),
+    Mcp(mcp::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
+    Uninstall(uninstall::Args),
+}
+
+/// What every command is given.
+pub(crate) struct Context {
+    /// Where output goes.
+    pub(crate) ui: Ui,
+    /// Where the command was started, or `-C`.
+    pub(crate) start: PathBuf,
+    /// The command line, to name the holder of a lock.
+    pub(crate) command_line: String,
+}
+
+impl Context {
+    /// The project that the command was started in.
+    pub(crate) fn project(&self) -> Result<Project, CommandError> {
+        Ok(Project::discover(&self.start)?)
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Stamp {
+        Stamp::new(Timestamp::now())
+    }
+
+    /// Who holds the locks that this command takes.
+    pub(crate) fn holder(&self) -> Holder {
+        Holder::this_process(&self.command_line, Timestamp::now())
+    }
+
+    /// The change that is meant: the one named, or the only one that is open.
+    pub(crate) fn change(
+        &self,
+        project: &Project,
+        id: Option<&str>,
+    ) -> Result<Change, CommandError> {
+        let open = || -> Result<Vec<ChangeId>, StoreError> { Ok(project.change_ids()?.ids) };
+        let Some(id) = id else {
+            let ids = open()?;
+            return match ids.as_slice() {
+                [only] => Ok(project.change(only)?),
+                [] => Err(CommandError::new("no_change", "no change is open")),
+                several => {
+                    let names: Vec<&str> = several.iter().take(20).map(ChangeId::as_str).collect();
+                    Err(CommandError::usage(format!(
+                        "{} changes are open: which one?",
+                        several.len()
+                    ))
+                    .hint(format!("open: {}", names.join(", "))))
+                }
+            };
+        };
+        let wrong = |error: &dyn std::fmt::Display| {
+            let error = CommandError::new("no_such_change", error.to_string());
+            let ids = open().unwrap_or_default();
+            match nearest(id, ids.iter().map(ChangeId::as_str)) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint("`agentd list` shows the changes that are open"),
+            }
+        };
+        let id = ChangeId::new(id).map_err(|error| wrong(&error))?;
+        match project.change(&id) {
+            Err(error @ StoreError::NoSuchChange { .. }) => Err(wrong(&error)),
+            result => Ok(result?),
+        }
+    }
+}
+
+/// Runs agentd and says how it ended.
+pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return not_parsed(&error, &args),
+    };
+    let words: Vec<String> =
+        args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let start = cli.directory.unwrap_or_else(|| Path::new(".").to_owned());
+    let context = Context {
+        ui: Ui { json: cli.json },
+        start,
+        command_line: format!("agentd {}", words.join(" ")),
+    };
+    let result = match &cli.command {
+        Command::Init(args) => init::run(&context, args),
+        Command::List(args) => list::run(&context, args),
+        Command::Status(args) => status::run(&context, args),
+        Command::Show(args) => show::run(&context, args),
+        Command::Validate(args) => validate::run(&context, args),
+        Command::Explain(args) => explain::run(&context, args),
+        Command::Decide(args) => decide::run(&context, args),
+        Command::Mcp(args) => mcp::run(&context, args),
+        Command::Doctor(args) => doctor::run(&context, args),
+        Command::Completions(args) => completions::run(&context, args),
+        Command::Uninstall(args) => uninstall::run(&context, args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            if error.exit != Exit::Quiet {
+                context.ui.error(&error);
+            }
+            ExitCode::from(error.exit.code())
+        }
+    }
+}
+
+/// Help, version, or a wrong command line; the latter as JSON where that was asked for.
+fn not_parsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    let wrong = error.use_stderr();
+    if wrong && args.iter().any(|arg| arg == "--json") {
+        let rendered = error.render().to_string();
+        let message = rendered.lines().next().unwrap_or_default();
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        Ui { json: true }.error(&CommandError::usage(message).hint("see `agentd --help`"));
+    } else {
+        // A reader that has gone away is no error of ours.
+        let _ = error.print();
+    }
+    ExitCode::from(if wrong { 2 } else { 0 })
+}
+
+/// The command as clap knows it, for completions and the reference.
+pub(crate) fn definition() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}

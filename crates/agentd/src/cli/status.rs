@@ -1,0 +1,118 @@
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use agentd_core::check;
+use agentd_core::phase::allowed;
+use agentd_core::text::printable;
+use agentd_engine::documents;
+use serde_json::json;
+
+use super::Context;
+use super::summary;
+use crate::error::CommandError;
+use crate::ui::{BOLD, DIM};
+
+/// Show where a change stands: phase, verdict, tasks, findings, cost.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agentd status add-oauth\n  agentd status --json")]
+pub(crate) struct Args {
+    /// The change; may be left out where exactly one is open.
+    id: Option<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let project = context.project()?;
+    let change = context.change(&project, args.id.as_deref())?;
+    let state = documents::load_state(&change)?;
+    let extras = documents::load_config(&project)?.extras();
+    let counts = check::counts(&documents::validate_change(&project, &change, &extras)?);
+    let layers = summary::layers(&change);
+    let review = summary::latest_review(&change);
+    let summary = summary::of(&project, change.id())?;
+    let plan_changed = state.plan_review.as_ref().map(|review| {
+        documents::load_texts(&change).map(|texts| check::plan_digest(&texts) != review.plan_hash)
+    });
+    let plan_changed = plan_changed.transpose()?;
+    let next = next(&summary, counts.high);
+    if context.ui.json {
+        let document = json!({
+            "version": 1,
+            "change_id": change.id(),
+            "phase": state.phase,
+            "title": summary.title,
+            "created_at": state.created_at,
+            "updated_at": state.updated_at,
+            "last_action": state.last_action,
+            "iteration": state.iteration,
+            "complexity": state.complexity,
+            "verdict": review.map(|(verdict, _)| verdict),
+            "issues": review.map(|(_, counts)| counts),
+            "plan_changed_since_review": plan_changed,
+            "validation": counts,
+            "tasks": summary.tasks,
+            "layers": layers,
+            "calls": state.llm_calls.len(),
+            "cost_usd": state.total_cost,
+            "tokens_in": state.total_tokens_in,
+            "tokens_out": state.total_tokens_out,
+            "next": next,
+        });
+        context.ui.print_json(&document)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = context.ui.out();
+    writeln!(out, "{BOLD}{}{BOLD:#}  {}", change.id(), state.phase)?;
+    if !summary.title.is_empty() {
+        writeln!(out, "{DIM}{}{DIM:#}", printable(&summary.title))?;
+    }
+    writeln!(out)?;
+    if let Some((verdict, issues)) = review {
+        let stale = if plan_changed == Some(true) { ", of an earlier plan" } else { "" };
+        writeln!(
+            out,
+            "review    {verdict}: {} HIGH, {} MEDIUM, {} LOW{stale}",
+            issues.high, issues.medium, issues.low
+        )?;
+    }
+    writeln!(
+        out,
+        "documents {} HIGH, {} MEDIUM, {} LOW findings",
+        counts.high, counts.medium, counts.low
+    )?;
+    writeln!(out, "tasks     {} of {} done", summary.tasks.completed, summary.tasks.total)?;
+    for layer in &layers {
+        let name = layer.layer.name();
+        writeln!(out, "          {name:12} {}/{}", layer.progress.completed, layer.progress.total)?;
+    }
+    writeln!(
+        out,
+        "cost      ${:.4}, {} tokens in, {} out, {} calls",
+        state.total_cost,
+        state.total_tokens_in,
+        state.total_tokens_out,
+        state.llm_calls.len()
+    )?;
+    if let Some(action) = &state.last_action {
+        writeln!(out, "last      {}", printable(action))?;
+    }
+    for command in &next {
+        writeln!(out, "\nNext: {command}")?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What to do next, as commands. Only commands that exist are named.
+fn next(summary: &summary::Summary, high: usize) -> Vec<String> {
+    let id = &summary.change_id;
+    if high > 0 {
+        return vec![format!("agentd validate {id}")];
+    }
+    let known: Vec<String> = super::definition()
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let wanted = summary.phase.map(allowed).unwrap_or_default();
+    let command = wanted.iter().find(|name| **name != "decide" && known.iter().any(|k| k == *name));
+    vec![command.map_or_else(|| format!("agentd show {id}"), |name| format!("agentd {name} {id}"))]
+}

@@ -1,0 +1,153 @@
+//! What went wrong, for people and for programs: a kind, a message, a cause,
+//! and hints that are data, so that `--json` and the terminal say the same.
+
+use std::io;
+
+use agentd_core::phase::Refused;
+use agentd_engine::documents::DocumentError;
+use agentd_engine::store::{LockError, StoreError};
+use serde::Serialize;
+
+/// An error of a command.
+#[derive(Debug, Serialize)]
+pub(crate) struct CommandError {
+    /// What kind of error it is; stable, in `snake_case`.
+    pub(crate) kind: &'static str,
+    /// What went wrong, in one sentence without a full stop.
+    pub(crate) message: String,
+    /// Why, where more is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cause: Option<String>,
+    /// What to do.
+    pub(crate) hints: Vec<String>,
+    /// The exit code.
+    #[serde(skip)]
+    pub(crate) exit: Exit,
+}
+
+/// How a process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It was wanted so: whoever reads our output has seen enough.
+    Quiet,
+    /// A failure that the contract names.
+    Failure,
+    /// The command line was wrong.
+    Usage,
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Quiet => 0,
+            Self::Failure => 1,
+            Self::Usage => 2,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl CommandError {
+    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), cause: None, hints: Vec::new(), exit: Exit::Failure }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, ..Self::new("usage", message) }
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Self { exit: Exit::Interrupted, ..Self::new("interrupted", "interrupted") }
+    }
+
+    #[must_use]
+    pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl From<io::Error> for CommandError {
+    /// Errors of our own output: everything else has an error of its own.
+    fn from(error: io::Error) -> Self {
+        let exit =
+            if error.kind() == io::ErrorKind::BrokenPipe { Exit::Quiet } else { Exit::Failure };
+        Self {
+            exit,
+            ..Self::new("output", "the output cannot be written").cause(error.to_string())
+        }
+    }
+}
+
+impl From<serde_json::Error> for CommandError {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_io() {
+            return Self::from(io::Error::from(error));
+        }
+        Self::new("internal", "the output cannot be put into JSON").cause(error.to_string())
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            StoreError::NotInitialised { suggested, .. } => {
+                let hint = format!("run `agentd init` in {}", suggested.display());
+                Self::new("not_initialised", "there is no agentd project here")
+                    .cause(message)
+                    .hint(hint)
+            }
+            StoreError::NoSuchChange { .. } => Self::new("no_such_change", message)
+                .hint("`agentd list` shows the changes that are open"),
+            _ => Self::new("store", message),
+        }
+    }
+}
+
+impl From<LockError> for CommandError {
+    fn from(error: LockError) -> Self {
+        Self::new("locked", error.to_string())
+            .hint("wait for it to end, or stop it; a lock ends with its process")
+    }
+}
+
+impl From<Refused> for CommandError {
+    fn from(refused: Refused) -> Self {
+        let allowed: Vec<String> =
+            refused.allowed.iter().map(|name| format!("`agentd {name}`")).collect();
+        Self::new("refused", refused.to_string())
+            .hint(format!("allowed now: {}", allowed.join(", ")))
+    }
+}
+
+impl From<DocumentError> for CommandError {
+    fn from(error: DocumentError) -> Self {
+        let message = error.to_string();
+        match error {
+            DocumentError::Store(error) => error.into(),
+            DocumentError::Lock(error) => error.into(),
+            DocumentError::Refused(refused) => refused.into(),
+            DocumentError::State { change, .. } => Self::new("state_invalid", message)
+                .hint(format!("restore it: git checkout -- agentd/changes/{change}/STATE.yaml"))
+                .hint("agentd never overwrites a state that it cannot read"),
+            DocumentError::NoState { .. } => Self::new("no_state", message)
+                .hint("restore STATE.yaml from git; a change without it was not begun by agentd"),
+            DocumentError::Config(error) => {
+                let wrong = Self::new("config_invalid", message);
+                match error.hint {
+                    Some(hint) => wrong.hint(hint),
+                    None => wrong.hint("correct agentd/config.toml"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! What `init` puts into a project and `uninstall` takes out again. Everything
+//! is computed from what is there; nothing that a person wrote is touched.
+
+use agentd_core::config::{self, AgentName};
+use agentd_core::layout;
+use agentd_core::rel_path::RelPath;
+use agentd_engine::store::{ProjectDir, StoreError};
+use serde_json::{Map, Value, json};
+
+/// The first line of the block that agentd keeps in CLAUDE.md and its like.
+const BEGIN: &str = "<!-- agentd:begin (kept by `agentd init`; write outside of these lines) -->";
+const END: &str = "<!-- agentd:end -->";
+const BLOCK: &str = include_str!("../assets/agents_block.md");
+const PROJECT: &str = include_str!("../assets/project.md");
+
+/// What happens to one file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FileChange {
+    pub(crate) path: RelPath,
+    pub(crate) action: FileAction,
+}
+
+/// What is done, or why nothing is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum FileAction {
+    Create(String),
+    Update(String),
+    Remove,
+    Unchanged,
+    /// The file is in a shape that agentd does not touch.
+    Leave(String),
+}
+
+impl FileAction {
+    /// The word for it.
+    pub(crate) fn verb(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "created",
+            Self::Update(_) => "updated",
+            Self::Remove => "removed",
+            Self::Unchanged => "unchanged",
+            Self::Leave(_) => "left",
+        }
+    }
+}
+
+/// What `init` does.
+pub(crate) fn install(
+    dir: &ProjectDir,
+    agents: &[AgentName],
+) -> Result<Vec<FileChange>, StoreError> {
+    let mut changes = Vec::new();
+    for (path, text) in own_files() {
+        let action =
+            if dir.is_file(&path)? { FileAction::Unchanged } else { FileAction::Create(text) };
+        changes.push(FileChange { path, action });
+    }
+    let mut ignored = read(dir, &layout::gitignore())?.unwrap_or_default();
+    let before = ignored.clone();
+    for line in layout::GITIGNORE_LINES {
+        if !ignored.lines().any(|there| there.trim() == line) {
+            if !ignored.is_empty() && !ignored.ends_with('\n') {
+                ignored.push('\n');
+            }
+            ignored.push_str(line);
+            ignored.push('\n');
+        }
+    }
+    changes.push(changed(layout::gitignore(), &before, ignored));
+    for agent in agents {
+        let path = context_file(*agent)?;
+        let old = read(dir, &path)?;
+        changes.push(FileChange { action: with_block(old.as_deref()), path });
+        if let Some(path) = mcp_file(*agent)? {
+            let old = read(dir, &path)?;
+            changes.push(FileChange { action: with_mcp_entry(old.as_deref()), path });
+        }
+    }
+    Ok(changes)
+}
+
+/// What `uninstall` does: only what is still as `init` wrote it goes.
+pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError> {
+    let mut changes = Vec::new();
+    for agent in AgentName::ALL {
+        let path = context_file(agent)?;
+        if let Some(old) = read(dir, &path)? {
+            changes.push(FileChange { action: without_block(&old), path });
+        }
+        if let Some(path) = mcp_file(agent)?
+            && let Some(old) = read(dir, &path)?
+        {
+            changes.push(FileChange { action: without_mcp_entry(&old), path });
+        }
+    }
+    let ignored = layout::GITIGNORE_LINES.map(|line| format!("{line}\n")).concat();
+    for (path, text) in own_files().into_iter().chain([(layout::gitignore(), ignored)]) {
+        if let Some(old) = read(dir, &path)? {
+            let edited = || FileAction::Leave("it was edited".to_owned());
+            let action = if old == text { FileAction::Remove } else { edited() };
+            changes.push(FileChange { path, action });
+        }
+    }
+    Ok(changes)
+}
+
+/// Carries the changes out.
+pub(crate) fn apply(dir: &ProjectDir, changes: &[FileChange]) -> Result<(), StoreError> {
+    for change in changes {
+        match &change.action {
+            FileAction::Create(text) | FileAction::Update(text) => {
+                dir.write_atomic(&change.path, text.as_bytes())?;
+            }
+            FileAction::Remove => dir.remove_file(&change.path)?,
+            FileAction::Unchanged | FileAction::Leave(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn own_files() -> [(RelPath, String); 2] {
+    [
+        (layout::config(), config::TEMPLATE.to_owned()),
+        (layout::project_context(), PROJECT.to_owned()),
+    ]
+}
+
+/// The file that an agent reads at the start of every session.
+fn context_file(agent: AgentName) -> Result<RelPath, StoreError> {
+    let name = match agent {
+        AgentName::Claude => "CLAUDE.md",
+        AgentName::Codex => "AGENTS.md",
+        AgentName::Gemini => "GEMINI.md",
+    };
+    Ok(RelPath::new(name)?)
+}
+
+/// The file in which an agent looks for the MCP servers of a project. Codex
+/// knows only a file in the home directory, which is not ours to touch.
+fn mcp_file(agent: AgentName) -> Result<Option<RelPath>, StoreError> {
+    Ok(match agent {
+        AgentName::Claude => Some(RelPath::new(".mcp.json")?),
+        AgentName::Gemini => Some(RelPath::new(".gemini/settings.json")?),
+        AgentName::Codex => None,
+    })
+}
+
+fn read(dir: &ProjectDir, path: &RelPath) -> Result<Option<String>, StoreError> {
+    match dir.read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn changed(path: RelPath, old: &str, new: String) -> FileChange {
+    let action = if new == old {
+        FileAction::Unchanged
+    } else if old.is_empty() {
+        FileAction::Create(new)
+    } else {
+        FileAction::Update(new)
+    };
+    FileChange { path, action }
+}
+
+fn block() -> String {
+    format!("{BEGIN}\n{}\n{END}\n", BLOCK.trim_end())
+}
+
+/// Where the block stands: from its first line to the line break behind its last.
+fn find_block(text: &str) -> Option<Result<std::ops::Range<usize>, ()>> {
+    let start = text.find("<!-- agentd:begin")?;
+    let Some(end) = text[start..].find(END) else { return Some(Err(())) };
+    let end = start + end + END.len();
+    let line_break =
+        text[end..].starts_with("\r\n").then_some(2).or(text[end..].starts_with('\n').then_some(1));
+    Some(Ok(start..end + line_break.unwrap_or(0)))
+}
+
+fn with_block(old: Option<&str>) -> FileAction {
+    let Some(old) = old else { return FileAction::Create(block()) };
+    match find_block(old) {
+        Some(Err(())) => FileAction::Leave(format!("its agentd block has no `{END}`")),
+        Some(Ok(range)) => {
+            let mut new = old.to_owned();
+            new.replace_range(range, &block());
+            if new == old { FileAction::Unchanged } else { FileAction::Update(new) }
+        }
+        None => {
+            let gap = match () {
+                () if old.is_empty() || old.ends_with("\n\n") => "",
+                () if old.ends_with('\n') => "\n",
+                () => "\n\n",
+            };
+            FileAction::Update(format!("{old}{gap}{}", block()))
+        }
+    }
+}
+
+fn without_block(old: &str) -> FileAction {
+    match find_block(old) {
+        None => FileAction::Unchanged,
+        Some(Err(())) => FileAction::Leave(format!("its agentd block has no `{END}`")),
+        Some(Ok(range)) if old[range.clone()] != block() => {
+            FileAction::Leave("its agentd block was edited".to_owned())
+        }
+        Some(Ok(range)) => {
+            let mut new = old.to_owned();
+            // The empty line that `init` put in front goes too.
+            let start =
+                if old[..range.start].ends_with("\n\n") { range.start - 1 } else { range.start };
+            new.replace_range(start..range.end, "");
+            if new.trim().is_empty() { FileAction::Remove } else { FileAction::Update(new) }
+        }
+    }
+}
+
+fn mcp_entry() -> Value {
+    json!({ "command": "agentd", "args": ["mcp"] })
+}
+
+const NOT_JSON: &str =
+    "it is not plain JSON; add the server `agentd` with the command `agentd mcp` by hand";
+
+fn with_mcp_entry(old: Option<&str>) -> FileAction {
+    let text = old.unwrap_or("{}");
+    let parsed: Result<Map<String, Value>, _> =
+        serde_json::from_str(if text.trim().is_empty() { "{}" } else { text });
+    let Ok(mut settings) = parsed else { return FileAction::Leave(NOT_JSON.to_owned()) };
+    let servers = settings.entry("mcpServers").or_insert_with(|| json!({}));
+    let Some(servers) = servers.as_object_mut() else {
+        return FileAction::Leave(NOT_JSON.to_owned());
+    };
+    if servers.contains_key("agentd") {
+        // Whatever it says: if a person has changed it, they had a reason.
+        return FileAction::Unchanged;
+    }
+    servers.insert("agentd".to_owned(), mcp_entry());
+    let new = pretty(&settings, text);
+    if old.is_none() { FileAction::Create(new) } else { FileAction::Update(new) }
+}
+
+fn without_mcp_entry(old: &str) -> FileAction {
+    let Ok(mut settings) = serde_json::from_str::<Map<String, Value>>(old) else {
+        return FileAction::Leave(NOT_JSON.to_owned());
+    };
+    let Some(servers) = settings.get_mut("mcpServers").and_then(Value::as_object_mut) else {
+        return FileAction::Unchanged;
+    };
+    match servers.get("agentd") {
+        None => return FileAction::Unchanged,
+        Some(entry) if *entry != mcp_entry() => {
+            return FileAction::Leave("its agentd entry was edited".to_owned());
+        }
+        Some(_) => {}
+    }
+    servers.shift_remove("agentd");
+    if servers.is_empty() {
+        settings.shift_remove("mcpServers");
+    }
+    if settings.is_empty() {
+        FileAction::Remove
+    } else {
+        FileAction::Update(pretty(&settings, old))
+    }
+}
+
+/// JSON with the indentation that the file had.
+fn pretty(value: &Map<String, Value>, old: &str) -> String {
+    let indent: String = old.lines().find(|line| line.starts_with([' ', '\t'])).map_or_else(
+        || "  ".to_owned(),
+        |line| line.chars().take_while(|c| matches!(c, ' ' | '\t')).collect(),
+    );
+    let mut out = Vec::new();
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
+    let mut serializer = serde_json::Serializer::with_formatter(&mut out, formatter);
+    // Writing a map of values to memory cannot fail.
+    let _ = serde::Serialize::serialize(value, &mut serializer);
+    let mut text = String::from_utf8(out).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new_text(action: &FileAction) -> &str {
+        match action {
+            FileAction::Create(text) | FileAction::Update(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_block_is_added_once_and_taken_out_without_a_trace() {
+        for mine in ["# Mine\n", "# Mine\n\n", "# Mine", "# Mine\r\n"] {
+            let added = with_block(Some(mine));
+            let text = new_text(&added).to_owned();
+            assert!(text.starts_with(mine));
+            assert_eq!(with_block(Some(&text)), FileAction::Unchanged);
+            let removed = without_block(&text);
+            assert_eq!(new_text(&removed).trim_end(), mine.trim_end());
+        }
+        assert_eq!(without_block(&block()), FileAction::Remove);
+    }
+
+    #[test]
+    fn an_edited_or_broken_block_is_left() {
+        let edited = block().replace(END, &format!("mine\n{END}"));
+        assert!(matches!(without_block(&edited), FileAction::Leave(_)));
+        assert!(matches!(with_block(Some("<!-- agentd:begin -->\nx")), FileAction::Leave(_)));
+    }
+
+    #[test]
+    fn an_mcp_entry_is_merged_and_taken_out() {
+        let mine = "{\n    \"a\": [1],\n    \"mcpServers\": {\n        \"other\": {}\n    }\n}\n";
+        let with = with_mcp_entry(Some(mine));
+        let text = new_text(&with).to_owned();
+        assert!(text.contains("    \"a\": [\n        1\n    ]"), "{text}");
+        assert!(text.contains("\"other\"") && text.contains("\"agentd\""));
+        assert_eq!(with_mcp_entry(Some(&text)), FileAction::Unchanged);
+        let back: Value = serde_json::from_str(new_text(&without_mcp_entry(&text))).unwrap();
+        assert_eq!(back, serde_json::from_str::<Value>(mine).unwrap());
+        let fresh = with_mcp_entry(None);
+        assert_eq!(without_mcp_entry(new_text(&fresh)), FileAction::Remove);
+        for odd in ["// c\n{}", "[]", "{\"mcpServers\": 3}", "{"] {
+            assert!(matches!(with_mcp_entry(Some(odd)), FileAction::Leave(_)), "{odd}");
+        }
+    }
+}

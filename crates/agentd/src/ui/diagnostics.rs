@@ -1,0 +1,159 @@
+//! Findings of validation: with a piece of the source for people, as JSON, and
+//! as SARIF for CI.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use agentd_core::check::FileReport;
+use agentd_core::diagnostic::{Diagnostic, Severity};
+use agentd_core::rules;
+use agentd_core::span::line_column;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use serde_json::{Value, json};
+
+use crate::error::CommandError;
+
+/// More findings than this are not read on a terminal.
+const SHOWN: usize = 100;
+
+/// Writes the findings with their source, as far as anybody would read.
+pub(crate) fn write_human(
+    out: &mut impl Write,
+    reports: &[FileReport],
+) -> Result<(), CommandError> {
+    let renderer = Renderer::styled();
+    let all = reports.iter().flat_map(|report| report.diagnostics.iter().map(move |d| (report, d)));
+    let total = reports.iter().map(|report| report.diagnostics.len()).sum::<usize>();
+    for (report, diagnostic) in all.take(SHOWN) {
+        writeln!(out, "{}\n", render(&renderer, report, diagnostic))?;
+    }
+    if total > SHOWN {
+        writeln!(out, "… and {} more; `--json` gives them all\n", total - SHOWN)?;
+    }
+    Ok(())
+}
+
+fn render(renderer: &Renderer, report: &FileReport, diagnostic: &Diagnostic) -> String {
+    let level = match diagnostic.severity() {
+        Severity::High => Level::ERROR.with_name("HIGH"),
+        Severity::Medium => Level::WARNING.with_name("MEDIUM"),
+        Severity::Low => Level::INFO.with_name("LOW"),
+    };
+    let message = printable(&diagnostic.message);
+    let source = printable(&report.text);
+    let file = printable(&report.file);
+    // A whole frontmatter underlined says less than its first line.
+    let span = first_line(&source, diagnostic.span.range());
+    let title = level.primary_title(message.as_ref()).id(diagnostic.rule.code);
+    let advice = printable(diagnostic.advice());
+    let group = if source.is_empty() {
+        title.element(annotate_snippets::Origin::path(file.as_ref()))
+    } else {
+        let annotation = AnnotationKind::Primary.span(span);
+        title.element(Snippet::source(source.as_ref()).path(file.as_ref()).annotation(annotation))
+    };
+    renderer.render(&[group.element(Level::HELP.message(advice.as_ref()))])
+}
+
+fn first_line(source: &str, span: std::ops::Range<usize>) -> std::ops::Range<usize> {
+    let start = span.start.min(source.len());
+    let end = span.end.clamp(start, source.len());
+    let first =
+        source.get(start..end).map_or(0, |text| text.find(['\n', '\r']).unwrap_or(text.len()));
+    start..start + first
+}
+
+/// Text from files without control characters, byte for byte as long as before,
+/// so that places still fit.
+fn printable(text: &str) -> Cow<'_, str> {
+    let bad = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
+    if !text.contains(bad) {
+        return Cow::Borrowed(text);
+    }
+    text.chars()
+        .flat_map(|c| {
+            std::iter::repeat_n(if bad(c) { ' ' } else { c }, if bad(c) { c.len_utf8() } else { 1 })
+        })
+        .collect()
+}
+
+/// The findings as the contract's JSON.
+pub(crate) fn json(reports: &[FileReport]) -> Vec<Value> {
+    let mut findings = Vec::new();
+    for report in reports {
+        for diagnostic in &report.diagnostics {
+            let (line, column) = line_column(&report.text, diagnostic.span.start);
+            let (end_line, end_column) = line_column(&report.text, diagnostic.span.end);
+            findings.push(json!({
+                "severity": diagnostic.severity(),
+                "code": diagnostic.rule.code,
+                "name": diagnostic.rule.name,
+                "message": diagnostic.message,
+                "file": report.file,
+                "line": line,
+                "column": column,
+                "end_line": end_line,
+                "end_column": end_column,
+                "fix": diagnostic.advice(),
+            }));
+        }
+    }
+    findings
+}
+
+/// The findings as SARIF 2.1.0, which code hosts show at the lines of a change.
+pub(crate) fn sarif(reports: &[FileReport]) -> Value {
+    let level = |severity| match severity {
+        Severity::High => "error",
+        Severity::Medium => "warning",
+        Severity::Low => "note",
+    };
+    let rules: Vec<Value> = rules::ALL
+        .iter()
+        .map(|rule| {
+            json!({
+                "id": rule.code,
+                "name": rule.name,
+                "shortDescription": { "text": rule.summary },
+                "fullDescription": { "text": rule.why },
+                "help": { "text": rule.fix },
+                "defaultConfiguration": { "level": level(rule.severity) },
+            })
+        })
+        .collect();
+    let mut results = Vec::new();
+    for report in reports {
+        for diagnostic in &report.diagnostics {
+            let (line, column) = line_column(&report.text, diagnostic.span.start);
+            let (end_line, end_column) = line_column(&report.text, diagnostic.span.end);
+            results.push(json!({
+                "ruleId": diagnostic.rule.code,
+                "ruleIndex": rules::ALL.iter().position(|rule| *rule == diagnostic.rule),
+                "level": level(diagnostic.severity()),
+                "message": { "text": format!("{}. {}", diagnostic.message, diagnostic.advice()) },
+                "locations": [{ "physicalLocation": {
+                    "artifactLocation": { "uri": report.file },
+                    "region": {
+                        "startLine": line,
+                        "startColumn": column,
+                        "endLine": end_line,
+                        "endColumn": end_column,
+                    },
+                } }],
+            }));
+        }
+    }
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "agentd",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules,
+            } },
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    })
+}

@@ -1,0 +1,83 @@
+//! The one place that writes to the terminal. Data goes to stdout, everything
+//! else to stderr; colours only where a terminal wants them.
+
+pub(crate) mod diagnostics;
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use agentd_core::text::printable;
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use crate::error::CommandError;
+
+/// Bold.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// For what matters less.
+pub(crate) const DIM: Style = Style::new().dimmed();
+/// For what is good.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// For what wants attention.
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+/// For what is wrong.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// Where a command writes to.
+#[derive(Debug)]
+pub(crate) struct Ui {
+    /// Whether exactly one JSON document goes to stdout, and nothing else.
+    pub(crate) json: bool,
+}
+
+impl Ui {
+    /// Stdout, for data.
+    pub(crate) fn out(&self) -> AutoStream<io::StdoutLock<'static>> {
+        AutoStream::auto(io::stdout()).lock()
+    }
+
+    /// Whether a person can be asked.
+    pub(crate) fn can_prompt(&self) -> bool {
+        !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Writes the JSON document of a command.
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CommandError> {
+        let mut out = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, value)?;
+        out.write_all(b"\n")?;
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Says something that is worth knowing beside the data.
+    pub(crate) fn note(&self, text: &str) {
+        let _ = writeln!(anstream::stderr(), "{}", printable(text));
+    }
+
+    /// Warns.
+    pub(crate) fn warn(&self, text: &str) {
+        let _ = writeln!(anstream::stderr(), "{WARN}warning{WARN:#}: {}", printable(text));
+    }
+
+    /// Reports the error with which a command ends.
+    pub(crate) fn error(&self, error: &CommandError) {
+        if self.json {
+            let document = serde_json::json!({ "version": 1, "error": error });
+            // Nobody is left to tell if this fails.
+            let _ = self.print_json(&document);
+            return;
+        }
+        let mut err = anstream::stderr();
+        let _ = writeln!(err, "{BAD}error{BAD:#}: {}", printable(&error.message));
+        if let Some(cause) = &error.cause {
+            let _ = writeln!(err, "  cause: {}", printable(cause));
+        }
+        if !error.hints.is_empty() {
+            let _ = writeln!(err);
+        }
+        for hint in &error.hints {
+            let _ = writeln!(err, "{BOLD}hint{BOLD:#}: {}", printable(hint));
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Whole steps with the real CLIs and agentd's own MCP server: the agent is called,
+//! writes through the tools, is judged by what is on the disk, and its usage is in
+//! the ledger.
+//!
+//! They must be installed: `cargo xtask test --only npm`.
+#![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
+
+use std::fs;
+use std::path::PathBuf;
+
+use agentd_core::agent::Role;
+use agentd_core::document::{proposal, review_block::PlanVerdict};
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
+use agentd_core::stamp::Stamp;
+use agentd_core::state::{self, State};
+use agentd_engine::documents;
+use agentd_engine::process::{Cancel, Supervisor};
+use agentd_engine::step::{self, Agents, Artefact, Step, StepError, StepReport};
+use agentd_engine::store::{Holder, Project};
+use real_agents::{Cli, Sandbox};
+use scripted_models::{Reply, Rule, Script};
+use serde_json::{Value, json};
+
+real_agents::for_every_cli!(
+    a_planner_writes_a_proposal_and_is_resumed_with_its_history,
+    a_refusal_reaches_the_model_which_then_does_better,
+    success_without_an_artefact_is_a_failure,
+    a_challenger_appends_a_review,
+);
+
+const CHANGE: &str = "add-login";
+
+fn now() -> Stamp {
+    "2026-01-02T03:04:05Z".parse().unwrap()
+}
+
+fn change() -> ChangeId {
+    ChangeId::new(CHANGE).unwrap()
+}
+
+/// The agentd that was built beside this test.
+fn agentd() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let agentd = test.parent().and_then(|deps| deps.parent()).unwrap().join("agentd");
+    assert!(agentd.exists(), "{} is missing: cargo build -p agentd", agentd.display());
+    agentd
+}
+
+/// A project with one change, in which the CLI plays every role.
+fn project(sandbox: &Sandbox, cli: Cli) -> Agents {
+    let name = match cli {
+        Cli::Gemini => "gemini",
+        Cli::Codex => "codex",
+        Cli::Claude => "claude",
+    };
+    let root = sandbox.project();
+    let directory = root.join("agentd/changes").join(CHANGE);
+    fs::create_dir_all(&directory).unwrap();
+    let program = sandbox.clis().program(cli);
+    let config = format!(
+        "[workflow]\nscript_retries = 0\n[roles]\nplanner = \"{name}\"\nchallenger = \"{name}\"\n[{name}]\ncommand = \"{}\"\n",
+        program.display()
+    );
+    fs::write(root.join("agentd/config.toml"), config).unwrap();
+    let first = state::render(&State::new(change(), "Add a login", now()));
+    fs::write(directory.join("STATE.yaml"), first).unwrap();
+    let project = Project::open(&root).unwrap();
+    Agents {
+        config: documents::load_config(&project).unwrap(),
+        work_tree: root,
+        environment: sandbox
+            .environment()
+            .into_iter()
+            .map(|(name, value)| (name.into(), value))
+            .collect(),
+        agentd: agentd().to_str().unwrap().to_owned(),
+        supervisor: Supervisor::new(agentd()),
+        cancel: Cancel::new().unwrap(),
+        holder: Holder::this_process("test", now().moment()),
+        project,
+    }
+}
+
+fn run(
+    agents: &Agents,
+    role: Role,
+    name: &str,
+    resume: Option<String>,
+    artefact: Artefact,
+) -> Result<StepReport, StepError> {
+    let step = Step {
+        change: change(),
+        role,
+        name: name.to_owned(),
+        prompt: format!("agentd {name} {CHANGE}\n\nDo what this step is for.\n"),
+        resume,
+        artefact,
+    };
+    step::run(agents, &step, &now, &mut |_| {})
+}
+
+fn state_of(agents: &Agents) -> State {
+    documents::load_state(&agents.project.change(&change()).unwrap()).unwrap()
+}
+
+fn proposal_text(agents: &Agents) -> String {
+    agents.project.change(&change()).unwrap().read(&ChangeFile::Proposal).unwrap()
+}
+
+fn a_proposal(summary: &str) -> Value {
+    json!({
+        "change_id": CHANGE,
+        "summary": summary,
+        "why": "People want to come back to their own data.",
+        "what_changes": ["Add a login with email and password"],
+        "impact": { "scope": "minor", "affected_specs": ["auth-flow"], "affected_files": 3 },
+    })
+}
+
+fn a_planner_writes_a_proposal_and_is_resumed_with_its_history(cli: Cli) {
+    let script = Script::new()
+        .rule(
+            Rule::new()
+                .step("proposal-gen")
+                .reply(
+                    Reply::call("create_proposal", a_proposal("Add a login."))
+                        .saying("I write the proposal."),
+                )
+                .reply(Reply::text("It is written.")),
+        )
+        .rule(
+            Rule::new()
+                .step("reproposal")
+                .reply(Reply::call("create_proposal", a_proposal("Add a login that locks.")))
+                .reply(Reply::text("It is mended.")),
+        );
+    Sandbox::enter(script, |sandbox| {
+        let agents = project(sandbox, cli);
+        let artefact = || Artefact::File(ChangeFile::Proposal);
+        let first = run(&agents, Role::Planner, "proposal-gen", None, artefact()).unwrap();
+        let written = proposal::parse(&proposal_text(&agents)).value;
+        assert_eq!(written.summary.as_str(), "Add a login.");
+        assert!(first.run_file.is_file());
+        let key = sandbox
+            .environment()
+            .into_iter()
+            .find(|(name, _)| name.ends_with("API_KEY"))
+            .unwrap()
+            .1;
+        let record = fs::read_to_string(&first.run_file).unwrap();
+        assert!(!record.contains(key.to_str().unwrap()), "a key is in the record");
+
+        let id = first.outcome.session_id.clone().unwrap();
+        let asked = sandbox.models().requests().len();
+        run(&agents, Role::Planner, "reproposal", Some(id.clone()), artefact()).unwrap();
+        let written = proposal::parse(&proposal_text(&agents)).value;
+        assert_eq!((written.summary.as_str(), written.version), ("Add a login that locks.", 2));
+        let requests = sandbox.models().requests();
+        let remembers = |request: &scripted_models::ModelRequest| {
+            request.messages.iter().any(|message| message.text.contains("agentd proposal-gen"))
+        };
+        assert!(requests[asked..].iter().any(remembers), "the history is gone");
+
+        let state = state_of(&agents);
+        let steps: Vec<&str> = state.llm_calls.iter().map(|call| call.step.as_str()).collect();
+        assert_eq!(steps, ["proposal-gen", "reproposal"]);
+        for call in &state.llm_calls {
+            assert!(call.tokens_in > 0 && call.tokens_out > 0, "{call:?}");
+            assert_eq!(call.session_id.as_deref(), Some(&*id));
+        }
+        // Each call stands for itself, also where the CLI counts on over a thread.
+        assert_eq!(state.llm_calls[0].tokens_out, state.llm_calls[1].tokens_out);
+        assert_eq!(
+            state.total_tokens_in,
+            state.llm_calls.iter().map(|call| call.tokens_in).sum::<u64>()
+        );
+        assert!(!sandbox.project().join(".gemini/settings.json").exists(), "it was put back");
+        assert!(!sandbox.project().join(".mcp.json").exists());
+    });
+}
+
+fn a_refusal_reaches_the_model_which_then_does_better(cli: Cli) {
+    let mut wrong = a_proposal("Add a login.");
+    // No schema can say this, so that no CLI refuses it before agentd does.
+    wrong["impact"]["affected_specs"] = json!([
+        { "id": "auth-flow", "depends": ["user-model"] },
+        { "id": "user-model", "depends": ["auth-flow"] },
+    ]);
+    let script = Script::new().rule(
+        Rule::new()
+            .step("proposal-gen")
+            .reply(Reply::call("create_proposal", wrong))
+            .reply(Reply::call("create_proposal", a_proposal("Add a login.")))
+            .reply(Reply::text("Now it is written.")),
+    );
+    Sandbox::enter(script, |sandbox| {
+        let agents = project(sandbox, cli);
+        run(&agents, Role::Planner, "proposal-gen", None, Artefact::File(ChangeFile::Proposal))
+            .unwrap();
+        let told = sandbox.models().requests().iter().any(|request| {
+            request.tool_results.iter().any(|result| {
+                let text = format!("{result:?}");
+                text.contains("P007") && text.contains("auth-flow → user-model → auth-flow")
+            })
+        });
+        assert!(told, "the model was not told what is wrong");
+        assert_eq!(
+            proposal::parse(&proposal_text(&agents)).value.version,
+            1,
+            "the refused one was not written"
+        );
+    });
+}
+
+fn success_without_an_artefact_is_a_failure(cli: Cli) {
+    let script = Script::new().rule(
+        Rule::new()
+            .step("proposal-gen")
+            .reply(Reply::text("proposal.md is written. <review>PASS</review>")),
+    );
+    Sandbox::enter(script, |sandbox| {
+        let agents = project(sandbox, cli);
+        let artefact = Artefact::File(ChangeFile::Proposal);
+        let error = run(&agents, Role::Planner, "proposal-gen", None, artefact).unwrap_err();
+        assert!(matches!(error, StepError::NoArtefact { exists: false, .. }), "{error:?}");
+        assert_eq!(state_of(&agents).llm_calls.len(), 1, "it has cost something all the same");
+    });
+}
+
+fn a_challenger_appends_a_review(cli: Cli) {
+    let review = json!({
+        "change_id": CHANGE,
+        "verdict": "NEEDS_REVISION",
+        "summary": "Nothing says what happens after many attempts.",
+        "issues": [{
+            "severity": "high",
+            "title": "No lock",
+            "description": "A password can be guessed for ever.",
+            "location": "auth-flow:R1",
+            "recommendation": "Lock after 5 attempts.",
+        }],
+    });
+    let script = Script::new()
+        .rule(
+            Rule::new()
+                .step("proposal-gen")
+                .reply(Reply::call("create_proposal", a_proposal("Add a login.")))
+                .reply(Reply::text("It is written.")),
+        )
+        .rule(
+            Rule::new()
+                .step("challenge")
+                .reply(Reply::call("append_review", review))
+                .reply(Reply::text("Reviewed.")),
+        );
+    Sandbox::enter(script, |sandbox| {
+        let agents = project(sandbox, cli);
+        run(&agents, Role::Planner, "proposal-gen", None, Artefact::File(ChangeFile::Proposal))
+            .unwrap();
+        run(&agents, Role::Challenger, "challenge", None, Artefact::PlanReview).unwrap();
+        let reviews = proposal::parse(&proposal_text(&agents)).value.reviews;
+        assert_eq!(reviews.len(), 1);
+        assert_eq!((reviews[0].verdict, reviews[0].counts().high), (PlanVerdict::NeedsRevision, 1));
+        assert!(reviews[0].plan.is_some(), "a verdict is bound to the plan");
+        assert_eq!(state_of(&agents).llm_calls.len(), 2);
+    });
+}

@@ -6,7 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use agentd_core::diagnostic::Severity;
-use agentd_core::ids::SpecRef;
+use agentd_core::ids::{RequirementId, SpecRef};
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::{Line, Prose};
 use serde::de::{DeserializeOwned, DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
@@ -199,18 +199,38 @@ impl<'de> Deserialize<'de> for Weight {
     }
 }
 
-/// A reference from a task to what it implements.
+/// The id of a requirement, exactly in the form in which it is written: `R1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Requirement(pub RequirementId);
+
+impl<'de> Deserialize<'de> for Requirement {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.parse::<RequirementId>() {
+            Ok(id) if id.to_string() == text => Ok(Self(id)),
+            Ok(id) => Err(D::Error::custom(format_args!("write the requirement as `{id}`"))),
+            Err(error) => Err(D::Error::custom(error)),
+        }
+    }
+}
+
+/// A reference from a task to the requirement that it implements: `auth-flow:R1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference(pub SpecRef);
 
 impl<'de> Deserialize<'de> for Reference {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const FORM: &str = "write `<spec>:R<number>`, as in `auth-flow:R1`";
         let text = String::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(|error| {
-            D::Error::custom(format_args!(
-                "{error}; write `<spec>:R<number>`, as in `auth-flow:R1`"
-            ))
-        })
+        match text.parse::<SpecRef>() {
+            Ok(found) if found.requirement.is_some() && found.to_string() == text => {
+                Ok(Self(found))
+            }
+            Ok(_) => {
+                Err(D::Error::custom(format_args!("the reference names no requirement; {FORM}")))
+            }
+            Err(error) => Err(D::Error::custom(format_args!("{error}; {FORM}"))),
+        }
     }
 }
 

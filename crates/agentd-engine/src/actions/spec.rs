@@ -3,7 +3,7 @@
 use agentd_core::document::rewrite;
 use agentd_core::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
 use agentd_core::frontmatter;
-use agentd_core::ids::{ChangeId, RequirementId, SpecId};
+use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::span::Aside;
 use agentd_core::stamp::Stamp;
@@ -42,7 +42,7 @@ pub struct CreateSpec {
 #[serde(deny_unknown_fields)]
 pub struct RequirementInput {
     /// `R1`, `R2`, …
-    pub id: RequirementId,
+    pub id: input::Requirement,
     /// Its title.
     pub title: Short<TITLE>,
     /// What must hold.
@@ -163,7 +163,7 @@ fn put(
 
 fn requirement(input: RequirementInput) -> Requirement {
     Requirement {
-        id: input.id,
+        id: input.id.0,
         title: input.title.0,
         priority: input.priority,
         text: input.description.0,

@@ -186,10 +186,13 @@ impl Open<'_> {
         gate: Gate,
     ) -> Result<Vec<String>, ActionError> {
         let name = file.path();
-        let before = self.reports(&self.texts);
         let texts = with_text(&self.texts, file, text);
         let after = self.reports(&texts);
         let found = of_file(&after, name.as_str());
+        // How it was before matters only to an edit, and where other files are at fault.
+        let elsewhere = |report: &FileReport| report.file != name.as_str();
+        let compares = matches!(gate, Gate::NoNew) || after.iter().any(elsewhere);
+        let before = if compares { self.reports(&self.texts) } else { Vec::new() };
         let old = of_file(&before, name.as_str());
         let mut blocking: Vec<&Diagnostic> =
             found.iter().filter(|d| d.severity() == Severity::High && !is_not_yet(d)).collect();
@@ -211,7 +214,7 @@ impl Open<'_> {
         }
         let own = found.iter().filter(|d| !is_not_yet(d));
         let mut warnings: Vec<String> = own.map(|d| outcome::finding(d, text)).collect();
-        for report in after.iter().filter(|report| report.file != name.as_str()) {
+        for report in after.iter().filter(|report| elsewhere(report)) {
             let all = report.diagnostics.iter().filter(|d| !is_not_yet(d)).collect();
             let fresh = new(all, of_file(&before, &report.file));
             let told = fresh.iter().map(|d| outcome::finding(d, &report.text));

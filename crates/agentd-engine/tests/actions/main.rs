@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
 #![allow(clippy::needless_pass_by_value, reason = "json!(…) reads better without borrowing")]
 
+mod anything;
 mod edits;
 mod reviews;
 mod tasks;

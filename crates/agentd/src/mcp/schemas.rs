@@ -3,9 +3,11 @@
 //! They are written by hand because a model reads every word of them and every
 //! session pays for every byte: `tools/list` stays below 8 kB for any role. A
 //! test holds them against the types that read the arguments: what a schema
-//! accepts is accepted, and what it forbids is refused. Three things are not
-//! said, to stay small: the caps on sizes, that `null` stands for an optional
-//! field that is left out, and that severities may be written in capitals.
+//! forbids is refused, and what it allows is read. To stay small they do not
+//! say everything: the server alone knows the caps on sizes, that `null` stands
+//! for an optional field that is left out, that severities may be written in
+//! capitals, and what makes a good path, a layer in the id of a task, or an id
+//! inside `{id, depends}`.
 
 use agentd_core::document::clarifications::MAX_QUESTIONS;
 use rmcp::model::JsonObject;

@@ -194,10 +194,7 @@ impl ServerHandler for Server {
                 format!("There is no tool `{shown}` here; there are {}.", known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
-        let _turn = match tool.is_read_only() {
-            true => None,
-            false => Some(self.inner.turn(&context).await?),
-        };
+        let _turn = if tool.is_read_only() { None } else { Some(self.inner.turn(&context).await?) };
         let runtime = tokio::runtime::Handle::current();
         let result = self
             .blocking(move |inner| {

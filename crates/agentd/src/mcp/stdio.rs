@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::watch;
 
 /// How long calls may still wait for their turn after the client has gone.
-const PATIENCE: Duration = Duration::from_millis(400);
+const PATIENCE: Duration = Duration::from_millis(600);
 
 /// How often the parent is looked for.
 const PARENT_CHECK: Duration = Duration::from_millis(250);

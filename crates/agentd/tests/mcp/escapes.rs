@@ -84,6 +84,7 @@ fn with(tool: &'static str, good: Value, place: &str, value: &str) -> (&'static 
     (tool, arguments)
 }
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn attempts(outside: &str) -> Vec<(&'static str, Value)> {
     let mut all = Vec::new();
     let long_name = format!("specs/{}.md", "a".repeat(300));
@@ -313,9 +314,9 @@ fn a_link_swapped_in_during_the_call_gains_nothing() {
             spec["title"] = json!(format!("Title {n}"));
             let answer = client.call("create_spec", spec);
             if answer["result"]["isError"] == false {
-                accepted += 1
+                accepted += 1;
             } else {
-                refused += 1
+                refused += 1;
             }
             let read = json!({"change_id": CHANGE, "path": "specs/auth-flow.md"});
             let answer = client.call("read_file", read).to_string();

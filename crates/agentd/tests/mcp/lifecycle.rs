@@ -158,8 +158,8 @@ fn a_dead_parent_ends_the_server() {
     let pid = project.read("pid").trim().to_owned();
     let start = Instant::now();
     let alive = || {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        !stat.is_empty() && !stat.contains(") Z ")
+        let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !line.is_empty() && !line.contains(") Z ")
     };
     while alive() {
         assert!(start.elapsed() < Duration::from_secs(3), "the server outlives its parent");

@@ -26,6 +26,7 @@ fn with(tool: &'static str, good: Value, place: &str, value: Value) -> Attempt {
     (tool, arguments)
 }
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn attempts() -> Vec<Attempt> {
     let mut all = Vec::new();
     let clarifications =
@@ -96,7 +97,9 @@ fn attempts() -> Vec<Attempt> {
         ("/requirements", json!(null)),
         ("/requirements", json!([])),
         ("/requirements/0/id", json!("1")),
+        ("/requirements/0/id", json!("r1")),
         ("/requirements/0/id", json!("R0")),
+        ("/requirements/0/id", json!("r1")),
         ("/requirements/0/id", json!("REQ-1")),
         ("/requirements/0/id", json!("R1.1")),
         ("/requirements/0/id", json!(1)),
@@ -154,6 +157,8 @@ fn attempts() -> Vec<Attempt> {
         ("/tasks/0/spec_ref", json!("nowhere:R1")),
         ("/tasks/0/spec_ref", json!("user-model:R99")),
         ("/tasks/0/spec_ref", json!("user-model:1")),
+        ("/tasks/0/spec_ref", json!("user-model")),
+        ("/tasks/0/spec_ref", json!("user-model#R1")),
         ("/tasks/0/spec_ref", json!("User Model:R1")),
         ("/tasks/0/spec_ref", json!("")),
         ("/tasks/0/description", json!("")),
@@ -254,11 +259,14 @@ fn attempts() -> Vec<Attempt> {
 
 /// Texts and lists that are far too long.
 fn huge() -> Vec<Attempt> {
-    let text = json!("x".repeat(10 * 1024 * 1024));
+    let huge = json!("x".repeat(10 * 1024 * 1024));
+    let text = json!("x".repeat(2 * 1024 * 1024));
     let name = json!("x".repeat(201));
     let many = |item: Value, n: usize| Value::Array(vec![item; n]);
     vec![
-        with("create_proposal", plan::proposal(), "/why", text.clone()),
+        with("create_proposal", plan::proposal(), "/why", huge.clone()),
+        with("write_spec", plan::whole_spec(), "/content", huge.clone()),
+        with("edit_file", plan::edit(), "/old_string", huge),
         with("create_proposal", plan::proposal(), "/change_id", text.clone()),
         with("create_proposal", plan::proposal(), "/what_changes", many(json!("x"), 101)),
         with("create_proposal", plan::proposal(), "/impact/affected_specs", many(json!("a"), 51)),

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Context;
 use crate::error::CommandError;
 use crate::ui::diagnostics;
-use crate::ui::{BAD, GOOD};
+use crate::ui::{BAD, GOOD, counted};
 
 /// Check the documents of a change, or of the whole project.
 ///
@@ -42,7 +42,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let extras = documents::load_config(&project)?.extras();
     let (what, reports) = if args.all {
         let found = documents::validate_all(&project, &extras)?;
-        (format!("{} changes and {} specs", found.changes, found.specs), found.reports)
+        let what =
+            format!("{} and {}", counted(found.changes, "change"), counted(found.specs, "spec"));
+        (what, found.reports)
     } else {
         let change = context.change(&project, args.id.as_deref())?;
         (change.id().to_string(), documents::validate_change(&project, &change, &extras)?)
@@ -79,8 +81,10 @@ fn print(
         writeln!(out, "{GOOD}✓{GOOD:#} Proposal format validation passed")?;
     } else {
         writeln!(out, "{BAD}✗{BAD:#} Format validation failed")?;
-        if let Some(first) = reports.iter().flat_map(|report| &report.diagnostics).next() {
-            writeln!(out, "\nNext: agentd explain {}", first.rule.code)?;
+        let all = reports.iter().flat_map(|report| &report.diagnostics);
+        // Of the worst ones, the first.
+        if let Some(worst) = all.min_by_key(|diagnostic| diagnostic.severity()) {
+            writeln!(out, "\nNext: agentd explain {}", worst.rule.code)?;
         }
     }
     out.flush()?;

@@ -76,6 +76,15 @@ impl CommandError {
     }
 }
 
+/// What was printed, where the outcome of the command stands whether or not
+/// anybody has read all of it.
+pub(crate) fn printed(result: Result<(), CommandError>) -> Result<(), CommandError> {
+    match result {
+        Err(error) if error.exit == Exit::Quiet => Ok(()),
+        result => result,
+    }
+}
+
 impl From<io::Error> for CommandError {
     /// Errors of our own output: everything else has an error of its own.
     fn from(error: io::Error) -> Self {

@@ -27,8 +27,8 @@ pub(crate) struct Args {
     choice: ChoiceArg,
 
     /// Why.
-    #[arg(long, default_value = "")]
-    note: String,
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         &project,
         change.id(),
         choice,
-        &args.note,
+        args.note.as_deref().unwrap_or_default(),
         by,
         &context.holder(),
         context.now(),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, printed};
 use crate::ui::{BAD, BOLD, GOOD, WARN};
 
 /// Look whether everything is there that agentd needs: agents, git, a sound project.
@@ -79,11 +79,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         }
     }
     let failed = checks.iter().any(|check| check.status == Status::Failed);
-    if context.ui.json {
-        context.ui.print_json(&json!({ "version": 1, "healthy": !failed, "checks": checks }))?;
+    printed(if context.ui.json {
+        context.ui.print_json(&json!({ "version": 1, "healthy": !failed, "checks": checks }))
     } else {
-        print(context, &checks)?;
-    }
+        print(context, &checks)
+    })?;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -178,6 +178,9 @@ pub(super) fn report(
             "\nCodex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp"
         )?;
     }
+    if changes.iter().all(|change| change.action == FileAction::Unchanged) {
+        writeln!(out, "\nNothing to do.")?;
+    }
     if !dry_run && changes.iter().any(|change| matches!(change.action, FileAction::Create(_))) {
         writeln!(out, "\nNext: describe your project in agentd/project.md, then: agentd doctor")?;
     }

@@ -7,6 +7,8 @@ mod explain;
 mod init;
 mod list;
 pub(crate) mod next;
+#[cfg(test)]
+mod reference;
 mod show;
 mod status;
 mod summary;
@@ -52,7 +54,7 @@ enum Command {
     List(list::Args),
     Status(status::Args),
     Show(show::Args),
-    #[command(alias = "validate-proposal")]
+    #[command(visible_alias = "validate-proposal")]
     Validate(validate::Args),
     Explain(explain::Args),
     Decide(decide::Args),

@@ -7,7 +7,7 @@ use agentd_engine::documents;
 use serde_json::json;
 
 use super::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, printed};
 use crate::ui::diagnostics;
 use crate::ui::{BAD, GOOD, counted};
 
@@ -51,8 +51,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     };
     let counts = check::counts(&reports);
     let valid = counts.high == 0 && !(args.strict && counts.medium > 0);
-    if args.sarif {
-        context.ui.print_json(&diagnostics::sarif(&reports))?;
+    printed(if args.sarif {
+        context.ui.print_json(&diagnostics::sarif(&reports))
     } else if context.ui.json {
         let document = json!({
             "version": 1,
@@ -60,10 +60,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             "counts": counts,
             "diagnostics": diagnostics::json(&reports),
         });
-        context.ui.print_json(&document)?;
+        context.ui.print_json(&document)
     } else {
-        print(context, &what, &reports, counts, valid)?;
-    }
+        print(context, &what, &reports, counts, valid)
+    })?;
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -71,9 +71,9 @@ pub(crate) fn install(
     }
     changes.push(changed(layout::gitignore(), &before, ignored));
     for agent in agents {
-        changes.push(theirs(dir, context_file(*agent)?, with_block)?);
+        changes.push(theirs(dir, context_file(*agent)?, with_block));
         if let Some(path) = mcp_file(*agent)? {
-            changes.push(theirs(dir, path, with_mcp_entry)?);
+            changes.push(theirs(dir, path, with_mcp_entry));
         }
     }
     Ok(changes)
@@ -86,9 +86,9 @@ pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError>
         let gone = |without: fn(&str) -> FileAction| {
             move |old: Option<&str>| old.map_or(FileAction::Unchanged, without)
         };
-        changes.push(theirs(dir, context_file(agent)?, gone(without_block))?);
+        changes.push(theirs(dir, context_file(agent)?, gone(without_block)));
         if let Some(path) = mcp_file(agent)? {
-            changes.push(theirs(dir, path, gone(without_mcp_entry))?);
+            changes.push(theirs(dir, path, gone(without_mcp_entry)));
         }
     }
     changes.retain(|change| change.action != FileAction::Unchanged);
@@ -109,7 +109,7 @@ fn theirs(
     dir: &ProjectDir,
     path: RelPath,
     change: impl Fn(Option<&str>) -> FileAction,
-) -> Result<FileChange, StoreError> {
+) -> FileChange {
     let linked = matches!(dir.kind(&path), Ok(Some(EntryKind::Symlink)));
     let action = match read(dir, &path) {
         Ok(None) if linked => FileAction::Leave("it is a link to nothing".to_owned()),
@@ -120,7 +120,7 @@ fn theirs(
         FileAction::Remove if linked => FileAction::Leave("it is a link".to_owned()),
         action => action,
     };
-    Ok(FileChange { path, action })
+    FileChange { path, action }
 }
 
 /// Takes out the directories that `init` made, as far as they are empty, and

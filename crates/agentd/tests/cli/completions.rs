@@ -6,12 +6,12 @@ fn every_shell_is_told_every_command() {
     let project = Project::empty();
     let mut scripts = Vec::new();
     for shell in ["bash", "zsh", "fish"] {
-        let run = project.run(["completions", shell]).is_fine();
+        let run = project.run(["completions", shell]).fine();
         for command in commands(&project) {
             assert!(run.stdout.contains(&command), "{shell} lacks {command}");
         }
         scripts.push(run.stdout);
-        let json = project.run(["completions", shell, "--json"]).is_fine().json();
+        let json = project.run(["completions", shell, "--json"]).fine().json();
         assert_eq!(json["shell"], shell);
         assert_eq!(json["script"], *scripts.last().unwrap());
     }

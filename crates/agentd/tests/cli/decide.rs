@@ -18,7 +18,7 @@ fn who_decided_what_and_why_is_recorded() {
         let bare = line.replace('"', "");
         assert!(state.contains(line) || state.contains(&bare), "{line} not in {state}");
     }
-    let json = project.run(["decide", "fix", "--json"]).is_fine().json();
+    let json = project.run(["decide", "fix", "--json"]).fine().json();
     assert_eq!(json["action"], "decided");
     assert_eq!(json["change_id"], "add-oauth");
     assert_eq!(json["choice"], "fix");
@@ -29,8 +29,8 @@ fn who_decided_what_and_why_is_recorded() {
 fn a_note_is_one_line_whatever_is_in_it() {
     let project = Project::new().change("add-oauth");
     let note = "\"quoted\": {yaml}\n---\nphase: archived # \u{1b}[0m";
-    project.run(["decide", "fix", "--note", note]).is_fine();
-    let json = project.run(["status", "--json"]).is_fine().json();
+    project.run(["decide", "fix", "--note", note]).fine();
+    let json = project.run(["status", "--json"]).fine().json();
     assert_eq!(json["phase"], "proposed");
     assert!(project.read("STATE.yaml").contains("phase: archived #"), "the note is there");
 }
@@ -55,7 +55,7 @@ fn of_forty_at_once_forty_are_recorded() {
     for i in 0..40 {
         assert!(words.contains(&format!("n{i}").as_str()), "n{i} is lost: {state}");
     }
-    let json = project.run(["decide", "stop", "--json"]).is_fine().json();
+    let json = project.run(["decide", "stop", "--json"]).fine().json();
     assert_eq!(json["decisions"], 41);
 }
 
@@ -63,7 +63,7 @@ fn of_forty_at_once_forty_are_recorded() {
 fn a_plan_is_accepted_with_minor_issues_only() {
     for minor in [&[][..], &[Low, Low], &[Medium, Low]] {
         let project = Project::new().change("add-oauth").challenged(minor);
-        let run = project.run(["decide", "add-oauth", "accept"]).is_fine();
+        let run = project.run(["decide", "add-oauth", "accept"]).fine();
         assert_eq!(run.stdout, "add-oauth is challenged; the decision is recorded\n");
         assert_eq!(project.run(["status", "--json"]).json()["phase"], "challenged");
     }

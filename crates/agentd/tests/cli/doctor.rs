@@ -15,7 +15,7 @@ fn agents_are_found_with_their_versions() {
         .program("codex", "echo codex-cli 0.46.0; echo more")
         .program("claude", "echo '2.0.1 (Claude Code)'")
         .program("git", "echo git version 2.47.3");
-    let run = project.run(["doctor"]).is_fine();
+    let run = project.run(["doctor"]).fine();
     let text = run.transcript().replace(&project.bin().display().to_string(), "[BIN]");
     insta::assert_snapshot!(text, @r"
     exit 0
@@ -29,7 +29,7 @@ fn agents_are_found_with_their_versions() {
     ✓ locks    nobody is at work
     --- stderr
     ");
-    let json = project.run(["doctor", "--json"]).is_fine().json();
+    let json = project.run(["doctor", "--json"]).fine().json();
     assert_eq!(json["healthy"], true);
     assert_eq!(check(&json, "gemini")["status"], "ok");
 }
@@ -40,7 +40,7 @@ fn missing_failing_and_hanging_agents_are_warned_of_within_the_limit() {
         .program("gemini", "exec /bin/sleep 600")
         .program("codex", "echo broken >&2; exit 3")
         .program("claude", "exec /bin/sleep 600 >&-");
-    let json = project.run(["doctor", "--timeout", "1", "--json"]).is_fine().json();
+    let json = project.run(["doctor", "--timeout", "1", "--json"]).fine().json();
     assert_eq!(json["healthy"], true, "agentd works without agents");
     let detail = |name: &str| {
         let check = check(&json, name);
@@ -58,7 +58,7 @@ fn missing_failing_and_hanging_agents_are_warned_of_within_the_limit() {
 #[test]
 fn what_a_program_leaves_running_does_not_hold_the_doctor_up() {
     let project = Project::new().program("gemini", "/bin/sleep 5 & echo 0.9.1");
-    let json = project.run(["doctor", "--json"]).is_fine().json();
+    let json = project.run(["doctor", "--json"]).fine().json();
     assert_eq!(check(&json, "gemini")["status"], "ok", "{json:#}");
 }
 
@@ -85,8 +85,21 @@ fn a_broken_change_makes_the_project_unsound() {
 }
 
 #[test]
+fn who_is_at_work_is_named() {
+    let project = Project::new().change("add-oauth");
+    let store = agentd_engine::store::Project::discover(&project.root()).unwrap();
+    let id = agentd_core::ids::ChangeId::new("add-oauth").unwrap();
+    let holder = agentd_engine::store::Holder::this_process("agentd plan", jiff::Timestamp::now());
+    let lock = store.try_run_lock(&id, &holder).unwrap();
+    let pid = std::process::id().to_string();
+    project.run(["doctor"]).fine().stdout_has("✓ lock ").stdout_has(&pid).stdout_has("agentd plan");
+    drop(lock);
+    project.run(["doctor"]).fine().stdout_has("✓ locks    nobody is at work");
+}
+
+#[test]
 fn outside_of_a_project_the_programs_are_still_looked_at() {
     let project = Project::empty().program("git", "echo git version 2.47.3");
-    let run = project.run(["doctor"]).is_fine();
+    let run = project.run(["doctor"]).fine();
     run.stdout_has("✓ git").stdout_has("! project").stdout_has("hint: run `agentd init`");
 }

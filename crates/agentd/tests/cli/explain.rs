@@ -3,7 +3,7 @@ use crate::harness::Project;
 #[test]
 fn a_rule_is_explained_by_its_code_and_by_its_name() {
     let project = Project::empty();
-    let run = project.run(["explain", "t005"]).is_fine();
+    let run = project.run(["explain", "t005"]).fine();
     insta::assert_snapshot!(run.transcript(), @r"
     exit 0
     T005 task-cycle (HIGH)
@@ -14,16 +14,16 @@ fn a_rule_is_explained_by_its_code_and_by_its_name() {
     Fix: Remove one of the dependencies of the chain in tasks.md.
     --- stderr
     ");
-    assert_eq!(project.run(["explain", "task-cycle"]).is_fine().stdout, run.stdout);
-    let json = project.run(["explain", "T005", "--json"]).is_fine().json();
+    assert_eq!(project.run(["explain", "task-cycle"]).fine().stdout, run.stdout);
+    let json = project.run(["explain", "T005", "--json"]).fine().json();
     assert_eq!((&json["code"], &json["severity"]), (&"T005".into(), &"high".into()));
 }
 
 #[test]
 fn all_rules_are_listed_a_line_each() {
     let project = Project::empty();
-    let list = project.run(["explain"]).is_fine().stdout;
-    let json = project.run(["explain", "--json"]).is_fine().json();
+    let list = project.run(["explain"]).fine().stdout;
+    let json = project.run(["explain", "--json"]).fine().json();
     let rules = json["rules"].as_array().unwrap();
     assert_eq!(list.lines().count(), rules.len());
     for rule in rules {

@@ -267,7 +267,7 @@ impl Run {
 
     /// It went well and had nothing to say beside its data.
     #[track_caller]
-    pub(crate) fn is_fine(self) -> Self {
+    pub(crate) fn fine(self) -> Self {
         let run = self.exits(0);
         assert_eq!(run.stderr, "");
         run

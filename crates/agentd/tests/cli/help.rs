@@ -2,7 +2,7 @@ use crate::harness::Project;
 
 /// The commands that `--help` lists, but for `help` itself.
 pub(crate) fn commands(project: &Project) -> Vec<String> {
-    let help = project.run(["--help"]).is_fine().stdout;
+    let help = project.run(["--help"]).fine().stdout;
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty());
     let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
@@ -16,14 +16,14 @@ pub(crate) fn commands(project: &Project) -> Vec<String> {
 fn every_command_has_help_with_examples_of_itself() {
     let project = Project::empty();
     for command in commands(&project) {
-        let long = project.run([&command, "--help"]).is_fine().stdout;
+        let long = project.run([&command, "--help"]).fine().stdout;
         let (_, examples) = long.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{long}"));
         assert!(examples.contains(&format!("agentd {command}")), "{examples}");
         for option in ["--json", "--directory <DIR>"] {
             assert!(long.contains(option), "{command} lacks {option}");
         }
-        assert_eq!(project.run(["help", &command]).is_fine().stdout, long);
-        project.run([&command, "-h"]).is_fine().stdout_has("Examples:");
+        assert_eq!(project.run(["help", &command]).fine().stdout, long);
+        project.run([&command, "-h"]).fine().stdout_has("Examples:");
     }
 }
 
@@ -31,7 +31,7 @@ fn every_command_has_help_with_examples_of_itself() {
 fn the_version_is_one_line() {
     let version = format!("agentd {}\n", env!("CARGO_PKG_VERSION"));
     for flag in ["--version", "-V"] {
-        assert_eq!(Project::empty().run([flag]).is_fine().stdout, version);
+        assert_eq!(Project::empty().run([flag]).fine().stdout, version);
     }
 }
 

@@ -40,9 +40,9 @@ fn a_fresh_directory() {
 #[test]
 fn twice_changes_nothing() {
     let project = Project::empty().root_file("CLAUDE.md", "# Mine\n");
-    project.run(["init", "--agents", "all"]).is_fine();
+    project.run(["init", "--agents", "all"]).fine();
     let before = project.tree();
-    let run = project.run(["init", "--agents", "all"]).is_fine();
+    let run = project.run(["init", "--agents", "all"]).fine();
     run.stdout_has("unchanged  CLAUDE.md").stdout_has("\nNothing to do.\n");
     assert_eq!(project.tree(), before, "bytes, modes and times");
 }
@@ -50,14 +50,14 @@ fn twice_changes_nothing() {
 #[test]
 fn in_a_repository_the_root_is_set_up() {
     let project = Project::empty().root_file(".git/HEAD", "").root_file("src/deep/x", "");
-    project.run(["-C", "src/deep", "init", "--agents", "claude"]).is_fine();
+    project.run(["-C", "src/deep", "init", "--agents", "claude"]).fine();
     assert!(project.root().join("agentd/config.toml").is_file());
     assert!(project.root().join("CLAUDE.md").is_file());
     assert!(!project.root().join("src/deep/agentd").exists());
     // A project inside of it stays what it is.
     let inner =
         Project::empty().root_file(".git/HEAD", "").root_file("part/agentd/config.toml", "");
-    inner.run(["-C", "part", "init", "--agents", "claude"]).is_fine();
+    inner.run(["-C", "part", "init", "--agents", "claude"]).fine();
     assert!(inner.root().join("part/CLAUDE.md").is_file());
     assert!(!inner.root().join("agentd").exists());
 }
@@ -75,7 +75,7 @@ fn what_people_wrote_is_kept() {
         .root_file(".gemini/settings.json", settings)
         .root_file("agentd/config.toml", "[workflow]\naccept_minor = true\n")
         .root_file("agentd/.gitignore", "mine");
-    project.run(["init", "--agents", "all"]).is_fine();
+    project.run(["init", "--agents", "all"]).fine();
     let text = project.read_root("CLAUDE.md");
     assert!(text.starts_with(mine) && text.contains("<!-- agentd:begin"), "{text}");
     let merged = project.read_root(".mcp.json");
@@ -105,14 +105,14 @@ fn files_in_a_shape_that_agentd_does_not_know_are_left() {
     let theirs = outside.root().join("theirs.md");
     std::os::unix::fs::symlink(&theirs, project.root().join("CLAUDE.md")).unwrap();
     let before = project.tree();
-    let run = project.run(["init", "--agents", "all"]).is_fine();
+    let run = project.run(["init", "--agents", "all"]).fine();
     for name in [".mcp.json", "GEMINI.md", "AGENTS.md", "CLAUDE.md"] {
         assert!(run.stdout.contains(&format!("left       {name}: ")), "{run:#?}");
         let path = project.root().join(name);
         assert_eq!(project.tree()[&path], before[&path], "{name}");
     }
     assert_eq!(fs::read_to_string(theirs).unwrap(), "theirs\n");
-    let json = project.run(["init", "--agents", "all", "--json"]).is_fine().json();
+    let json = project.run(["init", "--agents", "all", "--json"]).fine().json();
     let left = json["files"].as_array().unwrap().iter().filter(|file| file["action"] == "left");
     assert_eq!(left.filter(|file| file["reason"].is_string()).count(), 4);
 }
@@ -122,15 +122,15 @@ fn a_link_between_the_files_stays_a_link() {
     let project = Project::empty().root_file("AGENTS.md", "# Ours\n");
     let link = project.root().join("CLAUDE.md");
     std::os::unix::fs::symlink("AGENTS.md", &link).unwrap();
-    project.run(["init", "--agents", "all"]).is_fine();
+    project.run(["init", "--agents", "all"]).fine();
     assert_eq!(fs::read_link(&link).unwrap().to_str(), Some("AGENTS.md"));
     let text = project.read_root("AGENTS.md");
     assert!(text.starts_with("# Ours\n"));
     assert_eq!(text.matches("<!-- agentd:begin").count(), 1, "{text}");
     let before = project.tree();
-    project.run(["init", "--agents", "all"]).is_fine().stdout_has("Nothing to do.");
+    project.run(["init", "--agents", "all"]).fine().stdout_has("Nothing to do.");
     assert_eq!(project.tree(), before);
-    project.run(["uninstall"]).is_fine();
+    project.run(["uninstall"]).fine();
     assert_eq!(project.read_root("AGENTS.md"), "# Ours\n");
     assert!(link.is_symlink());
 }
@@ -157,6 +157,15 @@ fn agents_are_those_named_or_those_on_path() {
 }
 
 #[test]
+fn without_a_terminal_nothing_is_asked_even_if_somebody_could_answer() {
+    let project = Project::empty().program("codex", "");
+    let (reader, writer) = std::io::pipe().unwrap();
+    let run = project.finish(project.command(["init"]).stdin(reader)).fine();
+    drop(writer);
+    run.stdout_has("created    AGENTS.md");
+}
+
+#[test]
 fn a_misspelt_agent_is_wrong_usage_and_nothing_is_written() {
     let project = Project::empty();
     insta::assert_snapshot!(project.run(["init", "--agents", "claude,gemni"]).transcript(), @r"
@@ -174,11 +183,11 @@ fn a_misspelt_agent_is_wrong_usage_and_nothing_is_written() {
 fn a_dry_run_says_what_it_would_do_and_writes_nothing() {
     let project = Project::empty().root_file("CLAUDE.md", "# Mine\n");
     let before = project.tree();
-    let run = project.run(["init", "--dry-run", "--agents", "claude"]).is_fine();
+    let run = project.run(["init", "--dry-run", "--agents", "claude"]).fine();
     run.stdout_has("create     agentd/config.toml")
         .stdout_has("update     CLAUDE.md")
         .stdout_has("Nothing was written: this was a dry run.");
-    let json = project.run(["init", "--dry-run", "--agents", "claude", "--json"]).is_fine().json();
+    let json = project.run(["init", "--dry-run", "--agents", "claude", "--json"]).fine().json();
     assert_eq!(json["dry_run"], true);
     assert_eq!(project.tree(), before);
 }

@@ -53,6 +53,6 @@ fn every_command_reports_its_error_as_a_document() {
 #[test]
 fn the_flag_may_stand_in_front() {
     let project = Project::new().change("add-oauth");
-    project.run(["--json", "list"]).is_fine().json();
-    project.run(["--json", "-C", "agentd", "status"]).is_fine().json();
+    project.run(["--json", "list"]).fine().json();
+    project.run(["--json", "-C", "agentd", "status"]).fine().json();
 }

@@ -10,7 +10,7 @@ fn what_is_open_is_listed_in_columns() {
         "Sign in with OAuth.",
         &wide,
     );
-    let run = project.run(["list"]).is_fine();
+    let run = project.run(["list"]).fine();
     insta::assert_snapshot!(run.transcript(), @r"
     exit 0
     add-oauth   proposed         1/2 tasks     $0.00  Sign in with OAuth.
@@ -18,7 +18,7 @@ fn what_is_open_is_listed_in_columns() {
     wide-title  proposed         1/2 tasks     $0.00  認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認…
     --- stderr
     ");
-    let json = project.run(["list", "--json"]).is_fine().json();
+    let json = project.run(["list", "--json"]).fine().json();
     let changes = json["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 3);
     assert_eq!(changes[0]["change_id"], "add-oauth");
@@ -44,7 +44,7 @@ fn an_empty_project_says_so_beside_the_data() {
         } else {
             3
         }));
-        assert_eq!(json.is_fine().json()[key], serde_json::json!([]));
+        assert_eq!(json.fine().json()[key], serde_json::json!([]));
     }
 }
 
@@ -52,9 +52,9 @@ fn an_empty_project_says_so_beside_the_data() {
 fn main_specs_and_the_archive_are_listed_by_name() {
     let project = Project::new().root_file("agentd/specs/auth-flow.md", "");
     fs::create_dir_all(project.root().join("agentd/archive/2026-11-04-add-oauth")).unwrap();
-    assert_eq!(project.run(["list", "--specs"]).is_fine().stdout, "auth-flow\n");
-    assert_eq!(project.run(["list", "--archived"]).is_fine().stdout, "2026-11-04-add-oauth\n");
-    let json = project.run(["list", "--archived", "--json"]).is_fine().json();
+    assert_eq!(project.run(["list", "--specs"]).fine().stdout, "auth-flow\n");
+    assert_eq!(project.run(["list", "--archived"]).fine().stdout, "2026-11-04-add-oauth\n");
+    let json = project.run(["list", "--archived", "--json"]).fine().json();
     assert_eq!(json["archived"], serde_json::json!(["2026-11-04-add-oauth"]));
     project.run(["list", "--specs", "--archived"]).exits(2);
 }
@@ -80,12 +80,12 @@ fn odd_directories_and_broken_states_are_warned_of_and_the_rest_is_listed() {
 #[test]
 fn a_project_is_found_from_below_and_with_another_directory() {
     let project = Project::new().change("add-oauth").root_file("src/deep/x", "");
-    let here = project.run(["list"]).is_fine().stdout;
-    assert_eq!(project.run(["-C", "src/deep", "list"]).is_fine().stdout, here);
-    assert_eq!(project.run(["list", "-C", "src/deep"]).is_fine().stdout, here);
+    let here = project.run(["list"]).fine().stdout;
+    assert_eq!(project.run(["-C", "src/deep", "list"]).fine().stdout, here);
+    assert_eq!(project.run(["list", "-C", "src/deep"]).fine().stdout, here);
     let mut elsewhere = project.command(["list", "--directory"]);
     elsewhere.arg(project.root()).current_dir(project.home());
-    assert_eq!(project.finish(&mut elsewhere).is_fine().stdout, here);
+    assert_eq!(project.finish(&mut elsewhere).fine().stdout, here);
 }
 
 #[test]

@@ -38,14 +38,14 @@ fn every_command_that_reads_the_settings_names_the_nearest_key() {
 fn commands_that_need_no_settings_work_all_the_same() {
     let project = misspelt();
     for args in [vec!["list"], vec!["show"], vec!["explain"], vec!["decide", "fix"]] {
-        project.run(args).is_fine();
+        project.run(args).fine();
     }
 }
 
 #[test]
 fn the_settings_that_init_writes_are_sound() {
     let project = Project::empty();
-    project.run(["init", "--agents", "none"]).is_fine();
+    project.run(["init", "--agents", "none"]).fine();
     project.run(["doctor"]).exits(0).stdout_has("✓ config   agentd/config.toml is sound");
     let text = project.read_root("agentd/config.toml");
     let uncommented = |line: &str| {
@@ -54,5 +54,5 @@ fn the_settings_that_init_writes_are_sound() {
     };
     let text: Vec<String> = text.lines().map(uncommented).collect();
     let project = project.root_file("agentd/config.toml", text.join("\n"));
-    project.run(["validate", "--all"]).is_fine();
+    project.run(["validate", "--all"]).fine();
 }

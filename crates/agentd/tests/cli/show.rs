@@ -11,19 +11,19 @@ fn a_document_is_shown_as_it_is() {
         vec!["show", "add-oauth", "proposal.md"],
         vec!["show", "proposal"],
     ] {
-        assert_eq!(project.run(&args).is_fine().stdout, proposal, "{args:?}");
+        assert_eq!(project.run(&args).fine().stdout, proposal, "{args:?}");
     }
     let spec = project.read("specs/auth-flow.md");
     for name in ["auth-flow", "auth-flow.md", "specs/auth-flow.md"] {
-        assert_eq!(project.run(["show", "add-oauth", name]).is_fine().stdout, spec);
+        assert_eq!(project.run(["show", "add-oauth", name]).fine().stdout, spec);
     }
     for name in ["state", "STATE.yaml"] {
-        let state = project.run(["show", "add-oauth", name]).is_fine().stdout;
+        let state = project.run(["show", "add-oauth", name]).fine().stdout;
         assert_eq!(state, project.read("STATE.yaml"));
     }
-    assert_eq!(project.run(["show", "tasks"]).is_fine().stdout, project.read("tasks.md"));
-    assert_eq!(project.run(["show", "auth-flow"]).is_fine().stdout, spec, "of the only change");
-    let json = project.run(["show", "--json"]).is_fine().json();
+    assert_eq!(project.run(["show", "tasks"]).fine().stdout, project.read("tasks.md"));
+    assert_eq!(project.run(["show", "auth-flow"]).fine().stdout, spec, "of the only change");
+    let json = project.run(["show", "--json"]).fine().json();
     assert_eq!(json["file"], "agentd/changes/add-oauth/proposal.md");
     assert_eq!(json["text"], *proposal);
 }
@@ -32,8 +32,8 @@ fn a_document_is_shown_as_it_is() {
 fn a_main_spec_is_shown_by_its_name() {
     let project =
         Project::new().change("add-oauth").root_file("agentd/specs/auth-flow.md", "main\n");
-    assert_eq!(project.run(["show", "auth-flow"]).is_fine().stdout, "main\n");
-    let json = project.run(["show", "auth-flow", "--json"]).is_fine().json();
+    assert_eq!(project.run(["show", "auth-flow"]).fine().stdout, "main\n");
+    let json = project.run(["show", "auth-flow", "--json"]).fine().json();
     assert_eq!(json["file"], "agentd/specs/auth-flow.md");
     project.run(["show", "auth-flow", "tasks"]).exits(1).stderr_has("no change `auth-flow`");
 }
@@ -74,8 +74,8 @@ fn no_name_leads_out_of_the_change() {
 fn control_characters_do_not_reach_a_terminal() {
     let text = "a\u{1b}]0;owned\u{7}b\u{9b}31mc\rd\u{7f}\te\n";
     let project = Project::new().change("add-oauth").file("proposal.md", text);
-    assert_eq!(project.run(["show"]).is_fine().stdout, "a]0;ownedb31mcd\te\n");
-    let run = project.run(["show", "--json"]).is_fine();
+    assert_eq!(project.run(["show"]).fine().stdout, "a]0;ownedb31mcd\te\n");
+    let run = project.run(["show", "--json"]).fine();
     assert!(!run.stdout.contains(|c: char| c.is_control() && c != '\n'), "{run:#?}");
     assert_eq!(run.json()["text"], *text, "programs get the text as it is");
 }

@@ -5,15 +5,15 @@ use crate::harness::Project;
 #[test]
 fn where_a_change_stands() {
     let project = Project::new().change("add-oauth");
-    let run = project.run(["status"]).is_fine();
+    let run = project.run(["status"]).fine();
     assert!(run.stdout.starts_with("add-oauth  proposed\nSign in with OAuth.\n\n"), "{run:#?}");
     let run = run
         .stdout_has("documents 0 HIGH, 0 MEDIUM, 0 LOW findings\n")
         .stdout_has("tasks     1 of 2 done\n")
         .stdout_has("          data         1/1\n")
         .stdout_has("\nNext: agentd ");
-    assert_eq!(project.run(["status", "add-oauth"]).is_fine().stdout, run.stdout);
-    let json = project.run(["status", "--json"]).is_fine().json();
+    assert_eq!(project.run(["status", "add-oauth"]).fine().stdout, run.stdout);
+    let json = project.run(["status", "--json"]).fine().json();
     assert_eq!(json["change_id"], "add-oauth");
     assert_eq!(json["phase"], "proposed");
     assert_eq!(json["verdict"], serde_json::Value::Null);
@@ -25,8 +25,8 @@ fn where_a_change_stands() {
 #[test]
 fn findings_come_first() {
     let project = Project::new().change("add-oauth").edit("tasks.md", "src/auth.rs", "/etc/passwd");
-    project.run(["status"]).is_fine().stdout_has("\nNext: agentd validate add-oauth\n");
-    let json = project.run(["status", "--json"]).is_fine().json();
+    project.run(["status"]).fine().stdout_has("\nNext: agentd validate add-oauth\n");
+    let json = project.run(["status", "--json"]).fine().json();
     assert_eq!(json["validation"]["high"], 1);
     assert_eq!(json["next"], serde_json::json!(["agentd validate add-oauth"]));
 }
@@ -34,16 +34,16 @@ fn findings_come_first() {
 #[test]
 fn a_verdict_is_shown_and_marked_once_the_plan_has_changed() {
     let project = Project::new().change("add-oauth").challenged(&[Severity::High, Severity::Low]);
-    let run = project.run(["status"]).is_fine();
+    let run = project.run(["status"]).fine();
     let run = run.stdout_has("review    NEEDS_REVISION: 1 HIGH, 0 MEDIUM, 1 LOW\n");
-    let json = project.run(["status", "--json"]).is_fine().json();
+    let json = project.run(["status", "--json"]).fine().json();
     assert_eq!(json["verdict"], "NEEDS_REVISION");
     assert_eq!(json["issues"], serde_json::json!({ "high": 1, "medium": 0, "low": 1 }));
     assert_eq!(json["plan_changed_since_review"], false);
     drop(run);
     let project = project.edit("proposal.md", "People ask for it.", "People need it.");
-    project.run(["status"]).is_fine().stdout_has("1 LOW, of an earlier plan\n");
-    let json = project.run(["status", "--json"]).is_fine().json();
+    project.run(["status"]).fine().stdout_has("1 LOW, of an earlier plan\n");
+    let json = project.run(["status", "--json"]).fine().json();
     assert_eq!(json["plan_changed_since_review"], true);
 }
 
@@ -66,7 +66,7 @@ fn an_id_may_be_left_out_only_where_one_change_is_open() {
     for command in ["status", "validate", "show"] {
         assert_eq!(none.run([command]).exits(1).stderr, none.run(["status"]).stderr);
         assert_eq!(two.run([command]).exits(2).stderr, two.run(["status"]).stderr);
-        two.run([command, "add-oauth"]).is_fine();
+        two.run([command, "add-oauth"]).fine();
     }
     none.run(["decide", "fix"]).exits(1).stderr_has("no change is open");
     two.run(["decide", "fix"]).exits(2).stderr_has("which one?");

@@ -13,6 +13,9 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::harness::Project;
 
+/// Long enough for any machine; only a test that fails waits for so long.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 /// agentd on a terminal of its own.
 struct Terminal {
     child: Child,
@@ -60,7 +63,7 @@ impl Terminal {
                 self.seen.drain(..at + text.len());
                 return;
             }
-            match self.output.recv_timeout(Duration::from_secs(60)) {
+            match self.output.recv_timeout(PATIENCE) {
                 Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
                 Err(error) => panic!("no {text:?} ({error}): {:?}", self.seen),
             }
@@ -73,7 +76,7 @@ impl Terminal {
 
     /// The exit code, and everything that was printed at last.
     fn end(mut self) -> (Option<i32>, String) {
-        while let Ok(piece) = self.output.recv_timeout(Duration::from_secs(60)) {
+        while let Ok(piece) = self.output.recv_timeout(PATIENCE) {
             self.seen.push_str(&String::from_utf8_lossy(&piece));
         }
         (self.child.wait().unwrap().code(), self.seen)

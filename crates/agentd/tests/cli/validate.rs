@@ -25,9 +25,9 @@ fn a_sound_change_passes() {
     for args in
         [vec!["validate"], vec!["validate-proposal", "add-oauth"], vec!["validate", "--strict"]]
     {
-        assert_eq!(project.run(args).is_fine().stdout, run.stdout);
+        assert_eq!(project.run(args).fine().stdout, run.stdout);
     }
-    let json = project.run(["validate", "--json"]).is_fine().json();
+    let json = project.run(["validate", "--json"]).fine().json();
     let counts = json!({ "high": 0, "medium": 0, "low": 0 });
     assert_eq!(json, json!({ "version": 1, "valid": true, "counts": counts, "diagnostics": [] }));
 }
@@ -85,7 +85,7 @@ fn strict_fails_for_medium_findings_too() {
         "MUST answer a sign-in within 200 ms",
         "MUST be fast within 200 ms",
     );
-    project.run(["validate"]).is_fine().stdout_has("0 HIGH, 1 MEDIUM, 0 LOW");
+    project.run(["validate"]).fine().stdout_has("0 HIGH, 1 MEDIUM, 0 LOW");
     let run = project.run(["validate", "--strict"]).exits(1);
     run.stdout_has("validation failed").stdout_has("Next: agentd explain Q001");
     let json = project.run(["validate", "--strict", "--json"]).exits(1).json();
@@ -111,7 +111,7 @@ fn all_means_every_change_and_every_main_spec() {
     assert_eq!(of("agentd/changes/fix-bug/tasks.md"), 1);
     assert!(of("agentd/specs/login.md") > 0);
     project.run(["validate", "--all", "add-oauth"]).exits(2);
-    Project::new().run(["validate", "--all"]).is_fine().stdout_has("0 changes and 0 specs");
+    Project::new().run(["validate", "--all"]).fine().stdout_has("0 changes and 0 specs");
 }
 
 #[test]

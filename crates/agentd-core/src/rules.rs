@@ -71,7 +71,7 @@ rules! {
     FILE_MISSING = "F009" "file-missing" High
         "A plan has proposal.md, tasks.md and a file for every affected spec."
         why "A part that is missing cannot be reviewed or implemented."
-        fix "Run the planner again: agentd plan <id>.";
+        fix "Write the document, or let the planner write it.";
     STATE_INVALID = "F010" "state-invalid" High
         "STATE.yaml is the one that agentd wrote for this change."
         why "The state says which phase a change is in and what it has cost; a guess would be worse than an error."
@@ -194,12 +194,12 @@ rules! {
     PLACEHOLDER = "Q005" "placeholder" Medium
         "Nothing is left open as TBD, TODO, FIXME or ???."
         why "An implementer would have to guess, or would copy the word into the code."
-        fix "Decide it, or ask: agentd clarify <id>.";
+        fix "Decide it, or ask whoever can.";
 
     NO_TASKS = "T001" "no-tasks" High
         "A plan has at least one task."
         why "Without tasks there is nothing to implement."
-        fix "Add tasks, or let the planner write them: agentd plan <id>.";
+        fix "Add tasks, or let the planner write them.";
     BAD_TASK_ID = "T002" "bad-task-id" High
         "A task is numbered by its layer: 1.1 or data.1."
         why "Dependencies and ticks refer to tasks by their ids."
@@ -273,7 +273,7 @@ rules! {
     REVIEW_VERDICT = "R001" "review-verdict" High
         "A review has exactly one verdict that can be read."
         why "A verdict is never guessed from prose."
-        fix "Ask for a new review: agentd challenge <id>.";
+        fix "Ask for a new review.";
     REVIEW_ISSUE = "R002" "review-issue" Medium
         "An issue of a review has a severity HIGH, MEDIUM or LOW."
         why "The severities decide whether a plan may go on."
@@ -281,7 +281,7 @@ rules! {
     REVIEW_EDITED = "R003" "review-edited" Medium
         "A review stays as it was given."
         why "A verdict that was edited is not the reviewer's."
-        fix "Restore it from git, or ask for a new review: agentd challenge <id>.";
+        fix "Restore it from git, or ask for a new review.";
     CLARIFICATION_INCOMPLETE = "C001" "clarification-incomplete" Low
         "Every clarification has a question and an answer."
         why "The planner builds on them."

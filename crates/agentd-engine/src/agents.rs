@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The program that a name or a path means, looked up in a `PATH`.
 pub fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
@@ -43,6 +43,9 @@ pub enum VersionError {
     Failed(String),
 }
 
+/// More than this is no version.
+const ENOUGH: usize = 4096;
+
 /// What a program answers to `--version`, in its own words but on one line.
 pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> {
     let mut child = Command::new(program)
@@ -56,16 +59,36 @@ pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> 
     };
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut text = Vec::new();
-        let _ = (&mut stdout).take(4096).read_to_end(&mut text);
-        let _ = sender.send(text);
+        // Read to the end, whoever listens: a closed pipe would kill the program.
+        let mut piece = [0; 4096];
+        let mut sent = 0;
+        while let Ok(read @ 1..) = stdout.read(&mut piece) {
+            if sent < ENOUGH {
+                let _ = sender.send(piece[..read].to_vec());
+                sent += read;
+            }
+        }
     });
-    let Ok(text) = receiver.recv_timeout(limit) else {
-        let _ = child.kill();
-        let _ = child.wait();
-        return Err(VersionError::TimedOut(limit));
+    let started = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if started.elapsed() >= limit {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(VersionError::TimedOut(limit));
+        }
+        std::thread::sleep(Duration::from_millis(5));
     };
-    let status = child.wait()?;
+    // It has ended, but something that it left behind may hold the pipe open.
+    let mut text = Vec::new();
+    while let Ok(piece) = receiver.recv_timeout(Duration::from_millis(500)) {
+        text.extend(piece);
+        if text.len() >= ENOUGH {
+            break;
+        }
+    }
     let text = String::from_utf8_lossy(&text);
     let line = agentd_core::text::Line::new(text.lines().next().unwrap_or_default()).to_string();
     if status.success() && !line.is_empty() {
@@ -160,10 +183,13 @@ mod tests {
     fn a_program_that_hangs_is_given_up() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("hangs");
-        std::fs::write(&program, "#!/bin/sh\nexec sleep 60\n").unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&program, mode).unwrap();
-        let error = version(&program, Duration::from_millis(200)).unwrap_err();
-        assert!(matches!(error, VersionError::TimedOut(_)), "{error}");
+        // Silent, and silent with its output closed.
+        for hangs in ["exec sleep 60", "exec sleep 60 >&-"] {
+            std::fs::write(&program, format!("#!/bin/sh\n{hangs}\n")).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&program, mode).unwrap();
+            let error = version(&program, Duration::from_millis(200)).unwrap_err();
+            assert!(matches!(error, VersionError::TimedOut(_)), "{hangs}: {error}");
+        }
     }
 }

@@ -8,6 +8,8 @@ use agentd_engine::documents::DocumentError;
 use agentd_engine::store::{LockError, StoreError};
 use serde::Serialize;
 
+use crate::cli::next;
+
 /// An error of a command.
 #[derive(Debug, Serialize)]
 pub(crate) struct CommandError {
@@ -16,7 +18,6 @@ pub(crate) struct CommandError {
     /// What went wrong, in one sentence without a full stop.
     pub(crate) message: String,
     /// Why, where more is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cause: Option<String>,
     /// What to do.
     pub(crate) hints: Vec<String>,
@@ -75,6 +76,15 @@ impl CommandError {
     }
 }
 
+/// What was printed, where the outcome of the command stands whether or not
+/// anybody has read all of it.
+pub(crate) fn printed(result: Result<(), CommandError>) -> Result<(), CommandError> {
+    match result {
+        Err(error) if error.exit == Exit::Quiet => Ok(()),
+        result => result,
+    }
+}
+
 impl From<io::Error> for CommandError {
     /// Errors of our own output: everything else has an error of its own.
     fn from(error: io::Error) -> Self {
@@ -108,6 +118,9 @@ impl From<StoreError> for CommandError {
             }
             StoreError::NoSuchChange { .. } => Self::new("no_such_change", message)
                 .hint("`agentd list` shows the changes that are open"),
+            StoreError::OpenRoot { source, .. } | StoreError::Io { source, .. } => {
+                Self::new("store", message).cause(source.to_string())
+            }
             _ => Self::new("store", message),
         }
     }
@@ -122,10 +135,13 @@ impl From<LockError> for CommandError {
 
 impl From<Refused> for CommandError {
     fn from(refused: Refused) -> Self {
+        let error = Self::new("refused", refused.to_string());
         let allowed: Vec<String> =
-            refused.allowed.iter().map(|name| format!("`agentd {name}`")).collect();
-        Self::new("refused", refused.to_string())
-            .hint(format!("allowed now: {}", allowed.join(", ")))
+            next::existing(&refused.allowed).map(|name| format!("`agentd {name}`")).collect();
+        match allowed.as_slice() {
+            [] => error,
+            allowed => error.hint(format!("allowed now: {}", allowed.join(", "))),
+        }
     }
 }
 

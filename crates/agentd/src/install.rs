@@ -4,7 +4,7 @@
 use agentd_core::config::{self, AgentName};
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
-use agentd_engine::store::{ProjectDir, StoreError};
+use agentd_engine::store::{EntryKind, ProjectDir, StoreError};
 use serde_json::{Map, Value, json};
 
 /// The first line of the block that agentd keeps in CLAUDE.md and its like.
@@ -32,11 +32,14 @@ pub(crate) enum FileAction {
 }
 
 impl FileAction {
-    /// The word for it.
-    pub(crate) fn verb(&self) -> &'static str {
+    /// The word for it, done or about to be done.
+    pub(crate) fn verb(&self, dry_run: bool) -> &'static str {
         match self {
+            Self::Create(_) if dry_run => "create",
             Self::Create(_) => "created",
+            Self::Update(_) if dry_run => "update",
             Self::Update(_) => "updated",
+            Self::Remove if dry_run => "remove",
             Self::Remove => "removed",
             Self::Unchanged => "unchanged",
             Self::Leave(_) => "left",
@@ -68,12 +71,9 @@ pub(crate) fn install(
     }
     changes.push(changed(layout::gitignore(), &before, ignored));
     for agent in agents {
-        let path = context_file(*agent)?;
-        let old = read(dir, &path)?;
-        changes.push(FileChange { action: with_block(old.as_deref()), path });
+        changes.push(theirs(dir, context_file(*agent)?, with_block));
         if let Some(path) = mcp_file(*agent)? {
-            let old = read(dir, &path)?;
-            changes.push(FileChange { action: with_mcp_entry(old.as_deref()), path });
+            changes.push(theirs(dir, path, with_mcp_entry));
         }
     }
     Ok(changes)
@@ -83,16 +83,15 @@ pub(crate) fn install(
 pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError> {
     let mut changes = Vec::new();
     for agent in AgentName::ALL {
-        let path = context_file(agent)?;
-        if let Some(old) = read(dir, &path)? {
-            changes.push(FileChange { action: without_block(&old), path });
-        }
-        if let Some(path) = mcp_file(agent)?
-            && let Some(old) = read(dir, &path)?
-        {
-            changes.push(FileChange { action: without_mcp_entry(&old), path });
+        let gone = |without: fn(&str) -> FileAction| {
+            move |old: Option<&str>| old.map_or(FileAction::Unchanged, without)
+        };
+        changes.push(theirs(dir, context_file(agent)?, gone(without_block)));
+        if let Some(path) = mcp_file(agent)? {
+            changes.push(theirs(dir, path, gone(without_mcp_entry)));
         }
     }
+    changes.retain(|change| change.action != FileAction::Unchanged);
     let ignored = layout::GITIGNORE_LINES.map(|line| format!("{line}\n")).concat();
     for (path, text) in own_files().into_iter().chain([(layout::gitignore(), ignored)]) {
         if let Some(old) = read(dir, &path)? {
@@ -102,6 +101,41 @@ pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError>
         }
     }
     Ok(changes)
+}
+
+/// What happens to a file of the user's. One that agentd cannot read or may not
+/// follow (a link to somewhere else, another encoding) is left, not an error.
+fn theirs(
+    dir: &ProjectDir,
+    path: RelPath,
+    change: impl Fn(Option<&str>) -> FileAction,
+) -> FileChange {
+    let linked = matches!(dir.kind(&path), Ok(Some(EntryKind::Symlink)));
+    let action = match read(dir, &path) {
+        Ok(None) if linked => FileAction::Leave("it is a link to nothing".to_owned()),
+        Ok(old) => change(old.as_deref()),
+        Err(error) => FileAction::Leave(error.to_string()),
+    };
+    let action = match action {
+        FileAction::Remove if linked => FileAction::Leave("it is a link".to_owned()),
+        action => action,
+    };
+    FileChange { path, action }
+}
+
+/// Takes out the directories that `init` made, as far as they are empty, and
+/// those that `uninstall` has emptied.
+pub(crate) fn tidy(dir: &ProjectDir, changes: &[FileChange]) -> Result<(), StoreError> {
+    let own = [layout::changes_dir(), layout::main_specs_dir(), layout::locks_dir()];
+    let emptied = changes
+        .iter()
+        .filter(|change| change.action == FileAction::Remove)
+        .filter_map(|change| change.path.parent())
+        .filter(|parent| *parent != RelPath::root());
+    for path in own.into_iter().chain(emptied) {
+        dir.remove_empty_dir(&path)?;
+    }
+    Ok(())
 }
 
 /// Carries the changes out.

@@ -116,6 +116,23 @@ impl ProjectDir {
         parent.get().remove_file(name).and_then(|()| sync_dir(parent.get())).map_err(fail)
     }
 
+    /// Removes a directory if nothing is in it, and says whether it did.
+    pub fn remove_empty_dir(&self, path: &RelPath) -> Result<bool, StoreError> {
+        let (parent, name) = match self.parent_and_name(path) {
+            Err(error) if error.is_not_found() => return Ok(false),
+            result => result?,
+        };
+        match parent.get().remove_dir(name) {
+            Ok(()) => Ok(true),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::DirectoryNotEmpty => Ok(false),
+                _ => Err(StoreError::from_io("remove", self.shown(path), error)),
+            },
+        }
+    }
+
     /// Moves a directory inside the project in one step. The new name must be
     /// free, even of an empty directory; directories above it are made.
     pub fn rename_dir(&self, from: &RelPath, to: &RelPath) -> Result<(), StoreError> {

@@ -15,19 +15,20 @@ use crate::error::CommandError;
 /// and the plan is the one that was reviewed.
 #[derive(Debug, clap::Args)]
 #[command(
+    allow_missing_positional = true,
     after_help = "Examples:\n  agentd decide add-oauth fix\n  agentd decide add-oauth accept --note \"the LOW ones can wait\"\n  agentd decide add-oauth stop"
 )]
 pub(crate) struct Args {
-    /// The change.
-    id: String,
+    /// The change; may be left out where exactly one is open.
+    id: Option<String>,
 
     /// What is decided.
     #[arg(value_enum)]
     choice: ChoiceArg,
 
     /// Why.
-    #[arg(long, default_value = "")]
-    note: String,
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -42,7 +43,7 @@ enum ChoiceArg {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
-    let change = context.change(&project, Some(&args.id))?;
+    let change = context.change(&project, args.id.as_deref())?;
     let choice = match args.choice {
         ChoiceArg::Fix => Choice::Fix,
         ChoiceArg::Accept => Choice::Accept,
@@ -54,7 +55,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         &project,
         change.id(),
         choice,
-        &args.note,
+        args.note.as_deref().unwrap_or_default(),
         by,
         &context.holder(),
         context.now(),

@@ -3,6 +3,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use agentd_core::config::{AgentName, Config};
+use agentd_core::layout;
+use agentd_core::text::printable;
 use agentd_engine::agents;
 use agentd_engine::documents::{self, DocumentError};
 use agentd_engine::store::{LockName, LockState, Project, lock_state, map_parallel};
@@ -10,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, printed};
 use crate::ui::{BAD, BOLD, GOOD, WARN};
 
 /// Look whether everything is there that agentd needs: agents, git, a sound project.
@@ -18,7 +20,11 @@ use crate::ui::{BAD, BOLD, GOOD, WARN};
 #[command(
     after_help = "Examples:\n  agentd doctor\n  agentd doctor --json | jq '.checks[] | select(.status != \"ok\")'"
 )]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// How long a program may take to tell its version. Some take seconds on a loaded machine.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    timeout: u64,
+}
 
 /// What one look has shown.
 #[derive(Debug, Serialize)]
@@ -43,48 +49,46 @@ impl Check {
         Self { name: name.into(), status, detail: detail.into(), hint: None }
     }
 
+    /// What a command would say, with the first of its hints.
+    fn of_error(name: &str, status: Status, error: &CommandError) -> Self {
+        Self { hint: error.hints.first().cloned(), ..Self::new(name, status, &error.message) }
+    }
+
     fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
 
-/// A Node program on a loaded machine may take seconds to say its version.
-const VERSION_LIMIT: Duration = Duration::from_secs(20);
-
-pub(crate) fn run(context: &Context, _: &Args) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project();
     let config = project.as_ref().ok().map(documents::load_config);
     let settings = match &config {
         Some(Ok(config)) => config.clone(),
         _ => Config::default(),
     };
-    let mut checks = programs(&settings);
+    let mut checks = programs(&settings, Duration::from_secs(args.timeout));
     match &project {
         Err(error) => {
-            let check = Check::new("project", Status::Warning, &error.message);
-            checks.push(match error.hints.first() {
-                Some(hint) => check.hint(hint),
-                None => check,
-            });
+            checks.push(Check::of_error("project", Status::Warning, error));
         }
         Ok(project) => {
             checks.push(Check::new("project", Status::Ok, project.root().display().to_string()));
-            checks.push(config_check(config));
+            checks.push(config_check(project, config)?);
             checks.extend(changes(project)?);
             checks.extend(locks(project)?);
         }
     }
     let failed = checks.iter().any(|check| check.status == Status::Failed);
-    if context.ui.json {
-        context.ui.print_json(&json!({ "version": 1, "healthy": !failed, "checks": checks }))?;
+    printed(if context.ui.json {
+        context.ui.print_json(&json!({ "version": 1, "healthy": !failed, "checks": checks }))
     } else {
-        print(context, &checks)?;
-    }
+        print(context, &checks)
+    })?;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// The agents and git, asked for their versions side by side.
-fn programs(config: &Config) -> Vec<Check> {
+fn programs(config: &Config, limit: Duration) -> Vec<Check> {
     let mut wanted: Vec<(String, String, String)> = AgentName::ALL
         .into_iter()
         .map(|agent| {
@@ -98,7 +102,7 @@ fn programs(config: &Config) -> Vec<Check> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     map_parallel(&wanted, |(name, command, hint)| match agents::find_program(command, &path) {
         None => Check::new(name, Status::Warning, format!("`{command}` is not on PATH")).hint(hint),
-        Some(program) => match agents::version(&program, VERSION_LIMIT) {
+        Some(program) => match agents::version(&program, limit) {
             Ok(version) => {
                 Check::new(name, Status::Ok, format!("{version} ({})", program.display()))
             }
@@ -124,18 +128,17 @@ fn install_hint(agent: AgentName) -> &'static str {
     }
 }
 
-fn config_check(config: Option<Result<Config, DocumentError>>) -> Check {
-    match config {
-        Some(Err(error)) => {
-            let error = CommandError::from(error);
-            let check = Check::new("config", Status::Failed, error.message);
-            match error.hints.into_iter().next() {
-                Some(hint) => check.hint(hint),
-                None => check,
-            }
+fn config_check(
+    project: &Project,
+    config: Option<Result<Config, DocumentError>>,
+) -> Result<Check, CommandError> {
+    Ok(match config {
+        Some(Err(error)) => Check::of_error("config", Status::Failed, &error.into()),
+        _ if project.dir().is_file(&layout::config())? => {
+            Check::new("config", Status::Ok, "agentd/config.toml is sound")
         }
-        _ => Check::new("config", Status::Ok, "agentd/config.toml is sound"),
-    }
+        _ => Check::new("config", Status::Ok, "no agentd/config.toml; the defaults hold"),
+    })
 }
 
 /// Changes whose state cannot be read, and directories that are no changes.
@@ -151,12 +154,7 @@ fn changes(project: &Project) -> Result<Vec<Check>, CommandError> {
     }
     for id in &listed.ids {
         if let Err(error) = documents::load_state(&project.change(id)?) {
-            let error = CommandError::from(error);
-            let check = Check::new(format!("state of {id}"), Status::Failed, error.message);
-            checks.push(match error.hints.into_iter().next() {
-                Some(hint) => check.hint(hint),
-                None => check,
-            });
+            checks.push(Check::of_error("state", Status::Failed, &error.into()));
         }
     }
     if checks.is_empty() {
@@ -191,9 +189,10 @@ fn print(context: &Context, checks: &[Check]) -> Result<(), CommandError> {
             Status::Warning => ("!", WARN),
             Status::Failed => ("✗", BAD),
         };
-        writeln!(out, "{style}{mark}{style:#} {BOLD}{:10}{BOLD:#} {}", check.name, check.detail)?;
+        let detail = printable(&check.detail);
+        writeln!(out, "{style}{mark}{style:#} {BOLD}{:8}{BOLD:#} {detail}", check.name)?;
         if let Some(hint) = &check.hint {
-            writeln!(out, "             hint: {hint}")?;
+            writeln!(out, "           hint: {}", printable(hint))?;
         }
     }
     out.flush()?;

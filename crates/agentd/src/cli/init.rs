@@ -3,12 +3,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use agentd_core::config::{AgentName, nearest};
+use agentd_core::text::printable;
 use agentd_engine::agents;
 use agentd_engine::store::Project;
 use inquire::{InquireError, MultiSelect};
 use serde_json::{Value, json};
 
-use super::Context;
+use super::{Context, next};
 use crate::error::CommandError;
 use crate::install::{self, FileAction, FileChange};
 use crate::ui::{BOLD, DIM, WARN};
@@ -75,6 +76,10 @@ fn choose(context: &Context, args: &Args) -> Result<Vec<AgentName>, CommandError
         .filter(|agent| agents::find_program(agent.name(), &path).is_some())
         .collect();
     if args.yes || args.dry_run || !context.ui.can_prompt() {
+        if here.is_empty() {
+            let known = "`--agents` names those that you use: claude, codex, gemini";
+            context.ui.note(&format!("No agent was found on PATH; {known}"));
+        }
         return Ok(here);
     }
     let options: Vec<&str> = AgentName::ALL.iter().map(|agent| agent.name()).collect();
@@ -139,7 +144,7 @@ pub(super) fn report(
                     FileAction::Leave(reason) => Some(reason),
                     _ => None,
                 };
-                json!({ "path": change.path.as_str(), "action": change.action.verb(), "reason": reason })
+                json!({ "path": change.path.as_str(), "action": change.action.verb(false), "reason": reason })
             })
             .collect();
         let agents: Vec<&str> = agents.iter().map(|agent| agent.name()).collect();
@@ -153,22 +158,28 @@ pub(super) fn report(
         return context.ui.print_json(&document);
     }
     let mut out = context.ui.out();
+    writeln!(out, "{BOLD}{}{BOLD:#}\n", printable(&root.display().to_string()))?;
     for change in changes {
         let path = change.path.as_str();
-        let verb = change.action.verb();
+        let verb = change.action.verb(dry_run);
         match &change.action {
             FileAction::Unchanged => writeln!(out, "{DIM}{verb:10} {path}{DIM:#}")?,
-            FileAction::Leave(reason) => writeln!(out, "{WARN}{verb:10}{WARN:#} {path}: {reason}")?,
+            FileAction::Leave(reason) => {
+                writeln!(out, "{WARN}{verb:10}{WARN:#} {path}: {}", printable(reason))?;
+            }
             _ => writeln!(out, "{BOLD}{verb:10}{BOLD:#} {path}")?,
         }
     }
     if dry_run {
         writeln!(out, "\nNothing was written: this was a dry run.")?;
-    } else if agents.contains(&AgentName::Codex) {
+    } else if agents.contains(&AgentName::Codex) && next::exists("mcp") {
         writeln!(
             out,
             "\nCodex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp"
         )?;
+    }
+    if changes.iter().all(|change| change.action == FileAction::Unchanged) {
+        writeln!(out, "\nNothing to do.")?;
     }
     if !dry_run && changes.iter().any(|change| matches!(change.action, FileAction::Create(_))) {
         writeln!(out, "\nNext: describe your project in agentd/project.md, then: agentd doctor")?;

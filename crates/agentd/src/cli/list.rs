@@ -2,14 +2,13 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use agentd_core::ids::SpecId;
-use agentd_core::text::{printable, truncate};
 use agentd_engine::store::map_parallel;
 use serde_json::json;
 
-use super::Context;
 use super::summary::{self, Summary};
+use super::{BEGIN, Context, next};
 use crate::error::CommandError;
-use crate::ui::{BAD, BOLD, DIM};
+use crate::ui::{BAD, BOLD, DIM, fit};
 
 /// List the open changes, or the main specs, or what is archived.
 #[derive(Debug, clap::Args)]
@@ -51,12 +50,18 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     }
     let summaries = map_parallel(&listed.ids, |id| summary::of(&project, id));
     let summaries: Vec<Summary> = summaries.into_iter().collect::<Result<_, _>>()?;
+    for problem in summaries.iter().filter_map(|summary| summary.problem.as_ref()) {
+        context.ui.warn(problem);
+    }
     if context.ui.json {
         context.ui.print_json(&json!({ "version": 1, "changes": summaries }))?;
         return Ok(ExitCode::SUCCESS);
     }
     if summaries.is_empty() {
         context.ui.note("No change is open.");
+        if next::exists("plan") {
+            context.ui.note(&format!("Next: {BEGIN}"));
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = context.ui.out();
@@ -67,6 +72,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// A title may be a whole paragraph.
+const TITLE_COLUMNS: usize = 80;
 
 /// One change: id, phase, tasks, cost, what it is about.
 fn line(
@@ -84,9 +92,11 @@ fn line(
         0 => "no tasks".to_owned(),
         total => format!("{}/{total} tasks", summary.tasks.completed),
     };
-    write!(out, "  {tasks:>12}  ${:<8.2}", summary.cost_usd)?;
-    let title = printable(&summary.title);
-    writeln!(out, "  {DIM}{}{DIM:#}", truncate(&title, 80))?;
+    write!(out, "  {tasks:>12}  {:>8}", format!("${:.2}", summary.cost_usd))?;
+    if !summary.title.is_empty() {
+        write!(out, "  {DIM}{}{DIM:#}", fit(&summary.title, TITLE_COLUMNS))?;
+    }
+    writeln!(out)?;
     Ok(())
 }
 

@@ -7,6 +7,9 @@ mod explain;
 mod init;
 mod list;
 mod mcp;
+pub(crate) mod next;
+#[cfg(test)]
+mod reference;
 mod show;
 mod status;
 mod summary;
@@ -29,7 +32,7 @@ use crate::ui::Ui;
 
 /// Spec-driven development with several coding agents.
 #[derive(Debug, Parser)]
-#[command(name = "agentd", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "agentd", version, max_term_width = 100)]
 #[command(
     after_help = "Examples:\n  agentd init                 set up this project\n  agentd list                 what is open\n  agentd validate add-oauth   is the plan sound?\n  agentd explain T005         what does this code mean?"
 )]
@@ -52,7 +55,7 @@ enum Command {
     List(list::Args),
     Status(status::Args),
     Show(show::Args),
-    #[command(alias = "validate-proposal")]
+    #[command(visible_alias = "validate-proposal")]
     Validate(validate::Args),
     Explain(explain::Args),
     Decide(decide::Args),
@@ -99,22 +102,20 @@ impl Context {
             let ids = open()?;
             return match ids.as_slice() {
                 [only] => Ok(project.change(only)?),
-                [] => Err(CommandError::new("no_change", "no change is open")),
-                several => {
-                    let names: Vec<&str> = several.iter().take(20).map(ChangeId::as_str).collect();
-                    Err(CommandError::usage(format!(
-                        "{} changes are open: which one?",
-                        several.len()
-                    ))
-                    .hint(format!("open: {}", names.join(", "))))
-                }
+                [] => Err(no_change()),
+                several => Err(which_one(several)),
             };
         };
         let wrong = |error: &dyn std::fmt::Display| {
             let error = CommandError::new("no_such_change", error.to_string());
             let ids = open().unwrap_or_default();
+            let archived = project.archived().map(|listed| listed.ids).unwrap_or_default();
+            if let Some(name) = archived.iter().rev().find(|name| name.change.as_str() == id) {
+                return error.hint(format!("it is archived: agentd/archive/{name}"));
+            }
             match nearest(id, ids.iter().map(ChangeId::as_str)) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None if ids.is_empty() => error.hint("no change is open"),
                 None => error.hint("`agentd list` shows the changes that are open"),
             }
         };
@@ -124,6 +125,22 @@ impl Context {
             result => Ok(result?),
         }
     }
+}
+
+fn no_change() -> CommandError {
+    let error = CommandError::new("no_change", "no change is open");
+    if next::exists("plan") { error.hint(format!("begin one: {BEGIN}")) } else { error }
+}
+
+/// How a change begins.
+pub(crate) const BEGIN: &str = "agentd plan <id> \"<what you want>\"";
+
+fn which_one(open: &[ChangeId]) -> CommandError {
+    const SHOWN: usize = 20;
+    let names: Vec<&str> = open.iter().take(SHOWN).map(ChangeId::as_str).collect();
+    let more = if open.len() > SHOWN { ", …" } else { "" };
+    CommandError::usage(format!("{} changes are open: which one?", open.len()))
+        .hint(format!("name one: {}{more}", names.join(", ")))
 }
 
 /// Runs agentd and says how it ended.
@@ -169,15 +186,23 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 fn not_parsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
     let wrong = error.use_stderr();
     if wrong && args.iter().any(|arg| arg == "--json") {
-        let rendered = error.render().to_string();
-        let message = rendered.lines().next().unwrap_or_default();
-        let message = message.strip_prefix("error: ").unwrap_or(message);
-        Ui { json: true }.error(&CommandError::usage(message).hint("see `agentd --help`"));
-    } else {
-        // A reader that has gone away is no error of ours.
-        let _ = error.print();
+        Ui { json: true }.error(&usage_error(error));
+    } else if let Err(error) = error.print() {
+        return ExitCode::from(CommandError::from(error).exit.code());
     }
     ExitCode::from(if wrong { 2 } else { 0 })
+}
+
+/// What clap says, as data: its first paragraph, and its tips.
+fn usage_error(error: &clap::Error) -> CommandError {
+    let rendered = error.render().to_string();
+    let lines = || rendered.lines().map(str::trim);
+    let message: Vec<&str> = lines().take_while(|line| !line.is_empty()).collect();
+    let message = message.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    let usage = lines().find(|line| line.starts_with("Usage: "));
+    let tips = lines().filter_map(|line| line.strip_prefix("tip: ")).chain(usage);
+    tips.fold(CommandError::usage(message), CommandError::hint)
 }
 
 /// The command as clap knows it, for completions and the reference.

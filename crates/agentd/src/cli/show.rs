@@ -1,6 +1,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use agentd_core::config::nearest;
 use agentd_core::ids::SpecId;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::text::printable;
@@ -13,11 +14,11 @@ use crate::error::CommandError;
 
 /// Show a document of a change, or a main spec.
 ///
-/// Without a document the proposal is shown. A name that is no open change but
-/// a main spec shows that spec.
+/// Without a document the proposal is shown. A single name that is no open
+/// change may be a main spec, or a document of the only open change.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd show add-oauth\n  agentd show add-oauth tasks\n  agentd show add-oauth auth-flow      its spec of that name\n  agentd show auth-flow                the main spec"
+    after_help = "Examples:\n  agentd show add-oauth\n  agentd show add-oauth tasks\n  agentd show add-oauth auth-flow      its spec of that name\n  agentd show auth-flow                the main spec\n  agentd show tasks                    of the only open change"
 )]
 pub(crate) struct Args {
     /// The change, or a main spec; may be left out where exactly one change is open.
@@ -47,54 +48,75 @@ fn find(
 ) -> Result<(String, String), CommandError> {
     let change = match context.change(project, args.id.as_deref()) {
         Ok(change) => change,
-        Err(error) => return main_spec(project, args).unwrap_or(Err(error)),
+        Err(error) => {
+            let (Some(name), None) = (&args.id, &args.document) else { return Err(error) };
+            if let Some(found) = main_spec(project, name) {
+                return Ok(found);
+            }
+            return match context.change(project, None) {
+                Ok(only) if is_document(&only, name)? => document(&only, name),
+                _ => Err(error),
+            };
+        }
     };
-    let wanted = args.document.as_deref().unwrap_or("proposal");
-    let file = match wanted.trim_end_matches(".md") {
-        "proposal" => ChangeFile::Proposal,
-        "tasks" => ChangeFile::Tasks,
-        "clarifications" => ChangeFile::Clarifications,
-        "challenge" | "CHALLENGE" => ChangeFile::Challenge,
-        "review" | "REVIEW" => ChangeFile::Review,
-        "state" | "STATE.yaml" => ChangeFile::State,
-        spec => ChangeFile::Spec(spec_of(&change, spec.trim_start_matches("specs/"))?),
-    };
-    let path = file.path_in_project(change.id());
-    match change.read(&file) {
-        Ok(text) => Ok((path.as_str().to_owned(), text)),
-        Err(error) if error.is_not_found() => Err(missing(&change, wanted)?),
-        Err(error) => Err(error.into()),
+    document(&change, args.document.as_deref().unwrap_or("proposal"))
+}
+
+/// The documents that are not specs, by the names that people give them.
+const NAMED: [(&str, ChangeFile); 6] = [
+    ("proposal", ChangeFile::Proposal),
+    ("tasks", ChangeFile::Tasks),
+    ("clarifications", ChangeFile::Clarifications),
+    ("challenge", ChangeFile::Challenge),
+    ("review", ChangeFile::Review),
+    ("state", ChangeFile::State),
+];
+
+/// The file that a name means: `tasks`, `tasks.md`, `auth-flow`, `specs/auth-flow.md`.
+fn file(name: &str) -> Option<ChangeFile> {
+    let bare = name.trim_end_matches(".md").trim_end_matches(".yaml");
+    let named = NAMED.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(bare));
+    let spec = || SpecId::new(bare.trim_start_matches("specs/")).ok().map(ChangeFile::Spec);
+    named.map(|(_, file)| file).or_else(spec)
+}
+
+fn is_document(change: &Change, name: &str) -> Result<bool, StoreError> {
+    match file(name) {
+        Some(spec @ ChangeFile::Spec(_)) => change.has(&spec),
+        named => Ok(named.is_some()),
     }
 }
 
-fn spec_of(change: &Change, name: &str) -> Result<SpecId, CommandError> {
-    SpecId::new(name).or_else(|_| Err(missing(change, name)?))
+fn document(change: &Change, name: &str) -> Result<(String, String), CommandError> {
+    let Some(file) = file(name) else { return Err(missing(change, name)?) };
+    let path = file.path_in_project(change.id());
+    match change.read(&file) {
+        Ok(text) => Ok((path.as_str().to_owned(), text)),
+        Err(error) if error.is_not_found() => Err(missing(change, name)?),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// There is no such document; these are there.
 fn missing(change: &Change, wanted: &str) -> Result<CommandError, StoreError> {
     let mut there = Vec::new();
-    let named = [
-        ("proposal", ChangeFile::Proposal),
-        ("tasks", ChangeFile::Tasks),
-        ("clarifications", ChangeFile::Clarifications),
-        ("challenge", ChangeFile::Challenge),
-        ("review", ChangeFile::Review),
-        ("state", ChangeFile::State),
-    ];
-    for (name, file) in named {
+    for (name, file) in NAMED {
         if change.has(&file)? {
             there.push(name.to_owned());
         }
     }
     there.extend(change.spec_ids()?.ids.iter().map(ToString::to_string));
     let message = format!("`{}` has no document `{wanted}`", change.id());
-    let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
-    Ok(CommandError::new("no_such_document", message).hint(format!("there: {there}")))
+    let error = CommandError::new("no_such_document", message);
+    Ok(match nearest(wanted, there.iter().map(String::as_str)) {
+        _ if there.is_empty() => error.hint("it has no documents at all"),
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("it has: {}", there.join(", "))),
+    })
 }
 
-fn main_spec(project: &Project, args: &Args) -> Option<Result<(String, String), CommandError>> {
-    let id = SpecId::new(args.id.as_deref()?).ok()?;
+fn main_spec(project: &Project, name: &str) -> Option<(String, String)> {
+    let id = SpecId::new(name).ok()?;
     let text = documents::load_main_spec(project, &id).text()?.to_owned();
-    Some(Ok((layout::main_spec(&id).as_str().to_owned(), text)))
+    Some((layout::main_spec(&id).as_str().to_owned(), text))
 }

@@ -7,8 +7,7 @@ use agentd_core::text::printable;
 use agentd_engine::documents;
 use serde_json::json;
 
-use super::Context;
-use super::summary;
+use super::{Context, next, summary};
 use crate::error::CommandError;
 use crate::ui::{BOLD, DIM};
 
@@ -33,7 +32,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         documents::load_texts(&change).map(|texts| check::plan_digest(&texts) != review.plan_hash)
     });
     let plan_changed = plan_changed.transpose()?;
-    let next = next(&summary, counts.high);
+    let next = next_commands(&summary, counts.high);
     if context.ui.json {
         let document = json!({
             "version": 1,
@@ -102,17 +101,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// What to do next, as commands. Only commands that exist are named.
-fn next(summary: &summary::Summary, high: usize) -> Vec<String> {
+/// What to do next, as commands.
+fn next_commands(summary: &summary::Summary, high: usize) -> Vec<String> {
     let id = &summary.change_id;
     if high > 0 {
         return vec![format!("agentd validate {id}")];
     }
-    let known: Vec<String> = super::definition()
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect();
     let wanted = summary.phase.map(allowed).unwrap_or_default();
-    let command = wanted.iter().find(|name| **name != "decide" && known.iter().any(|k| k == *name));
+    let command = next::existing(wanted).next();
     vec![command.map_or_else(|| format!("agentd show {id}"), |name| format!("agentd {name} {id}"))]
 }

@@ -20,6 +20,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let changes = install::uninstall(project.dir())?;
     if !args.dry_run {
         install::apply(project.dir(), &changes)?;
+        install::tidy(project.dir(), &changes)?;
     }
     init::report(context, project.root(), &changes, args.dry_run, &[])?;
     Ok(ExitCode::SUCCESS)

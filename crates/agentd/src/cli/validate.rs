@@ -7,9 +7,9 @@ use agentd_engine::documents;
 use serde_json::json;
 
 use super::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, printed};
 use crate::ui::diagnostics;
-use crate::ui::{BAD, GOOD};
+use crate::ui::{BAD, GOOD, counted};
 
 /// Check the documents of a change, or of the whole project.
 ///
@@ -42,15 +42,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let extras = documents::load_config(&project)?.extras();
     let (what, reports) = if args.all {
         let found = documents::validate_all(&project, &extras)?;
-        (format!("{} changes and {} specs", found.changes, found.specs), found.reports)
+        let what =
+            format!("{} and {}", counted(found.changes, "change"), counted(found.specs, "spec"));
+        (what, found.reports)
     } else {
         let change = context.change(&project, args.id.as_deref())?;
         (change.id().to_string(), documents::validate_change(&project, &change, &extras)?)
     };
     let counts = check::counts(&reports);
     let valid = counts.high == 0 && !(args.strict && counts.medium > 0);
-    if args.sarif {
-        context.ui.print_json(&diagnostics::sarif(&reports))?;
+    printed(if args.sarif {
+        context.ui.print_json(&diagnostics::sarif(&reports))
     } else if context.ui.json {
         let document = json!({
             "version": 1,
@@ -58,10 +60,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             "counts": counts,
             "diagnostics": diagnostics::json(&reports),
         });
-        context.ui.print_json(&document)?;
+        context.ui.print_json(&document)
     } else {
-        print(context, &what, &reports, counts, valid)?;
-    }
+        print(context, &what, &reports, counts, valid)
+    })?;
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -79,8 +81,10 @@ fn print(
         writeln!(out, "{GOOD}✓{GOOD:#} Proposal format validation passed")?;
     } else {
         writeln!(out, "{BAD}✗{BAD:#} Format validation failed")?;
-        if let Some(first) = reports.iter().flat_map(|report| &report.diagnostics).next() {
-            writeln!(out, "\nNext: agentd explain {}", first.rule.code)?;
+        let all = reports.iter().flat_map(|report| &report.diagnostics);
+        // Of the worst ones, the first.
+        if let Some(worst) = all.min_by_key(|diagnostic| diagnostic.severity()) {
+            writeln!(out, "\nNext: agentd explain {}", worst.rule.code)?;
         }
     }
     out.flush()?;

@@ -3,12 +3,14 @@
 
 pub(crate) mod diagnostics;
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use agentd_core::text::printable;
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::error::CommandError;
 
@@ -22,6 +24,42 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 /// For what is wrong.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// JSON escapes the control characters of ASCII, but not those that some
+/// terminals obey as well. In JSON they can stand in strings only.
+fn escape_control(json: &str) -> Cow<'_, str> {
+    let bad = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
+    if !json.contains(bad) {
+        return Cow::Borrowed(json);
+    }
+    let escaped = |c: char| if bad(c) { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
+    Cow::Owned(json.chars().map(escaped).collect())
+}
+
+/// A count with its noun.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// At most this many columns of a terminal, without control characters.
+pub(crate) fn fit(text: &str, columns: usize) -> String {
+    let text = printable(text);
+    if text.width() <= columns {
+        return text.into_owned();
+    }
+    let mut fitting = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > columns {
+            break;
+        }
+        fitting.push(c);
+    }
+    fitting.truncate(fitting.trim_end().len());
+    fitting.push('…');
+    fitting
+}
 
 /// Where a command writes to.
 #[derive(Debug)]
@@ -43,9 +81,9 @@ impl Ui {
 
     /// Writes the JSON document of a command.
     pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CommandError> {
+        let text = serde_json::to_string_pretty(value)?;
         let mut out = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, value)?;
-        out.write_all(b"\n")?;
+        writeln!(out, "{}", escape_control(&text))?;
         out.flush()?;
         Ok(())
     }

@@ -1,0 +1,48 @@
+use crate::harness::Project;
+
+#[test]
+fn a_rule_is_explained_by_its_code_and_by_its_name() {
+    let project = Project::empty();
+    let run = project.run(["explain", "t005"]).fine();
+    insta::assert_snapshot!(run.transcript(), @r"
+    exit 0
+    T005 task-cycle (HIGH)
+
+    Tasks do not depend on each other in a circle.
+
+    Why: There would be no order in which they can be done.
+    Fix: Remove one of the dependencies of the chain in tasks.md.
+    --- stderr
+    ");
+    assert_eq!(project.run(["explain", "task-cycle"]).fine().stdout, run.stdout);
+    let json = project.run(["explain", "T005", "--json"]).fine().json();
+    assert_eq!((&json["code"], &json["severity"]), (&"T005".into(), &"high".into()));
+}
+
+#[test]
+fn all_rules_are_listed_a_line_each() {
+    let project = Project::empty();
+    let list = project.run(["explain"]).fine().stdout;
+    let json = project.run(["explain", "--json"]).fine().json();
+    let rules = json["rules"].as_array().unwrap();
+    assert_eq!(list.lines().count(), rules.len());
+    for rule in rules {
+        let code = rule["code"].as_str().unwrap();
+        assert!(list.lines().any(|line| line.starts_with(code)), "{code}");
+    }
+}
+
+#[test]
+fn a_misspelt_code_names_the_nearest() {
+    let project = Project::empty();
+    let run = project.run(["explain", "t05"]).exits(1);
+    insta::assert_snapshot!(run.transcript(), @r"
+    exit 1
+    --- stderr
+    error: there is no rule `t05`
+
+    hint: did you mean `T005`?
+    ");
+    let error = project.run(["explain", "t05", "--json"]).exits(1).json_error();
+    assert_eq!(error["kind"], "no_such_rule");
+}

@@ -1,0 +1,58 @@
+//! `--json` of every command: one document, and nothing else on stdout.
+
+use crate::harness::Project;
+use crate::help::commands;
+
+#[test]
+fn every_command_prints_one_document() {
+    let project = Project::new().change("add-oauth");
+    let runs = [
+        vec!["init", "--agents", "all"],
+        vec!["list"],
+        vec!["list", "--specs"],
+        vec!["list", "--archived"],
+        vec!["status"],
+        vec!["show"],
+        vec!["validate"],
+        vec!["validate", "--all"],
+        vec!["explain"],
+        vec!["explain", "T005"],
+        vec!["decide", "fix"],
+        vec!["doctor"],
+        vec!["completions", "bash"],
+        vec!["uninstall", "--dry-run"],
+        vec!["uninstall"],
+    ];
+    for mut args in runs {
+        let name = args.join(" ");
+        args.push("--json");
+        let before = project.run(&args);
+        assert_eq!((before.code, before.stderr.as_str()), (0, ""), "{name}: {before:#?}");
+        let document = before.json();
+        assert!(document.get("error").is_none(), "{name}: {document:#}");
+    }
+}
+
+#[test]
+fn every_command_reports_its_error_as_a_document() {
+    let project = Project::empty();
+    for command in commands(&project) {
+        let run = project.run([&command, "--json", "--no-such-flag"]).exits(2);
+        let error = run.json_error();
+        assert_eq!(error["kind"], "usage");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("--no-such-flag"), "{message}");
+    }
+    for args in [vec!["list"], vec!["status"], vec!["show"], vec!["validate"], vec!["uninstall"]] {
+        let error = project.run(args.into_iter().chain(["--json"])).exits(1).json_error();
+        assert_eq!(error["kind"], "not_initialised");
+        assert!(error["hints"][0].as_str().unwrap().contains("agentd init"));
+    }
+}
+
+#[test]
+fn the_flag_may_stand_in_front() {
+    let project = Project::new().change("add-oauth");
+    project.run(["--json", "list"]).fine().json();
+    project.run(["--json", "-C", "agentd", "status"]).fine().json();
+}

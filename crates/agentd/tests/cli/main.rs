@@ -1,0 +1,23 @@
+//! The commands of agentd, as a person or a program meets them: the real
+//! binary, its exit code, stdout and stderr.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
+
+mod completions;
+mod decide;
+mod doctor;
+mod explain;
+mod harness;
+mod help;
+mod hints;
+mod init;
+mod json;
+mod list;
+mod pipes;
+mod sarif;
+mod settings;
+mod show;
+mod status;
+mod terminal;
+mod uninstall;
+mod validate;

@@ -1,0 +1,207 @@
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::Project;
+
+fn broken() -> Project {
+    Project::new().change("add-oauth").edit("tasks.md", "src/auth.rs", "/etc/passwd").edit(
+        "specs/auth-flow.md",
+        "MUST answer a sign-in within 200 ms",
+        "MUST be fast within 200 ms",
+    )
+}
+
+#[test]
+fn a_sound_change_passes() {
+    let project = Project::new().change("add-oauth");
+    let run = project.run(["validate", "add-oauth"]);
+    insta::assert_snapshot!(run.transcript(), @r"
+    exit 0
+    add-oauth: 0 HIGH, 0 MEDIUM, 0 LOW
+    ✓ Proposal format validation passed
+    --- stderr
+    ");
+    for args in
+        [vec!["validate"], vec!["validate-proposal", "add-oauth"], vec!["validate", "--strict"]]
+    {
+        assert_eq!(project.run(args).fine().stdout, run.stdout);
+    }
+    let json = project.run(["validate", "--json"]).fine().json();
+    let counts = json!({ "high": 0, "medium": 0, "low": 0 });
+    assert_eq!(json, json!({ "version": 1, "valid": true, "counts": counts, "diagnostics": [] }));
+}
+
+#[test]
+fn findings_have_a_place_a_snippet_a_code_and_advice() {
+    insta::assert_snapshot!(broken().run(["validate"]).transcript(), @r"
+    exit 1
+    MEDIUM[Q001]: `fast` can mean anything in R1
+      --> agentd/changes/add-oauth/specs/auth-flow.md:22:20
+       |
+    22 | The server MUST be fast within 200 ms.
+       |                    ^^^^
+       |
+       = help: Say how much, how long, how many, or which.
+
+    HIGH[T012]: task 2.1: path `/etc/passwd` is absolute; paths are relative to the project
+      --> agentd/changes/add-oauth/tasks.md:31:1
+       |
+    31 | ### Task 2.1: Sign in
+       | ^^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: Write the path relative to the project's root, with `/`.
+
+    add-oauth: 1 HIGH, 1 MEDIUM, 0 LOW
+    ✗ Format validation failed
+
+    Next: agentd explain T012
+    --- stderr
+    ");
+}
+
+#[test]
+fn json_has_the_shape_of_the_contract() {
+    let run = broken().run(["validate", "--json"]).exits(1);
+    assert_eq!(run.stderr, "");
+    let json = run.json();
+    assert_eq!(json["valid"], false);
+    assert_eq!(json["counts"], json!({ "high": 1, "medium": 1, "low": 0 }));
+    let found = json["diagnostics"].as_array().unwrap();
+    assert_eq!(found.len(), 2);
+    for key in ["severity", "code", "message", "file", "fix"] {
+        assert!(found.iter().all(|finding| finding[key].is_string()), "{key} in {json:#}");
+    }
+    let high = found.iter().find(|finding| finding["severity"] == "high").unwrap();
+    assert_eq!(high["code"], "T012");
+    assert_eq!(high["file"], "agentd/changes/add-oauth/tasks.md");
+    assert_eq!((&high["line"], &high["column"]), (&json!(31), &json!(1)));
+}
+
+#[test]
+fn strict_fails_for_medium_findings_too() {
+    let project = Project::new().change("add-oauth").edit(
+        "specs/auth-flow.md",
+        "MUST answer a sign-in within 200 ms",
+        "MUST be fast within 200 ms",
+    );
+    project.run(["validate"]).fine().stdout_has("0 HIGH, 1 MEDIUM, 0 LOW");
+    let run = project.run(["validate", "--strict"]).exits(1);
+    run.stdout_has("validation failed").stdout_has("Next: agentd explain Q001");
+    let json = project.run(["validate", "--strict", "--json"]).exits(1).json();
+    assert_eq!(json["valid"], false);
+}
+
+#[test]
+fn all_means_every_change_and_every_main_spec() {
+    let project = Project::new()
+        .change("add-oauth")
+        .change("fix-bug")
+        .edit("tasks.md", "src/auth.rs", "../outside.rs")
+        .root_file("agentd/specs/login.md", "nothing of a spec\n");
+    let run = project.run(["validate", "--all"]).exits(1);
+    let run = run
+        .stdout_has("2 changes and 1 spec: ")
+        .stdout_has("--> agentd/changes/fix-bug/tasks.md:")
+        .stdout_has("--> agentd/specs/login.md:");
+    assert!(!run.stdout.contains("agentd/changes/add-oauth"), "{run:#?}");
+    let json = project.run(["validate", "--all", "--json"]).exits(1).json();
+    let found = json["diagnostics"].as_array().unwrap();
+    let of = |file: &str| found.iter().filter(|f| f["file"] == file).count();
+    assert_eq!(of("agentd/changes/fix-bug/tasks.md"), 1);
+    assert!(of("agentd/specs/login.md") > 0);
+    project.run(["validate", "--all", "add-oauth"]).exits(2);
+    Project::new().run(["validate", "--all"]).fine().stdout_has("0 changes and 0 specs");
+}
+
+#[test]
+fn the_defects_of_earlier_programs_are_found() {
+    let cases = [
+        ("tasks.md", "depends_on: []", "depends_on: [\"2.1\"]", "T005"),
+        ("tasks.md", "src/auth.rs", "src/../../outside", "T012"),
+        ("tasks.md", "auth-flow:R1", "auth-flow:R9", "T008"),
+        ("tasks.md", "depends_on: [\"1.1\"]", "depends_on: [\"1.9\"]", "T006"),
+        (
+            "specs/auth-flow.md",
+            "## Acceptance",
+            "### R1: Again\n\nIt MUST give 200.\n\n## Acceptance",
+            "S005",
+        ),
+        ("specs/auth-flow.md", "- **THEN** the server answers with 401\n", "", "S010"),
+    ];
+    for (file, from, to, code) in cases {
+        let project = Project::new().change("add-oauth").edit(file, from, to);
+        let json = project.run(["validate", "--json"]).exits(1).json();
+        let codes: Vec<&Value> = json["diagnostics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|finding| &finding["code"])
+            .collect();
+        assert!(codes.contains(&&json!(code)), "{code} not in {codes:?}");
+    }
+    let cyclic = Project::new().change("add-oauth").edit(
+        "tasks.md",
+        "depends_on: []",
+        "depends_on: [\"2.1\"]",
+    );
+    cyclic.run(["validate"]).exits(1).stdout_has("data.1 → logic.1 → data.1");
+}
+
+#[test]
+fn files_that_are_missing_or_no_text_are_findings() {
+    let run = Project::new().begun("add-oauth").run(["validate"]).exits(1);
+    run.stdout_has("HIGH[F009]: proposal.md is missing")
+        .stdout_has("agentd/changes/add-oauth/proposal.md");
+    let project = Project::new().change("add-oauth").file("tasks.md", [0xff, 0xfe, 0x00]);
+    project.run(["validate"]).exits(1).stdout_has("HIGH[F001]").stderr_lacks("panicked");
+}
+
+#[test]
+fn nothing_from_files_can_steer_a_terminal() {
+    let evil = "\u{1b}[31mred\u{1b}]0;title\u{7}\u{9b}2J\u{8}\u{7f}";
+    let project = Project::new()
+        .change("add-oauth")
+        .edit("tasks.md", "src/auth.rs", &format!("\"/etc/{evil}\""))
+        .edit(
+            "specs/auth-flow.md",
+            "The server MUST answer",
+            &format!("The {evil} server is fast, answers"),
+        )
+        .edit("proposal.md", "Sign in with OAuth.", &format!("Sign {evil} in."));
+    fs::write(project.root().join("agentd/specs"), "").unwrap_or_default();
+    for args in [
+        vec!["validate"],
+        vec!["validate", "--all"],
+        vec!["validate", "--json"],
+        vec!["validate", "--sarif"],
+        vec!["list"],
+        vec!["status"],
+        vec!["show"],
+        vec!["status", evil],
+        vec!["show", "add-oauth", evil],
+        vec!["explain", evil],
+        vec!["decide", "add-oauth", "fix", "--note", evil],
+        vec!["show", "state"],
+    ] {
+        let run = project.run(&args);
+        let control = |c: char| c.is_control() && c != '\n' && c != '\t';
+        assert!(!run.stdout.contains(control), "{args:?}: {run:#?}");
+        assert!(!run.stderr.contains(control), "{args:?}: {run:#?}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_and_those_who_ask() {
+    let project = broken();
+    for set in
+        [&[][..], &[("NO_COLOR", "1")], &[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]]
+    {
+        let run = project.finish(project.command(["validate"]).envs(set.iter().copied()));
+        assert!(!run.stdout.contains('\u{1b}'), "{set:?}");
+        let run = project.finish(project.command(["status", "nothing"]).envs(set.iter().copied()));
+        assert!(!run.stderr.contains('\u{1b}'), "{set:?}");
+    }
+    let run = project.finish(project.command(["validate"]).env("CLICOLOR_FORCE", "1"));
+    assert!(run.stdout.contains('\u{1b}'), "or the checks above prove nothing");
+}

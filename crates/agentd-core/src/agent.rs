@@ -7,7 +7,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::AgentName;
 pub use crate::state::Complexity;
 
 /// A name that is not in one of the closed sets of this module.
@@ -32,7 +31,7 @@ macro_rules! named {
 
         impl $name {
             /// Every value, in a fixed order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
 
             /// The name as it stands in files and on command lines.
             pub fn name(self) -> &'static str {
@@ -49,7 +48,7 @@ macro_rules! named {
         impl FromStr for $name {
             type Err = UnknownName;
             fn from_str(text: &str) -> Result<Self, UnknownName> {
-                Self::ALL.iter().copied().find(|value| value.name() == text).ok_or_else(|| {
+                Self::ALL.into_iter().find(|value| value.name() == text).ok_or_else(|| {
                     UnknownName { what: $what, found: text.chars().take(80).collect(), known: $known }
                 })
             }
@@ -85,16 +84,6 @@ named!(
     }
 );
 
-impl From<AgentName> for AgentKind {
-    fn from(name: AgentName) -> Self {
-        match name {
-            AgentName::Gemini => Self::Gemini,
-            AgentName::Codex => Self::Codex,
-            AgentName::Claude => Self::Claude,
-        }
-    }
-}
-
 impl Role {
     /// Whether the role may edit files and run commands in the work tree.
     /// Every other role reads the project and writes through MCP only.
@@ -110,10 +99,10 @@ mod tests {
     #[test]
     fn names_round_trip_and_others_are_refused() {
         for role in Role::ALL {
-            assert_eq!(role.name().parse::<Role>().unwrap(), *role);
+            assert_eq!(role.name().parse::<Role>().unwrap(), role);
         }
-        for name in AgentName::ALL {
-            assert_eq!(AgentKind::from(name).name(), name.name());
+        for agent in AgentKind::ALL {
+            assert_eq!(agent.name().parse::<AgentKind>().unwrap(), agent);
         }
         let error = "Gemini".parse::<AgentKind>().unwrap_err().to_string();
         assert!(error.contains("gemini, codex, claude"), "{error}");

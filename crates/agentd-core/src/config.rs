@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::agent::AgentKind;
+use crate::agent::{AgentKind, Role};
 use crate::check::Extras;
 use crate::provider::models::ModelChoice;
 use crate::provider::prices::Price;
@@ -112,54 +112,35 @@ pub enum Rechallenge {
 #[serde(default, deny_unknown_fields)]
 pub struct Roles {
     /// Writes the plan.
-    pub planner: AgentName,
+    pub planner: AgentKind,
     /// Challenges the plan.
-    pub challenger: AgentName,
+    pub challenger: AgentKind,
     /// Writes the code.
-    pub implementer: AgentName,
+    pub implementer: AgentKind,
     /// Reviews the code.
-    pub reviewer: AgentName,
+    pub reviewer: AgentKind,
 }
 
 impl Default for Roles {
     fn default() -> Self {
         Self {
-            planner: AgentName::Gemini,
-            challenger: AgentName::Codex,
-            implementer: AgentName::Claude,
-            reviewer: AgentName::Codex,
+            planner: AgentKind::Gemini,
+            challenger: AgentKind::Codex,
+            implementer: AgentKind::Claude,
+            reviewer: AgentKind::Codex,
         }
     }
 }
 
-/// An agent that agentd can drive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AgentName {
-    /// Gemini CLI.
-    Gemini,
-    /// Codex CLI.
-    Codex,
-    /// Claude Code.
-    Claude,
-}
-
-impl AgentName {
-    /// All agents.
-    pub const ALL: [Self; 3] = [Self::Gemini, Self::Codex, Self::Claude];
-
-    /// `gemini`, `codex` or `claude`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gemini => "gemini",
-            Self::Codex => "codex",
-            Self::Claude => "claude",
+impl Roles {
+    /// Who plays a role.
+    pub fn agent(&self, role: Role) -> AgentKind {
+        match role {
+            Role::Planner => self.planner,
+            Role::Challenger => self.challenger,
+            Role::Implementer => self.implementer,
+            Role::Reviewer => self.reviewer,
         }
-    }
-
-    /// The agent of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|agent| agent.name() == name)
     }
 }
 
@@ -315,8 +296,8 @@ impl Config {
     }
 
     /// The configured part of the agent.
-    pub fn agent(&self, name: impl Into<AgentKind>) -> &AgentConfig {
-        match name.into() {
+    pub fn agent(&self, agent: AgentKind) -> &AgentConfig {
+        match agent {
             AgentKind::Gemini => &self.gemini,
             AgentKind::Codex => &self.codex,
             AgentKind::Claude => &self.claude,

@@ -112,7 +112,7 @@ pub fn run(
     let change = agents.project.change(&step.change)?;
     let state = documents::load_state(&change)?;
     check_budget(&step.change, &state, &agents.config.budget)?;
-    let agent = agent_of(&agents.config, step.role);
+    let agent = agents.config.roles.agent(step.role);
     let request = request(agents, step, agent, &state)?;
     let before = Seen::look(&change, &step.artefact)?;
     let runs_dir =
@@ -142,18 +142,6 @@ pub fn run(
         duration: report.attempts.iter().map(|attempt| attempt.duration).sum(),
         run_file: last.run_file.clone(),
     })
-}
-
-/// Who plays a role.
-pub fn agent_of(config: &Config, role: Role) -> AgentKind {
-    let roles = &config.roles;
-    let name = match role {
-        Role::Planner => roles.planner,
-        Role::Challenger => roles.challenger,
-        Role::Implementer => roles.implementer,
-        Role::Reviewer => roles.reviewer,
-    };
-    name.into()
 }
 
 fn check_budget(change: &ChangeId, state: &State, budget: &Budget) -> Result<(), StepError> {

@@ -1,7 +1,8 @@
 //! What `init` puts into a project and `uninstall` takes out again. Everything
 //! is computed from what is there; nothing that a person wrote is touched.
 
-use agentd_core::config::{self, AgentName};
+use agentd_core::agent::AgentKind;
+use agentd_core::config;
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
 use agentd_engine::store::{EntryKind, ProjectDir, StoreError};
@@ -50,7 +51,7 @@ impl FileAction {
 /// What `init` does.
 pub(crate) fn install(
     dir: &ProjectDir,
-    agents: &[AgentName],
+    agents: &[AgentKind],
 ) -> Result<Vec<FileChange>, StoreError> {
     let mut changes = Vec::new();
     for (path, text) in own_files() {
@@ -82,7 +83,7 @@ pub(crate) fn install(
 /// What `uninstall` does: only what is still as `init` wrote it goes.
 pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError> {
     let mut changes = Vec::new();
-    for agent in AgentName::ALL {
+    for agent in AgentKind::ALL {
         let gone = |without: fn(&str) -> FileAction| {
             move |old: Option<&str>| old.map_or(FileAction::Unchanged, without)
         };
@@ -160,22 +161,22 @@ fn own_files() -> [(RelPath, String); 2] {
 }
 
 /// The file that an agent reads at the start of every session.
-fn context_file(agent: AgentName) -> Result<RelPath, StoreError> {
+fn context_file(agent: AgentKind) -> Result<RelPath, StoreError> {
     let name = match agent {
-        AgentName::Claude => "CLAUDE.md",
-        AgentName::Codex => "AGENTS.md",
-        AgentName::Gemini => "GEMINI.md",
+        AgentKind::Claude => "CLAUDE.md",
+        AgentKind::Codex => "AGENTS.md",
+        AgentKind::Gemini => "GEMINI.md",
     };
     Ok(RelPath::new(name)?)
 }
 
 /// The file in which an agent looks for the MCP servers of a project. Codex
 /// knows only a file in the home directory, which is not ours to touch.
-fn mcp_file(agent: AgentName) -> Result<Option<RelPath>, StoreError> {
+fn mcp_file(agent: AgentKind) -> Result<Option<RelPath>, StoreError> {
     Ok(match agent {
-        AgentName::Claude => Some(RelPath::new(".mcp.json")?),
-        AgentName::Gemini => Some(RelPath::new(".gemini/settings.json")?),
-        AgentName::Codex => None,
+        AgentKind::Claude => Some(RelPath::new(".mcp.json")?),
+        AgentKind::Gemini => Some(RelPath::new(".gemini/settings.json")?),
+        AgentKind::Codex => None,
     })
 }
 

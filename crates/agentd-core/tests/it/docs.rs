@@ -1,6 +1,7 @@
 //! What the documentation shows is what the program reads.
 
-use agentd_core::config::{AgentName, Config};
+use agentd_core::agent::AgentKind;
+use agentd_core::config::Config;
 use agentd_core::outline::Outline;
 
 /// Lesson 11: every sample of configuration in the docs loads.
@@ -17,7 +18,7 @@ fn samples_of_configuration_load() {
     assert!(!samples.is_empty());
     for sample in samples {
         let config = Config::parse(sample).unwrap();
-        assert_eq!(config.roles.planner, AgentName::Gemini);
+        assert_eq!(config.roles.planner, AgentKind::Gemini);
         let misspelt = sample.replacen("planning_iterations", "planing_iterations", 1);
         let error = Config::parse(&misspelt).unwrap_err();
         assert_eq!(error.hint.as_deref(), Some("did you mean `planning_iterations`?"));

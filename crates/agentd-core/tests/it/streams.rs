@@ -150,7 +150,7 @@ fn claude_streams() {
 fn events_of_real_streams_survive_a_run_file() {
     for kind in AgentKind::ALL {
         for case in ["tool-call", "tool-error", "work"] {
-            for event in decode(*kind, case, &request(*kind)).events {
+            for event in decode(kind, case, &request(kind)).events {
                 let text = serde_json::to_string(&event).unwrap();
                 assert_eq!(serde_json::from_str::<AgentEvent<'static>>(&text).unwrap(), event);
             }
@@ -189,7 +189,7 @@ proptest::proptest! {
     #[test]
     fn no_line_breaks_a_decoder(lines in proptest::collection::vec(".{0,80}", 0..8)) {
         for kind in AgentKind::ALL {
-            let mut decoder = provider(*kind).decoder(&request(*kind));
+            let mut decoder = provider(kind).decoder(&request(kind));
             for line in &lines {
                 decoder.line(line, &mut |_| {});
             }
@@ -203,8 +203,8 @@ proptest::proptest! {
 #[test]
 fn damaged_lines_do_not_break_a_decoder() {
     for kind in AgentKind::ALL {
-        let stream = std::fs::read_to_string(fixtures(*kind).join("tool-call.jsonl")).unwrap();
-        let mut decoder = provider(*kind).decoder(&request(*kind));
+        let stream = std::fs::read_to_string(fixtures(kind).join("tool-call.jsonl")).unwrap();
+        let mut decoder = provider(kind).decoder(&request(kind));
         for line in stream.lines() {
             let line: String = line.chars().take(1500).collect();
             let ends: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();

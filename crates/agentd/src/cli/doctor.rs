@@ -2,7 +2,8 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agentd_core::config::{AgentName, Config};
+use agentd_core::agent::AgentKind;
+use agentd_core::config::Config;
 use agentd_core::layout;
 use agentd_core::text::printable;
 use agentd_engine::agents;
@@ -74,6 +75,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         Ok(project) => {
             checks.push(Check::new("project", Status::Ok, project.root().display().to_string()));
             checks.push(config_check(project, config)?);
+            checks.push(mcp_check(project, Duration::from_secs(args.timeout)));
             checks.extend(changes(project)?);
             checks.extend(locks(project)?);
         }
@@ -89,7 +91,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
 
 /// The agents and git, asked for their versions side by side.
 fn programs(config: &Config, limit: Duration) -> Vec<Check> {
-    let mut wanted: Vec<(String, String, String)> = AgentName::ALL
+    let mut wanted: Vec<(String, String, String)> = AgentKind::ALL
         .into_iter()
         .map(|agent| {
             let command =
@@ -114,16 +116,33 @@ fn programs(config: &Config, limit: Duration) -> Vec<Check> {
     })
 }
 
-fn install_hint(agent: AgentName) -> &'static str {
+fn install_hint(agent: AgentKind) -> &'static str {
     match agent {
-        AgentName::Gemini => {
+        AgentKind::Gemini => {
             "npm install -g @google/gemini-cli, or set [gemini] command, or give its roles to another agent"
         }
-        AgentName::Codex => {
+        AgentKind::Codex => {
             "npm install -g @openai/codex, or set [codex] command, or give its roles to another agent"
         }
-        AgentName::Claude => {
+        AgentKind::Claude => {
             "npm install -g @anthropic-ai/claude-code, or set [claude] command, or give its roles to another agent"
+        }
+    }
+}
+
+/// Whether the MCP server starts and answers, asked as an agent asks it.
+fn mcp_check(project: &Project, limit: Duration) -> Check {
+    let answer = std::env::current_exe()
+        .map_err(agents::HandshakeError::from)
+        .and_then(|agentd| agents::mcp_handshake(&agentd, project.root(), limit));
+    match answer {
+        Ok(tools) => {
+            Check::new("mcp", Status::Ok, format!("the server answers with {tools} tools"))
+        }
+        Err(error) => {
+            Check::new("mcp", Status::Failed, format!("the server does not answer: {error}")).hint(
+                "run `agentd mcp` here and see what it says; agents can write nothing without it",
+            )
         }
     }
 }

@@ -2,7 +2,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use agentd_core::config::{AgentName, nearest};
+use agentd_core::agent::AgentKind;
+use agentd_core::config::nearest;
 use agentd_core::text::printable;
 use agentd_engine::agents;
 use agentd_engine::store::Project;
@@ -66,12 +67,12 @@ fn root(start: &Path) -> Result<std::path::PathBuf, CommandError> {
     Ok(repository.unwrap_or(&real).to_owned())
 }
 
-fn choose(context: &Context, args: &Args) -> Result<Vec<AgentName>, CommandError> {
+fn choose(context: &Context, args: &Args) -> Result<Vec<AgentKind>, CommandError> {
     if let Some(names) = &args.agents {
         return parse(names);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let here: Vec<AgentName> = AgentName::ALL
+    let here: Vec<AgentKind> = AgentKind::ALL
         .into_iter()
         .filter(|agent| agents::find_program(agent.name(), &path).is_some())
         .collect();
@@ -82,8 +83,8 @@ fn choose(context: &Context, args: &Args) -> Result<Vec<AgentName>, CommandError
         }
         return Ok(here);
     }
-    let options: Vec<&str> = AgentName::ALL.iter().map(|agent| agent.name()).collect();
-    let marked: Vec<usize> = AgentName::ALL
+    let options: Vec<&str> = AgentKind::ALL.iter().map(|agent| agent.name()).collect();
+    let marked: Vec<usize> = AgentKind::ALL
         .iter()
         .enumerate()
         .filter(|(_, agent)| here.contains(agent))
@@ -94,7 +95,7 @@ fn choose(context: &Context, args: &Args) -> Result<Vec<AgentName>, CommandError
         .with_help_message("space marks, enter goes on; those on PATH are marked")
         .prompt();
     match chosen {
-        Ok(names) => Ok(names.into_iter().filter_map(AgentName::from_name).collect()),
+        Ok(names) => Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect()),
         Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => {
             Err(CommandError::interrupted())
         }
@@ -104,15 +105,15 @@ fn choose(context: &Context, args: &Args) -> Result<Vec<AgentName>, CommandError
     }
 }
 
-fn parse(names: &[String]) -> Result<Vec<AgentName>, CommandError> {
+fn parse(names: &[String]) -> Result<Vec<AgentKind>, CommandError> {
     let mut agents = Vec::new();
     for name in names.iter().map(|name| name.trim()) {
-        match (name, AgentName::from_name(name)) {
-            ("all", _) => agents.extend(AgentName::ALL),
+        match (name, name.parse::<AgentKind>().ok()) {
+            ("all", _) => agents.extend(AgentKind::ALL),
             ("none" | "", _) => {}
             (_, Some(agent)) => agents.push(agent),
             (_, None) => {
-                let known = AgentName::ALL.into_iter().map(AgentName::name).chain(["all", "none"]);
+                let known = AgentKind::ALL.into_iter().map(AgentKind::name).chain(["all", "none"]);
                 let error = CommandError::usage(format!("there is no agent `{name}`"));
                 return Err(match nearest(name, known) {
                     Some(near) => error.hint(format!("did you mean `{near}`?")),
@@ -134,7 +135,7 @@ pub(super) fn report(
     root: &Path,
     changes: &[FileChange],
     dry_run: bool,
-    agents: &[AgentName],
+    agents: &[AgentKind],
 ) -> Result<(), CommandError> {
     if context.ui.json {
         let files: Vec<Value> = changes
@@ -172,7 +173,7 @@ pub(super) fn report(
     }
     if dry_run {
         writeln!(out, "\nNothing was written: this was a dry run.")?;
-    } else if agents.contains(&AgentName::Codex) && next::exists("mcp") {
+    } else if agents.contains(&AgentKind::Codex) && next::exists("mcp") {
         writeln!(
             out,
             "\nCodex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp"

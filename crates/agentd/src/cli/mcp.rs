@@ -1,10 +1,11 @@
 use std::process::ExitCode;
 
+use agentd_core::agent::Role;
 use agentd_core::ids::ChangeId;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::mcp::{self, McpOptions, Role};
+use crate::mcp::{self, McpOptions};
 
 /// Serve the tools through which agents write, over MCP on standard input and output.
 ///

@@ -14,7 +14,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agentd_core::config::{AgentName, Roles};
+use agentd_core::agent::Role;
 use agentd_core::ids::ChangeId;
 use agentd_engine::store::{Project, StoreError};
 use rmcp::ServiceExt as _;
@@ -25,31 +25,6 @@ use stdio::HungUp;
 
 /// How long work that has begun may go on after the client has gone.
 const GRACE: Duration = Duration::from_millis(300);
-
-/// The part that an agent plays; it decides which tools there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Role {
-    /// Writes the plan.
-    Planner,
-    /// Reviews the plan.
-    Challenger,
-    /// Writes the code.
-    Implementer,
-    /// Reviews the code.
-    Reviewer,
-}
-
-impl Role {
-    /// The agent that plays it in this project.
-    fn agent(self, roles: Roles) -> AgentName {
-        match self {
-            Self::Planner => roles.planner,
-            Self::Challenger => roles.challenger,
-            Self::Implementer => roles.implementer,
-            Self::Reviewer => roles.reviewer,
-        }
-    }
-}
 
 /// What the server is started with.
 #[derive(Debug, Clone)]

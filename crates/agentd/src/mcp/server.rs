@@ -102,7 +102,7 @@ impl Inner {
         if let Some(role) = self.role
             && let Ok(config) = documents::load_config(&self.project)
         {
-            return Line::new(role.agent(config.roles).name());
+            return Line::new(config.roles.agent(role).name());
         }
         let name = client.map(|client| Line::new(truncate(&client.name, 100)));
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| Line::new("agent"))

@@ -85,6 +85,16 @@ fn a_broken_change_makes_the_project_unsound() {
 }
 
 #[test]
+fn nothing_from_the_settings_can_steer_a_terminal() {
+    let config = r#""\u001b[2Jgone" = 1"#;
+    let project = Project::new().root_file("agentd/config.toml", config);
+    for args in [vec!["doctor"], vec!["validate", "--all"], vec!["doctor", "--json"]] {
+        let mut forced = project.command(&args);
+        project.finish(forced.env("CLICOLOR_FORCE", "1")).exits(1).cannot_steer_a_terminal();
+    }
+}
+
+#[test]
 fn who_is_at_work_is_named() {
     let project = Project::new().change("add-oauth");
     let store = agentd_engine::store::Project::discover(&project.root()).unwrap();

@@ -291,6 +291,24 @@ impl Run {
         self
     }
 
+    /// Nothing but text and, for those who ask for them, colours.
+    #[track_caller]
+    pub(crate) fn cannot_steer_a_terminal(&self) {
+        for text in [&self.stdout, &self.stderr] {
+            let mut pieces = text.split("\u{1b}[");
+            let first = pieces.next().unwrap_or_default();
+            let colour = |c: char| c.is_ascii_digit() || c == ';';
+            let behind = pieces.map(|piece| {
+                let rest = piece.trim_start_matches(colour).strip_prefix('m');
+                rest.unwrap_or_else(|| panic!("not a colour: {piece:?} in {self:#?}"))
+            });
+            let control = |c: char| c.is_control() && c != '\n' && c != '\t';
+            for piece in std::iter::once(first).chain(behind) {
+                assert!(!piece.contains(control), "{piece:?} in {self:#?}");
+            }
+        }
+    }
+
     /// The one document on stdout, in the form that the contract asks for.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {

@@ -75,6 +75,8 @@ fn control_characters_do_not_reach_a_terminal() {
     let text = "a\u{1b}]0;owned\u{7}b\u{9b}31mc\rd\u{7f}\te\n";
     let project = Project::new().change("add-oauth").file("proposal.md", text);
     assert_eq!(project.run(["show"]).fine().stdout, "a]0;ownedb31mcd\te\n");
+    let mut forced = project.command(["show"]);
+    project.finish(forced.env("CLICOLOR_FORCE", "1")).cannot_steer_a_terminal();
     let run = project.run(["show", "--json"]).fine();
     assert!(!run.stdout.contains(|c: char| c.is_control() && c != '\n'), "{run:#?}");
     assert_eq!(run.json()["text"], *text, "programs get the text as it is");

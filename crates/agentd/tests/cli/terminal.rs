@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Child, Command};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -14,7 +14,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::harness::Project;
 
 /// Long enough for any machine; only a test that fails waits for so long.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// agentd on a terminal of its own.
 struct Terminal {
@@ -76,10 +76,22 @@ impl Terminal {
 
     /// The exit code, and everything that was printed at last.
     fn end(mut self) -> (Option<i32>, String) {
-        while let Ok(piece) = self.output.recv_timeout(PATIENCE) {
-            self.seen.push_str(&String::from_utf8_lossy(&piece));
+        loop {
+            match self.output.recv_timeout(PATIENCE) {
+                Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {:?}", self.seen),
+            }
         }
-        (self.child.wait().unwrap().code(), self.seen)
+        (self.child.wait().unwrap().code(), std::mem::take(&mut self.seen))
+    }
+}
+
+impl Drop for Terminal {
+    /// A test that fails leaves no program behind that waits for keys.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -50,6 +50,18 @@ fn what_people_wrote_or_edited_stays() {
 }
 
 #[test]
+fn a_link_that_people_made_stays() {
+    let project = Project::empty();
+    let link = project.root().join("GEMINI.md");
+    std::os::unix::fs::symlink("AGENTS.md", &link).unwrap();
+    project.run(["init", "--agents", "codex,gemini"]).fine();
+    assert!(project.read_root("GEMINI.md").contains("agentd:begin"), "both read the one file");
+    project.run(["uninstall"]).fine();
+    assert_eq!(project.names(), ["GEMINI.md"]);
+    assert!(link.is_symlink());
+}
+
+#[test]
 fn a_dry_run_removes_nothing() {
     let project = Project::empty();
     project.run(["init", "--agents", "all"]).fine();

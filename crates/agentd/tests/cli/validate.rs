@@ -1,5 +1,3 @@
-use std::fs;
-
 use serde_json::{Value, json};
 
 use crate::harness::Project;
@@ -159,7 +157,7 @@ fn files_that_are_missing_or_no_text_are_findings() {
 
 #[test]
 fn nothing_from_files_can_steer_a_terminal() {
-    let evil = "\u{1b}[31mred\u{1b}]0;title\u{7}\u{9b}2J\u{8}\u{7f}";
+    let evil = "\u{1b}[2Jgone\u{1b}]0;title\u{7}\u{9b}2J\u{8}\u{7f}";
     let project = Project::new()
         .change("add-oauth")
         .edit("tasks.md", "src/auth.rs", &format!("\"/etc/{evil}\""))
@@ -168,8 +166,9 @@ fn nothing_from_files_can_steer_a_terminal() {
             "The server MUST answer",
             &format!("The {evil} server is fast, answers"),
         )
-        .edit("proposal.md", "Sign in with OAuth.", &format!("Sign {evil} in."));
-    fs::write(project.root().join("agentd/specs"), "").unwrap_or_default();
+        .edit("proposal.md", "Sign in with OAuth.", &format!("Sign {evil} in."))
+        .edit("proposal.md", "type: proposal", r#"type: "\e[2Jspec""#)
+        .edit("proposal.md", "scope: minor", r#"scope: "\e[2Jhuge""#);
     for args in [
         vec!["validate"],
         vec!["validate", "--all"],
@@ -184,10 +183,10 @@ fn nothing_from_files_can_steer_a_terminal() {
         vec!["decide", "add-oauth", "fix", "--note", evil],
         vec!["show", "state"],
     ] {
-        let run = project.run(&args);
-        let control = |c: char| c.is_control() && c != '\n' && c != '\t';
-        assert!(!run.stdout.contains(control), "{args:?}: {run:#?}");
-        assert!(!run.stderr.contains(control), "{args:?}: {run:#?}");
+        project.run(&args).cannot_steer_a_terminal();
+        // What goes to a terminal is not filtered by anybody else.
+        let mut forced = project.command(&args);
+        project.finish(forced.env("CLICOLOR_FORCE", "1")).cannot_steer_a_terminal();
     }
 }
 

@@ -151,6 +151,11 @@ pub fn allowed(phase: Phase) -> &'static [&'static str] {
     }
 }
 
+/// Whether the latest verdict on the plan is a rejection.
+fn was_rejected(state: &State) -> bool {
+    state.plan_review.as_ref().is_some_and(|review| review.verdict == PlanVerdict::Rejected)
+}
+
 impl State {
     /// The one function through which a change moves from phase to phase.
     ///
@@ -169,11 +174,13 @@ impl State {
         match transition {
             Transition::PlanReviewed { verdict, plan, reviewer, at } => {
                 let same_plan = self.plan_review.as_ref().is_some_and(|r| r.plan_hash == *plan);
+                let rejected = self.phase == Phase::Rejected || was_rejected(self);
                 match self.phase {
-                    Phase::Proposed => {}
-                    Phase::Rejected if same_plan => {
+                    // Reopening is no way around a rejection (C20).
+                    Phase::Proposed | Phase::Rejected if same_plan && rejected => {
                         return refuse(Some("the plan has not changed since it was rejected"));
                     }
+                    Phase::Proposed => {}
                     Phase::Challenged if same_plan => {
                         return refuse(Some("this very plan is approved already"));
                     }
@@ -205,6 +212,9 @@ impl State {
                 if review.plan_hash != *plan {
                     return refuse(Some("the plan has changed since it was challenged"));
                 }
+                if was_rejected(self) {
+                    return refuse(Some("the plan was rejected"));
+                }
                 if left.high > 0 || left.medium > 1 {
                     return refuse(Some("HIGH issues or more than one MEDIUM issue are left"));
                 }
@@ -212,7 +222,10 @@ impl State {
             }
             Transition::ImplementationStarted { plan } => match self.phase {
                 Phase::Challenged | Phase::Implementing => {
-                    if self.plan_review.as_ref().is_none_or(|review| review.plan_hash != *plan) {
+                    let Some(review) = &self.plan_review else {
+                        return refuse(Some("it is not known which plan was approved"));
+                    };
+                    if review.plan_hash != *plan {
                         return refuse(Some("the plan has changed since it was approved"));
                     }
                     next.phase = Phase::Implementing;
@@ -231,7 +244,8 @@ impl State {
                 if *verdict == CodeVerdict::Approved {
                     next.phase = Phase::Complete;
                 }
-                let iteration = self.code_review.as_ref().map_or(0, |review| review.iteration) + 1;
+                let rounds = self.code_review.as_ref().map_or(0, |review| review.iteration);
+                let iteration = rounds.saturating_add(1);
                 let (verdict, reviewer, at) = (*verdict, reviewer.clone(), *at);
                 next.code_review = Some(CodeReview { verdict, iteration, reviewer, at });
             }
@@ -241,17 +255,22 @@ impl State {
                 }
                 Phase::Proposed | Phase::Archived => return refuse(None),
             },
-            Transition::Archived { forced } => match self.phase {
-                Phase::Archived => return refuse(None),
-                Phase::Complete => next.phase = Phase::Archived,
-                _ if *forced => next.phase = Phase::Archived,
-                _ => return refuse(Some("its implementation is not approved")),
-            },
+            Transition::Archived { forced } => {
+                match self.phase {
+                    Phase::Archived => return refuse(None),
+                    Phase::Complete => {}
+                    _ if *forced => {}
+                    _ => return refuse(Some("its implementation is not approved")),
+                }
+                next.archived_from = Some(self.phase);
+                next.phase = Phase::Archived;
+            }
             Transition::Unarchived => {
                 if self.phase != Phase::Archived {
                     return refuse(None);
                 }
-                next.phase = Phase::Complete;
+                // What was put away unfinished comes back unfinished.
+                next.phase = next.archived_from.take().unwrap_or(Phase::Complete);
             }
         }
         Ok(next)

@@ -570,9 +570,12 @@ fn read_status(text: &str) -> Option<Status> {
 
 /// Where the status is in a task's YAML.
 fn status_place(yaml: &str, offset: usize) -> Tick {
-    for (start, line, _) in lines(yaml) {
-        let bare = line.trim_start();
-        if let Some(value) = bare.strip_prefix("status:") {
+    let says_something =
+        |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let own = lines(yaml).map(|(_, line, _)| line).find(says_something).map_or(0, indent);
+    for (start, line, _) in lines(yaml).filter(|(_, line, _)| indent(line) == own) {
+        if let Some(value) = line.trim_start().strip_prefix("status:") {
             let bare_value = value.trim();
             let bare_value = bare_value.split(" #").next().unwrap_or_default().trim_end();
             let at = offset + start + (line.len() - value.trim_start().len());

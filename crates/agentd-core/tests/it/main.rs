@@ -3,5 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its input should fail")]
 
 mod corpus;
+mod example;
 mod hand_written;
+mod phases;
 mod round_trip;
+mod rules;

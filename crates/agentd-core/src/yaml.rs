@@ -114,6 +114,9 @@ struct Reader<'t> {
     depth: usize,
 }
 
+/// More keys are out of the ordinary, and each is compared with all others.
+const MAX_KEYS: usize = 64;
+
 /// Deeper nesting is out of the ordinary, and recursion has to end somewhere.
 const MAX_DEPTH: usize = 16;
 
@@ -138,7 +141,7 @@ impl<'t> Reader<'t> {
             if !named || !key.starts_with(|c: char| c.is_ascii_alphabetic()) || is_special(key) {
                 return None;
             }
-            if entries.iter().any(|(there, _)| *there == key) {
+            if entries.len() == MAX_KEYS || entries.iter().any(|(there, _)| *there == key) {
                 return None;
             }
             let value = if value.is_empty() {

@@ -110,7 +110,7 @@ pub(crate) fn find(text: &str) -> Vec<(Span, Span)> {
     let mut outline = None;
     let mut closes = None;
     // Examples in code may overlap each other; that must not make hashing quadratic.
-    let mut may_hash = text.len().saturating_mul(16);
+    let mut may_hash = text.len().saturating_mul(4);
     let mut at = 0;
     while let Some(found) = memchr::memmem::find(&text.as_bytes()[at..], OPEN.as_bytes()) {
         let start = at + found;

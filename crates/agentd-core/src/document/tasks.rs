@@ -207,6 +207,10 @@ impl TaskYaml {
             Ok(read) => return Ok(read),
             Err(error) => error,
         };
+        // What is no YAML at all is none in any other form.
+        if from_yaml::<serde::de::IgnoredAny>(yaml).is_err() {
+            return Err(error);
+        }
         Self::read_as::<String, Vec<String>, Vec<String>>(yaml, short, same, same)
             .or_else(|_| Self::read_as::<String, String, String>(yaml, short, list, list))
             .or_else(|_| Self::read_as::<String, Vec<String>, String>(yaml, short, same, list))

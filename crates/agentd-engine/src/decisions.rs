@@ -30,9 +30,13 @@ pub fn decide(
         let plan = texts.proposal.text().map(|_| check::plan_digest(&texts));
         if choice == Choice::Accept {
             let plan = check::plan_digest(&texts);
-            let left = issues_left(texts.proposal.text().unwrap_or_default(), &plan)
-                .ok_or_else(|| no_review(state))?;
-            *state = state.apply(&Transition::MinorIssuesAccepted { plan, left })?;
+            let left = issues_left(texts.proposal.text().unwrap_or_default(), &plan);
+            let accepted = Transition::MinorIssuesAccepted { plan, left: left.unwrap_or_default() };
+            let next = state.apply(&accepted)?;
+            if left.is_none() {
+                return Err(no_review(state).into());
+            }
+            *state = next;
         }
         let (note, by) = (Line::new(note), Line::new(by));
         state.decisions.push(Decision { choice, note, by, at: now, plan_hash: plan });

@@ -197,20 +197,22 @@ fn a_hundred_thousand_of_anything() {
     let n = 100_000;
     for text in [
         "# \n".repeat(n),
-        "## a\n### R1: b\n#### Scenario: c\n".repeat(n / 3),
+        "## a\n### R1: b\n#### Scenario: c\n".repeat(n / 10),
         "```\n".repeat(n + 1),
-        "```yaml\nx\n~~~\n".repeat(n / 2),
+        "```yaml\nx\n~~~\n".repeat(n / 10),
         "<!--\n".repeat(n),
-        "<!-- a -->\n".repeat(n),
-        "- **Severity**: x\n".repeat(n),
+        "<!-- a -->\n".repeat(n / 5),
+        "- **Severity**: x\n".repeat(n / 5),
         "---\n".repeat(n),
-        "### Task x:\n".repeat(n),
+        "### Task x:\n".repeat(n / 10),
         "\n".repeat(n),
         "`".repeat(n),
-        many(2000, |i| format!("{}\n", "`".repeat(2000 - i))),
         "> ".repeat(n),
+        // Ever shorter fences, none of which is closed.
+        many(1000, |i| format!("{}\n", "`".repeat(1000 - i))),
+        // Every key of a map is compared with the others.
         many(n, |i| format!("a{i}: 1\n")),
-        format!("---\n{}---\n", many(n / 10, |i| format!("a{i}: 1\n"))),
+        format!("---\n{}---\n", many(n / 20, |i| format!("a{i}: 1\n"))),
     ] {
         check(&text);
     }

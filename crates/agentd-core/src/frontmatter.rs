@@ -94,8 +94,17 @@ fn only_changed(old: &str, new: &str, key: &str) -> bool {
         entries.remove(key);
         Some(entries)
     };
-    let before = entries(old);
-    before.is_none() || before == entries(new)
+    let says_nothing = Outline::scan(old).frontmatter.is_some_and(|front| {
+        lines(front.content.of(old)).all(|(_, line, _)| is_blank_or_comment(line))
+    });
+    match entries(new) {
+        Some(after) if says_nothing => after.is_empty(),
+        after => after.is_some() && after == entries(old),
+    }
+}
+
+fn is_blank_or_comment(line: &str) -> bool {
+    line.trim().is_empty() || line.trim_start().starts_with('#')
 }
 
 /// Lays the entries of another frontmatter over that of a text: an entry that is

@@ -151,12 +151,29 @@ pub fn allowed(phase: Phase) -> &'static [&'static str] {
     }
 }
 
-/// Whether the latest verdict on the plan is a rejection.
-fn was_rejected(state: &State) -> bool {
-    state.plan_review.as_ref().is_some_and(|review| review.verdict == PlanVerdict::Rejected)
-}
-
 impl State {
+    /// Whether the latest verdict on the plan is a rejection.
+    fn was_rejected(&self) -> bool {
+        self.plan_review.as_ref().is_some_and(|review| review.verdict == PlanVerdict::Rejected)
+    }
+
+    /// What stands in the way of a challenge of this plan.
+    fn why_no_challenge(&self, plan: &Digest) -> Option<&'static str> {
+        let same_plan = self.plan_review.as_ref().is_some_and(|r| r.plan_hash == *plan);
+        match self.phase {
+            // Reopening is no way around a rejection (C20).
+            Phase::Proposed if same_plan && self.was_rejected() => {
+                Some("the plan has not changed since it was rejected")
+            }
+            Phase::Rejected if same_plan => Some("the plan has not changed since it was rejected"),
+            Phase::Challenged if same_plan => Some("this very plan is approved already"),
+            Phase::Proposed | Phase::Rejected | Phase::Challenged => None,
+            Phase::Implementing | Phase::Complete | Phase::Archived => {
+                Some("it is beyond planning")
+            }
+        }
+    }
+
     /// The one function through which a change moves from phase to phase.
     ///
     /// It returns the new state and leaves the old one as it is; a refusal says
@@ -173,21 +190,8 @@ impl State {
         let mut next = self.clone();
         match transition {
             Transition::PlanReviewed { verdict, plan, reviewer, at } => {
-                let same_plan = self.plan_review.as_ref().is_some_and(|r| r.plan_hash == *plan);
-                let rejected = self.phase == Phase::Rejected || was_rejected(self);
-                match self.phase {
-                    // Reopening is no way around a rejection (C20).
-                    Phase::Proposed | Phase::Rejected if same_plan && rejected => {
-                        return refuse(Some("the plan has not changed since it was rejected"));
-                    }
-                    Phase::Proposed => {}
-                    Phase::Challenged if same_plan => {
-                        return refuse(Some("this very plan is approved already"));
-                    }
-                    Phase::Rejected | Phase::Challenged => {}
-                    Phase::Implementing | Phase::Complete | Phase::Archived => {
-                        return refuse(Some("it is beyond planning"));
-                    }
+                if let Some(reason) = self.why_no_challenge(plan) {
+                    return refuse(Some(reason));
                 }
                 next.phase = match verdict {
                     PlanVerdict::Approved => Phase::Challenged,
@@ -212,7 +216,7 @@ impl State {
                 if review.plan_hash != *plan {
                     return refuse(Some("the plan has changed since it was challenged"));
                 }
-                if was_rejected(self) {
+                if self.was_rejected() {
                     return refuse(Some("the plan was rejected"));
                 }
                 if left.high > 0 || left.medium > 1 {

@@ -271,6 +271,8 @@ pub fn parse(text: &str) -> Parsed<Tasks> {
         .iter()
         .filter_map(|s| {
             let (number, layer) = layer_heading(s.title);
+            // Sections count from 1.
+            let number = number.filter(|number| *number > 0);
             layer.map(|layer| (layer, number.unwrap_or_else(|| layer.section())))
         })
         .collect();

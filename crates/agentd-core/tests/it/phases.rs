@@ -219,6 +219,7 @@ fn c20_reopening_is_no_way_around_a_rejection() {
 /// Lesson 1: what is approved can be implemented, reviewed, archived and taken back.
 #[test]
 fn lesson_1_an_approved_plan_reaches_the_archive() {
+    use Phase::{Archived, Challenged, Complete, Implementing, Proposed};
     let begun = State::new(ChangeId::new("add-login").unwrap(), "", stamp(0));
     let steps = [
         reviewed(PlanVerdict::NeedsRevision, plan("a")),
@@ -236,7 +237,6 @@ fn lesson_1_an_approved_plan_reaches_the_archive() {
         state = state.apply(step).unwrap();
         phases.push(state.phase);
     }
-    use Phase::{Archived, Challenged, Complete, Implementing, Proposed};
     let way = [
         Proposed,
         Proposed,

@@ -327,10 +327,12 @@ fn c11_accepting_follows_the_review_of_this_plan() {
     assert_eq!((state.decisions, state.last_action.as_deref()), (vec![decision], Some("decide")));
 }
 
+type Edit = fn(&str) -> String;
+
 #[test]
 fn c11_a_review_that_was_edited_removed_or_outdated_accepts_nothing() {
     let gone = "proposal.md holds no untouched review of this plan";
-    let edits: [(&str, fn(&str) -> String, &str); 3] = [
+    let edits: [(&str, Edit, &str); 3] = [
         ("edited", |text| text.replace("HIGH", "LOW"), gone),
         ("removed", |text| text[..text.find("<!--").unwrap()].to_owned(), gone),
         (

@@ -5,6 +5,7 @@ mod work;
 
 use std::collections::BTreeSet;
 
+use agentd_core::diagnostic::Diagnostic;
 use agentd_core::rules;
 
 use self::plans::{FILES, PROPOSALS, SPECS};
@@ -95,7 +96,7 @@ fn lesson_6_is_told_in_full() {
 #[test]
 fn a_dangling_reference_is_told_what_there_is() {
     let found = reports(&[In(TASKS, "auth-flow:R1", "auth-flow:R7"), Main("auth-flow", &["R3"])]);
-    let advice: Vec<&str> = found[0].diagnostics.iter().map(|d| d.advice()).collect();
+    let advice: Vec<&str> = found[0].diagnostics.iter().map(Diagnostic::advice).collect();
     assert_eq!(advice, ["`auth-flow` has R1, R3."]);
 }
 

@@ -1,6 +1,8 @@
 //! The YAML at the top of a document: reading it into a type, and changing one
 //! value in it without touching anything else.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 
 use crate::diagnostic::Diagnostic;
@@ -20,7 +22,7 @@ pub(crate) fn read<T: DeserializeOwned + Default>(
         return T::default();
     };
     if !front.closed {
-        let span = Span::new(front.content.start.saturating_sub(4), front.content.start);
+        let span = Span::new(outline.body_start, outline.body_start + "---".len());
         diagnostics.push(rules::FRONTMATTER_UNCLOSED.at(span, "the frontmatter is never closed"));
         return T::default();
     }
@@ -68,14 +70,41 @@ pub fn set(text: &str, path: &str, value: &str) -> Result<String, PatchError> {
     let mut out = text.to_owned();
     match find_key(text, scope, indent, key) {
         Some((_, old, block)) if lines(block.of(text)).all(|(_, l, _)| l.trim().is_empty()) => {
-            out.replace_range(old.range(), value);
+            out.replace_range(old.range(), &format!("{}{value}", space_before(text, old)));
         }
         Some(_) => return Err(refused()),
         None => {
             out.insert_str(scope.end, &format!("{}{key}: {value}{newline}", " ".repeat(indent)));
         }
     }
-    Ok(out)
+    if only_changed(text, &out, parent.unwrap_or(key)) { Ok(out) } else { Err(refused()) }
+}
+
+/// A value that stands right behind its colon would be no value.
+fn space_before(text: &str, value: Span) -> &'static str {
+    if text[..value.start].ends_with(':') { " " } else { "" }
+}
+
+/// Whether the frontmatter still says what it said, but for one entry. YAML has
+/// notations, such as `{a: 1}`, in which a line cannot be changed or added so.
+fn only_changed(old: &str, new: &str, key: &str) -> bool {
+    let entries = |text: &str| -> Option<BTreeMap<String, serde_json::Value>> {
+        let front = Outline::scan(text).frontmatter?;
+        let mut entries: BTreeMap<_, _> = from_yaml(front.content.of(text)).ok()?;
+        entries.remove(key);
+        Some(entries)
+    };
+    let says_nothing = Outline::scan(old).frontmatter.is_some_and(|front| {
+        lines(front.content.of(old)).all(|(_, line, _)| is_blank_or_comment(line))
+    });
+    match entries(new) {
+        Some(after) if says_nothing => after.is_empty(),
+        after => after.is_some() && after == entries(old),
+    }
+}
+
+fn is_blank_or_comment(line: &str) -> bool {
+    line.trim().is_empty() || line.trim_start().starts_with('#')
 }
 
 /// Lays the entries of another frontmatter over that of a text: an entry that is
@@ -96,7 +125,8 @@ pub(crate) fn lay_over(text: &str, entries: &str) -> String {
                 let new_value = entry[key.len() + 1..].trim_start_matches(' ').trim_end();
                 let one_line = !new_value.contains('\n') && block.of(&content).trim().is_empty();
                 if one_line {
-                    content.replace_range(value.range(), new_value);
+                    let entry = format!("{}{new_value}", space_before(&content, value));
+                    content.replace_range(value.range(), &entry);
                 } else {
                     let owned = owned_block_len(block.of(&content));
                     let (end, newline_behind) =
@@ -187,7 +217,13 @@ fn without_comment(value: &str) -> &str {
             }
             at + 1
         }
-        Some(b'\'') => value[1..].find('\'').map_or(value.len(), |n| n + 2),
+        Some(b'\'') => {
+            let mut at = 1;
+            while at < bytes.len() && (bytes[at] != b'\'' || bytes.get(at + 1) == Some(&b'\'')) {
+                at += if bytes[at] == b'\'' { 2 } else { 1 };
+            }
+            at + 1
+        }
         _ => value.find(" #").unwrap_or(value.len()),
     };
     value.get(..end).unwrap_or(value).trim_end()
@@ -229,8 +265,6 @@ pub fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -257,6 +291,16 @@ mod tests {
         assert!(set(TEXT, "list.x", "2").is_err(), "a flow value is not patched");
         assert!(set(TEXT, "summary", "2").is_err(), "a block is not replaced by a scalar");
         assert!(set("no frontmatter\n", "id", "b").is_err());
+        assert!(set("---\n{id: a}\n---\n", "id", "b").is_err(), "no line can be added to this");
+    }
+
+    #[test]
+    fn empty_and_quoted_values_are_replaced_whole() {
+        let text = "---\na:\nb: 'it''s' # x\nc: \n---\n";
+        assert_eq!(set(text, "a", "1").unwrap(), text.replace("a:\n", "a: 1\n"));
+        assert_eq!(set(text, "b", "1").unwrap(), text.replace("'it''s'", "1"));
+        assert_eq!(set(text, "c", "1").unwrap(), text.replace("c: \n", "c: 1\n"));
+        assert_eq!(lay_over(text, "a: 1\nc: 2\n"), "---\na: 1\nb: 'it''s' # x\nc: 2\n---\n");
     }
 
     #[test]

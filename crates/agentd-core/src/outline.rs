@@ -71,6 +71,10 @@ pub struct Section<'t> {
     pub span: Span,
 }
 
+/// Longer fences are taken for one of this length, so that a text of ever shorter
+/// unclosed fences is searched so many times at most.
+const MAX_FENCE: usize = 64;
+
 fn fence_marker(line: &str) -> Option<(u8, usize, &str)> {
     let bare = line.trim_start_matches([' ', '\t']);
     let marker = *bare.as_bytes().first()?;
@@ -80,7 +84,11 @@ fn fence_marker(line: &str) -> Option<(u8, usize, &str)> {
     let length = bare.bytes().take_while(|&b| b == marker).count();
     let rest = &bare[length..];
     // As in CommonMark, an info string of a backtick fence holds no backtick: ```a``` is inline code.
-    (length >= 3 && !(marker == b'`' && rest.contains('`'))).then_some((marker, length, rest))
+    (length >= 3 && !(marker == b'`' && rest.contains('`'))).then_some((
+        marker,
+        length.min(MAX_FENCE),
+        rest,
+    ))
 }
 
 fn closes(line: &str, marker: u8, length: usize) -> bool {

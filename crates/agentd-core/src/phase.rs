@@ -152,6 +152,28 @@ pub fn allowed(phase: Phase) -> &'static [&'static str] {
 }
 
 impl State {
+    /// Whether the latest verdict on the plan is a rejection.
+    fn was_rejected(&self) -> bool {
+        self.plan_review.as_ref().is_some_and(|review| review.verdict == PlanVerdict::Rejected)
+    }
+
+    /// What stands in the way of a challenge of this plan.
+    fn why_no_challenge(&self, plan: &Digest) -> Option<&'static str> {
+        let same_plan = self.plan_review.as_ref().is_some_and(|r| r.plan_hash == *plan);
+        match self.phase {
+            // Reopening is no way around a rejection (C20).
+            Phase::Proposed if same_plan && self.was_rejected() => {
+                Some("the plan has not changed since it was rejected")
+            }
+            Phase::Rejected if same_plan => Some("the plan has not changed since it was rejected"),
+            Phase::Challenged if same_plan => Some("this very plan is approved already"),
+            Phase::Proposed | Phase::Rejected | Phase::Challenged => None,
+            Phase::Implementing | Phase::Complete | Phase::Archived => {
+                Some("it is beyond planning")
+            }
+        }
+    }
+
     /// The one function through which a change moves from phase to phase.
     ///
     /// It returns the new state and leaves the old one as it is; a refusal says
@@ -168,19 +190,8 @@ impl State {
         let mut next = self.clone();
         match transition {
             Transition::PlanReviewed { verdict, plan, reviewer, at } => {
-                let same_plan = self.plan_review.as_ref().is_some_and(|r| r.plan_hash == *plan);
-                match self.phase {
-                    Phase::Proposed => {}
-                    Phase::Rejected if same_plan => {
-                        return refuse(Some("the plan has not changed since it was rejected"));
-                    }
-                    Phase::Challenged if same_plan => {
-                        return refuse(Some("this very plan is approved already"));
-                    }
-                    Phase::Rejected | Phase::Challenged => {}
-                    Phase::Implementing | Phase::Complete | Phase::Archived => {
-                        return refuse(Some("it is beyond planning"));
-                    }
+                if let Some(reason) = self.why_no_challenge(plan) {
+                    return refuse(Some(reason));
                 }
                 next.phase = match verdict {
                     PlanVerdict::Approved => Phase::Challenged,
@@ -205,6 +216,9 @@ impl State {
                 if review.plan_hash != *plan {
                     return refuse(Some("the plan has changed since it was challenged"));
                 }
+                if self.was_rejected() {
+                    return refuse(Some("the plan was rejected"));
+                }
                 if left.high > 0 || left.medium > 1 {
                     return refuse(Some("HIGH issues or more than one MEDIUM issue are left"));
                 }
@@ -212,7 +226,10 @@ impl State {
             }
             Transition::ImplementationStarted { plan } => match self.phase {
                 Phase::Challenged | Phase::Implementing => {
-                    if self.plan_review.as_ref().is_none_or(|review| review.plan_hash != *plan) {
+                    let Some(review) = &self.plan_review else {
+                        return refuse(Some("it is not known which plan was approved"));
+                    };
+                    if review.plan_hash != *plan {
                         return refuse(Some("the plan has changed since it was approved"));
                     }
                     next.phase = Phase::Implementing;
@@ -231,7 +248,8 @@ impl State {
                 if *verdict == CodeVerdict::Approved {
                     next.phase = Phase::Complete;
                 }
-                let iteration = self.code_review.as_ref().map_or(0, |review| review.iteration) + 1;
+                let rounds = self.code_review.as_ref().map_or(0, |review| review.iteration);
+                let iteration = rounds.saturating_add(1);
                 let (verdict, reviewer, at) = (*verdict, reviewer.clone(), *at);
                 next.code_review = Some(CodeReview { verdict, iteration, reviewer, at });
             }
@@ -241,17 +259,22 @@ impl State {
                 }
                 Phase::Proposed | Phase::Archived => return refuse(None),
             },
-            Transition::Archived { forced } => match self.phase {
-                Phase::Archived => return refuse(None),
-                Phase::Complete => next.phase = Phase::Archived,
-                _ if *forced => next.phase = Phase::Archived,
-                _ => return refuse(Some("its implementation is not approved")),
-            },
+            Transition::Archived { forced } => {
+                match self.phase {
+                    Phase::Archived => return refuse(None),
+                    Phase::Complete => {}
+                    _ if *forced => {}
+                    _ => return refuse(Some("its implementation is not approved")),
+                }
+                next.archived_from = Some(self.phase);
+                next.phase = Phase::Archived;
+            }
             Transition::Unarchived => {
                 if self.phase != Phase::Archived {
                     return refuse(None);
                 }
-                next.phase = Phase::Complete;
+                // What was put away unfinished comes back unfinished.
+                next.phase = next.archived_from.take().unwrap_or(Phase::Complete);
             }
         }
         Ok(next)

@@ -59,6 +59,9 @@ pub struct State {
     /// The latest run of the project's tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_run: Option<TestRun>,
+    /// The phase from which it was archived, and to which it would come back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived_from: Option<Phase>,
     /// What people have decided, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
@@ -261,6 +264,7 @@ impl State {
             code_review: None,
             base_commit: None,
             test_run: None,
+            archived_from: None,
             decisions: Vec::new(),
             llm_calls: Vec::new(),
             total_cost: 0.0,
@@ -269,21 +273,30 @@ impl State {
         }
     }
 
-    /// Adds a call to the ledger and to the totals.
-    pub fn record_call(&mut self, call: LlmCall) {
+    /// Adds a call to the ledger and to the totals. A cost that is no number,
+    /// which YAML could not hold, counts as none.
+    pub fn record_call(&mut self, mut call: LlmCall) {
+        if !call.cost.is_finite() {
+            call.cost = 0.0;
+        }
         self.llm_calls.push(call);
-        self.total_tokens_in = self.llm_calls.iter().map(|c| c.tokens_in).sum();
-        self.total_tokens_out = self.llm_calls.iter().map(|c| c.tokens_out).sum();
-        self.total_cost = self.llm_calls.iter().map(|c| c.cost).sum();
+        // What an agent reports is not trusted to be small.
+        let sum = |tokens: fn(&LlmCall) -> u64| {
+            self.llm_calls.iter().map(tokens).fold(0, u64::saturating_add)
+        };
+        (self.total_tokens_in, self.total_tokens_out) =
+            (sum(|c| c.tokens_in), sum(|c| c.tokens_out));
+        self.total_cost = self.llm_calls.iter().map(|c| c.cost).sum::<f64>().min(f64::MAX);
     }
 }
 
 /// Reads the state of a change.
 pub fn parse(text: &str, change: &ChangeId) -> Result<State, StateError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let state: State = from_yaml(text).map_err(|(message, span)| {
-        let (line, column) = line_column(text, span.start);
-        let message = if text.trim().is_empty() { "it is empty".to_owned() } else { message };
+    let yaml = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let state: State = from_yaml(yaml).map_err(|(message, span)| {
+        let (line, column) = line_column(yaml, span.start);
+        let span = span.shifted(text.len() - yaml.len());
+        let message = if yaml.trim().is_empty() { "it is empty".to_owned() } else { message };
         StateError::Unreadable { message, line, column, place: (span.start, span.end) }
     })?;
     if state.change_id != *change {

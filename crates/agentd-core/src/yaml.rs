@@ -24,13 +24,23 @@ pub(crate) fn from_yaml<T: DeserializeOwned>(yaml: &str) -> Result<T, (String, S
 }
 
 fn by_the_library<T: DeserializeOwned>(yaml: &str) -> Result<T, (String, Span)> {
-    let options = serde_saphyr::options! { with_snippet: false };
+    // A document has no use for more than a few aliases, and a text of many small
+    // bombs must not cost what one large bomb may.
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 1000 },
+    };
     serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
         let place = error.location().map_or(Span::at(0), |location| {
+            let number = |n: Option<u64>| n.and_then(|n| usize::try_from(n).ok());
             let span = location.span();
-            let start = span.byte_offset().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-            let len = span.byte_len().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-            Span::new(start.min(yaml.len()), (start + len).min(yaml.len()))
+            match (number(span.byte_offset()), number(span.byte_len())) {
+                (Some(start), Some(len)) => {
+                    Span::new(start.min(yaml.len()), (start + len).min(yaml.len()))
+                }
+                // Errors of syntax come with a line and a column only.
+                _ => Span::at(offset_of(yaml, location.line(), location.column())),
+            }
         });
         let text = error.without_snippet().to_string();
         // The place is reported beside the message, so the message need not repeat it.
@@ -40,9 +50,22 @@ fn by_the_library<T: DeserializeOwned>(yaml: &str) -> Result<T, (String, Span)> 
     })
 }
 
+/// The place of a line and a column, both from 1, as YAML counts them.
+fn offset_of(yaml: &str, line: u64, column: u64) -> usize {
+    let (mut at, mut rest) = ((1, 1), yaml.char_indices().peekable());
+    while let Some((offset, c)) = rest.next() {
+        if at >= (line, column) {
+            return offset;
+        }
+        let breaks = c == '\n' || (c == '\r' && rest.peek().is_none_or(|(_, c)| *c != '\n'));
+        at = if breaks { (at.0 + 1, 1) } else { (at.0, at.1 + 1) };
+    }
+    yaml.len()
+}
+
 /// Reads plain block style, or gives up.
 fn quick<T: DeserializeOwned>(yaml: &str) -> Option<T> {
-    let mut reader = Reader { lines: plain_lines(yaml)?, at: 0 };
+    let mut reader = Reader { lines: plain_lines(yaml)?, at: 0, depth: 0 };
     if reader.lines.first().is_none_or(|line| line.indent != 0) {
         return None;
     }
@@ -88,7 +111,14 @@ fn plain_lines(yaml: &str) -> Option<Vec<PlainLine<'_>>> {
 struct Reader<'t> {
     lines: Vec<PlainLine<'t>>,
     at: usize,
+    depth: usize,
 }
+
+/// More keys are out of the ordinary, and each is compared with all others.
+const MAX_KEYS: usize = 64;
+
+/// Deeper nesting is out of the ordinary, and recursion has to end somewhere.
+const MAX_DEPTH: usize = 16;
 
 impl<'t> Reader<'t> {
     /// Reads the entries at an indentation. `first` is an entry that stands behind a `- `.
@@ -111,7 +141,7 @@ impl<'t> Reader<'t> {
             if !named || !key.starts_with(|c: char| c.is_ascii_alphabetic()) || is_special(key) {
                 return None;
             }
-            if entries.iter().any(|(there, _)| *there == key) {
+            if entries.len() == MAX_KEYS || entries.iter().any(|(there, _)| *there == key) {
                 return None;
             }
             let value = if value.is_empty() {
@@ -133,11 +163,17 @@ impl<'t> Reader<'t> {
     fn block(&mut self, indent: usize) -> Option<Node<'t>> {
         let line = self.lines.get(self.at)?;
         let (inner, item) = (line.indent, is_item(line.text));
-        match (item, inner) {
+        if self.depth == MAX_DEPTH {
+            return None;
+        }
+        self.depth += 1;
+        let node = match (item, inner) {
             (true, inner) if inner >= indent => self.list(inner),
             (false, inner) if inner > indent => self.map(inner, None),
             _ => None,
-        }
+        };
+        self.depth -= 1;
+        node
     }
 
     fn list(&mut self, indent: usize) -> Option<Node<'t>> {

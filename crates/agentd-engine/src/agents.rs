@@ -48,8 +48,8 @@ const ENOUGH: usize = 4096;
 
 /// What a program answers to `--version`, in its own words but on one line.
 pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> {
-    let mut child = Command::new(program)
-        .arg("--version")
+    let mut command = Command::new(program);
+    let mut child = in_own_group(command.arg("--version"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -75,8 +75,7 @@ pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> 
             break status;
         }
         if started.elapsed() >= limit {
-            let _ = child.kill();
-            let _ = child.wait();
+            kill_group(&mut child);
             return Err(VersionError::TimedOut(limit));
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -96,6 +95,26 @@ pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> 
     } else {
         Err(VersionError::Failed(status.to_string()))
     }
+}
+
+/// Agents are wrappers around other programs: they are ended together.
+#[cfg(unix)]
+fn in_own_group(command: &mut Command) -> &mut Command {
+    std::os::unix::process::CommandExt::process_group(command, 0)
+}
+
+#[cfg(not(unix))]
+fn in_own_group(command: &mut Command) -> &mut Command {
+    command
+}
+
+fn kill_group(child: &mut Child) {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// Why agentd's own MCP server did not answer.
@@ -118,16 +137,15 @@ pub fn mcp_handshake(
     project: &Path,
     limit: Duration,
 ) -> Result<usize, HandshakeError> {
-    let mut child = Command::new(agentd)
-        .arg("mcp")
+    let mut command = Command::new(agentd);
+    let mut child = in_own_group(command.arg("mcp"))
         .current_dir(project)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
     let asked = ask_for_tools(&mut child, limit);
-    let _ = child.kill();
-    let _ = child.wait();
+    kill_group(&mut child);
     asked
 }
 

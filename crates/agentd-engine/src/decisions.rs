@@ -1,10 +1,12 @@
 //! What people decide at the gates of a plan. One function for every front end.
 
 use agentd_core::check;
-use agentd_core::diagnostic::Counts;
+use agentd_core::diagnostic::{Counts, Diagnostic};
 use agentd_core::document::proposal;
+use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
-use agentd_core::phase::Transition;
+use agentd_core::phase::{self, Refused, Transition};
+use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{Choice, Decision, State};
 use agentd_core::text::Line;
@@ -27,9 +29,14 @@ pub fn decide(
         let texts = load_texts(&project.change(id)?)?;
         let plan = texts.proposal.text().map(|_| check::plan_digest(&texts));
         if choice == Choice::Accept {
-            let left = issues_left(texts.proposal.text().unwrap_or_default());
             let plan = check::plan_digest(&texts);
-            *state = state.apply(&Transition::MinorIssuesAccepted { plan, left })?;
+            let left = issues_left(texts.proposal.text().unwrap_or_default(), &plan);
+            let accepted = Transition::MinorIssuesAccepted { plan, left: left.unwrap_or_default() };
+            let next = state.apply(&accepted)?;
+            if left.is_none() {
+                return Err(no_review(state).into());
+            }
+            *state = next;
         }
         let (note, by) = (Line::new(note), Line::new(by));
         state.decisions.push(Decision { choice, note, by, at: now, plan_hash: plan });
@@ -38,11 +45,21 @@ pub fn decide(
     })
 }
 
-/// The issues of the latest review.
-fn issues_left(text: &str) -> Counts {
-    proposal::parse(text)
-        .value
-        .reviews
-        .last()
-        .map_or_else(Counts::default, agentd_core::document::review_block::ReviewBlock::counts)
+/// The issues of the latest review of this very plan. A review that is gone,
+/// cannot be read or was edited says nothing of what is left.
+fn issues_left(text: &str, plan: &Digest) -> Option<Counts> {
+    let parsed = proposal::parse(text);
+    let review = parsed.value.reviews.iter().rfind(|review| review.plan.as_ref() == Some(plan))?;
+    let edited =
+        |d: &Diagnostic| d.rule == &rules::REVIEW_EDITED && d.span.start == review.place.0.start;
+    (!parsed.diagnostics.iter().any(edited)).then(|| review.counts())
+}
+
+fn no_review(state: &State) -> Refused {
+    Refused {
+        phase: state.phase,
+        wanted: "be accepted with minor issues",
+        reason: Some("proposal.md holds no untouched review of this plan"),
+        allowed: phase::allowed(state.phase).to_vec(),
+    }
 }

@@ -4,14 +4,48 @@
 //! target should also assert what the parser promises, where that is cheap:
 //! spans inside of the text, `parse(render(x)) == x`.
 
+use std::fmt::Debug;
 use std::str::FromStr;
 
+use agentd_core::config::Config;
+use agentd_core::diagnostic::Diagnostic;
+use agentd_core::diagnostic::Parsed;
+use agentd_core::document::clarifications;
+use agentd_core::document::proposal;
+use agentd_core::document::review;
+use agentd_core::document::rewrite;
+use agentd_core::document::spec;
+use agentd_core::document::tasks;
+use agentd_core::document::tasks::Status;
+use agentd_core::document::tasks_edit;
+use agentd_core::frontmatter;
 use agentd_core::ids;
+use agentd_core::outline::Outline;
+use agentd_core::span::Span;
+use agentd_core::span::line_column;
+use agentd_core::stamp::Stamp;
+use agentd_core::state;
 
 use crate::Target;
 
 /// Everything that reads text from outside.
-pub const TARGETS: &[Target] = &[Target { name: "ids", run: |bytes| with_text(bytes, ids) }];
+pub const TARGETS: &[Target] = &[
+    Target { name: "ids", run: |bytes| with_text(bytes, ids) },
+    Target { name: "outline", run: |bytes| with_text(bytes, outline) },
+    Target { name: "frontmatter", run: |bytes| with_text(bytes, frontmatter) },
+    Target { name: "proposal", run: |bytes| round_trip(bytes, proposal::parse, proposal::render) },
+    Target { name: "spec", run: |bytes| round_trip(bytes, spec::parse, spec::render) },
+    Target { name: "tasks", run: |bytes| round_trip(bytes, tasks_by_layer, tasks::render) },
+    Target {
+        name: "clarifications",
+        run: |bytes| round_trip(bytes, clarifications::parse, clarifications::render),
+    },
+    Target { name: "review", run: |bytes| round_trip(bytes, review::parse, review::render) },
+    Target { name: "state", run: |bytes| with_text(bytes, state) },
+    Target { name: "config", run: |bytes| with_text(bytes, config) },
+    Target { name: "tick", run: |bytes| with_text(bytes, tick) },
+    Target { name: "rewrite", run: |bytes| with_text(bytes, rewrite) },
+];
 
 /// Hands bytes to a parser of text. Those that are no UTF-8 are read as agentd
 /// reads a file: with replacement characters.
@@ -27,4 +61,136 @@ fn ids(text: &str) {
     if let Ok(id) = ids::RequirementId::from_str(text) {
         assert_eq!(ids::RequirementId::from_str(&id.to_string()), Ok(id));
     }
+}
+
+fn fits(text: &str, span: Span) {
+    assert!(span.start <= span.end && text.get(span.range()).is_some(), "{span:?}");
+}
+
+fn diagnostics_fit(text: &str, diagnostics: &[Diagnostic]) {
+    for diagnostic in diagnostics {
+        fits(text, diagnostic.span);
+        assert!(!diagnostic.message.is_empty());
+    }
+    if let Some(first) = diagnostics.first() {
+        let (line, column) = line_column(text, first.span.start);
+        assert!(line >= 1 && column >= 1 && line <= text.split('\n').count());
+    }
+}
+
+fn outline(text: &str) {
+    let outline = Outline::scan(text);
+    outline.headings.iter().for_each(|heading| {
+        fits(text, heading.span);
+        fits(text, heading.title);
+    });
+    for fence in &outline.fences {
+        fits(text, fence.span);
+        fits(text, fence.info);
+        fits(text, fence.content);
+    }
+    outline.comments.iter().for_each(|comment| fits(text, *comment));
+    for level in 1..=6 {
+        for section in outline.sections(text, level, outline.body(text)) {
+            fits(text, section.body);
+            fits(text, section.span);
+        }
+    }
+}
+
+/// A patch changes its value and nothing behind the frontmatter.
+fn frontmatter(text: &str) {
+    let body = &text[Outline::scan(text).body_start..];
+    for path in ["id", "version", "summary.completed"] {
+        if let Ok(patched) = frontmatter::set(text, path, "7") {
+            assert!(patched.ends_with(body));
+            let again = frontmatter::set(&patched, path, "7");
+            assert_eq!(again.as_ref(), Ok(&patched), "a patch finds what it wrote");
+        }
+    }
+}
+
+/// Tasks are written layer by layer; one that stands in none is not written.
+fn tasks_by_layer(text: &str) -> Parsed<tasks::Tasks> {
+    let mut read = tasks::parse(text);
+    read.value.tasks.retain(|task| task.layer.is_some());
+    read.value.tasks.sort_by_key(|task| task.layer);
+    read
+}
+
+/// What was read is written and read as the same.
+fn round_trip<T: PartialEq + Debug>(
+    bytes: &[u8],
+    parse: fn(&str) -> Parsed<T>,
+    render: fn(&T) -> String,
+) {
+    with_text(bytes, |text| {
+        let read = parse(text);
+        diagnostics_fit(text, &read.diagnostics);
+        let written = render(&read.value);
+        let again = parse(&written);
+        assert_eq!(again.value, read.value, "{written}");
+    });
+}
+
+fn change() -> Option<ids::ChangeId> {
+    ids::ChangeId::new("add-oauth").ok()
+}
+
+fn state(text: &str) {
+    let Some(id) = change() else { return };
+    match state::parse(text, &id) {
+        Ok(state) => assert_eq!(state::parse(&state::render(&state), &id), Ok(state)),
+        Err(error) => fits(text, error.span()),
+    }
+}
+
+fn config(text: &str) {
+    if let Err(error) = Config::parse(text) {
+        assert!(error.line >= 1 && error.line <= text.split('\n').count());
+        assert!(error.column >= 1 && !error.message.is_empty());
+    }
+}
+
+fn now() -> Option<Stamp> {
+    "2026-01-02T03:04:05Z".parse().ok()
+}
+
+/// A tick changes the status of one task and nothing else that is read.
+fn tick(text: &str) {
+    let (before, Some(now)) = (tasks::parse(text).value, now()) else { return };
+    for task in before.tasks.iter().take(3) {
+        for status in [Status::Done, Status::Pending] {
+            let Ok(ticked) = tasks_edit::set_status(text, task.id, status, now) else { continue };
+            let mut expected = before.tasks.clone();
+            for other in expected.iter_mut().filter(|other| other.id == task.id) {
+                other.status = status;
+            }
+            assert_eq!(tasks::parse(&ticked).value.tasks, expected, "{ticked}");
+        }
+    }
+}
+
+const PROPOSAL: &str = include_str!("../corpus/proposal/written.md");
+const SPEC: &str = include_str!("../corpus/spec/written.md");
+
+/// What is written over a text is read back, and reviews survive.
+fn rewrite(text: &str) {
+    let new = proposal::Proposal { reviews: Vec::new(), ..proposal::parse(PROPOSAL).value };
+    let written = rewrite::proposal(text, &new);
+    let read = proposal::parse(&written).value;
+    assert_eq!(read.reviews, proposal::parse(text).value.reviews, "{written}");
+    assert_eq!(
+        (&read.summary, &read.why, &read.what_changes, &read.impact),
+        (&new.summary, &new.why, &new.what_changes, &new.impact),
+        "{written}"
+    );
+    let new = spec::parse(SPEC).value;
+    let written = rewrite::spec(text, &new);
+    let read = spec::parse(&written).value;
+    assert_eq!(
+        (&read.overview, &read.requirements, &read.scenarios),
+        (&new.overview, &new.requirements, &new.scenarios),
+        "{written}"
+    );
 }

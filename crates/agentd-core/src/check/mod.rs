@@ -8,13 +8,14 @@ mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnostic::{Counts, Diagnostic};
+use crate::diagnostic::{Counts, Diagnostic, Rule};
 use crate::document;
 use crate::document::clarifications::MAX_QUESTIONS;
 use crate::document::proposal::Proposal;
 use crate::document::spec::Spec;
 use crate::hash::Digest;
 use crate::ids::{ChangeId, RequirementId, SpecId};
+use crate::outline::Outline;
 use crate::rules;
 use crate::span::Span;
 use crate::state;
@@ -109,34 +110,35 @@ struct Context<'a> {
     extras: &'a Extras,
     proposal: Option<Proposal>,
     specs: BTreeMap<SpecId, Spec>,
+    /// The requirements of `specs`.
+    own: MainSpecs,
 }
 
 impl Context<'_> {
     /// Whether a requirement, or a spec as a whole, exists in the change or in the main specs.
     fn has(&self, spec: &SpecId, requirement: Option<RequirementId>) -> bool {
-        let in_change = self.specs.get(spec).is_some_and(|spec| {
-            requirement.is_none_or(|id| {
-                spec.requirements.iter().any(|r| r.id == id) || spec.removes.contains(&id)
-            })
-        });
-        in_change
-            || self
-                .main
-                .get(spec)
-                .is_some_and(|known| requirement.is_none_or(|id| known.contains(&id)))
+        let among = |known: &MainSpecs| {
+            known.get(spec).is_some_and(|ids| requirement.is_none_or(|id| ids.contains(&id)))
+        };
+        let removed = || {
+            let own = self.specs.get(spec);
+            requirement.is_some_and(|id| own.is_some_and(|spec| spec.removes.contains(&id)))
+        };
+        among(&self.own) || among(self.main) || removed()
     }
 }
 
 /// Checks a change. Files without findings are left out.
 pub fn change(texts: &ChangeTexts, main: &MainSpecs, extras: &Extras) -> Vec<FileReport> {
     let mut reports = Vec::new();
-    let mut context =
-        Context { id: &texts.id, main, extras, proposal: None, specs: BTreeMap::new() };
+    let (specs, own) = (BTreeMap::new(), MainSpecs::new());
+    let mut context = Context { id: &texts.id, main, extras, proposal: None, specs, own };
     let mut spec_findings = Vec::new();
     for (id, source) in &texts.specs {
         let (parsed, found) = read(source, document::spec::parse);
         spec_findings.push((id, source, found));
         if let Some(spec) = parsed {
+            context.own.insert(id.clone(), spec.requirements.iter().map(|r| r.id).collect());
             context.specs.insert(id.clone(), spec);
         }
     }
@@ -144,7 +146,8 @@ pub fn change(texts: &ChangeTexts, main: &MainSpecs, extras: &Extras) -> Vec<Fil
     context.proposal = parsed;
     check_presence(&texts.proposal, "proposal.md", &mut found);
     if let Some(proposal) = &context.proposal {
-        proposal::check(proposal, &context, &mut found);
+        let text = texts.proposal.text().unwrap_or_default();
+        proposal::check(proposal, text, &context, &mut found);
     }
     push(&mut reports, "proposal.md", &texts.proposal, found);
 
@@ -169,9 +172,13 @@ pub fn change(texts: &ChangeTexts, main: &MainSpecs, extras: &Extras) -> Vec<Fil
         let message = format!("there are {} questions", parsed.questions.len());
         found.push(rules::TOO_MANY_QUESTIONS.at(sixth.place.0, message));
     }
+    let change = parsed.as_ref().and_then(|parsed| parsed.change.as_ref());
+    check_owner(change, &texts.id, &texts.clarifications, &mut found);
     push(&mut reports, "clarifications.md", &texts.clarifications, found);
 
-    let (_, found) = read(&texts.review, document::review::parse);
+    let (parsed, mut found) = read(&texts.review, document::review::parse);
+    let change = parsed.as_ref().and_then(|parsed| parsed.change_id.as_ref());
+    check_owner(change, &texts.id, &texts.review, &mut found);
     push(&mut reports, "REVIEW.md", &texts.review, found);
 
     let mut found = unreadable(&texts.state);
@@ -251,6 +258,25 @@ fn check_presence(source: &Source, file: &str, found: &mut Vec<Diagnostic>) {
     if *source == Source::Missing {
         found.push(rules::FILE_MISSING.at(Span::at(0), format!("{file} is missing")));
     }
+}
+
+/// Clarifications and reviews are those of their own change: a verdict copied from another counts for nothing.
+fn check_owner(
+    named: Option<&ChangeId>,
+    id: &ChangeId,
+    source: &Source,
+    found: &mut Vec<Diagnostic>,
+) {
+    if let Some(named) = named.filter(|named| *named != id) {
+        let outline = Outline::scan(source.text().unwrap_or_default());
+        let message = format!("this belongs to `{named}`, in the directory of `{id}`");
+        found.push(rules::ID_MISMATCH.at(document::frontmatter_place(&outline), message));
+    }
+}
+
+/// Whether a rule was broken already.
+fn has(found: &[Diagnostic], rule: &Rule) -> bool {
+    found.iter().any(|diagnostic| diagnostic.rule == rule)
 }
 
 fn push(

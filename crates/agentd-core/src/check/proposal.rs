@@ -2,15 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use super::{Context, quality};
+use super::{Context, has, quality};
 use crate::diagnostic::Diagnostic;
 use crate::document::proposal::Proposal;
 use crate::graph;
 use crate::rules;
+use crate::span::Span;
 
-pub(super) fn check(proposal: &Proposal, context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(
+    proposal: &Proposal,
+    text: &str,
+    context: &Context<'_>,
+    found: &mut Vec<Diagnostic>,
+) {
     let top = proposal.place.frontmatter.0;
-    if !proposal.place.has_frontmatter.0 {
+    if !proposal.place.has_frontmatter.0 && !has(found, &rules::FRONTMATTER_UNCLOSED) {
         found.push(rules::PROPOSAL_FRONTMATTER.at(top, "proposal.md has no frontmatter"));
     }
     if let Some(id) = proposal.id.as_ref().filter(|id| *id != context.id) {
@@ -23,23 +29,22 @@ pub(super) fn check(proposal: &Proposal, context: &Context<'_>, found: &mut Vec<
         ("Why", proposal.why.is_empty()),
         ("What Changes", proposal.what_changes.is_empty()),
     ];
-    let has = |name: &str| {
-        proposal.place.headings.0.iter().any(|heading| heading.eq_ignore_ascii_case(name))
-    };
+    let section = |name: &str| proposal.place.sections.0.iter().find(|s| s.is(name));
     for name in ["Summary", "Why", "What Changes", "Impact"] {
-        if !has(name) {
+        if section(name).is_none() {
             found.push(
                 rules::PROPOSAL_SECTION.at(top, format!("the section `## {name}` is missing")),
             );
         }
     }
     for (name, empty) in parts {
-        if empty && has(name) {
-            found.push(rules::PROPOSAL_EMPTY.at(top, format!("the section `## {name}` is empty")));
+        if empty && let Some(section) = section(name) {
+            let message = format!("the section `## {name}` is empty");
+            found.push(rules::PROPOSAL_EMPTY.at(section.heading, message));
         }
     }
-    for text in [&proposal.summary, &proposal.why] {
-        quality::placeholders(text.as_str(), top, found);
+    for section in ["Summary", "Why"].into_iter().filter_map(section) {
+        quality::placeholders(section.body.of(text), Span::at(section.body.start), found);
     }
     check_specs(proposal, context, found);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Context, Extras, quality};
+use super::{Context, Extras, has, quality};
 use crate::diagnostic::Diagnostic;
 use crate::document::spec::{Keyword, Scenario, Spec};
 use crate::ids::SpecId;
@@ -48,7 +48,7 @@ pub(super) fn check_text(
     found: &mut Vec<Diagnostic>,
 ) {
     let top = spec.place.frontmatter.0;
-    if !spec.place.has_frontmatter.0 {
+    if !spec.place.has_frontmatter.0 && !has(found, &rules::FRONTMATTER_UNCLOSED) {
         found.push(rules::FRONTMATTER_MISSING.at(top, format!("{id}.md has no frontmatter")));
     }
     if let Some(own) = spec.id.as_ref().filter(|own| *own != id) {
@@ -60,10 +60,7 @@ pub(super) fn check_text(
     let only_removes =
         spec.requirements.is_empty() && !(spec.removes.is_empty() && spec.renames.is_empty());
     check_sections(spec, text, only_removes, extras, found);
-    if !only_removes
-        && spec.requirements.is_empty()
-        && !found.iter().any(|d| d.rule == &rules::BAD_REQUIREMENT_ID)
-    {
+    if !only_removes && spec.requirements.is_empty() && !has(found, &rules::BAD_REQUIREMENT_ID) {
         let place = spec.place.requirements.0.unwrap_or(top);
         found.push(rules::NO_REQUIREMENTS.at(place, "there is no requirement"));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Context, quality};
+use super::{Context, has, quality};
 use crate::diagnostic::Diagnostic;
 use crate::document::tasks::{Task, Tasks};
 use crate::graph;
@@ -12,7 +12,7 @@ use crate::rules;
 use crate::span::Span;
 
 pub(super) fn check(tasks: &Tasks, context: &Context<'_>, found: &mut Vec<Diagnostic>) {
-    if !tasks.has_frontmatter.0 {
+    if !tasks.has_frontmatter.0 && !has(found, &rules::FRONTMATTER_UNCLOSED) {
         found.push(
             rules::FRONTMATTER_MISSING.at(tasks.frontmatter.0, "tasks.md has no frontmatter"),
         );
@@ -22,7 +22,7 @@ pub(super) fn check(tasks: &Tasks, context: &Context<'_>, found: &mut Vec<Diagno
             format!("these are the tasks of `{id}`, in the directory of `{}`", context.id);
         found.push(rules::ID_MISMATCH.at(tasks.frontmatter.0, message));
     }
-    if tasks.tasks.is_empty() && found.is_empty() {
+    if tasks.tasks.is_empty() && !has(found, &rules::BAD_TASK_ID) {
         found.push(rules::NO_TASKS.at(tasks.title.0, "there is no task"));
     }
     let mut by_id: BTreeMap<TaskId, &Task> = BTreeMap::new();
@@ -34,8 +34,21 @@ pub(super) fn check(tasks: &Tasks, context: &Context<'_>, found: &mut Vec<Diagno
             found.push(rules::DUPLICATE_TASK.at(task.place.0, message));
         }
     }
-    for task in &tasks.tasks {
+    let mut bad_actions: Vec<usize> =
+        found.iter().filter(|d| d.rule == &rules::BAD_ACTION).map(|d| d.span.start).collect();
+    bad_actions.sort_unstable();
+    for (i, task) in tasks.tasks.iter().enumerate() {
         check_task(task, &by_id, context, found);
+        // Its own action may be there and bad, which is reported already.
+        let start = task.place.0.start;
+        let end = tasks.tasks.get(i + 1).map_or(usize::MAX, |next| next.place.0.start);
+        let reported = bad_actions[bad_actions.partition_point(|at| *at < start)..]
+            .first()
+            .is_some_and(|at| *at < end);
+        if task.action.is_none() && !reported {
+            let message = format!("task {} has no action", task.id);
+            found.push(rules::BAD_ACTION.at(task.place.0, message));
+        }
     }
     if let Some(cycle) = graph::task_cycle(&tasks.tasks) {
         let place =
@@ -72,9 +85,6 @@ fn check_task(
                 }
             }
         },
-    }
-    if task.action.is_none() && !found.iter().any(|d| d.rule == &rules::BAD_ACTION) {
-        found.push(rules::BAD_ACTION.at(place, format!("task {id} has no action")));
     }
     if task.layer.is_none() {
         found.push(rules::TASK_LAYER.at(place, format!("task {id} stands in no layer")));
@@ -120,8 +130,11 @@ fn section(layer: Option<Layer>) -> u32 {
 }
 
 fn known_requirements(context: &Context<'_>, spec: &SpecId) -> String {
-    let mut ids: BTreeSet<RequirementId> = context.main.get(spec).cloned().unwrap_or_default();
-    ids.extend(context.specs.get(spec).iter().flat_map(|s| s.requirements.iter().map(|r| r.id)));
+    let first = |known: &super::MainSpecs| -> Vec<RequirementId> {
+        known.get(spec).iter().flat_map(|ids| ids.iter().take(30).copied()).collect()
+    };
+    let mut ids = BTreeSet::from_iter(first(context.main));
+    ids.extend(first(&context.own));
     let names: Vec<String> = ids.iter().take(30).map(ToString::to_string).collect();
     names.join(", ")
 }

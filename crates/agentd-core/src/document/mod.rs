@@ -85,7 +85,7 @@ where
 }
 
 /// The place of the frontmatter, or of the top of the text.
-fn frontmatter_place(outline: &Outline) -> Span {
+pub(crate) fn frontmatter_place(outline: &Outline) -> Span {
     outline.frontmatter.map_or(Span::at(outline.body_start), |f| f.content)
 }
 

@@ -51,12 +51,35 @@ pub struct ProposalPlaces {
     pub frontmatter: Place,
     /// Whether there is a frontmatter.
     pub has_frontmatter: Aside<bool>,
-    /// The headings of level 2, in lower case, outside review blocks.
-    pub headings: Aside<Vec<String>>,
+    /// The sections of level 2, outside review blocks.
+    pub sections: Aside<Vec<SectionPlace>>,
     /// Where the affected specs are listed.
     pub affected_specs: Place,
     /// The checksum that the frontmatter holds, and that of the text.
     pub checksums: Aside<Option<(String, String)>>,
+}
+
+/// Where a section of a proposal stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SectionPlace {
+    /// Its title, in lower case.
+    pub title: String,
+    /// Its heading.
+    pub heading: Span,
+    /// What stands under it.
+    pub body: Span,
+}
+
+impl SectionPlace {
+    fn of(section: &Section<'_>) -> Self {
+        let (heading, body) = (section.heading.span, section.body);
+        Self { title: section.title.to_lowercase(), heading, body }
+    }
+
+    /// Whether it has this title, in any case.
+    pub fn is(&self, title: &str) -> bool {
+        self.title.eq_ignore_ascii_case(title)
+    }
 }
 
 /// How far a change reaches.
@@ -195,7 +218,7 @@ pub fn parse(text: &str) -> Parsed<Proposal> {
         place: ProposalPlaces {
             frontmatter: Aside(top),
             has_frontmatter: Aside(outline.frontmatter.is_some_and(|f| f.closed)),
-            headings: Aside(sections.iter().map(|s| s.title.to_lowercase()).collect()),
+            sections: Aside(sections.iter().map(SectionPlace::of).collect()),
             affected_specs: Aside(specs_place),
             checksums: Aside(front.checksum.map(|stored| (stored, checksum(body.of(text))))),
         },
@@ -466,7 +489,7 @@ pub fn touch(text: &str, now: Stamp) -> String {
     }
     let mut out = text.to_owned();
     for (key, value) in
-        [("version", (parsed.version + 1).to_string()), ("updated_at", now.to_string())]
+        [("version", parsed.version.saturating_add(1).to_string()), ("updated_at", now.to_string())]
     {
         out = frontmatter::set(&out, key, &value).unwrap_or(out);
     }

@@ -5,6 +5,7 @@
 //! contain its own digest. The digest also shows when somebody has edited a
 //! review after it was given.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
@@ -107,6 +108,9 @@ const CLOSE: &str = "<!-- /agentd:review ";
 pub(crate) fn find(text: &str) -> Vec<(Span, Span)> {
     let mut blocks = Vec::new();
     let mut outline = None;
+    let mut closes = None;
+    // Examples in code may overlap each other; that must not make hashing quadratic.
+    let mut may_hash = text.len().saturating_mul(4);
     let mut at = 0;
     while let Some(found) = memchr::memmem::find(&text.as_bytes()[at..], OPEN.as_bytes()) {
         let start = at + found;
@@ -117,22 +121,22 @@ pub(crate) fn find(text: &str) -> Vec<(Span, Span)> {
         let Some(mark) = line.strip_prefix(OPEN).and_then(|rest| rest.strip_suffix(" -->")) else {
             continue;
         };
-        if !starts_line || mark.len() > 64 {
+        if !starts_line || mark.len() > 64 || mark.contains(' ') {
             continue;
         }
-        let close = format!("\n{CLOSE}{mark} -->");
-        // The line break in front of the close belongs to what is inside.
-        let from = inside.saturating_sub(1);
-        let Some(end) = memchr::memmem::find(&text.as_bytes()[from..], close.as_bytes()) else {
-            continue;
+        let ends = closes.get_or_insert_with(|| close_marks(text)).get(mark);
+        let end = ends.and_then(|ends| ends.get(ends.partition_point(|end| *end < inside)));
+        let Some(&end) = end else { continue };
+        let content = Span::new(inside, end);
+        let outline = outline.get_or_insert_with(|| Outline::scan(text));
+        let is_comment = outline.comments.binary_search_by_key(&start, |c| c.start).is_ok();
+        let mut authentic = || {
+            let length = content.end - content.start;
+            let affordable = length <= may_hash;
+            may_hash = may_hash.saturating_sub(length);
+            affordable && mark == short_digest(content.of(text))
         };
-        let content = Span::new(inside, from + end + 1);
-        let authentic = mark == short_digest(content.of(text));
-        let mut is_comment = || {
-            let outline = outline.get_or_insert_with(|| Outline::scan(text));
-            outline.comments.iter().any(|comment| comment.start == start)
-        };
-        if authentic || is_comment() {
+        if is_comment || authentic() {
             at = next_line(text, content.end);
             blocks.push((Span::new(start, at), content));
         }
@@ -144,6 +148,19 @@ pub(crate) fn find(text: &str) -> Vec<(Span, Span)> {
 /// that cannot be read among them: whoever edits around them asks this.
 pub fn spans(text: &str) -> Vec<Span> {
     find(text).into_iter().map(|(span, _)| span).collect()
+}
+
+/// Where the closing markers of each block stand, in order.
+fn close_marks(text: &str) -> BTreeMap<&str, Vec<usize>> {
+    let mut marks: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for start in memchr::memmem::find_iter(text.as_bytes(), CLOSE.as_bytes()) {
+        let rest = &text[start + CLOSE.len()..next_line(text, start)];
+        let starts_line = start > 0 && text.as_bytes()[start - 1] == b'\n';
+        if let Some((mark, _)) = rest.split_once(" -->").filter(|_| starts_line) {
+            marks.entry(mark).or_default().push(start);
+        }
+    }
+    marks
 }
 
 /// Reads one block.
@@ -166,11 +183,18 @@ pub(crate) fn parse(
     let head = Span::new(heading.map_or(0, |h| next_line(inner, h.span.end)), first_issue);
     let labels = fields(inner, head);
     let labelled = |names: &[&str]| labels.iter().find(|f| f.is(names));
-    let Some(verdict) =
-        labelled(&["Verdict"]).and_then(|f| PlanVerdict::from_label(f.line().as_str()))
-    else {
-        diagnostics
-            .push(rules::REVIEW_VERDICT.at(marker, "this review has no verdict that can be read"));
+    let verdicts: Vec<&fields::Field<'_>> = labels.iter().filter(|f| f.is(&["Verdict"])).collect();
+    let verdict = match verdicts.as_slice() {
+        [one] => PlanVerdict::from_label(one.line().as_str()),
+        _ => None,
+    };
+    let Some(verdict) = verdict else {
+        let what = if verdicts.len() > 1 {
+            "more than one verdict"
+        } else {
+            "no verdict that can be read"
+        };
+        diagnostics.push(rules::REVIEW_VERDICT.at(marker, format!("this review has {what}")));
         return None;
     };
     let behind_labels = labels.last().map_or(head.start, |f| f.span.end);
@@ -303,13 +327,13 @@ pub fn number_issues(earlier: &[ReviewBlock], issues: &mut [Issue]) {
         .flat_map(|block| &block.issues)
         .map(|issue| (key(issue), issue.number))
         .collect();
-    let mut next = known.iter().map(|(_, number)| number + 1).max().unwrap_or(1);
+    let mut next = known.iter().map(|(_, number)| number.saturating_add(1)).max().unwrap_or(1);
     let mut taken: Vec<u32> = Vec::new();
     for issue in issues {
         let same = known.iter().rev().find(|(title, n)| *title == key(issue) && !taken.contains(n));
         issue.number = same.map_or(next, |(_, number)| *number);
         if issue.number == next {
-            next += 1;
+            next = next.saturating_add(1);
         }
         taken.push(issue.number);
     }

@@ -282,11 +282,10 @@ fn requirement_ids<'a>(
 
 /// Splits `R1: title` into its parts.
 fn requirement_heading(title: &str) -> Option<(RequirementId, &str)> {
-    let end = title[1.min(title.len())..]
-        .find(|c: char| !c.is_ascii_digit())
-        .map_or(title.len(), |n| n + 1);
-    let id = title.get(..end)?.parse().ok()?;
-    let rest = title[end..].trim_start();
+    let behind = title.strip_prefix(['R', 'r'])?;
+    let digits = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
+    let id = title[..=digits].parse().ok()?;
+    let rest = behind[digits..].trim_start();
     let rest = rest.strip_prefix([':', '.', '-', '–', '—']).unwrap_or(rest);
     Some((id, rest))
 }
@@ -346,7 +345,7 @@ fn scenario_name(title: &str) -> Option<&str> {
 }
 
 fn scenario(text: &str, part: &Section<'_>) -> Option<Scenario> {
-    let name = scenario_name(part.title)?;
+    let name = Line::new(scenario_name(part.title)?);
     let mut steps: Vec<Step> = Vec::new();
     for (_, line, _) in lines(part.body.of(text)) {
         let bare = line.trim_start();
@@ -364,14 +363,9 @@ fn scenario(text: &str, part: &Section<'_>) -> Option<Scenario> {
         steps.extend(found);
     }
     if steps.is_empty() {
-        steps = steps_of(name.trim());
+        steps = steps_of(name.as_str());
     }
-    Some(Scenario {
-        name: Line::new(name),
-        steps,
-        place: Aside(part.heading.span),
-        section: Aside(part.span),
-    })
+    Some(Scenario { name, steps, place: Aside(part.heading.span), section: Aside(part.span) })
 }
 
 /// The steps in one line: usually one, two in the one-line form `WHEN … THEN …`.

@@ -207,6 +207,10 @@ impl TaskYaml {
             Ok(read) => return Ok(read),
             Err(error) => error,
         };
+        // What is no YAML at all is none in any other form.
+        if from_yaml::<serde::de::IgnoredAny>(yaml).is_err() {
+            return Err(error);
+        }
         Self::read_as::<String, Vec<String>, Vec<String>>(yaml, short, same, same)
             .or_else(|_| Self::read_as::<String, String, String>(yaml, short, list, list))
             .or_else(|_| Self::read_as::<String, Vec<String>, String>(yaml, short, same, list))
@@ -267,6 +271,8 @@ pub fn parse(text: &str) -> Parsed<Tasks> {
         .iter()
         .filter_map(|s| {
             let (number, layer) = layer_heading(s.title);
+            // Sections count from 1.
+            let number = number.filter(|number| *number > 0);
             layer.map(|layer| (layer, number.unwrap_or_else(|| layer.section())))
         })
         .collect();
@@ -570,9 +576,12 @@ fn read_status(text: &str) -> Option<Status> {
 
 /// Where the status is in a task's YAML.
 fn status_place(yaml: &str, offset: usize) -> Tick {
-    for (start, line, _) in lines(yaml) {
-        let bare = line.trim_start();
-        if let Some(value) = bare.strip_prefix("status:") {
+    let says_something =
+        |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let own = lines(yaml).map(|(_, line, _)| line).find(says_something).map_or(0, indent);
+    for (start, line, _) in lines(yaml).filter(|(_, line, _)| indent(line) == own) {
+        if let Some(value) = line.trim_start().strip_prefix("status:") {
             let bare_value = value.trim();
             let bare_value = bare_value.split(" #").next().unwrap_or_default().trim_end();
             let at = offset + start + (line.len() - value.trim_start().len());

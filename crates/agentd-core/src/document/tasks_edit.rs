@@ -46,10 +46,17 @@ pub fn set_status(text: &str, id: TaskId, status: Status, now: Stamp) -> Result<
     if found.next().is_some() {
         return Err(TickError::Ambiguous { id });
     }
+    let mut expected = parsed.tasks.clone();
+    for task in expected.iter_mut().filter(|task| task.id == id) {
+        task.status = status;
+    }
     let mut out = text.to_owned();
     match task.tick.0 {
         Tick::Nowhere => return Err(TickError::NoPlace { id }),
-        Tick::Value(span) => out.replace_range(span.range(), status.name()),
+        Tick::Value(span) => {
+            let space = if text[..span.start].ends_with(':') { " " } else { "" };
+            out.replace_range(span.range(), &format!("{space}{}", status.name()));
+        }
         Tick::Missing(at) => {
             out.insert_str(
                 at,
@@ -60,10 +67,15 @@ pub fn set_status(text: &str, id: TaskId, status: Status, now: Stamp) -> Result<
             out.replace_range(span.range(), if status == Status::Done { "x" } else { " " });
         }
     }
+    // YAML has notations in which a line cannot be changed or added so: look what came of it.
+    let ticked = tasks::parse(&out).value;
+    if ticked.tasks != expected {
+        return Err(TickError::NoPlace { id });
+    }
     if out == text {
         return Ok(out);
     }
-    let completed = tasks::parse(&out).value.completed().to_string();
+    let completed = ticked.completed().to_string();
     // A frontmatter that does not keep counts or times is left as its author wants it.
     let keeps = |text: &str, key: &str| text.lines().any(|line| line.trim_start().starts_with(key));
     if parsed.has_frontmatter.0 {
@@ -117,6 +129,18 @@ mod tests {
             tick("- [ ] 1.1 a\n- [ ] 1.1 b\n", "1.1"),
             Err(TickError::Ambiguous { .. })
         ));
-        assert!(matches!(tick("### Task 1.1: A\n", "1.1"), Err(TickError::NoPlace { .. })));
+        for text in [
+            "### Task 1.1: A\n",
+            "### Task 1.1: A\n```yaml\n{id: \"1.1\", status: pending}\n```\n",
+            "- [ ] 1.1 A\n  Status: pending\n",
+        ] {
+            assert!(matches!(tick(text, "1.1"), Err(TickError::NoPlace { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_status_of_the_task_itself_is_changed() {
+        let text = "### Task 1.1: A\n```yaml\n# status: x\nnote: |\n  status: pending\nstatus:\nid: 1.1\n```\n";
+        assert_eq!(tick(text, "1.1").unwrap(), text.replace("\nstatus:\n", "\nstatus: done\n"));
     }
 }

@@ -9,8 +9,12 @@ use agentd_core::document::spec::{Keyword, Priority, Requirement, Scenario, Spec
 use agentd_core::document::tasks::{Action, Status, Task, Tasks};
 use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, Layer, RequirementId, SpecId, SpecRef, TaskId};
+use agentd_core::phase::Phase;
 use agentd_core::span::Aside;
 use agentd_core::stamp::Stamp;
+use agentd_core::state::{
+    Choice, CodeReview, Complexity, Decision, LlmCall, PlanReview, State, TestRun,
+};
 use agentd_core::text::{Line, Prose};
 use jiff::Timestamp;
 use proptest::collection::{btree_map, vec};
@@ -268,5 +272,136 @@ pub(crate) fn review() -> impl Strategy<Value = Review> {
             verdict: Some(verdict),
             summary,
             issues,
+        })
+}
+
+/// Any text at all, control characters included.
+fn raw() -> impl Strategy<Value = String> {
+    prop_oneof![
+        nasty(),
+        any::<String>(),
+        Just("null".to_owned()),
+        Just("1e3".to_owned()),
+        "[0-9.:TZ-]{0,20}"
+    ]
+}
+
+fn cost() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        Just(0.0),
+        0.0..10.0,
+        Just(1e-7),
+        Just(5e-324),
+        Just(f64::MAX),
+        any::<f64>().prop_filter("finite", |cost| cost.is_finite()),
+    ]
+}
+
+fn llm_call() -> impl Strategy<Value = LlmCall> {
+    (
+        (raw(), raw(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>()),
+        (cost(), option::of(stamp()), option::of(raw())),
+    )
+        .prop_map(|(head, (cost, timestamp, session_id))| LlmCall {
+            step: head.0,
+            model: head.1,
+            tokens_in: head.2,
+            tokens_out: head.3,
+            tokens_cached: head.4,
+            duration_ms: head.5,
+            cost,
+            timestamp,
+            session_id,
+        })
+}
+
+fn decision() -> impl Strategy<Value = Decision> {
+    let choice = prop::sample::select(vec![Choice::Fix, Choice::Accept, Choice::Stop]);
+    (choice, line(), line(), stamp(), option::of(nasty())).prop_map(
+        |(choice, note, by, at, plan)| Decision {
+            choice,
+            note,
+            by,
+            at,
+            plan_hash: plan.map(Digest::of),
+        },
+    )
+}
+
+fn plan_verdict() -> impl Strategy<Value = PlanReview> {
+    let verdict = prop::sample::select(vec![
+        PlanVerdict::Approved,
+        PlanVerdict::NeedsRevision,
+        PlanVerdict::Rejected,
+    ]);
+    (verdict, nasty(), any::<u32>(), line(), stamp()).prop_map(
+        |(verdict, plan, iteration, reviewer, at)| PlanReview {
+            verdict,
+            plan_hash: Digest::of(plan),
+            iteration,
+            reviewer,
+            at,
+        },
+    )
+}
+
+fn code_verdict() -> impl Strategy<Value = CodeReview> {
+    let verdict = prop::sample::select(vec![
+        CodeVerdict::Approved,
+        CodeVerdict::NeedsFix,
+        CodeVerdict::MajorIssues,
+    ]);
+    (verdict, any::<u32>(), line(), stamp()).prop_map(|(verdict, iteration, reviewer, at)| {
+        CodeReview { verdict, iteration, reviewer, at }
+    })
+}
+
+fn test_run() -> impl Strategy<Value = TestRun> {
+    (raw(), option::of(any::<i32>()), prose(), any::<u64>(), stamp()).prop_map(
+        |(command, exit_code, output_tail, duration_ms, at)| TestRun {
+            command,
+            exit_code,
+            output_tail,
+            duration_ms,
+            at,
+        },
+    )
+}
+
+pub(crate) fn state() -> impl Strategy<Value = State> {
+    let phase = || prop::sample::select(Phase::ALL.to_vec());
+    let complexity = prop::sample::select(vec![
+        Complexity::Low,
+        Complexity::Medium,
+        Complexity::High,
+        Complexity::Critical,
+    ]);
+    (
+        (change_id(), phase(), option::of(stamp()), option::of(stamp()), option::of(prose())),
+        (option::of(raw()), option::of(complexity), option::of(raw()), any::<u32>()),
+        (option::of(plan_verdict()), option::of(code_verdict()), option::of(raw())),
+        (option::of(test_run()), option::of(phase()), vec(decision(), 0..3)),
+        (vec(llm_call(), 0..4), cost(), any::<u64>(), any::<u64>()),
+    )
+        .prop_map(|(head, more, reviews, work, calls)| State {
+            change_id: head.0,
+            phase: head.1,
+            created_at: head.2,
+            updated_at: head.3,
+            description: head.4,
+            session_id: more.0,
+            complexity: more.1,
+            last_action: more.2,
+            iteration: more.3,
+            plan_review: reviews.0,
+            code_review: reviews.1,
+            base_commit: reviews.2,
+            test_run: work.0,
+            archived_from: work.1,
+            decisions: work.2,
+            llm_calls: calls.0,
+            total_cost: calls.1,
+            total_tokens_in: calls.2,
+            total_tokens_out: calls.3,
         })
 }

@@ -2,8 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its input should fail")]
 
+mod bad_input;
 mod corpus;
 mod docs;
+mod example;
 mod hand_written;
+mod phases;
 mod round_trip;
+mod rules;
+mod states;
 mod streams;

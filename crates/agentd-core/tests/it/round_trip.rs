@@ -7,6 +7,9 @@ use proptest::prelude::*;
 
 use crate::corpus;
 
+/// Fewer than usual: documents are large, and the whole suite is run after every edit.
+const CASES: u32 = 128;
+
 /// What a document in normal form may still be told: nothing about its structure.
 fn structural(diagnostics: &[Diagnostic]) -> Vec<String> {
     diagnostics.iter().map(|d| format!("{} {}", d.rule.code, d.message)).collect()
@@ -15,6 +18,7 @@ fn structural(diagnostics: &[Diagnostic]) -> Vec<String> {
 macro_rules! round_trip {
     ($name:ident, $module:ident) => {
         proptest! {
+            #![proptest_config(ProptestConfig::with_cases(CASES))]
             #[test]
             fn $name(document in corpus::$module()) {
                 let text = $module::render(&document);
@@ -36,6 +40,7 @@ round_trip!(clarifications_come_back, clarifications);
 round_trip!(reviews_come_back, review);
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(CASES))]
     #[test]
     fn appended_reviews_leave_everything_else_as_it_was(
         document in corpus::proposal(),

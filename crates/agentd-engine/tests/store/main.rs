@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod crash;
+mod documents;
 mod escapes;
 mod files;
 mod locks;

@@ -185,11 +185,14 @@ impl Project {
             recommendation: Prose::new("Say it."),
         };
         let at: Stamp = "2026-11-04T11:00:00Z".parse().unwrap();
+        let store = agentd_engine::store::Project::discover(&self.root()).unwrap();
+        let id = ChangeId::new(&self.change).unwrap();
+        let plan = plan_digest(&load_texts(&store.change(&id).unwrap()).unwrap());
         let block = ReviewBlock {
             iteration: 1,
             reviewer: Line::new("codex"),
             date: Some(at),
-            plan: None,
+            plan: Some(plan.clone()),
             verdict: PlanVerdict::NeedsRevision,
             summary: Prose::new("Not yet."),
             issues: severities.iter().enumerate().map(issue).collect(),
@@ -197,9 +200,6 @@ impl Project {
         };
         let text = review_block::append(&self.read("proposal.md"), &block);
         let project = self.file("proposal.md", text);
-        let store = agentd_engine::store::Project::discover(&project.root()).unwrap();
-        let id = ChangeId::new(&project.change).unwrap();
-        let plan = plan_digest(&load_texts(&store.change(&id).unwrap()).unwrap());
         let (verdict, reviewer) = (PlanVerdict::NeedsRevision, Line::new("codex"));
         let reviewed = Transition::PlanReviewed { verdict, plan, reviewer, at };
         let holder = Holder::this_process("test", Timestamp::now());

@@ -272,9 +272,9 @@ fn bomb(levels: usize) -> String {
 /// Bombs in a frontmatter, and small ones in many task blocks; deep nesting in every notation.
 #[test]
 fn yaml_bombs_and_deep_nesting() {
-    let n = 20_000;
-    let stairs = many(1500, |depth| format!("{}a:\n", " ".repeat(depth)));
-    let items = many(1000, |depth| format!("{}- a:\n", " ".repeat(depth * 2)));
+    let n = 5_000;
+    let stairs = many(1000, |depth| format!("{}a:\n", " ".repeat(depth)));
+    let items = many(600, |depth| format!("{}- a:\n", " ".repeat(depth * 2)));
     let mut nested = vec![
         bomb(20),
         format!("a: {}{}\n", "[".repeat(n), "]".repeat(n)),

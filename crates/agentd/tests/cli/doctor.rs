@@ -25,6 +25,7 @@ fn agents_are_found_with_their_versions() {
     ✓ git      git version 2.47.3 ([BIN]/git)
     ✓ project  [ROOT]
     ✓ config   no agentd/config.toml; the defaults hold
+    ✓ mcp      the server answers with 11 tools
     ✓ changes  1 open
     ✓ locks    nobody is at work
     --- stderr

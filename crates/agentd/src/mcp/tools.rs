@@ -113,12 +113,6 @@ impl Tool {
         matches!(self, Self::ReadFile | Self::ListDirectory)
     }
 
-    /// Whether writing twice is the same as writing once.
-    fn is_idempotent(self) -> bool {
-        !matches!(self, Self::EditFile | Self::AppendReview | Self::CreateReview)
-            && !self.is_read_only()
-    }
-
     fn input(self, bound: Option<&ChangeId>) -> JsonObject {
         let change = schemas::change(bound.map(ChangeId::as_str));
         match self {
@@ -149,13 +143,12 @@ impl Tool {
 
     /// The tool as clients see it.
     pub(super) fn describe(self, bound: Option<&ChangeId>) -> Description {
-        let mut annotations = ToolAnnotations::new()
+        // What clients decide by. `idempotentHint` is left out: nobody asks for it, and
+        // the list has to stay small.
+        let annotations = ToolAnnotations::new()
             .read_only(self.is_read_only())
             .destructive(false)
             .open_world(false);
-        if self.is_idempotent() {
-            annotations = annotations.idempotent(true);
-        }
         let mut tool = Description::new(self.name(), self.purpose(), Arc::new(self.input(bound)))
             .with_annotations(annotations);
         if let Some(schema) = self.output() {

@@ -14,7 +14,7 @@ fn the_list_is_small_for_every_role_and_every_id() {
     for id in [CHANGE.to_owned(), "a".repeat(20), "a".repeat(21), "a".repeat(64)] {
         for role in ["planner", "challenger", "implementer", "reviewer"] {
             let size = list(project.command(&["--change", &id, "--role", role])).to_string().len();
-            assert!(size <= 8192, "{role} with an id of {}: {size} bytes", id.len());
+            assert!(size <= 8000, "{role} with an id of {}: {size} bytes", id.len());
         }
     }
 }
@@ -34,24 +34,6 @@ fn every_tool_carries_annotations_and_a_strict_schema() {
         assert_eq!(tool["outputSchema"].is_object(), name != "read_file", "{name}");
         strict(name, &tool["inputSchema"]);
     }
-    let idempotent: Vec<&Value> = list["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|tool| tool["annotations"]["idempotentHint"] == true)
-        .map(|tool| &tool["name"])
-        .collect();
-    assert_eq!(
-        idempotent,
-        [
-            "create_clarifications",
-            "create_proposal",
-            "create_spec",
-            "write_spec",
-            "create_tasks",
-            "complete_task"
-        ]
-    );
 }
 
 /// Objects know all their fields, and every field is described, one of a few

@@ -174,6 +174,15 @@ pub fn load_state(change: &Change) -> Result<State, DocumentError> {
         .map_err(|source| DocumentError::State { change: change.id().clone(), source })
 }
 
+/// The state of a change, or none where there is no STATE.yaml: its documents were
+/// begun by hand or through an interactive client, and no workflow has run on it yet.
+pub fn load_state_if_begun(change: &Change) -> Result<Option<State>, DocumentError> {
+    match load_state(change) {
+        Err(DocumentError::NoState { .. }) => Ok(None),
+        state => state.map(Some),
+    }
+}
+
 /// Writes a state. The lock says that nobody else has changed it since it was read.
 pub fn save_state(
     change: &Change,

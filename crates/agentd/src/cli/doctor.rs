@@ -172,7 +172,7 @@ fn changes(project: &Project) -> Result<Vec<Check>, CommandError> {
         );
     }
     for id in &listed.ids {
-        if let Err(error) = documents::load_state(&project.change(id)?) {
+        if let Err(error) = documents::load_state_if_begun(&project.change(id)?) {
             checks.push(Check::of_error("state", Status::Failed, &error.into()));
         }
     }

@@ -86,6 +86,7 @@ fn line(
     write!(out, "{BOLD}{id:width$}{BOLD:#}  ")?;
     match summary.phase {
         Some(phase) => write!(out, "{phase:12}")?,
+        None if summary.problem.is_none() => write!(out, "{:12}", "new")?,
         None => write!(out, "{BAD}{:12}{BAD:#}", "unreadable")?,
     }
     let tasks = match summary.tasks.total {

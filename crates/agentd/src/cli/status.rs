@@ -2,7 +2,8 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use agentd_core::check;
-use agentd_core::phase::allowed;
+use agentd_core::phase::{Phase, allowed};
+use agentd_core::state::State;
 use agentd_core::text::printable;
 use agentd_engine::documents;
 use serde_json::json;
@@ -22,7 +23,10 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
     let change = context.change(&project, args.id.as_deref())?;
-    let state = documents::load_state(&change)?;
+    let begun = documents::load_state_if_begun(&change)?;
+    let phase = begun.as_ref().map(|state| state.phase);
+    // A change that no workflow has touched yet has cost nothing and was judged by nobody.
+    let state = begun.unwrap_or_else(|| State::new(change.id().clone(), "", context.now()));
     let extras = documents::load_config(&project)?.extras();
     let counts = check::counts(&documents::validate_change(&project, &change, &extras)?);
     let layers = summary::layers(&change);
@@ -37,7 +41,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         let document = json!({
             "version": 1,
             "change_id": change.id(),
-            "phase": state.phase,
+            "phase": phase,
             "title": summary.title,
             "created_at": state.created_at,
             "updated_at": state.updated_at,
@@ -60,7 +64,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = context.ui.out();
-    writeln!(out, "{BOLD}{}{BOLD:#}  {}", change.id(), state.phase)?;
+    writeln!(out, "{BOLD}{}{BOLD:#}  {}", change.id(), phase.map_or("new", Phase::name))?;
     if !summary.title.is_empty() {
         writeln!(out, "{DIM}{}{DIM:#}", printable(&summary.title))?;
     }

@@ -17,7 +17,7 @@ use crate::error::CommandError;
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
     pub(crate) change_id: ChangeId,
-    /// Nothing where STATE.yaml is missing or cannot be read.
+    /// Nothing where there is no STATE.yaml yet, or it cannot be read.
     pub(crate) phase: Option<Phase>,
     pub(crate) title: String,
     pub(crate) tasks: Progress,
@@ -49,8 +49,8 @@ pub(crate) struct LayerProgress {
 /// Looks at a change; a state that cannot be read is told, not an error.
 pub(crate) fn of(project: &Project, id: &ChangeId) -> Result<Summary, CommandError> {
     let change = project.change(id)?;
-    let state = documents::load_state(&change);
-    let known = state.as_ref().ok();
+    let state = documents::load_state_if_begun(&change);
+    let known = state.as_ref().ok().and_then(Option::as_ref);
     Ok(Summary {
         change_id: id.clone(),
         phase: known.map(|state| state.phase),

@@ -131,3 +131,17 @@ fn a_corrupt_state_is_an_error_and_stays_as_it_is() {
         assert_eq!(before, after, "{corrupt:?}");
     }
 }
+
+/// An interactive client begins a change by writing its documents; that is no fault.
+#[test]
+fn a_change_without_a_state_is_new() {
+    let project = Project::new().change("add-oauth");
+    std::fs::remove_file(project.root().join("agentd/changes/add-oauth/STATE.yaml")).unwrap();
+    let run = project.run(["status"]).fine();
+    assert!(run.stdout.starts_with("add-oauth  new\n"), "{}", run.stdout);
+    let json = project.run(["status", "--json"]).fine().json();
+    assert!(json["phase"].is_null() && json["calls"] == 0, "{json:#}");
+    let run = project.run(["list"]).fine();
+    assert!(run.stdout.starts_with("add-oauth  new "), "{}", run.stdout);
+    assert_eq!(run.stderr, "");
+}

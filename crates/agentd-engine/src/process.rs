@@ -5,7 +5,7 @@
 //! an async runtime here: a call has four descriptors and lasts minutes, and a
 //! plain loop that decodes where it reads is both the fastest and the one in which
 //! every deadline is in one place. The tree of processes is the business of a
-//! [supervisor](supervise) process.
+//! [supervisor](supervise()) process.
 
 mod cancel;
 mod confine;
@@ -37,7 +37,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// A program whose `main` hands over to [`supervise`] when its first argument
+    /// A program whose `main` hands over to [`supervise()`] when its first argument
     /// is [`SUPERVISE`].
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), args: vec![SUPERVISE.into()] }

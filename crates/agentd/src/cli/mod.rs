@@ -1,11 +1,13 @@
 //! The command line: one file per command, each with its arguments and what it does.
 
 mod completions;
+mod cost;
 mod decide;
 mod doctor;
 mod explain;
 mod init;
 mod list;
+mod log;
 mod mcp;
 pub(crate) mod next;
 #[cfg(test)]
@@ -58,6 +60,8 @@ enum Command {
     #[command(visible_alias = "validate-proposal")]
     Validate(validate::Args),
     Explain(explain::Args),
+    Log(log::Args),
+    Cost(cost::Args),
     Decide(decide::Args),
     Mcp(mcp::Args),
     Doctor(doctor::Args),
@@ -165,6 +169,8 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Show(args) => show::run(&context, args),
         Command::Validate(args) => validate::run(&context, args),
         Command::Explain(args) => explain::run(&context, args),
+        Command::Log(args) => log::run(&context, args),
+        Command::Cost(args) => cost::run(&context, args),
         Command::Decide(args) => decide::run(&context, args),
         Command::Mcp(args) => mcp::run(&context, args),
         Command::Doctor(args) => doctor::run(&context, args),

@@ -12,6 +12,8 @@ fn every_command_prints_one_document() {
         vec!["list", "--specs"],
         vec!["list", "--archived"],
         vec!["status"],
+        vec!["log"],
+        vec!["cost"],
         vec!["show"],
         vec!["validate"],
         vec!["validate", "--all"],

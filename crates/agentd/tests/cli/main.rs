@@ -12,6 +12,7 @@ mod help;
 mod hints;
 mod init;
 mod json;
+mod ledger;
 mod list;
 mod pipes;
 mod sarif;

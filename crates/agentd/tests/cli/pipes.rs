@@ -29,6 +29,8 @@ fn every_command_that_prints_ends_quietly_on_a_closed_pipe() {
         vec!["list", "--specs"],
         vec!["list", "--json"],
         vec!["status"],
+        vec!["log"],
+        vec!["cost", "--json"],
         vec!["status", "--json"],
         vec!["show"],
         vec!["show", "--json"],

@@ -1,0 +1,118 @@
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use agentd_core::document::proposal;
+use agentd_core::layout::ChangeFile;
+use agentd_core::stamp::Stamp;
+use agentd_core::state::State;
+use agentd_core::text::printable;
+use agentd_engine::documents;
+use agentd_engine::store::Change;
+use serde::Serialize;
+use serde_json::json;
+
+use super::Context;
+use super::cost::{duration, tokens};
+use crate::error::CommandError;
+use crate::ui::{BOLD, DIM};
+
+/// Show what has happened to a change, oldest first.
+///
+/// Calls of agents with their tokens, cost and time, reviews of the plan and of
+/// the code, runs of the tests, and what people have decided.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  agentd log add-oauth\n  agentd log --json | jq '.events[] | select(.kind == \"decision\")'"
+)]
+pub(crate) struct Args {
+    /// The change; may be left out where exactly one is open.
+    id: Option<String>,
+}
+
+/// One thing that has happened.
+#[derive(Debug, Serialize)]
+struct Event {
+    at: Option<Stamp>,
+    kind: &'static str,
+    text: String,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let project = context.project()?;
+    let change = context.change(&project, args.id.as_deref())?;
+    let state = documents::load_state(&change)?;
+    let events = events(&change, &state);
+    if context.ui.json {
+        let document = json!({ "version": 1, "change_id": change.id(), "events": events });
+        context.ui.print_json(&document)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = context.ui.out();
+    for event in &events {
+        let at = event.at.map_or_else(String::new, |at| at.to_string());
+        writeln!(
+            out,
+            "{DIM}{at:20}{DIM:#}  {BOLD}{:8}{BOLD:#}  {}",
+            event.kind,
+            printable(&event.text)
+        )?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything that is known, in order; what has no time stands first.
+fn events(change: &Change, state: &State) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut add = |at, kind, text| events.push(Event { at, kind, text });
+    let asked = state.description.as_ref().map(|text| text.first_line().to_string());
+    add(state.created_at, "begun", asked.unwrap_or_default());
+    for call in &state.llm_calls {
+        let text = format!(
+            "{} by {}: {} in, {} out, {}, ${:.4}",
+            call.step,
+            call.model,
+            tokens(call.tokens_in),
+            tokens(call.tokens_out),
+            duration(call.duration_ms),
+            call.cost
+        );
+        add(call.timestamp, "call", text);
+    }
+    let text = change.read(&ChangeFile::Proposal).unwrap_or_default();
+    for review in proposal::parse(&text).value.reviews {
+        let counts = review.counts();
+        let verdict = review.verdict.label();
+        let text = format!(
+            "{verdict} by {}, round {}: {} HIGH, {} MEDIUM, {} LOW",
+            review.reviewer, review.iteration, counts.high, counts.medium, counts.low
+        );
+        add(review.date, "review", text);
+    }
+    if let Some(run) = &state.test_run {
+        let result = if run.passed() { "passed" } else { "failed" };
+        add(
+            Some(run.at),
+            "tests",
+            format!("{result} in {}: {}", duration(run.duration_ms), run.command),
+        );
+    }
+    if let Some(review) = &state.code_review {
+        let text = format!(
+            "{} by {}, round {}",
+            review.verdict.label(),
+            review.reviewer,
+            review.iteration
+        );
+        add(Some(review.at), "review", text);
+    }
+    for decision in &state.decisions {
+        let choice = serde_json::to_value(decision.choice).unwrap_or_default();
+        let choice = choice.as_str().unwrap_or_default();
+        let note =
+            if decision.note.is_empty() { String::new() } else { format!(": {}", decision.note) };
+        add(Some(decision.at), "decision", format!("{choice} by {}{note}", decision.by));
+    }
+    events.sort_by_key(|event| event.at);
+    events
+}

@@ -224,7 +224,10 @@ fn consistent(
         .hint(format!("Say {instead}, or lower the severity if it does not stop the work."))
         .into());
     }
-    if !approved && issues.is_empty() {
+    // What is rejected as a whole may be so for the reason in the summary; what is to be
+    // mended needs something to mend.
+    let mends = ["NEEDS_REVISION", "NEEDS_FIX"].contains(&label);
+    if mends && issues.is_empty() {
         return Err(Refusal::new(format!("The verdict is {label}, but there is no issue."))
             .hint("Name at least one issue, with what to do about it, or say APPROVED.")
             .into());

@@ -15,7 +15,7 @@ use super::Session;
 use super::input::{self, List, Long, Number, Path, Short, TEXT, TITLE, Weight};
 use super::outcome::{ActionError, Refusal, Written};
 use super::writing::Gate;
-use crate::documents::{self, DocumentError};
+use crate::documents;
 
 /// A review of the plan.
 #[derive(Debug, Clone, Deserialize)]
@@ -236,13 +236,9 @@ fn consistent(
 }
 
 fn refuse_failed_tests(change: &crate::store::Change) -> Result<(), ActionError> {
-    let state = match documents::load_state(change) {
-        Ok(state) => state,
-        // A change without a state has no recorded run either.
-        Err(DocumentError::NoState { .. }) => return Ok(()),
-        Err(error) => return Err(error.into()),
-    };
-    let Some(run) = state.test_run.filter(|run| !run.passed()) else { return Ok(()) };
+    // A change without a state has no recorded run either.
+    let recorded = documents::load_state_if_begun(change)?.and_then(|state| state.test_run);
+    let Some(run) = recorded.filter(|run| !run.passed()) else { return Ok(()) };
     let exit =
         run.exit_code.map_or_else(|| "was killed".to_owned(), |c| format!("exited with {c}"));
     let tail = run.output_tail.as_str();

@@ -12,7 +12,7 @@ use super::evidence;
 use super::input::{self, Long, SENTENCE};
 use super::outcome::{ActionError, Refusal, Written};
 use super::writing::Gate;
-use crate::documents::{self, DocumentError};
+use crate::documents;
 
 /// A task that is said to be done.
 #[derive(Debug, Clone, Deserialize)]
@@ -61,11 +61,8 @@ pub fn complete_task(
         open.unchanged(&ChangeFile::Tasks, &old)?
     } else {
         ready(&before, id)?;
-        let base = match documents::load_state(&open.change) {
-            Ok(state) => state.base_commit,
-            Err(DocumentError::NoState { .. }) => None,
-            Err(error) => return Err(error.into()),
-        };
+        let state = documents::load_state_if_begun(&open.change)?;
+        let base = state.and_then(|state| state.base_commit);
         if let Some(task) = before.get(id) {
             evidence::require(open.project, task, base.as_deref())?;
         }

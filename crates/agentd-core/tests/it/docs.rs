@@ -1,7 +1,9 @@
 //! What the documentation shows is what the program reads.
 
 use agentd_core::agent::AgentKind;
+use agentd_core::check::{self, ChangeTexts, Source};
 use agentd_core::config::Config;
+use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::outline::Outline;
 
 /// Lesson 11: every sample of configuration in the docs loads.
@@ -23,4 +25,36 @@ fn samples_of_configuration_load() {
         let error = Config::parse(&misspelt).unwrap_err();
         assert_eq!(error.hint.as_deref(), Some("did you mean `planning_iterations`?"));
     }
+}
+
+/// The examples of documents are valid plans in themselves.
+#[test]
+fn examples_of_documents_are_valid() {
+    let page = include_str!("../../../../docs/documents.md");
+    let outline = Outline::scan(page);
+    let examples: Vec<&str> = outline
+        .fences
+        .iter()
+        .filter(|fence| fence.info.of(page) == "markdown")
+        .map(|fence| fence.content.of(page))
+        .collect();
+    let [proposal, spec, tasks, short] = examples[..] else { panic!("{}", examples.len()) };
+    let texts = |tasks: &str| ChangeTexts {
+        id: ChangeId::new("add-oauth").unwrap(),
+        state: Source::Missing,
+        clarifications: Source::Missing,
+        proposal: Source::Text(
+            proposal
+                .replace("  - id: user-model\n    depends: []\n", "")
+                .replace("[user-model]", "[]"),
+        ),
+        specs: vec![(SpecId::new("auth-flow").unwrap(), Source::Text(spec.to_owned()))],
+        tasks: Source::Text(tasks.to_owned()),
+        review: Source::Missing,
+    };
+    let found = check::change(&texts(tasks), &check::MainSpecs::new(), &check::Extras::default());
+    assert_eq!(found, [], "the long form");
+    let found = check::change(&texts(short), &check::MainSpecs::new(), &check::Extras::default());
+    let codes: Vec<&str> = found.iter().flat_map(|f| &f.diagnostics).map(|d| d.rule.code).collect();
+    assert_eq!(codes, ["F002", "T017"], "the short form has no frontmatter and no description");
 }

@@ -25,15 +25,16 @@ use agentd_core::outcome::{AgentOutcome, Failure};
 use agentd_core::provider::models::choose;
 use agentd_core::provider::prices::PriceTable;
 use agentd_core::provider::sessions::find;
-use agentd_core::provider::{AgentRequest, McpServer, Session, provider};
+use agentd_core::provider::{AgentRequest, Gemini, McpServer, Provider as _, Session, provider};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{LlmCall, State};
 
+use crate::agent_files::restore_leftovers;
 use crate::documents;
 use crate::process::{Cancel, Limits, Supervisor};
 use crate::run_record::RecordLimits;
-use crate::runner::{Attempt, Observer, Retry, Runner};
+use crate::runner::{Attempt, Observer, Retry, RunError, Runner};
 use crate::store::{Change, Holder, Project, StoreError};
 
 pub use error::StepError;
@@ -114,6 +115,7 @@ pub fn run(
     check_budget(&step.change, &state, &agents.config.budget)?;
     let agent = agents.config.roles.agent(step.role);
     let request = request(agents, step, agent, &state)?;
+    restore_settings(&request)?;
     let before = Seen::look(&change, &step.artefact)?;
     let runs_dir =
         agents.project.root().join(layout::change_dir(&step.change).as_path()).join("runs");
@@ -142,6 +144,16 @@ pub fn run(
         duration: report.attempts.iter().map(|attempt| attempt.duration).sum(),
         run_file: last.run_file.clone(),
     })
+}
+
+/// An agentd that was killed may have left its keys in the project's settings of
+/// Gemini CLI; whichever agent is called next, they go first.
+fn restore_settings(request: &AgentRequest) -> Result<(), StepError> {
+    let state_dir = request.private_dir.parent().unwrap_or(&request.private_dir);
+    if let Some(merge) = Gemini.command(request).merge {
+        restore_leftovers(&request.project_root, state_dir, &merge).map_err(RunError::from)?;
+    }
+    Ok(())
 }
 
 fn check_budget(change: &ChangeId, state: &State, budget: &Budget) -> Result<(), StepError> {

@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use agentd_core::agent::Role;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::document::proposal::{self, Proposal};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
+use agentd_core::provider::{AgentRequest, McpServer, Session, provider};
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, LlmCall, State};
+use agentd_engine::agent_files::AgentFiles;
 use agentd_engine::documents;
 use agentd_engine::process::{Cancel, CancelReason};
 use agentd_engine::step::{self, Agents, Artefact, Step, StepError, StepReport};
@@ -241,4 +243,45 @@ fn an_interrupted_step_is_recorded() {
     waiter.join().unwrap();
     assert_eq!(error.kind(), "interrupted");
     assert_eq!(world.state().llm_calls.len(), 1);
+}
+
+/// Whoever is called next, what a killed agentd left in the settings of Gemini CLI goes first.
+#[test]
+fn settings_that_a_killed_agentd_left_are_restored_by_any_step() {
+    let world = World::new(WRITES, "");
+    let settings = world.root().join(".gemini/settings.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let mine = "{ \"mine\":  true }";
+    fs::write(&settings, mine).unwrap();
+    let agents = world.root().join("agentd/.agents");
+    let request = AgentRequest {
+        role: Role::Planner,
+        change: change(),
+        step: "proposal-gen".to_owned(),
+        prompt: String::new(),
+        project_root: world.root().to_owned(),
+        private_dir: agents.join("killed"),
+        program: "gemini".to_owned(),
+        extra_args: Vec::new(),
+        extra_env: Vec::new(),
+        env_names: Vec::new(),
+        model: None,
+        effort: None,
+        session: Session::Fresh,
+        mcp: Some(McpServer::new("agentd", &change(), Role::Planner)),
+        extra_writable: Vec::new(),
+    };
+    let spec = provider(AgentKind::Gemini).command(&request);
+    let files = AgentFiles::prepare(&spec, world.root(), &request.private_dir).unwrap();
+    let backup = agents.join("gemini-settings.json.backup");
+    let left = [&settings, &backup].map(|path| (path, fs::read(path).unwrap()));
+    drop(files);
+    assert_eq!(fs::read_to_string(&settings).unwrap(), mine);
+    // As it is after a kill: nobody has put anything back.
+    for (path, bytes) in left {
+        fs::write(path, bytes).unwrap();
+    }
+    assert_ne!(fs::read_to_string(&settings).unwrap(), mine);
+    world.run().0.unwrap();
+    assert_eq!(fs::read_to_string(&settings).unwrap(), mine);
 }

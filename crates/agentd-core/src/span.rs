@@ -57,15 +57,56 @@ impl<T> Eq for Aside<T> {}
 pub type Place = Aside<Span>;
 
 /// Finds lines and columns in a text. Both count from 1; columns count characters.
+/// For more than a few places in one text, [`LineIndex`] is quicker.
 pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
+    let offset = on_boundary(text, offset);
     let before = &text[..offset];
     let line_start = memchr::memrchr(b'\n', before.as_bytes()).map_or(0, |at| at + 1);
     let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
     (line, before[line_start..].chars().count() + 1)
+}
+
+fn on_boundary(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+/// The starts of the lines of a text, found once: a large document may have tens of
+/// thousands of findings.
+#[derive(Debug, Clone)]
+pub struct LineIndex<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> LineIndex<'t> {
+    /// Looks for the lines.
+    pub fn new(text: &'t str) -> Self {
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes());
+        Self { text, starts: std::iter::once(0).chain(ends.map(|end| end + 1)).collect() }
+    }
+
+    /// The line and column of a place, as [`line_column`] tells them.
+    pub fn line_column(&self, offset: usize) -> (usize, usize) {
+        let offset = on_boundary(self.text, offset);
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = self.line_start(line);
+        (line, self.text[start..offset].chars().count() + 1)
+    }
+
+    /// Where a line starts; lines count from 1.
+    pub fn line_start(&self, line: usize) -> usize {
+        self.starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
+    }
+
+    /// The text of a line, without its line break.
+    pub fn line(&self, line: usize) -> &'t str {
+        let text = &self.text[self.line_start(line)..self.line_start(line + 1)];
+        text.trim_end_matches(['\n', '\r'])
+    }
 }
 
 #[cfg(test)]
@@ -80,5 +121,10 @@ mod tests {
         assert_eq!(line_column(text, 3), (1, 3));
         assert_eq!(line_column(text, 4), (2, 1));
         assert_eq!(line_column(text, 999), (2, 2));
+        let index = LineIndex::new(text);
+        for offset in 0..8 {
+            assert_eq!(index.line_column(offset), line_column(text, offset), "{offset}");
+        }
+        assert_eq!([index.line(1), index.line(2), index.line(3)], ["aé", "b", ""]);
     }
 }

@@ -8,10 +8,14 @@ use agentd_core::config::{Config, ConfigError};
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::phase::Refused;
+use agentd_core::rules;
+use agentd_core::span::Span;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State, StateError};
 
-use crate::store::{Change, Holder, LockError, Project, StoreError, WriteLock, map_parallel};
+use crate::store::{
+    Change, Entry, Holder, LockError, Project, StoreError, WriteLock, map_parallel,
+};
 
 /// Why a document could not be worked with.
 #[derive(Debug, thiserror::Error)]
@@ -63,9 +67,15 @@ fn source(read: Result<String, StoreError>) -> Source {
 
 /// All texts of a change. What cannot be read is part of the answer, not an error.
 pub fn load_texts(change: &Change) -> Result<ChangeTexts, StoreError> {
+    Ok(load_texts_and_strays(change)?.0)
+}
+
+/// All texts of a change, and the files among its specs that are none.
+fn load_texts_and_strays(change: &Change) -> Result<(ChangeTexts, Vec<Entry>), StoreError> {
     let read = |file: &ChangeFile| source(change.read(file));
-    let specs = change.spec_ids()?.ids.into_iter();
-    Ok(ChangeTexts {
+    let listed = change.spec_ids()?;
+    let specs = listed.ids.into_iter();
+    let texts = ChangeTexts {
         id: change.id().clone(),
         state: read(&ChangeFile::State),
         clarifications: read(&ChangeFile::Clarifications),
@@ -73,7 +83,8 @@ pub fn load_texts(change: &Change) -> Result<ChangeTexts, StoreError> {
         specs: specs.map(|id| (id.clone(), read(&ChangeFile::Spec(id)))).collect(),
         tasks: read(&ChangeFile::Tasks),
         review: read(&ChangeFile::Review),
-    })
+    };
+    Ok((texts, listed.odd))
 }
 
 /// The text of a main spec.
@@ -104,14 +115,38 @@ pub fn validate_change(
     change: &Change,
     extras: &Extras,
 ) -> Result<Vec<FileReport>, StoreError> {
-    let texts = load_texts(change)?;
+    let (texts, strays) = load_texts_and_strays(change)?;
     let main = main_specs_for(project, &texts);
-    let mut reports = check::change(&texts, &main, extras);
-    let dir = layout::change_dir(change.id());
+    Ok(findings(&texts, &strays, &main, extras))
+}
+
+/// What is wrong with the texts of a change, by files of the project.
+fn findings(
+    texts: &ChangeTexts,
+    strays: &[Entry],
+    main: &MainSpecs,
+    extras: &Extras,
+) -> Vec<FileReport> {
+    let dir = layout::change_dir(&texts.id);
+    let mut reports = check::change(texts, main, extras);
+    reports.extend(strays.iter().map(|stray| stray_spec("specs", stray)));
     for report in &mut reports {
         report.file = format!("{}/{}", dir.as_str(), report.file);
     }
-    Ok(reports)
+    reports
+}
+
+/// A file among specs that is none: nobody would ever look at it.
+fn stray_spec(dir: &str, stray: &Entry) -> FileReport {
+    let message = format!("`{}` is not the file of a spec and is not looked at", stray.name);
+    let finding = rules::BAD_ID.at(Span::at(0), message);
+    let finding =
+        finding.with_fix("Call it `<spec id>.md`, such as `auth-flow.md`, or move it away.");
+    FileReport {
+        file: format!("{dir}/{}", stray.name),
+        text: String::new(),
+        diagnostics: vec![finding],
+    }
 }
 
 /// How much was looked at and what was found.
@@ -127,7 +162,8 @@ pub struct Validated {
 
 /// What is wrong with every change and every main spec, on all cores.
 pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, StoreError> {
-    let spec_ids = project.spec_ids()?.ids;
+    let listed = project.spec_ids()?;
+    let spec_ids = listed.ids;
     let change_ids = project.change_ids()?.ids;
     let specs = map_parallel(&spec_ids, |id| {
         let source = load_main_spec(project, id);
@@ -143,13 +179,8 @@ pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, Sto
         reports.extend(report);
     }
     let changes = map_parallel(&change_ids, |id| -> Result<Vec<FileReport>, StoreError> {
-        let change = project.change(id)?;
-        let mut found = check::change(&load_texts(&change)?, &main, extras);
-        let dir = layout::change_dir(id);
-        for report in &mut found {
-            report.file = format!("{}/{}", dir.as_str(), report.file);
-        }
-        Ok(found)
+        let (texts, strays) = load_texts_and_strays(&project.change(id)?)?;
+        Ok(findings(&texts, &strays, &main, extras))
     });
     let mut validated =
         Validated { changes: change_ids.len(), specs: spec_ids.len(), reports: Vec::new() };
@@ -157,6 +188,11 @@ pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, Sto
         validated.reports.extend(found?);
     }
     validated.reports.extend(reports);
+    // Notes for people, such as README.md and CHANGELOG.md, may stand among the main specs.
+    let is_note = |stray: &&Entry| stray.name.starts_with(|c: char| c.is_ascii_uppercase());
+    let dir = layout::main_specs_dir();
+    let strays = listed.odd.iter().filter(|stray| !is_note(stray));
+    validated.reports.extend(strays.map(|stray| stray_spec(dir.as_str(), stray)));
     Ok(validated)
 }
 

@@ -7,7 +7,7 @@ use std::io::Write;
 use agentd_core::check::FileReport;
 use agentd_core::diagnostic::{Diagnostic, Severity};
 use agentd_core::rules;
-use agentd_core::span::line_column;
+use agentd_core::span::LineIndex;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use serde_json::{Value, json};
 
@@ -22,10 +22,14 @@ pub(crate) fn write_human(
     reports: &[FileReport],
 ) -> Result<(), CommandError> {
     let renderer = Renderer::styled();
-    let all = reports.iter().flat_map(|report| report.diagnostics.iter().map(move |d| (report, d)));
     let total = reports.iter().map(|report| report.diagnostics.len()).sum::<usize>();
-    for (report, diagnostic) in all.take(SHOWN) {
-        writeln!(out, "{}\n", render(&renderer, report, diagnostic))?;
+    let mut left = SHOWN;
+    for report in reports {
+        let index = LineIndex::new(&report.text);
+        for diagnostic in report.diagnostics.iter().take(left) {
+            writeln!(out, "{}\n", render(&renderer, report, &index, diagnostic))?;
+        }
+        left = left.saturating_sub(report.diagnostics.len());
     }
     if total > SHOWN {
         writeln!(out, "… and {} more; `--json` gives them all\n", total - SHOWN)?;
@@ -33,34 +37,45 @@ pub(crate) fn write_human(
     Ok(())
 }
 
-fn render(renderer: &Renderer, report: &FileReport, diagnostic: &Diagnostic) -> String {
+fn render(
+    renderer: &Renderer,
+    report: &FileReport,
+    index: &LineIndex<'_>,
+    diagnostic: &Diagnostic,
+) -> String {
     let level = match diagnostic.severity() {
         Severity::High => Level::ERROR.with_name("HIGH"),
         Severity::Medium => Level::WARNING.with_name("MEDIUM"),
         Severity::Low => Level::INFO.with_name("LOW"),
     };
     let message = printable(&diagnostic.message);
-    let source = printable(&report.text);
     let file = printable(&report.file);
-    // A whole frontmatter underlined says less than its first line.
-    let span = first_line(&source, diagnostic.span.range());
     let title = level.primary_title(message.as_ref()).id(diagnostic.rule.code);
     let advice = printable(diagnostic.advice());
-    let group = if source.is_empty() {
+    // A whole frontmatter underlined says less than its first line, and only that line
+    // need be looked at.
+    let (line, _) = index.line_column(diagnostic.span.start);
+    let source = printable(index.line(line));
+    let group = if report.text.is_empty() {
         title.element(annotate_snippets::Origin::path(file.as_ref()))
     } else {
-        let annotation = AnnotationKind::Primary.span(span);
-        title.element(Snippet::source(source.as_ref()).path(file.as_ref()).annotation(annotation))
+        let inside = |at: usize| at.saturating_sub(index.line_start(line)).min(source.len());
+        let annotation = AnnotationKind::Primary
+            .span(inside(diagnostic.span.start)..inside(diagnostic.span.end));
+        let snippet = Snippet::source(source.as_ref()).line_start(line).path(file.as_ref());
+        title.element(snippet.annotation(annotation))
     };
     renderer.render(&[group.element(Level::HELP.message(advice.as_ref()))])
 }
 
-fn first_line(source: &str, span: std::ops::Range<usize>) -> std::ops::Range<usize> {
-    let start = span.start.min(source.len());
-    let end = span.end.clamp(start, source.len());
-    let first =
-        source.get(start..end).map_or(0, |text| text.find(['\n', '\r']).unwrap_or(text.len()));
-    start..start + first
+/// The line and column at which each finding of a file starts, and those behind its end.
+fn places(report: &FileReport) -> impl Iterator<Item = (&Diagnostic, [usize; 4])> {
+    let index = LineIndex::new(&report.text);
+    report.diagnostics.iter().map(move |diagnostic| {
+        let (line, column) = index.line_column(diagnostic.span.start);
+        let (end_line, end_column) = index.line_column(diagnostic.span.end);
+        (diagnostic, [line, column, end_line, end_column])
+    })
 }
 
 /// Text from files without control characters, byte for byte as long as before,
@@ -81,9 +96,7 @@ fn printable(text: &str) -> Cow<'_, str> {
 pub(crate) fn json(reports: &[FileReport]) -> Vec<Value> {
     let mut findings = Vec::new();
     for report in reports {
-        for diagnostic in &report.diagnostics {
-            let (line, column) = line_column(&report.text, diagnostic.span.start);
-            let (end_line, end_column) = line_column(&report.text, diagnostic.span.end);
+        for (diagnostic, [line, column, end_line, end_column]) in places(report) {
             findings.push(json!({
                 "severity": diagnostic.severity(),
                 "code": diagnostic.rule.code,
@@ -123,9 +136,7 @@ pub(crate) fn sarif(reports: &[FileReport]) -> Value {
         .collect();
     let mut results = Vec::new();
     for report in reports {
-        for diagnostic in &report.diagnostics {
-            let (line, column) = line_column(&report.text, diagnostic.span.start);
-            let (end_line, end_column) = line_column(&report.text, diagnostic.span.end);
+        for (diagnostic, [line, column, end_line, end_column]) in places(report) {
             results.push(json!({
                 "ruleId": diagnostic.rule.code,
                 "ruleIndex": rules::ALL.iter().position(|rule| *rule == diagnostic.rule),

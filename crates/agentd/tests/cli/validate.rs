@@ -204,3 +204,27 @@ fn colours_are_for_terminals_and_those_who_ask() {
     let run = project.finish(project.command(["validate"]).env("CLICOLOR_FORCE", "1"));
     assert!(run.stdout.contains('\u{1b}'), "or the checks above prove nothing");
 }
+
+/// A file that nobody looks at must not look like a part of the plan.
+#[test]
+fn a_stray_file_among_the_specs_is_a_finding() {
+    let project = Project::new().change("add-oauth").file("specs/Auth Flow.md", "# Mine\n");
+    let run = project.run(["validate", "add-oauth"]).exits(1);
+    run.stdout_has("HIGH[F006]: `Auth Flow.md` is not the file of a spec")
+        .stdout_has("--> agentd/changes/add-oauth/specs/Auth Flow.md");
+    let json = project.run(["validate", "--all", "--json"]).exits(1).json();
+    assert_eq!(json["counts"]["high"], 1);
+}
+
+/// Ten thousand tasks with three findings each are reported, not waited for.
+#[test]
+fn a_plan_with_very_many_findings_is_reported() {
+    let tasks: String = (1..=10_000).map(|n| format!("- [ ] 1.{n} T\n")).collect();
+    let project = Project::new().change("add-oauth").file("tasks.md", tasks);
+    let json = project.run(["validate", "--json"]).exits(1).json();
+    let found = json["diagnostics"].as_array().unwrap();
+    assert!(found.len() > 30_000, "{}", found.len());
+    assert_eq!(found.last().unwrap()["line"], 10_000);
+    let run = project.run(["validate"]).exits(1);
+    run.stdout_has("`--json` gives them all");
+}

@@ -42,10 +42,7 @@ pub fn create_clarifications(
     input: CreateClarifications,
 ) -> Result<Written, ActionError> {
     let id = &input.change_id;
-    let mut open = session.open_locked(id, |project| match project.change(id) {
-        Err(error) if error.is_not_found() => project.create_change(id),
-        result => result,
-    })?;
+    let mut open = session.open_or_begin(id)?;
     let answered = |question: QuestionInput| Answered {
         topic: question.topic.0,
         question: question.question.0,

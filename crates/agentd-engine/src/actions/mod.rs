@@ -46,6 +46,9 @@ pub struct Session<'a> {
     pub holder: Holder,
     /// The time that is written into documents.
     pub now: Stamp,
+    /// Whether whoever started the tools named the change: then its id is no typing
+    /// error, and a proposal may begin it.
+    pub names_change: bool,
     /// Hears of a wait for the lock, and may end it.
     pub on_wait: &'a (dyn Fn(&Waiting) -> ControlFlow<()> + 'a),
 }

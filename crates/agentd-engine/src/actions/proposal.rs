@@ -3,14 +3,14 @@
 use agentd_core::document::proposal::{self, AffectedSpec, Impact, Proposal, Scope};
 use agentd_core::document::rewrite;
 use agentd_core::ids::{ChangeId, SpecId};
-use agentd_core::layout::ChangeFile;
+use agentd_core::layout::{self, ChangeFile};
 use agentd_core::text::Line;
 use serde::{Deserialize, Deserializer};
 
 use super::Session;
 use super::input::{self, List, Long, Number, SENTENCE, Short, TEXT, TITLE};
 use super::outcome::{ActionError, Written};
-use super::writing::Gate;
+use super::writing::{Gate, Open};
 
 /// A proposal in its structured form.
 #[derive(Debug, Clone, Deserialize)]
@@ -73,12 +73,28 @@ impl<'de> Deserialize<'de> for AffectedSpecInput {
 }
 
 /// Writes `proposal.md`. What people wrote around agentd's sections stays, and
-/// so do the reviews.
+/// so do the reviews. It is the first document of a plan, and so begins a change
+/// that whoever started the tools has named.
 pub fn create_proposal(
     session: &Session<'_>,
     input: CreateProposal,
 ) -> Result<Written, ActionError> {
-    let mut open = session.open(&input.change_id)?;
+    let id = input.change_id.clone();
+    let begins = session.names_change && session.project.change(&id).is_err();
+    let mut open = if begins { session.open_or_begin(&id)? } else { session.open(&id)? };
+    let written = write(session, &mut open, input);
+    if begins && written.is_err() {
+        // A refusal changes nothing: a change that was begun for it goes, being empty.
+        let _ = session.project.dir().remove_empty_dir(&layout::change_dir(&id));
+    }
+    written
+}
+
+fn write(
+    session: &Session<'_>,
+    open: &mut Open<'_>,
+    input: CreateProposal,
+) -> Result<Written, ActionError> {
     let impact = input.impact;
     // Backticks would end the code span in which a path is shown.
     let code = |path: &Short<TITLE>| Line::new(&path.0.as_str().replace('`', ""));

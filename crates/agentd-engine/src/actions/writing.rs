@@ -54,8 +54,16 @@ impl<'s> Session<'s> {
         self.open_locked(id, |project| project.change(id))
     }
 
+    /// Like [`Session::open`]; a change that is not there is begun.
+    pub(super) fn open_or_begin(&self, id: &ChangeId) -> Result<Open<'s>, ActionError> {
+        self.open_locked(id, |project| match project.change(id) {
+            Err(error) if error.is_not_found() => project.create_change(id),
+            result => result,
+        })
+    }
+
     /// Like [`Session::open`]; `find` opens or makes the change under its lock.
-    pub(super) fn open_locked(
+    fn open_locked(
         &self,
         id: &ChangeId,
         find: impl FnOnce(&Project) -> Result<Change, StoreError>,

@@ -70,6 +70,7 @@ impl Fixture {
             actor: Line::new("codex"),
             holder: Holder::this_process("test", now.moment()),
             now,
+            names_change: false,
             on_wait: &|_| ControlFlow::Continue(()),
         })
     }

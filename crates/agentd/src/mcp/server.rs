@@ -130,6 +130,7 @@ impl Inner {
             actor: self.actor(context.client_info()),
             holder: self.holder(tool, now),
             now: Stamp::new(now),
+            names_change: self.change.is_some(),
             on_wait,
         };
         let arguments = request.arguments.unwrap_or_default();

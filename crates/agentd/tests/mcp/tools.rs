@@ -204,3 +204,20 @@ fn long_files_say_how_to_go_on() {
         client.ok("read_file", json!({"change_id": CHANGE, "path": "long.txt", "offset": 262_144}));
     assert_eq!(rest.as_str().unwrap().len(), 440_000 - 262_144);
 }
+
+/// A planner that is started for a change begins it with its proposal; a proposal that is
+/// refused begins nothing.
+#[test]
+fn a_bound_planner_begins_its_change() {
+    let project = Project::new();
+    let mut client =
+        super::Client::start(project.command(&["--change", "fresh", "--role", "planner"]));
+    let mut proposal = plan::proposal();
+    proposal["change_id"] = json!("fresh");
+    let mut circular = proposal.clone();
+    circular["impact"]["affected_specs"] = json!([{"id": "a", "depends": ["a"]}]);
+    assert!(client.refused("create_proposal", circular).contains("P007"));
+    assert!(!project.path("agentd/changes/fresh").exists());
+    client.ok("create_proposal", proposal);
+    assert!(project.read("agentd/changes/fresh/proposal.md").contains("# Change: fresh"));
+}

@@ -27,6 +27,7 @@ mod install;
 mod network;
 mod sandbox;
 mod stream;
+mod work;
 
 pub use call::{Call, Finished, McpServer, Profile};
 pub use install::{AgentClis, NotInstalled};
@@ -34,6 +35,7 @@ pub use network::{Isolation, isolated};
 pub use rustix::process::Signal;
 pub use sandbox::Sandbox;
 pub use stream::Usage;
+pub use work::work;
 
 /// One of the agent CLIs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,7 +14,7 @@ use agentd_core::provider::{AgentRequest, McpServer, Session, provider};
 use agentd_engine::process::{Cancel, Limits, Supervisor};
 use agentd_engine::run_record::{RecordLimits, read_run};
 use agentd_engine::runner::{Retry, Runner};
-use real_agents::{Cli, Sandbox};
+use real_agents::{Cli, Sandbox, work};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
 
@@ -131,33 +131,6 @@ fn a_planner_writes_through_mcp_and_is_resumed(cli: Cli) {
             last.messages.iter().any(|message| message.text.contains("Write the note."));
         assert!(remembers, "{last:#?}");
     });
-}
-
-fn work(cli: Cli) -> Script {
-    let copy = "cp hello.txt copy.txt";
-    let (write, run) = match cli {
-        Cli::Gemini => (
-            ("write_file", json!({"file_path": "${cwd}/hello.txt", "content": "hello\n"})),
-            ("run_shell_command", json!({"command": copy})),
-        ),
-        Cli::Codex => (
-            (
-                "apply_patch",
-                json!("*** Begin Patch\n*** Add File: hello.txt\n+hello\n*** End Patch\n"),
-            ),
-            ("exec_command", json!({"cmd": copy})),
-        ),
-        Cli::Claude => (
-            ("Write", json!({"file_path": "${cwd}/hello.txt", "content": "hello\n"})),
-            ("Bash", json!({"command": copy})),
-        ),
-    };
-    Script::new().rule(
-        Rule::new()
-            .reply(Reply::call(write.0, write.1).saying("I write."))
-            .reply(Reply::call(run.0, run.1).saying("I run."))
-            .reply(Reply::text("Done.")),
-    )
 }
 
 fn an_implementer_works_in_the_project(cli: Cli) {

@@ -136,19 +136,7 @@ impl<'t> Reader<'t> {
             let info = fence.info.of(self.text);
             fence.closed && (info.starts_with("yaml") || info.starts_with("yml"))
         });
-        let mut task = Task {
-            id,
-            layer: layer.or_else(|| Layer::from_section(id.section)),
-            title: Line::new(title),
-            action: None,
-            file: None,
-            spec_refs: Vec::new(),
-            depends_on: Vec::new(),
-            status: Status::Pending,
-            description: Prose::default(),
-            place: Aside(place),
-            tick: Aside(Tick::Nowhere),
-        };
+        let mut task = bare_task(id, layer, title, place);
         if let Some(fence) = fence.copied() {
             let mut description = String::new();
             description.push_str(&self.text[section.body.start..fence.span.start]);
@@ -287,17 +275,9 @@ impl<'t> Reader<'t> {
                 let Some(id) = self.read_id(id, place) else { continue };
                 let done = line[mark..].starts_with(['x', 'X']);
                 let task = Task {
-                    id,
-                    layer: layer.or_else(|| Layer::from_section(id.section)),
-                    title: Line::new(title),
-                    action: None,
-                    file: None,
-                    spec_refs: Vec::new(),
-                    depends_on: Vec::new(),
                     status: if done { Status::Done } else { Status::Pending },
-                    description: Prose::default(),
-                    place: Aside(place),
                     tick: Aside(Tick::Checkbox(Span::new(start + mark, start + mark + 1))),
+                    ..bare_task(id, layer, title, place)
                 };
                 open = Some((task, next));
             } else if !line.trim().is_empty() && !line.starts_with([' ', '\t']) {
@@ -329,6 +309,23 @@ impl<'t> Reader<'t> {
         }
         task.description = Prose::new(&description);
         self.tasks.push(task);
+    }
+}
+
+/// A task of which only the heading is known.
+fn bare_task(id: TaskId, layer: Option<Layer>, title: &str, place: Span) -> Task {
+    Task {
+        id,
+        layer: layer.or_else(|| Layer::from_section(id.section)),
+        title: Line::new(title),
+        action: None,
+        file: None,
+        spec_refs: Vec::new(),
+        depends_on: Vec::new(),
+        status: Status::Pending,
+        description: Prose::default(),
+        place: Aside(place),
+        tick: Aside(Tick::Nowhere),
     }
 }
 

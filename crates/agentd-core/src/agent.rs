@@ -69,6 +69,18 @@ named!(
     }
 );
 
+impl AgentKind {
+    /// Whose models it uses by default. A plan that is challenged by the vendor that
+    /// wrote it is challenged by somebody with the same blind spots.
+    pub fn vendor(self) -> &'static str {
+        match self {
+            Self::Gemini => "Google",
+            Self::Codex => "OpenAI",
+            Self::Claude => "Anthropic",
+        }
+    }
+}
+
 named!(
     /// What an agent is asked to be. The role decides what it may touch.
     Role, "a role", "planner, challenger, implementer, reviewer",

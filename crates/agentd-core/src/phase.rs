@@ -157,6 +157,19 @@ impl State {
         self.plan_review.as_ref().is_some_and(|review| review.verdict == PlanVerdict::Rejected)
     }
 
+    /// Whether this plan may be challenged: asked before a challenger is paid.
+    pub fn may_be_challenged(&self, plan: &Digest) -> Result<(), Refused> {
+        match self.why_no_challenge(plan) {
+            None => Ok(()),
+            Some(reason) => Err(self.refuse("be challenged", Some(reason))),
+        }
+    }
+
+    /// A refusal of this wish in this phase.
+    pub fn refuse(&self, wanted: &'static str, reason: Option<&'static str>) -> Refused {
+        Refused { phase: self.phase, wanted, reason, allowed: allowed(self.phase).to_vec() }
+    }
+
     /// What stands in the way of a challenge of this plan.
     fn why_no_challenge(&self, plan: &Digest) -> Option<&'static str> {
         let same_plan = self.plan_review.as_ref().is_some_and(|r| r.plan_hash == *plan);
@@ -179,14 +192,7 @@ impl State {
     /// It returns the new state and leaves the old one as it is; a refusal says
     /// what is allowed instead.
     pub fn apply(&self, transition: &Transition) -> Result<Self, Refused> {
-        let refuse = |reason| {
-            Err(Refused {
-                phase: self.phase,
-                wanted: transition.verb(),
-                reason,
-                allowed: allowed(self.phase).to_vec(),
-            })
-        };
+        let refuse = |reason| Err(self.refuse(transition.verb(), reason));
         let mut next = self.clone();
         match transition {
             Transition::PlanReviewed { verdict, plan, reviewer, at } => {
@@ -204,6 +210,8 @@ impl State {
                     iteration: self.iteration,
                     reviewer: reviewer.clone(),
                     at: *at,
+                    planner_vendor: Line::default(),
+                    challenger_vendor: Line::default(),
                 });
             }
             Transition::MinorIssuesAccepted { plan, left } => {

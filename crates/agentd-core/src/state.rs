@@ -107,6 +107,12 @@ pub struct PlanReview {
     pub reviewer: Line,
     /// When.
     pub at: Stamp,
+    /// The vendor of the agent that wrote the plan.
+    #[serde(default, skip_serializing_if = "Line::is_empty")]
+    pub planner_vendor: Line,
+    /// The vendor of the agent that challenged it.
+    #[serde(default, skip_serializing_if = "Line::is_empty")]
+    pub challenger_vendor: Line,
 }
 
 /// A verdict on an implementation.
@@ -209,6 +215,9 @@ pub struct LlmCall {
     /// The agent's session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The number of its run file: what is in `runs/` and not here was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u32>,
 }
 
 /// Why a text is not the state of a change.

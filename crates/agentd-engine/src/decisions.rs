@@ -5,7 +5,7 @@ use agentd_core::diagnostic::{Counts, Diagnostic};
 use agentd_core::document::proposal;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
-use agentd_core::phase::{self, Refused, Transition};
+use agentd_core::phase::{Refused, Transition};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{Choice, Decision, State};
@@ -56,10 +56,8 @@ fn issues_left(text: &str, plan: &Digest) -> Option<Counts> {
 }
 
 fn no_review(state: &State) -> Refused {
-    Refused {
-        phase: state.phase,
-        wanted: "be accepted with minor issues",
-        reason: Some("proposal.md holds no untouched review of this plan"),
-        allowed: phase::allowed(state.phase).to_vec(),
-    }
+    state.refuse(
+        "be accepted with minor issues",
+        Some("proposal.md holds no untouched review of this plan"),
+    )
 }

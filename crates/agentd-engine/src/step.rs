@@ -7,6 +7,7 @@
 //! judged, so that no failure can hide what it has cost.
 
 mod error;
+pub(crate) mod ledger;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,12 +24,11 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::outcome::{AgentOutcome, Failure};
 use agentd_core::provider::models::choose;
-use agentd_core::provider::prices::PriceTable;
 use agentd_core::provider::sessions::find;
 use agentd_core::provider::{AgentRequest, Gemini, McpServer, Provider as _, Session, provider};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
-use agentd_core::state::{LlmCall, State};
+use agentd_core::state::State;
 
 use crate::agent_files::restore_leftovers;
 use crate::documents;
@@ -75,6 +75,9 @@ pub struct Step {
     pub resume: Option<String>,
     /// What must be on the disk afterwards.
     pub artefact: Artefact,
+    /// What a success changes in the state, in the same write in which the call is
+    /// recorded: a kill between the two would lose a session or count a round twice.
+    pub on_success: Option<fn(&mut State, &AgentOutcome)>,
 }
 
 /// What a step is for.
@@ -86,6 +89,8 @@ pub enum Artefact {
     File(ChangeFile),
     /// A further review of the plan in proposal.md.
     PlanReview,
+    /// A plan that says something else than before.
+    Plan,
 }
 
 /// What came of a step that succeeded.
@@ -267,39 +272,34 @@ fn record(
     now: Stamp,
     observer: &mut Observer<'_>,
 ) -> Result<f64, StepError> {
-    let prices = PriceTable::default().with(agents.config.prices.clone());
     let mut total = 0.0;
     let mut calls = Vec::new();
     for attempt in attempts {
         let outcome = &attempt.outcome;
-        let model = outcome.model.as_deref().or(request.model.as_deref());
-        let cost = prices.cost(model, outcome.usage, outcome.cost_usd).map(|(cost, _)| cost);
-        if cost.is_none() && outcome.usage.is_some() {
-            let name = model.unwrap_or("of this agent");
+        let mut entry = ledger::entry(&agents.config, &step.name, outcome, request.model.as_deref());
+        if !entry.priced && outcome.usage.is_some() {
+            let name =
+                if entry.call.model.is_empty() { "of this agent" } else { &entry.call.model };
             let text = format!(
                 "no price is known for the model {name}; set [prices.\"{name}\"] to count its cost"
             );
             observer(&AgentEvent::Warning { message: text.into() });
         }
-        let usage = outcome.usage.unwrap_or_default();
-        total += cost.unwrap_or(0.0);
-        calls.push(LlmCall {
-            step: step.name.clone(),
-            model: model.unwrap_or_default().to_owned(),
-            tokens_in: usage.input,
-            tokens_out: usage.output,
-            tokens_cached: usage.cached,
-            duration_ms: u64::try_from(attempt.duration.as_millis()).unwrap_or(u64::MAX),
-            cost: cost.unwrap_or(0.0),
-            timestamp: Some(now),
-            session_id: outcome.session_id.clone(),
-        });
+        total += entry.call.cost;
+        entry.call.duration_ms = u64::try_from(attempt.duration.as_millis()).unwrap_or(u64::MAX);
+        entry.call.timestamp = Some(now);
+        entry.call.run = ledger::run_number(&attempt.run_file);
+        calls.push(entry.call);
     }
+    let succeeded = attempts.last().map(|last| &last.outcome).filter(|o| o.reported_success());
     documents::update_state(&agents.project, &step.change, &agents.holder, now, |state| {
         for call in calls {
             state.record_call(call);
         }
         state.last_action = Some(step.name.clone());
+        if let (Some(on_success), Some(outcome)) = (step.on_success, succeeded) {
+            on_success(state, outcome);
+        }
         Ok(())
     })?;
     Ok(total)
@@ -311,6 +311,7 @@ enum Seen {
     Nothing,
     File(Option<Digest>),
     Reviews(usize),
+    Plan(Digest),
 }
 
 impl Seen {
@@ -322,6 +323,7 @@ impl Seen {
                 let text = change.read_if_exists(&ChangeFile::Proposal)?.unwrap_or_default();
                 Self::Reviews(proposal::parse(&text).value.reviews.len())
             }
+            Artefact::Plan => Self::Plan(check::plan_digest(&documents::load_texts(change)?)),
         })
     }
 }
@@ -345,7 +347,8 @@ fn judge(
         (Artefact::PlanReview, after) if after == before => {
             return missing("a review in proposal.md", false);
         }
-        (Artefact::PlanReview, _) => return Ok(()),
+        (Artefact::Plan, after) if after == before => return missing("the plan", true),
+        (Artefact::PlanReview | Artefact::Plan, _) => return Ok(()),
         (Artefact::File(file), Seen::File(None)) => return missing(file.path().as_str(), false),
         (Artefact::File(file), after) if after == before => {
             return missing(file.path().as_str(), true);

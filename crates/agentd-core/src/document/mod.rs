@@ -7,6 +7,7 @@
 
 pub mod clarifications;
 pub(crate) mod fields;
+pub mod issue_fate;
 pub mod proposal;
 pub mod review;
 pub mod review_block;

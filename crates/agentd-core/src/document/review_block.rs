@@ -318,8 +318,9 @@ pub fn render_report(change: &crate::ids::ChangeId, block: &ReviewBlock) -> Stri
     super::end_with_one_newline(out)
 }
 
-/// Gives the issues of a new review their numbers: an issue with the title of
-/// an earlier one keeps its number, others take the next free one.
+/// Gives the issues of a new review their numbers: an issue with the title of an earlier
+/// one keeps its number, and so does one that a reviewer calls by it (`I3: …`); others
+/// take the next free one.
 pub fn number_issues(earlier: &[ReviewBlock], issues: &mut [Issue]) {
     let key = |issue: &Issue| issue.title.as_str().to_lowercase();
     let known: Vec<(String, u32)> = earlier
@@ -330,8 +331,21 @@ pub fn number_issues(earlier: &[ReviewBlock], issues: &mut [Issue]) {
     let mut next = known.iter().map(|(_, number)| number.saturating_add(1)).max().unwrap_or(1);
     let mut taken: Vec<u32> = Vec::new();
     for issue in issues {
-        let same = known.iter().rev().find(|(title, n)| *title == key(issue) && !taken.contains(n));
-        issue.number = same.map_or(next, |(_, number)| *number);
+        let free = |n: &u32| !taken.contains(n);
+        let called = match issue_heading(issue.title.as_str()) {
+            (Some(number), title) if !title.trim().is_empty() => {
+                let found = known.iter().any(|(_, n)| *n == number);
+                found.then(|| (number, Line::new(title)))
+            }
+            _ => None,
+        };
+        if let Some((number, title)) = called.filter(|(number, _)| free(number)) {
+            issue.title = title;
+            issue.number = number;
+        } else {
+            let same = known.iter().rev().find(|(title, n)| *title == key(issue) && free(n));
+            issue.number = same.map_or(next, |(_, number)| *number);
+        }
         if issue.number == next {
             next = next.saturating_add(1);
         }

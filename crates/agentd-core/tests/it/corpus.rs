@@ -300,9 +300,9 @@ fn cost() -> impl Strategy<Value = f64> {
 fn llm_call() -> impl Strategy<Value = LlmCall> {
     (
         (raw(), raw(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>()),
-        (cost(), option::of(stamp()), option::of(raw())),
+        (cost(), option::of(stamp()), option::of(raw()), option::of(any::<u32>())),
     )
-        .prop_map(|(head, (cost, timestamp, session_id))| LlmCall {
+        .prop_map(|(head, (cost, timestamp, session_id, run))| LlmCall {
             step: head.0,
             model: head.1,
             tokens_in: head.2,
@@ -312,6 +312,7 @@ fn llm_call() -> impl Strategy<Value = LlmCall> {
             cost,
             timestamp,
             session_id,
+            run,
         })
 }
 
@@ -334,13 +335,15 @@ fn plan_verdict() -> impl Strategy<Value = PlanReview> {
         PlanVerdict::NeedsRevision,
         PlanVerdict::Rejected,
     ]);
-    (verdict, nasty(), any::<u32>(), line(), stamp()).prop_map(
-        |(verdict, plan, iteration, reviewer, at)| PlanReview {
+    (verdict, nasty(), any::<u32>(), [line(), line(), line()], stamp()).prop_map(
+        |(verdict, plan, iteration, [reviewer, planner_vendor, challenger_vendor], at)| PlanReview {
             verdict,
             plan_hash: Digest::of(plan),
             iteration,
             reviewer,
             at,
+            planner_vendor,
+            challenger_vendor,
         },
     )
 }

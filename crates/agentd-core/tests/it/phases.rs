@@ -28,6 +28,8 @@ fn state(phase: Phase, verdict: Option<PlanVerdict>) -> State {
         iteration: 3,
         reviewer: Line::new("codex"),
         at: stamp(1),
+        planner_vendor: Line::default(),
+        challenger_vendor: Line::default(),
     });
     State { phase, plan_review, iteration: 3, ..State::new(id, "Sign in", stamp(0)) }
 }
@@ -257,6 +259,8 @@ fn lesson_1_an_approved_plan_reaches_the_archive() {
             iteration: 0,
             reviewer: Line::new("codex"),
             at: stamp(2),
+            planner_vendor: Line::default(),
+            challenger_vendor: Line::default(),
         }),
         code_review: Some(CodeReview {
             verdict: CodeVerdict::Approved,

@@ -25,6 +25,7 @@ fn call(step: &str, model: &str, numbers: (u64, u64, u64, u64), cost: f64, at: &
         cost,
         timestamp: Some(at.parse().unwrap()),
         session_id: None,
+        run: None,
     }
 }
 

@@ -93,6 +93,7 @@ impl World {
             prompt: "agentd proposal-gen add-login\n".to_owned(),
             resume: None,
             artefact: Artefact::File(ChangeFile::Proposal),
+            on_success: None,
         };
         let mut warnings = Vec::new();
         let result = step::run(&self.agents, &step, &now, &mut |event| {
@@ -141,6 +142,7 @@ fn a_step_that_writes_its_artefact_succeeds_and_is_in_the_ledger() {
         cost: 0.25,
         timestamp: Some(now()),
         session_id: Some("daa347b4".to_owned()),
+        run: Some(1),
     };
     assert_eq!(state.llm_calls, [expected]);
     assert_eq!((state.total_tokens_in, state.total_tokens_out), (15, 2));

@@ -96,6 +96,7 @@ fn run(
         prompt: format!("agentd {name} {CHANGE}\n\nDo what this step is for.\n"),
         resume,
         artefact,
+        on_success: None,
     };
     step::run(agents, &step, &now, &mut |_| {})
 }

@@ -1,0 +1,164 @@
+//! The challenge: another agent looks for what is wrong with the plan. Its verdict is
+//! what it gave to the tool, bound to the plan that it saw, and nothing else.
+
+use agentd_core::agent::Role;
+use agentd_core::check;
+use agentd_core::config::Rechallenge;
+use agentd_core::document::issue_fate::{Fate, fates};
+use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
+use agentd_core::phase::Transition;
+use agentd_core::state::State;
+use agentd_core::step_name::StepName;
+use agentd_core::text::Line;
+
+use super::generate::write_context;
+use super::{
+    Action, Call, Mode, Report, Workflow, WorkflowError, format, prompts, reviews, standing_review,
+};
+use crate::context::ContextKind;
+use crate::documents;
+use crate::step::{Artefact, StepError};
+
+/// Challenges the plan, unless a verdict on this very plan waits to be taken.
+pub fn challenge(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+    workflow.history()?;
+    let texts = workflow.texts()?;
+    let plan = check::plan_digest(&texts);
+    let state = workflow.state()?;
+    state.may_be_challenged(&plan)?;
+    independent(workflow)?;
+    // The structure check of P21: nobody is paid for reading what cannot be worked with.
+    format::ensure(workflow, Mode::HumanInLoop)?;
+    if unread_verdict(workflow)?.is_none() {
+        ask(workflow)?;
+    } else {
+        workflow.note("a review of this plan is there already; taking its verdict");
+    }
+    take_verdict(workflow)?;
+    workflow.report(Action::Challenged)
+}
+
+/// The review of the plan as it is, where the state does not know of it yet: agentd was
+/// killed between the tool and the record.
+fn unread_verdict(workflow: &Workflow<'_>) -> Result<Option<ReviewBlock>, WorkflowError> {
+    let state = workflow.state()?;
+    let known = |review: &ReviewBlock| {
+        let known = state.plan_review.as_ref();
+        known.is_some_and(|known| {
+            Some(&known.plan_hash) == review.plan.as_ref() && Some(known.at) == review.date
+        })
+    };
+    Ok(standing_review(&workflow.texts()?).filter(|review| !known(review)))
+}
+
+fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    write_context(workflow, ContextKind::Challenger)?;
+    let round = reviews(&workflow.texts()?).len();
+    let again = workflow.agents.config.workflow.rechallenge == Rechallenge::Resume;
+    let resume = if again && round > 0 { last_session(&workflow.state()?) } else { None };
+    let label = if round == 0 { "Challenge".to_owned() } else { format!("Challenge {}", round + 1) };
+    let prompt = prompts::challenge(workflow)?;
+    let change = workflow.change()?;
+    let call = Call {
+        step: StepName::Challenge,
+        role: Role::Challenger,
+        label,
+        prompt,
+        resume,
+        artefact: Artefact::PlanReview,
+        on_success: None,
+    };
+    let told = workflow.run(call, |_| {
+        let review = reviews(&documents::load_texts(&change)?).pop();
+        Ok(review.map(|review| verdict_line(&review)).unwrap_or_default())
+    });
+    match told {
+        Err(WorkflowError::Step(StepError::NoArtefact { agent, said, .. })) => {
+            Err(WorkflowError::VerdictUnknown { change: workflow.change.clone(), agent, said })
+        }
+        result => result.map(|_| ()),
+    }
+}
+
+/// The session of the last challenge (C27).
+fn last_session(state: &State) -> Option<String> {
+    let name = StepName::Challenge.to_string();
+    state.llm_calls.iter().rfind(|call| call.step == name)?.session_id.clone()
+}
+
+/// Moves the phase by the verdict that stands in proposal.md.
+fn take_verdict(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let Some(review) = unread_verdict(workflow)? else {
+        return Err(WorkflowError::StaleVerdict { change: workflow.change.clone() });
+    };
+    let Some(plan) = review.plan.clone() else {
+        return Err(WorkflowError::StaleVerdict { change: workflow.change.clone() });
+    };
+    let at = review.date.unwrap_or_else(|| (workflow.now)());
+    let roles = workflow.agents.config.roles;
+    let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
+    documents::update_state(project, &workflow.change, holder, (workflow.now)(), |state| {
+        let (verdict, reviewer) = (review.verdict, review.reviewer.clone());
+        *state = state.apply(&Transition::PlanReviewed { verdict, plan, reviewer, at })?;
+        if let Some(recorded) = &mut state.plan_review {
+            recorded.planner_vendor = Line::new(roles.planner.vendor());
+            recorded.challenger_vendor = Line::new(roles.challenger.vendor());
+        }
+        state.last_action = Some(StepName::Challenge.to_string());
+        Ok(())
+    })?;
+    tell_fates(workflow)
+}
+
+/// Says which issues are fixed, open or new, from the second round on.
+fn tell_fates(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let reviews = reviews(&workflow.texts()?);
+    if reviews.len() < 2 {
+        return Ok(());
+    }
+    let named = |fate: Fate| -> Vec<String> {
+        let fates = fates(&reviews);
+        let such = fates.iter().filter(|issue| issue.fate == fate);
+        such.map(|issue| format!("I{}", issue.issue.number)).collect()
+    };
+    let parts: Vec<String> = [("fixed", Fate::Fixed), ("open", Fate::Open), ("new", Fate::New)]
+        .into_iter()
+        .map(|(name, fate)| (name, named(fate)))
+        .filter(|(_, ids)| !ids.is_empty())
+        .map(|(name, ids)| format!("{name}: {}", ids.join(", ")))
+        .collect();
+    if !parts.is_empty() {
+        workflow.note(&format!("issues {}", parts.join("; ")));
+    }
+    Ok(())
+}
+
+/// The verdict in one line, with the words of P22.
+pub(super) fn verdict_line(review: &ReviewBlock) -> String {
+    let counts = review.counts();
+    let label = review.verdict.label();
+    match review.verdict {
+        PlanVerdict::Approved => format!("{label} - Ready for implementation!"),
+        PlanVerdict::NeedsRevision => format!(
+            "{label} - Found {} HIGH, {} MEDIUM, {} LOW severity issues",
+            counts.high, counts.medium, counts.low
+        ),
+        PlanVerdict::Rejected => format!("{label} - Fundamental problems"),
+    }
+}
+
+/// Whether somebody else looks at the plan than has written it.
+fn independent(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let roles = workflow.agents.config.roles;
+    let vendor = roles.planner.vendor();
+    if vendor != roles.challenger.vendor() {
+        return Ok(());
+    }
+    if workflow.agents.config.workflow.require_independent_review {
+        return Err(WorkflowError::NotIndependent { vendor });
+    }
+    workflow.warn(&format!(
+        "planner and challenger are both of {vendor}: they have the same blind spots"
+    ));
+    Ok(())
+}

@@ -1,0 +1,309 @@
+//! Writing a plan: proposal, specs in their order, tasks, each in a fresh session and
+//! each reviewed once more by its planner (PR1, PR2); or all of it in one session.
+
+use agentd_core::agent::Role;
+use agentd_core::config::Generation;
+use agentd_core::graph;
+use agentd_core::hash::Digest;
+use agentd_core::ids::SpecId;
+use agentd_core::layout::ChangeFile;
+use agentd_core::outcome::AgentOutcome;
+use agentd_core::provider::review::ReviewMark;
+use agentd_core::provider::sessions::SessionError;
+use agentd_core::state::State;
+use agentd_core::step_name::StepName;
+
+use super::history::{History, PastRun};
+use super::{Action, Call, Progress, Report, Workflow, WorkflowError, format, prompts};
+use crate::context::{self, ContextKind};
+use crate::step::Artefact;
+
+/// Writes what is missing of a plan, and says what its structure check found (PR7).
+pub fn propose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+    generate(workflow)?;
+    let counts = format::check(workflow)?.counts;
+    if counts.high > 0 {
+        let text = format!(
+            "the plan has {} HIGH findings: agentd validate {}",
+            counts.high, workflow.change
+        );
+        workflow.warn(&text);
+    }
+    workflow.report(Action::Proposed)
+}
+
+/// A document that is generated and reviewed.
+struct Part {
+    file: ChangeFile,
+    generate: StepName,
+    review: StepName,
+    label: String,
+}
+
+/// Writes every document of the plan that is not there, and runs the self-reviews that
+/// were not run.
+pub(super) fn generate(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let history = workflow.history()?;
+    recover_session(workflow, &history)?;
+    let one_shot = workflow.agents.config.workflow.generation == Generation::OneShot;
+    let mut context_is_new = false;
+    if one_shot {
+        plan_at_once(workflow, &mut context_is_new)?;
+    }
+    let review_each = !one_shot;
+    let proposal = Part {
+        file: ChangeFile::Proposal,
+        generate: StepName::ProposalGen,
+        review: StepName::ProposalReview,
+        label: "Proposal".to_owned(),
+    };
+    write_part(workflow, &history, &proposal, review_each, &mut context_is_new)?;
+    let specs = spec_order(workflow)?;
+    if specs.is_empty() {
+        workflow.note("No specs required for this change");
+    }
+    let total = specs.len();
+    for (index, spec) in specs.into_iter().enumerate() {
+        let part = Part {
+            file: ChangeFile::Spec(spec.clone()),
+            generate: StepName::SpecGen(spec.clone()),
+            review: StepName::SpecReview(spec.clone()),
+            label: format!("Spec {}/{total}: {spec}", index + 1),
+        };
+        write_part(workflow, &history, &part, review_each, &mut context_is_new)?;
+    }
+    let tasks = Part {
+        file: ChangeFile::Tasks,
+        generate: StepName::TasksGen,
+        review: StepName::TasksReview,
+        label: "Tasks".to_owned(),
+    };
+    write_part(workflow, &history, &tasks, review_each, &mut context_is_new)?;
+    if one_shot {
+        review_at_once(workflow, &history)?;
+    }
+    Ok(())
+}
+
+/// The specs that the proposal names, dependencies first (C16, C17).
+pub(super) fn spec_order(workflow: &Workflow<'_>) -> Result<Vec<SpecId>, WorkflowError> {
+    let affected = workflow.proposal()?.affected_specs;
+    graph::spec_order(&affected).map_err(|circle| WorkflowError::SpecCycle { circle })
+}
+
+/// Writes a document, unless it is there, and has its planner review it.
+fn write_part(
+    workflow: &mut Workflow<'_>,
+    history: &History,
+    part: &Part,
+    review: bool,
+    context_is_new: &mut bool,
+) -> Result<(), WorkflowError> {
+    let generate = part.generate.to_string();
+    let mut reviewed: Vec<PastRun> = Vec::new();
+    if workflow.has(&part.file)? {
+        let (step, label) = (&*generate, &*part.label);
+        (workflow.watch)(Progress::Skipped { step, label, why: "it is written already" });
+        let review = part.review.to_string();
+        reviewed = history.succeeded_since(&review, &generate).into_iter().cloned().collect();
+        if history.last(&generate).is_none() {
+            // Somebody else has written it: there is no planner who could look again.
+            return Ok(());
+        }
+    } else {
+        if !*context_is_new {
+            write_context(workflow, ContextKind::Planner)?;
+            *context_is_new = true;
+        }
+        let is_proposal = part.file == ChangeFile::Proposal;
+        let report = workflow.run(
+            Call {
+                step: part.generate.clone(),
+                role: Role::Planner,
+                label: part.label.clone(),
+                prompt: prompts::generate(workflow, &part.generate)?,
+                resume: None,
+                artefact: Artefact::File(part.file.clone()),
+                on_success: is_proposal.then_some(keep_session as fn(&mut State, &AgentOutcome)),
+            },
+            |_| Ok(format!("{} is written", part.file.path())),
+        )?;
+        if is_proposal && report.outcome.session_id.is_none() {
+            // What was written stays; nothing can go on with a session that nobody knows (C5).
+            return Err(SessionError::NotCaptured.into());
+        }
+    }
+    if review { self_review(workflow, part, &reviewed) } else { Ok(()) }
+}
+
+fn keep_session(state: &mut State, outcome: &AgentOutcome) {
+    if outcome.session_id.is_some() {
+        state.session_id.clone_from(&outcome.session_id);
+    }
+}
+
+/// agentd may have been killed between the proposal and its record: the run file knows
+/// the session.
+fn recover_session(workflow: &Workflow<'_>, history: &History) -> Result<(), WorkflowError> {
+    if workflow.state()?.session_id.is_some() || !workflow.has(&ChangeFile::Proposal)? {
+        return Ok(());
+    }
+    let steps = [StepName::ProposalGen, StepName::PlanGen];
+    let session = steps.iter().find_map(|step| history.last(&step.to_string())?.session_id.clone());
+    if let Some(session) = session {
+        workflow.update(|state| state.session_id = Some(session))?;
+    }
+    Ok(())
+}
+
+/// Has the planner look at its document with fresh eyes, up to the configured number of
+/// rounds (C1). It mends what it finds by itself; agentd looks whether it did.
+fn self_review(
+    workflow: &mut Workflow<'_>,
+    part: &Part,
+    done: &[PastRun],
+) -> Result<(), WorkflowError> {
+    let mark = |run: &PastRun| run.end.as_ref().and_then(|end| end.outcome.review);
+    if done.last().is_some_and(|run| mark(run) != Some(ReviewMark::NeedsRevision)) {
+        return Ok(());
+    }
+    let rounds = workflow.agents.config.workflow.self_review_iterations;
+    let first = u32::try_from(done.len()).unwrap_or(u32::MAX).saturating_add(1);
+    for round in first..=rounds {
+        let label = format!("{}, review", part.label);
+        let marked = review_once(workflow, &part.review, label, None, round, &part.file)?;
+        if marked != Some(ReviewMark::NeedsRevision) {
+            return Ok(());
+        }
+        if round == rounds {
+            let text = format!(
+                "{}: the planner still found something in review {round}, the last one; going on",
+                part.file.path()
+            );
+            workflow.warn(&text);
+        }
+    }
+    Ok(())
+}
+
+/// One round of self-review.
+fn review_once(
+    workflow: &mut Workflow<'_>,
+    step: &StepName,
+    label: String,
+    resume: Option<String>,
+    round: u32,
+    file: &ChangeFile,
+) -> Result<Option<ReviewMark>, WorkflowError> {
+    let change = workflow.change()?;
+    let digest = |file: &ChangeFile| -> Result<_, WorkflowError> {
+        Ok(change.read_if_exists(file)?.map(Digest::of))
+    };
+    let whole = |workflow: &Workflow<'_>| workflow.texts().map(|t| super::document_digests(&t));
+    let of_all = *step == StepName::PlanReview;
+    let before = (digest(file)?, if of_all { whole(workflow)? } else { Vec::new() });
+    let prompt = prompts::self_review(workflow, step)?;
+    let mut after = before.clone();
+    let report = workflow.run(
+        Call {
+            step: step.clone(),
+            role: Role::Planner,
+            label,
+            prompt,
+            resume,
+            artefact: Artefact::Nothing,
+            on_success: None,
+        },
+        |report| {
+            after = (digest(file)?, Vec::new());
+            let changed = of_all || after.0 != before.0;
+            Ok(match report.outcome.review {
+                Some(ReviewMark::Pass) => format!("Review {round}: PASS"),
+                Some(ReviewMark::NeedsRevision) if changed => {
+                    format!("Review {round}: NEEDS_REVISION (auto-fixed)")
+                }
+                Some(ReviewMark::NeedsRevision) => {
+                    format!("Review {round}: NEEDS_REVISION (nothing was changed)")
+                }
+                None => format!("Review {round}: no marker, taken as PASS"),
+            })
+        },
+    )?;
+    let mark = report.outcome.review;
+    if mark.is_none() {
+        workflow.warn(&format!("{step} ended without a review marker; it is taken as PASS"));
+    }
+    let unchanged = if of_all { whole(workflow)? == before.1 } else { after.0 == before.0 };
+    if mark == Some(ReviewMark::NeedsRevision) && unchanged {
+        workflow.warn(&format!("{step} asked for a revision and changed nothing"));
+    }
+    Ok(mark)
+}
+
+/// The opt-in way: one session writes all documents.
+fn plan_at_once(
+    workflow: &mut Workflow<'_>,
+    context_is_new: &mut bool,
+) -> Result<(), WorkflowError> {
+    if workflow.has(&ChangeFile::Proposal)? {
+        return Ok(());
+    }
+    write_context(workflow, ContextKind::Planner)?;
+    *context_is_new = true;
+    let report = workflow.run(
+        Call {
+            step: StepName::PlanGen,
+            role: Role::Planner,
+            label: "Plan".to_owned(),
+            prompt: prompts::generate(workflow, &StepName::PlanGen)?,
+            resume: None,
+            artefact: Artefact::File(ChangeFile::Proposal),
+            on_success: Some(keep_session),
+        },
+        |_| Ok("proposal.md is written".to_owned()),
+    )?;
+    if report.outcome.session_id.is_none() {
+        return Err(SessionError::NotCaptured.into());
+    }
+    Ok(())
+}
+
+/// One review of all documents, in the session that wrote them (C2, C3).
+fn review_at_once(workflow: &mut Workflow<'_>, history: &History) -> Result<(), WorkflowError> {
+    let (generate, review) = (StepName::PlanGen.to_string(), StepName::PlanReview.to_string());
+    let Some(session) = workflow.state()?.session_id else {
+        return Err(SessionError::NotCaptured.into());
+    };
+    let rounds = workflow.agents.config.workflow.self_review_iterations;
+    let done = history.succeeded_since(&review, &generate);
+    let passed = |run: &&PastRun| {
+        run.end.as_ref().is_some_and(|end| end.outcome.review != Some(ReviewMark::NeedsRevision))
+    };
+    if done.last().is_some_and(passed) {
+        return Ok(());
+    }
+    let first = u32::try_from(done.len()).unwrap_or(u32::MAX).saturating_add(1);
+    for round in first..=rounds {
+        let (step, resume) = (StepName::PlanReview, Some(session.clone()));
+        let label = "Plan, review".to_owned();
+        let mark = review_once(workflow, &step, label, resume, round, &ChangeFile::Proposal)?;
+        if mark != Some(ReviewMark::NeedsRevision) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a context anew and says what did not fit.
+pub(super) fn write_context(
+    workflow: &mut Workflow<'_>,
+    kind: ContextKind,
+) -> Result<(), WorkflowError> {
+    let written = context::write(workflow.agents, &workflow.change, kind)?;
+    if !written.left_out.is_empty() {
+        let text =
+            format!("left out of {}: {}", kind.file().path(), written.left_out.join("; "));
+        workflow.note(&text);
+    }
+    Ok(())
+}

@@ -1,0 +1,281 @@
+//! Workflows: the steps of a plan in their order, resumable at every one of them.
+//!
+//! The phase picks the stage, and what is on the disk picks the step inside it (C19). No
+//! workflow remembers anything but in the files of the change: the documents, STATE.yaml
+//! and the run files. So a workflow that is killed anywhere and started again goes on
+//! where it stood, and a step that is done and still valid is not paid for twice.
+
+mod challenge;
+mod error;
+mod format;
+mod generate;
+mod history;
+mod plan;
+mod prompts;
+mod report;
+mod reproposal;
+
+use std::time::Instant;
+
+use agentd_core::agent::Role;
+use agentd_core::check::{self, ChangeTexts};
+use agentd_core::diagnostic::Counts;
+use agentd_core::document::proposal::{self, Proposal};
+use agentd_core::document::review_block::{Issue, PlanVerdict, ReviewBlock};
+use agentd_core::hash::Digest;
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
+use agentd_core::outcome::AgentOutcome;
+use agentd_core::phase::Phase;
+use agentd_core::stamp::Stamp;
+use agentd_core::state::State;
+use agentd_core::step_name::StepName;
+
+use crate::documents;
+use crate::step::{self, Agents, Artefact, Step, StepReport};
+use crate::store::{Change, RunLock};
+
+pub use challenge::challenge;
+pub use error::WorkflowError;
+pub use generate::propose;
+pub use plan::{Mode, plan};
+pub use report::{Progress, Watch};
+pub use reproposal::repropose;
+
+use history::History;
+
+/// A workflow on one change, under its run lock.
+pub struct Workflow<'w> {
+    /// What steps need of the world.
+    pub agents: &'w Agents,
+    /// The change.
+    pub change: ChangeId,
+    /// The time.
+    pub now: &'w dyn Fn() -> Stamp,
+    /// Who watches.
+    pub watch: &'w mut Watch<'w>,
+    /// Nobody else runs this change.
+    pub lock: &'w RunLock,
+}
+
+impl std::fmt::Debug for Workflow<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workflow").field("change", &self.change).finish_non_exhaustive()
+    }
+}
+
+/// What a workflow or a step of it has done.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What was done.
+    pub action: Action,
+    /// Where the change stands now.
+    pub phase: Phase,
+    /// The verdict on the plan as it is, where there is one.
+    pub verdict: Option<PlanVerdict>,
+    /// The rounds of revision so far.
+    pub iteration: u32,
+    /// The issues of that verdict.
+    pub issues: Vec<Issue>,
+    /// The summary of that verdict.
+    pub summary: String,
+}
+
+impl Report {
+    /// How many issues there are of each severity.
+    pub fn counts(&self) -> Counts {
+        Counts::of(self.issues.iter().map(|issue| issue.severity))
+    }
+}
+
+/// What a workflow has done last, for `--json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// The documents of the plan were written.
+    Proposed,
+    /// The plan was challenged.
+    Challenged,
+    /// The plan was mended after a review.
+    Reproposed,
+    /// The plan was taken with its minor issues (C11).
+    AcceptedMinor,
+    /// A person has to decide; nothing was done.
+    WaitingForDecision,
+    /// The rounds are used up, or bring nothing more; the plan still needs revision.
+    StillNeedsRevision,
+    /// The plan is approved already.
+    AlreadyChallenged,
+    /// The plan was rejected, and has not changed since.
+    Rejected,
+    /// The change is beyond planning.
+    BeyondPlanning,
+}
+
+impl Action {
+    /// The name in `--json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Proposed => "proposed",
+            Self::Challenged => "challenged",
+            Self::Reproposed => "reproposed",
+            Self::AcceptedMinor => "accepted_minor",
+            Self::WaitingForDecision => "waiting_for_decision",
+            Self::StillNeedsRevision => "still_needs_revision",
+            Self::AlreadyChallenged => "already_challenged",
+            Self::Rejected => "rejected",
+            Self::BeyondPlanning => "beyond_planning",
+        }
+    }
+}
+
+/// A step to be run, in the words of a workflow.
+struct Call {
+    step: StepName,
+    role: Role,
+    label: String,
+    prompt: String,
+    resume: Option<String>,
+    artefact: Artefact,
+    on_success: Option<fn(&mut State, &AgentOutcome)>,
+}
+
+impl Workflow<'_> {
+    fn change(&self) -> Result<Change, WorkflowError> {
+        Ok(self.agents.project.change(&self.change)?)
+    }
+
+    fn state(&self) -> Result<State, WorkflowError> {
+        Ok(documents::load_state(&self.change()?)?)
+    }
+
+    fn texts(&self) -> Result<ChangeTexts, WorkflowError> {
+        Ok(documents::load_texts(&self.change()?)?)
+    }
+
+    fn has(&self, file: &ChangeFile) -> Result<bool, WorkflowError> {
+        Ok(self.change()?.has(file)?)
+    }
+
+    fn proposal(&self) -> Result<Proposal, WorkflowError> {
+        let text = self.change()?.read_if_exists(&ChangeFile::Proposal)?;
+        let text = text.ok_or_else(|| WorkflowError::NoDocument {
+            change: self.change.clone(),
+            file: "proposal.md",
+        })?;
+        Ok(proposal::parse(&text).value)
+    }
+
+    fn update<T>(&self, update: impl FnOnce(&mut State) -> T) -> Result<T, WorkflowError> {
+        let (project, holder) = (&self.agents.project, &self.agents.holder);
+        Ok(documents::update_state(project, &self.change, holder, (self.now)(), |state| {
+            Ok(update(state))
+        })?)
+    }
+
+    /// The calls so far, with the ledger brought up to date.
+    fn history(&self) -> Result<History, WorkflowError> {
+        Ok(history::reconcile(self.agents, &self.change, (self.now)())?)
+    }
+
+    fn note(&mut self, text: &str) {
+        (self.watch)(Progress::Note(text));
+    }
+
+    fn warn(&mut self, text: &str) {
+        (self.watch)(Progress::Warning(text));
+    }
+
+    /// Runs a step and tells of it; `told` says what came of it.
+    fn run(
+        &mut self,
+        call: Call,
+        told: impl FnOnce(&StepReport) -> Result<String, WorkflowError>,
+    ) -> Result<StepReport, WorkflowError> {
+        let name = call.step.to_string();
+        let label = call.label;
+        let agent = self.agents.config.roles.agent(call.role);
+        let resumed = call.resume.is_some();
+        (self.watch)(Progress::Started { step: &name, label: &label, agent, resumed });
+        let step = Step {
+            change: self.change.clone(),
+            role: call.role,
+            name: name.clone(),
+            prompt: call.prompt,
+            resume: call.resume,
+            artefact: call.artefact,
+            on_success: call.on_success,
+        };
+        let started = Instant::now();
+        let watch = &mut *self.watch;
+        let mut observer =
+            |event: &agentd_core::event::AgentEvent<'_>| watch(Progress::Agent(event));
+        let result = step::run(self.agents, &step, self.now, &mut observer)
+            .map_err(WorkflowError::from)
+            .and_then(|report| told(&report).map(|summary| (report, summary)));
+        match result {
+            Ok((report, summary)) => {
+                (self.watch)(Progress::Done {
+                    step: &name,
+                    label: &label,
+                    summary: &summary,
+                    usage: report.outcome.usage.unwrap_or_default(),
+                    cost_usd: report.cost_usd,
+                    duration: report.duration,
+                });
+                Ok(report)
+            }
+            Err(error) => {
+                (self.watch)(Progress::Failed {
+                    step: &name,
+                    label: &label,
+                    message: &error.to_string(),
+                    duration: started.elapsed(),
+                });
+                Err(error)
+            }
+        }
+    }
+
+    /// What is known of the plan as it stands.
+    fn report(&self, action: Action) -> Result<Report, WorkflowError> {
+        let state = self.state()?;
+        let texts = self.texts()?;
+        let review = standing_review(&texts);
+        Ok(Report {
+            action,
+            phase: state.phase,
+            verdict: review.as_ref().map(|review| review.verdict),
+            iteration: state.iteration,
+            summary: review.as_ref().map(|r| r.summary.to_string()).unwrap_or_default(),
+            issues: review.map(|review| review.issues).unwrap_or_default(),
+        })
+    }
+}
+
+/// The latest review of the plan as it is now.
+fn standing_review(texts: &ChangeTexts) -> Option<ReviewBlock> {
+    let plan = check::plan_digest(texts);
+    reviews(texts).into_iter().rfind(|review| review.plan.as_ref() == Some(&plan))
+}
+
+fn reviews(texts: &ChangeTexts) -> Vec<ReviewBlock> {
+    texts.proposal.text().map(|text| proposal::parse(text).value.reviews).unwrap_or_default()
+}
+
+/// The digest of each document of a plan, to see which of them a step has changed.
+fn document_digests(texts: &ChangeTexts) -> Vec<(String, Option<Digest>)> {
+    let body = |text: &str| Digest::of(proposal::reviewed_text(text));
+    let mut digests = vec![
+        ("proposal.md".to_owned(), texts.proposal.text().map(body)),
+        ("tasks.md".to_owned(), texts.tasks.text().map(Digest::of)),
+    ];
+    let specs = texts.specs.iter();
+    digests.extend(specs.map(|(id, source)| (format!("specs/{id}.md"), source.text().map(Digest::of))));
+    digests
+}
+
+/// The files whose digests differ.
+fn changed_documents(before: &ChangeTexts, after: &ChangeTexts) -> Vec<String> {
+    let old = document_digests(before);
+    document_digests(after).into_iter().filter(|now| !old.contains(now)).map(|(file, _)| file).collect()
+}

@@ -1,0 +1,139 @@
+//! `plan`: from one sentence to an approved plan.
+
+use agentd_core::check;
+use agentd_core::document::issue_fate::made_progress;
+use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
+use agentd_core::phase::Phase;
+use agentd_core::state::{Choice, State};
+use agentd_core::step_name::StepName;
+
+use super::{
+    Action, Report, Workflow, WorkflowError, challenge, format, generate, repropose, reviews,
+    standing_review,
+};
+use crate::decisions;
+
+/// Who decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// A person, at every gate.
+    HumanInLoop,
+    /// The configuration.
+    Automatic,
+}
+
+/// What is to be done next with a plan whose documents are all there.
+enum Next {
+    Challenge,
+    Repropose,
+    Stop(Action),
+}
+
+/// Takes a change as far as it gets without a person, or as far as `mode` allows.
+pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowError> {
+    loop {
+        let state = workflow.state()?;
+        let action = match state.phase {
+            Phase::Proposed => match next(workflow, mode, &state)? {
+                Next::Stop(action) => action,
+                Next::Challenge => {
+                    format::ensure(workflow, mode)?;
+                    let report = challenge(workflow)?;
+                    let stop = match report.verdict {
+                        Some(PlanVerdict::NeedsRevision) => mode == Mode::HumanInLoop,
+                        Some(PlanVerdict::Approved | PlanVerdict::Rejected) | None => true,
+                    };
+                    if stop {
+                        return Ok(report);
+                    }
+                    continue;
+                }
+                Next::Repropose => {
+                    repropose(workflow)?;
+                    continue;
+                }
+            },
+            // A rejection stands until the plan is another one (C20).
+            Phase::Rejected => match standing_review(&workflow.texts()?) {
+                Some(_) => Action::Rejected,
+                None => {
+                    format::ensure(workflow, mode)?;
+                    return challenge(workflow);
+                }
+            },
+            Phase::Challenged => Action::AlreadyChallenged,
+            Phase::Implementing | Phase::Complete | Phase::Archived => Action::BeyondPlanning,
+        };
+        return workflow.report(action);
+    }
+}
+
+/// What comes next for a plan that is proposed.
+fn next(
+    workflow: &mut Workflow<'_>,
+    mode: Mode,
+    state: &State,
+) -> Result<Next, WorkflowError> {
+    generate::generate(workflow)?;
+    let history = workflow.history()?;
+    let texts = workflow.texts()?;
+    let reviews = reviews(&texts);
+    let (reproposal, challenge) =
+        (StepName::Reproposal.to_string(), StepName::Challenge.to_string());
+    // A reproposal that was cut short may have changed half of what it meant to.
+    if !reviews.is_empty() && history.interrupted_since(&reproposal, &challenge) {
+        return Ok(Next::Repropose);
+    }
+    let known = state.plan_review.as_ref();
+    let standing = standing_review(&texts)
+        .filter(|review| known.is_some_and(|known| Some(known.at) == review.date));
+    let Some(review) = standing else { return Ok(Next::Challenge) };
+    match (review.verdict, mode) {
+        // An approval that was not taken, because somebody went back to planning.
+        (PlanVerdict::Approved, _) => Ok(Next::Challenge),
+        (PlanVerdict::Rejected, _) => Ok(Next::Stop(Action::Rejected)),
+        (PlanVerdict::NeedsRevision, Mode::HumanInLoop) => Ok(decided(workflow, state)?),
+        (PlanVerdict::NeedsRevision, Mode::Automatic) => {
+            automatic(workflow, state, &reviews, &review)
+        }
+    }
+}
+
+/// What a person has decided about the plan as it is.
+fn decided(workflow: &Workflow<'_>, state: &State) -> Result<Next, WorkflowError> {
+    let plan = check::plan_digest(&workflow.texts()?);
+    let decision = state.decisions.last().filter(|d| d.plan_hash.as_ref() == Some(&plan));
+    Ok(match decision.map(|decision| decision.choice) {
+        Some(Choice::Fix) => Next::Repropose,
+        Some(Choice::Accept | Choice::Stop) | None => Next::Stop(Action::WaitingForDecision),
+    })
+}
+
+/// What the configuration says about a plan that needs revision (C11, C12).
+fn automatic(
+    workflow: &mut Workflow<'_>,
+    state: &State,
+    reviews: &[ReviewBlock],
+    review: &ReviewBlock,
+) -> Result<Next, WorkflowError> {
+    let settings = &workflow.agents.config.workflow;
+    let (limit, accept_minor) = (settings.planning_iterations, settings.accept_minor);
+    let stuck = !made_progress(reviews);
+    if state.iteration < limit && !stuck {
+        return Ok(Next::Repropose);
+    }
+    let counts = review.counts();
+    if accept_minor && counts.high == 0 && counts.medium <= 1 {
+        let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
+        let note = "workflow.accept_minor";
+        let now = (workflow.now)();
+        decisions::decide(project, &workflow.change, Choice::Accept, note, "agentd", holder, now)?;
+        return Ok(Next::Stop(Action::AcceptedMinor));
+    }
+    workflow.warn(&if stuck {
+        "the last round has settled none of the issues; another one would not either".to_owned()
+    } else {
+        format!("the plan still needs revision after {limit} rounds")
+    });
+    Ok(Next::Stop(Action::StillNeedsRevision))
+}

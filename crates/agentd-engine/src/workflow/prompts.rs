@@ -1,0 +1,132 @@
+//! The prompts of a workflow, filled in from the files of the change.
+
+use agentd_core::check::FileReport;
+use agentd_core::document::issue_fate::{Fate, fates};
+use agentd_core::document::review_block::ReviewBlock;
+use agentd_core::document::spec;
+use agentd_core::ids::SpecId;
+use agentd_core::layout::ChangeFile;
+use agentd_core::prompt::{
+    Challenge, FormatFix, IssueView, PlanGen, ProposalGen, Reproposal, Reviewed, SelfReview,
+    SpecGen, SpecTitle, TasksGen,
+};
+use agentd_core::step_name::StepName;
+
+use super::generate::spec_order;
+use super::{Workflow, WorkflowError, reviews};
+use crate::documents;
+use crate::store::map_parallel;
+
+/// What the person has asked for.
+fn description(workflow: &Workflow<'_>) -> Result<String, WorkflowError> {
+    Ok(workflow.state()?.description.map(|text| text.to_string()).unwrap_or_default())
+}
+
+fn clarified(workflow: &Workflow<'_>) -> Result<bool, WorkflowError> {
+    workflow.has(&ChangeFile::Clarifications)
+}
+
+/// The specs of the project, with their titles.
+fn main_specs(workflow: &Workflow<'_>) -> Result<Vec<SpecTitle>, WorkflowError> {
+    let project = &workflow.agents.project;
+    let ids = project.spec_ids()?.ids;
+    Ok(map_parallel(&ids, |id| {
+        let source = documents::load_main_spec(project, id);
+        let title = source.text().map(|text| spec::parse(text).value.title.to_string());
+        SpecTitle { id: id.clone(), title: title.unwrap_or_default() }
+    }))
+}
+
+/// The prompt of a step that writes a document.
+pub(super) fn generate(
+    workflow: &Workflow<'_>,
+    step: &StepName,
+) -> Result<String, WorkflowError> {
+    let (change, clarified) = (&workflow.change, clarified(workflow)?);
+    Ok(match step {
+        StepName::SpecGen(spec) => {
+            let order = spec_order(workflow)?;
+            let number = order.iter().position(|id| id == spec).unwrap_or(0);
+            let edits_main_spec =
+                documents::load_main_spec(&workflow.agents.project, spec).text().is_some();
+            SpecGen {
+                change,
+                spec,
+                number: number + 1,
+                total: order.len(),
+                earlier: &order[..number],
+                clarified,
+                edits_main_spec,
+            }
+            .render()
+        }
+        StepName::TasksGen => {
+            TasksGen { change, specs: &spec_order(workflow)?, clarified }.render()
+        }
+        StepName::PlanGen => {
+            let (description, main_specs) = (description(workflow)?, main_specs(workflow)?);
+            let (description, main_specs) = (&*description, &*main_specs);
+            PlanGen { change, description, clarified, main_specs, overlaps: &[] }.render()
+        }
+        _ => {
+            let (description, main_specs) = (description(workflow)?, main_specs(workflow)?);
+            let (description, main_specs) = (&*description, &*main_specs);
+            ProposalGen { change, description, clarified, main_specs, overlaps: &[] }.render()
+        }
+    })
+}
+
+/// The prompt of a self-review.
+pub(super) fn self_review(
+    workflow: &Workflow<'_>,
+    step: &StepName,
+) -> Result<String, WorkflowError> {
+    let order: Vec<SpecId> = match step {
+        StepName::ProposalReview => Vec::new(),
+        _ => spec_order(workflow)?,
+    };
+    let reviewed = match step {
+        StepName::SpecReview(id) => {
+            let number = order.iter().position(|spec| spec == id).unwrap_or(0);
+            Reviewed::Spec { id, earlier: &order[..number] }
+        }
+        StepName::TasksReview => Reviewed::Tasks { specs: &order },
+        StepName::PlanReview => Reviewed::Plan { specs: &order },
+        _ => Reviewed::Proposal,
+    };
+    let (description, clarified) = (description(workflow)?, clarified(workflow)?);
+    let change = &workflow.change;
+    Ok(SelfReview { change, reviewed, description: &description, clarified }.render())
+}
+
+/// The prompt that asks for the repair of what validation has found.
+pub(super) fn format_fix(
+    workflow: &Workflow<'_>,
+    reports: &[FileReport],
+) -> Result<String, WorkflowError> {
+    Ok(FormatFix { change: &workflow.change, reports }.render())
+}
+
+/// The prompt of the challenger, with what is still open of earlier rounds.
+pub(super) fn challenge(workflow: &Workflow<'_>) -> Result<String, WorkflowError> {
+    let specs = spec_order(workflow)?;
+    let reviews = reviews(&workflow.texts()?);
+    let fates = fates(&reviews);
+    // What an earlier round found fixed need not be looked at again.
+    let earlier: Vec<IssueView> = fates
+        .iter()
+        .filter(|known| known.fate != Fate::Fixed)
+        .map(|known| IssueView::from(known.issue))
+        .collect();
+    let (change, clarified) = (&workflow.change, clarified(workflow)?);
+    Ok(Challenge { change, specs: &specs, clarified, earlier: &earlier }.render())
+}
+
+/// The prompt that asks for the plan to be mended.
+pub(super) fn reproposal(
+    workflow: &Workflow<'_>,
+    review: &ReviewBlock,
+) -> Result<String, WorkflowError> {
+    let issues: Vec<IssueView> = review.issues.iter().map(IssueView::from).collect();
+    Ok(Reproposal { change: &workflow.change, issues: &issues, comments: &[] }.render())
+}

@@ -1,0 +1,62 @@
+//! Mending a plan after a review: the planner goes on in the session in which it wrote
+//! the proposal, with the issues in its prompt (RP).
+
+use agentd_core::agent::Role;
+use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
+use agentd_core::phase::Phase;
+use agentd_core::provider::sessions::SessionError;
+use agentd_core::step_name::StepName;
+
+use super::generate::write_context;
+use super::{
+    Action, Call, Report, Workflow, WorkflowError, changed_documents, prompts, reviews,
+};
+use crate::context::ContextKind;
+use crate::documents;
+use crate::step::Artefact;
+
+/// Has the planner mend what the latest review has found.
+pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+    workflow.history()?;
+    let state = workflow.state()?;
+    if state.phase != Phase::Proposed {
+        return Err(state.refuse("be revised", None).into());
+    }
+    let before = workflow.texts()?;
+    let review = reviews(&before).pop().filter(asks_for_revision).ok_or_else(|| {
+        WorkflowError::NoReview { change: workflow.change.clone() }
+    })?;
+    let session = state.session_id.ok_or(SessionError::NotCaptured)?;
+    write_context(workflow, ContextKind::Planner)?;
+    let prompt = prompts::reproposal(workflow, &review)?;
+    let change = workflow.change()?;
+    let mut changed = Vec::new();
+    workflow.run(
+        Call {
+            step: StepName::Reproposal,
+            role: Role::Planner,
+            label: format!("Reproposal {}", state.iteration + 1),
+            prompt,
+            resume: Some(session),
+            artefact: Artefact::Plan,
+            on_success: Some(|state, _| state.iteration = state.iteration.saturating_add(1)),
+        },
+        |_| {
+            changed = changed_documents(&before, &documents::load_texts(&change)?);
+            Ok(format!("{} issues, {} files changed", review.issues.len(), changed.len()))
+        },
+    )?;
+    for file in changed {
+        workflow.note(&format!("fixed: {file}"));
+    }
+    workflow.note("Proposal updated based on challenge feedback");
+    workflow.report(Action::Reproposed)
+}
+
+fn asks_for_revision(review: &ReviewBlock) -> bool {
+    match review.verdict {
+        PlanVerdict::NeedsRevision | PlanVerdict::Rejected => true,
+        // Minor issues of an approved plan can still be mended while nobody builds it.
+        PlanVerdict::Approved => !review.issues.is_empty(),
+    }
+}

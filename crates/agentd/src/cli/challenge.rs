@@ -1,0 +1,39 @@
+use std::process::ExitCode;
+
+use agentd_engine::workflow;
+
+use super::Context;
+use super::agents_setup::agents_for;
+use super::planning::{self, Outcome, run_workflow};
+use crate::error::CommandError;
+
+/// Let another agent look for what is wrong with a plan.
+///
+/// The verdict is what the challenger gives to its tool, and counts for the plan that it
+/// has read: APPROVED moves the change to challenged, NEEDS_REVISION leaves it proposed,
+/// REJECTED ends it until the plan is changed.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  agentd challenge add-oauth\n  agentd challenge --json --exit-code     in CI: fails unless approved"
+)]
+pub(crate) struct Args {
+    /// The change; may be left out where exactly one is open.
+    id: Option<String>,
+
+    /// End with 1 for NEEDS_REVISION too.
+    #[arg(long)]
+    exit_code: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let project = context.project()?;
+    let change = context.change(&project, args.id.as_deref())?.id().clone();
+    let agents = agents_for(context, &project, &change)?;
+    let report = run_workflow(context, &agents, &change, workflow::challenge)?;
+    let mode = planning::mode(&agents, false);
+    let (project, change, report) = (&project, &change, &report);
+    planning::finish(
+        context,
+        &Outcome { project, change, report, mode, exit_code: args.exit_code },
+    )
+}

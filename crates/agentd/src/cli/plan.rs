@@ -1,0 +1,97 @@
+use std::process::ExitCode;
+
+use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::state::Choice;
+use agentd_engine::workflow::{self, Mode, Report};
+use agentd_engine::decisions;
+
+use super::agents_setup::{AgentRun, agents_for};
+use super::planning::{self, GitArg, Outcome, run_workflow};
+use super::{Context, clarify};
+use crate::error::CommandError;
+use crate::ui::review::{self, Answer};
+
+/// Take a change from one sentence to an approved plan.
+///
+/// Clarifies what is meant, sets up git, lets the planner write proposal, specs and tasks,
+/// checks them, and lets another agent challenge them. A person decides what happens with
+/// a plan that needs revision; with `--auto` the planner mends it by itself, up to
+/// workflow.planning_iterations times.
+///
+/// A plan that was interrupted goes on where it stopped: what is done is not done again.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  agentd plan add-oauth \"Let people sign in with GitHub\"\n  agentd plan add-oauth                          go on where it stopped\n  agentd plan add-oauth \"…\" --auto --skip-clarify --git in-place --json     in CI"
+)]
+pub(crate) struct Args {
+    /// The change; may be left out where exactly one is open.
+    id: Option<String>,
+
+    /// What you want, for a new change.
+    description: Option<String>,
+
+    /// Decide nothing by hand: mend and challenge until the plan is approved.
+    #[arg(long)]
+    auto: bool,
+
+    #[command(flatten)]
+    clarify: planning::ClarifyArgs,
+
+    /// Where to work: on a branch, in a work tree, or where you stand.
+    #[arg(long, value_enum, value_name = "WORKFLOW")]
+    git: Option<GitArg>,
+
+    /// End with 1 for a plan that waits for a decision, too.
+    #[arg(long)]
+    exit_code: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let project = planning::project(context)?;
+    let id = planning::change_to_plan(context, &project, args.id.as_deref())?;
+    let agents = agents_for(context, &project, &id)?;
+    let begun = planning::Begin {
+        description: args.description.as_deref(),
+        clarify: &args.clarify,
+        git: args.git,
+    };
+    planning::begin(context, &agents, &id, &begun)?;
+    let mode = planning::mode(&agents, args.auto);
+    let report = loop {
+        let report = run_workflow(context, &agents, &id, |w| workflow::plan(w, mode))?;
+        if mode == Mode::Automatic || !decide(context, &agents, &id, &report)? {
+            break report;
+        }
+    };
+    let (project, change, report) = (&project, &id, &report);
+    planning::finish(
+        context,
+        &Outcome { project, change, report, mode, exit_code: args.exit_code },
+    )
+}
+
+/// Asks what is to be done with a plan that needs revision (P24). True: go on.
+fn decide(
+    context: &Context,
+    agents: &AgentRun,
+    id: &agentd_core::ids::ChangeId,
+    report: &Report,
+) -> Result<bool, CommandError> {
+    if report.verdict != Some(PlanVerdict::NeedsRevision) || !context.ui.can_prompt() {
+        return Ok(false);
+    }
+    review::write_issues(&mut context.ui.out(), &report.summary, &report.issues)?;
+    let answer = review::ask_decision(report.iteration, report.counts())?;
+    let choice = match answer {
+        Answer::Fix => Choice::Fix,
+        Answer::Accept => Choice::Accept,
+        Answer::Stop => Choice::Stop,
+        // The plan waits: whoever edits it goes on with `agentd plan`.
+        Answer::ReviewManually => return Ok(false),
+    };
+    let by = super::decide::whoever_decides();
+    let (holder, now) = (context.holder(), context.now());
+    decisions::decide(&agents.project, id, choice, "", &by, &holder, now)?;
+    Ok(choice != Choice::Stop)
+}
+

@@ -1,0 +1,73 @@
+use std::process::ExitCode;
+
+use agentd_core::ids::ChangeId;
+use agentd_engine::store::Project;
+use agentd_engine::workflow;
+
+use super::Context;
+use super::agents_setup::agents_for;
+use super::planning::{self, GitArg, Outcome, run_workflow};
+use crate::error::CommandError;
+
+/// Let the planner write proposal, specs and tasks of a new change.
+///
+/// An id that is taken gets the next free number: add-oauth-1, add-oauth-2, … To go on
+/// with a change, use `agentd plan`, which also has the plan challenged.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  agentd proposal add-oauth \"Let people sign in with GitHub\"\n  agentd proposal add-oauth \"…\" --skip-clarify --json | jq -r .change_id"
+)]
+pub(crate) struct Args {
+    /// The change.
+    id: String,
+
+    /// What you want.
+    description: String,
+
+    #[command(flatten)]
+    clarify: planning::ClarifyArgs,
+
+    /// Where to work: on a branch, in a work tree, or where you stand.
+    #[arg(long, value_enum, value_name = "WORKFLOW")]
+    git: Option<GitArg>,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let project = planning::project(context)?;
+    let wanted = planning::new_id(&args.id)?;
+    let (id, agents) = loop {
+        let id = free_id(&project, &wanted)?;
+        let agents = agents_for(context, &project, &id)?;
+        // Somebody may have taken the id before we had its lock.
+        if free_id(&project, &wanted)? == id {
+            break (id, agents);
+        }
+    };
+    if id != wanted {
+        context.ui.note(&format!("`{wanted}` exists already; this change is `{id}`"));
+    }
+    let begin = planning::Begin {
+        description: Some(&args.description),
+        clarify: &args.clarify,
+        git: args.git,
+    };
+    planning::begin(context, &agents, &id, &begin)?;
+    let report = run_workflow(context, &agents, &id, workflow::propose)?;
+    let mode = planning::mode(&agents, false);
+    let (project, change, report) = (&project, &id, &report);
+    planning::finish(context, &Outcome { project, change, report, mode, exit_code: false })
+}
+
+/// The id, or the first of `-1`, `-2`, … that is free (C18). A change of which nothing is
+/// there but answers to questions is still to be written.
+fn free_id(project: &Project, wanted: &ChangeId) -> Result<ChangeId, CommandError> {
+    let mut number = 0;
+    loop {
+        let text = if number == 0 { wanted.to_string() } else { format!("{wanted}-{number}") };
+        let id = planning::new_id(&text)?;
+        if planning::is_free(project, &id)? {
+            return Ok(id);
+        }
+        number += 1;
+    }
+}

@@ -1,0 +1,29 @@
+use std::process::ExitCode;
+
+use agentd_engine::workflow;
+
+use super::Context;
+use super::agents_setup::agents_for;
+use super::planning::{self, Outcome, run_workflow};
+use crate::error::CommandError;
+
+/// Let the planner mend what the latest review of its plan has found.
+///
+/// The planner goes on in the session in which it wrote the proposal. The phase stays as
+/// it is: only a challenge moves it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agentd reproposal add-oauth\n  agentd reproposal && agentd challenge")]
+pub(crate) struct Args {
+    /// The change; may be left out where exactly one is open.
+    id: Option<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let project = context.project()?;
+    let change = context.change(&project, args.id.as_deref())?.id().clone();
+    let agents = agents_for(context, &project, &change)?;
+    let report = run_workflow(context, &agents, &change, workflow::repropose)?;
+    let mode = planning::mode(&agents, false);
+    let (project, change, report) = (&project, &change, &report);
+    planning::finish(context, &Outcome { project, change, report, mode, exit_code: false })
+}

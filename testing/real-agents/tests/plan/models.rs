@@ -1,0 +1,105 @@
+//! What the models say: a plan for a login, step by step.
+
+use scripted_models::{Reply, Rule, Script};
+use serde_json::{Value, json};
+
+use crate::world::CHANGE;
+
+pub fn proposal(specs: &Value) -> Value {
+    json!({
+        "change_id": CHANGE,
+        "summary": "Add a login with email and password.",
+        "why": "People want to come back to their own data.",
+        "what_changes": ["Add a login with email and password"],
+        "impact": { "scope": "minor", "affected_specs": specs, "affected_files": 3, "new_files": 1 },
+    })
+}
+
+pub fn spec(id: &str) -> Value {
+    json!({
+        "change_id": CHANGE,
+        "spec_id": id,
+        "title": format!("The part {id}"),
+        "overview": "What this part of the login does.",
+        "requirements": [
+            {"id": "R1", "title": "Answer", "description": "The server MUST answer 200 within 2 s.", "priority": "high"},
+        ],
+        "scenarios": [
+            {"name": "Good", "given": "an account", "when": "the password is right", "then": "200 is answered"},
+            {"name": "Bad", "when": "the password is wrong", "then": "401 is answered as an error"},
+        ],
+    })
+}
+
+pub fn tasks(specs: &[&str]) -> Value {
+    let tasks: Vec<Value> = if specs.is_empty() {
+        vec![json!({"layer": "logic", "number": 1, "title": "Do it",
+            "file": {"path": "src/login.rs", "action": "CREATE"}, "description": "Write it.", "depends": []})]
+    } else {
+        let task = |(index, id): (usize, &&str)| {
+            json!({"layer": "logic", "number": index + 1, "title": format!("Write {id}"),
+                "file": {"path": format!("src/{id}.rs"), "action": "CREATE"},
+                "spec_ref": format!("{id}:R1"), "description": "Write it.", "depends": []})
+        };
+        specs.iter().enumerate().map(task).collect()
+    };
+    json!({ "change_id": CHANGE, "tasks": tasks })
+}
+
+pub fn review(verdict: &str, issues: &[(&str, &str)]) -> Value {
+    let issues: Vec<Value> = issues
+        .iter()
+        .map(|(severity, title)| {
+            json!({"severity": severity, "title": title, "description": format!("{title} goes wrong."),
+                "location": "auth-flow:R1", "recommendation": "Mend it."})
+        })
+        .collect();
+    json!({ "change_id": CHANGE, "verdict": verdict, "summary": "Looked at all of it.", "issues": issues })
+}
+
+pub fn edit(path: &str, old: &str, new: &str) -> Value {
+    json!({ "change_id": CHANGE, "path": path, "old_string": old, "new_string": new })
+}
+
+/// A prompt of this step is answered by one tool call and a closing word.
+pub fn calls(step: &str, tool: &str, arguments: Value) -> Rule {
+    Rule::new()
+        .step(step)
+        .reply(Reply::call(tool, arguments).saying("I call the tool."))
+        .reply(Reply::text("Done."))
+}
+
+/// A self-review that finds nothing.
+pub fn passes(step: &str) -> Rule {
+    Rule::new().step(step).reply(Reply::text("Nothing to mend. <review>PASS</review>"))
+}
+
+/// A planner that writes a plan with these specs and finds nothing in it.
+pub fn planner(specs: &[&str]) -> Script {
+    let affected: Vec<Value> = specs.iter().map(|id| json!(id)).collect();
+    let mut script = Script::new()
+        .rule(calls("proposal-gen", "create_proposal", proposal(&json!(affected))))
+        .rule(passes("proposal-review"))
+        .rule(calls("tasks-gen", "create_tasks", tasks(specs)))
+        .rule(passes("tasks-review"));
+    for id in specs {
+        script = script
+            .rule(calls(&format!("spec-gen-{id}"), "create_spec", spec(id)))
+            .rule(passes(&format!("spec-review-{id}")));
+    }
+    script
+}
+
+/// The challenger's verdicts, one challenge after the other.
+pub fn challenges(mut script: Script, reviews: &[Value]) -> Script {
+    for (index, review) in reviews.iter().enumerate() {
+        let rule = calls("challenge", "append_review", review.clone());
+        let last = index + 1 == reviews.len();
+        script = script.rule(if last { rule } else { rule.prompts(1) });
+    }
+    script
+}
+
+pub fn approved() -> Value {
+    review("APPROVED", &[])
+}

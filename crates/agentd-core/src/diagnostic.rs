@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::span::Span;
+use crate::span::{Span, line_column};
+use crate::text::truncate;
 
 /// How much a finding weighs. HIGH findings stop a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -89,6 +90,24 @@ impl Diagnostic {
     /// What to do about it.
     pub fn advice(&self) -> &str {
         self.fix.as_deref().unwrap_or(self.rule.fix)
+    }
+
+    /// The finding in words, for an agent: code, line, what is wrong there, and what to do.
+    pub fn in_words(&self, text: &str) -> String {
+        let (line, _) = line_column(text, self.span.start);
+        let shown = text.lines().nth(line - 1).unwrap_or_default().trim();
+        let at = if shown.is_empty() || shown == "---" {
+            format!("line {line}")
+        } else {
+            format!("line {line} (`{}`)", truncate(shown, 80))
+        };
+        let severity = match self.severity() {
+            Severity::High => "",
+            other => other.label(),
+        };
+        let space = if severity.is_empty() { "" } else { " " };
+        let (code, message) = (self.rule.code, self.message.trim_end_matches('.'));
+        format!("{severity}{space}{code} at {at}: {message}. Fix: {}", self.advice())
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod check;
+pub mod complexity;
 pub mod config;
 pub mod diagnostic;
 pub mod document;
@@ -16,6 +17,7 @@ pub mod layout;
 pub mod outcome;
 pub mod outline;
 pub mod phase;
+pub mod prompt;
 pub mod provider;
 pub mod rel_path;
 pub mod rules;
@@ -23,5 +25,6 @@ pub mod run_format;
 pub mod span;
 pub mod stamp;
 pub mod state;
+pub mod step_name;
 pub mod text;
 mod yaml;

@@ -8,6 +8,7 @@ mod docs;
 mod example;
 mod hand_written;
 mod phases;
+mod prompts;
 mod round_trip;
 mod rules;
 mod states;

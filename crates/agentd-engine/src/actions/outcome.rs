@@ -3,12 +3,10 @@
 use std::fmt;
 
 use agentd_core::check::FileReport;
-use agentd_core::diagnostic::{Diagnostic, Severity};
+use agentd_core::diagnostic::Diagnostic;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::rel_path::RelPath;
-use agentd_core::span::line_column;
-use agentd_core::text::truncate;
 use serde::Serialize;
 
 use crate::documents::DocumentError;
@@ -155,30 +153,12 @@ fn with_sources(error: &dyn std::error::Error) -> String {
     message
 }
 
-/// A finding in words: code, line, what is wrong there, and what to do.
-pub(super) fn finding(diagnostic: &Diagnostic, text: &str) -> String {
-    let (line, _) = line_column(text, diagnostic.span.start);
-    let shown = text.lines().nth(line - 1).unwrap_or_default().trim();
-    let at = if shown.is_empty() || shown == "---" {
-        format!("line {line}")
-    } else {
-        format!("line {line} (`{}`)", truncate(shown, 80))
-    };
-    let severity = match diagnostic.severity() {
-        Severity::High => "",
-        other => other.label(),
-    };
-    let space = if severity.is_empty() { "" } else { " " };
-    let (code, message) = (diagnostic.rule.code, diagnostic.message.trim_end_matches('.'));
-    format!("{severity}{space}{code} at {at}: {message}. Fix: {}", diagnostic.advice())
-}
-
 /// Findings in words, not too many.
 pub(super) fn findings<'d>(
     diagnostics: impl IntoIterator<Item = &'d Diagnostic>,
     text: &str,
 ) -> Vec<String> {
-    cut(diagnostics.into_iter().map(|diagnostic| finding(diagnostic, text)).collect())
+    cut(diagnostics.into_iter().map(|diagnostic| diagnostic.in_words(text)).collect())
 }
 
 /// The first of many findings, and how many more there are.

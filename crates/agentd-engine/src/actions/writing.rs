@@ -156,7 +156,7 @@ impl Open<'_> {
     pub(super) fn unchanged(&self, file: &ChangeFile, text: &str) -> Result<Written, ActionError> {
         let after = self.reports(&self.texts);
         let found = of_file(&after, file.path().as_str());
-        let warnings = found.iter().filter(|d| !is_not_yet(d)).map(|d| outcome::finding(d, text));
+        let warnings = found.iter().filter(|d| !is_not_yet(d)).map(|d| d.in_words(text));
         self.read_back(file, text, cut(warnings.collect()))
     }
 
@@ -221,11 +221,11 @@ impl Open<'_> {
             .into());
         }
         let own = found.iter().filter(|d| !is_not_yet(d));
-        let mut warnings: Vec<String> = own.map(|d| outcome::finding(d, text)).collect();
+        let mut warnings: Vec<String> = own.map(|d| d.in_words(text)).collect();
         for report in after.iter().filter(|report| elsewhere(report)) {
             let all = report.diagnostics.iter().filter(|d| !is_not_yet(d)).collect();
             let fresh = new(all, of_file(&before, &report.file));
-            let told = fresh.iter().map(|d| outcome::finding(d, &report.text));
+            let told = fresh.iter().map(|d| d.in_words(&report.text));
             warnings.extend(told.map(|finding| format!("In {}: {finding}", report.file)));
         }
         self.texts = texts;

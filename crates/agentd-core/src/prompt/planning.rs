@@ -1,0 +1,291 @@
+//! The prompts of the plan: questions, documents, their reviews and repairs.
+
+use minijinja::context;
+
+use super::data::one_line;
+use super::views::{self, CommentView, IssueView, SENTENCE};
+use super::{listed, render, safe};
+use crate::check::FileReport;
+use crate::ids::{ChangeId, SpecId};
+use crate::layout;
+use crate::step_name::StepName;
+
+/// Asks the planner for questions.
+#[derive(Debug, Clone)]
+pub struct Clarify<'a> {
+    /// The change.
+    pub change: &'a ChangeId,
+    /// What the person has asked for.
+    pub description: &'a str,
+}
+
+impl Clarify<'_> {
+    /// The prompt.
+    pub fn render(&self) -> String {
+        let context = context! { description => self.description };
+        render(&StepName::Clarify, self.change, "clarify", context)
+    }
+}
+
+/// A spec that the project has already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpecTitle {
+    /// Its id.
+    pub id: SpecId,
+    /// Its title.
+    pub title: String,
+}
+
+fn titles(specs: &[SpecTitle]) -> String {
+    let line = |spec: &SpecTitle| format!("{}: {}\n", spec.id, one_line(&spec.title, SENTENCE));
+    specs.iter().map(line).collect()
+}
+
+/// Asks the planner for `proposal.md`.
+#[derive(Debug, Clone)]
+pub struct ProposalGen<'a> {
+    /// The change.
+    pub change: &'a ChangeId,
+    /// What the person has asked for.
+    pub description: &'a str,
+    /// Whether there is a `clarifications.md`.
+    pub clarified: bool,
+    /// The specs that the project has already.
+    pub main_specs: &'a [SpecTitle],
+    /// Other open changes and what they touch, a line each.
+    pub overlaps: &'a [String],
+}
+
+impl ProposalGen<'_> {
+    /// The prompt.
+    pub fn render(&self) -> String {
+        let context = context! {
+            description => self.description,
+            clarified => self.clarified,
+            main_specs => titles(self.main_specs),
+            overlaps => self.overlaps.join("\n"),
+        };
+        render(&StepName::ProposalGen, self.change, "proposal-gen", context)
+    }
+}
+
+/// Asks the planner for the whole plan in one session.
+#[derive(Debug, Clone)]
+pub struct PlanGen<'a> {
+    /// The change.
+    pub change: &'a ChangeId,
+    /// What the person has asked for.
+    pub description: &'a str,
+    /// Whether there is a `clarifications.md`.
+    pub clarified: bool,
+    /// The specs that the project has already.
+    pub main_specs: &'a [SpecTitle],
+    /// Other open changes and what they touch, a line each.
+    pub overlaps: &'a [String],
+}
+
+impl PlanGen<'_> {
+    /// The prompt.
+    pub fn render(&self) -> String {
+        let context = context! {
+            description => self.description,
+            clarified => self.clarified,
+            main_specs => titles(self.main_specs),
+            overlaps => self.overlaps.join("\n"),
+            main_specs_dir => safe(layout::main_specs_dir()),
+        };
+        render(&StepName::PlanGen, self.change, "plan-gen", context)
+    }
+}
+
+/// What a self-review looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reviewed<'a> {
+    /// `proposal.md`.
+    Proposal,
+    /// A spec, beside those that were written before it.
+    Spec {
+        /// The spec.
+        id: &'a SpecId,
+        /// The specs that were written before.
+        earlier: &'a [SpecId],
+    },
+    /// `tasks.md`, beside the specs.
+    Tasks {
+        /// The specs of the change.
+        specs: &'a [SpecId],
+    },
+    /// All of them (one-shot).
+    Plan {
+        /// The specs of the change.
+        specs: &'a [SpecId],
+    },
+}
+
+/// Asks the planner to look at its own document with fresh eyes.
+#[derive(Debug, Clone)]
+pub struct SelfReview<'a> {
+    /// The change.
+    pub change: &'a ChangeId,
+    /// What is looked at.
+    pub reviewed: Reviewed<'a>,
+    /// What the person has asked for.
+    pub description: &'a str,
+    /// Whether there is a `clarifications.md`.
+    pub clarified: bool,
+}
+
+impl SelfReview<'_> {
+    /// The step that this review is.
+    pub fn step(&self) -> StepName {
+        match self.reviewed {
+            Reviewed::Proposal => StepName::ProposalReview,
+            Reviewed::Spec { id, .. } => StepName::SpecReview(id.clone()),
+            Reviewed::Tasks { .. } => StepName::TasksReview,
+            Reviewed::Plan { .. } => StepName::PlanReview,
+        }
+    }
+
+    /// The prompt.
+    pub fn render(&self) -> String {
+        let (kind, file, specs): (&str, String, &[SpecId]) = match &self.reviewed {
+            Reviewed::Proposal => ("proposal", "proposal.md".to_owned(), &[]),
+            Reviewed::Spec { id, earlier } => ("spec", format!("specs/{id}.md"), earlier),
+            Reviewed::Tasks { specs } => ("tasks", "tasks.md".to_owned(), specs),
+            Reviewed::Plan { specs } => ("plan", "the plan".to_owned(), specs),
+        };
+        let (specs, more_specs) = listed(specs);
+        let context = context! {
+            kind,
+            file => safe(file),
+            specs,
+            more_specs,
+            description => self.description,
+            clarified => self.clarified,
+        };
+        render(&self.step(), self.change, "self-review", context)
+    }
+}
+
+/// Asks the planner for one spec.
+#[derive(Debug, Clone)]
+pub struct SpecGen<'a> {
+    /// The change.
+    pub change: &'a ChangeId,
+    /// The spec.
+    pub spec: &'a SpecId,
+    /// Its place among the specs of the change, from 1.
+    pub number: usize,
+    /// How many specs the change has.
+    pub total: usize,
+    /// The specs that were written before this one.
+    pub earlier: &'a [SpecId],
+    /// Whether there is a `clarifications.md`.
+    pub clarified: bool,
+    /// Whether the project has this spec already, so that the change edits it.
+    pub edits_main_spec: bool,
+}
+
+impl SpecGen<'_> {
+    /// The prompt.
+    pub fn render(&self) -> String {
+        let (earlier, more_specs) = listed(self.earlier);
+        let context = context! {
+            spec_id => safe(self.spec),
+            number => self.number,
+            total => self.total,
+            earlier,
+            more_specs,
+            clarified => self.clarified,
+            edits_main_spec => self.edits_main_spec,
+            main_spec => safe(layout::main_spec(self.spec)),
+        };
+        render(&StepName::SpecGen(self.spec.clone()), self.change, "spec-gen", context)
+    }
+}
+
+/// Asks the planner for `tasks.md`.
+#[derive(Debug, Clone)]
+pub struct TasksGen<'a> {
+    /// The change.
+    pub change: &'a ChangeId,
+    /// The specs of the change.
+    pub specs: &'a [SpecId],
+    /// Whether there is a `clarifications.md`.
+    pub clarified: bool,
+}
+
+impl TasksGen<'_> {
+    /// The prompt.
+    pub fn render(&self) -> String {
+        let (specs, more_specs) = listed(self.specs);
+        let context = context! { specs, more_specs, clarified => self.clarified };
+        render(&StepName::TasksGen, self.change, "tasks-gen", context)
+    }
+}
+
+/// Asks the planner to mend what validation has found.
+#[derive(Debug, Clone)]
+pub struct FormatFix<'a> {
+    /// The change.
+    pub change: &'a ChangeId,
+    /// What was found, by file.
+    pub reports: &'a [FileReport],
+}
+
+impl FormatFix<'_> {
+    /// The prompt.
+    pub fn render(&self) -> String {
+        let context = context! { findings => views::findings(self.reports) };
+        render(&StepName::FormatFix, self.change, "format-fix", context)
+    }
+}
+
+/// Asks the challenger what is wrong with the plan.
+#[derive(Debug, Clone)]
+pub struct Challenge<'a> {
+    /// The change.
+    pub change: &'a ChangeId,
+    /// The specs of the change.
+    pub specs: &'a [SpecId],
+    /// Whether there is a `clarifications.md`.
+    pub clarified: bool,
+    /// What earlier rounds have found, with the ids of the issues.
+    pub earlier: &'a [IssueView],
+}
+
+impl Challenge<'_> {
+    /// The prompt.
+    pub fn render(&self) -> String {
+        let (specs, more_specs) = listed(self.specs);
+        let context = context! {
+            specs,
+            more_specs,
+            clarified => self.clarified,
+            earlier => views::issues(self.earlier),
+        };
+        render(&StepName::Challenge, self.change, "challenge", context)
+    }
+}
+
+/// Asks the planner to mend what the challenger has found.
+#[derive(Debug, Clone)]
+pub struct Reproposal<'a> {
+    /// The change.
+    pub change: &'a ChangeId,
+    /// The issues of the latest review.
+    pub issues: &'a [IssueView],
+    /// What people have said about the plan and nobody has answered.
+    pub comments: &'a [CommentView],
+}
+
+impl Reproposal<'_> {
+    /// The prompt.
+    pub fn render(&self) -> String {
+        let context = context! {
+            issues => views::issues(self.issues),
+            comments => views::comments(self.comments),
+        };
+        render(&StepName::Reproposal, self.change, "reproposal", context)
+    }
+}

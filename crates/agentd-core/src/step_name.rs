@@ -1,0 +1,230 @@
+//! The names of the steps: what stands in `llm_calls`, in the names of run files and
+//! in the first line of every prompt.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::agent::Role;
+use crate::ids::{Layer, SpecId};
+
+/// One kind of call of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StepName {
+    /// The planner proposes questions.
+    Clarify,
+    /// The planner writes `proposal.md`.
+    ProposalGen,
+    /// The planner reviews it.
+    ProposalReview,
+    /// The planner writes a spec.
+    SpecGen(SpecId),
+    /// The planner reviews it.
+    SpecReview(SpecId),
+    /// The planner writes `tasks.md`.
+    TasksGen,
+    /// The planner reviews it.
+    TasksReview,
+    /// The planner writes every document in one session.
+    PlanGen,
+    /// The planner reviews them all.
+    PlanReview,
+    /// The planner mends what validation has found.
+    FormatFix,
+    /// The challenger judges the plan.
+    Challenge,
+    /// The planner mends what the challenger has found.
+    Reproposal,
+    /// The implementer builds a layer.
+    Implement(Layer),
+    /// The reviewer judges the implementation.
+    Review,
+    /// The implementer mends what the reviewer has found.
+    Fix,
+}
+
+const SPEC_GEN: &str = "spec-gen-";
+const SPEC_REVIEW: &str = "spec-review-";
+const IMPLEMENT: &str = "implement-";
+
+impl StepName {
+    /// The steps that are named without a spec or a layer.
+    pub const PLAIN: [Self; 12] = [
+        Self::Clarify,
+        Self::ProposalGen,
+        Self::ProposalReview,
+        Self::TasksGen,
+        Self::TasksReview,
+        Self::PlanGen,
+        Self::PlanReview,
+        Self::FormatFix,
+        Self::Challenge,
+        Self::Reproposal,
+        Self::Review,
+        Self::Fix,
+    ];
+
+    /// Who does it.
+    pub fn role(&self) -> Role {
+        match self {
+            Self::Clarify
+            | Self::ProposalGen
+            | Self::ProposalReview
+            | Self::SpecGen(_)
+            | Self::SpecReview(_)
+            | Self::TasksGen
+            | Self::TasksReview
+            | Self::PlanGen
+            | Self::PlanReview
+            | Self::FormatFix
+            | Self::Reproposal => Role::Planner,
+            Self::Challenge => Role::Challenger,
+            Self::Implement(_) | Self::Fix => Role::Implementer,
+            Self::Review => Role::Reviewer,
+        }
+    }
+
+    /// The name, or the part of it in front of the spec or the layer.
+    fn stem(&self) -> &'static str {
+        match self {
+            Self::Clarify => "clarify",
+            Self::ProposalGen => "proposal-gen",
+            Self::ProposalReview => "proposal-review",
+            Self::SpecGen(_) => SPEC_GEN,
+            Self::SpecReview(_) => SPEC_REVIEW,
+            Self::TasksGen => "tasks-gen",
+            Self::TasksReview => "tasks-review",
+            Self::PlanGen => "plan-gen",
+            Self::PlanReview => "plan-review",
+            Self::FormatFix => "format-fix",
+            Self::Challenge => "challenge",
+            Self::Reproposal => "reproposal",
+            Self::Implement(_) => IMPLEMENT,
+            Self::Review => "review",
+            Self::Fix => "fix",
+        }
+    }
+}
+
+impl fmt::Display for StepName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SpecGen(spec) | Self::SpecReview(spec) => {
+                f.pad(&format!("{}{spec}", self.stem()))
+            }
+            Self::Implement(layer) => f.pad(&format!("{}{layer}", self.stem())),
+            _ => f.pad(self.stem()),
+        }
+    }
+}
+
+/// A text that is the name of no step.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{shown}` is not the name of a step")]
+pub struct UnknownStep {
+    /// The text, cut and with control characters escaped.
+    pub shown: String,
+}
+
+impl FromStr for StepName {
+    type Err = UnknownStep;
+
+    fn from_str(text: &str) -> Result<Self, UnknownStep> {
+        let spec = |prefix: &str| text.strip_prefix(prefix).and_then(|id| SpecId::new(id).ok());
+        let layer = |name: &str| Layer::ALL.into_iter().find(|layer| layer.name() == name);
+        let plain = Self::PLAIN.into_iter().find(|step| step.stem() == text);
+        plain
+            .or_else(|| spec(SPEC_GEN).map(Self::SpecGen))
+            .or_else(|| spec(SPEC_REVIEW).map(Self::SpecReview))
+            .or_else(|| text.strip_prefix(IMPLEMENT).and_then(layer).map(Self::Implement))
+            .ok_or_else(|| UnknownStep {
+                shown: text.chars().take(80).flat_map(char::escape_debug).collect(),
+            })
+    }
+}
+
+impl Serialize for StepName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for StepName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::layout::RunName;
+
+    fn any_step() -> impl Strategy<Value = StepName> {
+        let spec =
+            || "[a-z0-9][a-z0-9-]{0,63}".prop_filter_map("reserved", |id| SpecId::new(&id).ok());
+        prop_oneof![
+            prop::sample::select(StepName::PLAIN.to_vec()),
+            spec().prop_map(StepName::SpecGen),
+            spec().prop_map(StepName::SpecReview),
+            prop::sample::select(Layer::ALL.to_vec()).prop_map(StepName::Implement),
+        ]
+    }
+
+    // contract P13 and section 4, "Steps and prompts"
+    #[test]
+    fn steps_are_called_as_the_contract_says() {
+        let spec = SpecId::new("auth-flow").unwrap();
+        let mut names: Vec<String> = StepName::PLAIN.iter().map(ToString::to_string).collect();
+        names.push(StepName::SpecGen(spec.clone()).to_string());
+        names.push(StepName::SpecReview(spec).to_string());
+        names.extend(Layer::ALL.map(|layer| StepName::Implement(layer).to_string()));
+        let expected = "clarify proposal-gen proposal-review tasks-gen tasks-review plan-gen \
+                        plan-review format-fix challenge reproposal review fix spec-gen-auth-flow \
+                        spec-review-auth-flow implement-data implement-logic \
+                        implement-integration implement-testing";
+        assert_eq!(names.join(" "), expected);
+    }
+
+    #[test]
+    fn other_texts_are_no_steps() {
+        for text in [
+            "",
+            "Clarify",
+            "clarify ",
+            "spec-gen",
+            "spec-gen-",
+            "spec-gen-A",
+            "spec-gen-../x",
+            "implement",
+            "implement-",
+            "implement-tests",
+            "implement-Data",
+            "challenge-1",
+        ] {
+            assert!(text.parse::<StepName>().is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_step_is_read_as_it_is_written(step in any_step()) {
+            let name = step.to_string();
+            prop_assert_eq!(name.parse::<StepName>(), Ok(step));
+            prop_assert!(RunName::new(1, &name).is_ok());
+        }
+
+        #[test]
+        fn what_is_read_is_written_the_same(
+            name in "(spec-gen-|spec-review-|implement-|clarify|fix|review)?[a-z0-9./-]{0,12}(data|logic)?"
+        ) {
+            if let Ok(step) = name.parse::<StepName>() {
+                prop_assert_eq!(step.to_string(), name);
+            }
+        }
+    }
+}

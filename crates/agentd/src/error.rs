@@ -5,6 +5,7 @@ use std::io;
 
 use agentd_core::phase::Refused;
 use agentd_engine::documents::DocumentError;
+use agentd_engine::step::StepError;
 use agentd_engine::store::{LockError, StoreError};
 use serde::Serialize;
 
@@ -166,4 +167,26 @@ impl From<DocumentError> for CommandError {
             }
         }
     }
+}
+
+impl From<StepError> for CommandError {
+    /// The card of a step that failed (P28); one that was interrupted ends as Ctrl-C does.
+    fn from(error: StepError) -> Self {
+        let (kind, message) = (error.kind(), error.to_string());
+        let cause = error.cause().or_else(|| causes(&error));
+        let solutions = error.solutions();
+        let base = match error {
+            StepError::Documents(error) => return error.into(),
+            _ if kind == "interrupted" => Self { message, ..Self::interrupted() },
+            _ => Self::new(kind, message),
+        };
+        solutions.into_iter().fold(Self { cause, ..base }, Self::hint)
+    }
+}
+
+/// What lies behind an error, in one line.
+fn causes(error: &dyn std::error::Error) -> Option<String> {
+    let chain = std::iter::successors(error.source(), |error| error.source());
+    let texts: Vec<String> = chain.map(ToString::to_string).collect();
+    (!texts.is_empty()).then(|| texts.join(": "))
 }

@@ -1,5 +1,6 @@
 //! The command line: one file per command, each with its arguments and what it does.
 
+mod agents_setup;
 mod completions;
 mod cost;
 mod decide;

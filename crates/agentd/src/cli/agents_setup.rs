@@ -1,0 +1,100 @@
+//! What a command needs in order to run agents, made in one place: the program's own
+//! environment, the supervisor, the wish to stop, and the lock that says who is at work.
+
+#![expect(dead_code, reason = "the commands that call agents come next")]
+
+use std::ops::Deref;
+use std::path::PathBuf;
+
+use agentd_core::ids::ChangeId;
+use agentd_engine::documents;
+use agentd_engine::process::{Cancel, Supervisor};
+use agentd_engine::step::Agents;
+use agentd_engine::store::{Project, RunLock};
+
+use super::Context;
+use crate::error::CommandError;
+
+/// The agents, ready to be called for one change. Nobody else runs agents for the
+/// change as long as this value lives.
+pub(crate) struct AgentRun {
+    agents: Agents,
+    /// Held for as long as agents may be called.
+    _lock: RunLock,
+}
+
+impl AgentRun {
+    /// The wish to stop, for whoever waits for something else than an agent.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.agents.cancel
+    }
+
+    /// Lets the agents work in a work tree of the project.
+    #[must_use]
+    pub(crate) fn in_work_tree(mut self, work_tree: PathBuf) -> Self {
+        self.agents.work_tree = work_tree;
+        self
+    }
+}
+
+impl Deref for AgentRun {
+    type Target = Agents;
+
+    fn deref(&self) -> &Agents {
+        &self.agents
+    }
+}
+
+/// Takes the run lock of a change and makes ready what its agents need. The change
+/// itself may not exist yet.
+///
+/// From here on the first Ctrl-C is a wish: the agent is ended with all that it has
+/// started, the step fails with [`Exit::Interrupted`](crate::error::Exit), and the
+/// command says so with exit code 130. The second one ends agentd at once, and the
+/// supervisor ends the agent.
+pub(crate) fn agents_for(
+    context: &Context,
+    project: &Project,
+    change: &ChangeId,
+) -> Result<AgentRun, CommandError> {
+    let config = documents::load_config(project)?;
+    let holder = context.holder();
+    let lock = project.try_run_lock(change, &holder)?;
+    let agents = Agents {
+        work_tree: project.root().to_owned(),
+        project: project.clone(),
+        config,
+        environment: std::env::vars_os().collect(),
+        agentd: this_program()?,
+        supervisor: Supervisor::this_program().map_err(|error| cannot("supervisor", &error))?,
+        cancel: cancel_on_signals().map_err(|error| cannot("signal handler", &error))?,
+        holder,
+    };
+    Ok(AgentRun { agents, _lock: lock })
+}
+
+fn cancel_on_signals() -> std::io::Result<Cancel> {
+    let cancel = Cancel::new()?;
+    cancel.on_signals()?;
+    Ok(cancel)
+}
+
+/// The path under which agents start agentd's MCP server. It stands in JSON and TOML,
+/// which hold text only.
+fn this_program() -> Result<String, CommandError> {
+    let path = std::env::current_exe().map_err(|error| cannot("path of agentd", &error))?;
+    match path.into_os_string().into_string() {
+        Ok(path) => Ok(path),
+        Err(path) => {
+            let shown = path.to_string_lossy().into_owned();
+            Err(CommandError::new("agents", "the path of agentd is not UTF-8")
+                .cause(shown)
+                .hint("install agentd in a directory with a plain name"))
+        }
+    }
+}
+
+fn cannot(what: &str, error: &std::io::Error) -> CommandError {
+    let message = format!("agents cannot be run: the {what} cannot be had");
+    CommandError::new("agents", message).cause(error.to_string())
+}

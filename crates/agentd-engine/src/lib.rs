@@ -3,6 +3,7 @@
 pub mod actions;
 pub mod agent_files;
 pub mod agents;
+pub mod context;
 pub mod decisions;
 pub mod documents;
 pub mod process;
@@ -11,3 +12,4 @@ pub mod run_record;
 pub mod runner;
 pub mod step;
 pub mod store;
+pub mod workflow;

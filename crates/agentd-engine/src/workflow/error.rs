@@ -60,7 +60,7 @@ pub enum WorkflowError {
         vendor: &'static str,
     },
     /// The affected specs depend on each other in a circle (C16).
-    #[error("the affected specs depend on each other: {}", graph::chain(circle.iter()))]
+    #[error("the affected specs depend on each other: {}", graph::chain(circle.iter().map(ToString::to_string)))]
     SpecCycle {
         /// The circle.
         circle: Vec<SpecId>,

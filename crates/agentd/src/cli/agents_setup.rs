@@ -1,8 +1,6 @@
 //! What a command needs in order to run agents, made in one place: the program's own
 //! environment, the supervisor, the wish to stop, and the lock that says who is at work.
 
-#![expect(dead_code, reason = "the commands that call agents come next")]
-
 use std::ops::Deref;
 use std::path::PathBuf;
 
@@ -20,13 +18,18 @@ use crate::error::CommandError;
 pub(crate) struct AgentRun {
     agents: Agents,
     /// Held for as long as agents may be called.
-    _lock: RunLock,
+    lock: RunLock,
 }
 
 impl AgentRun {
     /// The wish to stop, for whoever waits for something else than an agent.
     pub(crate) fn cancel(&self) -> &Cancel {
         &self.agents.cancel
+    }
+
+    /// The lock that says that nobody else runs this change.
+    pub(crate) fn lock(&self) -> &RunLock {
+        &self.lock
     }
 
     /// Lets the agents work in a work tree of the project.
@@ -70,7 +73,7 @@ pub(crate) fn agents_for(
         cancel: cancel_on_signals().map_err(|error| cannot("signal handler", &error))?,
         holder,
     };
-    Ok(AgentRun { agents, _lock: lock })
+    Ok(AgentRun { agents, lock })
 }
 
 fn cancel_on_signals() -> std::io::Result<Cancel> {

@@ -1,6 +1,7 @@
 //! The command line: one file per command, each with its arguments and what it does.
 
 mod agents_setup;
+mod challenge;
 mod completions;
 mod cost;
 mod decide;
@@ -11,8 +12,12 @@ mod list;
 mod log;
 mod mcp;
 pub(crate) mod next;
+mod plan;
+mod planning;
+mod proposal;
 #[cfg(test)]
 mod reference;
+mod reproposal;
 mod show;
 mod status;
 mod summary;
@@ -55,6 +60,10 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Init(init::Args),
+    Plan(plan::Args),
+    Proposal(proposal::Args),
+    Challenge(challenge::Args),
+    Reproposal(reproposal::Args),
     List(list::Args),
     Status(status::Args),
     Show(show::Args),
@@ -165,6 +174,10 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let result = match &cli.command {
         Command::Init(args) => init::run(&context, args),
+        Command::Plan(args) => plan::run(&context, args),
+        Command::Proposal(args) => proposal::run(&context, args),
+        Command::Challenge(args) => challenge::run(&context, args),
+        Command::Reproposal(args) => reproposal::run(&context, args),
         Command::List(args) => list::run(&context, args),
         Command::Status(args) => status::run(&context, args),
         Command::Show(args) => show::run(&context, args),

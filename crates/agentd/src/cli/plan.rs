@@ -7,7 +7,7 @@ use agentd_engine::decisions;
 
 use super::agents_setup::{AgentRun, agents_for};
 use super::planning::{self, GitArg, Outcome, run_workflow};
-use super::{Context, clarify};
+use super::Context;
 use crate::error::CommandError;
 use crate::ui::review::{self, Answer};
 

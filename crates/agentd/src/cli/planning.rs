@@ -2,13 +2,15 @@
 //! print at the end, and with which exit code.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_engine::documents;
-use agentd_engine::store::Project;
+use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::{Action, Mode, Report, Workflow, WorkflowError};
 use serde_json::json;
 
@@ -17,6 +19,96 @@ use super::{Context, next};
 use crate::error::{CommandError, Exit, printed};
 use crate::ui::progress::Display;
 use crate::ui::{BAD, BOLD, GOOD, WARN, diagnostics, review};
+
+/// What `--git` takes.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum GitArg {
+    /// On the branch agentd/<id>.
+    Branch,
+    /// In a work tree beside the project, on that branch.
+    Worktree,
+    /// Where you stand.
+    InPlace,
+}
+
+/// How what is meant is found out.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClarifyArgs {
+    /// Ask no questions first.
+    #[arg(long)]
+    pub(crate) skip_clarify: bool,
+
+    /// Take the answers to the questions from this file; `-` is stdin.
+    #[arg(long, value_name = "FILE", conflicts_with = "skip_clarify")]
+    pub(crate) answers: Option<PathBuf>,
+}
+
+/// What a change begins with.
+pub(crate) struct Begin<'b> {
+    pub(crate) description: Option<&'b str>,
+    pub(crate) clarify: &'b ClarifyArgs,
+    pub(crate) git: Option<GitArg>,
+}
+
+/// Who decides: a person, unless the configuration or the command line says otherwise.
+pub(crate) fn mode(agents: &AgentRun, auto: bool) -> Mode {
+    if auto || !agents.config.workflow.human_in_loop { Mode::Automatic } else { Mode::HumanInLoop }
+}
+
+/// The id of a change, from the command line.
+pub(crate) fn new_id(text: &str) -> Result<ChangeId, CommandError> {
+    ChangeId::new(text).map_err(|error| {
+        let wrong = CommandError::usage(error.to_string());
+        if text.contains(' ') {
+            wrong.hint(format!("the id comes first: {}", super::BEGIN))
+        } else {
+            wrong.hint("an id is made of a-z, 0-9 and hyphens, such as `add-oauth`")
+        }
+    })
+}
+
+/// The change that is to be planned: one that is named may be new.
+pub(crate) fn change_to_plan(
+    context: &Context,
+    project: &Project,
+    id: Option<&str>,
+) -> Result<ChangeId, CommandError> {
+    match id {
+        Some(id) => new_id(id),
+        None => Ok(context.change(project, None)?.id().clone()),
+    }
+}
+
+/// The project; PLACEHOLDER
+pub(crate) fn project(context: &Context) -> Result<Project, CommandError> {
+    context.project()
+}
+
+/// PLACEHOLDER
+pub(crate) fn begin(context: &Context, agents: &AgentRun, id: &ChangeId, begin: &Begin<'_>) -> Result<(), CommandError> {
+    let _ = (begin.git, &begin.clarify);
+    if agents.project.change(id).is_err() {
+        agents.project.create_change(id)?;
+        let lock = agents.project.write_lock(id, &agents.holder)?;
+        let state = agentd_core::state::State::new(id.clone(), begin.description.unwrap_or_default(), context.now());
+        documents::save_state(&agents.project.change(id)?, &lock, &state, context.now())?;
+    }
+    Ok(())
+}
+
+/// Whether nothing of a change is there, or nothing but what precedes its plan.
+pub(crate) fn is_free(project: &Project, id: &ChangeId) -> Result<bool, CommandError> {
+    let change = match project.change(id) {
+        Err(StoreError::NoSuchChange { .. }) => return Ok(true),
+        result => result?,
+    };
+    let begun = documents::load_state_if_begun(&change)?;
+    let called = begun.is_some_and(|state| {
+        state.phase != Phase::Proposed || state.llm_calls.iter().any(|call| call.step != "clarify")
+    });
+    let written = change.has(&ChangeFile::Proposal)? || change.has(&ChangeFile::Tasks)?;
+    Ok(!called && !written)
+}
 
 /// Runs a workflow on a change, with its progress on the terminal.
 pub(crate) fn run_workflow<T>(

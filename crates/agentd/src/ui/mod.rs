@@ -2,6 +2,8 @@
 //! else to stderr; colours only where a terminal wants them.
 
 pub(crate) mod diagnostics;
+pub(crate) mod progress;
+pub(crate) mod review;
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};

@@ -151,6 +151,21 @@ pub fn run(
     })
 }
 
+/// Runs a command line of the project's own, such as its tests, in the work tree and
+/// under the same supervision as an agent.
+pub(crate) fn run_shell(
+    agents: &Agents,
+    command: &str,
+    limits: Limits,
+) -> Result<agentd_core::provider::sessions::ListOutput, StepError> {
+    let spec = agentd_core::provider::CommandSpec {
+        program: "sh".to_owned(),
+        args: vec!["-c".to_owned(), command.to_owned()],
+        ..agentd_core::provider::CommandSpec::default()
+    };
+    Ok(runner(agents).capture(&spec, &agents.work_tree, limits)?)
+}
+
 /// An agentd that was killed may have left its keys in the project's settings of
 /// Gemini CLI; whichever agent is called next, they go first.
 fn restore_settings(request: &AgentRequest) -> Result<(), StepError> {

@@ -74,7 +74,8 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     });
     match told {
         Err(WorkflowError::Step(StepError::NoArtefact { agent, said, .. })) => {
-            Err(WorkflowError::VerdictUnknown { change: workflow.change.clone(), agent, said })
+            let (change, step) = (workflow.change.clone(), StepName::Challenge);
+            Err(WorkflowError::VerdictUnknown { change, step, agent, said })
         }
         result => result.map(|_| ()),
     }

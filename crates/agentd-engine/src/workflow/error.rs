@@ -5,13 +5,15 @@ use agentd_core::agent::AgentKind;
 use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::Diagnostic;
 use agentd_core::graph;
-use agentd_core::ids::{ChangeId, SpecId};
-use agentd_core::phase::Refused;
+use agentd_core::ids::{ChangeId, Layer, SpecId, TaskId};
+use agentd_core::phase::{Phase, Refused};
 use agentd_core::provider::sessions::SessionError;
 use agentd_core::rules;
+use agentd_core::step_name::StepName;
 
 use crate::context::ContextError;
 use crate::documents::DocumentError;
+use crate::git::GitError;
 use crate::step::StepError;
 use crate::store::{LockError, StoreError};
 
@@ -38,10 +40,12 @@ pub enum WorkflowError {
         rounds: u32,
     },
     /// The challenger said nothing that counts.
-    #[error("Could not determine the challenge verdict: it is Unknown")]
+    #[error("Could not determine the verdict of the {step}: it is Unknown")]
     VerdictUnknown {
         /// The change.
         change: ChangeId,
+        /// The step.
+        step: StepName,
         /// Who it was.
         agent: AgentKind,
         /// What it said instead.
@@ -71,6 +75,35 @@ pub enum WorkflowError {
         /// The change.
         change: ChangeId,
     },
+    /// The change is not in a phase in which it can be implemented (WF4).
+    #[error("ChangeNotReady: `{change}` is {phase}")]
+    ChangeNotReady {
+        /// The change.
+        change: ChangeId,
+        /// Where it stands.
+        phase: Phase,
+    },
+    /// The implementer has left tasks open, also when it was asked again.
+    #[error("tasks of the {layer} layer are not done: {}", task_ids(tasks))]
+    TasksLeft {
+        /// The change.
+        change: ChangeId,
+        /// The layer.
+        layer: Layer,
+        /// The tasks.
+        tasks: Vec<TaskId>,
+    },
+    /// A task was asked for that the plan does not have.
+    #[error("`{change}` has no task {task}")]
+    NoSuchTask {
+        /// The change.
+        change: ChangeId,
+        /// The task.
+        task: TaskId,
+    },
+    /// Git could not do its part.
+    #[error(transparent)]
+    Git(#[from] GitError),
     /// A document that a step works on is not there.
     #[error("`{change}` has no {file}")]
     NoDocument {
@@ -79,6 +112,10 @@ pub enum WorkflowError {
         /// The file.
         file: &'static str,
     },
+}
+
+fn task_ids(tasks: &[TaskId]) -> String {
+    tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn format_failed(rounds: u32) -> String {
@@ -127,6 +164,10 @@ impl WorkflowError {
             Self::SpecCycle { .. } => "spec_cycle",
             Self::NoReview { .. } => "no_review",
             Self::NoDocument { .. } => "no_document",
+            Self::ChangeNotReady { .. } => "change_not_ready",
+            Self::TasksLeft { .. } => "tasks_left",
+            Self::NoSuchTask { .. } => "no_such_task",
+            Self::Git(error) => error.kind(),
         }
     }
 
@@ -152,11 +193,15 @@ impl WorkflowError {
                     (None, _) => format!("the planner could not mend it by itself; {found}"),
                 })
             }
-            Self::VerdictUnknown { agent, said, .. } => Some(if said.is_empty() {
-                format!("{agent} ended without calling append_review")
-            } else {
-                format!("{agent} ended without calling append_review; its last words were: {said}")
-            }),
+            Self::VerdictUnknown { agent, step, said, .. } => {
+                let tool = if *step == StepName::Review { "create_review" } else { "append_review" };
+                let ended = format!("{agent} ended without calling {tool}");
+                Some(if said.is_empty() {
+                    ended
+                } else {
+                    format!("{ended}; its last words were: {said}")
+                })
+            }
             Self::StaleVerdict { .. } => {
                 Some("a verdict counts for the plan that was reviewed, and for no other".to_owned())
             }
@@ -166,7 +211,14 @@ impl WorkflowError {
             Self::SpecCycle { .. } => {
                 Some("no order exists in which they could be written".to_owned())
             }
-            Self::NoReview { .. } | Self::NoDocument { .. } => None,
+            Self::ChangeNotReady { .. } => {
+                Some("only a change whose plan is approved can be implemented".to_owned())
+            }
+            Self::TasksLeft { .. } => {
+                Some("the implementer was asked twice and has not ticked them".to_owned())
+            }
+            Self::Git(error) => error.cause(),
+            Self::NoReview { .. } | Self::NoDocument { .. } | Self::NoSuchTask { .. } => None,
         }
     }
 
@@ -188,8 +240,8 @@ impl WorkflowError {
                 lines.push(format!("go on: agentd challenge {change}"));
                 lines
             }
-            Self::VerdictUnknown { change, .. } => vec![
-                format!("ask again: agentd challenge {change}"),
+            Self::VerdictUnknown { change, step, .. } => vec![
+                format!("ask again: agentd {step} {change}"),
                 format!("see what it did: the newest file in agentd/changes/{change}/runs/"),
                 "see whether the MCP server starts: agentd doctor".to_owned(),
                 "nothing was approved: only a review through the tool counts".to_owned(),
@@ -206,6 +258,18 @@ impl WorkflowError {
             Self::NoDocument { change, .. } => {
                 vec![format!("write it first: agentd plan {change}")]
             }
+            Self::ChangeNotReady { change, phase } => vec![match phase {
+                Phase::Complete => format!("it is complete: agentd archive {change}"),
+                Phase::Archived => "it is archived already".to_owned(),
+                _ => format!("plan it first: agentd plan {change}"),
+            }],
+            Self::TasksLeft { change, .. } => vec![
+                format!("see what it said: the newest file in agentd/changes/{change}/runs/"),
+                format!("do them by hand and tick them in tasks.md, then: agentd impl {change}"),
+                format!("ask again: agentd impl {change}"),
+            ],
+            Self::NoSuchTask { change, .. } => vec![format!("agentd show {change} tasks")],
+            Self::Git(error) => error.solutions(),
         }
     }
 

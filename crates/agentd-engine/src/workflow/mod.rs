@@ -6,10 +6,13 @@
 //! where it stood, and a step that is done and still valid is not paid for twice.
 
 mod challenge;
+mod code_review;
 mod error;
 mod format;
 mod generate;
 mod history;
+mod implement;
+mod implementation;
 mod plan;
 mod prompts;
 mod report;
@@ -21,6 +24,7 @@ use agentd_core::agent::Role;
 use agentd_core::check::{self, ChangeTexts};
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::proposal::{self, Proposal};
+use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::{Issue, PlanVerdict, ReviewBlock};
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
@@ -36,8 +40,11 @@ use crate::step::{self, Agents, Artefact, Step, StepReport};
 use crate::store::{Change, RunLock};
 
 pub use challenge::challenge;
+pub use code_review::{fix, review};
 pub use error::WorkflowError;
 pub use generate::propose;
+pub use implement::{Wanted, implement};
+pub use implementation::implementation;
 pub use plan::{Mode, plan};
 pub use report::{Progress, Watch};
 pub use reproposal::repropose;
@@ -71,8 +78,8 @@ pub struct Report {
     pub action: Action,
     /// Where the change stands now.
     pub phase: Phase,
-    /// The verdict on the plan as it is, where there is one.
-    pub verdict: Option<PlanVerdict>,
+    /// The verdict on the plan as it is, or on its code, where there is one.
+    pub verdict: Option<Verdict>,
     /// The rounds of revision so far.
     pub iteration: u32,
     /// The issues of that verdict.
@@ -85,6 +92,25 @@ impl Report {
     /// How many issues there are of each severity.
     pub fn counts(&self) -> Counts {
         Counts::of(self.issues.iter().map(|issue| issue.severity))
+    }
+}
+
+/// What was said of a plan, or of its implementation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Of the plan.
+    Plan(PlanVerdict),
+    /// Of the code.
+    Code(CodeVerdict),
+}
+
+impl Verdict {
+    /// The label in documents and in `--json`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Plan(verdict) => verdict.label(),
+            Self::Code(verdict) => verdict.label(),
+        }
     }
 }
 
@@ -109,6 +135,14 @@ pub enum Action {
     Rejected,
     /// The change is beyond planning.
     BeyondPlanning,
+    /// Tasks were done.
+    Implemented,
+    /// The code was reviewed.
+    Reviewed,
+    /// What a review found was mended.
+    Fixed,
+    /// The rounds are used up, or a person has to look; the code is not approved.
+    StillNeedsFix,
 }
 
 impl Action {
@@ -124,6 +158,10 @@ impl Action {
             Self::AlreadyChallenged => "already_challenged",
             Self::Rejected => "rejected",
             Self::BeyondPlanning => "beyond_planning",
+            Self::Implemented => "implemented",
+            Self::Reviewed => "reviewed",
+            Self::Fixed => "fixed",
+            Self::StillNeedsFix => "still_needs_fix",
         }
     }
 }
@@ -236,19 +274,31 @@ impl Workflow<'_> {
         }
     }
 
-    /// What is known of the plan as it stands.
+    /// What is known of the plan as it stands, or of its code once that is begun.
     fn report(&self, action: Action) -> Result<Report, WorkflowError> {
         let state = self.state()?;
-        let texts = self.texts()?;
-        let review = standing_review(&texts);
-        Ok(Report {
+        let mut report = Report {
             action,
             phase: state.phase,
-            verdict: review.as_ref().map(|review| review.verdict),
+            verdict: None,
             iteration: state.iteration,
-            summary: review.as_ref().map(|r| r.summary.to_string()).unwrap_or_default(),
-            issues: review.map(|review| review.issues).unwrap_or_default(),
-        })
+            issues: Vec::new(),
+            summary: String::new(),
+        };
+        let begun = matches!(state.phase, Phase::Implementing | Phase::Complete | Phase::Archived);
+        if begun {
+            report.iteration = state.code_review.as_ref().map_or(0, |review| review.iteration);
+            if let Some(review) = code_review::latest(self)? {
+                report.verdict = review.verdict.map(Verdict::Code);
+                report.summary = review.summary.to_string();
+                report.issues = review.issues;
+            }
+        } else if let Some(review) = standing_review(&self.texts()?) {
+            report.verdict = Some(Verdict::Plan(review.verdict));
+            report.summary = review.summary.to_string();
+            report.issues = review.issues;
+        }
+        Ok(report)
     }
 }
 

@@ -8,8 +8,8 @@ use agentd_core::state::{Choice, State};
 use agentd_core::step_name::StepName;
 
 use super::{
-    Action, Report, Workflow, WorkflowError, challenge, format, generate, repropose, reviews,
-    standing_review,
+    Action, Report, Verdict, Workflow, WorkflowError, challenge, format, generate, repropose,
+    reviews, standing_review,
 };
 use crate::decisions;
 
@@ -39,11 +39,8 @@ pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowE
                 Next::Challenge => {
                     format::ensure(workflow, mode)?;
                     let report = challenge(workflow)?;
-                    let stop = match report.verdict {
-                        Some(PlanVerdict::NeedsRevision) => mode == Mode::HumanInLoop,
-                        Some(PlanVerdict::Approved | PlanVerdict::Rejected) | None => true,
-                    };
-                    if stop {
+                    let revise = report.verdict == Some(Verdict::Plan(PlanVerdict::NeedsRevision));
+                    if mode == Mode::HumanInLoop || !revise {
                         return Ok(report);
                     }
                     continue;

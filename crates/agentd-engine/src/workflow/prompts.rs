@@ -2,17 +2,21 @@
 
 use agentd_core::check::FileReport;
 use agentd_core::document::issue_fate::{Fate, fates};
+use agentd_core::document::review::Review;
 use agentd_core::document::review_block::ReviewBlock;
 use agentd_core::document::spec;
-use agentd_core::ids::SpecId;
-use agentd_core::layout::ChangeFile;
+use agentd_core::document::tasks::Task;
+use agentd_core::ids::{Layer, SpecId};
+use agentd_core::layout::{self, ChangeFile};
 use agentd_core::prompt::{
-    Challenge, FormatFix, IssueView, PlanGen, ProposalGen, Reproposal, Reviewed, SelfReview,
-    SpecGen, SpecTitle, TasksGen,
+    Challenge, Fix, FormatFix, Implement, ImplementAgain, IssueView, PlanGen, ProposalGen,
+    Reproposal, Review as ReviewCode, Reviewed, SelfReview, SpecGen, SpecTitle, SpecView, TaskView,
+    TasksGen, TestEvidence,
 };
 use agentd_core::step_name::StepName;
 
 use super::generate::spec_order;
+use super::implement::{read_tasks, referred};
 use super::{Workflow, WorkflowError, reviews};
 use crate::documents;
 use crate::store::map_parallel;
@@ -129,4 +133,105 @@ pub(super) fn reproposal(
 ) -> Result<String, WorkflowError> {
     let issues: Vec<IssueView> = review.issues.iter().map(IssueView::from).collect();
     Ok(Reproposal { change: &workflow.change, issues: &issues, comments: &[] }.render())
+}
+
+/// The prompt of the implementer for a layer.
+pub(super) fn implement(
+    workflow: &Workflow<'_>,
+    layer: Layer,
+    open: &[Task],
+) -> Result<String, WorkflowError> {
+    let tasks = task_views(open);
+    let specs = spec_views(workflow, Some(open))?;
+    let project = &workflow.agents.project;
+    let rules = project.dir().read_to_string(&layout::project_context()).unwrap_or_default();
+    Ok(Implement {
+        change: &workflow.change,
+        layer,
+        tasks: &tasks,
+        specs: &specs,
+        rules: &rules,
+        test_command: workflow.agents.config.implementation.test_command.as_deref(),
+    }
+    .render())
+}
+
+/// The prompt that asks for what was left of a layer.
+pub(super) fn implement_again(
+    workflow: &Workflow<'_>,
+    layer: Layer,
+    left: &[Task],
+) -> Result<String, WorkflowError> {
+    let tasks = task_views(left);
+    Ok(ImplementAgain { change: &workflow.change, layer, tasks: &tasks }.render())
+}
+
+/// The prompt of the reviewer.
+pub(super) fn review(
+    workflow: &Workflow<'_>,
+    diff: &str,
+    earlier: Option<&Review>,
+) -> Result<String, WorkflowError> {
+    let tasks = task_views(&read_tasks(workflow)?);
+    let specs = spec_views(workflow, None)?;
+    let tests = test_evidence(workflow)?;
+    let earlier: Vec<IssueView> =
+        earlier.iter().flat_map(|review| &review.issues).map(IssueView::from).collect();
+    Ok(ReviewCode {
+        change: &workflow.change,
+        specs: &specs,
+        tasks: &tasks,
+        diff,
+        tests: tests.as_ref(),
+        earlier: &earlier,
+    }
+    .render())
+}
+
+/// The prompt that asks for what a review of the code has found to be mended.
+pub(super) fn fix(workflow: &Workflow<'_>, review: &Review) -> Result<String, WorkflowError> {
+    let findings: Vec<IssueView> = review.issues.iter().map(IssueView::from).collect();
+    let tests = test_evidence(workflow)?;
+    Ok(Fix { change: &workflow.change, findings: &findings, tests: tests.as_ref() }.render())
+}
+
+fn task_views(tasks: &[Task]) -> Vec<TaskView> {
+    tasks.iter().map(TaskView::from).collect()
+}
+
+/// The specs of the change, or what tasks refer to in them and in the main specs.
+fn spec_views(
+    workflow: &Workflow<'_>,
+    tasks: Option<&[Task]>,
+) -> Result<Vec<SpecView>, WorkflowError> {
+    let texts = workflow.texts()?;
+    let own = |id: &SpecId| {
+        let text = texts.specs.iter().find(|(spec, _)| spec == id)?.1.text()?;
+        Some(spec::parse(text).value)
+    };
+    let Some(tasks) = tasks else {
+        let ids = texts.specs.iter().map(|(id, _)| id);
+        return Ok(ids.filter_map(|id| Some(SpecView::whole(id, &own(id)?))).collect());
+    };
+    let main = |id: &SpecId| {
+        let source = documents::load_main_spec(&workflow.agents.project, id);
+        source.text().map(|text| spec::parse(text).value)
+    };
+    let wanted = referred(tasks);
+    Ok(wanted
+        .iter()
+        .filter_map(|(id, requirements)| {
+            let spec = own(id).or_else(|| main(id))?;
+            Some(SpecView::part(id, &spec, requirements))
+        })
+        .collect())
+}
+
+fn test_evidence(workflow: &Workflow<'_>) -> Result<Option<TestEvidence>, WorkflowError> {
+    Ok(workflow.state()?.test_run.map(|run| TestEvidence {
+        command: run.command,
+        exit_code: run.exit_code,
+        seconds: run.duration_ms / 1000,
+        output: run.output_tail.to_string(),
+    }))
 }

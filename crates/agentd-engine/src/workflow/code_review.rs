@@ -1,0 +1,227 @@
+//! The review of an implementation: agentd runs the tests itself, another agent reads the
+//! code, and its verdict is what it gave to the tool.
+
+use std::time::{Duration, Instant};
+
+use agentd_core::agent::Role;
+use agentd_core::document::review::{self, CodeVerdict, Review};
+use agentd_core::layout::ChangeFile;
+use agentd_core::phase::{Phase, Transition};
+use agentd_core::provider::sessions::SessionError;
+use agentd_core::state::TestRun;
+use agentd_core::step_name::StepName;
+use agentd_core::text::Prose;
+
+use super::generate::write_context;
+use super::implement::{commit_work, last_session, repository};
+use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
+use crate::context::ContextKind;
+use crate::documents;
+use crate::process::Limits;
+use crate::step::{Artefact, StepError};
+
+/// How much of a diff the reviewer is given; the rest it reads itself.
+const DIFF_BYTES: usize = 22_000;
+
+/// How much of the tests' output is recorded.
+const OUTPUT_BYTES: usize = 16 << 10;
+
+/// Runs the tests, has the code reviewed, and moves the phase by the verdict.
+pub fn review(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+    workflow.history()?;
+    let state = workflow.state()?;
+    if state.phase != Phase::Implementing {
+        let (change, phase) = (workflow.change.clone(), state.phase);
+        return Err(WorkflowError::ChangeNotReady { change, phase });
+    }
+    if unread(workflow)?.is_none() {
+        run_tests(workflow)?;
+        ask(workflow)?;
+    } else {
+        workflow.note("a review of this implementation is there already; taking its verdict");
+    }
+    take(workflow)?;
+    workflow.report(Action::Reviewed)
+}
+
+/// The review in REVIEW.md.
+pub(super) fn latest(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
+    let text = workflow.change()?.read_if_exists(&ChangeFile::Review)?;
+    Ok(text.map(|text| review::parse(&text).value))
+}
+
+/// A review that the state does not know of yet.
+fn unread(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
+    let state = workflow.state()?;
+    let known = state.code_review.map(|review| review.at);
+    Ok(latest(workflow)?.filter(|review| review.verdict.is_some() && review.created_at != known))
+}
+
+/// Runs the project's tests and records what came of it.
+fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let settings = &workflow.agents.config.implementation;
+    let limit = Duration::from_secs(settings.test_timeout_secs);
+    let Some(command) = settings.test_command.clone() else {
+        workflow.warn(
+            "no tests were run: set implementation.test_command in agentd/config.toml, \
+             such as \"cargo test\"",
+        );
+        workflow.update(|state| state.test_run = None)?;
+        return Ok(());
+    };
+    workflow.note(&format!("running the tests: {command}"));
+    let started = Instant::now();
+    let limits = Limits { whole: limit, idle: limit, ..Limits::default() };
+    let output = crate::step::run_shell(workflow.agents, &command, limits)?;
+    let duration = started.elapsed();
+    let mut tail = output.stdout;
+    if !output.stderr.is_empty() {
+        tail.push_str("\n--- standard error ---\n");
+        tail.push_str(&output.stderr);
+    }
+    if output.timed_out {
+        tail.push_str(&format!("\n(stopped by agentd after {} s)", limit.as_secs()));
+    }
+    let tail = agentd_core::outcome::tail(&tail, OUTPUT_BYTES);
+    let run = TestRun {
+        command,
+        exit_code: if output.timed_out { None } else { output.code },
+        output_tail: Prose::new(tail),
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        at: (workflow.now)(),
+    };
+    let result = match (run.passed(), run.exit_code) {
+        (true, _) => "the tests passed".to_owned(),
+        (false, Some(code)) => format!("the tests failed with exit code {code}"),
+        (false, None) => "the tests were stopped".to_owned(),
+    };
+    workflow.note(&format!("{result} after {:.1} s", duration.as_secs_f64()));
+    workflow.update(|state| state.test_run = Some(run))
+}
+
+fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    write_context(workflow, ContextKind::Reviewer)?;
+    let diff = diff(workflow)?;
+    let earlier = latest(workflow)?;
+    let round = earlier.as_ref().map_or(1, |review| review.iteration.saturating_add(1));
+    let prompt = prompts::review(workflow, &diff, earlier.as_ref())?;
+    let change = workflow.change()?;
+    let told = workflow.run(
+        Call {
+            step: StepName::Review,
+            role: Role::Reviewer,
+            label: if round == 1 { "Review".to_owned() } else { format!("Review {round}") },
+            prompt,
+            resume: None,
+            artefact: Artefact::File(ChangeFile::Review),
+            on_success: None,
+        },
+        |_| {
+            let text = change.read_if_exists(&ChangeFile::Review)?.unwrap_or_default();
+            Ok(verdict_line(&review::parse(&text).value))
+        },
+    );
+    match told {
+        Err(WorkflowError::Step(StepError::NoArtefact { agent, said, .. })) => {
+            let (change, step) = (workflow.change.clone(), StepName::Review);
+            Err(WorkflowError::VerdictUnknown { change, step, agent, said })
+        }
+        result => result.map(|_| ()),
+    }
+}
+
+/// What was changed since the plan was approved, as far as a prompt holds it.
+fn diff(workflow: &mut Workflow<'_>) -> Result<String, WorkflowError> {
+    let base = workflow.state()?.base_commit().map(str::to_owned);
+    let Some((git, base)) = repository(workflow)?.zip(base) else {
+        workflow.warn("there is no commit to compare with: the reviewer gets no diff");
+        return Ok("(no diff: the project had no commit when the change began)".to_owned());
+    };
+    let diff = git.diff(&base, DIFF_BYTES)?;
+    let mut text = diff.text;
+    if diff.truncated {
+        let files: Vec<&str> = diff.files.iter().map(|file| &*file.path).collect();
+        text.push_str(&format!("\n(shortened; all files that were changed: {})", files.join(", ")));
+    }
+    Ok(text)
+}
+
+/// Moves the phase by the verdict in REVIEW.md.
+fn take(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let Some(review) = unread(workflow)? else {
+        return Err(WorkflowError::NoReview { change: workflow.change.clone() });
+    };
+    let Some(verdict) = review.verdict else {
+        return Err(WorkflowError::NoReview { change: workflow.change.clone() });
+    };
+    let at = review.created_at.unwrap_or_else(|| (workflow.now)());
+    let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
+    documents::update_state(project, &workflow.change, holder, (workflow.now)(), |state| {
+        let reviewer = review.reviewer.clone();
+        *state = state.apply(&Transition::CodeReviewed { verdict, reviewer, at })?;
+        state.last_action = Some(StepName::Review.to_string());
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn verdict_line(review: &Review) -> String {
+    let counts = review.counts();
+    let label = review.verdict.map_or("no verdict", CodeVerdict::label);
+    match review.verdict {
+        Some(CodeVerdict::Approved) => format!("{label} - Ready for the archive!"),
+        _ => format!(
+            "{label} - Found {} HIGH, {} MEDIUM, {} LOW severity issues",
+            counts.high, counts.medium, counts.low
+        ),
+    }
+}
+
+/// Has the implementer mend what the latest review has found, in the session in which it
+/// worked last.
+pub fn fix(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+    workflow.history()?;
+    let state = workflow.state()?;
+    if state.phase != Phase::Implementing {
+        let (change, phase) = (workflow.change.clone(), state.phase);
+        return Err(WorkflowError::ChangeNotReady { change, phase });
+    }
+    let review = latest(workflow)?
+        .filter(|review| !review.issues.is_empty())
+        .ok_or_else(|| WorkflowError::NoReview { change: workflow.change.clone() })?;
+    let session = last_session(&state).ok_or(SessionError::NotCaptured)?;
+    let prompt = prompts::fix(workflow, &review)?;
+    let before = work_digest(workflow)?;
+    workflow.run(
+        Call {
+            step: StepName::Fix,
+            role: Role::Implementer,
+            label: format!("Fix {}", review.iteration),
+            prompt,
+            resume: Some(session),
+            artefact: Artefact::Nothing,
+            on_success: None,
+        },
+        |_| Ok(format!("{} findings", review.issues.len())),
+    )?;
+    if before.is_some() && work_digest(workflow)? == before {
+        workflow.warn("the implementer has changed nothing in the work tree");
+    }
+    let named: Vec<String> =
+        review.issues.iter().map(|issue| format!("- I{} {}", issue.number, issue.title)).collect();
+    let message = format!(
+        "{}: fix the findings of review {}\n\n{}\n",
+        workflow.change,
+        review.iteration,
+        named.join("\n")
+    );
+    commit_work(workflow, &message)?;
+    workflow.report(Action::Fixed)
+}
+
+/// What the work tree looks like, to see whether a fix has changed anything.
+fn work_digest(workflow: &Workflow<'_>) -> Result<Option<String>, WorkflowError> {
+    let base = workflow.state()?.base_commit().map(str::to_owned);
+    let Some((git, base)) = repository(workflow)?.zip(base) else { return Ok(None) };
+    Ok(Some(git.diff(&base, 1 << 20)?.text))
+}

@@ -5,6 +5,7 @@ pub mod agent_files;
 pub mod agents;
 pub mod decisions;
 pub mod documents;
+pub mod git;
 pub mod process;
 pub mod redact;
 pub mod run_record;

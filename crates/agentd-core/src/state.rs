@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::GitWorkflow;
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
 use crate::frontmatter::quoted;
@@ -53,9 +54,9 @@ pub struct State {
     /// The latest verdict on the implementation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_review: Option<CodeReview>,
-    /// The commit from which the implementation started.
+    /// Where in git it is worked on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base_commit: Option<String>,
+    pub git: Option<GitSetup>,
     /// The latest run of the project's tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_run: Option<TestRun>,
@@ -127,6 +128,60 @@ pub struct CodeReview {
     pub reviewer: Line,
     /// When.
     pub at: Stamp,
+}
+
+/// Where in git a change is worked on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GitSetup {
+    /// The way that was chosen.
+    pub workflow: Workflow,
+    /// The branch; none in place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The work tree, from the project; none where that is the project itself. For people:
+    /// where it really is, git says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_tree: Option<String>,
+    /// The commit from which the work started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_commit: Option<String>,
+}
+
+/// The ways in which a change is kept apart in git (P6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workflow {
+    /// On a branch of its own, in the project's own checkout.
+    Branch,
+    /// On a branch of its own, in a work tree beside the project.
+    Worktree,
+    /// Where one stands.
+    InPlace,
+}
+
+impl Workflow {
+    /// Every way, the recommended one first.
+    pub const ALL: [Self; 3] = [Self::Branch, Self::Worktree, Self::InPlace];
+
+    /// The way that a configuration has chosen, unless the person is to be asked.
+    pub fn configured(workflow: GitWorkflow) -> Option<Self> {
+        match workflow {
+            GitWorkflow::Ask => None,
+            GitWorkflow::Branch => Some(Self::Branch),
+            GitWorkflow::Worktree => Some(Self::Worktree),
+            GitWorkflow::InPlace => Some(Self::InPlace),
+        }
+    }
+
+    /// `branch`, `worktree` or `in-place`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Branch => "branch",
+            Self::Worktree => "worktree",
+            Self::InPlace => "in-place",
+        }
+    }
 }
 
 /// A run of the project's tests by agentd itself.
@@ -271,7 +326,7 @@ impl State {
             iteration: 0,
             plan_review: None,
             code_review: None,
-            base_commit: None,
+            git: None,
             test_run: None,
             archived_from: None,
             decisions: Vec::new(),
@@ -280,6 +335,11 @@ impl State {
             total_tokens_in: 0,
             total_tokens_out: 0,
         }
+    }
+
+    /// The commit from which the work started, where it is known.
+    pub fn base_commit(&self) -> Option<&str> {
+        self.git.as_ref().and_then(|git| git.base_commit.as_deref())
     }
 
     /// Adds a call to the ledger and to the totals. A cost that is no number,

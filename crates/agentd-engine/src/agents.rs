@@ -99,20 +99,26 @@ pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> 
 
 /// Agents are wrappers around other programs: they are ended together.
 #[cfg(unix)]
-fn in_own_group(command: &mut Command) -> &mut Command {
+pub(crate) fn in_own_group(command: &mut Command) -> &mut Command {
     std::os::unix::process::CommandExt::process_group(command, 0)
 }
 
 #[cfg(not(unix))]
-fn in_own_group(command: &mut Command) -> &mut Command {
+pub(crate) fn in_own_group(command: &mut Command) -> &mut Command {
     command
 }
 
-fn kill_group(child: &mut Child) {
-    #[cfg(unix)]
+/// Sends a signal to a child that has its own group, and to all that is in it.
+#[cfg(unix)]
+pub(crate) fn signal_group(child: &Child, signal: rustix::process::Signal) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = rustix::process::kill_process_group(group, signal);
     }
+}
+
+pub(crate) fn kill_group(child: &mut Child) {
+    #[cfg(unix)]
+    signal_group(child, rustix::process::Signal::KILL);
     let _ = child.kill();
     let _ = child.wait();
 }

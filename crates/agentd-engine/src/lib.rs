@@ -6,6 +6,7 @@ pub mod agents;
 pub mod context;
 pub mod decisions;
 pub mod documents;
+pub mod git;
 pub mod process;
 pub mod redact;
 pub mod run_record;

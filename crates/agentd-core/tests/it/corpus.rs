@@ -13,7 +13,8 @@ use agentd_core::phase::Phase;
 use agentd_core::span::Aside;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{
-    Choice, CodeReview, Complexity, Decision, LlmCall, PlanReview, State, TestRun,
+    Choice, CodeReview, Complexity, Decision, GitSetup, LlmCall, PlanReview, State, TestRun,
+    Workflow,
 };
 use agentd_core::text::{Line, Prose};
 use jiff::Timestamp;
@@ -371,6 +372,18 @@ fn test_run() -> impl Strategy<Value = TestRun> {
     )
 }
 
+fn git_setup() -> impl Strategy<Value = GitSetup> {
+    let workflow = prop::sample::select(Workflow::ALL.to_vec());
+    (workflow, option::of(raw()), option::of(raw()), option::of(raw())).prop_map(
+        |(workflow, branch, work_tree, base_commit)| GitSetup {
+            workflow,
+            branch,
+            work_tree,
+            base_commit,
+        },
+    )
+}
+
 pub(crate) fn state() -> impl Strategy<Value = State> {
     let phase = || prop::sample::select(Phase::ALL.to_vec());
     let complexity = prop::sample::select(vec![
@@ -382,7 +395,7 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
     (
         (change_id(), phase(), option::of(stamp()), option::of(stamp()), option::of(prose())),
         (option::of(raw()), option::of(complexity), option::of(raw()), any::<u32>()),
-        (option::of(plan_verdict()), option::of(code_verdict()), option::of(raw())),
+        (option::of(plan_verdict()), option::of(code_verdict()), option::of(git_setup())),
         (option::of(test_run()), option::of(phase()), vec(decision(), 0..3)),
         (vec(llm_call(), 0..4), cost(), any::<u64>(), any::<u64>()),
     )
@@ -398,7 +411,7 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
             iteration: more.3,
             plan_review: reviews.0,
             code_review: reviews.1,
-            base_commit: reviews.2,
+            git: reviews.2,
             test_run: work.0,
             archived_from: work.1,
             decisions: work.2,

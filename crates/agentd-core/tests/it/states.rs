@@ -2,7 +2,7 @@
 
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
-use agentd_core::state::{self, LlmCall, State, StateError};
+use agentd_core::state::{self, GitSetup, LlmCall, State, StateError, Workflow};
 use proptest::prelude::*;
 
 use crate::corpus;
@@ -83,6 +83,12 @@ fn a_state_is_written_in_block_style() {
         "2026-01-19T10:30:00Z".parse().unwrap(),
     );
     state.session_id = Some("1e3".to_owned());
+    state.git = Some(GitSetup {
+        workflow: Workflow::InPlace,
+        branch: Some("agentd/add-oauth".to_owned()),
+        work_tree: Some("../p-agentd/add-oauth".to_owned()),
+        base_commit: Some("0123456".to_owned()),
+    });
     state.record_call(call("challenge", "gpt-5", (10, 2, 4, 7), 0.5, "2026-01-19T10:31:00Z"));
     let expected = "\
 # Written by agentd. Change it with agentd's commands, not by hand.
@@ -93,6 +99,11 @@ updated_at: 2026-01-19T10:30:00Z
 description: \"Sign in: \\\"now\\\"\\n# really\"
 session_id: \"1e3\"
 iteration: 0
+git:
+  workflow: in-place
+  branch: agentd/add-oauth
+  work_tree: ../p-agentd/add-oauth
+  base_commit: \"0123456\"
 llm_calls:
   - step: challenge
     model: gpt-5

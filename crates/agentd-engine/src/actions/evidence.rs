@@ -1,13 +1,15 @@
 //! Whether the file of a task shows that the task was done.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agentd_core::document::tasks::{Action, Task};
+use agentd_core::ids::ChangeId;
 use agentd_core::rel_path::RelPath;
+use agentd_core::state::{State, Workflow};
 
 use super::outcome::{ActionError, Refusal};
+use crate::git::{self, GitTool, is_hash};
 use crate::store::{EntryKind, Project, StoreError};
 
 /// How long git may take; it compares one file.
@@ -16,9 +18,13 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Refuses unless the file of the task shows that the task was done.
 pub(super) fn require(
     project: &Project,
+    change: &ChangeId,
     task: &Task,
-    base_commit: Option<&str>,
+    state: Option<&State>,
 ) -> Result<(), ActionError> {
+    let base_commit = state.and_then(State::base_commit);
+    let worked_on = worked_on(project, change, state)?;
+    let project = worked_on.as_ref().unwrap_or(project);
     let id = task.id;
     let Some(file) = &task.file else {
         return Err(Refusal::new(format!(
@@ -37,6 +43,27 @@ pub(super) fn require(
             differs(project.root(), task, &path, base_commit)
         }
     }
+}
+
+/// The work tree of the change, where it has one: the files of its tasks are there.
+fn worked_on(
+    project: &Project,
+    change: &ChangeId,
+    state: Option<&State>,
+) -> Result<Option<Project>, ActionError> {
+    let setup = state.and_then(|state| state.git.as_ref());
+    let Some(setup) = setup.filter(|setup| setup.workflow == Workflow::Worktree) else {
+        return Ok(None);
+    };
+    let path = git::work_tree(&GitTool::default(), project.root(), change, setup);
+    let path = path.map_err(|error| {
+        let refusal = Refusal::new(format!("The work tree cannot be looked at: {error}."));
+        match error.solutions().into_iter().next() {
+            Some(hint) => refusal.hint(hint),
+            None => refusal,
+        }
+    })?;
+    Ok(Some(Project::open(&path)?))
 }
 
 fn label(task: &Task) -> &'static str {
@@ -90,17 +117,16 @@ fn differs(
         .into()
     };
     let base = base_commit.unwrap_or("HEAD");
-    let is_commit = (7..=64).contains(&base.len()) && base.bytes().all(|b| b.is_ascii_hexdigit());
-    if base_commit.is_some() && !is_commit {
+    if base_commit.is_some_and(|base| !is_hash(base)) {
         return Err(unknown("`base_commit` in STATE.yaml is not a commit"));
     }
     let spec = format!("{base}:./{path}");
-    let in_base = git(root, &["cat-file", "-e", &spec]);
+    let in_base = ask_git(root, "cat-file", &["-e", &spec]);
     let commit = format!("{base}^{{commit}}");
     match in_base {
         Ok(0) => {}
         Ok(_) => {
-            return match git(root, &["cat-file", "-e", &commit]) {
+            return match ask_git(root, "cat-file", &["-e", &commit]) {
                 // The commit is there and the file was not: it is new, so it differs.
                 Ok(0) => Ok(()),
                 Ok(_) => Err(unknown("this is no git repository, or it has no such commit")),
@@ -109,8 +135,8 @@ fn differs(
         }
         Err(why) => return Err(unknown(&why)),
     }
-    let diff = ["diff", "--quiet", "--no-ext-diff", "--no-textconv", base, "--", path.as_str()];
-    match git(root, &diff) {
+    let diff = ["--quiet", "--no-ext-diff", "--no-textconv", base, "--", path.as_str()];
+    match ask_git(root, "diff", &diff) {
         Ok(0) => Err(Refusal::new(format!(
             "Task {id} is not done ({label} {path}): the file is as it was at {base}."
         ))
@@ -122,38 +148,13 @@ fn differs(
     }
 }
 
-/// Runs git and says how it ended. Whatever the repository configures to be run is not.
-fn git(root: &Path, arguments: &[&str]) -> Result<i32, String> {
-    let mut command = Command::new("git");
-    command
-        .args(["-c", "core.fsmonitor=false"])
+/// Runs git and says how it ended.
+fn ask_git(root: &Path, subcommand: &'static str, arguments: &[&str]) -> Result<i32, String> {
+    let call = GitTool::default()
+        .call(root, subcommand)
+        .literal_paths()
+        .within(GIT_TIMEOUT)
         .args(arguments)
-        .current_dir(root)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_LITERAL_PATHSPECS", "1")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_EXTERNAL_DIFF"] {
-        command.env_remove(variable);
-    }
-    let mut child = command.spawn().map_err(|error| format!("git cannot be run ({error})"))?;
-    let start = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => {
-                return status.code().ok_or_else(|| "git was killed".to_owned());
-            }
-            Ok(None) if start.elapsed() < GIT_TIMEOUT => {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err("git did not answer in time".to_owned());
-            }
-            Err(error) => return Err(format!("git cannot be waited for ({error})")),
-        }
-    }
+        .ask();
+    call.map(|said| said.code).map_err(|error| error.to_string())
 }

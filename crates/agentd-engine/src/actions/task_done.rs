@@ -62,9 +62,8 @@ pub fn complete_task(
     } else {
         ready(&before, id)?;
         let state = documents::load_state_if_begun(&open.change)?;
-        let base = state.and_then(|state| state.base_commit);
         if let Some(task) = before.get(id) {
-            evidence::require(open.project, task, base.as_deref())?;
+            evidence::require(open.project, &input.change_id, task, state.as_ref())?;
         }
         open.put(&ChangeFile::Tasks, &ticked, Gate::Unchecked)?
     };

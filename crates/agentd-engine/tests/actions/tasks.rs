@@ -78,13 +78,37 @@ fn the_base_commit_is_what_counts() {
     fixture.git(&["commit", "-q", "-a", "-m", "work"]);
     assert!(refused(complete(&fixture, "2.1")).contains("as it was at HEAD"));
     let state = |base: &str| {
-        format!("change_id: add-oauth\nphase: implementing\nbase_commit: \"{base}\"\n")
+        format!(
+            "change_id: add-oauth\nphase: implementing\ngit:\n  workflow: in-place\n  \
+             base_commit: \"{base}\"\n"
+        )
     };
     fixture.write("STATE.yaml", &state("--output=/tmp/x"));
     assert!(refused(complete(&fixture, "2.1")).contains("not a commit"));
     fixture.write("STATE.yaml", &state("0123456789abcdef0123456789abcdef01234567"));
     assert!(refused(complete(&fixture, "2.1")).contains("no such commit"));
     fixture.write("STATE.yaml", &state(base.trim()));
+    complete(&fixture, "2.1").unwrap();
+}
+
+/// The files of a change that has a work tree are there, wherever STATE.yaml says that it is.
+#[test]
+fn in_a_work_tree_the_files_there_count() {
+    let fixture = in_git();
+    let beside = tempfile::tempdir().unwrap();
+    let tree = beside.path().join("tree");
+    let state = "change_id: add-oauth\nphase: implementing\ngit:\n  workflow: worktree\n  \
+                 work_tree: ../anywhere\n";
+    fixture.write("STATE.yaml", state);
+    fs::write(fixture.root().join("src/models/user.rs"), "here").unwrap();
+    assert!(refused(complete(&fixture, "1.1")).contains("no work tree on `agentd/add-oauth`"));
+    fixture.git(&["worktree", "add", "-q", "-b", "agentd/add-oauth", tree.to_str().unwrap()]);
+    assert!(refused(complete(&fixture, "1.1")).contains("is not done (CREATE"));
+    fs::create_dir_all(tree.join("src/models")).unwrap();
+    fs::write(tree.join("src/models/user.rs"), "there").unwrap();
+    complete(&fixture, "1.1").unwrap();
+    assert!(refused(complete(&fixture, "2.1")).contains("as it was at HEAD"));
+    fs::write(tree.join("src/auth/oauth.rs"), "there").unwrap();
     complete(&fixture, "2.1").unwrap();
 }
 

@@ -1,0 +1,113 @@
+//! The repository that a project lies in, by way of the `git` program: where a change is
+//! worked on, what it has changed, and its commits.
+//!
+//! Git itself does the work, not a library: it refuses to overwrite what is not committed,
+//! and it honors every setting and hook that the user has. No text of a repository or of
+//! STATE.yaml becomes an option: revisions are checked to be hashes, and paths come after
+//! `--` or by standard input.
+
+mod changes;
+mod commit;
+mod error;
+mod set_up;
+mod status;
+mod tool;
+
+use std::path::{Path, PathBuf};
+
+use agentd_core::layout;
+
+pub use changes::{ChangedFile, Commit, Diff, FileChange};
+pub use commit::What;
+pub use error::GitError;
+pub use set_up::{Begun, Setup, begin, branch_of, set_up, work_tree};
+pub use status::{Dirty, Head, Worktree};
+pub use tool::GitTool;
+
+/// The repository of a project.
+#[derive(Debug, Clone)]
+pub struct Git {
+    tool: GitTool,
+    /// The directory of the project, as the system knows it.
+    root: PathBuf,
+    /// The top of the checkout.
+    top: PathBuf,
+    /// From `top` to `root`; empty where they are the same.
+    prefix: PathBuf,
+    /// The repository that this one is a submodule of.
+    superproject: Option<PathBuf>,
+}
+
+impl Git {
+    /// The repository that a project lies in, if it does.
+    pub fn discover(root: &Path) -> Result<Option<Self>, GitError> {
+        Self::discover_with(&GitTool::default(), root)
+    }
+
+    /// The same, with a certain git.
+    pub fn discover_with(tool: &GitTool, root: &Path) -> Result<Option<Self>, GitError> {
+        let root = canonical(root)?;
+        let inside = tool.call(&root, "rev-parse").args(["--is-inside-work-tree"]).ask()?;
+        // A link to a repository that is gone has another message, and is an error.
+        if inside.code != 0 && inside.stderr.contains("not a git repository (or any") {
+            return Ok(None);
+        }
+        match (inside.code, inside.text().trim()) {
+            (0, "true") => {}
+            (0, _) => return Err(GitError::NoWorkTree { root }),
+            (code, _) => {
+                let what = "git rev-parse".to_owned();
+                return Err(GitError::Failed { what, code, output: inside.output() });
+            }
+        }
+        let ask = |question| -> Result<Option<PathBuf>, GitError> {
+            let said = tool.call(&root, "rev-parse").args([question]).run()?;
+            Ok(status::path_line(&said.stdout))
+        };
+        let Some(top) = ask("--show-toplevel")? else { return Err(GitError::NoWorkTree { root }) };
+        let top = canonical(&top)?;
+        let superproject = ask("--show-superproject-working-tree")?;
+        let prefix = root.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
+        Ok(Some(Self { tool: tool.clone(), root, top, prefix, superproject }))
+    }
+
+    /// The directory of the project.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The top of the checkout that the project is in.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// From the top of the checkout to the project, unless it is the top.
+    pub fn subdirectory(&self) -> Option<&Path> {
+        (!self.prefix.as_os_str().is_empty()).then_some(&*self.prefix)
+    }
+
+    /// The repository that this one is a submodule of.
+    pub fn superproject(&self) -> Option<&Path> {
+        self.superproject.as_deref()
+    }
+
+    /// A call of git in the project.
+    fn call(&self, subcommand: &'static str) -> tool::Call<'_> {
+        self.tool.call(&self.root, subcommand)
+    }
+
+    /// The pathspecs for everything in the project, except what belongs to agentd.
+    fn everything(&self) -> [String; 2] {
+        // Relative to the project, where git runs.
+        [".".to_owned(), format!(":(exclude,literal){}", layout::changes_dir())]
+    }
+}
+
+/// Whether a text can be the hash of a commit; it then is neither an option nor a range.
+pub(crate) fn is_hash(text: &str) -> bool {
+    (7..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, GitError> {
+    std::fs::canonicalize(path).map_err(|source| GitError::Path { path: path.to_owned(), source })
+}

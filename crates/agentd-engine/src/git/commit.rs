@@ -1,0 +1,113 @@
+//! Committing what an agent has done, with the user's hooks and in the user's name.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+
+use agentd_core::rel_path::RelPath;
+
+use super::Git;
+use super::error::GitError;
+use super::status::{Uncommitted, UncommittedKind};
+
+/// What is committed.
+#[derive(Debug, Clone, Copy)]
+pub enum What<'a> {
+    /// Everything in the project, except what belongs to agentd's changes.
+    Everything,
+    /// These files or directories of the project, as far as they are changed.
+    Paths(&'a [RelPath]),
+}
+
+impl Git {
+    /// Commits, and says which commit it is; none if there is nothing to commit. What the
+    /// user has staged besides stays staged; a commit that is refused leaves the index as it
+    /// was.
+    pub fn commit(&self, what: What<'_>, message: &str) -> Result<Option<String>, GitError> {
+        let files = match what {
+            What::Everything => self.status(&["-uall"], &self.everything())?,
+            What::Paths([]) => Vec::new(),
+            What::Paths(paths) => {
+                let literal = |path: &RelPath| format!(":(literal){path}");
+                let paths: Vec<String> = paths.iter().map(literal).collect();
+                self.status(&["-uall"], &paths)?
+            }
+        };
+        let of = |kind| files.iter().filter(move |file: &&Uncommitted| file.kind == kind);
+        let conflicts: Vec<String> = of(UncommittedKind::Conflict)
+            .map(|file| file.path.to_string_lossy().into_owned())
+            .collect();
+        if !conflicts.is_empty() {
+            return Err(GitError::Conflicts { files: conflicts });
+        }
+        // A directory is a repository of its own, which is not ours to take in.
+        let new: Vec<&OsString> = of(UncommittedKind::Untracked)
+            .map(|file| &file.path)
+            .filter(|path| !path.as_bytes().ends_with(b"/"))
+            .collect();
+        let all: Vec<&OsString> = of(UncommittedKind::Changed)
+            .map(|file| &file.path)
+            .chain(new.iter().copied())
+            .collect();
+        if all.is_empty() {
+            return Ok(None);
+        }
+        self.knows_who_commits()?;
+        if !new.is_empty() {
+            self.on_paths("add", &["--intent-to-add"], &new).run()?;
+        }
+        let args = ["--quiet", "--only", "-m", message];
+        let said = self.on_paths("commit", &args, &all).long().in_own_words().ask();
+        match said {
+            Ok(said) if said.code == 0 => self.head_commit(),
+            Ok(said) => {
+                self.forget(&new)?;
+                Err(GitError::CommitRefused { output: said.output() })
+            }
+            Err(error) => {
+                let _ = self.forget(&new);
+                Err(error)
+            }
+        }
+    }
+
+    /// A command on files, whose paths go in by standard input: there may be many, and they
+    /// may be called anything.
+    fn on_paths(
+        &self,
+        subcommand: &'static str,
+        args: &[&str],
+        paths: &[&OsString],
+    ) -> super::tool::Call<'_> {
+        let mut input = Vec::new();
+        for path in paths {
+            input.extend_from_slice(path.as_bytes());
+            input.push(0);
+        }
+        self.tool
+            .call(&self.top, subcommand)
+            .literal_paths()
+            .args(args)
+            .args(["--pathspec-from-file=-", "--pathspec-file-nul"])
+            .input(input)
+    }
+
+    fn forget(&self, new: &[&OsString]) -> Result<(), GitError> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        // Also after Ctrl-C, which ended the commit and must not end this.
+        let mut git = self.clone();
+        git.tool.cancel = None;
+        git.on_paths("rm", &["--cached", "--quiet", "--force"], new).run().map(drop)
+    }
+
+    fn knows_who_commits(&self) -> Result<(), GitError> {
+        for ident in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+            let said = self.call("var").args([ident]).ask()?;
+            if said.code != 0 {
+                return Err(GitError::NoIdentity { output: said.output() });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,376 @@
+//! Where a change is worked on: on a branch, in a work tree beside the project, or in place
+//! (P6). Doing it twice changes nothing, and nothing of the user's is lost.
+
+use std::path::{Path, PathBuf};
+
+use agentd_core::ids::ChangeId;
+use agentd_core::state::{GitSetup, Workflow};
+
+use super::error::GitError;
+use super::status::{Dirty, Head, Worktree};
+use super::tool::GitTool;
+use super::{Git, canonical};
+
+/// Where a change is worked on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setup {
+    /// The way that was chosen.
+    pub workflow: Workflow,
+    /// The branch; none in place.
+    pub branch: Option<String>,
+    /// The directory of the project in which the code is changed.
+    pub work_tree: PathBuf,
+    /// The commit from which the work starts; none without git.
+    pub base_commit: Option<String>,
+    /// What the person should know.
+    pub notes: Vec<String>,
+}
+
+impl Setup {
+    /// The form in which STATE.yaml keeps it.
+    pub fn to_state(&self, root: &Path) -> GitSetup {
+        let root = canonical(root).unwrap_or_else(|_| root.to_owned());
+        let elsewhere = self.work_tree != root;
+        GitSetup {
+            workflow: self.workflow,
+            branch: self.branch.clone(),
+            work_tree: elsewhere.then(|| relative(&root, &self.work_tree)),
+            base_commit: self.base_commit.clone(),
+        }
+    }
+}
+
+/// What [`begin`] has come to.
+#[derive(Debug)]
+pub enum Begun {
+    /// The change can be worked on.
+    Ready(Setup),
+    /// There is a choice, and nobody has made it.
+    Ask(Git),
+}
+
+/// The branch of a change.
+pub fn branch_of(change: &ChangeId) -> String {
+    format!("agentd/{change}")
+}
+
+/// Sets a change up in whichever way was asked for, else as it was before. Where nothing was
+/// asked for and git offers no choice, it is worked on in place, with a note that says why.
+pub fn begin(
+    tool: &GitTool,
+    root: &Path,
+    change: &ChangeId,
+    asked: Option<Workflow>,
+    known: Option<&GitSetup>,
+) -> Result<Begun, GitError> {
+    let asked = asked.or(known.map(|known| known.workflow));
+    let found = Git::discover_with(tool, root);
+    let without = |note: String| -> Result<Begun, GitError> {
+        let work_tree = canonical(root)?;
+        let (workflow, notes) = (Workflow::InPlace, vec![note]);
+        Ok(Begun::Ready(Setup { workflow, branch: None, work_tree, base_commit: None, notes }))
+    };
+    match (found, asked) {
+        (Ok(Some(git)), Some(workflow)) => Ok(Begun::Ready(set_up(&git, change, workflow, known)?)),
+        (Ok(Some(git)), None) if git.head_commit()?.is_some() => Ok(Begun::Ask(git)),
+        (Ok(Some(_)), None) => {
+            without("The repository has no commit yet: working in place.".into())
+        }
+        (Ok(None), None | Some(Workflow::InPlace)) => {
+            without("There is no git repository: working in place, without a way back.".into())
+        }
+        (Ok(None), Some(_)) => Err(GitError::NoRepository { root: root.to_owned() }),
+        (Err(error @ GitError::Interrupted { .. }), _) => Err(error),
+        (Err(error), None | Some(Workflow::InPlace)) => {
+            without(format!("Working in place, without git: {error}."))
+        }
+        (Err(error), Some(_)) => Err(error),
+    }
+}
+
+/// Sets a change up. `known` is how it was set up before, if it was: the work still starts
+/// from the same commit, as long as that makes sense.
+pub fn set_up(
+    git: &Git,
+    change: &ChangeId,
+    workflow: Workflow,
+    known: Option<&GitSetup>,
+) -> Result<Setup, GitError> {
+    let mut setup = match workflow {
+        Workflow::InPlace => in_place(git)?,
+        Workflow::Branch => on_branch(git, change)?,
+        Workflow::Worktree => in_worktree(git, change)?,
+    };
+    if let (Some(base), Some(tip)) =
+        (known.and_then(|known| known.base_commit.as_deref()), setup.base_commit.as_deref())
+        && let Ok(base) = git.commit_by_hash(base)
+        && git.call("merge-base").args(["--is-ancestor", &base, tip]).ask()?.code == 0
+    {
+        setup.base_commit = Some(base);
+    }
+    Ok(setup)
+}
+
+/// Where the code of a change is, as git knows it: what STATE.yaml says of a path is a text
+/// in a repository, which could name any directory.
+pub fn work_tree(
+    tool: &GitTool,
+    root: &Path,
+    change: &ChangeId,
+    setup: &GitSetup,
+) -> Result<PathBuf, GitError> {
+    match setup.workflow {
+        Workflow::Branch | Workflow::InPlace => canonical(root),
+        Workflow::Worktree => {
+            let git = Git::discover_with(tool, root)?
+                .ok_or_else(|| GitError::NoRepository { root: root.to_owned() })?;
+            let branch = branch_of(change);
+            let trees = git.worktrees()?;
+            match checked_out(&trees, &branch).filter(|tree| !tree.gone) {
+                Some(tree) => project_in(&git, &tree.path),
+                None => Err(GitError::NoWorkTreeOf { branch }),
+            }
+        }
+    }
+}
+
+fn in_place(git: &Git) -> Result<Setup, GitError> {
+    Ok(Setup {
+        workflow: Workflow::InPlace,
+        branch: None,
+        work_tree: git.root.clone(),
+        base_commit: git.head_commit()?,
+        notes: Vec::new(),
+    })
+}
+
+fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
+    let branch = branch_of(change);
+    let (head, start) = born(git, &branch)?;
+    let ready = |base: String, notes| Setup {
+        workflow: Workflow::Branch,
+        branch: Some(branch_of(change)),
+        work_tree: git.root.clone(),
+        base_commit: Some(base),
+        notes,
+    };
+    if head.branch() == Some(&branch) {
+        return Ok(ready(start, Vec::new()));
+    }
+    let trees = git.worktrees()?;
+    if let Some(other) = checked_out(&trees, &branch) {
+        return Err(elsewhere(branch, other));
+    }
+    let dirty = git.dirty()?;
+    let mut notes = Vec::new();
+    let existing = git.branch_commit(&branch)?;
+    let switch = git.call("switch").long();
+    let said = if existing.is_some() {
+        notes.push(format!("Switched to `{branch}`, which was there already."));
+        switch.args(["--no-guess", &branch]).ask()?
+    } else {
+        name_is_free(git, &branch)?;
+        if let Head::Detached { commit } = &head {
+            let short = commit.get(..10).unwrap_or(commit);
+            notes.push(format!("HEAD was on no branch: `{branch}` starts from {short}."));
+        }
+        notes.extend(remote_note(git, &branch)?);
+        switch.args(["--no-track", "-c", &branch, &start]).ask()?
+    };
+    if said.code != 0 {
+        return Err(GitError::SwitchRefused { branch, output: said.output() });
+    }
+    if !dirty.is_clean() {
+        let what = uncommitted(&dirty);
+        notes.push(format!("{what} came along to `{branch}`, as they were."));
+    }
+    if let Some(subdirectory) = git.subdirectory() {
+        let (top, sub) = (git.top.display(), subdirectory.display());
+        notes.push(format!(
+            "The project is {sub} of the repository {top}: the branch is one of all of it."
+        ));
+    }
+    Ok(ready(existing.unwrap_or(start), notes))
+}
+
+fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
+    let branch = branch_of(change);
+    let (_, start) = born(git, &branch)?;
+    let trees = git.worktrees()?;
+    let mut notes = Vec::new();
+    let existing = git.branch_commit(&branch)?;
+    let path = place(git, &trees, change);
+    let path = match checked_out(&trees, &branch) {
+        Some(tree) if tree.main => return Err(GitError::CheckedOutHere { branch }),
+        Some(tree) if tree.gone && tree.path != path => return Err(elsewhere(branch, tree)),
+        Some(tree) if !tree.gone => {
+            if canonical(&tree.path)? != canonical_or(&path) {
+                let place = tree.path.display();
+                notes.push(format!("`{branch}` has a work tree already, which is used: {place}."));
+            }
+            tree.path.clone()
+        }
+        Some(_) | None => {
+            make(git, &trees, &path, &branch, existing.is_some().then_some(&*branch), &start)?;
+            if existing.is_none() {
+                notes.extend(remote_note(git, &branch)?);
+            }
+            let dirty = git.dirty()?;
+            if !dirty.is_clean() {
+                let what = uncommitted(&dirty);
+                notes.push(format!("{what} stay here, and are not in the work tree."));
+            }
+            if path.join(".gitmodules").is_file() {
+                notes.push(format!(
+                    "Its submodules are not there yet: git -C {} submodule update --init",
+                    path.display()
+                ));
+            }
+            path
+        }
+    };
+    Ok(Setup {
+        workflow: Workflow::Worktree,
+        branch: Some(branch),
+        work_tree: project_in(git, &path)?,
+        base_commit: Some(existing.unwrap_or(start)),
+        notes,
+    })
+}
+
+/// Makes a work tree, of a branch that exists or of a new one.
+fn make(
+    git: &Git,
+    trees: &[Worktree],
+    path: &Path,
+    branch: &str,
+    existing: Option<&str>,
+    start: &str,
+) -> Result<(), GitError> {
+    if let Some(around) = &git.superproject {
+        return Err(GitError::Submodule { around: around.clone() });
+    }
+    let known = trees.iter().find(|tree| tree.path == path || canonical_or(&tree.path) == path);
+    if let Some(tree) = known.filter(|tree| !tree.gone) {
+        let (path, branch) = (tree.path.clone(), branch.to_owned());
+        return Err(GitError::OtherBranchThere { path, branch, found: tree.branch.clone() });
+    }
+    // Git itself takes an empty directory.
+    let empty = || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+    if path.symlink_metadata().is_ok() && !empty() {
+        return Err(GitError::PathTaken { path: path.to_owned() });
+    }
+    let add = git.call("worktree").long().args(["add"]);
+    // Git still knows of one here whose directory is gone.
+    let add = if known.is_some() { add.args(["--force"]) } else { add };
+    match existing {
+        Some(branch) => add.args(["--"]).args([path]).args([branch]).run()?,
+        None => {
+            name_is_free(git, branch)?;
+            let add = add.args(["--no-track", "-b", branch, "--"]);
+            add.args([path]).args([start]).run()?
+        }
+    };
+    Ok(())
+}
+
+/// Where the work tree of a change is to be: `../<project>-agentd/<id>`, beside the checkout
+/// that the repository came with, and not inside of a repository.
+fn place(git: &Git, trees: &[Worktree], change: &ChangeId) -> PathBuf {
+    let main = trees.iter().find(|tree| tree.main && !tree.bare && !tree.gone);
+    let top = main.map_or(&git.top, |tree| &tree.path);
+    let mut name = top.file_name().unwrap_or_default().to_owned();
+    name.push("-agentd");
+    top.parent().unwrap_or(top).join(name).join(change.as_str())
+}
+
+/// The directory of the project in a checkout.
+fn project_in(git: &Git, checkout: &Path) -> Result<PathBuf, GitError> {
+    let checkout = canonical(checkout)?;
+    let inside = checkout.join(&git.prefix);
+    // The project may not be committed yet.
+    std::fs::create_dir_all(&inside)
+        .map_err(|source| GitError::Path { path: inside.clone(), source })?;
+    let real = canonical(&inside)?;
+    if real.starts_with(&checkout) { Ok(real) } else { Err(GitError::LeadsOut { path: inside }) }
+}
+
+fn born(git: &Git, branch: &str) -> Result<(Head, String), GitError> {
+    let head = git.head()?;
+    match head.commit().map(str::to_owned) {
+        Some(commit) => Ok((head, commit)),
+        None => Err(GitError::Unborn { branch: branch.to_owned() }),
+    }
+}
+
+fn checked_out<'t>(trees: &'t [Worktree], branch: &str) -> Option<&'t Worktree> {
+    trees.iter().find(|tree| tree.branch.as_deref() == Some(branch))
+}
+
+fn elsewhere(branch: String, tree: &Worktree) -> GitError {
+    GitError::CheckedOutElsewhere { branch, path: tree.path.clone(), gone: tree.gone }
+}
+
+/// A branch is a file, so `agentd/x` cannot be where `agentd` is, nor `agentd/x/y`.
+fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
+    let taken = |blocking: String| GitError::NameTaken { branch: branch.to_owned(), blocking };
+    if let Some((above, _)) = branch.split_once('/')
+        && git.branch_commit(above)?.is_some()
+    {
+        return Err(taken(above.to_owned()));
+    }
+    let below = format!("refs/heads/{branch}/");
+    let said = git.call("for-each-ref").args(["--format=%(refname:short)", "--", &below]).run()?;
+    match said.text().lines().next() {
+        Some(below) => Err(taken(below.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// Somebody may have pushed a branch of that name.
+fn remote_note(git: &Git, branch: &str) -> Result<Option<String>, GitError> {
+    let pattern = format!("refs/remotes/*/{branch}");
+    let said =
+        git.call("for-each-ref").args(["--format=%(refname:short)", "--", &pattern]).run()?;
+    let note = |remote: &str| {
+        format!("There is `{remote}` too: `{branch}` does not start from it but from here.")
+    };
+    Ok(said.text().lines().next().map(note))
+}
+
+fn uncommitted(dirty: &Dirty) -> String {
+    match dirty.count() {
+        1 => "1 file that is not committed".to_owned(),
+        count => format!("{count} files that are not committed"),
+    }
+}
+
+fn canonical_or(path: &Path) -> PathBuf {
+    canonical(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The way from one directory to another.
+fn relative(from: &Path, to: &Path) -> String {
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| "..".to_owned());
+    let down = to.components().skip(shared);
+    let down = down.map(|part| part.as_os_str().to_string_lossy().into_owned());
+    up.chain(down).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_relative() {
+        for (from, to, way) in [
+            ("/a/p", "/a/p-agentd/x", "../p-agentd/x"),
+            ("/a/p/sub", "/a/p-agentd/x/sub", "../../p-agentd/x/sub"),
+            ("/a", "/a", ""),
+            ("/a", "/a/b", "b"),
+        ] {
+            assert_eq!(relative(Path::new(from), Path::new(to)), way);
+        }
+    }
+}

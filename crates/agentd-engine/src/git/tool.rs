@@ -1,0 +1,380 @@
+//! Running git: never through a shell, with a time limit, and ended as a group.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::error::GitError;
+use crate::agents::{in_own_group, kill_group, signal_group};
+use crate::process::Cancel;
+
+/// How long a question to git may take, in a repository of any size.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// How long git may take where it checks files out or runs hooks.
+const LONG_PATIENCE: Duration = Duration::from_mins(15);
+/// Between asking git to stop and killing it: it removes its lock files first.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long its pipes are read after it has ended: a hook may leave something behind.
+const DRAIN: Duration = Duration::from_secs(2);
+/// The most that is kept of what it prints, unless the call says otherwise.
+const KEPT: usize = 64 << 20;
+/// The most that is kept of its errors.
+const KEPT_ERRORS: usize = 16 << 10;
+
+/// What git takes from its environment about *which* repository is meant. agentd means the
+/// one of the project, also when it is started by a hook of another.
+const REPOSITORY_VARIABLES: [&str; 14] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NAMESPACE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// The git program, and what it needs of the world.
+#[derive(Debug, Clone)]
+pub struct GitTool {
+    /// The program.
+    pub program: OsString,
+    /// Variables that are set for it besides those that agentd itself has.
+    pub env: Vec<(OsString, OsString)>,
+    /// The wish to stop.
+    pub cancel: Option<Cancel>,
+}
+
+impl Default for GitTool {
+    fn default() -> Self {
+        Self { program: "git".into(), env: Vec::new(), cancel: None }
+    }
+}
+
+impl GitTool {
+    /// A call of git in a directory.
+    pub(crate) fn call<'t>(&'t self, dir: &'t Path, subcommand: &'static str) -> Call<'t> {
+        Call {
+            tool: self,
+            dir,
+            subcommand,
+            args: Vec::new(),
+            env: Vec::new(),
+            input: Vec::new(),
+            limit: PATIENCE,
+            kept: KEPT,
+            own_words: false,
+        }
+    }
+}
+
+/// A call of git.
+#[derive(Debug)]
+#[must_use = "a call does nothing until it is run"]
+pub(crate) struct Call<'t> {
+    tool: &'t GitTool,
+    dir: &'t Path,
+    subcommand: &'static str,
+    args: Vec<OsString>,
+    env: Vec<(&'static str, OsString)>,
+    input: Vec<u8>,
+    limit: Duration,
+    kept: usize,
+    own_words: bool,
+}
+
+/// What git said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    /// Whether it said more than was kept, and was ended for it.
+    pub(crate) cut: bool,
+    pub(crate) stderr: String,
+}
+
+impl Said {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Both streams, for a person.
+    pub(crate) fn output(&self) -> String {
+        let both = format!("{}\n{}", self.stderr.trim(), self.text().trim());
+        both.trim().to_owned()
+    }
+}
+
+impl Call<'_> {
+    pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.env.push((name, value.into()));
+        self
+    }
+
+    /// Paths are names, whatever characters are in them.
+    pub(crate) fn literal_paths(self) -> Self {
+        self.env("GIT_LITERAL_PATHSPECS", "1")
+    }
+
+    pub(crate) fn input(mut self, input: Vec<u8>) -> Self {
+        self.input = input;
+        self
+    }
+
+    /// It may check out files or run hooks.
+    pub(crate) fn long(mut self) -> Self {
+        self.limit = LONG_PATIENCE;
+        self
+    }
+
+    pub(crate) fn within(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Only this much of the output matters.
+    pub(crate) fn at_most(mut self, bytes: usize) -> Self {
+        self.kept = bytes;
+        self
+    }
+
+    /// In the user's own language: hooks run in it, and nobody reads what it says but people.
+    pub(crate) fn in_own_words(mut self) -> Self {
+        self.own_words = true;
+        self
+    }
+
+    /// Runs it; every exit code is an answer.
+    pub(crate) fn ask(self) -> Result<Said, GitError> {
+        let what = self.what();
+        let child = self.start()?;
+        let said = wait(child, &self, &what)?;
+        if said.code == 129 && !said.stderr.contains("fatal:") {
+            return Err(self.misunderstood(&said));
+        }
+        Ok(said)
+    }
+
+    /// Runs it; it has to go well.
+    pub(crate) fn run(self) -> Result<Said, GitError> {
+        let what = self.what();
+        let said = self.ask()?;
+        if said.code == 0 || said.cut {
+            return Ok(said);
+        }
+        Err(GitError::Failed { what, code: said.code, output: said.output() })
+    }
+
+    fn what(&self) -> String {
+        format!("git {}", self.subcommand)
+    }
+
+    fn start(&self) -> Result<Child, GitError> {
+        let mut command = Command::new(&self.tool.program);
+        command
+            // Whatever the repository configures to be run for a look at it is not.
+            .args(["--no-pager", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false"])
+            .arg(self.subcommand)
+            .args(&self.args)
+            .current_dir(self.dir)
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_EDITOR", "true");
+        if !self.own_words {
+            command.env("LC_ALL", "C").env_remove("LANGUAGE");
+        }
+        for variable in REPOSITORY_VARIABLES {
+            command.env_remove(variable);
+        }
+        for (name, value) in &self.tool.env {
+            command.env(name, value);
+        }
+        for (name, value) in &self.env {
+            command.env(name, value);
+        }
+        let stdin = if self.input.is_empty() { Stdio::null() } else { Stdio::piped() };
+        in_own_group(&mut command)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|source| match source.kind() {
+                io::ErrorKind::NotFound if self.dir.is_dir() => GitError::NotInstalled,
+                _ => GitError::Start { what: self.what(), source },
+            })
+    }
+
+    /// Git does not know an option: it is older than what agentd needs.
+    fn misunderstood(&self, said: &Said) -> GitError {
+        let version = self.tool.call(self.dir, "version").start().ok().and_then(|child| {
+            let version = self.tool.call(self.dir, "version");
+            wait(child, &version, "git version").ok()
+        });
+        let version = version.map(|said| said.text().trim().to_owned()).unwrap_or_default();
+        if is_too_old(&version) {
+            GitError::TooOld { version }
+        } else {
+            GitError::Failed { what: self.what(), code: said.code, output: said.output() }
+        }
+    }
+}
+
+/// Whether `git version 2.35.1` is older than 2.36, since which work trees are listed with `-z`.
+fn is_too_old(version: &str) -> bool {
+    let numbers = version.trim_start_matches("git version ").split(['.', ' ', '-']);
+    let mut numbers = numbers.map_while(|number| number.parse::<u32>().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), minor) => (major, minor.unwrap_or(0)) < (2, 36),
+        (None, _) => false,
+    }
+}
+
+/// Waits for git to end and keeps what it says.
+fn wait(mut child: Child, call: &Call<'_>, what: &str) -> Result<Said, GitError> {
+    let system = |source| GitError::Start { what: what.to_owned(), source };
+    if let Some(stdin) = child.stdin.take() {
+        feed(stdin, call.input.clone());
+    }
+    let stdout = Pipe::keep(child.stdout.take(), call.kept);
+    let stderr = Pipe::keep(child.stderr.take(), KEPT_ERRORS);
+    let started = Instant::now();
+    let mut pause = Duration::from_micros(500);
+    let code = loop {
+        if let Some(status) = child.try_wait().map_err(system)? {
+            break code(status);
+        }
+        if stdout.is_full() {
+            kill_group(&mut child);
+            break 0;
+        }
+        if call.tool.cancel.as_ref().is_some_and(|cancel| cancel.reason().is_some()) {
+            stop(&mut child);
+            return Err(GitError::Interrupted { what: what.to_owned() });
+        }
+        if started.elapsed() >= call.limit {
+            stop(&mut child);
+            return Err(GitError::TimedOut { what: what.to_owned(), limit: call.limit });
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    };
+    let (mut stdout, stderr) = (stdout.taken(), stderr.taken());
+    let cut = stdout.len() > call.kept;
+    stdout.truncate(call.kept);
+    Ok(Said { code, stdout, cut, stderr: String::from_utf8_lossy(&stderr).into_owned() })
+}
+
+/// As a shell would say it.
+fn code(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt as _;
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+/// Lets git take its lock files away before it is killed.
+fn stop(child: &mut Child) {
+    signal_group(child, Signal::INT);
+    let until = Instant::now() + GRACE;
+    while Instant::now() < until {
+        if child.try_wait().is_ok_and(|status| status.is_some()) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_group(child);
+}
+
+fn feed(mut stdin: ChildStdin, input: Vec<u8>) {
+    // Git may end without reading all of it; its exit code tells what that means.
+    std::thread::spawn(move || stdin.write_all(&input));
+}
+
+/// A pipe that is read to its end by a thread, and kept up to a size.
+struct Pipe {
+    kept: Arc<Mutex<Vec<u8>>>,
+    most: usize,
+    ended: Receiver<()>,
+}
+
+impl Pipe {
+    fn keep(pipe: Option<impl Read + Send + 'static>, most: usize) -> Self {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let (sender, ended) = mpsc::channel();
+        let shared = Arc::clone(&kept);
+        std::thread::spawn(move || {
+            let _ends_with_the_thread = sender;
+            let Some(mut pipe) = pipe else { return };
+            let mut piece = vec![0; 64 << 10];
+            while let Ok(read @ 1..) = pipe.read(&mut piece) {
+                let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                // One more than is wanted shows that there was more.
+                let room = (most + 1).saturating_sub(kept.len());
+                kept.extend_from_slice(&piece[..read.min(room)]);
+            }
+        });
+        Self { kept, most, ended }
+    }
+
+    fn is_full(&self) -> bool {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).len() > self.most
+    }
+
+    /// What was kept, once git has ended. Something that it left behind may hold the pipe
+    /// open for ever.
+    fn taken(&self) -> Vec<u8> {
+        let _ = self.ended.recv_timeout(DRAIN);
+        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared() {
+        for (version, old) in [
+            ("git version 2.35.8", true),
+            ("git version 1.9", true),
+            ("git version 2.36.0", false),
+            ("git version 2.47.3", false),
+            ("git version 2.39.5 (Apple Git-154)", false),
+            ("git version 3.0.0-rc1", false),
+            ("", false),
+        ] {
+            assert_eq!(is_too_old(version), old, "{version}");
+        }
+    }
+
+    #[test]
+    fn a_git_that_hangs_is_given_up_and_one_that_says_too_much_is_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("git");
+        let text = "#!/bin/sh\ncase \"$*\" in *hang*) sleep 60 & wait;; *) exec yes;; esac\n";
+        std::fs::write(&script, text).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).unwrap();
+        let tool = GitTool { program: script.into(), ..GitTool::default() };
+        let call = tool.call(dir.path(), "hang").within(Duration::from_millis(100));
+        assert!(matches!(call.run(), Err(GitError::TimedOut { .. })));
+        let said = tool.call(dir.path(), "talk").at_most(100_000).run().unwrap();
+        assert!(said.cut);
+        assert_eq!(said.stdout.len(), 100_000);
+    }
+}

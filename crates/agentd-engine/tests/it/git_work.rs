@@ -1,0 +1,288 @@
+//! What the work on a change has changed, and its commits, with the real git.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use agentd_core::rel_path::RelPath;
+use agentd_engine::git::{ChangedFile, FileChange, Git, GitError, GitTool, What};
+use agentd_engine::process::{Cancel, CancelReason};
+
+use crate::git::Repo;
+
+fn file(path: &str, change: FileChange, lines: Option<(u64, u64)>) -> ChangedFile {
+    ChangedFile { path: path.into(), change, lines }
+}
+
+fn hook(repo: &Repo, name: &str, script: &str) {
+    let path = repo.root().join(".git/hooks").join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A repository in which one of everything has happened since the commit that is given back.
+fn worked_on() -> (Repo, String) {
+    let repo = Repo::new();
+    repo.write("gone.txt", "x\n");
+    repo.write("old name.txt", "1\n2\n3\n4\n5\n6\n7\n8\n");
+    repo.write(".gitignore", "ignored\n");
+    let base = repo.commit_all("base");
+    repo.write("committed.txt", "1\n");
+    repo.commit_all("committed since");
+    repo.write("a.txt", "one\ntwo\n");
+    repo.git(&["mv", "old name.txt", "new name.txt"]);
+    fs::remove_file(repo.root().join("gone.txt")).unwrap();
+    repo.write("-new\nname.txt", "new\n");
+    repo.write("ignored", "secret");
+    repo.write("agentd/changes/x/proposal.md", "not code");
+    fs::write(repo.root().join("binary"), [0, 159, 146, 150]).unwrap();
+    repo.git(&["init", "-q", "nested"]);
+    (repo, base)
+}
+
+#[test]
+fn a_diff_shows_everything_that_changed_and_leaves_the_index_alone() {
+    let (repo, base) = worked_on();
+    let before = (
+        repo.git(&["status", "--porcelain=v2"]),
+        fs::read(repo.root().join(".git/index")).unwrap(),
+    );
+    let diff = repo.found().diff(&base, 1 << 20).unwrap();
+    let renamed = FileChange::Renamed { from: "old name.txt".into() };
+    let expected = [
+        file("-new\nname.txt", FileChange::Added, Some((1, 0))),
+        file("a.txt", FileChange::Modified, Some((1, 0))),
+        file("binary", FileChange::Added, None),
+        file("committed.txt", FileChange::Added, Some((1, 0))),
+        file("gone.txt", FileChange::Deleted, Some((0, 1))),
+        file("new name.txt", renamed, Some((0, 0))),
+    ];
+    assert_eq!(diff.files, expected);
+    assert!(!diff.truncated);
+    for has in ["+two", "+new", "rename from old name.txt", "deleted file", "Binary files"] {
+        assert!(diff.text.contains(has), "no {has}: {}", diff.text);
+    }
+    assert!(!diff.text.contains("secret") && !diff.text.contains("not code"), "{}", diff.text);
+    assert_eq!(repo.found().changed_files(&base[..10]).unwrap(), expected);
+    let after = (
+        repo.git(&["status", "--porcelain=v2"]),
+        fs::read(repo.root().join(".git/index")).unwrap(),
+    );
+    assert_eq!(after, before);
+    let left: Vec<_> = fs::read_dir(repo.root().join(".git")).unwrap().flatten().collect();
+    assert!(left.iter().all(|entry| !entry.file_name().to_string_lossy().contains("agentd")));
+}
+
+#[test]
+fn a_diff_keeps_to_its_limit_and_to_the_project() {
+    let repo = Repo::new();
+    let base = repo.git(&["rev-parse", "HEAD"]);
+    repo.write("sub/agentd/config.toml", "");
+    repo.write("sub/big.txt", &"line\n".repeat(100_000));
+    repo.write("sub/small.txt", "small\n");
+    repo.write("outside.txt", "outside\n");
+    repo.write("sub/agentd/changes/x/tasks.md", "not code\n");
+    let git = Git::discover_with(&repo.tool, &repo.root().join("sub")).unwrap().unwrap();
+    let diff = git.diff(&base, 4000).unwrap();
+    assert!(diff.truncated && diff.text.len() <= 4000, "{}", diff.text.len());
+    assert!(diff.text.contains("+small") && diff.text.contains("lines of this file left out"));
+    assert!(!diff.text.contains("outside") && !diff.text.contains("not code"));
+    let paths: Vec<&str> = diff.files.iter().map(|file| &*file.path).collect();
+    assert_eq!(paths, ["sub/agentd/config.toml", "sub/big.txt", "sub/small.txt"]);
+}
+
+#[test]
+fn a_change_in_the_same_second_and_of_the_same_size_is_seen() {
+    for _ in 0..5 {
+        let repo = Repo::new();
+        let base = repo.git(&["rev-parse", "HEAD"]);
+        repo.write("a.txt", "two\n");
+        let files = repo.found().changed_files(&base).unwrap();
+        assert_eq!(files, [file("a.txt", FileChange::Modified, Some((1, 1)))]);
+    }
+}
+
+#[test]
+fn what_the_repository_configures_is_not_run_for_a_look() {
+    let repo = Repo::new();
+    let base = repo.git(&["rev-parse", "HEAD"]);
+    let trap = format!("touch {}; cat", repo.base().join("sprung").display());
+    repo.git(&["config", "diff.external", &trap]);
+    repo.git(&["config", "diff.trap.textconv", &trap]);
+    repo.git(&["config", "core.fsmonitor", &trap]);
+    repo.git(&["config", "core.pager", &trap]);
+    repo.git(&["config", "color.ui", "always"]);
+    repo.write(".gitattributes", "* diff=trap\n");
+    repo.write("a.txt", "two\n");
+    let git = repo.found();
+    let diff = git.diff(&base, 1 << 20).unwrap();
+    assert!(diff.text.contains("+two") && !diff.text.contains('\u{1b}'), "{}", diff.text);
+    git.dirty().unwrap();
+    git.commits_since(&base).unwrap();
+    assert!(!repo.base().join("sprung").exists());
+}
+
+#[test]
+fn what_is_no_commit_is_no_option_either() {
+    let repo = Repo::new();
+    let blob = repo.git(&["rev-parse", "HEAD:a.txt"]);
+    let out = repo.base().join("written");
+    let option = format!("--output={}", out.display());
+    for base in ["HEAD", "main", "", "-", &option, "0123456789abcdef", &blob, "HEAD..HEAD"] {
+        let git = repo.found();
+        for error in [
+            git.diff(base, 100).unwrap_err(),
+            git.changed_files(base).unwrap_err(),
+            git.commits_since(base).unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), "git_no_such_commit", "{base}: {error:?}");
+        }
+    }
+    assert!(!out.exists());
+}
+
+#[test]
+fn everything_is_committed_except_what_belongs_to_changes() {
+    let (repo, base) = worked_on();
+    repo.write("agentd/changes/x/staged.md", "by the user");
+    repo.git(&["add", "agentd/changes/x/staged.md"]);
+    let git = repo.found();
+    let message = "Do 1.1 and 1.2\n\n# not a comment\n--amend";
+    let commit = git.commit(What::Everything, message).unwrap().unwrap();
+    assert_eq!(commit, repo.git(&["rev-parse", "HEAD"]));
+    assert_eq!(repo.git(&["log", "-1", "--format=%B%an"]), format!("{message}\nAda"));
+    let left = "A  agentd/changes/x/staged.md\n?? agentd/changes/x/proposal.md\n?? nested/";
+    assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), left);
+    assert_eq!(git.commit(What::Everything, "again").unwrap(), None);
+    let commits = git.commits_since(&base).unwrap();
+    let subjects: Vec<&str> = commits.iter().map(|commit| &*commit.subject).collect();
+    assert_eq!(subjects, ["committed since", "Do 1.1 and 1.2"]);
+    assert_eq!(commits[1].id, commit);
+    assert_eq!(commits[1].body, "# not a comment\n--amend");
+    let files = ["-new\nname.txt", "a.txt", "binary", "gone.txt", "new name.txt", "old name.txt"];
+    assert_eq!(commits[1].files, files);
+    assert_eq!(commits[0].files, ["committed.txt"]);
+    assert!(commits[0].at.starts_with("20"), "{commits:?}");
+    assert_eq!(git.commits_since(&commit).unwrap(), []);
+}
+
+#[test]
+fn a_message_cannot_pretend_to_be_another_commit() {
+    let repo = Repo::new();
+    let base = repo.git(&["rev-parse", "HEAD"]);
+    repo.write("x", "x");
+    let sly = format!("one\n\n\u{1e}{base}\u{1f}2026\u{1f}two\u{1f}\u{1f}\n\n{base}\n2026\ntwo");
+    repo.commit_all(&sly);
+    repo.git(&["commit", "-q", "--allow-empty", "-m", "touches nothing"]);
+    repo.write("y", "y");
+    repo.write(&base, "a file that is called like a commit");
+    repo.commit_all("three");
+    let commits = repo.found().commits_since(&base).unwrap();
+    let seen: Vec<_> = commits.iter().map(|c| (&*c.subject, c.files.join(" "))).collect();
+    assert_eq!(seen, [("one", "x".to_owned()), ("three", format!("{base} y"))]);
+}
+
+#[test]
+fn only_the_named_paths_are_committed() {
+    let repo = Repo::new();
+    for (path, text) in [("a.txt", "mine\n"), ("src/b.rs", "b"), ("src/c.rs", "c"), ("[d]", "d")] {
+        repo.write(path, text);
+    }
+    repo.write("d", "not meant by the brackets");
+    repo.git(&["add", "a.txt"]);
+    let path = |text: &str| RelPath::new(text).unwrap();
+    let git = repo.found();
+    let paths = [path("src"), path("[d]"), path("not/there.rs")];
+    git.commit(What::Paths(&paths), "some").unwrap().unwrap();
+    assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), "M  a.txt\n?? d");
+    assert_eq!(git.commit(What::Paths(&paths), "some").unwrap(), None);
+    assert_eq!(git.commit(What::Paths(&[]), "none").unwrap(), None);
+    // In a project below the top, paths are those of the project.
+    repo.write("src/agentd/config.toml", "");
+    repo.write("src/b.rs", "changed");
+    let below = Git::discover_with(&repo.tool, &repo.root().join("src")).unwrap().unwrap();
+    below.commit(What::Paths(&[path("b.rs")]), "below").unwrap().unwrap();
+    assert_eq!(repo.git(&["show", "--format=", "--name-only"]), "src/b.rs");
+}
+
+#[test]
+fn a_first_commit_can_be_made() {
+    let repo = Repo::unborn();
+    repo.write("a.txt", "one\n");
+    assert!(repo.found().commit(What::Everything, "first").unwrap().is_some());
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_hook_runs_and_may_refuse() {
+    let repo = Repo::new();
+    repo.write("a.txt", "two\n");
+    repo.write("new.txt", "new\n");
+    let before = repo.git(&["status", "--porcelain=v2"]);
+    hook(&repo, "pre-commit", "echo it smells >&2; exit 1");
+    let git = repo.found();
+    let error = git.commit(What::Everything, "work").unwrap_err();
+    assert_eq!(error.kind(), "git_commit_refused");
+    assert!(error.cause().unwrap().contains("it smells"), "{error:?}");
+    assert_eq!(repo.git(&["status", "--porcelain=v2"]), before, "nothing is left staged");
+    // One that leaves something behind does not hold us up for ever.
+    hook(&repo, "pre-commit", "sleep 20 & exit 0");
+    let start = std::time::Instant::now();
+    git.commit(What::Everything, "work").unwrap().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+}
+
+#[test]
+fn ctrl_c_ends_git_and_its_hooks() {
+    let repo = Repo::new();
+    repo.write("new.txt", "two\n");
+    hook(&repo, "pre-commit", "touch started; exec sleep 60");
+    let cancel = Cancel::new().unwrap();
+    let tool = GitTool { cancel: Some(cancel.clone()), ..repo.tool.clone() };
+    let git = Git::discover_with(&tool, &repo.root()).unwrap().unwrap();
+    let started = repo.root().join("started");
+    let thread = std::thread::spawn(move || {
+        while !started.exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        cancel.cancel(CancelReason::Interrupt);
+    });
+    let error = git.commit(What::Everything, "work").unwrap_err();
+    thread.join().unwrap();
+    assert!(matches!(error, GitError::Interrupted { .. }), "{error:?}");
+    assert!(!repo.root().join(".git/index.lock").exists());
+    assert_eq!(repo.git(&["log", "--format=%s"]), "start");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "?? new.txt\n?? started");
+}
+
+#[test]
+fn who_commits_must_be_known() {
+    let repo = Repo::new();
+    fs::write(repo.base().join("gitconfig"), "[user]\nuseConfigOnly = true\n").unwrap();
+    repo.write("a.txt", "two\n");
+    repo.write("new.txt", "two\n");
+    let before = repo.git(&["status", "--porcelain=v2"]);
+    let error = repo.found().commit(What::Everything, "work").unwrap_err();
+    assert_eq!(error.kind(), "git_no_identity");
+    assert!(error.solutions()[0].contains("git config --global user.name"));
+    assert_eq!(repo.git(&["status", "--porcelain=v2"]), before);
+}
+
+#[test]
+fn files_in_conflict_are_not_committed() {
+    let repo = Repo::new();
+    repo.git(&["switch", "-q", "-c", "other"]);
+    repo.write("a.txt", "theirs\n");
+    repo.commit_all("theirs");
+    repo.git(&["switch", "-q", "main"]);
+    repo.write("a.txt", "mine\n");
+    repo.commit_all("mine");
+    let env = repo.tool.env.iter().map(|(name, value)| (name, value));
+    let mut merge = std::process::Command::new("git");
+    let merged = merge.args(["merge", "-q", "other"]).current_dir(repo.root()).envs(env).output();
+    assert!(!merged.unwrap().status.success());
+    let error = repo.found().commit(What::Everything, "work").unwrap_err();
+    assert!(matches!(&error, GitError::Conflicts { files } if files == &["a.txt"]), "{error:?}");
+    assert_eq!(repo.found().dirty().unwrap().conflicts, ["a.txt"]);
+}

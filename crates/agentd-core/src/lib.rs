@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod check;
 pub mod config;
+pub mod description;
 pub mod diagnostic;
 pub mod document;
 pub mod event;

@@ -31,6 +31,7 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::{LlmCall, State};
 
 use crate::agent_files::restore_leftovers;
+use crate::clarify;
 use crate::documents;
 use crate::process::{Cancel, Limits, Supervisor};
 use crate::run_record::RecordLimits;
@@ -86,6 +87,8 @@ pub enum Artefact {
     File(ChangeFile),
     /// A further review of the plan in proposal.md.
     PlanReview,
+    /// Questions for a person, newly proposed.
+    Questions,
 }
 
 /// What came of a step that succeeded.
@@ -116,7 +119,7 @@ pub fn run(
     let agent = agents.config.roles.agent(step.role);
     let request = request(agents, step, agent, &state)?;
     restore_settings(&request)?;
-    let before = Seen::look(&change, &step.artefact)?;
+    let before = Seen::look(agents, &change, &step.artefact)?;
     let runs_dir =
         agents.project.root().join(layout::change_dir(&step.change).as_path()).join("runs");
     let runner = runner(agents);
@@ -228,7 +231,7 @@ fn request(
         model: model.model,
         effort: model.effort,
         session: Session::Fresh,
-        mcp: Some(McpServer::new(agents.agentd.clone(), &step.change, step.role)),
+        mcp: Some(McpServer::new(agents.agentd.clone(), &step.change, step.role, &step.name)),
         extra_writable: vec![change_dir, agents.project.root().join(".git")],
     };
     if let Some(id) = &step.resume {
@@ -311,16 +314,21 @@ enum Seen {
     Nothing,
     File(Option<Digest>),
     Reviews(usize),
+    Questions(Option<Digest>),
 }
 
 impl Seen {
-    fn look(change: &Change, artefact: &Artefact) -> Result<Self, StoreError> {
+    fn look(agents: &Agents, change: &Change, artefact: &Artefact) -> Result<Self, StoreError> {
         Ok(match artefact {
             Artefact::Nothing => Self::Nothing,
             Artefact::File(file) => Self::File(change.read_if_exists(file)?.map(Digest::of)),
             Artefact::PlanReview => {
                 let text = change.read_if_exists(&ChangeFile::Proposal)?.unwrap_or_default();
                 Self::Reviews(proposal::parse(&text).value.reviews.len())
+            }
+            Artefact::Questions => {
+                let text = clarify::read_questions(&agents.project, change.id())?;
+                Self::Questions(text.map(Digest::of))
             }
         })
     }
@@ -335,7 +343,7 @@ fn judge(
     before: &Seen,
     outcome: &AgentOutcome,
 ) -> Result<(), StepError> {
-    let after = Seen::look(change, &step.artefact)?;
+    let after = Seen::look(agents, change, &step.artefact)?;
     let missing = |file: &str, exists: bool| {
         let said = outcome.text.clone();
         Err(StepError::NoArtefact { agent, file: file.to_owned(), exists, said })
@@ -345,7 +353,10 @@ fn judge(
         (Artefact::PlanReview, after) if after == before => {
             return missing("a review in proposal.md", false);
         }
-        (Artefact::PlanReview, _) => return Ok(()),
+        (Artefact::Questions, after) if after == before || *after == Seen::Questions(None) => {
+            return missing("the list of questions", *before != Seen::Questions(None));
+        }
+        (Artefact::PlanReview | Artefact::Questions, _) => return Ok(()),
         (Artefact::File(file), Seen::File(None)) => return missing(file.path().as_str(), false),
         (Artefact::File(file), after) if after == before => {
             return missing(file.path().as_str(), true);

@@ -78,7 +78,7 @@ fn one(place: &str, item: &Value, questions: &[Question]) -> Result<Answered, An
     }
     let topic = match (item.get("topic"), item.get("header")) {
         (Some(_), Some(_)) => return wrong(place, "`topic` and `header` mean the same; give one"),
-        (Some(_), None) | (None, None) => needed(place, item, "topic")?,
+        (_, None) => needed(place, item, "topic")?,
         (None, Some(_)) => needed(place, item, "header")?,
     };
     let known = questions.iter().find(|question| same(question.header.as_str(), topic));

@@ -1,10 +1,7 @@
 //! What a command needs in order to run agents, made in one place: the program's own
 //! environment, the supervisor, the wish to stop, and the lock that says who is at work.
 
-#![expect(dead_code, reason = "the commands that call agents come next")]
-
 use std::ops::Deref;
-use std::path::PathBuf;
 
 use agentd_core::ids::ChangeId;
 use agentd_engine::documents;
@@ -18,23 +15,10 @@ use crate::error::CommandError;
 /// The agents, ready to be called for one change. Nobody else runs agents for the
 /// change as long as this value lives.
 pub(crate) struct AgentRun {
-    agents: Agents,
+    /// What a step is given; a command may still choose a work tree.
+    pub(crate) agents: Agents,
     /// Held for as long as agents may be called.
     _lock: RunLock,
-}
-
-impl AgentRun {
-    /// The wish to stop, for whoever waits for something else than an agent.
-    pub(crate) fn cancel(&self) -> &Cancel {
-        &self.agents.cancel
-    }
-
-    /// Lets the agents work in a work tree of the project.
-    #[must_use]
-    pub(crate) fn in_work_tree(mut self, work_tree: PathBuf) -> Self {
-        self.agents.work_tree = work_tree;
-        self
-    }
 }
 
 impl Deref for AgentRun {

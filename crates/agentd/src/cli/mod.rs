@@ -1,6 +1,7 @@
 //! The command line: one file per command, each with its arguments and what it does.
 
 mod agents_setup;
+mod clarify;
 mod completions;
 mod cost;
 mod decide;
@@ -55,6 +56,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Init(init::Args),
+    Clarify(clarify::Args),
     List(list::Args),
     Status(status::Args),
     Show(show::Args),
@@ -165,6 +167,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let result = match &cli.command {
         Command::Init(args) => init::run(&context, args),
+        Command::Clarify(args) => clarify::run(&context, args),
         Command::List(args) => list::run(&context, args),
         Command::Status(args) => status::run(&context, args),
         Command::Show(args) => show::run(&context, args),

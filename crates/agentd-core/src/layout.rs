@@ -70,6 +70,12 @@ pub fn archived_change(name: &ArchiveName) -> RelPath {
     below_agentd(&format!("archive/{name}"))
 }
 
+/// `agentd/.agents/questions/<id>.json`: what waits for a person's answer on this machine.
+/// Directories of calls are named `<id>-<step>`, so that none is called `questions`.
+pub fn questions(change: &ChangeId) -> RelPath {
+    below_agentd(&format!(".agents/questions/{change}.json"))
+}
+
 /// `agentd/.locks/`, outside of the changes so that archiving does not move a held lock.
 pub fn locks_dir() -> RelPath {
     below_agentd(".locks")

@@ -6,6 +6,7 @@ pub mod agent;
 pub mod check;
 pub mod complexity;
 pub mod config;
+pub mod description;
 pub mod diagnostic;
 pub mod document;
 pub mod event;

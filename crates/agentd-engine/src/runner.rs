@@ -247,8 +247,27 @@ impl Runner {
         cwd: &Path,
         limits: Limits,
     ) -> Result<ListOutput, RunError> {
+        self.captured(spec, cwd, limits, Capture::default())
+    }
+
+    /// The same for a program that may print a lot, of which the end matters.
+    pub fn capture_tail(
+        &self,
+        spec: &CommandSpec,
+        cwd: &Path,
+        limits: Limits,
+    ) -> Result<ListOutput, RunError> {
+        self.captured(spec, cwd, limits, Capture { keep_end: true, ..Capture::default() })
+    }
+
+    fn captured(
+        &self,
+        spec: &CommandSpec,
+        cwd: &Path,
+        limits: Limits,
+        mut capture: Capture,
+    ) -> Result<ListOutput, RunError> {
         let environment = self.environment_with(&spec.env);
-        let mut capture = Capture::default();
         let program = Program {
             program: &spec.program,
             args: &spec.args,
@@ -406,11 +425,17 @@ impl Watcher for Watching<'_, '_> {
 #[derive(Default)]
 struct Capture {
     text: String,
+    /// Whether the end of a long output is kept rather than its beginning.
+    keep_end: bool,
 }
 
 impl Watcher for Capture {
     fn line(&mut self, line: Line<'_>) -> Flow {
-        if self.text.len() < LOSSY_BYTES {
+        if self.keep_end && self.text.len() > 2 * LOSSY_BYTES {
+            let end = agentd_core::outcome::tail(&self.text, LOSSY_BYTES).to_owned();
+            self.text = end;
+        }
+        if self.keep_end || self.text.len() < LOSSY_BYTES {
             self.text.push_str(&String::from_utf8_lossy(line.bytes));
             self.text.push('\n');
         }

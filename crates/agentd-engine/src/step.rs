@@ -24,14 +24,16 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::outcome::{AgentOutcome, Failure};
 use agentd_core::provider::models::choose;
-use agentd_core::provider::sessions::find;
-use agentd_core::provider::{AgentRequest, Gemini, McpServer, Provider as _, Session, provider};
+use agentd_core::provider::sessions::{ListOutput, find};
+use agentd_core::provider::{AgentRequest, CommandSpec, Gemini, McpServer, Provider as _, Session, provider};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 
 use crate::agent_files::restore_leftovers;
+use crate::clarify;
 use crate::documents;
+use crate::git::GitTool;
 use crate::process::{Cancel, Limits, Supervisor};
 use crate::run_record::RecordLimits;
 use crate::runner::{Attempt, Observer, Retry, RunError, Runner};
@@ -58,6 +60,17 @@ pub struct Agents {
     pub cancel: Cancel,
     /// Who records.
     pub holder: Holder,
+}
+
+impl Agents {
+    /// Git, with the environment that agents have and ended with them.
+    pub fn git_tool(&self) -> GitTool {
+        GitTool {
+            env: self.environment.clone(),
+            cancel: Some(self.cancel.clone()),
+            ..GitTool::default()
+        }
+    }
 }
 
 /// What is asked of an agent.
@@ -91,6 +104,8 @@ pub enum Artefact {
     PlanReview,
     /// A plan that says something else than before.
     Plan,
+    /// Questions for a person, newly proposed.
+    Questions,
 }
 
 /// What came of a step that succeeded.
@@ -121,7 +136,7 @@ pub fn run(
     let agent = agents.config.roles.agent(step.role);
     let request = request(agents, step, agent, &state)?;
     restore_settings(&request)?;
-    let before = Seen::look(&change, &step.artefact)?;
+    let before = Seen::look(agents, &change, &step.artefact)?;
     let runs_dir =
         agents.project.root().join(layout::change_dir(&step.change).as_path()).join("runs");
     let runner = runner(agents);
@@ -152,18 +167,17 @@ pub fn run(
 }
 
 /// Runs a command line of the project's own, such as its tests, in the work tree and
-/// under the same supervision as an agent.
+/// under the same supervision as an agent. What it prints on both streams is kept, the end
+/// of it where it is long.
 pub(crate) fn run_shell(
     agents: &Agents,
     command: &str,
     limits: Limits,
-) -> Result<agentd_core::provider::sessions::ListOutput, StepError> {
-    let spec = agentd_core::provider::CommandSpec {
-        program: "sh".to_owned(),
-        args: vec!["-c".to_owned(), command.to_owned()],
-        ..agentd_core::provider::CommandSpec::default()
-    };
-    Ok(runner(agents).capture(&spec, &agents.work_tree, limits)?)
+) -> Result<ListOutput, StepError> {
+    let args = ["-c".to_owned(), format!("exec 2>&1\n{command}")];
+    let spec = CommandSpec { program: "sh".to_owned(), args: args.into(), ..CommandSpec::default() };
+    let output = runner(agents).capture_tail(&spec, &agents.work_tree, limits)?;
+    if agents.cancel.reason().is_some() { Err(StepError::Interrupted) } else { Ok(output) }
 }
 
 /// An agentd that was killed may have left its keys in the project's settings of
@@ -248,7 +262,7 @@ fn request(
         model: model.model,
         effort: model.effort,
         session: Session::Fresh,
-        mcp: Some(McpServer::new(agents.agentd.clone(), &step.change, step.role)),
+        mcp: Some(McpServer::new(agents.agentd.clone(), &step.change, step.role, &step.name)),
         extra_writable: vec![change_dir, agents.project.root().join(".git")],
     };
     if let Some(id) = &step.resume {
@@ -327,10 +341,11 @@ enum Seen {
     File(Option<Digest>),
     Reviews(usize),
     Plan(Digest),
+    Questions(Option<Digest>),
 }
 
 impl Seen {
-    fn look(change: &Change, artefact: &Artefact) -> Result<Self, StoreError> {
+    fn look(agents: &Agents, change: &Change, artefact: &Artefact) -> Result<Self, StoreError> {
         Ok(match artefact {
             Artefact::Nothing => Self::Nothing,
             Artefact::File(file) => Self::File(change.read_if_exists(file)?.map(Digest::of)),
@@ -339,6 +354,10 @@ impl Seen {
                 Self::Reviews(proposal::parse(&text).value.reviews.len())
             }
             Artefact::Plan => Self::Plan(check::plan_digest(&documents::load_texts(change)?)),
+            Artefact::Questions => {
+                let text = clarify::read_questions(&agents.project, change.id())?;
+                Self::Questions(text.map(Digest::of))
+            }
         })
     }
 }
@@ -352,7 +371,7 @@ fn judge(
     before: &Seen,
     outcome: &AgentOutcome,
 ) -> Result<(), StepError> {
-    let after = Seen::look(change, &step.artefact)?;
+    let after = Seen::look(agents, change, &step.artefact)?;
     let missing = |file: &str, exists: bool| {
         let said = outcome.text.clone();
         Err(StepError::NoArtefact { agent, file: file.to_owned(), exists, said })
@@ -363,7 +382,10 @@ fn judge(
             return missing("a review in proposal.md", false);
         }
         (Artefact::Plan, after) if after == before => return missing("the plan", true),
-        (Artefact::PlanReview | Artefact::Plan, _) => return Ok(()),
+        (Artefact::Questions, after) if after == before || *after == Seen::Questions(None) => {
+            return missing("the list of questions", *before != Seen::Questions(None));
+        }
+        (Artefact::PlanReview | Artefact::Plan | Artefact::Questions, _) => return Ok(()),
         (Artefact::File(file), Seen::File(None)) => return missing(file.path().as_str(), false),
         (Artefact::File(file), after) if after == before => {
             return missing(file.path().as_str(), true);

@@ -4,6 +4,8 @@
 use std::io;
 
 use agentd_core::phase::Refused;
+use agentd_engine::actions::ActionError;
+use agentd_engine::clarify::ClarifyError;
 use agentd_engine::documents::DocumentError;
 use agentd_engine::step::StepError;
 use agentd_engine::store::{LockError, StoreError};
@@ -165,6 +167,44 @@ impl From<DocumentError> for CommandError {
                     None => wrong.hint("correct agentd/config.toml"),
                 }
             }
+        }
+    }
+}
+
+impl From<ClarifyError> for CommandError {
+    fn from(error: ClarifyError) -> Self {
+        let message = error.to_string();
+        match error {
+            ClarifyError::Documents(error) => error.into(),
+            ClarifyError::Step(error) => error.into(),
+            ClarifyError::Action(error) => error.into(),
+            ClarifyError::Questions { path, .. } => {
+                Self::new("questions_invalid", message).hint(format!("remove it: rm {path}"))
+            }
+            ClarifyError::NoDescription(id) => Self::new("no_description", message)
+                .hint(format!("say it: agentd clarify {id} \"<what you want>\"")),
+            ClarifyError::Planned(id) => Self::new("refused", message)
+                .hint(format!("leave the description out: agentd clarify {id}"))
+                .hint("or begin another change under another id"),
+            ClarifyError::BeyondPlanning { .. } => Self::new("refused", message),
+        }
+    }
+}
+
+impl From<ActionError> for CommandError {
+    /// A tool's refusal, where a command did what else an agent does.
+    fn from(error: ActionError) -> Self {
+        match error {
+            ActionError::Refused(refusal) => {
+                let error = Self::new("refused", refusal.message);
+                let error = match refusal.findings.first() {
+                    Some(finding) => error.cause(finding.clone()),
+                    None => error,
+                };
+                refusal.hint.into_iter().fold(error, Self::hint)
+            }
+            ActionError::Cancelled => Self::interrupted(),
+            ActionError::Internal(message) => Self::new("internal", message),
         }
     }
 }

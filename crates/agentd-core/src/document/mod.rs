@@ -5,10 +5,12 @@
 //! to a document that exists are made in its text, so that everything around
 //! them stays byte for byte.
 
+pub mod answers;
 pub mod clarifications;
 pub(crate) mod fields;
 pub mod issue_fate;
 pub mod proposal;
+pub mod questions;
 pub mod review;
 pub mod review_block;
 pub mod rewrite;

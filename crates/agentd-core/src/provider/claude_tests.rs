@@ -92,11 +92,9 @@ fn roles_have_their_tools() {
         "{line}"
     );
     assert!(line.ends_with("--strict-mcp-config"));
-    assert!(
-        spec.files[0]
-            .contents
-            .contains(r#""args":["mcp","--change","add-oauth","--role","reviewer"]"#)
-    );
+    assert!(spec.files[0].contents.contains(
+        r#""args":["mcp","--change","add-oauth","--role","reviewer","--step","proposal-gen"]"#
+    ));
     let line = Claude.command(&request(Role::Implementer)).args.join(" ");
     assert!(line.contains("--permission-mode acceptEdits"), "{line}");
 }

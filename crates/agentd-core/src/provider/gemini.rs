@@ -84,13 +84,15 @@ impl Provider for Gemini {
 }
 
 /// The names of the variables that carry the MCP command to the settings file.
-const MCP_VARIABLES: [&str; 6] = [
+const MCP_VARIABLES: [&str; 8] = [
     "AGENTD_MCP_COMMAND",
     "AGENTD_MCP_ARG_1",
     "AGENTD_MCP_ARG_2",
     "AGENTD_MCP_ARG_3",
     "AGENTD_MCP_ARG_4",
     "AGENTD_MCP_ARG_5",
+    "AGENTD_MCP_ARG_6",
+    "AGENTD_MCP_ARG_7",
 ];
 
 fn mcp_env(mcp: &McpServer) -> impl Iterator<Item = (String, String)> {

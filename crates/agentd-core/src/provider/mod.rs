@@ -133,14 +133,16 @@ impl Session {
 pub struct McpServer {
     /// The path of the agentd program.
     pub command: String,
-    /// Its arguments: `mcp --change <id> --role <role>`.
+    /// Its arguments: `mcp --change <id> --role <role> --step <step>`.
     pub args: Vec<String>,
 }
 
 impl McpServer {
-    /// The server for a change and a role.
-    pub fn new(program: impl Into<String>, change: &ChangeId, role: Role) -> Self {
-        let args = ["mcp", "--change", change.as_str(), "--role", role.name()];
+    /// The server for a step of a change. The role decides which tools there are;
+    /// some steps have tools of their own.
+    pub fn new(program: impl Into<String>, change: &ChangeId, role: Role, step: &str) -> Self {
+        // Always of the same length: see the variables of Gemini CLI.
+        let args = ["mcp", "--change", change.as_str(), "--role", role.name(), "--step", step];
         Self { command: program.into(), args: args.map(str::to_owned).to_vec() }
     }
 }
@@ -281,7 +283,7 @@ pub(crate) mod tests {
         let change = ChangeId::new("add-oauth").unwrap();
         AgentRequest {
             role,
-            mcp: Some(McpServer::new("/opt/agentd", &change, role)),
+            mcp: Some(McpServer::new("/opt/agentd", &change, role, "proposal-gen")),
             change,
             step: "proposal-gen".into(),
             prompt: "agentd proposal-gen add-oauth\nhello".into(),

@@ -33,6 +33,9 @@ pub enum StepError {
         /// What it may use.
         limit: String,
     },
+    /// Somebody wanted it to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// The agent failed.
     #[error("{agent} failed: {failure}")]
     Agent {
@@ -79,6 +82,7 @@ impl StepError {
             Self::Run(_) => "run",
             Self::Session(error) => error.kind(),
             Self::Budget { .. } => "budget",
+            Self::Interrupted => "interrupted",
             Self::Agent { failure, .. } => match failure.kind {
                 FailureKind::SessionNotFound => "session_not_found",
                 FailureKind::McpUnavailable => "mcp_unavailable",
@@ -107,7 +111,11 @@ impl StepError {
             Self::InvalidArtefact { findings, .. } => {
                 findings.first().map(|finding| finding.message.clone())
             }
-            Self::Documents(_) | Self::Run(_) | Self::Budget { .. } | Self::Agent { .. } => None,
+            Self::Documents(_)
+            | Self::Run(_)
+            | Self::Interrupted
+            | Self::Budget { .. }
+            | Self::Agent { .. } => None,
         }
     }
 
@@ -115,7 +123,7 @@ impl StepError {
     pub fn solutions(&self) -> Vec<String> {
         let own = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
         match self {
-            Self::Documents(_) | Self::Run(_) => Vec::new(),
+            Self::Documents(_) | Self::Run(_) | Self::Interrupted => Vec::new(),
             Self::Session(_) => {
                 own(&["re-run the proposal: its session may have expired or been deleted"])
             }

@@ -2,7 +2,6 @@
 //! environment, the supervisor, the wish to stop, and the lock that says who is at work.
 
 use std::ops::Deref;
-use std::path::PathBuf;
 
 use agentd_core::ids::ChangeId;
 use agentd_engine::documents;
@@ -16,27 +15,16 @@ use crate::error::CommandError;
 /// The agents, ready to be called for one change. Nobody else runs agents for the
 /// change as long as this value lives.
 pub(crate) struct AgentRun {
-    agents: Agents,
+    /// What a step is given; a command may still choose a work tree.
+    pub(crate) agents: Agents,
     /// Held for as long as agents may be called.
     lock: RunLock,
 }
 
 impl AgentRun {
-    /// The wish to stop, for whoever waits for something else than an agent.
-    pub(crate) fn cancel(&self) -> &Cancel {
-        &self.agents.cancel
-    }
-
     /// The lock that says that nobody else runs this change.
     pub(crate) fn lock(&self) -> &RunLock {
         &self.lock
-    }
-
-    /// Lets the agents work in a work tree of the project.
-    #[must_use]
-    pub(crate) fn in_work_tree(mut self, work_tree: PathBuf) -> Self {
-        self.agents.work_tree = work_tree;
-        self
     }
 }
 

@@ -7,12 +7,13 @@ use agentd_core::config::nearest;
 use agentd_core::text::printable;
 use agentd_engine::agents;
 use agentd_engine::store::Project;
-use inquire::{InquireError, MultiSelect};
+use inquire::MultiSelect;
 use serde_json::{Value, json};
 
 use super::{Context, next};
-use crate::error::CommandError;
+use crate::error::{CommandError, Exit};
 use crate::install::{self, FileAction, FileChange};
+use crate::ui::ask::not_asked;
 use crate::ui::{BOLD, DIM, WARN};
 
 /// Set up agentd in a project.
@@ -45,13 +46,24 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let agents = choose(context, args)?;
     let changes = install::install(project.dir(), &agents)?;
     if !args.dry_run {
-        install::apply(project.dir(), &changes)?;
-        for dir in [agentd_core::layout::changes_dir(), agentd_core::layout::main_specs_dir()] {
-            project.dir().create_dir_all(&dir)?;
-        }
+        write(&project, &changes)?;
     }
     report(context, &root, &changes, args.dry_run, &agents)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn write(project: &Project, changes: &[FileChange]) -> Result<(), CommandError> {
+    install::apply(project.dir(), changes)?;
+    for dir in [agentd_core::layout::changes_dir(), agentd_core::layout::main_specs_dir()] {
+        project.dir().create_dir_all(&dir)?;
+    }
+    Ok(())
+}
+
+/// Sets up a project without anything for agents.
+pub(super) fn set_up_least(root: &Path) -> Result<(), CommandError> {
+    let project = Project::open(root)?;
+    write(&project, &install::install(project.dir(), &[])?)
 }
 
 /// An existing project above, else the repository, else where we stand.
@@ -96,12 +108,10 @@ fn choose(context: &Context, args: &Args) -> Result<Vec<AgentKind>, CommandError
         .prompt();
     match chosen {
         Ok(names) => Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect()),
-        Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => {
-            Err(CommandError::interrupted())
-        }
-        Err(error) => Err(CommandError::new("prompt", "the question cannot be asked")
-            .cause(error.to_string())
-            .hint("name the agents: agentd init --agents claude,codex,gemini")),
+        Err(error) => Err(match not_asked(error) {
+            error if error.exit == Exit::Interrupted => error,
+            error => error.hint("name the agents: agentd init --agents claude,codex,gemini"),
+        }),
     }
 }
 

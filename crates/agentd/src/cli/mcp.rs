@@ -5,7 +5,7 @@ use agentd_core::ids::ChangeId;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::mcp::{self, McpOptions};
+use crate::mcp::{self, McpOptions, Toolset};
 
 /// Serve the tools through which agents write, over MCP on standard input and output.
 ///
@@ -24,13 +24,17 @@ pub(crate) struct Args {
     /// The role: planner, challenger, implementer or reviewer.
     #[arg(long)]
     role: Option<Role>,
+
+    /// The step that the agent was started for; some have tools of their own.
+    #[arg(long, hide = true, requires = "change", requires = "role")]
+    step: Option<String>,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let options = McpOptions {
         start_dir: context.start.clone(),
         change: args.change.clone(),
-        role: args.role,
+        toolset: Toolset::new(args.role, args.step.as_deref()),
     };
     mcp::run(options).map_err(|error| CommandError::new("mcp", error.to_string()))?;
     Ok(ExitCode::SUCCESS)

@@ -2,6 +2,7 @@
 
 mod agents_setup;
 mod challenge;
+mod clarify;
 mod completions;
 mod cost;
 mod decide;
@@ -64,6 +65,7 @@ enum Command {
     Proposal(proposal::Args),
     Challenge(challenge::Args),
     Reproposal(reproposal::Args),
+    Clarify(clarify::Args),
     List(list::Args),
     Status(status::Args),
     Show(show::Args),
@@ -178,6 +180,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Proposal(args) => proposal::run(&context, args),
         Command::Challenge(args) => challenge::run(&context, args),
         Command::Reproposal(args) => reproposal::run(&context, args),
+        Command::Clarify(args) => clarify::run(&context, args),
         Command::List(args) => list::run(&context, args),
         Command::Status(args) => status::run(&context, args),
         Command::Show(args) => show::run(&context, args),

@@ -2,8 +2,8 @@ use std::process::ExitCode;
 
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::state::Choice;
-use agentd_engine::workflow::{self, Mode, Report};
 use agentd_engine::decisions;
+use agentd_engine::workflow::{self, Mode, Report, Verdict};
 
 use super::agents_setup::{AgentRun, agents_for};
 use super::planning::{self, GitArg, Outcome, run_workflow};
@@ -77,7 +77,8 @@ fn decide(
     id: &agentd_core::ids::ChangeId,
     report: &Report,
 ) -> Result<bool, CommandError> {
-    if report.verdict != Some(PlanVerdict::NeedsRevision) || !context.ui.can_prompt() {
+    let revise = Verdict::Plan(PlanVerdict::NeedsRevision);
+    if report.verdict != Some(revise) || !context.ui.can_prompt() {
         return Ok(false);
     }
     review::write_issues(&mut context.ui.out(), &report.summary, &report.issues)?;

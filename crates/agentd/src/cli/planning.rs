@@ -2,19 +2,22 @@
 //! print at the end, and with which exit code.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
+use agentd_core::state::Workflow;
 use agentd_engine::documents;
+use agentd_engine::git::{self, Begun, GitError};
 use agentd_engine::store::{Project, StoreError};
-use agentd_engine::workflow::{Action, Mode, Report, Workflow, WorkflowError};
+use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 use serde_json::json;
 
 use super::agents_setup::AgentRun;
+use super::clarify::{self, Wish};
 use super::{Context, next};
 use crate::error::{CommandError, Exit, printed};
 use crate::ui::progress::Display;
@@ -40,7 +43,7 @@ pub(crate) struct ClarifyArgs {
 
     /// Take the answers to the questions from this file; `-` is stdin.
     #[arg(long, value_name = "FILE", conflicts_with = "skip_clarify")]
-    pub(crate) answers: Option<PathBuf>,
+    pub(crate) answers: Option<String>,
 }
 
 /// What a change begins with.
@@ -79,21 +82,101 @@ pub(crate) fn change_to_plan(
     }
 }
 
-/// The project; PLACEHOLDER
+/// The project. In a repository that agentd was not set up in, the least is set up that a
+/// plan needs: whoever says `agentd plan` there wants one.
 pub(crate) fn project(context: &Context) -> Result<Project, CommandError> {
-    context.project()
+    match Project::discover(&context.start) {
+        Err(StoreError::NotInitialised { suggested, .. }) if suggested.join(".git").exists() => {
+            super::init::set_up_least(&suggested)?;
+            context.ui.note(&format!(
+                "agentd is set up in {}; `agentd init` adds what agents need to know of it",
+                suggested.join("agentd").display()
+            ));
+            Ok(Project::discover(&suggested)?)
+        }
+        result => Ok(result?),
+    }
+}
+
+/// Makes a change ready to be planned: begun, clarified, and set up in git. What was done
+/// before is not done again.
+pub(crate) fn begin(
+    context: &Context,
+    agents: &AgentRun,
+    id: &ChangeId,
+    begin: &Begin<'_>,
+) -> Result<(), CommandError> {
+    let project = &agents.project;
+    let known = match project.change(id) {
+        Err(StoreError::NoSuchChange { .. }) => None,
+        result => documents::load_state_if_begun(&result?)?,
+    };
+    let wish = Wish { skip: begin.clarify.skip_clarify, answers: begin.clarify.answers.as_deref() };
+    if known.is_none() {
+        // Nothing is begun that could not go on.
+        clarify::can_be_clarified(context, project, id, begin.description.unwrap_or_default(), wish)?;
+    }
+    let planning = known.as_ref().is_none_or(|state| state.phase == Phase::Proposed);
+    if planning {
+        let (holder, now) = (context.holder(), context.now());
+        agentd_engine::clarify::begin(project, id, begin.description, &holder, now)?;
+    }
+    let written = project.change(id)?.has(&ChangeFile::Proposal)?;
+    if planning && (!written || wish.answers.is_some()) {
+        clarify::ensure_clarified(context, agents, id, wish, &mut |_| {})?;
+    }
+    set_up_git(context, agents, id, begin.git)
+}
+
+/// Sets the change up in git, once, or again where that is asked for.
+fn set_up_git(
+    context: &Context,
+    agents: &AgentRun,
+    id: &ChangeId,
+    asked: Option<GitArg>,
+) -> Result<(), CommandError> {
+    let state = documents::load_state(&agents.project.change(id)?)?;
+    if state.git.is_some() && asked.is_none() {
+        return Ok(());
+    }
+    let asked = asked.map(GitArg::workflow).or(agents.config.git.workflow.chosen());
+    let (tool, root) = (agents.git_tool(), agents.project.root());
+    let known = state.git.as_ref();
+    let setup = match git::begin(&tool, root, id, asked, known)? {
+        Begun::Ready(setup) => setup,
+        Begun::Ask(repository) if context.ui.can_prompt() => {
+            let workflow = ask_git(id)?;
+            git::set_up(&repository, id, workflow, known)?
+        }
+        Begun::Ask(repository) => {
+            context.ui.note("working in place; --git branch or --git worktree keeps it apart");
+            git::set_up(&repository, id, Workflow::InPlace, known)?
+        }
+    };
+    for note in &setup.notes {
+        context.ui.note(note);
+    }
+    let recorded = setup.to_state(root);
+    documents::update_state(&agents.project, id, &context.holder(), context.now(), |state| {
+        state.git = Some(recorded);
+        Ok(())
+    })?;
+    Ok(())
+}
+
+impl GitArg {
+    fn workflow(self) -> Workflow {
+        match self {
+            Self::Branch => Workflow::Branch,
+            Self::Worktree => Workflow::Worktree,
+            Self::InPlace => Workflow::InPlace,
+        }
+    }
 }
 
 /// PLACEHOLDER
-pub(crate) fn begin(context: &Context, agents: &AgentRun, id: &ChangeId, begin: &Begin<'_>) -> Result<(), CommandError> {
-    let _ = (begin.git, &begin.clarify);
-    if agents.project.change(id).is_err() {
-        agents.project.create_change(id)?;
-        let lock = agents.project.write_lock(id, &agents.holder)?;
-        let state = agentd_core::state::State::new(id.clone(), begin.description.unwrap_or_default(), context.now());
-        documents::save_state(&agents.project.change(id)?, &lock, &state, context.now())?;
-    }
-    Ok(())
+fn ask_git(_id: &ChangeId) -> Result<Workflow, CommandError> {
+    Ok(Workflow::Branch)
 }
 
 /// Whether nothing of a change is there, or nothing but what precedes its plan.
@@ -115,12 +198,12 @@ pub(crate) fn run_workflow<T>(
     context: &Context,
     agents: &AgentRun,
     change: &ChangeId,
-    work: impl FnOnce(&mut Workflow<'_>) -> Result<T, WorkflowError>,
+    work: impl FnOnce(&mut workflow::Workflow<'_>) -> Result<T, WorkflowError>,
 ) -> Result<T, CommandError> {
     let display = Display::new(&context.ui);
     let now = || context.now();
     let mut watch = |event: agentd_engine::workflow::Progress<'_>| display.show(&event);
-    let mut workflow = Workflow {
+    let mut workflow = workflow::Workflow {
         agents,
         change: change.clone(),
         now: &now,
@@ -166,7 +249,7 @@ pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCod
             "action": report.action.name(),
             "change_id": change,
             "phase": report.phase,
-            "verdict": report.verdict.map(PlanVerdict::label),
+            "verdict": report.verdict.map(Verdict::label),
             "iteration": report.iteration,
             "issues": report.counts(),
             "cost_usd": state.total_cost,
@@ -182,9 +265,14 @@ pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCod
 fn failed(outcome: &Outcome<'_>) -> bool {
     let report = outcome.report;
     match (report.action, report.verdict) {
-        (Action::Rejected | Action::StillNeedsRevision, _) => true,
-        (Action::Challenged, Some(PlanVerdict::Rejected)) => true,
-        (Action::Challenged | Action::WaitingForDecision, Some(PlanVerdict::NeedsRevision)) => {
+        (Action::Rejected | Action::StillNeedsRevision | Action::StillNeedsFix, _) => true,
+        (Action::Challenged, Some(Verdict::Plan(PlanVerdict::Rejected))) => true,
+        (
+            Action::Challenged | Action::WaitingForDecision,
+            Some(Verdict::Plan(PlanVerdict::NeedsRevision)),
+        ) => outcome.mode == Mode::Automatic || outcome.exit_code,
+        (Action::Reviewed, Some(Verdict::Code(CodeVerdict::MajorIssues))) => true,
+        (Action::Reviewed, Some(Verdict::Code(CodeVerdict::NeedsFix))) => {
             outcome.mode == Mode::Automatic || outcome.exit_code
         }
         _ => false,
@@ -193,11 +281,15 @@ fn failed(outcome: &Outcome<'_>) -> bool {
 
 /// The commands that take the change on from here.
 fn next_commands(change: &ChangeId, report: &Report) -> Vec<String> {
-    let names: &[&'static str] = match (report.phase, report.action, report.verdict) {
-        (Phase::Proposed, Action::Reproposed | Action::Proposed, _) => &["challenge"],
-        (Phase::Proposed, _, Some(PlanVerdict::NeedsRevision)) => &["reproposal"],
-        (Phase::Rejected, ..) => &["show"],
-        (phase, ..) => agentd_core::phase::allowed(phase),
+    let needs = |verdict| report.verdict == Some(verdict);
+    let names: &[&'static str] = match (report.phase, report.action) {
+        (Phase::Proposed, Action::Reproposed | Action::Proposed) => &["challenge"],
+        (Phase::Proposed, _) if needs(Verdict::Plan(PlanVerdict::NeedsRevision)) => &["reproposal"],
+        (Phase::Rejected, _) => &["show"],
+        (Phase::Implementing, Action::Fixed) => &["review"],
+        (Phase::Implementing, Action::StillNeedsFix) => &["review"],
+        (Phase::Implementing, Action::Reviewed) => &["fix"],
+        (phase, _) => agentd_core::phase::allowed(phase),
     };
     next::existing(names).take(1).map(|name| format!("agentd {name} {change}")).collect()
 }
@@ -212,44 +304,74 @@ fn print(
     let mut out = context.ui.out();
     let counts = report.counts();
     let issues = format!("{} HIGH, {} MEDIUM, {} LOW", counts.high, counts.medium, counts.low);
-    match (report.action, report.verdict) {
-        (Action::Proposed, _) => writeln!(out, "{GOOD}✓{GOOD:#} {change}: the plan is written")?,
-        (Action::Reproposed, _) => {
-            writeln!(out, "{GOOD}✓{GOOD:#} Proposal updated based on challenge feedback")?;
+    let good = |text: String| format!("{GOOD}✓{GOOD:#} {text}");
+    let line = match report.action {
+        Action::Proposed => good(format!("{change}: the plan is written")),
+        Action::Reproposed => good("Proposal updated based on challenge feedback".to_owned()),
+        Action::AcceptedMinor => good(format!("{change}: accepted with minor issues ({issues})")),
+        Action::AlreadyChallenged => {
+            good(format!("{change}: planning is complete, the plan is approved"))
         }
-        (Action::AcceptedMinor, _) => {
-            writeln!(out, "{GOOD}✓{GOOD:#} {change}: accepted with minor issues ({issues})")?;
+        Action::BeyondPlanning => format!("{change} is {}, beyond planning", report.phase),
+        Action::Implemented => good(format!("{change}: the tasks are done")),
+        Action::Fixed => good(format!("{change}: the findings were worked on")),
+        Action::Challenged
+        | Action::WaitingForDecision
+        | Action::StillNeedsRevision
+        | Action::Rejected
+        | Action::Reviewed
+        | Action::StillNeedsFix => {
+            let approved = [
+                Verdict::Plan(PlanVerdict::Approved),
+                Verdict::Code(CodeVerdict::Approved),
+            ];
+            let is_good = report.verdict.is_some_and(|verdict| approved.contains(&verdict));
+            if !is_good || !report.issues.is_empty() {
+                review::write_issues(&mut out, &report.summary, &report.issues)?;
+            }
+            verdict_line(change, report, &issues)
         }
-        (Action::AlreadyChallenged, _) => {
-            writeln!(out, "{GOOD}✓{GOOD:#} {change}: planning is complete, the plan is approved")?;
-        }
-        (Action::BeyondPlanning, _) => {
-            writeln!(out, "{change} is {}, beyond planning", report.phase)?;
-        }
-        (_, Some(PlanVerdict::Approved)) => {
-            writeln!(out, "{GOOD}✓{GOOD:#} {BOLD}APPROVED{BOLD:#} - Ready for implementation!")?;
-        }
-        (_, Some(PlanVerdict::NeedsRevision)) => {
-            review::write_issues(&mut out, &report.summary, &report.issues)?;
-            writeln!(
-                out,
-                "{WARN}NEEDS_REVISION{WARN:#} - Found {issues} severity issues (round {})",
-                report.iteration
-            )?;
-        }
-        (_, Some(PlanVerdict::Rejected)) => {
-            review::write_issues(&mut out, &report.summary, &report.issues)?;
-            writeln!(out, "{BAD}REJECTED{BAD:#} - Fundamental problems")?;
-            writeln!(out, "edit the plan in agentd/changes/{change}/, then: agentd challenge {change}")?;
-        }
-        (_, None) => writeln!(out, "{change} is {}", report.phase)?,
-    }
-    writeln!(out, "cost so far: ${cost:.4}")?;
+    };
+    writeln!(out, "{line}\ncost so far: ${cost:.4}")?;
     if let Some(command) = next.first() {
         writeln!(out, "\nNext: {BOLD}{command}{BOLD:#}")?;
     }
     out.flush()?;
     Ok(())
+}
+
+/// What was said, in the words of P22.
+fn verdict_line(change: &ChangeId, report: &Report, issues: &str) -> String {
+    let Some(verdict) = report.verdict else { return format!("{change} is {}", report.phase) };
+    let label = verdict.label();
+    match verdict {
+        Verdict::Plan(PlanVerdict::Approved) => {
+            format!("{GOOD}✓{GOOD:#} {BOLD}{label}{BOLD:#} - Ready for implementation!")
+        }
+        Verdict::Code(CodeVerdict::Approved) => {
+            format!("{GOOD}✓{GOOD:#} {BOLD}{label}{BOLD:#} - {change} is complete")
+        }
+        Verdict::Plan(PlanVerdict::NeedsRevision) | Verdict::Code(CodeVerdict::NeedsFix) => {
+            let round = report.iteration;
+            format!("{WARN}{label}{WARN:#} - Found {issues} severity issues (round {round})")
+        }
+        Verdict::Plan(PlanVerdict::Rejected) => format!(
+            "{BAD}{label}{BAD:#} - Fundamental problems\nedit the plan in \
+             agentd/changes/{change}/, then: agentd challenge {change}"
+        ),
+        Verdict::Code(CodeVerdict::MajorIssues) => format!(
+            "{BAD}{label}{BAD:#} - Found {issues} severity issues\nmend them by hand, \
+             then: agentd review {change}"
+        ),
+    }
+}
+
+impl From<GitError> for CommandError {
+    fn from(error: GitError) -> Self {
+        let cause = error.cause();
+        let wrong = Self { cause, ..Self::new(error.kind(), error.to_string()) };
+        error.solutions().into_iter().fold(wrong, Self::hint)
+    }
 }
 
 impl From<WorkflowError> for CommandError {

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use agentd_core::agent::Role;
 use agentd_core::ids::ChangeId;
+use agentd_engine::clarify;
 use agentd_engine::store::{Project, StoreError};
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
@@ -33,8 +34,38 @@ pub(crate) struct McpOptions {
     pub(crate) start_dir: PathBuf,
     /// The one change to serve; every open change where there is none.
     pub(crate) change: Option<ChangeId>,
-    /// The one role to serve; all tools where there is none.
-    pub(crate) role: Option<Role>,
+    /// What to offer.
+    pub(crate) toolset: Toolset,
+}
+
+/// Which tools are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Toolset {
+    /// Those of all roles, for an interactive client.
+    All,
+    /// Those of a role.
+    Role(Role),
+    /// Those with which a planner proposes questions.
+    Clarify,
+}
+
+impl Toolset {
+    /// What a server that was started for a role and a step offers.
+    pub(crate) fn new(role: Option<Role>, step: Option<&str>) -> Self {
+        match (role, step) {
+            (None, _) => Self::All,
+            (Some(Role::Planner), Some(clarify::STEP)) => Self::Clarify,
+            (Some(role), _) => Self::Role(role),
+        }
+    }
+
+    fn role(self) -> Option<Role> {
+        match self {
+            Self::All => None,
+            Self::Role(role) => Some(role),
+            Self::Clarify => Some(Role::Planner),
+        }
+    }
 }
 
 /// Why the server could not serve.

@@ -10,6 +10,7 @@
 //! inside `{id, depends}`.
 
 use agentd_core::document::clarifications::MAX_QUESTIONS;
+use agentd_core::document::questions::{MAX_OPTIONS, MIN_OPTIONS, MIN_QUESTIONS};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
@@ -118,6 +119,31 @@ pub(super) fn create_clarifications(change: Value) -> JsonObject {
     ]);
     let questions =
         json!({"type": "array", "items": question, "minItems": 1, "maxItems": MAX_QUESTIONS});
+    with_change(change, vec![required("questions", questions)])
+}
+
+pub(super) fn propose_questions(change: Value) -> JsonObject {
+    let option = part(vec![
+        required("label", text("The answer, in one to five words")),
+        required("description", text("What it means, and what it costs")),
+    ]);
+    let options = json!({
+        "type": "array", "description": "Answers that differ; the recommended one first",
+        "items": option, "minItems": MIN_OPTIONS, "maxItems": MAX_OPTIONS,
+    });
+    let question = part(vec![
+        required("header", text("What it is about, in one to three words, e.g. Auth method")),
+        required("question", text("One question, ending in a question mark")),
+        required("options", options),
+        optional(
+            "multi_select",
+            json!({"type": "boolean", "description": "Whether several options may be picked"}),
+        ),
+    ]);
+    let questions = json!({
+        "type": "array", "description": "The most important first; headers differ",
+        "items": question, "minItems": MIN_QUESTIONS, "maxItems": MAX_QUESTIONS,
+    });
     with_change(change, vec![required("questions", questions)])
 }
 

@@ -24,7 +24,7 @@ use tokio::task;
 
 use super::stdio::HungUp;
 use super::tools::Tool;
-use super::{McpOptions, Role, resources};
+use super::{McpOptions, Role, Toolset, resources};
 
 /// How often a call that waits for others says so.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ pub(super) struct Server {
 struct Inner {
     project: Project,
     change: Option<ChangeId>,
-    role: Option<Role>,
+    toolset: Toolset,
     /// Once it is, nobody waits for anything any more.
     hung_up: HungUp,
     /// Writers queue here, in the order in which they came, so that of one
@@ -47,9 +47,9 @@ struct Inner {
 
 impl Server {
     pub(super) fn new(project: Project, options: McpOptions, hung_up: HungUp) -> Self {
-        let McpOptions { change, role, .. } = options;
+        let McpOptions { change, toolset, .. } = options;
         let queue = Mutex::new(());
-        Self { inner: Arc::new(Inner { project, change, role, hung_up, queue }) }
+        Self { inner: Arc::new(Inner { project, change, toolset, hung_up, queue }) }
     }
 
     /// Does blocking work off the thread that talks to the client. Work that
@@ -99,7 +99,7 @@ impl Inner {
 
     /// Who signs: the agent that plays the role, or the client's own name.
     fn actor(&self, client: Option<Implementation>) -> Line {
-        if let Some(role) = self.role
+        if let Some(role) = self.toolset.role()
             && let Ok(config) = documents::load_config(&self.project)
         {
             return Line::new(config.roles.agent(role).name());
@@ -161,7 +161,7 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
         let mut config = ServerConfig::new(capabilities)
-            .with_instructions(instructions(self.inner.change.as_ref(), self.inner.role));
+            .with_instructions(instructions(self.inner.change.as_ref(), self.inner.toolset));
         config.server_info = Implementation::new("agentd", env!("CARGO_PKG_VERSION"));
         config
     }
@@ -172,12 +172,12 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let change = self.inner.change.as_ref();
-        let tools = Tool::of(self.inner.role).into_iter().map(|tool| tool.describe(change));
+        let tools = Tool::of(self.inner.toolset).into_iter().map(|tool| tool.describe(change));
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Description> {
-        let tool = Tool::find(self.inner.role, name)?;
+        let tool = Tool::find(self.inner.toolset, name)?;
         Some(tool.describe(self.inner.change.as_ref()))
     }
 
@@ -186,9 +186,9 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = Tool::find(self.inner.role, &request.name) else {
+        let Some(tool) = Tool::find(self.inner.toolset, &request.name) else {
             let known: Vec<&str> =
-                Tool::of(self.inner.role).iter().map(|tool| tool.name()).collect();
+                Tool::of(self.inner.toolset).iter().map(|tool| tool.name()).collect();
             let shown: String =
                 request.name.chars().take(60).flat_map(char::escape_debug).collect();
             let message =
@@ -268,7 +268,7 @@ fn progress(
 }
 
 /// What every client is told at the start.
-fn instructions(change: Option<&ChangeId>, role: Option<Role>) -> String {
+fn instructions(change: Option<&ChangeId>, toolset: Toolset) -> String {
     let about = match change {
         Some(id) => format!(
             "You work on the change `{id}`; its documents lie in agentd/changes/{id}/. Pass \
@@ -278,23 +278,26 @@ fn instructions(change: Option<&ChangeId>, role: Option<Role>) -> String {
                  agentd/changes/<change_id>/."
             .to_owned(),
     };
-    let task = match role {
-        Some(Role::Planner) => {
+    let task = match toolset {
+        Toolset::Role(Role::Planner) => {
             " Order: create_proposal, then create_spec for every affected spec, then create_tasks. \
              Mend a document with edit_file."
         }
-        Some(Role::Challenger) => {
+        Toolset::Role(Role::Challenger) => {
             " Read proposal.md, specs/*.md and tasks.md, then give one verdict with append_review."
         }
-        Some(Role::Implementer) => {
+        Toolset::Role(Role::Implementer) => {
             " Do the tasks of tasks.md in order of their dependencies, and call complete_task after \
              each."
         }
-        Some(Role::Reviewer) => {
+        Toolset::Role(Role::Reviewer) => {
             " Compare the code with specs/*.md and tasks.md, then give one verdict with \
              create_review."
         }
-        None => "",
+        Toolset::Clarify => {
+            " Look at the project, then ask what the plan depends on with propose_questions, once."
+        }
+        Toolset::All => "",
     };
     format!(
         "agentd keeps the plan of a change: proposal.md, specs/<spec>.md, tasks.md. {about}{task} \

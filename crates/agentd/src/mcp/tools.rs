@@ -10,8 +10,7 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool as Description,
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Role;
-use super::schemas;
+use super::{Role, Toolset, schemas};
 
 /// A tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +26,12 @@ pub(super) enum Tool {
     AppendReview,
     CompleteTask,
     CreateReview,
+    ProposeQuestions,
 }
 
 impl Tool {
+    /// What an interactive client is offered. It asks people itself, so there is
+    /// nothing to propose.
     const ALL: [Self; 11] = [
         Self::CreateClarifications,
         Self::CreateProposal,
@@ -44,8 +46,8 @@ impl Tool {
         Self::CreateReview,
     ];
 
-    /// The tools of a role; all of them for an interactive client.
-    pub(super) fn of(role: Option<Role>) -> Vec<Self> {
+    /// The tools of a set.
+    pub(super) fn of(toolset: Toolset) -> Vec<Self> {
         let plans = [
             Self::CreateClarifications,
             Self::CreateProposal,
@@ -56,20 +58,20 @@ impl Tool {
             Self::EditFile,
             Self::ListDirectory,
         ];
-        match role {
-            None => Self::ALL.to_vec(),
-            Some(Role::Planner) => plans.to_vec(),
-            Some(Role::Challenger) => vec![Self::ReadFile, Self::ListDirectory, Self::AppendReview],
-            Some(Role::Implementer) => {
-                vec![Self::ReadFile, Self::ListDirectory, Self::CompleteTask]
-            }
-            Some(Role::Reviewer) => vec![Self::ReadFile, Self::ListDirectory, Self::CreateReview],
+        let reads_and = |own: Self| vec![Self::ReadFile, Self::ListDirectory, own];
+        match toolset {
+            Toolset::All => Self::ALL.to_vec(),
+            Toolset::Clarify => reads_and(Self::ProposeQuestions),
+            Toolset::Role(Role::Planner) => plans.to_vec(),
+            Toolset::Role(Role::Challenger) => reads_and(Self::AppendReview),
+            Toolset::Role(Role::Implementer) => reads_and(Self::CompleteTask),
+            Toolset::Role(Role::Reviewer) => reads_and(Self::CreateReview),
         }
     }
 
-    /// The tool of this name, among those of a role.
-    pub(super) fn find(role: Option<Role>, name: &str) -> Option<Self> {
-        Self::of(role).into_iter().find(|tool| tool.name() == name)
+    /// The tool of this name, among those of a set.
+    pub(super) fn find(toolset: Toolset, name: &str) -> Option<Self> {
+        Self::of(toolset).into_iter().find(|tool| tool.name() == name)
     }
 
     pub(super) fn name(self) -> &'static str {
@@ -85,6 +87,7 @@ impl Tool {
             Self::AppendReview => "append_review",
             Self::CompleteTask => "complete_task",
             Self::CreateReview => "create_review",
+            Self::ProposeQuestions => "propose_questions",
         }
     }
 
@@ -104,6 +107,9 @@ impl Tool {
             }
             Self::CreateReview => {
                 "Give the verdict on the implementation, once, at the end of your review."
+            }
+            Self::ProposeQuestions => {
+                "Propose all questions for the user at once. They are asked after you have ended."
             }
         }
     }
@@ -127,6 +133,7 @@ impl Tool {
             Self::AppendReview => schemas::append_review(change),
             Self::CompleteTask => schemas::complete_task(change),
             Self::CreateReview => schemas::create_review(change),
+            Self::ProposeQuestions => schemas::propose_questions(change),
         }
     }
 
@@ -176,6 +183,7 @@ impl Tool {
             Self::EditFile => written(&actions::edit_file(session, &read.of()?)?),
             Self::AppendReview => written(&actions::append_review(session, read.of()?)?),
             Self::CreateReview => written(&actions::create_review(session, read.of()?)?),
+            Self::ProposeQuestions => written(&actions::propose_questions(session, read.of()?)?),
             Self::ReadFile => Ok(shown(actions::read_file(session, &read.of()?)?)),
             Self::ListDirectory => listed(&actions::list_directory(session, &read.of()?)?),
             Self::CompleteTask => completed(&actions::complete_task(session, &read.of()?)?),

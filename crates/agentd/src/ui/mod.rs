@@ -1,6 +1,7 @@
 //! The one place that writes to the terminal. Data goes to stdout, everything
 //! else to stderr; colours only where a terminal wants them.
 
+pub(crate) mod ask;
 pub(crate) mod diagnostics;
 pub(crate) mod progress;
 pub(crate) mod review;

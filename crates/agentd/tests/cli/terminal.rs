@@ -17,7 +17,7 @@ use crate::harness::Project;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// agentd on a terminal of its own.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     keys: File,
     output: Receiver<Vec<u8>>,
@@ -25,7 +25,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -57,7 +57,7 @@ impl Terminal {
 
     /// Waits for a text to appear after what was waited for before.
     #[track_caller]
-    fn wait_for(&mut self, text: &str) {
+    pub(crate) fn wait_for(&mut self, text: &str) {
         loop {
             if let Some(at) = self.seen.find(text) {
                 self.seen.drain(..at + text.len());
@@ -70,12 +70,12 @@ impl Terminal {
         }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
     /// The exit code, and everything that was printed at last.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         loop {
             match self.output.recv_timeout(PATIENCE) {
                 Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
@@ -95,8 +95,8 @@ impl Drop for Terminal {
     }
 }
 
-const DOWN: &str = "\u{1b}[B";
-const CTRL_C: &str = "\u{3}";
+pub(crate) const DOWN: &str = "\u{1b}[B";
+pub(crate) const CTRL_C: &str = "\u{3}";
 
 #[test]
 fn init_asks_which_agents_and_space_and_enter_answer() {

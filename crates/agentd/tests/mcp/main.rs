@@ -10,6 +10,7 @@ mod inspector;
 mod lifecycle;
 mod plan;
 mod published;
+mod questions;
 mod sdk;
 mod tools;
 mod violations;
@@ -93,6 +94,12 @@ impl Project {
     /// A client bound to `add-oauth` and a role, after the handshake.
     pub(crate) fn client(&self, role: &str) -> Client {
         Client::start(self.command(&["--change", CHANGE, "--role", role]))
+    }
+
+    /// A client with the tools of a planner who proposes questions.
+    pub(crate) fn clarifying_client(&self) -> Client {
+        let step = ["--change", CHANGE, "--role", "planner", "--step", "clarify"];
+        Client::start(self.command(&step))
     }
 
     /// A client of all changes and tools.

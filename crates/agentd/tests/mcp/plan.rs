@@ -11,6 +11,16 @@ pub(crate) fn clarifications() -> Value {
     ]})
 }
 
+pub(crate) fn questions() -> Value {
+    let options = json!([
+        {"label": "OAuth", "description": "Others keep the passwords."},
+        {"label": "Own passwords", "description": "Nothing depends on others."}
+    ]);
+    let question = |header: &str| json!({"header": header, "question": "Which one?", "options": options, "multi_select": false});
+    let questions = ["Method", "Storage", "Clients"].map(question);
+    json!({"change_id": CHANGE, "questions": questions})
+}
+
 pub(crate) fn proposal() -> Value {
     json!({
         "change_id": CHANGE,

@@ -16,14 +16,19 @@ fn the_list_is_small_for_every_role_and_every_id() {
             let size = list(project.command(&["--change", &id, "--role", role])).to_string().len();
             assert!(size <= 8000, "{role} with an id of {}: {size} bytes", id.len());
         }
+        let arguments = ["--change", &id, "--role", "planner", "--step", "clarify"];
+        let size = list(project.command(&arguments)).to_string().len();
+        assert!(size <= 3000, "clarify with an id of {}: {size} bytes", id.len());
     }
 }
 
 #[test]
 fn every_tool_carries_annotations_and_a_strict_schema() {
     let project = Project::new();
-    let list = list(project.command(&[]));
-    for tool in list["tools"].as_array().unwrap() {
+    let all = list(project.command(&[]));
+    let clarify = ["--change", CHANGE, "--role", "planner", "--step", "clarify"];
+    let clarify = list(project.command(&clarify));
+    for tool in [&all, &clarify].iter().flat_map(|list| list["tools"].as_array().unwrap()) {
         let name = tool["name"].as_str().unwrap();
         let annotations = &tool["annotations"];
         let reads = matches!(name, "read_file" | "list_directory");
@@ -130,10 +135,18 @@ fn about_shape(answer: &Value) -> bool {
 fn what_is_published_is_what_is_enforced() {
     let project = Project::new();
     project.write("src/models/user.rs", "x");
-    let mut client = project.free_client();
+    let (agreed, lenient) = compare(project.free_client(), examples());
+    assert!(agreed > 1500 && lenient * 10 < agreed, "{agreed} agreed, {lenient} did not");
+    let questions = vec![("propose_questions", plan::questions())];
+    let (agreed, lenient) = compare(project.clarifying_client(), questions);
+    assert!(agreed > 400 && lenient * 10 < agreed, "{agreed} agreed, {lenient} did not");
+}
+
+/// On how many inputs schema and server agree, and on how many the server is more lenient.
+fn compare(mut client: Client, examples: Vec<(&str, Value)>) -> (u32, u32) {
     let tools = client.result("tools/list", json!({}))["tools"].clone();
     let (mut agreed, mut lenient) = (0, 0);
-    for (name, good) in examples() {
+    for (name, good) in examples {
         let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
         let validator = jsonschema::validator_for(&tool["inputSchema"]).unwrap();
         assert!(validator.is_valid(&good), "{name}: {good}");
@@ -157,7 +170,7 @@ fn what_is_published_is_what_is_enforced() {
             lenient += 1;
         }
     }
-    assert!(agreed > 1500 && lenient * 10 < agreed, "{agreed} agreed, {lenient} did not");
+    (agreed, lenient)
 }
 
 fn without_nulls(value: &Value) -> Value {

@@ -33,6 +33,9 @@ fn every_role_has_its_tools_and_no_others() {
     assert_eq!(of("challenger"), ["read_file", "list_directory", "append_review"]);
     assert_eq!(of("implementer"), ["read_file", "list_directory", "complete_task"]);
     assert_eq!(of("reviewer"), ["read_file", "list_directory", "create_review"]);
+    let step = |step| names(&project, &["--change", CHANGE, "--role", "planner", "--step", step]);
+    assert_eq!(step("clarify"), ["read_file", "list_directory", "propose_questions"]);
+    assert_eq!(step("proposal-gen"), planner, "other steps have the tools of the role");
     assert_eq!(names(&project, &[]).len(), 11);
     let mut challenger = project.client("challenger");
     let answer = challenger.call("create_proposal", plan::proposal());

@@ -267,3 +267,47 @@ fn a_challenger_appends_a_review(cli: Cli) {
         assert_eq!(state_of(&agents).llm_calls.len(), 2);
     });
 }
+
+/// P2 with the whole of agentd: `clarify` calls the real CLI, whose model proposes
+/// questions through agentd's MCP server.
+#[test]
+fn gemini_proposes_questions_for_the_clarify_command() {
+    let option = |label: &str| json!({ "label": label, "description": "It is known." });
+    let question = |header: &str| {
+        json!({ "header": header, "question": format!("Which {header}?"),
+            "options": [option("The first"), option("The second")], "multi_select": false })
+    };
+    let questions = json!(["Method", "Storage", "Clients"].map(question));
+    let script = Script::new().rule(
+        Rule::new()
+            .step("clarify")
+            .reply(Reply::call(
+                "propose_questions",
+                json!({ "change_id": "add-lock", "questions": questions }),
+            ))
+            .reply(Reply::text("They are proposed.")),
+    );
+    Sandbox::enter(script, |sandbox| {
+        project(sandbox, Cli::Gemini);
+        let run = |args: &[&str]| {
+            let output = sandbox.command(agentd()).args(args).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            serde_json::from_slice::<Value>(&output.stdout).unwrap()
+        };
+        let proposed = run(&["clarify", "add-lock", "Lock accounts", "--json"]);
+        assert_eq!(proposed["action"], "questions_proposed");
+        assert_eq!(proposed["questions"], questions);
+        // The planner is offered what the step needs, and nothing that writes a plan.
+        let request = sandbox.models().requests().into_iter().next().unwrap();
+        let offered = format!("{:?}", request.tools);
+        assert!(offered.contains("propose_questions"), "{offered}");
+        assert!(!offered.contains("create_proposal"), "{offered}");
+        let answers = sandbox.root().join("answers.json");
+        let text = json!({ "Method": "The second", "Storage": "Own", "Clients": "the first" });
+        fs::write(&answers, text.to_string()).unwrap();
+        run(&["clarify", "add-lock", "--answers", answers.to_str().unwrap(), "--json"]);
+        let written = sandbox.project().join("agentd/changes/add-lock/clarifications.md");
+        assert!(fs::read_to_string(written).unwrap().contains("The second"));
+        assert!(!sandbox.project().join(".gemini/settings.json").exists(), "it was put back");
+    });
+}

@@ -1,0 +1,80 @@
+//! Questions that a planner proposes before it plans.
+
+use serde_json::{Value, json};
+
+use super::{CHANGE, Project, plan};
+
+const KEPT: &str = "agentd/.agents/questions/add-oauth.json";
+
+fn kept(project: &Project) -> Value {
+    serde_json::from_str(&project.read(KEPT)).unwrap()
+}
+
+/// P2
+#[test]
+fn questions_are_kept_and_replaced_by_the_next() {
+    let project = Project::new();
+    let mut client = project.clarifying_client();
+    let written = client.ok("propose_questions", plan::questions());
+    assert_eq!(written["path"], KEPT);
+    let first = kept(&project);
+    assert_eq!(first["change_id"], CHANGE);
+    assert_eq!(first["questions"], plan::questions()["questions"]);
+    let mut next = plan::questions();
+    next["questions"][0]["header"] = json!("Another");
+    next["questions"][1].as_object_mut().unwrap().remove("multi_select");
+    client.ok("propose_questions", next);
+    assert_eq!(kept(&project)["questions"][0]["header"], "Another");
+    assert_eq!(kept(&project)["questions"][1]["multi_select"], false);
+}
+
+/// P2: never more than five, each with options of which the first is recommended.
+#[test]
+fn what_cannot_be_asked_is_refused_and_changes_nothing() {
+    let project = Project::new();
+    let mut client = project.clarifying_client();
+    client.ok("propose_questions", plan::questions());
+    let before = project.snapshot();
+    let one = plan::questions()["questions"][0].clone();
+    let many = |n: usize| {
+        let named = |i| {
+            let mut question = one.clone();
+            question["header"] = json!(format!("Question {i}"));
+            question
+        };
+        (0..n).map(named).collect::<Vec<_>>()
+    };
+    let option = one["options"][0].clone();
+    let cases = [
+        ("/questions", json!(many(2)), "at least 3"),
+        ("/questions", json!(many(6)), "at most 5"),
+        ("/questions/0/options", json!([option]), "at least 2"),
+        ("/questions/0/options", json!(vec![option.clone(); 5]), "at most 4"),
+        ("/questions/0/options/1", option.clone(), "two options of `Method` are called `OAuth`"),
+        ("/questions/1/header", json!("METHOD"), "two questions have the header `METHOD`"),
+        ("/questions/0/options/0/label", json!(" "), "`questions[0].options[0].label`"),
+        ("/questions/0/question", json!("x".repeat(2001)), "at most 2000"),
+        ("/questions/0/multi_select", json!("yes"), "`questions[0].multi_select`"),
+        ("/change_id", json!("other"), "works on the change `add-oauth`"),
+    ];
+    for (place, value, expected) in cases {
+        let mut arguments = plan::questions();
+        *arguments.pointer_mut(place).unwrap() = value;
+        let message = client.refused("propose_questions", arguments);
+        assert!(message.contains(expected), "{expected} in {message}");
+        assert!(project.snapshot() == before, "{place}");
+    }
+    client.ok("propose_questions", json!({"change_id": CHANGE, "questions": many(5)}));
+}
+
+#[test]
+fn a_link_where_questions_are_kept_is_not_followed() {
+    let project = Project::new();
+    std::fs::create_dir(project.path("elsewhere")).unwrap();
+    std::fs::create_dir_all(project.path("agentd/.agents")).unwrap();
+    let link = project.path("agentd/.agents/questions");
+    std::os::unix::fs::symlink("../../elsewhere", link).unwrap();
+    let before = project.snapshot();
+    project.clarifying_client().refused("propose_questions", plan::questions());
+    assert!(project.snapshot() == before);
+}

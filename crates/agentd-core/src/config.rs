@@ -2,6 +2,7 @@
 //! names the nearest known one.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
@@ -12,8 +13,13 @@ use crate::provider::prices::Price;
 use crate::span::{Span, line_column};
 use crate::state::Complexity;
 
+pub use crate::nearest::nearest;
+
 /// The file that `init` writes: every key with its default, commented out.
 pub const TEMPLATE: &str = include_str!("../templates/config.toml");
+
+/// How many bytes a context file may be allowed to have.
+pub const CONTEXT_BYTES: RangeInclusive<usize> = 8192..=1_048_576;
 
 /// The settings of a project.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -67,6 +73,8 @@ pub struct Workflow {
     pub rechallenge: Rechallenge,
     /// Whether planner and challenger must be of different vendors.
     pub require_independent_review: bool,
+    /// The most bytes of a context file, GEMINI.md or AGENTS.md.
+    pub context_bytes: usize,
 }
 
 impl Default for Workflow {
@@ -83,6 +91,7 @@ impl Default for Workflow {
             accept_minor: false,
             rechallenge: Rechallenge::Fresh,
             require_independent_review: false,
+            context_bytes: 65_536,
         }
     }
 }
@@ -329,6 +338,10 @@ impl Config {
                 "self_review_iterations is at most 5".to_owned(),
             );
         }
+        if !CONTEXT_BYTES.contains(&self.workflow.context_bytes) {
+            let (least, most) = (CONTEXT_BYTES.start(), CONTEXT_BYTES.end());
+            return fail("context_bytes", format!("context_bytes is from {least} to {most}"));
+        }
         if let Some(pattern) = &self.validation.scenario_pattern
             && let Err(error) = regex_lite::Regex::new(pattern)
         {
@@ -372,39 +385,6 @@ fn explain(message: &str) -> (String, Option<String>) {
         None => format!("known here: {}", known.join(", ")),
     };
     (format!("unknown {what} `{wrong}`"), Some(hint))
-}
-
-/// The name that is most like a misspelt one, if any is like it at all.
-pub fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let wrong = wrong.to_lowercase();
-    let known: Vec<&str> = known.collect();
-    let longer = known.iter().find(|name| wrong.len() >= 3 && name.starts_with(wrong.as_str()));
-    if let Some(name) = longer {
-        return Some(name);
-    }
-    let by_distance = known.into_iter().map(|name| (distance(&wrong, &name.to_lowercase()), name));
-    let best = by_distance.min()?;
-    (best.0 <= best.1.len().max(wrong.len()).div_ceil(3)).then_some(best.1)
-}
-
-/// How many letters must be changed, added, taken away or swapped with the next one.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) =
-        (a.chars().take(64).collect(), b.chars().take(64).collect());
-    let mut before_last = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let cost = usize::from(a[i - 1] != b[j - 1]);
-            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + cost);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
-            }
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]
@@ -474,6 +454,11 @@ mod tests {
     fn values_are_checked() {
         assert!(error("[workflow]\nself_review_iterations = 6\n").contains("at most 5"));
         assert!(error("[workflow]\nself_review_iterations = \"x\"\n").contains("line 2"));
+        for bytes in ["0", "8191", "1048577"] {
+            let text = format!("[workflow]\ncontext_bytes = {bytes}\n");
+            assert!(error(&text).contains("context_bytes is from 8192 to 1048576 (line 2"));
+        }
+        assert!(Config::parse("[workflow]\ncontext_bytes = 8192\n").is_ok());
         assert!(error("[validation]\nscenario_pattern = '('\n").contains("not a pattern"));
         assert!(error("[codex]\nresume = \"uuid\"\n").contains("for [gemini] only"));
         assert!(error("[prices.x]\ninput = -1.0\noutput = 1.0\n").contains("positive"));

@@ -15,6 +15,7 @@ pub mod graph;
 pub mod hash;
 pub mod ids;
 pub mod layout;
+mod nearest;
 pub mod outcome;
 pub mod outline;
 pub mod phase;

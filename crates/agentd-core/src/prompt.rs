@@ -24,7 +24,7 @@ use crate::ids::ChangeId;
 use crate::step_name::StepName;
 
 pub use building::{Fix, Implement, ImplementAgain, Review};
-pub use data::{FENCE_OVERHEAD, Keep, fenced};
+pub use data::{FENCE_OVERHEAD, Keep, fenced, one_line};
 pub use planning::{
     Challenge, Clarify, FormatFix, PlanGen, ProposalGen, Reproposal, Reviewed, SelfReview, SpecGen,
     SpecTitle, TasksGen,

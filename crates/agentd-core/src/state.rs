@@ -94,6 +94,18 @@ pub enum Complexity {
     Critical,
 }
 
+impl Complexity {
+    /// `low`, `medium`, `high` or `critical`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+}
+
 /// A verdict on a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -16,7 +16,7 @@ const MAX_BACKTICKS: usize = 32;
 const MAX_LABEL: usize = 120;
 
 /// Bytes around a text at the most: two fences, the label, the note on what was cut.
-pub const FENCE_OVERHEAD: usize = 2 * (MAX_BACKTICKS + 1) + MAX_LABEL + 100;
+pub const FENCE_OVERHEAD: usize = 2 * (MAX_BACKTICKS + 1) + MAX_LABEL + 128;
 
 /// Which end of a text is kept when it is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,8 +96,9 @@ pub(super) fn indented(text: &str, cap: usize) -> String {
     text.as_str().replace('\n', "\n  ")
 }
 
-/// A text in one line, at most `cap` bytes of it.
-pub(super) fn one_line(text: &str, cap: usize) -> String {
+/// A text in one line without anything hidden, at most `cap` bytes of it: an entry of a
+/// list that is then [`fenced`].
+pub fn one_line(text: &str, cap: usize) -> String {
     Line::new(&visible(truncate(text, cap))).as_str().to_owned()
 }
 

@@ -2,7 +2,9 @@
 //! each reviewed once more by its planner (PR1, PR2); or all of it in one session.
 
 use agentd_core::agent::Role;
+use agentd_core::complexity::{self, Known};
 use agentd_core::config::Generation;
+use agentd_core::document::clarifications;
 use agentd_core::graph;
 use agentd_core::hash::Digest;
 use agentd_core::ids::SpecId;
@@ -15,7 +17,7 @@ use agentd_core::step_name::StepName;
 
 use super::history::{History, PastRun};
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, format, prompts};
-use crate::context::{self, ContextKind};
+use crate::context::{self, ContextKind, Tree};
 use crate::step::Artefact;
 
 /// Writes what is missing of a plan, and says what its structure check found (PR7).
@@ -45,6 +47,7 @@ struct Part {
 pub(super) fn generate(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let history = workflow.history()?;
     recover_session(workflow, &history)?;
+    assess(workflow)?;
     let one_shot = workflow.agents.config.workflow.generation == Generation::OneShot;
     let mut context_is_new = false;
     if one_shot {
@@ -82,6 +85,27 @@ pub(super) fn generate(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError>
     if one_shot {
         review_at_once(workflow, &history)?;
     }
+    Ok(())
+}
+
+/// Says how hard the change is, once: the models of all steps are chosen by it (C14).
+fn assess(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    if workflow.state()?.complexity.is_some() {
+        return Ok(());
+    }
+    let description = prompts::description(workflow)?;
+    let text = workflow.change()?.read_if_exists(&ChangeFile::Clarifications)?.unwrap_or_default();
+    let known = Known {
+        description: &description,
+        clarifications: &text,
+        answers: clarifications::parse(&text).value.questions.len(),
+        project_files: Tree::scan(workflow.agents.project.root()).files(),
+    };
+    let (complexity, reasons) = complexity::assess(&known);
+    workflow.update(|state| state.complexity = Some(complexity))?;
+    let name = complexity.name();
+    let reasons = if reasons.is_empty() { "nothing special".to_owned() } else { reasons.join(", ") };
+    workflow.note(&format!("complexity: {name} ({reasons})"));
     Ok(())
 }
 
@@ -299,7 +323,12 @@ pub(super) fn write_context(
     workflow: &mut Workflow<'_>,
     kind: ContextKind,
 ) -> Result<(), WorkflowError> {
-    let written = context::write(workflow.agents, &workflow.change, kind)?;
+    let agents = workflow.agents;
+    let description = prompts::description(workflow)?;
+    let budget = agents.config.workflow.context_bytes;
+    let (project, holder) = (&agents.project, &agents.holder);
+    let written =
+        context::write(project, &workflow.change, kind, &description, budget, holder)?;
     if !written.left_out.is_empty() {
         let text =
             format!("left out of {}: {}", kind.file().path(), written.left_out.join("; "));

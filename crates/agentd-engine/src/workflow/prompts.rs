@@ -22,7 +22,7 @@ use crate::documents;
 use crate::store::map_parallel;
 
 /// What the person has asked for.
-fn description(workflow: &Workflow<'_>) -> Result<String, WorkflowError> {
+pub(super) fn description(workflow: &Workflow<'_>) -> Result<String, WorkflowError> {
     Ok(workflow.state()?.description.map(|text| text.to_string()).unwrap_or_default())
 }
 

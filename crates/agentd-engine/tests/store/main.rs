@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod contexts;
 mod crash;
 mod documents;
 mod escapes;

@@ -8,6 +8,9 @@ mod cost;
 mod decide;
 mod doctor;
 mod explain;
+mod fix;
+mod implement;
+mod implementation;
 mod init;
 mod list;
 mod log;
@@ -19,6 +22,7 @@ mod proposal;
 #[cfg(test)]
 mod reference;
 mod reproposal;
+mod review;
 mod show;
 mod status;
 mod summary;
@@ -62,10 +66,15 @@ struct Cli {
 enum Command {
     Init(init::Args),
     Plan(plan::Args),
+    #[command(name = "impl")]
+    Implementation(implementation::Args),
+    Clarify(clarify::Args),
     Proposal(proposal::Args),
     Challenge(challenge::Args),
     Reproposal(reproposal::Args),
-    Clarify(clarify::Args),
+    Implement(implement::Args),
+    Review(review::Args),
+    Fix(fix::Args),
     List(list::Args),
     Status(status::Args),
     Show(show::Args),
@@ -177,6 +186,10 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let result = match &cli.command {
         Command::Init(args) => init::run(&context, args),
         Command::Plan(args) => plan::run(&context, args),
+        Command::Implementation(args) => implementation::run(&context, args),
+        Command::Implement(args) => implement::run(&context, args),
+        Command::Review(args) => review::run(&context, args),
+        Command::Fix(args) => fix::run(&context, args),
         Command::Proposal(args) => proposal::run(&context, args),
         Command::Challenge(args) => challenge::run(&context, args),
         Command::Reproposal(args) => reproposal::run(&context, args),

@@ -2,6 +2,7 @@
 //! print at the end, and with which exit code.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agentd_core::document::review::CodeVerdict;
@@ -16,7 +17,7 @@ use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 use serde_json::json;
 
-use super::agents_setup::AgentRun;
+use super::agents_setup::{AgentRun, agents_for};
 use super::clarify::{self, Wish};
 use super::{Context, next};
 use crate::error::{CommandError, Exit, printed};
@@ -125,21 +126,32 @@ pub(crate) fn begin(
     if planning && (!written || wish.answers.is_some()) {
         clarify::ensure_clarified(context, agents, id, wish, &mut |_| {})?;
     }
-    set_up_git(context, agents, id, begin.git)
+    set_up_git(context, agents, id, begin.git, Again::No)?;
+    Ok(())
 }
 
-/// Sets the change up in git, once, or again where that is asked for.
+/// Whether a change that is set up in git is set up once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// Before code is written: the right branch must be checked out.
+    Yes,
+    /// Before a plan is written: whoever stands elsewhere may have reasons.
+    No,
+}
+
+/// Sets the change up in git, and says where its code is worked on, if that was looked at.
 fn set_up_git(
     context: &Context,
     agents: &AgentRun,
     id: &ChangeId,
     asked: Option<GitArg>,
-) -> Result<(), CommandError> {
+    again: Again,
+) -> Result<Option<PathBuf>, CommandError> {
     let state = documents::load_state(&agents.project.change(id)?)?;
-    if state.git.is_some() && asked.is_none() {
-        return Ok(());
+    if state.git.is_some() && asked.is_none() && again == Again::No {
+        return Ok(None);
     }
-    let asked = asked.map(GitArg::workflow).or(agents.config.git.workflow.chosen());
+    let asked = asked.map(GitArg::workflow).or(Workflow::configured(agents.config.git.workflow));
     let (tool, root) = (agents.git_tool(), agents.project.root());
     let known = state.git.as_ref();
     let setup = match git::begin(&tool, root, id, asked, known)? {
@@ -161,7 +173,7 @@ fn set_up_git(
         state.git = Some(recorded);
         Ok(())
     })?;
-    Ok(())
+    Ok(Some(setup.work_tree))
 }
 
 impl GitArg {
@@ -225,6 +237,44 @@ fn show_findings(context: &Context, error: &WorkflowError) {
     {
         // Nobody is left to tell if this fails; the error itself comes next.
         let _ = diagnostics::write_human(&mut anstream::stderr(), reports);
+    }
+}
+
+/// A change whose code is worked on, in its work tree.
+pub(crate) struct Building {
+    project: Project,
+    pub(crate) id: ChangeId,
+    pub(crate) agents: AgentRun,
+}
+
+/// Makes a change ready for whoever works on its code: the agents go to where git says
+/// that the change is worked on.
+pub(crate) fn building(context: &Context, id: Option<&str>) -> Result<Building, CommandError> {
+    let project = context.project()?;
+    let change = context.change(&project, id)?;
+    let id = change.id().clone();
+    let mut agents = agents_for(context, &project, &id)?;
+    let state = documents::load_state(&change)?;
+    if matches!(state.phase, Phase::Challenged | Phase::Implementing) {
+        let setup = set_up_git(context, &agents, &id, None, Again::Yes)?;
+        if let Some(work_tree) = setup {
+            agents.agents.work_tree = work_tree;
+        }
+    }
+    Ok(Building { project, id, agents })
+}
+
+impl Building {
+    /// Prints the result and says how the command ends.
+    pub(crate) fn finish(
+        &self,
+        context: &Context,
+        report: &Report,
+        exit_code: bool,
+    ) -> Result<ExitCode, CommandError> {
+        let mode = mode(&self.agents, false);
+        let (project, change) = (&self.project, &self.id);
+        finish(context, &Outcome { project, change, report, mode, exit_code })
     }
 }
 

@@ -4,6 +4,8 @@
 //! say to people goes to standard error. What the tools do is in
 //! [`agentd_engine::actions`]; here is only how clients ask for it.
 
+#[cfg(test)]
+mod prompt_tests;
 mod resources;
 mod schemas;
 mod server;

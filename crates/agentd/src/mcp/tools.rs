@@ -119,7 +119,7 @@ impl Tool {
         matches!(self, Self::ReadFile | Self::ListDirectory)
     }
 
-    fn input(self, bound: Option<&ChangeId>) -> JsonObject {
+    pub(super) fn input(self, bound: Option<&ChangeId>) -> JsonObject {
         let change = schemas::change(bound.map(ChangeId::as_str));
         match self {
             Self::CreateClarifications => schemas::create_clarifications(change),

@@ -1,0 +1,32 @@
+//! Builds the context of a change over and over, for measurements: `context PROJECT CHANGE`
+//! prints the best of ten times in milliseconds and the size of the text.
+#![expect(clippy::print_stdout, reason = "that is what it is for")]
+
+use std::error::Error;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use agentd_core::config::Config;
+use agentd_core::ids::ChangeId;
+use agentd_engine::context::{self, ContextKind};
+use agentd_engine::store::Project;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().collect();
+    let [_, root, id] = args.as_slice() else {
+        return Err("usage: context PROJECT CHANGE".into());
+    };
+    let project = Project::discover(Path::new(root))?;
+    let change = project.change(&ChangeId::new(id)?)?;
+    let budget = Config::default().workflow.context_bytes;
+    let mut best = Duration::MAX;
+    let mut bytes = 0;
+    for _ in 0..10 {
+        let start = Instant::now();
+        let context = context::build(&change, &project, ContextKind::Planner, "measure", budget)?;
+        best = best.min(start.elapsed());
+        bytes = context.text.len();
+    }
+    println!("{:.3} {bytes}", best.as_secs_f64() * 1000.0);
+    Ok(())
+}

@@ -1,0 +1,276 @@
+//! Contexts: what an agent is told of a project, within its budget and within the project.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use agentd_core::config::Config;
+use agentd_core::layout::ChangeFile;
+use agentd_engine::context::{self, Context, ContextKind, Tree};
+use agentd_engine::store::Project;
+use proptest::prelude::*;
+
+use super::{holder, id, sandbox, snapshot};
+
+const BUDGET: usize = 65_536;
+const KINDS: [ContextKind; 3] =
+    [ContextKind::Planner, ContextKind::Challenger, ContextKind::Reviewer];
+
+fn put(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn build(project: &Project, kind: ContextKind, budget: usize) -> Context {
+    let change = project.change(&id("mine")).unwrap();
+    context::build(&change, project, kind, "Add login", budget).unwrap()
+}
+
+/// The text of one section.
+fn section<'t>(context: &'t Context, title: &str) -> &'t str {
+    let start = context.text.find(&format!("## {title}\n")).expect(title);
+    let rest = &context.text[start + 3..];
+    &rest[..rest.find("\n## ").unwrap_or(rest.len())]
+}
+
+// contract P8
+#[test]
+fn a_context_tells_of_the_project_the_answers_the_structure_the_tools_and_what_to_do() {
+    let (_dir, project) = sandbox();
+    let root = project.root();
+    put(root, "agentd/project.md", "A shop in Rust.");
+    put(root, "CLAUDE.md", "Run the tests with cargo.");
+    put(root, "README.md", "# Shop\n\nSells things.");
+    put(root, "agentd/changes/mine/clarifications.md", "**Provider**: Google");
+    put(
+        root,
+        "agentd/specs/user-model.md",
+        "---\nid: user-model\ntitle: Users\n---\n\n# Specification: Users\n",
+    );
+    put(root, "Cargo.toml", "");
+    put(root, "src/main.rs", "");
+    put(root, "src/auth/login.rs", "");
+    for kind in KINDS {
+        let context = build(&project, kind, BUDGET);
+        assert!(context.text.starts_with("# Context: mine\n"));
+        assert!(
+            section(&context, "What is asked for").contains("```data: description\nAdd login\n```")
+        );
+        assert!(section(&context, "Clarifications").contains("Google"));
+        let about = section(&context, "The project");
+        let places =
+            ["A shop in Rust.", "Run the tests", "Sells things."].map(|t| about.find(t).unwrap());
+        assert!(places.is_sorted(), "{about}");
+        assert!(section(&context, "Specs of the project").contains("user-model: Users"));
+        let structure = section(&context, "Structure");
+        let wanted = "important: Cargo.toml\nimportant: README.md\nimportant: src/main.rs\n\
+                      ./ 3 files (2 md, 1 toml): CLAUDE.md Cargo.toml README.md\n\
+                      agentd/ 2 files (1 md, 1 toml): config.toml project.md\n\
+                      agentd/specs/ 1 file (1 md): user-model.md\n\
+                      src/ 1 file (1 rs): main.rs\nsrc/auth/ 1 file (1 rs): login.rs\n";
+        assert!(structure.contains(wanted), "{structure}");
+        assert!(section(&context, "Tools").contains("`read_file`"));
+        assert!(section(&context, "Instructions").contains("1. "));
+        assert_eq!(context.left_out, [""; 0]);
+        assert!(!context.text.contains("Left out"));
+    }
+}
+
+#[test]
+fn an_empty_project_has_a_context_too() {
+    let (_dir, project) = sandbox();
+    let context = build(&project, ContextKind::Planner, BUDGET);
+    assert!(!context.text.contains("## Clarifications"));
+    assert!(context.text.contains("## Structure"));
+    assert_eq!(context.left_out, [""; 0]);
+}
+
+#[test]
+fn a_context_is_written_into_the_change_and_replaces_the_last_one() {
+    let (_dir, project) = sandbox();
+    for (kind, file) in [
+        (ContextKind::Planner, ChangeFile::GeminiContext),
+        (ContextKind::Challenger, ChangeFile::AgentsContext),
+        (ContextKind::Reviewer, ChangeFile::AgentsContext),
+    ] {
+        let written =
+            context::write(&project, &id("mine"), kind, "Add login", BUDGET, &holder("plan"))
+                .unwrap();
+        let change = project.change(&id("mine")).unwrap();
+        assert_eq!(change.read(&file).unwrap(), written.text);
+    }
+}
+
+#[test]
+fn what_git_ignores_what_is_hidden_and_what_agentd_keeps_is_not_shown() {
+    let (_dir, project) = sandbox();
+    let root = project.root();
+    put(root, ".gitignore", "/target/\n*.log\n");
+    put(root, "target/debug/needle1", "");
+    put(root, "src/needle2.log", "");
+    put(root, ".secret/needle3", "");
+    put(root, "agentd/changes/mine/needle4.md", "");
+    put(root, "agentd/archive/2026-01-01-old/needle5.md", "");
+    put(root, "src/.gitignore", "needle6\n");
+    put(root, "src/needle6", "");
+    put(root, "src/seen.rs", "");
+    let context = build(&project, ContextKind::Planner, BUDGET);
+    assert!(!context.text.contains("needle"), "{}", context.text);
+    assert!(context.text.contains("seen.rs"));
+    assert_eq!(Tree::scan(root).files(), 2); // seen.rs and config.toml
+}
+
+// lesson 7
+#[test]
+fn no_symlink_leads_outside() {
+    let (dir, project) = sandbox();
+    let root = project.root();
+    let outside = dir.path().join("outside");
+    put(&outside, "needle.md", "needle");
+    symlink(outside.join("needle.md"), root.join("CLAUDE.md")).unwrap();
+    symlink("../outside/needle.md", root.join("README.md")).unwrap();
+    symlink(&outside, root.join("linked")).unwrap();
+    symlink("/etc/passwd", root.join("agentd/project.md")).unwrap();
+    symlink(outside.join("needle.md"), root.join("agentd/changes/mine/clarifications.md")).unwrap();
+    symlink(outside.join("needle.md"), root.join("agentd/changes/mine/GEMINI.md")).unwrap();
+    let before = snapshot(&outside);
+    let context = build(&project, ContextKind::Planner, BUDGET);
+    assert!(
+        !context.text.contains("needle") && !context.text.contains("root:"),
+        "{}",
+        context.text
+    );
+    for path in ["CLAUDE.md", "README.md", "agentd/project.md", "clarifications.md"] {
+        assert!(context.left_out.iter().any(|line| line.starts_with(path)), "{path}");
+        assert!(section(&context, "Left out").contains(path), "{path}");
+    }
+    let written =
+        context::write(&project, &id("mine"), ContextKind::Planner, "x", BUDGET, &holder("plan"));
+    assert!(written.is_err());
+    assert_eq!(snapshot(&outside), before);
+}
+
+#[test]
+fn links_that_stay_inside_are_told_once() {
+    let (_dir, project) = sandbox();
+    put(project.root(), "AGENTS.md", "needle");
+    symlink("AGENTS.md", project.root().join("CLAUDE.md")).unwrap();
+    let context = build(&project, ContextKind::Planner, BUDGET);
+    assert_eq!(context.text.matches("needle").count(), 1);
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let (_dir, project) = sandbox();
+    let root = project.root();
+    put(root, "CLAUDE.md", &"rule\n".repeat(20_000));
+    put(root, "README.md", &"read\n".repeat(20_000));
+    put(root, "agentd/changes/mine/clarifications.md", &"answer\n".repeat(20_000));
+    for dir in 0..60 {
+        for file in 0..20 {
+            put(root, &format!("a/b/c{dir}/file-with-a-long-name-{file}.rs"), "");
+        }
+    }
+    let context = build(&project, ContextKind::Planner, 8192);
+    assert!(context.text.len() <= 8192);
+    for wanted in ["CLAUDE.md: what", "README.md: what", "clarifications.md: what", "structure: "] {
+        assert!(
+            context.left_out.iter().any(|line| line.starts_with(wanted)),
+            "{:?}",
+            context.left_out
+        );
+        assert!(section(&context, "Left out").contains(wanted));
+    }
+    // Nobody is starved: every section says something.
+    assert!(section(&context, "Clarifications").matches("answer").count() > 50);
+    assert!(section(&context, "The project").matches("rule").count() > 50);
+    assert!(section(&context, "Structure").contains("a/b/c0/ 20 files (20 rs)"));
+    assert!(section(&context, "What is asked for").contains("Add login"));
+}
+
+#[test]
+fn what_one_section_does_not_need_another_gets() {
+    let (_dir, project) = sandbox();
+    put(project.root(), "CLAUDE.md", &"rule\n".repeat(20_000));
+    let context = build(&project, ContextKind::Planner, BUDGET);
+    let (used, budget) = (context.text.len(), BUDGET);
+    assert!(used > budget * 9 / 10 && used <= budget, "{used}");
+}
+
+#[test]
+fn the_default_budget_is_that_of_the_settings() {
+    assert_eq!(Config::default().workflow.context_bytes, BUDGET);
+}
+
+/// Ten thousand files in a thousand directories.
+fn large(root: &Path) {
+    for dir in 0..1000 {
+        let path = root.join(format!("src/part{}/module{dir}", dir % 20));
+        fs::create_dir_all(&path).unwrap();
+        for file in 0..10 {
+            fs::write(path.join(format!("some_source_file_{file}.rs")), "fn f() {}\n").unwrap();
+        }
+    }
+}
+
+// issue 5, bars
+#[test]
+fn ten_thousand_files_are_told_within_budget_and_time() {
+    let (_dir, project) = sandbox();
+    large(project.root());
+    put(project.root(), "CLAUDE.md", &"rule\n".repeat(50_000));
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let start = Instant::now();
+        let context = build(&project, ContextKind::Planner, BUDGET);
+        best = best.min(start.elapsed());
+        assert!(context.text.len() <= BUDGET);
+        assert!(context.text.contains("10001 files in") || context.text.contains("10002 files in"));
+    }
+    assert!(best < Duration::from_millis(300), "{best:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn no_context_exceeds_its_budget_or_lets_data_out(
+        names in prop::collection::vec("([a-z`#]{1,12}/){0,4}[a-z .`#é\u{202e}\n]{1,20}[a-z`]", 0..60),
+        texts in prop::collection::vec("(`{1,6}|\n|## Tools|[a-zé ]{1,9}){0,400}", 4),
+        repeat in 1usize..60,
+        budget in 0usize..100_000,
+    ) {
+        let (_dir, project) = sandbox();
+        let root = project.root();
+        for name in &names {
+            let path = root.join(name);
+            // A name may already be there as a file where a directory is wanted.
+            if fs::create_dir_all(path.parent().unwrap()).is_ok() {
+                let _ = fs::write(path, "");
+            }
+        }
+        let files = ["agentd/project.md", "CLAUDE.md", "README.md", "agentd/changes/mine/clarifications.md"];
+        for (file, text) in files.into_iter().zip(&texts) {
+            put(root, file, &text.repeat(repeat));
+        }
+        for kind in KINDS {
+            let context = build(&project, kind, budget);
+            prop_assert!(context.text.len() <= budget.max(8192), "{} > {budget}", context.text.len());
+            let mut fence = None;
+            let mut headings = 0;
+            for line in context.text.lines() {
+                let ticks = line.bytes().take_while(|&b| b == b'`').count();
+                match fence {
+                    Some(opened) if ticks >= opened && line.len() == ticks => fence = None,
+                    None if ticks >= 3 => fence = Some(ticks),
+                    None if line == "## Tools" => headings += 1,
+                    _ => {}
+                }
+            }
+            prop_assert_eq!((fence, headings), (None, 1));
+            prop_assert!(context.text.contains(kind.instructions()));
+        }
+    }
+}

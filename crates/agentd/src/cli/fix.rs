@@ -1,0 +1,21 @@
+use std::process::ExitCode;
+
+use agentd_engine::workflow;
+
+use super::Context;
+use super::planning::{self, run_workflow};
+use crate::error::CommandError;
+
+/// Let the implementer mend what the latest review of its code has found.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  agentd fix add-oauth\n  agentd fix && agentd review")]
+pub(crate) struct Args {
+    /// The change; may be left out where exactly one is open.
+    id: Option<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let built = planning::building(context, args.id.as_deref())?;
+    let report = run_workflow(context, &built.agents, &built.id, workflow::fix)?;
+    built.finish(context, &report, false)
+}

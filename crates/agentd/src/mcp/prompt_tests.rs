@@ -1,0 +1,144 @@
+//! Prompts and contexts against the tools that there are: what a prompt asks for must
+//! exist for its role, and all that the tool requires must be named.
+
+use agentd_core::agent::Role;
+use agentd_core::ids::{ChangeId, Layer, SpecId};
+use agentd_core::prompt::{
+    Challenge, Clarify, Fix, FormatFix, Implement, ImplementAgain, PlanGen, ProposalGen,
+    Reproposal, Review, Reviewed, SelfReview, SpecGen, TasksGen,
+};
+use agentd_core::step_name::StepName;
+use agentd_engine::context::ContextKind;
+use serde_json::Value;
+
+use super::tools::Tool;
+
+/// Every prompt, with the tools that it wants to be called.
+fn prompts() -> Vec<(String, &'static [&'static str])> {
+    let change = &ChangeId::new("add-oauth").unwrap();
+    let spec = &SpecId::new("auth-flow").unwrap();
+    let specs = std::slice::from_ref(spec);
+    let clarified = false;
+    let (description, main_specs, overlaps) = ("Add login", &[], &[]);
+    let layer = Layer::Data;
+    let mut prompts: Vec<(String, &'static [&'static str])> = vec![
+        (Clarify { change, description }.render(), &["propose_questions"]),
+        (
+            ProposalGen { change, description, clarified, main_specs, overlaps }.render(),
+            &["create_proposal"],
+        ),
+        (
+            PlanGen { change, description, clarified, main_specs, overlaps }.render(),
+            &["create_proposal", "create_spec", "create_tasks"],
+        ),
+        (
+            SpecGen {
+                change,
+                spec,
+                number: 1,
+                total: 1,
+                earlier: &[],
+                clarified,
+                edits_main_spec: true,
+            }
+            .render(),
+            &["create_spec", "write_spec"],
+        ),
+        (TasksGen { change, specs, clarified }.render(), &["create_tasks"]),
+        (FormatFix { change, reports: &[] }.render(), &["edit_file", "write_spec"]),
+        (Challenge { change, specs, clarified, earlier: &[] }.render(), &["append_review"]),
+        (Reproposal { change, issues: &[], comments: &[] }.render(), &["edit_file", "write_spec"]),
+        (
+            Implement { change, layer, tasks: &[], specs: &[], rules: "", test_command: None }
+                .render(),
+            &["complete_task"],
+        ),
+        (ImplementAgain { change, layer, tasks: &[] }.render(), &["complete_task"]),
+        (
+            Review { change, specs: &[], tasks: &[], diff: "", tests: None, earlier: &[] }.render(),
+            &["create_review"],
+        ),
+        (Fix { change, findings: &[], tests: None }.render(), &["complete_task"]),
+    ];
+    for reviewed in [
+        Reviewed::Proposal,
+        Reviewed::Spec { id: spec, earlier: &[] },
+        Reviewed::Tasks { specs },
+        Reviewed::Plan { specs },
+    ] {
+        let prompt = SelfReview { change, reviewed, description, clarified };
+        prompts.push((prompt.render(), &["edit_file"]));
+    }
+    prompts
+}
+
+/// The names of all fields that a schema requires, those of its parts included.
+fn required(schema: &Value, names: &mut Vec<String>) {
+    match schema {
+        Value::Object(map) => {
+            let own = map.get("required").and_then(Value::as_array);
+            names.extend(own.into_iter().flatten().filter_map(|n| n.as_str().map(str::to_owned)));
+            map.values().for_each(|part| required(part, names));
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| required(part, names)),
+        _ => {}
+    }
+}
+
+/// Whether a prompt names a field, alone or as `impact.scope`.
+fn names(prompt: &str, field: &str) -> bool {
+    prompt.contains(&format!("`{field}`"))
+        || prompt.contains(&format!(".{field}`"))
+        || prompt.contains(&format!("`{field}."))
+}
+
+fn role_of(prompt: &str) -> Role {
+    let step: StepName = prompt.split(' ').nth(1).unwrap().parse().unwrap();
+    step.role()
+}
+
+#[test]
+fn a_prompt_names_its_tool_and_everything_that_the_tool_requires() {
+    for (prompt, wanted) in prompts() {
+        let step = prompt.lines().next().unwrap().to_owned();
+        for tool in wanted {
+            assert!(prompt.contains(&format!("`{tool}`")), "{step}: {tool}");
+            let Some(tool) = Tool::find(Some(role_of(&prompt)), tool) else {
+                assert_eq!(*tool, "propose_questions", "{step} wants a tool that is not there");
+                continue;
+            };
+            let mut fields = Vec::new();
+            required(&Value::Object(tool.input(None)), &mut fields);
+            assert!(fields.len() > 1, "{fields:?}");
+            for field in fields {
+                assert!(names(&prompt, &field), "{step}: {} needs `{field}`", tool.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_prompt_names_no_tool_that_its_role_does_not_have() {
+    for (prompt, _) in prompts() {
+        let role = role_of(&prompt);
+        for tool in Tool::of(None).into_iter().filter(|tool| !Tool::of(Some(role)).contains(tool)) {
+            let step = prompt.lines().next().unwrap();
+            assert!(!prompt.contains(tool.name()), "{step}: {}", tool.name());
+        }
+    }
+}
+
+#[test]
+fn a_context_names_the_tools_of_its_role_and_no_others() {
+    for (kind, role) in [
+        (ContextKind::Planner, Role::Planner),
+        (ContextKind::Challenger, Role::Challenger),
+        (ContextKind::Reviewer, Role::Reviewer),
+    ] {
+        let own = Tool::of(Some(role));
+        for tool in Tool::of(None) {
+            let named = kind.instructions().contains(&format!("`{}`", tool.name()));
+            assert_eq!(named, own.contains(&tool), "{role}: {}", tool.name());
+        }
+    }
+}

@@ -25,7 +25,9 @@ use agentd_core::layout::{self, ChangeFile};
 use agentd_core::outcome::{AgentOutcome, Failure};
 use agentd_core::provider::models::choose;
 use agentd_core::provider::sessions::{ListOutput, find};
-use agentd_core::provider::{AgentRequest, CommandSpec, Gemini, McpServer, Provider as _, Session, provider};
+use agentd_core::provider::{
+    AgentRequest, CommandSpec, Gemini, McpServer, Provider as _, Session, provider,
+};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
@@ -175,7 +177,8 @@ pub(crate) fn run_shell(
     limits: Limits,
 ) -> Result<ListOutput, StepError> {
     let args = ["-c".to_owned(), format!("exec 2>&1\n{command}")];
-    let spec = CommandSpec { program: "sh".to_owned(), args: args.into(), ..CommandSpec::default() };
+    let spec =
+        CommandSpec { program: "sh".to_owned(), args: args.into(), ..CommandSpec::default() };
     let output = runner(agents).capture_tail(&spec, &agents.work_tree, limits)?;
     if agents.cancel.reason().is_some() { Err(StepError::Interrupted) } else { Ok(output) }
 }
@@ -262,7 +265,13 @@ fn request(
         model: model.model,
         effort: model.effort,
         session: Session::Fresh,
-        mcp: Some(McpServer::new(agents.agentd.clone(), &step.change, step.role, &step.name)),
+        mcp: Some(McpServer::new(
+            agents.agentd.clone(),
+            &agents.project.root().to_string_lossy(),
+            &step.change,
+            step.role,
+            &step.name,
+        )),
         extra_writable: vec![change_dir, agents.project.root().join(".git")],
     };
     if let Some(id) = &step.resume {
@@ -305,7 +314,8 @@ fn record(
     let mut calls = Vec::new();
     for attempt in attempts {
         let outcome = &attempt.outcome;
-        let mut entry = ledger::entry(&agents.config, &step.name, outcome, request.model.as_deref());
+        let mut entry =
+            ledger::entry(&agents.config, &step.name, outcome, request.model.as_deref());
         if !entry.priced && outcome.usage.is_some() {
             let name =
                 if entry.call.model.is_empty() { "of this agent" } else { &entry.call.model };

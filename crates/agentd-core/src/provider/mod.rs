@@ -133,16 +133,24 @@ impl Session {
 pub struct McpServer {
     /// The path of the agentd program.
     pub command: String,
-    /// Its arguments: `mcp --change <id> --role <role> --step <step>`.
+    /// Its arguments: `-C <project> mcp --change <id> --role <role> --step <step>`.
     pub args: Vec<String>,
 }
 
 impl McpServer {
     /// The server for a step of a change. The role decides which tools there are;
-    /// some steps have tools of their own.
-    pub fn new(program: impl Into<String>, change: &ChangeId, role: Role, step: &str) -> Self {
+    /// some steps have tools of their own. The project is named, because an agent may
+    /// work in a work tree that has an `agentd/` of its own.
+    pub fn new(
+        program: impl Into<String>,
+        project: &str,
+        change: &ChangeId,
+        role: Role,
+        step: &str,
+    ) -> Self {
         // Always of the same length: see the variables of Gemini CLI.
-        let args = ["mcp", "--change", change.as_str(), "--role", role.name(), "--step", step];
+        let (change, role) = (change.as_str(), role.name());
+        let args = ["-C", project, "mcp", "--change", change, "--role", role, "--step", step];
         Self { command: program.into(), args: args.map(str::to_owned).to_vec() }
     }
 }
@@ -283,7 +291,7 @@ pub(crate) mod tests {
         let change = ChangeId::new("add-oauth").unwrap();
         AgentRequest {
             role,
-            mcp: Some(McpServer::new("/opt/agentd", &change, role, "proposal-gen")),
+            mcp: Some(McpServer::new("/opt/agentd", "/p", &change, role, "proposal-gen")),
             change,
             step: "proposal-gen".into(),
             prompt: "agentd proposal-gen add-oauth\nhello".into(),

@@ -337,14 +337,16 @@ fn plan_verdict() -> impl Strategy<Value = PlanReview> {
         PlanVerdict::Rejected,
     ]);
     (verdict, nasty(), any::<u32>(), [line(), line(), line()], stamp()).prop_map(
-        |(verdict, plan, iteration, [reviewer, planner_vendor, challenger_vendor], at)| PlanReview {
-            verdict,
-            plan_hash: Digest::of(plan),
-            iteration,
-            reviewer,
-            at,
-            planner_vendor,
-            challenger_vendor,
+        |(verdict, plan, iteration, [reviewer, planner_vendor, challenger_vendor], at)| {
+            PlanReview {
+                verdict,
+                plan_hash: Digest::of(plan),
+                iteration,
+                reviewer,
+                at,
+                planner_vendor,
+                challenger_vendor,
+            }
         },
     )
 }

@@ -28,7 +28,7 @@ fn request(kind: AgentKind) -> AgentRequest {
     let change = ChangeId::new("add-oauth").unwrap();
     AgentRequest {
         role: Role::Planner,
-        mcp: Some(McpServer::new("agentd", &change, Role::Planner, "proposal-gen")),
+        mcp: Some(McpServer::new("agentd", "/p", &change, Role::Planner, "proposal-gen")),
         change,
         step: "proposal-gen".into(),
         prompt: String::new(),

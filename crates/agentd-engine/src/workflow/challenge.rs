@@ -56,7 +56,8 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let round = reviews(&workflow.texts()?).len();
     let again = workflow.agents.config.workflow.rechallenge == Rechallenge::Resume;
     let resume = if again && round > 0 { last_session(&workflow.state()?) } else { None };
-    let label = if round == 0 { "Challenge".to_owned() } else { format!("Challenge {}", round + 1) };
+    let label =
+        if round == 0 { "Challenge".to_owned() } else { format!("Challenge {}", round + 1) };
     let prompt = prompts::challenge(workflow)?;
     let change = workflow.change()?;
     let call = Call {

@@ -58,7 +58,9 @@ pub enum WorkflowError {
         change: ChangeId,
     },
     /// Planner and challenger are of one vendor, and the project forbids that.
-    #[error("planner and challenger are both of {vendor}, and workflow.require_independent_review is set")]
+    #[error(
+        "planner and challenger are both of {vendor}, and workflow.require_independent_review is set"
+    )]
     NotIndependent {
         /// The vendor.
         vendor: &'static str,
@@ -194,7 +196,8 @@ impl WorkflowError {
                 })
             }
             Self::VerdictUnknown { agent, step, said, .. } => {
-                let tool = if *step == StepName::Review { "create_review" } else { "append_review" };
+                let tool =
+                    if *step == StepName::Review { "create_review" } else { "append_review" };
                 let ended = format!("{agent} ended without calling {tool}");
                 Some(if said.is_empty() {
                     ended
@@ -254,7 +257,9 @@ impl WorkflowError {
             Self::SpecCycle { .. } => {
                 vec!["take a `depends` out of affected_specs in proposal.md".to_owned()]
             }
-            Self::NoReview { change } => vec![format!("challenge it first: agentd challenge {change}")],
+            Self::NoReview { change } => {
+                vec![format!("challenge it first: agentd challenge {change}")]
+            }
             Self::NoDocument { change, .. } => {
                 vec![format!("write it first: agentd plan {change}")]
             }

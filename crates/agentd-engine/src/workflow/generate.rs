@@ -104,7 +104,8 @@ fn assess(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let (complexity, reasons) = complexity::assess(&known);
     workflow.update(|state| state.complexity = Some(complexity))?;
     let name = complexity.name();
-    let reasons = if reasons.is_empty() { "nothing special".to_owned() } else { reasons.join(", ") };
+    let reasons =
+        if reasons.is_empty() { "nothing special".to_owned() } else { reasons.join(", ") };
     workflow.note(&format!("complexity: {name} ({reasons})"));
     Ok(())
 }
@@ -327,11 +328,9 @@ pub(super) fn write_context(
     let description = prompts::description(workflow)?;
     let budget = agents.config.workflow.context_bytes;
     let (project, holder) = (&agents.project, &agents.holder);
-    let written =
-        context::write(project, &workflow.change, kind, &description, budget, holder)?;
+    let written = context::write(project, &workflow.change, kind, &description, budget, holder)?;
     if !written.left_out.is_empty() {
-        let text =
-            format!("left out of {}: {}", kind.file().path(), written.left_out.join("; "));
+        let text = format!("left out of {}: {}", kind.file().path(), written.left_out.join("; "));
         workflow.note(&text);
     }
     Ok(())

@@ -189,10 +189,7 @@ fn commit(workflow: &mut Workflow<'_>, layer: Layer, wanted: &Wanted) -> Result<
 }
 
 /// Commits what has changed in the work tree, where the project wants that.
-pub(super) fn commit_work(
-    workflow: &mut Workflow<'_>,
-    message: &str,
-) -> Result<(), WorkflowError> {
+pub(super) fn commit_work(workflow: &mut Workflow<'_>, message: &str) -> Result<(), WorkflowError> {
     if workflow.agents.config.git.commit == GitCommit::None {
         return Ok(());
     }
@@ -214,7 +211,9 @@ pub(super) fn repository(workflow: &Workflow<'_>) -> Result<Option<Git>, Workflo
 }
 
 /// The specs that tasks refer to, and the requirements in them.
-pub(super) fn referred(tasks: &[Task]) -> BTreeMap<agentd_core::ids::SpecId, BTreeSet<agentd_core::ids::RequirementId>> {
+pub(super) fn referred(
+    tasks: &[Task],
+) -> BTreeMap<agentd_core::ids::SpecId, BTreeSet<agentd_core::ids::RequirementId>> {
     let mut wanted: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for spec_ref in tasks.iter().flat_map(|task| &task.spec_refs) {
         let of_spec = wanted.entry(spec_ref.spec.clone()).or_default();
@@ -225,8 +224,12 @@ pub(super) fn referred(tasks: &[Task]) -> BTreeMap<agentd_core::ids::SpecId, BTr
 
 /// The session in which the implementer worked last.
 pub(super) fn last_session(state: &State) -> Option<String> {
-    let is_work = |step: &str| {
-        matches!(step.parse::<StepName>(), Ok(StepName::Implement(_) | StepName::Fix))
-    };
-    state.llm_calls.iter().rfind(|call| is_work(&call.step) && call.session_id.is_some())?.session_id.clone()
+    let is_work =
+        |step: &str| matches!(step.parse::<StepName>(), Ok(StepName::Implement(_) | StepName::Fix));
+    state
+        .llm_calls
+        .iter()
+        .rfind(|call| is_work(&call.step) && call.session_id.is_some())?
+        .session_id
+        .clone()
 }

@@ -320,12 +320,18 @@ fn document_digests(texts: &ChangeTexts) -> Vec<(String, Option<Digest>)> {
         ("tasks.md".to_owned(), texts.tasks.text().map(Digest::of)),
     ];
     let specs = texts.specs.iter();
-    digests.extend(specs.map(|(id, source)| (format!("specs/{id}.md"), source.text().map(Digest::of))));
+    digests.extend(
+        specs.map(|(id, source)| (format!("specs/{id}.md"), source.text().map(Digest::of))),
+    );
     digests
 }
 
 /// The files whose digests differ.
 fn changed_documents(before: &ChangeTexts, after: &ChangeTexts) -> Vec<String> {
     let old = document_digests(before);
-    document_digests(after).into_iter().filter(|now| !old.contains(now)).map(|(file, _)| file).collect()
+    document_digests(after)
+        .into_iter()
+        .filter(|now| !old.contains(now))
+        .map(|(file, _)| file)
+        .collect()
 }

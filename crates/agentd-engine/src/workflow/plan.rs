@@ -66,11 +66,7 @@ pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowE
 }
 
 /// What comes next for a plan that is proposed.
-fn next(
-    workflow: &mut Workflow<'_>,
-    mode: Mode,
-    state: &State,
-) -> Result<Next, WorkflowError> {
+fn next(workflow: &mut Workflow<'_>, mode: Mode, state: &State) -> Result<Next, WorkflowError> {
     generate::generate(workflow)?;
     let history = workflow.history()?;
     let texts = workflow.texts()?;

@@ -42,10 +42,7 @@ fn main_specs(workflow: &Workflow<'_>) -> Result<Vec<SpecTitle>, WorkflowError> 
 }
 
 /// The prompt of a step that writes a document.
-pub(super) fn generate(
-    workflow: &Workflow<'_>,
-    step: &StepName,
-) -> Result<String, WorkflowError> {
+pub(super) fn generate(workflow: &Workflow<'_>, step: &StepName) -> Result<String, WorkflowError> {
     let (change, clarified) = (&workflow.change, clarified(workflow)?);
     Ok(match step {
         StepName::SpecGen(spec) => {

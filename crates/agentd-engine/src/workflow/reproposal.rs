@@ -8,9 +8,7 @@ use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
 
 use super::generate::write_context;
-use super::{
-    Action, Call, Report, Workflow, WorkflowError, changed_documents, prompts, reviews,
-};
+use super::{Action, Call, Report, Workflow, WorkflowError, changed_documents, prompts, reviews};
 use crate::context::ContextKind;
 use crate::documents;
 use crate::step::Artefact;
@@ -23,9 +21,10 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
         return Err(state.refuse("be revised", None).into());
     }
     let before = workflow.texts()?;
-    let review = reviews(&before).pop().filter(asks_for_revision).ok_or_else(|| {
-        WorkflowError::NoReview { change: workflow.change.clone() }
-    })?;
+    let review = reviews(&before)
+        .pop()
+        .filter(asks_for_revision)
+        .ok_or_else(|| WorkflowError::NoReview { change: workflow.change.clone() })?;
     let session = state.session_id.ok_or(SessionError::NotCaptured)?;
     write_context(workflow, ContextKind::Planner)?;
     let prompt = prompts::reproposal(workflow, &review)?;

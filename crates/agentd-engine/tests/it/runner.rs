@@ -28,7 +28,7 @@ impl Project {
         let change = ChangeId::new("add-oauth").unwrap();
         let request = AgentRequest {
             role: Role::Planner,
-            mcp: Some(McpServer::new("/opt/agentd", &change, Role::Planner, "proposal-gen")),
+            mcp: Some(McpServer::new("/opt/agentd", "/p", &change, Role::Planner, "proposal-gen")),
             change,
             step: "proposal-gen".into(),
             prompt: "agentd proposal-gen add-oauth\n".into(),

@@ -270,7 +270,7 @@ fn settings_that_a_killed_agentd_left_are_restored_by_any_step() {
         model: None,
         effort: None,
         session: Session::Fresh,
-        mcp: Some(McpServer::new("agentd", &change(), Role::Planner, "proposal-gen")),
+        mcp: Some(McpServer::new("agentd", "/p", &change(), Role::Planner, "proposal-gen")),
         extra_writable: Vec::new(),
     };
     let spec = provider(AgentKind::Gemini).command(&request);

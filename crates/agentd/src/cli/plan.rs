@@ -5,9 +5,9 @@ use agentd_core::state::Choice;
 use agentd_engine::decisions;
 use agentd_engine::workflow::{self, Mode, Report, Verdict};
 
+use super::Context;
 use super::agents_setup::{AgentRun, agents_for};
 use super::planning::{self, GitArg, Outcome, run_workflow};
-use super::Context;
 use crate::error::CommandError;
 use crate::ui::review::{self, Answer};
 
@@ -64,10 +64,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         }
     };
     let (project, change, report) = (&project, &id, &report);
-    planning::finish(
-        context,
-        &Outcome { project, change, report, mode, exit_code: args.exit_code },
-    )
+    planning::finish(context, &Outcome { project, change, report, mode, exit_code: args.exit_code })
 }
 
 /// Asks what is to be done with a plan that needs revision (P24). True: go on.
@@ -95,4 +92,3 @@ fn decide(
     decisions::decide(&agents.project, id, choice, "", &by, &holder, now)?;
     Ok(choice != Choice::Stop)
 }
-

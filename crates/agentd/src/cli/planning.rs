@@ -115,7 +115,13 @@ pub(crate) fn begin(
     let wish = Wish { skip: begin.clarify.skip_clarify, answers: begin.clarify.answers.as_deref() };
     if known.is_none() {
         // Nothing is begun that could not go on.
-        clarify::can_be_clarified(context, project, id, begin.description.unwrap_or_default(), wish)?;
+        clarify::can_be_clarified(
+            context,
+            project,
+            id,
+            begin.description.unwrap_or_default(),
+            wish,
+        )?;
     }
     let planning = known.as_ref().is_none_or(|state| state.phase == Phase::Proposed);
     if planning {
@@ -371,10 +377,8 @@ fn print(
         | Action::Rejected
         | Action::Reviewed
         | Action::StillNeedsFix => {
-            let approved = [
-                Verdict::Plan(PlanVerdict::Approved),
-                Verdict::Code(CodeVerdict::Approved),
-            ];
+            let approved =
+                [Verdict::Plan(PlanVerdict::Approved), Verdict::Code(CodeVerdict::Approved)];
             let is_good = report.verdict.is_some_and(|verdict| approved.contains(&verdict));
             if !is_good || !report.issues.is_empty() {
                 review::write_issues(&mut out, &report.summary, &report.issues)?;
@@ -438,4 +442,3 @@ impl From<WorkflowError> for CommandError {
         }
     }
 }
-

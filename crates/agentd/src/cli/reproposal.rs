@@ -12,7 +12,9 @@ use crate::error::CommandError;
 /// The planner goes on in the session in which it wrote the proposal. The phase stays as
 /// it is: only a challenge moves it.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agentd reproposal add-oauth\n  agentd reproposal && agentd challenge")]
+#[command(
+    after_help = "Examples:\n  agentd reproposal add-oauth\n  agentd reproposal && agentd challenge"
+)]
 pub(crate) struct Args {
     /// The change; may be left out where exactly one is open.
     id: Option<String>,

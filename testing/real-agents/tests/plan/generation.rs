@@ -78,8 +78,7 @@ fn self_review_finds_issues() {
     let mend = edit("proposal.md", "come back to their own data", "come back safely");
     let found = calls("proposal-review", "edit_file", mend);
     let mut found = found;
-    found.replies[1] =
-        scripted_models::Reply::text("Mended. <review>NEEDS_REVISION</review>");
+    found.replies[1] = scripted_models::Reply::text("Mended. <review>NEEDS_REVISION</review>");
     let script = script.rule(found);
     Sandbox::enter(script, |sandbox| {
         let world = World::new(sandbox, "");
@@ -99,8 +98,7 @@ fn change_id_conflict() {
         std::fs::write(world.file("proposal.md"), "# Change: mine\n").unwrap();
         let script = json!(null);
         let _ = (script, spec("x"), tasks(&[]), proposal(&json!([])));
-        let args =
-            ["proposal", CHANGE, "Tidy up", "--skip-clarify", "--git", "in-place", "--json"];
+        let args = ["proposal", CHANGE, "Tidy up", "--skip-clarify", "--git", "in-place", "--json"];
         let ran = world.run(&args);
         // The scripted model names the change by its first id, which the tool refuses: the
         // id alone is looked at here.

@@ -141,8 +141,7 @@ impl<'s> World<'s> {
 
     /// `agentd plan` of a new change, without questions.
     pub fn plan(&self, more: &[&str]) -> Ran {
-        let mut args =
-            vec!["plan", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
+        let mut args = vec!["plan", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
         args.extend(more);
         self.run(&args)
     }

@@ -101,7 +101,7 @@ fn render(step: &StepName, change: &ChangeId, template: &str, context: Value) ->
     let shared = minijinja::context! {
         step => safe(step),
         change_id => safe(change),
-        change_dir => safe(crate::layout::change_dir(change)),
+        change_dir => safe(&crate::layout::change_dir(change)),
     };
     let render = |name: &str, context: Value| {
         let context = minijinja::context! { ..context, ..shared.clone() };
@@ -115,13 +115,13 @@ fn render(step: &StepName, change: &ChangeId, template: &str, context: Value) ->
 }
 
 /// A text of agentd's own or a validated id, which may stand in a prompt as it is.
-fn safe(text: impl ToString) -> Value {
+fn safe(text: &(impl ToString + ?Sized)) -> Value {
     Value::from_safe_string(text.to_string())
 }
 
 /// The first of many ids, and how many more there are.
 fn listed<T: ToString>(ids: &[T]) -> (Vec<Value>, usize) {
-    let shown: Vec<Value> = ids.iter().take(MAX_LISTED).map(|id| safe(id.to_string())).collect();
+    let shown: Vec<Value> = ids.iter().take(MAX_LISTED).map(|id| safe(id)).collect();
     let more = ids.len() - shown.len();
     (shown, more)
 }

@@ -100,36 +100,42 @@ pub fn build(
     );
     let bottom = kind.instructions();
     let mut left_out = Vec::new();
-    let mut sections = vec![
-        Section::new("What is asked for", 15).with("description", description),
-        Section::new("Clarifications", 15),
-        Section::new("The project", 35),
-        Section::new("Specs of the project", 10),
-        Section::new("Structure", 25),
-    ];
+    let mut asked = Section::new("What is asked for", 15);
+    asked.push("description", description.to_owned());
+    let mut answers = Section::new("Clarifications", 15);
     match change.read_if_exists(&ChangeFile::Clarifications) {
-        Ok(Some(text)) => sections[1].push("clarifications.md", text),
+        Ok(Some(text)) => answers.push("clarifications.md", text),
         Ok(None) => {}
         Err(error) => left_out.push(unreadable("clarifications.md", &error)),
     }
+    let mut about = Section::new("The project", 35);
     for (path, text) in project_texts(project.dir(), budget, &mut left_out) {
-        sections[2].push(path, text);
+        about.push(path, text);
     }
-    let specs = main_specs(project)?;
-    let titles: String =
-        specs.iter().map(|spec| format!("{}: {}\n", spec.id, spec.title)).collect();
-    sections[3].push("agentd/specs", titles);
+    let mut specs = Section::new("Specs of the project", 10);
+    let titles = main_specs(project)?;
+    specs.push(
+        "agentd/specs",
+        titles.iter().map(|spec| format!("{}: {}\n", spec.id, spec.title)).collect(),
+    );
+    // What the tree tells depends on what it is given, so it first says what it would like.
+    let mut structure = Section::new("Structure", 25);
     let tree = Tree::scan(project.root());
+    let (whole, mut missing) = tree.render(usize::MAX);
+    structure.push("structure", whole);
 
+    let mut sections = [asked, answers, about, specs, structure];
     let overhead: usize = sections.iter().map(Section::overhead).sum();
     let spare = budget.saturating_sub(top.len() + bottom.len() + overhead + LEFT_OUT);
-    // The tree fills what the others leave, so it is asked last; here it only says its wish.
-    let wish = tree.render(usize::MAX).0.len();
-    let mut wishes: Vec<usize> = sections.iter().map(Section::wish).collect();
-    wishes[4] = wish;
-    let given = share(spare, &sections.iter().map(|s| s.percent).collect::<Vec<_>>(), &wishes);
-    let (structure, missing) = tree.render(given[4]);
-    sections[4].push("structure", structure);
+    let given = share(spare, &sections.each_ref().map(|section| (section.percent, section.wish())));
+    if let ([.., structure], [.., given]) = (&mut sections, given.as_slice())
+        && *given < structure.wish()
+    {
+        let (text, more) = tree.render(*given);
+        structure.texts.clear();
+        structure.push("structure", text);
+        missing = more;
+    }
     left_out.extend(missing);
 
     let mut text = top;
@@ -239,20 +245,15 @@ impl Section {
         Self { title, percent, texts: Vec::new() }
     }
 
-    fn with(mut self, label: &'static str, text: &str) -> Self {
-        self.push(label, text.to_owned());
-        self
-    }
-
     fn push(&mut self, label: &'static str, text: String) {
         if !text.trim().is_empty() {
             self.texts.push((label, text));
         }
     }
 
-    /// Bytes beside the texts, at the most. Four is the most texts that a section has.
+    /// Bytes beside the texts, at the most.
     fn overhead(&self) -> usize {
-        self.title.len() + 6 + self.texts.len().max(1) * (FENCE_OVERHEAD + 2)
+        self.title.len() + 6 + self.texts.len() * (FENCE_OVERHEAD + 2)
     }
 
     fn wish(&self) -> usize {
@@ -279,13 +280,13 @@ impl Section {
     }
 }
 
-/// Divides `spare` bytes: everybody gets their share as far as they want it, and what is
-/// then left goes to those who want more, in order.
-fn share(spare: usize, percents: &[usize], wishes: &[usize]) -> Vec<usize> {
-    let shares = percents.iter().map(|percent| spare / 100 * percent);
-    let mut given: Vec<usize> = shares.zip(wishes).map(|(share, wish)| share.min(*wish)).collect();
+/// Divides `spare` bytes by percentages and wishes: everybody gets their share as far as
+/// they want it, and what is then left goes to those who want more, in order.
+fn share(spare: usize, sections: &[(usize, usize)]) -> Vec<usize> {
+    let mut given: Vec<usize> =
+        sections.iter().map(|(percent, wish)| (spare / 100 * percent).min(*wish)).collect();
     let mut left = spare - given.iter().sum::<usize>();
-    for (given, wish) in given.iter_mut().zip(wishes) {
+    for (given, (_, wish)) in given.iter_mut().zip(sections) {
         let more = (wish - *given).min(left);
         *given += more;
         left -= more;

@@ -28,7 +28,7 @@ impl Implement<'_> {
     /// The prompt.
     pub fn render(&self) -> String {
         let context = context! {
-            layer => safe(self.layer),
+            layer => safe(&self.layer),
             tasks => views::tasks(self.tasks),
             specs => views::specs(self.specs),
             rules => self.rules.trim(),
@@ -53,7 +53,7 @@ impl ImplementAgain<'_> {
     /// The prompt.
     pub fn render(&self) -> String {
         let context = context! {
-            layer => safe(self.layer),
+            layer => safe(&self.layer),
             count => self.tasks.len(),
             tasks => views::tasks(self.tasks),
         };
@@ -125,7 +125,7 @@ fn tests(tests: Option<&TestEvidence>) -> minijinja::Value {
     };
     context! {
         passed,
-        ended => safe(ended),
+        ended => safe(&ended),
         seconds => tests.map_or(0, |tests| tests.seconds),
         command => tests.map(|tests| tests.command.clone()).unwrap_or_default(),
         output => tests.map(|tests| tests.output.clone()).unwrap_or_default(),

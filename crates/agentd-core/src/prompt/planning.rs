@@ -92,7 +92,7 @@ impl PlanGen<'_> {
             clarified => self.clarified,
             main_specs => titles(self.main_specs),
             overlaps => self.overlaps.join("\n"),
-            main_specs_dir => safe(layout::main_specs_dir()),
+            main_specs_dir => safe(&layout::main_specs_dir()),
         };
         render(&StepName::PlanGen, self.change, "plan-gen", context)
     }
@@ -157,7 +157,7 @@ impl SelfReview<'_> {
         let (specs, more_specs) = listed(specs);
         let context = context! {
             kind,
-            file => safe(file),
+            file => safe(&file),
             specs,
             more_specs,
             description => self.description,
@@ -198,7 +198,7 @@ impl SpecGen<'_> {
             more_specs,
             clarified => self.clarified,
             edits_main_spec => self.edits_main_spec,
-            main_spec => safe(layout::main_spec(self.spec)),
+            main_spec => safe(&layout::main_spec(self.spec)),
         };
         render(&StepName::SpecGen(self.spec.clone()), self.change, "spec-gen", context)
     }

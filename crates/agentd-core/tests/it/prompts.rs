@@ -153,6 +153,10 @@ impl Given {
 
     /// Every prompt with everything that it can be given: its name, its step, its text.
     fn prompts(&self) -> Vec<(&'static str, StepName, String)> {
+        [self.planning(), self.building()].concat()
+    }
+
+    fn planning(&self) -> Vec<(&'static str, StepName, String)> {
         let change = &self.change;
         let spec = &self.specs[0];
         let review = |reviewed: Reviewed<'_>| {
@@ -165,7 +169,6 @@ impl Given {
             review(Reviewed::Spec { id: spec, earlier: &self.specs[1..] });
         let (tasks_step, tasks_review) = review(Reviewed::Tasks { specs: &self.specs });
         let (plan_step, plan_review) = review(Reviewed::Plan { specs: &self.specs });
-        let tests = Some(&self.tests);
         vec![
             ("clarify", StepName::Clarify, Clarify { change, description: &self.text }.render()),
             (
@@ -231,6 +234,13 @@ impl Given {
                 StepName::Reproposal,
                 Reproposal { change, issues: &self.issues, comments: &self.comments }.render(),
             ),
+        ]
+    }
+
+    fn building(&self) -> Vec<(&'static str, StepName, String)> {
+        let change = &self.change;
+        let tests = Some(&self.tests);
+        vec![
             (
                 "implement",
                 StepName::Implement(Layer::Data),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agentd_core::layout;
 use agentd_core::prompt::one_line;
@@ -91,6 +91,7 @@ impl Tree {
         builder.require_git(in_git).parents(in_git);
         builder.filter_entry(move |entry| skipped.iter().all(|dir| entry.path() != dir));
         let mut tree = Self::default();
+        let mut last = (PathBuf::new(), String::new());
         for entry in builder.build().flatten() {
             let Some(kind) = entry.file_type() else { continue };
             let Ok(path) = entry.path().strip_prefix(root) else { continue };
@@ -101,9 +102,16 @@ impl Tree {
                     tree.stopped = true;
                     break;
                 }
-                let dir = shown(path.parent().unwrap_or(Path::new("")));
+                let parent = path.parent().unwrap_or(Path::new(""));
+                // The files of a directory come one after the other.
+                if last.0 != parent {
+                    last = (parent.to_owned(), shown(parent));
+                }
                 let name = shown(Path::new(path.file_name().unwrap_or_default()));
-                tree.dirs.entry(dir).or_default().push(name);
+                match tree.dirs.get_mut(&last.1) {
+                    Some(names) => names.push(name),
+                    None => drop(tree.dirs.insert(last.1.clone(), vec![name])),
+                }
                 tree.files += 1;
             }
         }
@@ -121,13 +129,8 @@ impl Tree {
     /// The tree as text of at most `budget` bytes, and what had to be left out.
     ///
     /// First the important files, then the directories from the top down, then the
-    /// names of files, again from the top down.
+    /// names of files, again from the top down. `usize::MAX` gives all of it.
     pub fn render(&self, budget: usize) -> (String, Vec<String>) {
-        let whole = self.fill(usize::MAX);
-        if whole.0.len() <= budget { whole } else { self.fill(budget) }
-    }
-
-    fn fill(&self, budget: usize) -> (String, Vec<String>) {
         let mut left_out = Vec::new();
         let mut out = format!("{} files in {} directories\n", self.files, self.dirs.len());
         if self.stopped {

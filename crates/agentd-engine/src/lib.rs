@@ -12,3 +12,4 @@ pub mod run_record;
 pub mod runner;
 pub mod step;
 pub mod store;
+pub mod workflow;

@@ -5,6 +5,7 @@ use std::io;
 
 use agentd_core::phase::Refused;
 use agentd_engine::documents::DocumentError;
+use agentd_engine::git::GitError;
 use agentd_engine::store::{LockError, StoreError};
 use serde::Serialize;
 
@@ -123,6 +124,16 @@ impl From<StoreError> for CommandError {
             }
             _ => Self::new("store", message),
         }
+    }
+}
+
+impl From<GitError> for CommandError {
+    fn from(error: GitError) -> Self {
+        if let GitError::Interrupted { .. } = error {
+            return Self::interrupted();
+        }
+        let (cause, hints) = (error.cause(), error.solutions());
+        Self { cause, hints, ..Self::new(error.kind(), error.to_string()) }
     }
 }
 

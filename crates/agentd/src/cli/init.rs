@@ -7,12 +7,13 @@ use agentd_core::config::nearest;
 use agentd_core::text::printable;
 use agentd_engine::agents;
 use agentd_engine::store::Project;
-use inquire::{InquireError, MultiSelect};
+use inquire::MultiSelect;
 use serde_json::{Value, json};
 
 use super::{Context, next};
 use crate::error::CommandError;
 use crate::install::{self, FileAction, FileChange};
+use crate::ui::ask::answered;
 use crate::ui::{BOLD, DIM, WARN};
 
 /// Set up agentd in a project.
@@ -94,15 +95,9 @@ fn choose(context: &Context, args: &Args) -> Result<Vec<AgentKind>, CommandError
         .with_default(&marked)
         .with_help_message("space marks, enter goes on; those on PATH are marked")
         .prompt();
-    match chosen {
-        Ok(names) => Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect()),
-        Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => {
-            Err(CommandError::interrupted())
-        }
-        Err(error) => Err(CommandError::new("prompt", "the question cannot be asked")
-            .cause(error.to_string())
-            .hint("name the agents: agentd init --agents claude,codex,gemini")),
-    }
+    let hint = "name the agents: agentd init --agents claude,codex,gemini";
+    let names = answered(chosen, hint)?;
+    Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect())
 }
 
 fn parse(names: &[String]) -> Result<Vec<AgentKind>, CommandError> {

@@ -1,7 +1,19 @@
 //! The one place that writes to the terminal. Data goes to stdout, everything
 //! else to stderr; colours only where a terminal wants them.
 
+// Until the workflows use all of it.
+#[allow(dead_code, reason = "for the workflows to come")]
+pub(crate) mod ask;
 pub(crate) mod diagnostics;
+pub(crate) mod figures;
+#[allow(dead_code, reason = "for the workflows to come")]
+pub(crate) mod issues;
+#[allow(dead_code, reason = "for the workflows to come")]
+pub(crate) mod progress;
+/// A terminal for tests; the tests of the commands share it.
+#[cfg(test)]
+#[path = "../../tests/cli/pty.rs"]
+pub(crate) mod pty;
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -59,6 +71,12 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     fitting.truncate(fitting.trim_end().len());
     fitting.push('…');
     fitting
+}
+
+/// The width of the terminal that stderr is, now; 80 columns where it cannot be known.
+pub(crate) fn columns() -> usize {
+    let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    if columns == 0 { 80 } else { usize::from(columns) }
 }
 
 /// Where a command writes to.

@@ -1,0 +1,3 @@
+//! The workflows.
+
+pub mod report;

@@ -1,0 +1,111 @@
+//! The questions of the workflows. Whether somebody can be asked, the caller has found out
+//! ([`Ui::can_prompt`](super::Ui::can_prompt)).
+
+use std::fmt;
+
+use agentd_core::ids::ChangeId;
+use agentd_core::state::Workflow;
+use agentd_engine::git::{Git, branch_of};
+use inquire::{InquireError, Select};
+
+use crate::error::CommandError;
+
+const KEYS: &str = "arrow keys move, enter goes on";
+
+/// What a person says to a plan that needs revision (P24).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlanAnswer {
+    /// Let the planner mend the issues, then challenge again.
+    Fix,
+    /// Take the plan with its minor issues.
+    Accept,
+    /// They look at it themselves, and come back.
+    Review,
+    /// Leave it here.
+    Stop,
+}
+
+/// Whether a plan may be accepted as it is (C11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Acceptable {
+    Yes,
+    No,
+}
+
+/// Asks what to do with a plan that needs revision. The issues were shown before.
+pub(crate) fn plan_decision(acceptable: Acceptable) -> Result<PlanAnswer, CommandError> {
+    let accept = (acceptable == Acceptable::Yes)
+        .then(|| Offer::new(PlanAnswer::Accept, "Accept it with its minor issues"));
+    let offers = [
+        Some(Offer::new(PlanAnswer::Fix, "Auto-fix and rechallenge (recommended)")),
+        accept,
+        Some(Offer::new(PlanAnswer::Review, "Review manually, and come back")),
+        Some(Offer::new(PlanAnswer::Stop, "Stop here")),
+    ];
+    let offers = offers.into_iter().flatten().collect();
+    choose("What next?", offers, KEYS, "answer it later with: agentd decide")
+}
+
+/// Asks where a change is worked on (P6).
+pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Workflow, CommandError> {
+    let branch = branch_of(change);
+    let here = git.head()?;
+    let here = here.branch().unwrap_or("no branch");
+    let help = match git.dirty()?.count() {
+        0 => KEYS.to_owned(),
+        1 => format!("1 file is not committed and comes along to a branch; {KEYS}"),
+        files => format!("{files} files are not committed and come along to a branch; {KEYS}"),
+    };
+    let mut offers =
+        vec![Offer::new(Workflow::Branch, format!("On the branch {branch} (recommended)"))];
+    // A submodule gets none.
+    if git.superproject().is_none() {
+        let text = "In a work tree of its own beside the project, on that branch";
+        offers.push(Offer::new(Workflow::Worktree, text));
+    }
+    offers.push(Offer::new(Workflow::InPlace, format!("In place, on {here}")));
+    let hint = "say it: --git branch, --git worktree or --git in-place";
+    choose(&format!("Where is `{change}` worked on?"), offers, &help, hint)
+}
+
+/// Something to choose.
+struct Offer<T> {
+    value: T,
+    text: String,
+}
+
+impl<T> Offer<T> {
+    fn new(value: T, text: impl Into<String>) -> Self {
+        Self { value, text: text.into() }
+    }
+}
+
+impl<T> fmt::Display for Offer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Lets one of several be chosen with the arrow keys; the first is where one starts.
+fn choose<T>(
+    question: &str,
+    offers: Vec<Offer<T>>,
+    help: &str,
+    hint: &str,
+) -> Result<T, CommandError> {
+    let chosen = Select::new(question, offers).without_filtering().with_help_message(help).prompt();
+    answered(chosen, hint).map(|offer| offer.value)
+}
+
+/// What was answered. Esc and Ctrl-C end the command; `hint` says how to do without asking.
+pub(crate) fn answered<T>(answer: Result<T, InquireError>, hint: &str) -> Result<T, CommandError> {
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => {
+            Err(CommandError::interrupted())
+        }
+        Err(error) => Err(CommandError::new("prompt", "the question cannot be asked")
+            .cause(error.to_string())
+            .hint(hint)),
+    }
+}

@@ -7,6 +7,7 @@ use agentd_core::phase::Refused;
 use agentd_engine::actions::ActionError;
 use agentd_engine::clarify::ClarifyError;
 use agentd_engine::documents::DocumentError;
+use agentd_engine::git::GitError;
 use agentd_engine::step::StepError;
 use agentd_engine::store::{LockError, StoreError};
 use serde::Serialize;
@@ -126,6 +127,16 @@ impl From<StoreError> for CommandError {
             }
             _ => Self::new("store", message),
         }
+    }
+}
+
+impl From<GitError> for CommandError {
+    fn from(error: GitError) -> Self {
+        if let GitError::Interrupted { .. } = error {
+            return Self::interrupted();
+        }
+        let (cause, hints) = (error.cause(), error.solutions());
+        Self { cause, hints, ..Self::new(error.kind(), error.to_string()) }
     }
 }
 

@@ -102,7 +102,7 @@ iteration: 0
 git:
   workflow: in-place
   branch: agentd/add-oauth
-  work_tree: ../p-agentd/add-oauth
+  work_tree: \"../p-agentd/add-oauth\"
   base_commit: \"0123456\"
 llm_calls:
   - step: challenge

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::agents_setup::agents_for;
 use super::{Context, next};
 use crate::error::{CommandError, Exit};
-use crate::ui::{BOLD, DIM, ask};
+use crate::ui::{BOLD, DIM, questions as asking};
 
 /// Ask what a change leaves open, before it is planned.
 ///
@@ -147,7 +147,7 @@ fn propose(
 
 /// Asks on the terminal. Whoever stops loses nothing but the answers of this time.
 fn ask_person(context: &Context, questions: &Questions) -> Result<Vec<Answered>, CommandError> {
-    ask::ask(&context.ui, &questions.questions).map_err(|error| match error.exit {
+    asking::ask(&context.ui, &questions.questions).map_err(|error| match error.exit {
         Exit::Interrupted => {
             let id = &questions.change_id;
             error.hint(format!("nothing was written; the questions are kept: agentd clarify {id}"))

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::Context;
 use crate::error::CommandError;
+use crate::ui::figures::{duration, tokens};
 use crate::ui::{BOLD, DIM};
 
 /// Show what a change has cost, step by step.
@@ -143,36 +144,9 @@ fn bar(cost: f64, most: f64) -> String {
     "█".repeat(length)
 }
 
-/// `950`, `12.3k`, `1.2M`
-pub(super) fn tokens(count: u64) -> String {
-    match count {
-        0..1_000 => count.to_string(),
-        1_000..1_000_000 => format!("{}.{}k", count / 1_000, count % 1_000 / 100),
-        _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
-    }
-}
-
-/// `450 ms`, `4.5 s`, `2 m 05 s`
-pub(super) fn duration(ms: u64) -> String {
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
-        _ => format!("{} m {:02} s", ms / 60_000, ms / 1_000 % 60),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_are_short() {
-        assert_eq!([tokens(999), tokens(12_345), tokens(1_250_000)], ["999", "12.3k", "1.2M"]);
-        assert_eq!(
-            [duration(450), duration(4_521), duration(125_000)],
-            ["450 ms", "4.5 s", "2 m 05 s"]
-        );
-    }
 
     #[test]
     fn a_bar_is_a_share_of_the_dearest() {

@@ -11,9 +11,9 @@ use inquire::MultiSelect;
 use serde_json::{Value, json};
 
 use super::{Context, next};
-use crate::error::{CommandError, Exit};
+use crate::error::CommandError;
 use crate::install::{self, FileAction, FileChange};
-use crate::ui::ask::not_asked;
+use crate::ui::ask::answered;
 use crate::ui::{BOLD, DIM, WARN};
 
 /// Set up agentd in a project.
@@ -106,13 +106,9 @@ fn choose(context: &Context, args: &Args) -> Result<Vec<AgentKind>, CommandError
         .with_default(&marked)
         .with_help_message("space marks, enter goes on; those on PATH are marked")
         .prompt();
-    match chosen {
-        Ok(names) => Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect()),
-        Err(error) => Err(match not_asked(error) {
-            error if error.exit == Exit::Interrupted => error,
-            error => error.hint("name the agents: agentd init --agents claude,codex,gemini"),
-        }),
-    }
+    let hint = "name the agents: agentd init --agents claude,codex,gemini";
+    let names = answered(chosen, hint)?;
+    Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect())
 }
 
 fn parse(names: &[String]) -> Result<Vec<AgentKind>, CommandError> {

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Context;
-use super::cost::{duration, tokens};
 use crate::error::CommandError;
+use crate::ui::figures::{duration, tokens};
 use crate::ui::{BOLD, DIM};
 
 /// Show what has happened to a change, oldest first.

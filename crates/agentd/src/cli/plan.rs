@@ -9,7 +9,10 @@ use super::Context;
 use super::agents_setup::{AgentRun, agents_for};
 use super::planning::{self, GitArg, Outcome, run_workflow};
 use crate::error::CommandError;
-use crate::ui::review::{self, Answer};
+use crate::ui::ask::{self, Acceptable, PlanAnswer};
+
+/// After so many rounds a person is asked whether to go on at all (C12).
+const MANY_ROUNDS: u32 = 3;
 
 /// Take a change from one sentence to an approved plan.
 ///
@@ -78,14 +81,24 @@ fn decide(
     if report.verdict != Some(revise) || !context.ui.can_prompt() {
         return Ok(false);
     }
-    review::write_issues(&mut context.ui.out(), &report.summary, &report.issues)?;
-    let answer = review::ask_decision(report.iteration, report.counts())?;
-    let choice = match answer {
-        Answer::Fix => Choice::Fix,
-        Answer::Accept => Choice::Accept,
-        Answer::Stop => Choice::Stop,
+    context.ui.note(&report.summary);
+    context.ui.show_issues(&report.issues);
+    if report.iteration >= MANY_ROUNDS {
+        let rounds = report.iteration;
+        context.ui.note(&format!("{rounds} rounds have not settled it: is it the right plan?"));
+    }
+    let counts = report.counts();
+    let acceptable =
+        if counts.high == 0 && counts.medium <= 1 { Acceptable::Yes } else { Acceptable::No };
+    let choice = match ask::plan_decision(acceptable)? {
+        PlanAnswer::Fix => Choice::Fix,
+        PlanAnswer::Accept => Choice::Accept,
+        PlanAnswer::Stop => Choice::Stop,
         // The plan waits: whoever edits it goes on with `agentd plan`.
-        Answer::ReviewManually => return Ok(false),
+        PlanAnswer::Review => {
+            context.ui.note(&format!("edit agentd/changes/{id}/, then: agentd plan {id}"));
+            return Ok(false);
+        }
     };
     let by = super::decide::whoever_decides();
     let (holder, now) = (context.holder(), context.now());

@@ -12,7 +12,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_core::state::Workflow;
 use agentd_engine::documents;
-use agentd_engine::git::{self, Begun, GitError};
+use agentd_engine::git::{self, Begun};
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 use serde_json::json;
@@ -21,8 +21,8 @@ use super::agents_setup::{AgentRun, agents_for};
 use super::clarify::{self, Wish};
 use super::{Context, next};
 use crate::error::{CommandError, Exit, printed};
-use crate::ui::progress::Display;
-use crate::ui::{BAD, BOLD, GOOD, WARN, diagnostics, review};
+use crate::ui::progress::ProgressUi;
+use crate::ui::{BAD, BOLD, GOOD, WARN, ask, diagnostics};
 
 /// What `--git` takes.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -163,7 +163,7 @@ fn set_up_git(
     let setup = match git::begin(&tool, root, id, asked, known)? {
         Begun::Ready(setup) => setup,
         Begun::Ask(repository) if context.ui.can_prompt() => {
-            let workflow = ask_git(id)?;
+            let workflow = ask::git_workflow(&repository, id)?;
             git::set_up(&repository, id, workflow, known)?
         }
         Begun::Ask(repository) => {
@@ -192,11 +192,6 @@ impl GitArg {
     }
 }
 
-/// PLACEHOLDER
-fn ask_git(_id: &ChangeId) -> Result<Workflow, CommandError> {
-    Ok(Workflow::Branch)
-}
-
 /// Whether nothing of a change is there, or nothing but what precedes its plan.
 pub(crate) fn is_free(project: &Project, id: &ChangeId) -> Result<bool, CommandError> {
     let change = match project.change(id) {
@@ -218,9 +213,9 @@ pub(crate) fn run_workflow<T>(
     change: &ChangeId,
     work: impl FnOnce(&mut workflow::Workflow<'_>) -> Result<T, WorkflowError>,
 ) -> Result<T, CommandError> {
-    let display = Display::new(&context.ui);
+    let mut display = ProgressUi::new(&context.ui);
     let now = || context.now();
-    let mut watch = |event: agentd_engine::workflow::Progress<'_>| display.show(&event);
+    let mut watch = |event: workflow::Progress<'_>| display.watch(&event);
     let mut workflow = workflow::Workflow {
         agents,
         change: change.clone(),
@@ -381,7 +376,8 @@ fn print(
                 [Verdict::Plan(PlanVerdict::Approved), Verdict::Code(CodeVerdict::Approved)];
             let is_good = report.verdict.is_some_and(|verdict| approved.contains(&verdict));
             if !is_good || !report.issues.is_empty() {
-                review::write_issues(&mut out, &report.summary, &report.issues)?;
+                context.ui.note(&report.summary);
+                context.ui.show_issues(&report.issues);
             }
             verdict_line(change, report, &issues)
         }
@@ -417,14 +413,6 @@ fn verdict_line(change: &ChangeId, report: &Report, issues: &str) -> String {
             "{BAD}{label}{BAD:#} - Found {issues} severity issues\nmend them by hand, \
              then: agentd review {change}"
         ),
-    }
-}
-
-impl From<GitError> for CommandError {
-    fn from(error: GitError) -> Self {
-        let cause = error.cause();
-        let wrong = Self { cause, ..Self::new(error.kind(), error.to_string()) };
-        error.solutions().into_iter().fold(wrong, Self::hint)
     }
 }
 

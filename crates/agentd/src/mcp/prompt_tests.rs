@@ -11,6 +11,7 @@ use agentd_core::step_name::StepName;
 use agentd_engine::context::ContextKind;
 use serde_json::Value;
 
+use super::Toolset;
 use super::tools::Tool;
 
 /// Every prompt, with the tools that it wants to be called.
@@ -92,9 +93,11 @@ fn names(prompt: &str, field: &str) -> bool {
         || prompt.contains(&format!("`{field}."))
 }
 
-fn role_of(prompt: &str) -> Role {
-    let step: StepName = prompt.split(' ').nth(1).unwrap().parse().unwrap();
-    step.role()
+/// The tools that the agent has which is given this prompt.
+fn tools_of(prompt: &str) -> Toolset {
+    let name = prompt.split_whitespace().nth(1).unwrap();
+    let step: StepName = name.parse().unwrap();
+    Toolset::new(Some(step.role()), Some(name))
 }
 
 #[test]
@@ -103,10 +106,8 @@ fn a_prompt_names_its_tool_and_everything_that_the_tool_requires() {
         let step = prompt.lines().next().unwrap().to_owned();
         for tool in wanted {
             assert!(prompt.contains(&format!("`{tool}`")), "{step}: {tool}");
-            let Some(tool) = Tool::find(Some(role_of(&prompt)), tool) else {
-                assert_eq!(*tool, "propose_questions", "{step} wants a tool that is not there");
-                continue;
-            };
+            let tool = Tool::find(tools_of(&prompt), tool);
+            let tool = tool.unwrap_or_else(|| panic!("{step} wants a tool that is not there"));
             let mut fields = Vec::new();
             required(&Value::Object(tool.input(None)), &mut fields);
             assert!(fields.len() > 1, "{fields:?}");
@@ -120,8 +121,8 @@ fn a_prompt_names_its_tool_and_everything_that_the_tool_requires() {
 #[test]
 fn a_prompt_names_no_tool_that_its_role_does_not_have() {
     for (prompt, _) in prompts() {
-        let role = role_of(&prompt);
-        for tool in Tool::of(None).into_iter().filter(|tool| !Tool::of(Some(role)).contains(tool)) {
+        let own = Tool::of(tools_of(&prompt));
+        for tool in Tool::of(Toolset::All).into_iter().filter(|tool| !own.contains(tool)) {
             let step = prompt.lines().next().unwrap();
             assert!(!prompt.contains(tool.name()), "{step}: {}", tool.name());
         }
@@ -135,8 +136,8 @@ fn a_context_names_the_tools_of_its_role_and_no_others() {
         (ContextKind::Challenger, Role::Challenger),
         (ContextKind::Reviewer, Role::Reviewer),
     ] {
-        let own = Tool::of(Some(role));
-        for tool in Tool::of(None) {
+        let own = Tool::of(Toolset::Role(role));
+        for tool in Tool::of(Toolset::All) {
             let named = kind.instructions().contains(&format!("`{}`", tool.name()));
             assert_eq!(named, own.contains(&tool), "{role}: {}", tool.name());
         }

@@ -1,100 +1,111 @@
-//! Questions to the person at the terminal, answered with arrow keys.
+//! The questions of the workflows. Whether somebody can be asked, the caller has found out
+//! ([`Ui::can_prompt`](super::Ui::can_prompt)).
 
 use std::fmt;
 
-use agentd_core::document::clarifications::Answered;
-use agentd_core::document::questions::{Pick, Question};
-use agentd_core::text::{Prose, printable};
-use inquire::validator::{ErrorMessage, Validation};
-use inquire::{InquireError, MultiSelect, Select, Text};
+use agentd_core::ids::ChangeId;
+use agentd_core::state::Workflow;
+use agentd_engine::git::{Git, branch_of};
+use inquire::{InquireError, Select};
 
-use super::{Ui, fit};
-use crate::error::CommandError;
+use crate::error::{CommandError, Exit};
 
-/// How much of what an option means is shown beside it.
-const SHOWN: usize = 160;
+const KEYS: &str = "arrow keys move, enter goes on";
 
-/// One line of a list.
-struct Entry {
-    pick: Option<usize>,
-    shown: String,
+/// What a person says to a plan that needs revision (P24).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlanAnswer {
+    /// Let the planner mend the issues, then challenge again.
+    Fix,
+    /// Take the plan with its minor issues.
+    Accept,
+    /// They look at it themselves, and come back.
+    Review,
+    /// Leave it here.
+    Stop,
 }
 
-impl fmt::Display for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown)
-    }
+/// Whether a plan may be accepted as it is (C11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Acceptable {
+    Yes,
+    No,
 }
 
-/// The options of a question, the recommended one first and marked, and one to answer
-/// in own words.
-fn entries(question: &Question) -> Vec<Entry> {
-    let suggested = question.options.iter().enumerate().map(|(i, option)| {
-        let mark = if i == 0 { " (recommended)" } else { "" };
-        let means = fit(option.description.first_line().as_str(), SHOWN);
-        let shown = format!("{}{mark}: {means}", printable(option.label.as_str()));
-        Entry { pick: Some(i), shown }
-    });
-    let own = Entry { pick: None, shown: "other: type your own answer".to_owned() };
-    suggested.chain([own]).collect()
+/// Asks what to do with a plan that needs revision. The issues were shown before.
+pub(crate) fn plan_decision(acceptable: Acceptable) -> Result<PlanAnswer, CommandError> {
+    let accept = (acceptable == Acceptable::Yes)
+        .then(|| Offer::new(PlanAnswer::Accept, "Accept it with its minor issues"));
+    let offers = [
+        Some(Offer::new(PlanAnswer::Fix, "Auto-fix and rechallenge (recommended)")),
+        accept,
+        Some(Offer::new(PlanAnswer::Review, "Review manually, and come back")),
+        Some(Offer::new(PlanAnswer::Stop, "Stop here")),
+    ];
+    let offers = offers.into_iter().flatten().collect();
+    choose("What next?", offers, KEYS, "answer it later with: agentd decide")
 }
 
-/// Asks one question after the other. Ctrl-C and Esc end the command.
-pub(crate) fn ask(ui: &Ui, questions: &[Question]) -> Result<Vec<Answered>, CommandError> {
-    let mut answers = Vec::new();
-    for (i, question) in questions.iter().enumerate() {
-        let header = question.header.as_str();
-        ui.note(&format!("\n{header} ({} of {})", i + 1, questions.len()));
-        answers.push(question.answered(&picks(question)?));
-    }
-    Ok(answers)
-}
-
-fn picks(question: &Question) -> Result<Vec<Pick>, CommandError> {
-    let words = printable(question.question.as_str()).into_owned();
-    let chosen = if question.multi_select {
-        MultiSelect::new(&words, entries(question))
-            .with_help_message("space marks, enter goes on, Esc stops")
-            .with_validator(|chosen: &[inquire::list_option::ListOption<&Entry>]| {
-                Ok(needed(chosen.is_empty(), "mark at least one"))
-            })
-            .prompt()
-            .map_err(not_asked)?
-    } else {
-        let select = Select::new(&words, entries(question));
-        vec![
-            select
-                .with_help_message("↑↓ moves, enter answers, Esc stops")
-                .prompt()
-                .map_err(not_asked)?,
-        ]
+/// Asks where a change is worked on (P6).
+pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Workflow, CommandError> {
+    let branch = branch_of(change);
+    let here = git.head()?;
+    let here = here.branch().unwrap_or("no branch");
+    let help = match git.dirty()?.count() {
+        0 => KEYS.to_owned(),
+        1 => format!("1 file is not committed and comes along to a branch; {KEYS}"),
+        files => format!("{files} files are not committed and come along to a branch; {KEYS}"),
     };
-    chosen
-        .into_iter()
-        .map(|entry| match entry.pick {
-            Some(i) => Ok(Pick::Suggested(i)),
-            None => own_words().map(Pick::Own),
-        })
-        .collect()
+    let mut offers =
+        vec![Offer::new(Workflow::Branch, format!("On the branch {branch} (recommended)"))];
+    // A submodule gets none.
+    if git.superproject().is_none() {
+        let text = "In a work tree of its own beside the project, on that branch";
+        offers.push(Offer::new(Workflow::Worktree, text));
+    }
+    offers.push(Offer::new(Workflow::InPlace, format!("In place, on {here}")));
+    let hint = "say it: --git branch, --git worktree or --git in-place";
+    choose(&format!("Where is `{change}` worked on?"), offers, &help, hint)
 }
 
-fn needed(is_missing: bool, message: &str) -> Validation {
-    if is_missing {
-        Validation::Invalid(ErrorMessage::Custom(message.to_owned()))
-    } else {
-        Validation::Valid
+/// Something to choose.
+struct Offer<T> {
+    value: T,
+    text: String,
+}
+
+impl<T> Offer<T> {
+    fn new(value: T, text: impl Into<String>) -> Self {
+        Self { value, text: text.into() }
     }
 }
 
-fn own_words() -> Result<Prose, CommandError> {
-    let text = Text::new("Your answer:")
-        .with_validator(|text: &str| Ok(needed(text.trim().is_empty(), "an answer is needed")))
-        .prompt()
-        .map_err(not_asked)?;
-    Ok(Prose::new(&text))
+impl<T> fmt::Display for Offer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
-/// A question without an answer.
+/// Lets one of several be chosen with the arrow keys; the first is where one starts.
+fn choose<T>(
+    question: &str,
+    offers: Vec<Offer<T>>,
+    help: &str,
+    hint: &str,
+) -> Result<T, CommandError> {
+    let chosen = Select::new(question, offers).without_filtering().with_help_message(help).prompt();
+    answered(chosen, hint).map(|offer| offer.value)
+}
+
+/// What was answered; `hint` says how to do without asking.
+pub(crate) fn answered<T>(answer: Result<T, InquireError>, hint: &str) -> Result<T, CommandError> {
+    answer.map_err(|error| match not_asked(error) {
+        error if error.exit == Exit::Interrupted => error,
+        error => error.hint(hint),
+    })
+}
+
+/// A question without an answer. Esc and Ctrl-C end the command.
 pub(crate) fn not_asked(error: InquireError) -> CommandError {
     match error {
         InquireError::OperationCanceled | InquireError::OperationInterrupted => {

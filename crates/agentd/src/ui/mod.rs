@@ -3,8 +3,14 @@
 
 pub(crate) mod ask;
 pub(crate) mod diagnostics;
+pub(crate) mod figures;
+pub(crate) mod issues;
 pub(crate) mod progress;
-pub(crate) mod review;
+/// A terminal for tests; the tests of the commands share it.
+#[cfg(test)]
+#[path = "../../tests/cli/pty.rs"]
+pub(crate) mod pty;
+pub(crate) mod questions;
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -62,6 +68,12 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     fitting.truncate(fitting.trim_end().len());
     fitting.push('…');
     fitting
+}
+
+/// The width of the terminal that stderr is, now; 80 columns where it cannot be known.
+pub(crate) fn columns() -> usize {
+    let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    if columns == 0 { 80 } else { usize::from(columns) }
 }
 
 /// Where a command writes to.

@@ -16,6 +16,7 @@ mod json;
 mod ledger;
 mod list;
 mod pipes;
+mod pty;
 mod sarif;
 mod settings;
 mod show;

@@ -1,0 +1,188 @@
+//! The issues of a review, for a person who is to decide.
+
+use std::io::Write as _;
+
+use agentd_core::diagnostic::Severity;
+use agentd_core::document::review_block::Issue;
+use anstyle::Style;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use super::{BAD, BOLD, DIM, Ui, WARN, columns, counted};
+
+/// Lines that are longer than this are hard to read, however wide the terminal is.
+const READABLE: usize = 100;
+
+/// In fewer columns the terminal may break the lines as it likes.
+const NARROW: usize = 40;
+
+impl Ui {
+    /// Shows issues on stderr, where the question about them is asked: the heaviest first.
+    pub(crate) fn show_issues(&self, issues: &[Issue]) {
+        if !self.json {
+            let text = list(issues, columns().clamp(NARROW, READABLE));
+            let _ = anstream::stderr().write_all(text.as_bytes());
+        }
+    }
+}
+
+/// Issues as a list: severity, id, title and place on a line, what is wrong and what to do
+/// below it.
+fn list(issues: &[Issue], columns: usize) -> String {
+    let mut sorted: Vec<&Issue> = issues.iter().collect();
+    sorted.sort_by_key(|issue| (issue.severity, issue.number));
+    let mut out = String::new();
+    let id_width = sorted.iter().map(|issue| format!("I{}", issue.number).len()).max().unwrap_or(0);
+    // Severity, two spaces, id, two spaces.
+    let indent = 6 + 2 + id_width + 2;
+    for issue in sorted {
+        let (severity, style) = (issue.severity.label(), style(issue.severity));
+        let id = format!("I{}", issue.number);
+        out.push_str(&format!("{style}{severity:6}{style:#}  {DIM}{id:id_width$}{DIM:#}  "));
+        push(&mut out, issue.title.as_str(), BOLD, indent, columns);
+        for (text, style) in
+            [(issue.location.as_str(), DIM), (issue.description.as_str(), Style::new())]
+        {
+            if !text.is_empty() {
+                out.push_str(&" ".repeat(indent));
+                push(&mut out, text, style, indent, columns);
+            }
+        }
+        if !issue.recommendation.is_empty() {
+            out.push_str(&format!("{}→ ", " ".repeat(indent)));
+            push(&mut out, issue.recommendation.as_str(), Style::new(), indent + 2, columns);
+        }
+        out.push('\n');
+    }
+    let of = |severity| issues.iter().filter(|issue| issue.severity == severity).count();
+    let (high, medium, low) = (of(Severity::High), of(Severity::Medium), of(Severity::Low));
+    let all = counted(issues.len(), "issue");
+    out.push_str(&format!("{all}: {high} HIGH, {medium} MEDIUM, {low} LOW\n"));
+    out
+}
+
+fn style(severity: Severity) -> Style {
+    match severity {
+        Severity::High => BAD,
+        Severity::Medium => WARN,
+        Severity::Low => DIM,
+    }
+}
+
+/// A text from where the line stands, wrapped; further lines are indented.
+fn push(out: &mut String, text: &str, style: Style, indent: usize, columns: usize) {
+    let lines = wrap(text, columns.saturating_sub(indent).max(10));
+    for (i, line) in lines.iter().enumerate() {
+        let pad = if i == 0 || line.is_empty() { 0 } else { indent };
+        out.push_str(&format!("{}{style}{line}{style:#}\n", " ".repeat(pad)));
+    }
+    if lines.is_empty() {
+        out.push('\n');
+    }
+}
+
+/// Breaks a text into lines of so many columns; its own lines stay lines, and a word that is
+/// longer than a line is broken.
+fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let mut current = String::new();
+        for word in line.split_whitespace() {
+            let joined = current.width() + 1 + word.width();
+            if !current.is_empty() && joined <= columns {
+                current.push(' ');
+                current.push_str(word);
+                continue;
+            }
+            if !current.is_empty() {
+                lines.push(std::mem::take(&mut current));
+            }
+            for c in word.chars().filter(|c| !c.is_control()) {
+                if current.width() + c.width().unwrap_or(0) > columns && !current.is_empty() {
+                    lines.push(std::mem::take(&mut current));
+                }
+                current.push(c);
+            }
+        }
+        lines.push(current);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use agentd_core::text::{Line, Prose};
+
+    use super::*;
+
+    fn issue(number: u32, severity: Severity, texts: [&str; 4]) -> Issue {
+        Issue {
+            number,
+            severity,
+            title: Line::new(texts[0]),
+            location: Line::new(texts[1]),
+            description: Prose::new(texts[2]),
+            recommendation: Prose::new(texts[3]),
+        }
+    }
+
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    #[test]
+    fn issues_are_listed_by_weight_and_wrapped() {
+        let issues = [
+            issue(2, Severity::Low, ["A typo", "", "", ""]),
+            issue(
+                12,
+                Severity::Medium,
+                ["No limit", "auth-flow:R1", "It is not said how often.", "Say it."],
+            ),
+            issue(
+                1,
+                Severity::High,
+                [
+                    "Tokens are stored in plain text",
+                    "specs/auth-flow.md:12",
+                    "Anyone who reads the disk\ncan log in as anyone else.",
+                    "Hash them before they are stored, and compare the hashes.",
+                ],
+            ),
+        ];
+        let expected = "\
+HIGH    I1   Tokens are stored in plain
+             text
+             specs/auth-flow.md:12
+             Anyone who reads the disk
+             can log in as anyone else.
+             → Hash them before they are
+               stored, and compare the
+               hashes.
+
+MEDIUM  I12  No limit
+             auth-flow:R1
+             It is not said how often.
+             → Say it.
+
+LOW     I2   A typo
+
+3 issues: 1 HIGH, 1 MEDIUM, 1 LOW
+";
+        assert_eq!(plain(&list(&issues, 40)), expected);
+        assert_eq!(plain(&list(&[], 40)), "0 issues: 0 HIGH, 0 MEDIUM, 0 LOW\n");
+    }
+
+    #[test]
+    fn any_text_fits_and_steers_nothing() {
+        let nasty = "\u{1b}[2J 日本語日本語日本語日本語 averyveryverylongwordindeed\n\n\tx\u{9b}y";
+        for columns in NARROW..60 {
+            let issues = [issue(7, Severity::High, [nasty, nasty, nasty, nasty])];
+            let text = plain(&list(&issues, columns));
+            for line in text.lines() {
+                assert!(line.width() <= columns, "{columns}: {line:?}");
+                assert!(!line.contains(|c: char| c.is_control()), "{line:?}");
+            }
+        }
+        assert_eq!(wrap("ab cd  ef\n\nlonglong", 5), ["ab cd", "ef", "", "longl", "ong"]);
+    }
+}

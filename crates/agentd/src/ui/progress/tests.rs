@@ -1,0 +1,305 @@
+//! Progress on a real terminal: this test program again, as a child on a pseudo-terminal.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use agentd_core::agent::AgentKind;
+use agentd_core::event::{AgentEvent, Json, Usage};
+use agentd_core::ids::ChangeId;
+use agentd_engine::git::Git;
+use agentd_engine::process::Cancel;
+use rustix::process::Signal;
+
+use super::*;
+use crate::ui::ask::{self, Acceptable};
+use crate::ui::pty::{CTRL_C, DOWN, Terminal};
+
+const DRIVER: &str = "AGENTD_PROGRESS_DRIVER";
+const ESC: &str = "\u{1b}";
+
+fn driver(what: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--ignored", "--exact", "--nocapture", "ui::progress::tests::is_driven"])
+        .env(DRIVER, what)
+        .env_remove("NO_COLOR")
+        .env_remove("CI")
+        .env("RUST_BACKTRACE", "0");
+    command
+}
+
+#[test]
+#[ignore = "started by the tests below"]
+fn is_driven() {
+    let what = std::env::var(DRIVER).unwrap();
+    let ui = Ui { json: what == "json" };
+    let mut progress = ProgressUi::new(&ui);
+    match &*what {
+        "steps" | "json" => steps(&mut progress),
+        "interrupt" => interrupted(&mut progress),
+        "panic" => {
+            begin(&mut progress, "Proposal");
+            std::thread::sleep(TICK * 2);
+            panic!("as a test");
+        }
+        "prompt" => {
+            begin(&mut progress, "Challenge");
+            let answer = progress.suspend(|| {
+                let answer = ask::plan_decision(Acceptable::Yes);
+                eprintln!("over");
+                answer
+            });
+            progress.watch(&Progress::Note(&match &answer {
+                Ok(answer) => format!("answered {answer:?}"),
+                Err(error) => format!("exit {}", error.exit.code()),
+            }));
+            std::thread::sleep(TICK * 2);
+        }
+        "git" => {
+            let git = Git::discover(std::path::Path::new(".")).unwrap().unwrap();
+            let answer = ask::git_workflow(&git, &ChangeId::new("add-oauth").unwrap()).unwrap();
+            progress.watch(&Progress::Note(&format!("answered {answer:?}")));
+        }
+        other => panic!("{other}"),
+    }
+}
+
+fn begin(progress: &mut ProgressUi, label: &str) {
+    let agent = AgentKind::Gemini;
+    progress.watch(&Progress::Started { step: "x", label, agent, resumed: false });
+}
+
+fn done(progress: &mut ProgressUi, label: &str) {
+    progress.watch(&Progress::Done {
+        step: "x",
+        label,
+        summary: "4 requirements",
+        usage: Usage { input: 12_000, output: 345, ..Usage::default() },
+        cost_usd: 0.0123,
+        duration: Duration::from_millis(4_521),
+    });
+}
+
+fn steps(progress: &mut ProgressUi) {
+    progress.watch(&Progress::Skipped { step: "p", label: "Proposal", why: "done already" });
+    begin(progress, "Spec 1/3: auth-flow");
+    std::thread::sleep(TICK * 3);
+    let call = AgentEvent::ToolCall {
+        id: "1".into(),
+        server: None,
+        name: "create_spec".into(),
+        arguments: Json::string("none"),
+    };
+    progress.watch(&Progress::Agent(&call));
+    progress.watch(&Progress::Warning("something\u{1b}[2J is odd"));
+    std::thread::sleep(TICK * 3);
+    done(progress, "Spec 1/3: auth-flow");
+    progress.watch(&Progress::Note("No specs required for this change"));
+    begin(progress, "Tasks");
+    let duration = Duration::from_secs(65);
+    progress.watch(&Progress::Failed { step: "t", label: "Tasks", message: "no", duration });
+}
+
+fn interrupted(progress: &mut ProgressUi) {
+    let cancel = Cancel::new().unwrap();
+    cancel.on_signals().unwrap();
+    begin(progress, "Spec 1/3: auth-flow with a name that is rather long");
+    cancel.sleep(Duration::from_mins(1));
+    let (label, duration) = ("Spec 1/3: auth-flow", Duration::from_secs(1));
+    progress.watch(&Progress::Failed { step: "x", label, message: "interrupted", duration });
+}
+
+/// What is on a screen of so many columns after all that was printed on it. Knows what
+/// progress uses, and no more.
+fn screen(printed: &str, columns: usize) -> String {
+    let (mut lines, mut row, mut column, mut wraps) = (vec![Vec::new()], 0_usize, 0, true);
+    let mut rest = printed.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\r' => column = 0,
+            '\n' => row += 1,
+            '\u{1b}' => {
+                assert_eq!(rest.next(), Some('['), "{printed:?}");
+                let sequence = rest.as_str();
+                let end = sequence.find(|c: char| c.is_ascii_alphabetic()).unwrap();
+                let (code, letter) = (&sequence[..end], sequence.as_bytes()[end]);
+                rest = sequence[end + 1..].chars();
+                let count = code.parse().unwrap_or(1);
+                match (code, letter) {
+                    ("?7", _) => wraps = letter == b'h',
+                    (_, b'A') => row = row.saturating_sub(count),
+                    (_, b'K') => lines[row].truncate(column),
+                    (_, b'J') => {
+                        lines.truncate(row + 1);
+                        lines[row].truncate(column);
+                    }
+                    (_, b'm') => {}
+                    other => panic!("{other:?} in {printed:?}"),
+                }
+            }
+            c => {
+                if column == columns {
+                    assert!(wraps, "a line is too long: {printed:?}");
+                    (row, column) = (row + 1, 0);
+                }
+                if lines.len() <= row {
+                    lines.resize(row + 1, Vec::new());
+                }
+                if lines[row].len() <= column {
+                    lines[row].resize(column + 1, ' ');
+                }
+                lines[row][column] = c;
+                column += 1;
+            }
+        }
+        if lines.len() <= row {
+            lines.resize(row + 1, Vec::new());
+        }
+    }
+    let text = |line: Vec<char>| line.into_iter().collect::<String>().trim_end().to_owned();
+    lines.into_iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
+const ENDS: &str = "\
+– Proposal  done already
+warning: something[2J is odd
+✓ Spec 1/3: auth-flow  4.5 s · 12.0k in, 345 out · $0.0123 · 4 requirements
+No specs required for this change
+✗ Tasks  1 m 05 s · no
+";
+
+#[test]
+fn a_terminal_has_a_line_that_lives_and_then_one_that_stays() {
+    let mut terminal = Terminal::start_for_stderr(driver("steps").env("NO_COLOR", "1"));
+    let live = "Spec 1/3: auth-flow  0:00 · gemini";
+    let moves =
+        |seen: &str| seen.contains(&format!("⠋ {live}")) && seen.contains(&format!("⠙ {live}"));
+    terminal.wait_until(moves);
+    terminal.wait_until(|seen| seen.contains("gemini · create_spec"));
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen:?}");
+    assert_eq!(screen(&seen, 80), ENDS);
+    assert!(!seen.contains("\u{1b}[3") && !seen.contains("\u{1b}[1m"), "colors: {seen:?}");
+    assert!(!seen.contains("?25"), "the cursor is left alone: {seen:?}");
+    let (_, seen) = Terminal::start_for_stderr(&mut driver("steps")).end();
+    assert!(seen.contains("\u{1b}[32m✓"), "{seen:?}");
+    assert_eq!(screen(&seen, 80), ENDS);
+}
+
+const PLAIN: &str = "\
+Proposal: skipped, done already
+Spec 1/3: auth-flow: started (gemini)
+warning: something[2J is odd
+Spec 1/3: auth-flow: done, 4.5 s, 12.0k in, 345 out, $0.0123, 4 requirements
+No specs required for this change
+Tasks: started (gemini)
+Tasks: failed, 1 m 05 s, no
+";
+
+#[test]
+fn elsewhere_there_are_plain_lines_and_none_with_json() {
+    let output = driver("steps").stdin(Stdio::null()).env("TERM", "xterm").output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), PLAIN);
+    let (code, seen) = Terminal::start_for_stderr(driver("steps").env("TERM", "dumb")).end();
+    assert_eq!(code, Some(0));
+    assert!(!seen.contains(ESC), "{seen:?}");
+    assert!(seen.replace('\r', "").contains(PLAIN), "{seen:?}");
+    let (code, seen) = Terminal::start_for_stderr(&mut driver("json")).end();
+    assert_eq!((code, screen(&seen, 80)), (Some(0), String::new()));
+}
+
+#[test]
+fn ctrl_c_leaves_a_clean_screen_also_after_a_resize() {
+    let mut terminal = Terminal::start_for_stderr(driver("interrupt").env("NO_COLOR", "1"));
+    terminal.wait_until(|seen| seen.contains("rather long  0:00 · gemini"));
+    terminal.resize(30);
+    // 66 columns are three lines of 30 now: they go, and a shorter line comes.
+    let up = "\r\u{1b}[2A\u{1b}[J";
+    terminal.wait_until(|seen| seen.contains(up));
+    let shorter = |seen: &str| seen.split(up).nth(1).is_some_and(|rest| rest.contains("…  0:00"));
+    terminal.wait_until(shorter);
+    terminal.signal(Signal::INT);
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0));
+    let after = seen.split(up).nth(1).unwrap();
+    assert_eq!(screen(after, 30), "✗ Spec 1/3: auth-flow  1.0 s ·\n interrupted\n");
+}
+
+#[test]
+fn a_panic_is_told_on_a_clean_line() {
+    let (code, seen) = Terminal::start_for_stderr(driver("panic").env("NO_COLOR", "1")).end();
+    assert_eq!(code, Some(101));
+    let screen = screen(&seen, 200);
+    assert!(screen.lines().any(|line| line == "as a test"), "{screen}");
+    assert!(!screen.contains("Proposal"), "{screen}");
+}
+
+#[test]
+fn a_question_has_the_terminal_for_itself() {
+    for (keys, expected) in [
+        (vec!["\r"], "answered Fix"),
+        (vec![DOWN, "\r"], "answered Accept"),
+        (vec![DOWN, DOWN, "\r"], "answered Review"),
+        (vec![DOWN, DOWN, DOWN, "\r"], "answered Stop"),
+        (vec![CTRL_C], "exit 130"),
+        (vec![ESC], "exit 130"),
+    ] {
+        let mut terminal = Terminal::start_for_stderr(driver("prompt").env("NO_COLOR", "1"));
+        terminal.wait_for("What next?");
+        terminal.wait_for("Stop here");
+        // Time in which the line would be drawn, if it were.
+        std::thread::sleep(TICK * 2);
+        for key in keys {
+            terminal.press(key);
+        }
+        let seen = terminal.wait_until(|seen| seen.contains("over"));
+        let (until_then, _) = seen.split_once("over").unwrap();
+        assert!(!until_then.contains("Challenge"), "{seen:?}");
+        terminal.wait_for(expected);
+        let (_, after) = terminal.end();
+        assert!(after.contains("Challenge  0:0"), "it goes on: {after:?}");
+    }
+}
+
+#[test]
+fn where_a_change_is_worked_on_is_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+        let mut command = Command::new("git");
+        let output = command.args(identity).args(args).current_dir(dir.path()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "start"]);
+    std::fs::write(dir.path().join("mine"), "x").unwrap();
+    let mut command = driver("git");
+    let mut terminal =
+        Terminal::start_for_stderr(command.env("NO_COLOR", "1").current_dir(dir.path()));
+    terminal.wait_for("Where is `add-oauth` worked on?");
+    terminal.wait_for("On the branch agentd/add-oauth (recommended)");
+    terminal.wait_for("work tree of its own");
+    terminal.wait_for("In place, on main");
+    terminal.wait_for("1 file is not committed and comes along to a branch");
+    terminal.press(DOWN);
+    terminal.press("\r");
+    terminal.wait_for("answered Worktree");
+    assert_eq!(terminal.end().0, Some(0));
+}
+
+/// A stream of gigabytes is not slowed down by being watched.
+#[test]
+fn an_event_costs_next_to_nothing() {
+    let mut live = Live::new();
+    live.shared.lock().step = Some((Running::default(), Instant::now()));
+    let text = "x".repeat(1 << 16);
+    let event = AgentEvent::Text { text: text.into(), delta: false };
+    let start = Instant::now();
+    for _ in 0..10_000 {
+        live.watch(&Progress::Agent(&event));
+    }
+    let each = start.elapsed() / 10_000;
+    live.shared.lock().step = None;
+    // Measured: well below a microsecond. The bound is for machines that stall.
+    assert!(each < Duration::from_micros(50), "{each:?}");
+}

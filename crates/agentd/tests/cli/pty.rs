@@ -1,0 +1,136 @@
+//! A program on a terminal of its own.
+#![allow(clippy::unwrap_used, dead_code, reason = "for tests, which use each a part of it")]
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// Long enough for any machine; only a test that fails waits for so long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A program on a terminal of its own.
+pub(crate) struct Terminal {
+    child: Child,
+    keys: File,
+    output: Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Terminal {
+    /// Starts it with all three streams on the terminal.
+    pub(crate) fn start(command: &mut Command) -> Self {
+        Self::start_with(command, true)
+    }
+
+    /// Starts it with stdout going nowhere.
+    pub(crate) fn start_for_stderr(command: &mut Command) -> Self {
+        Self::start_with(command, false)
+    }
+
+    fn start_with(command: &mut Command, stdout: bool) -> Self {
+        let master = File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        set_columns(&master, 80);
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let path = std::ffi::OsStr::from_bytes(name.to_bytes());
+        let open = || OwnedFd::from(File::options().read(true).write(true).open(path).unwrap());
+        command.stdin(open()).stderr(open());
+        command.stdout(if stdout { Stdio::from(open()) } else { Stdio::null() });
+        if !command.get_envs().any(|(name, _)| name == "TERM") {
+            command.env("TERM", "xterm-256color");
+        }
+        let child = command.spawn().unwrap();
+        // The command keeps its ends of the terminal open; the end of the output must show.
+        *command = Command::new("true");
+        let keys = master;
+        let mut screen = keys.try_clone().unwrap();
+        let (sender, output) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(read @ 1..) = screen.read(&mut piece) {
+                if sender.send(piece[..read].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, keys, output, seen: String::new() }
+    }
+
+    /// Waits for a text to appear after what was waited for before.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                self.seen.drain(..at + text.len());
+                return;
+            }
+            match self.output.recv_timeout(PATIENCE) {
+                Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
+                Err(error) => panic!("no {text:?} ({error}): {:?}", self.seen),
+            }
+        }
+    }
+
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Makes the terminal as wide.
+    pub(crate) fn resize(&self, columns: u16) {
+        set_columns(&self.keys, columns);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    /// Reads what comes, until `enough` of all that was seen.
+    #[track_caller]
+    pub(crate) fn wait_until(&mut self, enough: impl Fn(&str) -> bool) -> &str {
+        while !enough(&self.seen) {
+            match self.output.recv_timeout(PATIENCE) {
+                Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
+                Err(error) => panic!("not yet ({error}): {:?}", self.seen),
+            }
+        }
+        &self.seen
+    }
+
+    /// The exit code, and everything that was printed at last.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        loop {
+            match self.output.recv_timeout(PATIENCE) {
+                Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {:?}", self.seen),
+            }
+        }
+        (self.child.wait().unwrap().code(), std::mem::take(&mut self.seen))
+    }
+}
+
+impl Drop for Terminal {
+    /// A test that fails leaves no program behind that waits for keys.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) const DOWN: &str = "\u{1b}[B";
+pub(crate) const CTRL_C: &str = "\u{3}";
+
+fn set_columns(terminal: &File, columns: u16) {
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(terminal, size).unwrap();
+}

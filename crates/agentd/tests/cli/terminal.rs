@@ -74,6 +74,12 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
     /// The exit code, and everything that was printed at last.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         loop {

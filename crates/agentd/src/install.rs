@@ -1,6 +1,8 @@
 //! What `init` puts into a project and `uninstall` takes out again. Everything
 //! is computed from what is there; nothing that a person wrote is touched.
 
+mod workflows;
+
 use agentd_core::agent::AgentKind;
 use agentd_core::config;
 use agentd_core::layout;
@@ -76,6 +78,10 @@ pub(crate) fn install(
         if let Some(path) = mcp_file(*agent)? {
             changes.push(theirs(dir, path, with_mcp_entry));
         }
+        for file in workflows::files(*agent)? {
+            let with = |old: Option<&str>| workflows::with_workflow(old, &file.text);
+            changes.push(theirs(dir, file.path, with));
+        }
     }
     Ok(changes)
 }
@@ -90,6 +96,9 @@ pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError>
         changes.push(theirs(dir, context_file(agent)?, gone(without_block)));
         if let Some(path) = mcp_file(agent)? {
             changes.push(theirs(dir, path, gone(without_mcp_entry)));
+        }
+        for file in workflows::files(agent)? {
+            changes.push(theirs(dir, file.path, gone(workflows::without_workflow)));
         }
     }
     changes.retain(|change| change.action != FileAction::Unchanged);
@@ -128,11 +137,10 @@ fn theirs(
 /// those that `uninstall` has emptied.
 pub(crate) fn tidy(dir: &ProjectDir, changes: &[FileChange]) -> Result<(), StoreError> {
     let own = [layout::changes_dir(), layout::main_specs_dir(), layout::locks_dir()];
-    let emptied = changes
-        .iter()
-        .filter(|change| change.action == FileAction::Remove)
-        .filter_map(|change| change.path.parent())
-        .filter(|parent| *parent != RelPath::root());
+    let above = |path: &RelPath| path.parent().filter(|parent| *parent != RelPath::root());
+    let removed = changes.iter().filter(|change| change.action == FileAction::Remove);
+    let emptied =
+        removed.flat_map(|change| std::iter::successors(above(&change.path), |path| above(path)));
     for path in own.into_iter().chain(emptied) {
         dir.remove_empty_dir(&path)?;
     }

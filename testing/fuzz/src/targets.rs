@@ -10,8 +10,10 @@ use std::str::FromStr;
 use agentd_core::config::Config;
 use agentd_core::diagnostic::Diagnostic;
 use agentd_core::diagnostic::Parsed;
+use agentd_core::document::answers;
 use agentd_core::document::clarifications;
 use agentd_core::document::proposal;
+use agentd_core::document::questions;
 use agentd_core::document::review;
 use agentd_core::document::rewrite;
 use agentd_core::document::spec;
@@ -41,6 +43,8 @@ pub const TARGETS: &[Target] = &[
         run: |bytes| round_trip(bytes, clarifications::parse, clarifications::render),
     },
     Target { name: "review", run: |bytes| round_trip(bytes, review::parse, review::render) },
+    Target { name: "questions", run: |bytes| with_text(bytes, questions) },
+    Target { name: "answers", run: |bytes| with_text(bytes, answers) },
     Target { name: "state", run: |bytes| with_text(bytes, state) },
     Target { name: "config", run: |bytes| with_text(bytes, config) },
     Target { name: "tick", run: |bytes| with_text(bytes, tick) },
@@ -60,6 +64,33 @@ fn ids(text: &str) {
     }
     if let Ok(id) = ids::RequirementId::from_str(text) {
         assert_eq!(ids::RequirementId::from_str(&id.to_string()), Ok(id));
+    }
+}
+
+/// The questions that the corpus has answers to.
+const ASKED: &str = include_str!("../corpus/questions/written.json");
+
+fn questions(text: &str) {
+    let Ok(change) = ids::ChangeId::new("add-login") else { return };
+    if let Ok(read) = questions::parse(text, &change) {
+        assert_eq!(questions::parse(&questions::render(&read), &change), Ok(read));
+    }
+}
+
+fn answers(text: &str) {
+    let Ok(change) = ids::ChangeId::new("add-login") else { return };
+    let asked = questions::parse(ASKED, &change).ok();
+    assert!(asked.is_some(), "the corpus can be read");
+    for proposed in [asked.as_ref(), None] {
+        match answers::parse(text, proposed) {
+            Ok(answers) => {
+                assert!((1..=clarifications::MAX_QUESTIONS).contains(&answers.len()));
+                for answered in answers {
+                    assert!(!answered.topic.is_empty() && !answered.answer.is_empty());
+                }
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
     }
 }
 

@@ -102,6 +102,11 @@ fn one(place: &str, item: &Value, questions: &[Question]) -> Result<Answered, An
     Ok(if rationale.is_empty() { answered } else { Answered { rationale, ..answered } })
 }
 
+/// Whether nothing is left of a text in a document, which has no control characters.
+fn is_blank(text: &str) -> bool {
+    Line::new(text).is_empty()
+}
+
 /// A text that must be there and not be blank.
 fn needed<'j>(
     place: &str,
@@ -111,7 +116,7 @@ fn needed<'j>(
     let at = format!("{place}.{field}");
     match item.get(field) {
         None => wrong(at, "it is missing"),
-        Some(Value::String(text)) if text.trim().is_empty() => wrong(at, "the text is empty"),
+        Some(Value::String(text)) if is_blank(text) => wrong(at, "the text is empty"),
         Some(Value::String(text)) => Ok(text),
         Some(_) => wrong(at, "a text is wanted"),
     }
@@ -155,7 +160,7 @@ fn picks(
     question: &Question,
 ) -> Result<Vec<Pick>, AnswersError> {
     let text = |place: String, value: &Value| match value {
-        Value::String(text) if text.trim().is_empty() => wrong(place, "the text is empty"),
+        Value::String(text) if is_blank(text) => wrong(place, "the text is empty"),
         Value::String(text) => Ok(question.pick(text)),
         _ => wrong(place, "a text is wanted"),
     };

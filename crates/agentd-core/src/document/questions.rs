@@ -161,7 +161,7 @@ pub(super) fn same(a: &str, b: &str) -> bool {
 }
 
 fn folded(text: &str) -> String {
-    text.trim().to_lowercase()
+    Line::new(text).as_str().to_lowercase()
 }
 
 impl Question {

@@ -84,7 +84,7 @@ impl Provider for Gemini {
 }
 
 /// The names of the variables that carry the MCP command to the settings file.
-const MCP_VARIABLES: [&str; 8] = [
+const MCP_VARIABLES: [&str; 10] = [
     "AGENTD_MCP_COMMAND",
     "AGENTD_MCP_ARG_1",
     "AGENTD_MCP_ARG_2",
@@ -93,6 +93,8 @@ const MCP_VARIABLES: [&str; 8] = [
     "AGENTD_MCP_ARG_5",
     "AGENTD_MCP_ARG_6",
     "AGENTD_MCP_ARG_7",
+    "AGENTD_MCP_ARG_8",
+    "AGENTD_MCP_ARG_9",
 ];
 
 fn mcp_env(mcp: &McpServer) -> impl Iterator<Item = (String, String)> {

@@ -1,8 +1,12 @@
 //! `parse(render(x)) == x` for every document, whatever the texts in it look like.
 
 use agentd_core::diagnostic::Diagnostic;
+use agentd_core::document::questions::{self, Question, Questions, Suggestion};
 use agentd_core::document::review_block::ReviewBlock;
-use agentd_core::document::{clarifications, proposal, review, review_block, rewrite, spec, tasks};
+use agentd_core::document::{
+    answers, clarifications, proposal, review, review_block, rewrite, spec, tasks,
+};
+use agentd_core::ids::ChangeId;
 use proptest::prelude::*;
 
 use crate::corpus;
@@ -95,6 +99,34 @@ proptest! {
         };
         prop_assert_eq!(&parsed, &expected, "{}", rewritten);
         prop_assert!(rewritten.contains("\n## Rationale\n\nMine.\n\n"), "{}", rewritten);
+    }
+
+    #[test]
+    fn questions_come_back_and_can_be_answered(texts in prop::array::uniform4(corpus::nasty())) {
+        let [asked, label, means, answer] = texts;
+        let named = |name: &str| Suggestion {
+            label: format!("{name} {label}").as_str().into(),
+            description: format!("It {means}").as_str().into(),
+        };
+        let question = |header: &str| Question {
+            header: header.into(),
+            question: format!("What {asked}").as_str().into(),
+            options: vec![named("a"), named("b")],
+            multi_select: true,
+        };
+        let document = Questions {
+            change_id: ChangeId::new("add-login").unwrap(),
+            proposed_at: "2026-01-02T03:04:05Z".parse().unwrap(),
+            questions: ["One", "Two", "Three"].map(question).to_vec(),
+        };
+        let text = questions::render(&document);
+        let read = questions::parse(&text, &document.change_id);
+        prop_assert_eq!(read.as_ref(), Ok(&document), "{}", text);
+        let given = serde_json::json!({ "One": format!("a {label}"), "Two": [format!("x {answer}")], "Three": "y" });
+        let answered = answers::parse(&given.to_string(), Some(&document)).unwrap();
+        prop_assert_eq!(&answered[0], &document.questions[0].answered(&[questions::Pick::Suggested(0)]));
+        let own = questions::Pick::Own(format!("x {answer}").as_str().into());
+        prop_assert_eq!(&answered[1], &document.questions[1].answered(&[own]));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,6 +27,8 @@ pub struct Cancel(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     flag: Arc<AtomicUsize>,
+    /// Whether the next signal has its usual effect.
+    deadly: Arc<AtomicBool>,
     wake: UnixStream,
     woken: UnixStream,
 }
@@ -40,7 +42,12 @@ impl Cancel {
         let (wake, woken) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
-        Ok(Self(Arc::new(Inner { flag: Arc::new(AtomicUsize::new(0)), wake, woken })))
+        Ok(Self(Arc::new(Inner {
+            flag: Arc::new(AtomicUsize::new(0)),
+            deadly: Arc::new(AtomicBool::new(false)),
+            wake,
+            woken,
+        })))
     }
 
     /// Makes it on SIGINT, SIGTERM and SIGHUP of this process. A second signal has
@@ -48,14 +55,22 @@ impl Cancel {
     /// supervisor.
     pub fn on_signals(&self) -> io::Result<()> {
         for (signal, value) in [(SIGINT, INTERRUPT), (SIGTERM, TERMINATE), (SIGHUP, TERMINATE)] {
-            let armed = Arc::new(std::sync::atomic::AtomicBool::new(false));
             // The order matters: the second signal finds the flag of the first.
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&armed))?;
-            signal_hook::flag::register(signal, armed)?;
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&self.0.deadly))?;
+            signal_hook::flag::register(signal, Arc::clone(&self.0.deadly))?;
             signal_hook::flag::register_usize(signal, Arc::clone(&self.0.flag), value)?;
             signal_hook::low_level::pipe::register(signal, self.0.wake.try_clone()?)?;
         }
         Ok(())
+    }
+
+    /// Waits for something that does not look at the wish, such as a person's answer:
+    /// meanwhile the first signal already has its usual effect.
+    pub fn while_waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
+        let before = self.0.deadly.swap(true, Ordering::SeqCst);
+        let result = wait();
+        self.0.deadly.store(before, Ordering::SeqCst);
+        result
     }
 
     /// Makes it.

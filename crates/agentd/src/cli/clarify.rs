@@ -72,20 +72,24 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             .hint(format!("then answer them: agentd clarify {id} --answers answers.json")));
     }
     let state = begin(context, &project, &id, args.description.as_deref())?;
-    let mut cost_usd = None;
+    let (mut cost_usd, mut cancel) = (0.0, None);
     let questions = match kept(&project, &id)? {
         Some(questions) => questions,
         None => {
             let agents = agents_for(context, &project, &id)?;
             let proposed = propose(context, &agents, &state, &mut |_| {})?;
-            cost_usd = Some(proposed.report.cost_usd);
+            cost_usd = proposed.report.cost_usd;
+            cancel = Some(agents.cancel.clone());
             proposed.questions
         }
     };
     if context.ui.json {
         return print_questions(context, &state, &questions, cost_usd);
     }
-    let answers = ask_person(context, &questions)?;
+    let answers = match cancel {
+        Some(cancel) => cancel.while_waiting(|| ask_person(context, &questions)),
+        None => ask_person(context, &questions),
+    }?;
     write(context, &project, &state, &answers)
 }
 
@@ -238,7 +242,7 @@ fn print_questions(
     context: &Context,
     state: &State,
     questions: &Questions,
-    cost_usd: Option<f64>,
+    cost_usd: f64,
 ) -> Result<ExitCode, CommandError> {
     let id = &state.change_id;
     context.ui.print_json(&json!({
@@ -247,7 +251,7 @@ fn print_questions(
         "change_id": id,
         "phase": state.phase,
         "questions": questions.questions,
-        "cost_usd": cost_usd.unwrap_or(0.0),
+        "cost_usd": cost_usd,
         "next": [format!("agentd clarify {id} --answers answers.json")],
     }))?;
     Ok(ExitCode::SUCCESS)
@@ -347,7 +351,7 @@ pub(crate) fn ensure_clarified(
         Some(questions) => questions,
         None => propose(context, agents, &state, observer)?.questions,
     };
-    let answers = ask_person(context, &questions)?;
+    let answers = agents.cancel.while_waiting(|| ask_person(context, &questions))?;
     save(context, project, change, &answers)?;
     Ok(Clarified::Now(answers.len()))
 }

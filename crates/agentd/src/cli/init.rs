@@ -19,8 +19,10 @@ use crate::ui::{BOLD, DIM, WARN};
 /// Set up agentd in a project.
 ///
 /// Writes agentd/config.toml and agentd/project.md, and for each agent a block
-/// in the file that it reads (CLAUDE.md, AGENTS.md, GEMINI.md) and an entry for
-/// the MCP server (.mcp.json, .gemini/settings.json). What is there already is
+/// in the file that it reads (CLAUDE.md, AGENTS.md, GEMINI.md), an entry for
+/// the MCP server (.mcp.json, .gemini/settings.json), and the workflow as commands
+/// or skills: /agentd:plan, /agentd:impl and /agentd:archive in Claude Code and
+/// Gemini CLI, $agentd-plan and so on in Codex. What is there already is
 /// kept; run twice, nothing changes. Nothing outside the project is written.
 #[derive(Debug, clap::Args)]
 #[command(

@@ -90,7 +90,8 @@ fn decide(
     let counts = report.counts();
     let acceptable =
         if counts.high == 0 && counts.medium <= 1 { Acceptable::Yes } else { Acceptable::No };
-    let choice = match ask::plan_decision(acceptable)? {
+    let asked = agents.cancel.while_waiting(|| ask::plan_decision(acceptable));
+    let choice = match asked? {
         PlanAnswer::Fix => Choice::Fix,
         PlanAnswer::Accept => Choice::Accept,
         PlanAnswer::Stop => Choice::Stop,

@@ -163,7 +163,7 @@ fn set_up_git(
     let setup = match git::begin(&tool, root, id, asked, known)? {
         Begun::Ready(setup) => setup,
         Begun::Ask(repository) if context.ui.can_prompt() => {
-            let workflow = ask::git_workflow(&repository, id)?;
+            let workflow = agents.cancel.while_waiting(|| ask::git_workflow(&repository, id))?;
             git::set_up(&repository, id, workflow, known)?
         }
         Begun::Ask(repository) => {

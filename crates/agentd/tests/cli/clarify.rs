@@ -280,3 +280,16 @@ fn wait_for_pid(path: &Path) -> i32 {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// The wish to stop is for agents; nobody looks at it while a person is asked.
+#[test]
+fn a_signal_at_a_question_ends_agentd_at_once() {
+    let project = project();
+    let mut terminal = ask(&project);
+    terminal.wait_for("Which Method?");
+    terminal.wait_for("type your own");
+    terminal.signal(rustix::process::Signal::TERM);
+    let (code, seen) = terminal.end();
+    assert_eq!(code, None, "ended by the signal: {seen}");
+    assert!(!project.root().join(FILE).exists());
+}

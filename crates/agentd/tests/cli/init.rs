@@ -20,8 +20,14 @@ fn a_fresh_directory() {
     created    agentd/.gitignore
     created    GEMINI.md
     created    .gemini/settings.json
+    created    .gemini/commands/agentd/plan.toml
+    created    .gemini/commands/agentd/impl.toml
+    created    .gemini/commands/agentd/archive.toml
     created    CLAUDE.md
     created    .mcp.json
+    created    .claude/commands/agentd/plan.md
+    created    .claude/commands/agentd/impl.md
+    created    .claude/commands/agentd/archive.md
 
     Next: describe your project in agentd/project.md, then: agentd doctor
     --- stderr
@@ -228,4 +234,58 @@ fn a_file_in_the_way_is_an_error() {
     let run = project.run(["init", "--agents", "none"]).exits(1);
     run.stderr_has("`agentd").stderr_lacks("panicked");
     assert_eq!(project.read_root("agentd"), "a file\n");
+}
+
+const WORKFLOWS: [&str; 9] = [
+    ".claude/commands/agentd/plan.md",
+    ".claude/commands/agentd/impl.md",
+    ".claude/commands/agentd/archive.md",
+    ".gemini/commands/agentd/plan.toml",
+    ".gemini/commands/agentd/impl.toml",
+    ".gemini/commands/agentd/archive.toml",
+    ".agents/skills/agentd-plan/SKILL.md",
+    ".agents/skills/agentd-impl/SKILL.md",
+    ".agents/skills/agentd-archive/SKILL.md",
+];
+
+#[test]
+fn every_agent_gets_the_workflow_in_its_own_form() {
+    let project = Project::empty();
+    let planned = project.run(["init", "--agents", "all", "--dry-run"]).fine();
+    for name in WORKFLOWS {
+        assert!(planned.stdout.contains(&format!("create     {name}")), "{planned:#?}");
+    }
+    assert_eq!(project.names(), Vec::<String>::new());
+    project.run(["init", "--agents", "all"]).fine();
+    let ask = [("AskUserQuestion", 0), ("`ask_user`", 3), ("question tool", 6)];
+    for (words, at) in ask {
+        let text = project.read_root(WORKFLOWS[at]);
+        assert!(text.contains(words) && text.contains("agentd clarify <id>"), "{text}");
+    }
+    let claude = Project::empty();
+    claude.run(["init", "--agents", "claude"]).fine();
+    let there = |name: &&&str| claude.root().join(name).exists();
+    assert_eq!(WORKFLOWS.iter().filter(there).count(), 3, "those of the agent only");
+}
+
+/// Lesson 12.
+#[test]
+fn a_workflow_that_was_edited_is_theirs() {
+    let project = Project::empty();
+    project.run(["init", "--agents", "all"]).fine();
+    let mine = "# My own plan\n";
+    let project = project.root_file(WORKFLOWS[0], mine).root_file(WORKFLOWS[5], mine);
+    let before = project.tree();
+    let run = project.run(["init", "--agents", "all"]).fine();
+    for name in [WORKFLOWS[0], WORKFLOWS[5]] {
+        assert!(run.stdout.contains(&format!("left       {name}: it was edited")), "{run:#?}");
+    }
+    assert_eq!(project.tree(), before);
+    let run = project.run(["uninstall"]).fine();
+    run.stdout_has(&format!("left       {}: it was edited", WORKFLOWS[0]))
+        .stdout_has(&format!("removed    {}", WORKFLOWS[1]));
+    assert_eq!(project.read_root(WORKFLOWS[0]), mine);
+    let names = project.names();
+    assert!(!names.iter().any(|name| name.starts_with(".agents")), "{names:?}");
+    assert!(names.contains(&WORKFLOWS[5].to_owned()) && !names.contains(&"AGENTS.md".to_owned()));
 }

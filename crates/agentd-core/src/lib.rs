@@ -13,6 +13,7 @@ pub mod graph;
 pub mod hash;
 pub mod ids;
 pub mod layout;
+pub mod merge;
 pub mod outcome;
 pub mod outline;
 pub mod phase;

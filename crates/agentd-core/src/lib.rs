@@ -6,6 +6,7 @@ pub mod agent;
 pub mod check;
 pub mod config;
 pub mod diagnostic;
+pub mod diff;
 pub mod document;
 pub mod event;
 pub mod frontmatter;

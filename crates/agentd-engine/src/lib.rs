@@ -3,11 +3,14 @@
 pub mod actions;
 pub mod agent_files;
 pub mod agents;
+pub mod archive;
 pub mod decisions;
 pub mod documents;
+pub mod overlap;
 pub mod process;
 pub mod redact;
 pub mod run_record;
 pub mod runner;
 pub mod step;
 pub mod store;
+pub mod trace;

@@ -5,6 +5,7 @@
 //! to a document that exists are made in its text, so that everything around
 //! them stays byte for byte.
 
+pub mod changelog;
 pub mod clarifications;
 pub(crate) mod fields;
 pub mod proposal;

@@ -7,6 +7,7 @@
 //! alternate, so that a slow second hits both sides. It also needs no install.
 //! `--hyperfine` shows hyperfine's numbers beside ours, where it is installed.
 
+mod archive;
 mod context;
 mod mcp;
 mod measure;
@@ -40,12 +41,13 @@ const FULL: Size = Size { changes: 1000, specs: 1000 };
 /// A set of rows; a row is added to the report even when it cannot be measured.
 type Group = (&'static str, fn(&Bench, &mut Report) -> Result<()>);
 
-const GROUPS: [Group; 5] = [
+const GROUPS: [Group; 6] = [
     ("startup", startup),
     ("validate", validate),
     ("mcp", mcp::measure),
     ("runner", runner::measure),
     ("context", context::measure),
+    ("archive", archive::measure),
 ];
 
 /// What every measurement is given.
@@ -103,7 +105,7 @@ pub(crate) fn main(workspace: &Workspace, mut args: lexopt::Parser) -> Result<Ex
     }
     if let Some(name) = only.as_deref().filter(|name| GROUPS.iter().all(|group| group.0 != *name)) {
         let message =
-            format!("no group {name:?}; there are: startup, validate, mcp, runner, context");
+            format!("no group {name:?}; there are: {}", GROUPS.map(|group| group.0).join(", "));
         return Err(lexopt::Error::from(message).into());
     }
     if build {

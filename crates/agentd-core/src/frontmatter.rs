@@ -80,6 +80,19 @@ pub fn set(text: &str, path: &str, value: &str) -> Result<String, PatchError> {
     if only_changed(text, &out, parent.unwrap_or(key)) { Ok(out) } else { Err(refused()) }
 }
 
+/// Takes `key` with its value out of the frontmatter; a text without it stays as it is.
+pub fn without(text: &str, key: &str) -> String {
+    let Some(front) = Outline::scan(text).frontmatter.filter(|f| f.closed) else {
+        return text.to_owned();
+    };
+    let Some((found, _, block)) = find_key(text, front.content, 0, key) else {
+        return text.to_owned();
+    };
+    let end = block.start + owned_block_len(block.of(text));
+    let out = format!("{}{}", &text[..found.start], &text[end..]);
+    if only_changed(text, &out, key) { out } else { text.to_owned() }
+}
+
 /// A value that stands right behind its colon would be no value.
 fn space_before(text: &str, value: Span) -> &'static str {
     if text[..value.start].ends_with(':') { " " } else { "" }
@@ -301,6 +314,16 @@ mod tests {
         assert_eq!(set(text, "b", "1").unwrap(), text.replace("'it''s'", "1"));
         assert_eq!(set(text, "c", "1").unwrap(), text.replace("c: \n", "c: 1\n"));
         assert_eq!(lay_over(text, "a: 1\nc: 2\n"), "---\na: 1\nb: 'it''s' # x\nc: 2\n---\n");
+    }
+
+    #[test]
+    fn an_entry_is_taken_out_whole() {
+        let text = "---\r\nid: a\r\nrenames:\r\n  R1: \"x\"\r\n# mine\r\nb: 1\r\n---\r\nbody\r\n";
+        let expected = "---\r\nid: a\r\n# mine\r\nb: 1\r\n---\r\nbody\r\n";
+        assert_eq!(without(text, "renames"), expected);
+        assert_eq!(without(TEXT, "list"), TEXT.replace("list: [1]\n", ""));
+        assert_eq!(without(TEXT, "nothing"), TEXT);
+        assert_eq!(without("---\n{a: 1}\n---\n", "a"), "---\n{a: 1}\n---\n");
     }
 
     #[test]

@@ -50,6 +50,11 @@ pub fn main_spec(spec: &SpecId) -> RelPath {
     below_agentd(&format!("specs/{spec}.md"))
 }
 
+/// `agentd/specs/CHANGELOG.md`: what was archived, newest first.
+pub fn changelog() -> RelPath {
+    below_agentd("specs/CHANGELOG.md")
+}
+
 /// `agentd/changes/`
 pub fn changes_dir() -> RelPath {
     below_agentd("changes")
@@ -79,6 +84,17 @@ pub fn questions(change: &ChangeId) -> RelPath {
 /// `agentd/.locks/`, outside of the changes so that archiving does not move a held lock.
 pub fn locks_dir() -> RelPath {
     below_agentd(".locks")
+}
+
+/// `agentd/.locks/_archive.json`: the move into or out of the archive that is under way.
+/// No id has an underscore, so it is nobody's lock.
+pub fn archive_journal() -> RelPath {
+    below_agentd(".locks/_archive.json")
+}
+
+/// `agentd/.locks/<id>.conflicts.json`: the conflicts that somebody was shown.
+pub fn shown_conflicts(change: &ChangeId) -> RelPath {
+    below_agentd(&format!(".locks/{change}.conflicts.json"))
 }
 
 fn below_agentd(rest: &str) -> RelPath {
@@ -111,8 +127,11 @@ pub enum ChangeFile {
     GeminiContext,
     /// `AGENTS.md`: context for agents that read that name.
     AgentsContext,
-    /// `base/<spec>.md`: the main spec as it was when the change began.
+    /// `base/<spec>.md`: the main spec as it was when the change began; empty where there
+    /// was none.
     Base(SpecId),
+    /// `archive.json`: what archiving has changed, and how it was before.
+    ArchiveRecord,
     /// `runs/NNNN-<step>.jsonl`: the log of one agent call.
     Run(RunName),
 }
@@ -140,6 +159,7 @@ impl ChangeFile {
             Self::GeminiContext => "GEMINI.md".to_owned(),
             Self::AgentsContext => "AGENTS.md".to_owned(),
             Self::Base(spec) => format!("base/{spec}.md"),
+            Self::ArchiveRecord => "archive.json".to_owned(),
             Self::Run(run) => format!("runs/{run}"),
         })
     }
@@ -163,6 +183,7 @@ impl ChangeFile {
                 "REVIEW.md" => Some(Self::Review),
                 "GEMINI.md" => Some(Self::GeminiContext),
                 "AGENTS.md" => Some(Self::AgentsContext),
+                "archive.json" => Some(Self::ArchiveRecord),
                 _ => None,
             },
             Some(("specs", name)) => spec_of_file_name(name).map(Self::Spec),
@@ -182,6 +203,7 @@ impl ChangeFile {
             | Self::GeminiContext
             | Self::AgentsContext
             | Self::Base(_)
+            | Self::ArchiveRecord
             | Self::Run(_) => Writer::Agentd,
         }
     }
@@ -348,6 +370,7 @@ mod tests {
             ChangeFile::GeminiContext,
             ChangeFile::AgentsContext,
             ChangeFile::Base(spec),
+            ChangeFile::ArchiveRecord,
             ChangeFile::Run(RunName::new(1, "spec-gen-auth-flow").unwrap()),
         ]
     }
@@ -366,6 +389,7 @@ mod tests {
             "GEMINI.md",
             "AGENTS.md",
             "base/auth-flow.md",
+            "archive.json",
             "runs/0001-spec-gen-auth-flow.jsonl",
         ];
         assert_eq!(paths, expected);

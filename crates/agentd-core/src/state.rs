@@ -250,6 +250,8 @@ pub enum Choice {
     Accept,
     /// Leave it here.
     Stop,
+    /// Archive it although its implementation is not approved.
+    Archive,
 }
 
 /// One call of an agent.

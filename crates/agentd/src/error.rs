@@ -5,6 +5,7 @@ use std::io;
 
 use agentd_core::phase::Refused;
 use agentd_engine::actions::ActionError;
+use agentd_engine::archive::ArchiveError;
 use agentd_engine::clarify::ClarifyError;
 use agentd_engine::documents::DocumentError;
 use agentd_engine::git::GitError;
@@ -25,6 +26,9 @@ pub(crate) struct CommandError {
     pub(crate) cause: Option<String>,
     /// What to do.
     pub(crate) hints: Vec<String>,
+    /// More of it, for programs.
+    #[serde(flatten)]
+    pub(crate) details: serde_json::Map<String, serde_json::Value>,
     /// The exit code.
     #[serde(skip)]
     pub(crate) exit: Exit,
@@ -56,7 +60,14 @@ impl Exit {
 
 impl CommandError {
     pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), cause: None, hints: Vec::new(), exit: Exit::Failure }
+        Self {
+            kind,
+            message: message.into(),
+            cause: None,
+            hints: Vec::new(),
+            details: serde_json::Map::new(),
+            exit: Exit::Failure,
+        }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -70,6 +81,15 @@ impl CommandError {
     #[must_use]
     pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
         self.cause = Some(cause.into());
+        self
+    }
+
+    /// Adds the entries of an object.
+    #[must_use]
+    pub(crate) fn details(mut self, details: serde_json::Value) -> Self {
+        if let serde_json::Value::Object(entries) = details {
+            self.details.extend(entries);
+        }
         self
     }
 
@@ -240,4 +260,29 @@ fn causes(error: &dyn std::error::Error) -> Option<String> {
     let chain = std::iter::successors(error.source(), |error| error.source());
     let texts: Vec<String> = chain.map(ToString::to_string).collect();
     (!texts.is_empty()).then(|| texts.join(": "))
+}
+impl From<ArchiveError> for CommandError {
+    fn from(error: ArchiveError) -> Self {
+        let message = error.to_string();
+        match error {
+            ArchiveError::Document(error) => error.into(),
+            ArchiveError::Conflicts { .. } => Self::new("conflict", message),
+            ArchiveError::Unsound { file, .. } => Self::new("unsound_spec", message)
+                .hint(format!("correct {file}; `agentd validate` tells the places")),
+            ArchiveError::NotArchived { .. } => Self::new("not_archived", message)
+                .hint("`agentd list --archived` shows what is archived"),
+            ArchiveError::NoRecord { .. } => Self::new("no_archive_record", message)
+                .hint("it was not archived by `agentd archive`; take it back with git"),
+            ArchiveError::IsOpen { .. } => Self::new("change_open", message),
+            ArchiveError::ChangedSince { files, .. } => {
+                let files: Vec<String> = files.iter().map(ToString::to_string).collect();
+                Self::new("changed_since", message)
+                    .cause(files.join(", "))
+                    .hint("take back the later changes first: `agentd list --archived`")
+            }
+            ArchiveError::BadRecord { .. } => {
+                Self::new("bad_record", message).hint("restore it from git, or remove it by hand")
+            }
+        }
+    }
 }

@@ -22,6 +22,11 @@ use agentd_core::document::tasks::Status;
 use agentd_core::document::tasks_edit;
 use agentd_core::frontmatter;
 use agentd_core::ids;
+use agentd_core::merge::Conflict;
+use agentd_core::merge::ConflictKind;
+use agentd_core::merge::Sides;
+use agentd_core::merge::collisions;
+use agentd_core::merge::spec as merge_spec;
 use agentd_core::outline::Outline;
 use agentd_core::span::Span;
 use agentd_core::span::line_column;
@@ -49,6 +54,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "config", run: |bytes| with_text(bytes, config) },
     Target { name: "tick", run: |bytes| with_text(bytes, tick) },
     Target { name: "rewrite", run: |bytes| with_text(bytes, rewrite) },
+    Target { name: "merge", run: |bytes| with_text(bytes, merge) },
 ];
 
 /// Hands bytes to a parser of text. Those that are no UTF-8 are read as agentd
@@ -224,4 +230,37 @@ fn rewrite(text: &str) {
         (&new.overview, &new.requirements, &new.scenarios),
         "{written}"
     );
+}
+
+/// Three texts, between lines of `=====`: base, main, change. A side that has changed
+/// nothing leaves the other as it is, and what was merged stays merged.
+fn merge(text: &str) {
+    let mut texts = text.split("\n=====\n");
+    let mut next = || texts.next().unwrap_or_default();
+    let (base, main, change) = (next(), next(), next());
+    let nobody = |_: &Conflict| false;
+    for base in [None, Some(""), Some(base)] {
+        let sides = Sides { base, main: Some(main), change };
+        merge_spec(&sides, &|_| true);
+        merge_spec(&sides, &nobody);
+        merge_spec(&Sides { main: None, ..sides }, &nobody);
+        collisions(&sides);
+    }
+    // Texts in which a piece stands twice, or a block is never closed, are not merged.
+    let broken = |conflict: &Conflict| {
+        matches!(conflict.kind, ConflictKind::Ambiguous | ConflictKind::Misread)
+    };
+    let front = spec::parse(change).value;
+    if front.removes.is_empty() && front.renames.is_empty() {
+        let merged = merge_spec(&Sides { base: Some(change), main: Some(main), change }, &nobody);
+        assert!(merged.conflicts.iter().all(broken), "{:?}", merged.conflicts);
+        assert_eq!(merged.text, main, "the change has changed nothing");
+    }
+    let merged = merge_spec(&Sides { base: Some(main), main: Some(main), change }, &nobody);
+    assert!(merged.conflicts.iter().all(broken), "{:?}", merged.conflicts);
+    if merged.conflicts.is_empty() {
+        let again =
+            merge_spec(&Sides { base: Some(main), main: Some(&merged.text), change }, &nobody);
+        assert_eq!(again.text, merged.text, "what was merged stays merged");
+    }
 }

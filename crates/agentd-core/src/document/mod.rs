@@ -6,6 +6,7 @@
 //! them stays byte for byte.
 
 pub mod answers;
+pub mod changelog;
 pub mod clarifications;
 pub(crate) mod fields;
 pub mod issue_fate;

@@ -281,7 +281,7 @@ fn requirement_ids<'a>(
 }
 
 /// Splits `R1: title` into its parts.
-fn requirement_heading(title: &str) -> Option<(RequirementId, &str)> {
+pub(crate) fn requirement_heading(title: &str) -> Option<(RequirementId, &str)> {
     let behind = title.strip_prefix(['R', 'r'])?;
     let digits = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
     let id = title[..=digits].parse().ok()?;
@@ -330,14 +330,14 @@ fn requirement(
     })
 }
 
-fn priority_line(line: &str) -> Option<&str> {
+pub(crate) fn priority_line(line: &str) -> Option<&str> {
     let bare = line.trim().trim_start_matches(['-', '*', ' ']);
     let rest = bare.get(..8).filter(|p| p.eq_ignore_ascii_case("priority")).map(|_| &bare[8..])?;
     let rest = rest.trim_start_matches('*').strip_prefix(':')?;
     Some(rest.trim_matches(['*', ' ', '`', '\t']))
 }
 
-fn scenario_name(title: &str) -> Option<&str> {
+pub(crate) fn scenario_name(title: &str) -> Option<&str> {
     let rest =
         title.get(..8).filter(|p| p.eq_ignore_ascii_case("scenario")).map(|_| &title[8..])?;
     let rest = rest.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());

@@ -1,5 +1,6 @@
 //! `create_spec` and `write_spec`.
 
+use agentd_core::check::Source;
 use agentd_core::document::rewrite;
 use agentd_core::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
 use agentd_core::frontmatter;
@@ -153,10 +154,13 @@ fn put(
 ) -> Result<Written, ActionError> {
     let warnings = open.approve(file, text, Gate::Clean)?;
     let base = ChangeFile::Base(id.clone());
-    if !open.change.has(&base)?
-        && let Some(main) = documents::load_main_spec(open.project, id).text()
-    {
-        open.put_unchecked(&base, main)?;
+    if !open.change.has(&base)? {
+        match documents::load_main_spec(open.project, id) {
+            Source::Text(main) => open.put_unchecked(&base, &main)?,
+            // So that a spec which others add meanwhile is not taken for one that was edited.
+            Source::Missing => open.put_unchecked(&base, "")?,
+            Source::Unreadable(_) => {}
+        }
     }
     open.write(file, text, warnings)
 }

@@ -164,6 +164,11 @@ impl Project {
         self.take_turn(&LockName::Project, holder)
     }
 
+    /// Takes that lock if it is free, else says who has it.
+    pub fn try_project_lock(&self, holder: &Holder) -> Result<Lock, LockError> {
+        lock::try_lock(&self.dir, &LockName::Project, holder)
+    }
+
     fn take_turn(&self, name: &LockName, holder: &Holder) -> Result<Lock, LockError> {
         lock::lock(&self.dir, name, holder, WRITE_LOCK_TIMEOUT, |_| ControlFlow::Continue(()))
     }

@@ -1,5 +1,6 @@
 //! Writing below a [`ProjectDir`], so that a crash leaves the old text or the new.
 
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::process;
@@ -16,6 +17,8 @@ use super::error::StoreError;
 
 /// How often a write begins anew because a sweeper took its temporary file.
 const ATTEMPTS: u32 = 8;
+/// How many files are open at once.
+const BATCH: usize = 256;
 
 impl ProjectDir {
     /// Replaces or creates a file, whole and durable; missing directories are made.
@@ -36,6 +39,63 @@ impl ProjectDir {
         let (parent, name) = self.parent_for_writing(path)?;
         publish(parent.get(), bytes, None, |dir, temp| rename_noreplace(dir, temp, dir, name))
             .map_err(|error| StoreError::from_io("write", self.shown(path), error))
+    }
+
+    /// Replaces or creates many files, each whole, and waits once until all are durable: the
+    /// first wait for the disk takes the others with it. A crash leaves some of them new.
+    pub fn write_batch(&self, files: &[(RelPath, &[u8])]) -> Result<(), StoreError> {
+        let mut by_dir: BTreeMap<RelPath, Vec<&(RelPath, &[u8])>> = BTreeMap::new();
+        for file in files {
+            by_dir.entry(file.0.parent().unwrap_or_else(RelPath::root)).or_default().push(file);
+        }
+        for (dir, files) in by_dir {
+            let parent = self.open_or_create_dir(&dir)?;
+            sweep(parent.get());
+            for chunk in files.chunks(BATCH) {
+                self.replace_all(parent.get(), chunk)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn replace_all(&self, dir: &Dir, files: &[&(RelPath, &[u8])]) -> Result<(), StoreError> {
+        let mut temps = Vec::with_capacity(files.len());
+        for (path, bytes) in files {
+            let fail = |error| StoreError::from_io("write", self.shown(path), error);
+            match self.permissions_for_replacing(dir, path) {
+                Err(StoreError::Symlink { .. }) if self.symlinks == Symlinks::Follow => {
+                    self.write_atomic(path, bytes)?;
+                }
+                permissions => {
+                    let permissions = permissions?;
+                    let temp = Temp::write(dir, bytes, permissions.as_ref()).map_err(fail)?;
+                    temps.push((path, *bytes, temp));
+                }
+            }
+        }
+        for (path, _, temp) in &temps {
+            let synced = temp.file.sync_all();
+            synced.map_err(|error| StoreError::from_io("write", self.shown(path), error))?;
+        }
+        for (path, bytes, mut temp) in temps {
+            match dir.rename(&temp.name, dir, path.file_name().unwrap_or(".")) {
+                Ok(()) => temp.name.clear(),
+                // A sweeper found the file before it was locked.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.write_atomic(path, bytes)?;
+                }
+                Err(error) => return Err(StoreError::from_io("write", self.shown(path), error)),
+            }
+        }
+        let at = files.first().map_or_else(RelPath::root, |(path, _)| self.shown(path));
+        sync_dir(dir).map_err(|error| StoreError::from_io("write", at, error))
+    }
+
+    /// Removes what dead writers left in a directory, if it is there.
+    pub fn sweep(&self, path: &RelPath) {
+        if let Ok(dir) = self.open_dir(path) {
+            sweep(dir.get());
+        }
     }
 
     /// Adds bytes to the end of a file, creating it if need be, and waits until they are durable.
@@ -157,20 +217,26 @@ impl ProjectDir {
     fn replace(&self, path: &RelPath, bytes: &[u8]) -> Result<(), StoreError> {
         let (parent, name) = self.parent_for_writing(path)?;
         let dir = parent.get();
-        let fail = |error| StoreError::from_io("write", self.shown(path), error);
-        let permissions = match dir.symlink_metadata(name) {
-            Ok(metadata) => match EntryKind::of(metadata.file_type()) {
-                EntryKind::File => Some(metadata.permissions()),
-                EntryKind::Symlink => {
-                    return Err(StoreError::Symlink { path: self.shown(path) });
-                }
-                kind => return Err(StoreError::NotAFile { path: self.shown(path), kind }),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(fail(error)),
-        };
+        let permissions = self.permissions_for_replacing(dir, path)?;
         publish(dir, bytes, permissions.as_ref(), |dir, temp| dir.rename(temp, dir, name))
-            .map_err(fail)
+            .map_err(|error| StoreError::from_io("write", self.shown(path), error))
+    }
+
+    /// The permissions of the file that is replaced; none where there is no file.
+    fn permissions_for_replacing(
+        &self,
+        dir: &Dir,
+        path: &RelPath,
+    ) -> Result<Option<Permissions>, StoreError> {
+        match dir.symlink_metadata(path.file_name().unwrap_or(".")) {
+            Ok(metadata) => match EntryKind::of(metadata.file_type()) {
+                EntryKind::File => Ok(Some(metadata.permissions())),
+                EntryKind::Symlink => Err(StoreError::Symlink { path: self.shown(path) }),
+                kind => Err(StoreError::NotAFile { path: self.shown(path), kind }),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::from_io("write", self.shown(path), error)),
+        }
     }
 
     /// Where a symlink that stays inside leads.
@@ -227,6 +293,7 @@ fn publish(
     let mut attempt = 1;
     loop {
         let renamed = Temp::write(dir, bytes, permissions).and_then(|mut temp| {
+            temp.file.sync_all()?;
             rename(dir, &temp.name)?;
             temp.name.clear();
             Ok(())
@@ -242,7 +309,7 @@ fn publish(
     }
 }
 
-/// A complete temporary file, locked by us, and removed unless it was renamed (then it has no name).
+/// A temporary file, complete but perhaps not durable yet, locked by us, and removed unless it was renamed (then it has no name).
 struct Temp<'a> {
     dir: &'a Dir,
     name: String,
@@ -267,7 +334,6 @@ impl<'a> Temp<'a> {
             temp.file.set_permissions(permissions)?;
         }
         temp.file.write_all(bytes)?;
-        temp.file.sync_all()?;
         Ok(temp)
     }
 }

@@ -5,7 +5,7 @@ use agentd_core::state::Choice;
 use agentd_engine::decisions;
 use serde_json::json;
 
-use super::Context;
+use super::{Context, user};
 use crate::error::CommandError;
 
 /// Answer the question that a plan waits with.
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         change.id(),
         choice,
         args.note.as_deref().unwrap_or_default(),
-        &whoever_decides(),
+        &user(),
         &context.holder(),
         context.now(),
     )?;
@@ -74,10 +74,4 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         out.flush()?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The person at the keyboard, as the system calls them.
-pub(super) fn whoever_decides() -> String {
-    let by = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
-    if by.is_empty() { "unknown".to_owned() } else { by }
 }

@@ -1,6 +1,7 @@
 //! The command line: one file per command, each with its arguments and what it does.
 
 mod agents_setup;
+mod archive;
 mod challenge;
 mod clarify;
 mod completions;
@@ -16,6 +17,7 @@ mod list;
 mod log;
 mod mcp;
 pub(crate) mod next;
+mod overlap;
 mod plan;
 mod planning;
 mod proposal;
@@ -26,6 +28,8 @@ mod review;
 mod show;
 mod status;
 mod summary;
+mod trace;
+mod unarchive;
 mod uninstall;
 mod validate;
 
@@ -36,6 +40,7 @@ use std::process::ExitCode;
 use agentd_core::config::nearest;
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
+use agentd_engine::archive::recover;
 use agentd_engine::store::{Change, Holder, Project, StoreError};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
@@ -84,6 +89,10 @@ enum Command {
     Log(log::Args),
     Cost(cost::Args),
     Decide(decide::Args),
+    Archive(archive::Args),
+    Unarchive(unarchive::Args),
+    Overlap(overlap::Args),
+    Trace(trace::Args),
     Mcp(mcp::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -101,9 +110,12 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// The project that the command was started in.
+    /// The project that the command was started in. What a killed archiving has left half
+    /// done is put right first.
     pub(crate) fn project(&self) -> Result<Project, CommandError> {
-        Ok(Project::discover(&self.start)?)
+        let project = Project::discover(&self.start)?;
+        self.ui.recovered(recover(&project, || self.holder()));
+        Ok(project)
     }
 
     /// The time.
@@ -157,6 +169,12 @@ fn no_change() -> CommandError {
     if next::exists("plan") { error.hint(format!("begin one: {BEGIN}")) } else { error }
 }
 
+/// Who sits at the terminal, for what people decide.
+pub(crate) fn user() -> String {
+    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
+    if name.is_empty() { "unknown".to_owned() } else { name }
+}
+
 /// How a change begins.
 pub(crate) const BEGIN: &str = "agentd plan <id> \"<what you want>\"";
 
@@ -202,6 +220,10 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Log(args) => log::run(&context, args),
         Command::Cost(args) => cost::run(&context, args),
         Command::Decide(args) => decide::run(&context, args),
+        Command::Archive(args) => archive::run(&context, args),
+        Command::Unarchive(args) => unarchive::run(&context, args),
+        Command::Overlap(args) => overlap::run(&context, args),
+        Command::Trace(args) => trace::run(&context, args),
         Command::Mcp(args) => mcp::run(&context, args),
         Command::Doctor(args) => doctor::run(&context, args),
         Command::Completions(args) => completions::run(&context, args),

@@ -101,7 +101,7 @@ fn decide(
             return Ok(false);
         }
     };
-    let by = super::decide::whoever_decides();
+    let by = super::user();
     let (holder, now) = (context.holder(), context.now());
     decisions::decide(&agents.project, id, choice, "", &by, &holder, now)?;
     Ok(choice != Choice::Stop)

@@ -18,11 +18,14 @@ use std::time::Duration;
 
 use agentd_core::agent::Role;
 use agentd_core::ids::ChangeId;
+use agentd_engine::archive::recover;
 use agentd_engine::clarify;
-use agentd_engine::store::{Project, StoreError};
+use agentd_engine::store::{Holder, Project, StoreError};
+use jiff::Timestamp;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 
+use crate::ui::Ui;
 use server::Server;
 use stdio::HungUp;
 
@@ -87,6 +90,8 @@ pub(crate) enum McpError {
 /// Serves until the client hangs up.
 pub(crate) fn run(options: McpOptions) -> Result<(), McpError> {
     let project = Project::discover(&options.start_dir)?;
+    let holder = || Holder::this_process("agentd mcp", Timestamp::now());
+    Ui { json: false }.recovered(recover(&project, holder));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // Calls wait for one lock, so many at once gain nothing.

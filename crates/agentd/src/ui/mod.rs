@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use agentd_core::text::printable;
+use agentd_engine::archive::{ArchiveError, Recovered};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -111,6 +112,23 @@ impl Ui {
     /// Warns.
     pub(crate) fn warn(&self, text: &str) {
         let _ = writeln!(anstream::stderr(), "{WARN}warning{WARN:#}: {}", printable(text));
+    }
+
+    /// Tells what has become of a move into the archive that was interrupted.
+    pub(crate) fn recovered(&self, recovered: Result<Option<Recovered>, ArchiveError>) {
+        match recovered {
+            Ok(None) => {}
+            Ok(Some(Recovered { change, archived, left })) => {
+                let end = if archived { "is finished" } else { "was taken back: it is open" };
+                self.warn(&format!("archiving `{change}` was interrupted; it {end}"));
+                for file in left {
+                    self.warn(&format!("{file} was edited since and was left as it is"));
+                }
+            }
+            Err(error) => {
+                self.warn(&format!("an interrupted archiving cannot be put right: {error}"));
+            }
+        }
     }
 
     /// Reports the error with which a command ends.

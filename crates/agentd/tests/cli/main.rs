@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
 
+mod archive;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod archive_kills;
 mod clarify;
 mod completions;
 mod decide;

@@ -1,0 +1,116 @@
+//! `agentd/specs/CHANGELOG.md`: what was archived, newest first. People may write into it.
+
+use std::fmt::Write as _;
+
+use super::end_with_one_newline;
+use crate::frontmatter::newline_of;
+use crate::ids::{ChangeId, RequirementId, SpecId};
+use crate::merge::Touched;
+use crate::outline::Outline;
+use crate::text::{Line, escape};
+
+const HEADING: &str =
+    "# Changelog\n\nWhat archived changes have done to the specs, newest first.\n";
+
+/// The entry of a change.
+pub fn entry(date: &str, change: &ChangeId, summary: &Line, specs: &[(SpecId, Touched)]) -> String {
+    let mut out = format!("## {date}: {change}\n\n");
+    if !summary.is_empty() {
+        let _ = write!(out, "{}\n\n", escape(summary.as_str()));
+    }
+    for (spec, touched) in specs {
+        let mut parts: Vec<String> = Vec::new();
+        let lists = [
+            ("added", &touched.added),
+            ("edited", &touched.edited),
+            ("removed", &touched.removed),
+            ("renamed", &touched.renamed),
+        ];
+        if touched.created {
+            parts.push("new".to_owned());
+        }
+        for (verb, ids) in lists {
+            if !ids.is_empty() {
+                let ids: Vec<String> = ids.iter().map(RequirementId::to_string).collect();
+                parts.push(format!("{verb} {}", ids.join(", ")));
+            }
+        }
+        if !touched.other.is_empty() {
+            let names: Vec<String> =
+                touched.other.iter().map(|name| Line::new(name).to_string()).collect();
+            parts.push(format!("changed {}", names.join(", ")));
+        }
+        if !parts.is_empty() {
+            let _ = writeln!(out, "- `{spec}`: {}", parts.join("; "));
+        }
+    }
+    end_with_one_newline(out)
+}
+
+/// The text with an entry in front of all others.
+pub fn add(text: Option<&str>, entry: &str) -> String {
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        return format!("{HEADING}\n{entry}");
+    };
+    let newline = newline_of(text);
+    let entry = entry.replace('\n', newline);
+    let outline = Outline::scan(text);
+    let first = outline.sections(text, 2, outline.body(text)).first().map(|s| s.span.start);
+    match first {
+        Some(at) => format!("{}{entry}{newline}{}", &text[..at], &text[at..]),
+        None => format!("{}{newline}{newline}{entry}", text.trim_end()),
+    }
+}
+
+/// The text without an entry; none where the entry does not stand there as it was written.
+pub fn remove(text: &str, entry: &str) -> Option<String> {
+    let newline = newline_of(text);
+    let entry = entry.replace('\n', newline);
+    let at = text.find(&entry)?;
+    let (before, after) = (&text[..at], &text[at + entry.len()..]);
+    let after = after.strip_prefix(newline).unwrap_or(after);
+    let rest = format!("{before}{after}");
+    Some(if after.is_empty() { format!("{}{newline}", before.trim_end()) } else { rest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry_of(change: &str) -> String {
+        let id = |n| RequirementId::new(n).unwrap();
+        let touched = Touched {
+            added: vec![id(5), id(6)],
+            removed: vec![id(3)],
+            other: vec!["scenario \"x\"".to_owned()],
+            ..Touched::default()
+        };
+        let specs = [("auth-flow".parse().unwrap(), touched)];
+        entry("2026-11-15", &change.parse().unwrap(), &Line::new("Add OAuth."), &specs)
+    }
+
+    #[test]
+    fn entries_stand_newest_first_and_leave_as_they_came() {
+        let one = add(None, &entry_of("one"));
+        let expected = "# Changelog\n\nWhat archived changes have done to the specs, newest first.\n\n\
+                        ## 2026-11-15: one\n\nAdd OAuth.\n\n- `auth-flow`: added R5, R6; removed R3; \
+                        changed scenario \"x\"\n";
+        assert_eq!(one, expected);
+        let two = add(Some(&one), &entry_of("two"));
+        assert!(two.find(": two").unwrap() < two.find(": one").unwrap(), "{two}");
+        assert_eq!(remove(&two, &entry_of("two")).unwrap(), one);
+        let left = remove(&two, &entry_of("one")).unwrap();
+        assert_eq!(left, add(None, &entry_of("two")));
+        assert_eq!(remove(&two, &entry_of("three")), None);
+    }
+
+    #[test]
+    fn hand_written_changelogs_keep_their_text_and_line_ends() {
+        let mine = "Mine.\r\n\r\n## 1.0\r\n\r\nx\r\n";
+        let with = add(Some(mine), &entry_of("one"));
+        assert!(with.starts_with("Mine.\r\n\r\n## 2026-11-15: one\r\n\r\n"), "{with:?}");
+        assert!(with.ends_with("\r\n\r\n## 1.0\r\n\r\nx\r\n"), "{with:?}");
+        assert_eq!(remove(&with, &entry_of("one")).unwrap(), mine);
+        assert!(add(Some("Mine."), &entry_of("one")).starts_with("Mine.\n\n## 2026"));
+    }
+}

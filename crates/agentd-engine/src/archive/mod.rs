@@ -1,0 +1,201 @@
+//! Putting a change away: its specs are merged into the main specs and its directory
+//! moves to the archive, all of it or nothing.
+//!
+//! Several files change, so the disk passes through states that are neither before nor
+//! after. Three things make it one step all the same:
+//!
+//! 1. a **journal** in `agentd/.locks/` says that it has begun, before anything else is
+//!    touched, and is removed last;
+//! 2. a **record**, `archive.json` in the directory of the change, holds every file as it
+//!    was before, and is durable before the first of them changes;
+//! 3. the **move of the directory** is the moment at which it counts. Found before it, the
+//!    record is played back; found after it, all is done already.
+//!
+//! Whoever opens a project calls [`recover`], which costs one look for the journal. The
+//! record moves into the archive with the change, where [`unarchive`] reads it: there the
+//! move back is made after everything else, and an unfinished one is finished.
+
+mod error;
+mod plan;
+mod record;
+mod transaction;
+mod undo;
+
+use agentd_core::ids::{ChangeId, RequirementId, SpecId};
+use agentd_core::layout::ArchiveName;
+use agentd_core::merge::{Conflict, Touched};
+use agentd_core::stamp::Stamp;
+use agentd_core::state::State;
+use serde::Serialize;
+
+use crate::store::{Holder, Project};
+
+pub use error::ArchiveError;
+pub use transaction::{Recovered, recover};
+pub use undo::{Unarchived, unarchive};
+
+/// What is to be archived, and who wants it.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The change.
+    pub change: &'a ChangeId,
+    /// Why it is archived although its implementation is not approved.
+    pub force: Option<&'a str>,
+    /// Whether the conflicts that were shown last time end with the change's text.
+    pub resume: bool,
+    /// Who asks.
+    pub by: &'a str,
+    /// Who holds the locks.
+    pub holder: &'a Holder,
+    /// The time.
+    pub now: Stamp,
+}
+
+/// What archiving a change does to one main spec.
+#[derive(Debug, Clone, Serialize)]
+pub struct SpecChange {
+    /// The spec.
+    pub spec: SpecId,
+    /// What happens to it.
+    #[serde(flatten)]
+    pub touched: Touched,
+    /// Its text before, if there was one.
+    #[serde(skip)]
+    pub before: Option<String>,
+    /// Its text after.
+    #[serde(skip)]
+    pub after: String,
+}
+
+/// A requirement that gets another id, since its own was given away meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Renumbering {
+    /// The spec.
+    pub spec: SpecId,
+    /// Its id in the change.
+    pub from: RequirementId,
+    /// Its id from now on.
+    pub to: RequirementId,
+}
+
+/// A conflict in a spec.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SpecConflict {
+    /// The spec.
+    pub spec: SpecId,
+    /// What is in conflict.
+    #[serde(flatten)]
+    pub conflict: Conflict,
+}
+
+/// How many requirements come, change and go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Totals {
+    /// Main specs that change.
+    pub specs: usize,
+    /// Requirements that come in.
+    pub added: usize,
+    /// Requirements whose text or scenarios change.
+    pub edited: usize,
+    /// Requirements that leave.
+    pub removed: usize,
+    /// Requirements that get another title.
+    pub renamed: usize,
+}
+
+impl Totals {
+    fn of(specs: &[SpecChange]) -> Self {
+        let mut totals = Self { specs: specs.len(), ..Self::default() };
+        for spec in specs {
+            totals.added += spec.touched.added.len();
+            totals.edited += spec.touched.edited.len();
+            totals.removed += spec.touched.removed.len();
+            totals.renamed += spec.touched.renamed.len();
+        }
+        totals
+    }
+}
+
+impl std::fmt::Display for Totals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { added, edited, removed, renamed, .. } = self;
+        write!(f, "+{added} ~{edited} -{removed} →{renamed}")
+    }
+}
+
+/// What archiving would do.
+#[derive(Debug, Clone)]
+pub struct Preview {
+    /// The main specs that change.
+    pub specs: Vec<SpecChange>,
+    /// Requirements that get another id.
+    pub renumbered: Vec<Renumbering>,
+    /// What stands in the way.
+    pub conflicts: Vec<SpecConflict>,
+    /// How much changes.
+    pub totals: Totals,
+    /// Why its phase does not allow it, if so.
+    pub refused: Option<agentd_core::phase::Refused>,
+}
+
+/// What archiving has done.
+#[derive(Debug, Clone)]
+pub struct Archived {
+    /// The state of the change now.
+    pub state: State,
+    /// The directory in the archive.
+    pub name: ArchiveName,
+    /// The main specs that have changed.
+    pub specs: Vec<SpecChange>,
+    /// Requirements that have got another id.
+    pub renumbered: Vec<Renumbering>,
+    /// How much has changed.
+    pub totals: Totals,
+}
+
+/// What archiving a change would do, without doing it.
+pub fn preview(project: &Project, request: &Request<'_>) -> Result<Preview, ArchiveError> {
+    let change = project.change(request.change)?;
+    let plan = plan::make(project, &change, request)?;
+    let state = plan::state_before(&change, request)?;
+    let refused = plan::state_after(&state, request).err();
+    Ok(Preview {
+        totals: Totals::of(&plan.specs),
+        specs: plan.specs,
+        renumbered: plan.renumbered,
+        conflicts: plan.conflicts,
+        refused,
+    })
+}
+
+/// Archives a change.
+///
+/// Edits that contradict those of others end in [`ArchiveError::Conflicts`], with
+/// nothing changed; what was shown is noted, so that `resume` can tell it from what is new.
+pub fn archive(project: &Project, request: &Request<'_>) -> Result<Archived, ArchiveError> {
+    // Asked before the locks, so that a wrong id leaves no lock file behind.
+    project.change(request.change)?;
+    let _run = project.try_run_lock(request.change, request.holder)?;
+    let _project = project.project_lock(request.holder)?;
+    transaction::recover_locked(project, request.holder)?;
+    let lock = project.write_lock(request.change, request.holder)?;
+    let change = project.change(request.change)?;
+    transaction::roll_back_leftover(project, &change, &lock)?;
+    let before = plan::state_before(&change, request)?;
+    let state = plan::state_after(&before, request)?;
+    let plan = plan::make(project, &change, request)?;
+    if !plan.conflicts.is_empty() {
+        plan::note_conflicts(project, request, &plan.conflicts)?;
+        return Err(ArchiveError::Conflicts { conflicts: plan.conflicts });
+    }
+    let prepared = record::prepare(project, &change, &plan, &state, request)?;
+    transaction::archive(project, &change, &lock, &prepared)?;
+    plan::forget_conflicts(project, request.change);
+    Ok(Archived {
+        state: prepared.state,
+        name: prepared.name,
+        totals: Totals::of(&plan.specs),
+        specs: plan.specs,
+        renumbered: plan.renumbered,
+    })
+}

@@ -1,0 +1,213 @@
+//! What archiving will do, worked out before anything is written.
+
+use std::collections::BTreeMap;
+
+use agentd_core::diagnostic::Severity;
+use agentd_core::document::spec;
+use agentd_core::hash::Digest;
+use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::layout::{self, ChangeFile};
+use agentd_core::merge::{self, Conflict, ConflictKind, Sides};
+use agentd_core::phase::{Phase, Refused, Transition};
+use agentd_core::state::{Choice, Decision, State};
+use agentd_core::text::Line;
+use serde::{Deserialize, Serialize};
+
+use super::error::ArchiveError;
+use super::{Renumbering, Request, SpecChange, SpecConflict};
+use crate::documents::{self, DocumentError};
+use crate::store::{Change, Project, StoreError, map_parallel};
+
+/// What archiving will do.
+pub(super) struct Plan {
+    pub(super) specs: Vec<SpecChange>,
+    pub(super) conflicts: Vec<SpecConflict>,
+    pub(super) renumbered: Vec<Renumbering>,
+    /// Documents of the change that get other numbers: before and after.
+    pub(super) own: Vec<(ChangeFile, String, String)>,
+}
+
+struct Texts {
+    spec: SpecId,
+    base: Option<String>,
+    main: Option<String>,
+    change: String,
+}
+
+impl Texts {
+    fn sides(&self) -> Sides<'_> {
+        let (base, main) = (self.base.as_deref(), self.main.as_deref());
+        Sides { base, main, change: &self.change }
+    }
+}
+
+/// The state before: one that was never begun may be archived by force only.
+pub(super) fn state_before(change: &Change, request: &Request<'_>) -> Result<State, DocumentError> {
+    match documents::load_state(change) {
+        Err(DocumentError::NoState { .. }) if request.force.is_some() => {
+            Ok(State::new(change.id().clone(), "", request.now))
+        }
+        state => state,
+    }
+}
+
+/// The state after; force is recorded as a decision, where it was needed.
+pub(super) fn state_after(state: &State, request: &Request<'_>) -> Result<State, Refused> {
+    let mut after = state.apply(&Transition::Archived { forced: request.force.is_some() })?;
+    if let Some(reason) = request.force.filter(|_| state.phase != Phase::Complete) {
+        after.decisions.push(Decision {
+            choice: Choice::Archive,
+            note: Line::new(reason),
+            by: Line::new(request.by),
+            at: request.now,
+            plan_hash: None,
+        });
+    }
+    after.last_action = Some("archive".to_owned());
+    after.updated_at = Some(request.now);
+    Ok(after)
+}
+
+/// Merges every spec of a change, in memory.
+pub(super) fn make(
+    project: &Project,
+    change: &Change,
+    request: &Request<'_>,
+) -> Result<Plan, ArchiveError> {
+    let ids = change.spec_ids()?.ids;
+    let read = map_parallel(&ids, |id| read(project, change, id));
+    let mut texts: Vec<Texts> = read.into_iter().collect::<Result<_, _>>()?;
+    let (renumbered, own) = renumber(change, &mut texts)?;
+    let shown = if request.resume { shown_conflicts(project, change.id())? } else { Vec::new() };
+    let merged = map_parallel(&texts, |texts| {
+        merge::spec(&texts.sides(), &|conflict| shown.contains(&Shown::new(&texts.spec, conflict)))
+    });
+    let mut plan = Plan { specs: Vec::new(), conflicts: Vec::new(), renumbered, own };
+    for (texts, merged) in texts.into_iter().zip(merged) {
+        let spec = &texts.spec;
+        let conflicts = merged.conflicts.into_iter();
+        plan.conflicts
+            .extend(conflicts.map(|conflict| SpecConflict { spec: spec.clone(), conflict }));
+        if texts.main.as_deref() == Some(merged.text.as_str()) {
+            continue;
+        }
+        let touched = merged.touched;
+        let after =
+            if touched.created { merged.text } else { merge::touch(&merged.text, request.now) };
+        plan.specs.push(SpecChange { spec: texts.spec, touched, before: texts.main, after });
+    }
+    Ok(plan)
+}
+
+fn read(project: &Project, change: &Change, id: &SpecId) -> Result<Texts, ArchiveError> {
+    let file = ChangeFile::Spec(id.clone());
+    let text = change.read(&file)?;
+    let parsed = spec::parse(&text);
+    if let Some(worst) = parsed.diagnostics.iter().find(|d| d.severity() == Severity::High) {
+        let file = file.path_in_project(change.id());
+        return Err(ArchiveError::Unsound { file, why: worst.message.clone() });
+    }
+    let main = match project.dir().read_to_string(&layout::main_spec(id)) {
+        Err(StoreError::NotFound { .. }) => None,
+        text => Some(text?),
+    };
+    let base = change.read_if_exists(&ChangeFile::Base(id.clone()))?;
+    Ok(Texts { spec: id.clone(), base, main, change: text })
+}
+
+type OwnTexts = Vec<(ChangeFile, String, String)>;
+
+/// Gives requirements whose ids are taken the next free ones, and lets every reference
+/// in the change follow.
+fn renumber(
+    change: &Change,
+    texts: &mut [Texts],
+) -> Result<(Vec<Renumbering>, OwnTexts), ArchiveError> {
+    let all: BTreeMap<SpecId, merge::Renumbered> = texts
+        .iter()
+        .map(|texts| (texts.spec.clone(), merge::collisions(&texts.sides())))
+        .filter(|(_, renumbered)| !renumbered.is_empty())
+        .collect();
+    let mut own = Vec::new();
+    if all.is_empty() {
+        return Ok((Vec::new(), own));
+    }
+    for texts in texts.iter_mut() {
+        let mut text = texts.change.clone();
+        for (spec, renumbered) in &all {
+            text = if *spec == texts.spec {
+                merge::renumber_spec(&text, spec, renumbered)
+            } else {
+                merge::renumber_references(&text, spec, renumbered)
+            };
+        }
+        if text != texts.change {
+            let before = std::mem::replace(&mut texts.change, text.clone());
+            own.push((ChangeFile::Spec(texts.spec.clone()), before, text));
+        }
+    }
+    if let Some(before) = change.read_if_exists(&ChangeFile::Tasks)? {
+        let mut text = before.clone();
+        for (spec, renumbered) in &all {
+            text = merge::renumber_tasks(&text, spec, renumbered);
+        }
+        if text != before {
+            own.push((ChangeFile::Tasks, before, text));
+        }
+    }
+    let list = all.into_iter().flat_map(|(spec, renumbered)| {
+        renumbered.into_iter().map(move |(from, to)| Renumbering { spec: spec.clone(), from, to })
+    });
+    Ok((list.collect(), own))
+}
+
+/// A conflict that somebody was shown: they have decided about this text of the main
+/// spec, and about no other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Shown {
+    spec: SpecId,
+    what: String,
+    kind: String,
+    main: Option<Digest>,
+}
+
+impl Shown {
+    fn new(spec: &SpecId, conflict: &Conflict) -> Self {
+        let kind: ConflictKind = conflict.kind;
+        Self {
+            spec: spec.clone(),
+            what: conflict.what.clone(),
+            kind: format!("{kind:?}"),
+            main: conflict.main.as_ref().map(Digest::of),
+        }
+    }
+}
+
+/// Notes which conflicts are shown; those that were decided before stay decided. The note
+/// is of this machine only, and no document.
+pub(super) fn note_conflicts(
+    project: &Project,
+    request: &Request<'_>,
+    conflicts: &[SpecConflict],
+) -> Result<(), ArchiveError> {
+    let path = layout::shown_conflicts(request.change);
+    let mut shown =
+        if request.resume { shown_conflicts(project, request.change)? } else { Vec::new() };
+    shown.extend(conflicts.iter().map(|c| Shown::new(&c.spec, &c.conflict)));
+    let bytes = serde_json::to_vec(&shown).unwrap_or_default();
+    Ok(project.dir().write_atomic(&path, &bytes)?)
+}
+
+fn shown_conflicts(project: &Project, change: &ChangeId) -> Result<Vec<Shown>, ArchiveError> {
+    match project.dir().read(&layout::shown_conflicts(change)) {
+        // A note that cannot be read shows nothing, so that everything is shown again.
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+        Err(StoreError::NotFound { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) fn forget_conflicts(project: &Project, change: &ChangeId) {
+    // Left behind it would only name texts that are no longer there.
+    let _ = project.dir().remove_file(&layout::shown_conflicts(change));
+}

@@ -1,0 +1,165 @@
+//! Which open changes touch the same: known while they are planned, not when the second
+//! of them is archived.
+
+use std::collections::BTreeMap;
+
+use agentd_core::document::{proposal, spec, tasks};
+use agentd_core::ids::{ChangeId, RequirementId, SpecId};
+use agentd_core::layout::{self, ChangeFile};
+use agentd_core::rel_path::RelPath;
+use agentd_core::text::Line;
+use serde::Serialize;
+
+use crate::store::{Project, StoreError, map_parallel};
+
+/// Something that several open changes touch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Overlap {
+    /// What kind of thing.
+    pub kind: OverlapKind,
+    /// Its name: `auth-flow:R2`, `src/auth.rs`, `auth-flow: wrong password`.
+    pub what: String,
+    /// Who touches it, in the order of their ids.
+    pub changes: Vec<Touch>,
+}
+
+/// What changes overlap in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverlapKind {
+    /// A requirement: archiving the second may end in a conflict.
+    Requirement,
+    /// A scenario, by its name.
+    Scenario,
+    /// A file that tasks or the proposal name.
+    File,
+}
+
+/// One change and what it does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Touch {
+    /// The change.
+    pub change_id: ChangeId,
+    /// What it does.
+    pub how: How,
+}
+
+/// What a change does to something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// It is new. Two new requirements of one id both survive.
+    Adds,
+    /// It is there and changes.
+    Edits,
+    /// It leaves.
+    Removes,
+    /// It gets another title.
+    Renames,
+    /// It is named, and what happens to it is not known.
+    Touches,
+}
+
+impl How {
+    /// The verb.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Adds => "adds",
+            Self::Edits => "edits",
+            Self::Removes => "removes",
+            Self::Renames => "renames",
+            Self::Touches => "touches",
+        }
+    }
+}
+
+/// What one change touches.
+type Touched = BTreeMap<(OverlapKind, String), (How, Option<(SpecId, RequirementId)>)>;
+
+/// The overlaps of all open changes, or those of one change with the others.
+pub fn overlaps(project: &Project, only: Option<&ChangeId>) -> Result<Vec<Overlap>, StoreError> {
+    let ids = project.change_ids()?.ids;
+    let touched = map_parallel(&ids, |id| touched_by(project, id));
+    let mut all: BTreeMap<(OverlapKind, String), Vec<(usize, How, Option<_>)>> = BTreeMap::new();
+    for (i, touched) in touched.into_iter().enumerate() {
+        for (key, (how, requirement)) in touched? {
+            all.entry(key).or_default().push((i, how, requirement));
+        }
+    }
+    let wanted = only.and_then(|only| ids.iter().position(|id| id == only));
+    let concerns = |who: &[(usize, How, Option<_>)]| {
+        who.len() > 1 && (only.is_none() || who.iter().any(|(i, ..)| Some(*i) == wanted))
+    };
+    let shared = all.into_iter().filter(|(_, who)| concerns(who));
+    let overlaps = shared.map(|((kind, what), who)| {
+        let changes = who.into_iter().map(|(i, how, requirement)| {
+            let how = match requirement {
+                Some((spec, id)) if how == How::Touches => {
+                    adds_or_edits(project, &ids[i], &spec, id)
+                }
+                _ => how,
+            };
+            Touch { change_id: ids[i].clone(), how }
+        });
+        Overlap { kind, what, changes: changes.collect() }
+    });
+    Ok(overlaps.collect())
+}
+
+/// What a change touches. What cannot be read touches nothing: others report that.
+fn touched_by(project: &Project, id: &ChangeId) -> Result<Touched, StoreError> {
+    let mut touched = Touched::new();
+    let change = match project.change(id) {
+        // It may just have been archived.
+        Err(StoreError::NoSuchChange { .. }) => return Ok(touched),
+        change => change?,
+    };
+    let mut add = |kind, what: String, how, requirement| {
+        touched.entry((kind, what)).or_insert((how, requirement));
+    };
+    for spec in change.spec_ids()?.ids {
+        let Ok(text) = change.read(&ChangeFile::Spec(spec.clone())) else { continue };
+        let parsed = spec::parse(&text).value;
+        let mut requirement = |id: RequirementId, how| {
+            let place = (spec.clone(), id);
+            add(OverlapKind::Requirement, format!("{spec}:{id}"), how, Some(place));
+        };
+        parsed.removes.iter().for_each(|id| requirement(*id, How::Removes));
+        parsed.requirements.iter().for_each(|r| requirement(r.id, How::Touches));
+        parsed.renames.keys().for_each(|id| requirement(*id, How::Renames));
+        for scenario in &parsed.scenarios {
+            let name = scenario.name.as_str().to_lowercase();
+            add(OverlapKind::Scenario, format!("{spec}: {name}"), How::Touches, None);
+        }
+    }
+    let path = |file: &Line| {
+        RelPath::new(file.as_str()).map_or_else(|_| file.to_string(), |path| path.to_string())
+    };
+    if let Ok(text) = change.read(&ChangeFile::Tasks) {
+        for task in tasks::parse(&text).value.tasks {
+            let how = match task.action {
+                Some(tasks::Action::Create) => How::Adds,
+                Some(tasks::Action::Modify) => How::Edits,
+                Some(tasks::Action::Delete) => How::Removes,
+                None => How::Touches,
+            };
+            if let Some(file) = &task.file {
+                add(OverlapKind::File, path(file), how, None);
+            }
+        }
+    }
+    if let Ok(text) = change.read(&ChangeFile::Proposal) {
+        for file in proposal::parse(&text).value.impact.affected_code {
+            add(OverlapKind::File, path(&file), How::Touches, None);
+        }
+    }
+    Ok(touched)
+}
+
+/// Whether a requirement was there when the change began.
+fn adds_or_edits(project: &Project, change: &ChangeId, spec: &SpecId, id: RequirementId) -> How {
+    let base = project.change(change).and_then(|c| c.read(&ChangeFile::Base(spec.clone())));
+    let before = base.or_else(|_| project.dir().read_to_string(&layout::main_spec(spec)));
+    let known = before.is_ok_and(|text| agentd_core::check::requirement_ids(&text).contains(&id));
+    if known { How::Edits } else { How::Adds }
+}

@@ -1,0 +1,182 @@
+//! The commits of a change, as git knows them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use agentd_core::document::tasks::Task;
+use agentd_core::ids::{ChangeId, TaskId};
+use agentd_core::rel_path::RelPath;
+use agentd_core::state::State;
+use agentd_core::text::Line;
+use serde::Serialize;
+
+/// How long git may take, and how many commits are looked at.
+const TIMEOUT: Duration = Duration::from_secs(20);
+const MOST: &str = "--max-count=2000";
+/// The most that is read of what git says.
+const CAP: u64 = 8 * 1024 * 1024;
+
+/// A commit that belongs to tasks of a change.
+#[derive(Debug, Clone, Serialize)]
+pub struct Commit {
+    /// Its id, short enough to read and long enough to find.
+    pub id: String,
+    /// The first line of its message.
+    pub subject: Line,
+    /// Who wrote it.
+    pub author: Line,
+    /// When, as git says it.
+    pub date: Line,
+    /// The tasks it belongs to.
+    pub tasks: BTreeSet<TaskId>,
+}
+
+/// The commits of some tasks, newest first: those that name the change in their message,
+/// and those since the implementation began that touch the file of a task. Without git
+/// there are none.
+pub(super) fn of_tasks(
+    root: &Path,
+    change: &ChangeId,
+    state: Option<&State>,
+    tasks: &[&Task],
+) -> Vec<Commit> {
+    if tasks.is_empty() {
+        return Vec::new();
+    }
+    let grep = format!("--grep={change}");
+    let mut found = log(root, &["--fixed-strings", &grep]).unwrap_or_default();
+    found.retain(|commit| names(&commit.message, change.as_str()));
+    let base = state.and_then(State::base_commit);
+    let is_commit =
+        |text: &&str| (7..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    if let Some(base) = base.filter(is_commit) {
+        let range = format!("{base}..HEAD");
+        let files = tasks.iter().filter_map(|task| RelPath::new(task.file.as_ref()?.as_str()).ok());
+        let files: Vec<String> = files.map(|file| file.to_string()).collect();
+        let mut arguments = vec![range.as_str(), "--"];
+        arguments.extend(files.iter().map(String::as_str));
+        if !files.is_empty() {
+            found.extend(log(root, &arguments).unwrap_or_default());
+        }
+    }
+    let mut commits: BTreeMap<String, (usize, Commit)> = BTreeMap::new();
+    for (order, raw) in found.into_iter().enumerate() {
+        let own = tasks.iter().filter(|task| {
+            let file = task.file.as_ref().and_then(|file| RelPath::new(file.as_str()).ok());
+            file.is_some_and(|file| raw.files.contains(file.as_str()))
+                || names(&raw.message, change.as_str()) && names(&raw.message, &task.id.to_string())
+        });
+        let tasks: BTreeSet<TaskId> = own.map(|task| task.id).collect();
+        if tasks.is_empty() {
+            continue;
+        }
+        let id = raw.id.chars().take(12).collect::<String>();
+        let subject = Line::new(raw.message.lines().next().unwrap_or_default());
+        let commit = Commit { id: id.clone(), subject, author: raw.author, date: raw.date, tasks };
+        commits.entry(id).or_insert((order, commit));
+    }
+    let mut commits: Vec<(usize, Commit)> = commits.into_values().collect();
+    commits.sort_by(|(a, left), (b, right)| {
+        right.date.as_str().cmp(left.date.as_str()).then(a.cmp(b))
+    });
+    commits.into_iter().map(|(_, commit)| commit).collect()
+}
+
+/// Whether a name stands in a text as a word of its own: `1.1` is not in `1.10`.
+fn names(text: &str, name: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let mut after = text[at + name.len()..].chars();
+        let next = after.next();
+        let decimal = next == Some('.') && after.next().is_some_and(|c| c.is_ascii_digit());
+        !before.is_some_and(|c| word(c) || c == '.') && !next.is_some_and(word) && !decimal
+    })
+}
+
+struct Raw {
+    id: String,
+    author: Line,
+    date: Line,
+    message: String,
+    files: BTreeSet<String>,
+}
+
+/// Asks git; nothing where it cannot answer. What the repository configures to be run is not.
+fn log(root: &Path, arguments: &[&str]) -> Option<Vec<Raw>> {
+    let mut command = Command::new("git");
+    command
+        .args([
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.quotePath=false",
+            "-c",
+            "log.showSignature=false",
+        ])
+        .args(["log", MOST, "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"])
+        .args(["--relative", "--name-only", "--format=%x1e%H%x1f%an%x1f%aI%x1f%B%x1f"])
+        .args(arguments)
+        .current_dir(root)
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_LITERAL_PATHSPECS", "1")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_EXTERNAL_DIFF"] {
+        command.env_remove(variable);
+    }
+    let mut child = command.spawn().ok()?;
+    let output = child.stdout.take()?;
+    let reader = thread::spawn(move || {
+        let mut text = Vec::new();
+        output.take(CAP).read_to_end(&mut text).ok().map(|_| text)
+    });
+    let start = Instant::now();
+    let ended = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status.success(),
+            Ok(None) if start.elapsed() < TIMEOUT => thread::sleep(Duration::from_millis(2)),
+            Ok(None) | Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break false;
+            }
+        }
+    };
+    let text = reader.join().ok().flatten().filter(|_| ended)?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    Some(text.split('\u{1e}').filter_map(raw).collect())
+}
+
+fn raw(record: &str) -> Option<Raw> {
+    let mut fields = record.splitn(5, '\u{1f}');
+    let id = fields.next()?.trim().to_owned();
+    let (author, date) = (Line::new(fields.next()?), Line::new(fields.next()?));
+    let message = fields.next()?.trim().to_owned();
+    let files = fields.next()?.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    Some(Raw { id, author, date, message, files })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_named_by_its_whole_id() {
+        for text in ["1.1", "Task 1.1: a", "tasks 1.2, 1.1.", "(1.1)"] {
+            assert!(names(text, "1.1"), "{text}");
+        }
+        for text in ["1.10", "1.1.2", "11.1", "2.1.1", "v1.1-x"] {
+            assert!(!names(text, "1.1"), "{text}");
+        }
+        assert!(
+            !names("agentd/add-oauth-2", "add-oauth") && names("agentd/add-oauth: x", "add-oauth")
+        );
+    }
+}

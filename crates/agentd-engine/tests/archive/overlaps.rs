@@ -1,0 +1,60 @@
+use std::time::{Duration, Instant};
+
+use agentd_engine::overlap::{How, Overlap, OverlapKind, overlaps};
+
+use super::{Fixture, id, part, spec};
+
+fn found(fixture: &Fixture, only: Option<&str>) -> Vec<(OverlapKind, String, Vec<(String, How)>)> {
+    let only = only.map(id);
+    let all: Vec<Overlap> = overlaps(&fixture.project, only.as_ref()).unwrap();
+    let all = all.into_iter().map(|overlap| {
+        let changes = overlap.changes.into_iter().map(|t| (t.change_id.to_string(), t.how));
+        (overlap.kind, overlap.what, changes.collect())
+    });
+    all.collect()
+}
+
+fn tasks(file: &str, action: &str) -> String {
+    format!(
+        "# Tasks: x\n\n## 1. Data Layer\n\n### Task 1.1: T\n\n```yaml\nid: \"1.1\"\naction: {action}\nfile: {file}\n```\n"
+    )
+}
+
+#[test]
+fn changes_that_touch_the_same_are_named_with_what_they_do() {
+    let fixture = Fixture::new();
+    fixture.main("s", &spec(&[(1, "a"), (2, "b"), (3, "c")]));
+    fixture.change("one", "s", &part("removes: [R2]\n", &[(1, "a one"), (9, "new")]));
+    fixture.change("two", "s", &part("renames:\n  R2: \"x\"\n", &[(1, "a two"), (9, "new")]));
+    fixture.change("three", "s", &part("", &[(3, "c three")]));
+    fixture.write("agentd/changes/one/tasks.md", &tasks("src/a.rs", "MODIFY"));
+    fixture.write("agentd/changes/three/tasks.md", &tasks("./src/a.rs", "DELETE"));
+    let pair = |a: (&str, How), b: (&str, How)| vec![(a.0.to_owned(), a.1), (b.0.to_owned(), b.1)];
+    let requirement = OverlapKind::Requirement;
+    let expected = vec![
+        (requirement, "s:R1".to_owned(), pair(("one", How::Edits), ("two", How::Edits))),
+        (requirement, "s:R2".to_owned(), pair(("one", How::Removes), ("two", How::Renames))),
+        (requirement, "s:R9".to_owned(), pair(("one", How::Adds), ("two", How::Adds))),
+        (
+            OverlapKind::File,
+            "src/a.rs".to_owned(),
+            pair(("one", How::Edits), ("three", How::Removes)),
+        ),
+    ];
+    assert_eq!(found(&fixture, None), expected);
+    assert_eq!(found(&fixture, Some("three")), expected[3..]);
+    assert_eq!(found(&fixture, Some("two")), expected[..3]);
+}
+
+#[test]
+fn a_thousand_changes_are_compared_in_less_than_a_second() {
+    let fixture = Fixture::new();
+    for n in 0..1000 {
+        fixture.change(&format!("change-{n}"), &format!("s-{n}"), &part("", &[(1, "a"), (2, "b")]));
+    }
+    fixture.change("again", "s-500", &part("", &[(2, "c")]));
+    let start = Instant::now();
+    assert_eq!(found(&fixture, Some("again")).len(), 1);
+    // Some 60 ms when nobody else works; this is about the order of growth.
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}

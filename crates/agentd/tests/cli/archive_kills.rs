@@ -1,0 +1,258 @@
+//! An archiving that is killed in front of every system call that changes the disk: all of
+//! it or nothing, after the next command.
+//!
+//! The calls are those of the real program, seen through ptrace; nothing in agentd knows
+//! of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::libc;
+use nix::sys::ptrace;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+type Tree = BTreeMap<PathBuf, String>;
+
+/// In memory where there is such a place: a kill loses nothing that was written, so that
+/// waiting for a disk proves nothing here.
+fn scratch() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// A complete change with so many specs; one in ten is new.
+fn set_up(root: &Path, specs: usize) {
+    let change = root.join("agentd/changes/big");
+    write(
+        &change.join("STATE.yaml"),
+        "change_id: big\nphase: complete\niteration: 0\nllm_calls: []\n",
+    );
+    write(
+        &change.join("tasks.md"),
+        "# Tasks: big\n\n## 1. Data Layer\n\n- [x] 1.1 All\n  Spec: s-1:R2\n",
+    );
+    for n in 0..specs {
+        let main = format!("# Specification: S\n\n## Requirements\n\n### R1: One\n\nOne of {n}.\n");
+        let taken = format!("{main}\n### R2: Theirs\n\nThey were first.\n");
+        let own = "# Specification: S\n\n## Requirements\n\n### R1: One\n\nEdited.\n\n### R2: Ours\n\nAdded, R2.\n";
+        let is_new = n % 10 == 9;
+        write(&change.join(format!("specs/s-{n}.md")), own);
+        write(&change.join(format!("base/s-{n}.md")), if is_new { "" } else { &main });
+        if !is_new {
+            let text = if n == 1 { &taken } else { &main };
+            write(&root.join(format!("agentd/specs/s-{n}.md")), text);
+        }
+    }
+}
+
+fn agentd(root: &Path, arguments: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
+    let output = command.args(arguments).current_dir(root).env_clear().output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+}
+
+/// Everything but the locks; times, and digests of texts with times in them, do not count.
+fn tree(root: &Path) -> Tree {
+    fn walk(root: &Path, dir: &Path, tree: &mut Tree) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.ends_with("agentd/.locks") {
+                continue;
+            }
+            let name = path.strip_prefix(root).unwrap().to_owned();
+            if path.is_dir() {
+                walk(root, &path, tree);
+                tree.insert(name, "directory".to_owned());
+            } else {
+                tree.insert(name, timeless(&fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    let mut found = Tree::new();
+    walk(root, root, &mut found);
+    found
+}
+
+fn timeless(text: &str) -> String {
+    let is_time =
+        |word: &str| word.len() == 20 && word.ends_with('Z') && word.as_bytes()[10] == b'T';
+    let is_digest = |word: &str| word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    let words = text.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != ':');
+    words
+        .map(|word| {
+            let bare = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+            let digest = bare.strip_prefix("sha256:").unwrap_or(bare);
+            let changes = bare.is_ascii() && is_time(bare) || is_digest(digest);
+            if changes { "*" } else { word }
+        })
+        .collect()
+}
+
+/// Whether a system call changes the disk.
+fn changes_disk(pid: Pid, regs: &libc::user_regs_struct) -> bool {
+    let creates = |flags: u64| flags & u64::try_from(libc::O_CREAT).unwrap() != 0;
+    match i64::try_from(regs.orig_rax).unwrap_or(-1) {
+        libc::SYS_open => creates(regs.rsi),
+        libc::SYS_openat => creates(regs.rdx),
+        libc::SYS_openat2 => {
+            let how = usize::try_from(regs.rdx).unwrap();
+            let flags = ptrace::read(pid, std::ptr::with_exposed_provenance_mut(how)).unwrap();
+            creates(u64::from_ne_bytes(flags.to_ne_bytes()))
+        }
+        // What goes to the terminal is not on the disk.
+        libc::SYS_write | libc::SYS_writev | libc::SYS_pwrite64 => regs.rdi > 2,
+        libc::SYS_fsync
+        | libc::SYS_fdatasync
+        | libc::SYS_ftruncate
+        | libc::SYS_fchmod
+        | libc::SYS_fchmodat
+        | libc::SYS_rename
+        | libc::SYS_renameat
+        | libc::SYS_renameat2
+        | libc::SYS_unlink
+        | libc::SYS_unlinkat
+        | libc::SYS_rmdir
+        | libc::SYS_mkdir
+        | libc::SYS_mkdirat
+        | libc::SYS_linkat => true,
+        _ => false,
+    }
+}
+
+/// Runs agentd and kills it in front of the call number `kill_at` that changes the disk;
+/// says how many there were.
+fn traced(root: &Path, arguments: &[&str], kill_at: Option<usize>) -> usize {
+    // A shell that waits until it is watched, then becomes agentd.
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", "read -r go && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_agentd")])
+        .args(arguments)
+        .current_dir(root)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+    let options = ptrace::Options::PTRACE_O_TRACESYSGOOD
+        | ptrace::Options::PTRACE_O_TRACEEXEC
+        | ptrace::Options::PTRACE_O_EXITKILL;
+    ptrace::seize(pid, options).expect("this test needs ptrace");
+    ptrace::interrupt(pid).unwrap();
+    let mut is_agentd = false;
+    let mut count = 0;
+    let mut told = false;
+    loop {
+        let mut signal = None;
+        match waitpid(pid, None).unwrap() {
+            WaitStatus::Exited(_, code) => {
+                assert_eq!(
+                    (code, kill_at.is_none_or(|at| at >= count)),
+                    (0, true),
+                    "{arguments:?}"
+                );
+                return count;
+            }
+            WaitStatus::Signaled(_, Signal::SIGKILL, _) => return count,
+            WaitStatus::PtraceEvent(_, _, libc::PTRACE_EVENT_EXEC) => is_agentd = true,
+            WaitStatus::PtraceSyscall(_) if is_agentd => {
+                let regs = ptrace::getregs(pid).unwrap();
+                let enters = regs.rax == (-i64::from(libc::ENOSYS)).cast_unsigned();
+                if enters && changes_disk(pid, &regs) {
+                    if kill_at == Some(count) {
+                        kill(pid, Signal::SIGKILL).unwrap();
+                        continue;
+                    }
+                    count += 1;
+                }
+            }
+            WaitStatus::Stopped(_, other) => signal = Some(other),
+            _ => {}
+        }
+        if !told {
+            child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+            told = true;
+        }
+        // It may have been killed in between.
+        let _ = ptrace::syscall(pid, signal);
+    }
+}
+
+/// Kills a command at these calls, each time from the same beginning.
+fn all_or_nothing(
+    specs: usize,
+    prepare: &[&[&str]],
+    arguments: &[&str],
+    calls: impl Fn(usize) -> Vec<usize>,
+) {
+    let begin = || {
+        let dir = scratch();
+        set_up(dir.path(), specs);
+        prepare.iter().for_each(|arguments| agentd(dir.path(), arguments));
+        dir
+    };
+    let dir = begin();
+    let before = tree(dir.path());
+    let total = traced(dir.path(), arguments, None);
+    let after = tree(dir.path());
+    assert_ne!(before, after);
+    assert!(total > 4 * specs, "{total} calls that change the disk");
+    let (mut nothing, mut all) = (0, 0);
+    for at in calls(total) {
+        let dir = begin();
+        traced(dir.path(), arguments, Some(at));
+        agentd(dir.path(), &["list"]);
+        let found = tree(dir.path());
+        if found == before {
+            nothing += 1;
+        } else if found == after {
+            all += 1;
+        } else {
+            let differs = |(path, text): (&PathBuf, &String)| {
+                (before.get(path) != Some(text)).then(|| path.display().to_string())
+            };
+            let partial: Vec<String> = found.iter().filter_map(differs).take(10).collect();
+            panic!("killed at call {at} of {total}: neither before nor after: {partial:?}");
+        }
+        assert!(!dir.path().join("agentd/.locks/_archive.json").exists(), "call {at}");
+    }
+    assert!(nothing > 0 && all > 0, "{nothing} times nothing, {all} times all");
+}
+
+#[test]
+fn heavy_an_archive_killed_at_every_call_is_all_or_nothing() {
+    all_or_nothing(3, &[], &["archive", "big"], |total| (0..total).collect());
+}
+
+#[test]
+fn heavy_an_unarchive_killed_at_every_call_is_all_or_nothing() {
+    let before: &[&[&str]] = &[&["archive", "big"]];
+    all_or_nothing(3, before, &["unarchive", "big"], |total| (0..total).collect());
+}
+
+/// Every call would take minutes; the ends are tried one by one, the middle in steps.
+#[test]
+fn heavy_an_archive_of_200_specs_killed_anywhere_is_all_or_nothing() {
+    all_or_nothing(200, &[], &["archive", "big"], |total| {
+        let ends = (0..12).chain(total - 20..total);
+        let step = (total - 32) / 48;
+        let mut calls: Vec<usize> = ends.chain((12..total - 20).step_by(step)).collect();
+        calls.sort_unstable();
+        calls
+    });
+}

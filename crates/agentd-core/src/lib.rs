@@ -7,6 +7,7 @@ pub mod check;
 pub mod config;
 pub mod diagnostic;
 pub mod document;
+pub mod draft;
 pub mod event;
 pub mod frontmatter;
 pub mod graph;

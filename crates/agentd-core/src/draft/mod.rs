@@ -186,48 +186,54 @@ pub fn unsettled(description: &str) -> Vec<String> {
         .collect()
 }
 
-/// Questions that are worth asking before a plan is drafted: topic, question, and answers to
-/// choose from, the recommended one first.
-pub fn questions(description: &str) -> Vec<(String, String, Vec<String>)> {
+/// The arguments of `propose_questions`: what is worth asking before any plan, the
+/// recommended answer first.
+pub fn questions(change: &ChangeId, description: &str) -> Value {
+    let question = |header: &str, question: String, options: [(&str, &str); 3]| {
+        let options = options.map(|(label, text)| json!({ "label": label, "description": text }));
+        json!({ "header": header, "question": question, "options": options })
+    };
     let first = points(description).into_iter().next().unwrap_or_default();
-    let about = short(&first, 120);
-    let list = |options: [&str; 3]| options.map(str::to_owned).to_vec();
     let mut found = Vec::new();
     if let Some(word) = crate::check::vague_words(description).first() {
-        found.push((
-            "Figure".to_owned(),
+        found.push(question(
+            "Figure",
             format!("The description says \"{word}\": which figure shows that it holds?"),
-            list(["Within 1 second", "Within 100 milliseconds", "No figure: leave it out"]),
+            [
+                ("Within 1 second", "Measured by whoever waits for it"),
+                ("Within 100 milliseconds", "Felt as immediate, and harder to keep"),
+                ("No figure", "The word is left out of the requirements"),
+            ],
         ));
     }
-    found.push((
-        "Scope".to_owned(),
-        format!("How far does this go: {about}?"),
-        list([
-            "Exactly what the description says",
-            "A first version, behind a flag",
-            "With everything around it",
-        ]),
+    found.push(question(
+        "Scope",
+        format!("How far does this go: {}?", short(&first, 120)),
+        [
+            ("Exactly as described", "Nothing beyond the description"),
+            ("A first version", "Less than described, to be extended later"),
+            ("With its surroundings", "Also what the description leaves unsaid"),
+        ],
     ));
-    found.push((
-        "Failure".to_owned(),
+    found.push(question(
+        "Failure",
         "What happens when the input is wrong or something fails?".to_owned(),
-        list([
-            "Refuse with a message that says why",
-            "Try again, then refuse",
-            "Ignore it and go on",
-        ]),
+        [
+            ("Refuse with a message", "The message says what is wrong; nothing is stored"),
+            ("Try again first", "A passing failure is not shown at once"),
+            ("Ignore it", "Whatever is wrong is passed over"),
+        ],
     ));
-    found.push((
-        "Existing behavior".to_owned(),
+    found.push(question(
+        "Existing behavior",
         "May anything that works today change?".to_owned(),
-        list([
-            "No, everything stays as it is",
-            "Yes, where the description says so",
-            "Yes, it may break",
-        ]),
+        [
+            ("Nothing may change", "Everything that works today stays as it is"),
+            ("Where described", "Only what the description names"),
+            ("It may break", "Callers are adapted as part of this change"),
+        ],
     ));
-    found
+    json!({ "change_id": change, "questions": found })
 }
 
 /// A title for an id: `user-login` as `User login`.

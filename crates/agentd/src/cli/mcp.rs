@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-use agentd_core::agent::Role;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::ids::ChangeId;
 
 use super::Context;
@@ -24,6 +24,10 @@ pub(crate) struct Args {
     /// The role: planner, challenger, implementer or reviewer.
     #[arg(long)]
     role: Option<Role>,
+
+    /// Who signs, while a recording of theirs is played: the time comes with each call.
+    #[arg(long, value_name = "AGENT", hide = true, requires = "change")]
+    replaying: Option<AgentKind>,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -31,6 +35,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         start_dir: context.start.clone(),
         change: args.change.clone(),
         role: args.role,
+        replaying: args.replaying,
     };
     mcp::run(options).map_err(|error| CommandError::new("mcp", error.to_string()))?;
     Ok(ExitCode::SUCCESS)

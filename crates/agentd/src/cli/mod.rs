@@ -5,6 +5,7 @@ mod cost;
 mod decide;
 mod doctor;
 mod explain;
+mod export;
 mod init;
 mod list;
 mod log;
@@ -12,6 +13,7 @@ mod mcp;
 pub(crate) mod next;
 #[cfg(test)]
 mod reference;
+mod replay;
 mod show;
 mod status;
 mod summary;
@@ -63,6 +65,8 @@ enum Command {
     Log(log::Args),
     Cost(cost::Args),
     Decide(decide::Args),
+    Export(export::Args),
+    Replay(replay::Args),
     Mcp(mcp::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -172,6 +176,8 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Log(args) => log::run(&context, args),
         Command::Cost(args) => cost::run(&context, args),
         Command::Decide(args) => decide::run(&context, args),
+        Command::Export(args) => export::run(&context, args),
+        Command::Replay(args) => replay::run(&context, args),
         Command::Mcp(args) => mcp::run(&context, args),
         Command::Doctor(args) => doctor::run(&context, args),
         Command::Completions(args) => completions::run(&context, args),

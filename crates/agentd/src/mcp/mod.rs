@@ -14,7 +14,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agentd_core::agent::Role;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::ids::ChangeId;
 use agentd_engine::store::{Project, StoreError};
 use rmcp::ServiceExt as _;
@@ -35,6 +35,8 @@ pub(crate) struct McpOptions {
     pub(crate) change: Option<ChangeId>,
     /// The one role to serve; all tools where there is none.
     pub(crate) role: Option<Role>,
+    /// The agent whose recording is played: it signs, and each call brings its time.
+    pub(crate) replaying: Option<AgentKind>,
 }
 
 /// Why the server could not serve.

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use agentd_core::agent::AgentKind;
 use agentd_core::layout::RunName;
 use agentd_core::run_format::{Record, RunEnd, RunHeader};
 
@@ -60,6 +61,8 @@ pub struct Run {
     pub name: RunName,
     /// What was called, and how.
     pub header: RunHeader,
+    /// Who did it the first time: a replay tells whom it played.
+    pub agent: AgentKind,
     /// What happened, without what the agent printed literally.
     pub records: Vec<Record>,
     /// How it ended, unless agentd was killed.
@@ -121,17 +124,30 @@ impl Recording {
         let path = self.dir.join(name.to_string());
         let failed = |source| RecordingError::Io { path: path.clone(), source };
         let mut header = None;
+        let mut played = None;
         let mut end = None;
         let mut records = Vec::new();
         for record in read_run(&path).map_err(failed)? {
             match record.map_err(failed)? {
                 Record::Header(first) => header = Some(*first),
                 Record::End { end: last, .. } => end = Some(*last),
-                Record::Raw { .. } | Record::Stderr { .. } | Record::Note { .. } => {}
+                Record::Raw { line, .. } => played = played.or_else(|| told_agent(&line)),
+                Record::Stderr { .. } | Record::Note { .. } => {}
                 record @ (Record::Event { .. } | Record::Files { .. }) => records.push(record),
             }
         }
-        let header = header.ok_or(RecordingError::NotARun { path })?;
-        Ok(Run { name: name.clone(), header, records, end })
+        let header: RunHeader = header.ok_or(RecordingError::NotARun { path })?;
+        let played = played.filter(|_| header.agent == AgentKind::Replay);
+        let agent = played.unwrap_or(header.agent);
+        Ok(Run { name: name.clone(), header, agent, records, end })
     }
+}
+
+/// The line with which a replay tells whom it plays.
+pub(crate) fn plays(agent: AgentKind) -> String {
+    format!("{{\"plays\":\"{agent}\"}}")
+}
+
+fn told_agent(line: &str) -> Option<AgentKind> {
+    AgentKind::ALL.into_iter().find(|agent| plays(*agent) == line)
 }

@@ -149,7 +149,10 @@ struct Voice<'w> {
 
 impl Voice<'_> {
     fn event(&mut self, event: &AgentEvent<'_>) -> Result<(), OwnError> {
-        let line = serde_json::to_string(event).map_err(std::io::Error::from)?;
+        self.line(&serde_json::to_string(event).map_err(std::io::Error::from)?)
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), OwnError> {
         writeln!(self.out, "{line}")?;
         Ok(self.out.flush()?)
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{Call, OwnError, Voice};
 use crate::mcp_client::{McpClient, ToolAnswer};
-use crate::recording::{Recording, RecordingError, Run};
+use crate::recording::{Recording, RecordingError, Run, plays};
 use crate::store::ProjectDir;
 use crate::work_tree::{Redone, redo};
 
@@ -28,7 +28,8 @@ pub const NOW: &str = "agentd/now";
 
 pub(super) fn run(call: &Call, cwd: &Path, voice: &mut Voice<'_>) -> Result<(), OwnError> {
     let run = find(call)?;
-    let signs = ["--replaying".to_owned(), run.header.agent.name().to_owned()];
+    let signs = ["--replaying".to_owned(), run.agent.name().to_owned()];
+    voice.line(&plays(run.agent))?;
     let needs_server = run.records.iter().any(|record| own_call(record).is_some());
     let client = if needs_server { Some(call.client(cwd, "agentd-replay", &signs)?) } else { None };
     let mut player = Player {

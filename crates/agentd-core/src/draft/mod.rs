@@ -138,7 +138,7 @@ pub fn proposal(brief: &Brief) -> Value {
         "impact": {
             "scope": scope(&brief.description),
             "affected_specs": [brief.spec_id()],
-            "affected_files": files.len(),
+            "affected_files": files.len() + new_files,
             "new_files": new_files,
             "affected_code": files.iter().map(|file| file.path.chars().take(200).collect::<String>()).collect::<Vec<_>>(),
         },

@@ -50,8 +50,12 @@ impl SourceFile {
     fn score(&self, words: &[String]) -> usize {
         let path = parts(&self.path);
         let hits = |parts: &[String]| words.iter().filter(|word| alike(parts, word)).count();
-        let names: usize = self.names.iter().map(|name| hits(&parts(name)).min(1)).sum();
-        3 * hits(&path) + names.min(4)
+        let named = |name: &String| {
+            let parts = parts(name);
+            // What is called exactly so is about it; what has it in its name may be.
+            hits(&parts).min(1) * if parts.len() == 1 { 2 } else { 1 }
+        };
+        3 * hits(&path) + self.names.iter().map(named).sum::<usize>().min(6)
     }
 }
 

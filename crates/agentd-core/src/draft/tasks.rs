@@ -73,13 +73,16 @@ impl Drafted {
         if !exists {
             self.made.push(path.to_owned());
         }
+        // Once is enough; the document has no other place for it.
+        let drafted = if self.tasks.is_empty() { DRAFTED } else { "" };
+        let description = format!("{}\n\n{drafted}", wanted.description);
         self.tasks.push(json!({
             "layer": wanted.layer.name(),
             "number": number,
             "title": short(wanted.title, 150),
             "file": { "path": path, "action": if exists { "MODIFY" } else { "CREATE" } },
             "spec_ref": wanted.spec_ref,
-            "description": wanted.description,
+            "description": description.trim_end(),
             "depends": wanted.depends.iter().take(MOST_DEPENDS).collect::<Vec<_>>(),
         }));
         format!("{}.{number}", wanted.layer.name())
@@ -103,7 +106,7 @@ pub fn tasks(brief: &Brief, specs: &[(SpecId, Spec)]) -> Value {
                 .entry()
                 .map_or_else(|| source_path(brief, id, "_entry"), |entry| entry.path.clone());
             let text = format!(
-                "Make what the spec `{id}` describes reachable from where people meet the program.\n\n{DRAFTED}"
+                "Make what the spec `{id}` describes reachable from where people meet the program."
             );
             let title = format!("Make {} reachable", spec_title(id, spec));
             let task = drafted.add(
@@ -125,10 +128,8 @@ pub fn tasks(brief: &Brief, specs: &[(SpecId, Spec)]) -> Value {
             .take(100)
             .map(|scenario| format!("- {}", scenario.name))
             .collect();
-        let text = format!(
-            "Write a test for every scenario of the spec `{id}`:\n\n{}\n\n{DRAFTED}",
-            names.join("\n")
-        );
+        let text =
+            format!("Write a test for every scenario of the spec `{id}`:\n\n{}", names.join("\n"));
         let title = format!("Test the scenarios of {}", spec_title(id, spec));
         drafted.add(
             brief,
@@ -161,8 +162,7 @@ fn for_requirement(
     let mut depends = Vec::new();
     if speaks_of(requirement, DATA) {
         let path = home(brief, id, requirement, "_data");
-        let text =
-            format!("Define what has to be kept for {}: {title}.\n\n{DRAFTED}", requirement.id);
+        let text = format!("Define what has to be kept for {}: {title}.", requirement.id);
         let kept = format!("Keep what {} needs: {title}", requirement.id);
         depends.push(drafted.add(
             brief,
@@ -184,7 +184,6 @@ fn for_requirement(
              the language wants it before you start.",
         );
     }
-    text.push_str(&format!("\n\n{DRAFTED}"));
     drafted.add(
         brief,
         &Wanted {

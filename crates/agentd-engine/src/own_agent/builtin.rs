@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use agentd_core::agent::Role;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::check::FileReport;
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::proposal;
@@ -38,6 +38,11 @@ pub(super) fn run(
     }
 }
 
+/// The built-in agent signs for itself, also where it stands in for another.
+pub(super) fn signs() -> [String; 2] {
+    ["--agent".to_owned(), AgentKind::Builtin.name().to_owned()]
+}
+
 /// One call as a planner.
 struct Planner<'a> {
     call: &'a Call,
@@ -53,7 +58,7 @@ type Notes = Vec<String>;
 impl<'a> Planner<'a> {
     fn new(call: &'a Call, prompt: &'a str, cwd: &'a Path) -> Result<Self, OwnError> {
         let looked = Looked::at(call, cwd)?;
-        let client = call.client(cwd, "agentd-builtin", &[])?;
+        let client = call.client(cwd, "agentd-builtin", &signs())?;
         Ok(Self { call, prompt, cwd, client, looked })
     }
 

@@ -12,6 +12,7 @@ use agentd_core::rules;
 use agentd_core::span::line_column;
 use serde_json::{Value, json};
 
+use super::builtin::signs;
 use super::project::Looked;
 use super::{Call, OwnError, Voice};
 use crate::actions;
@@ -32,7 +33,7 @@ pub(super) fn challenge(
     voice: &mut Voice<'_>,
 ) -> Result<(), OwnError> {
     let looked = Looked::at(call, cwd)?;
-    let mut client = call.client(cwd, "agentd-builtin", &[])?;
+    let mut client = call.client(cwd, "agentd-builtin", &signs())?;
     let mut issues: Vec<(Severity, Value)> = Vec::new();
     for report in looked.findings()? {
         for finding in &report.diagnostics {
@@ -92,7 +93,7 @@ pub(super) fn review(call: &Call, cwd: &Path, voice: &mut Voice<'_>) -> Result<(
         let message = format!("there is no change `{}`", call.change);
         return Err(OwnError::Failed(Failure::new(FailureKind::Other, message)));
     };
-    let mut client = call.client(cwd, "agentd-builtin", &[])?;
+    let mut client = call.client(cwd, "agentd-builtin", &signs())?;
     let mut issues = Vec::new();
     let issue = |severity: &str, title: String, description: String, recommendation: &str| {
         let title: String = title.chars().take(190).collect();

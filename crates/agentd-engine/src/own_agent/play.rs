@@ -28,7 +28,7 @@ pub const NOW: &str = "agentd/now";
 
 pub(super) fn run(call: &Call, cwd: &Path, voice: &mut Voice<'_>) -> Result<(), OwnError> {
     let run = find(call)?;
-    let signs = ["--replaying".to_owned(), run.agent.name().to_owned()];
+    let signs = ["--agent", run.agent.name(), "--replaying"].map(str::to_owned);
     voice.line(&plays(run.agent))?;
     let needs_server = run.records.iter().any(|record| own_call(record).is_some());
     let client = if needs_server { Some(call.client(cwd, "agentd-replay", &signs)?) } else { None };

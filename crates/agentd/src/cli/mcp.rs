@@ -25,9 +25,13 @@ pub(crate) struct Args {
     #[arg(long)]
     role: Option<Role>,
 
-    /// Who signs, while a recording of theirs is played: the time comes with each call.
-    #[arg(long, value_name = "AGENT", hide = true, requires = "change")]
-    replaying: Option<AgentKind>,
+    /// Who signs; without it, who plays the role by the configuration.
+    #[arg(long, hide = true, requires = "role")]
+    agent: Option<AgentKind>,
+
+    /// A recording is played: the time comes with each call.
+    #[arg(long, hide = true, requires = "agent")]
+    replaying: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -35,6 +39,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         start_dir: context.start.clone(),
         change: args.change.clone(),
         role: args.role,
+        agent: args.agent,
         replaying: args.replaying,
     };
     mcp::run(options).map_err(|error| CommandError::new("mcp", error.to_string()))?;

@@ -35,8 +35,10 @@ pub(crate) struct McpOptions {
     pub(crate) change: Option<ChangeId>,
     /// The one role to serve; all tools where there is none.
     pub(crate) role: Option<Role>,
-    /// The agent whose recording is played: it signs, and each call brings its time.
-    pub(crate) replaying: Option<AgentKind>,
+    /// Who signs, where it is not who the configuration says.
+    pub(crate) agent: Option<AgentKind>,
+    /// Whether a recording is played, so that each call brings its time.
+    pub(crate) replaying: bool,
 }
 
 /// Why the server could not serve.

@@ -40,7 +40,8 @@ struct Inner {
     project: Project,
     change: Option<ChangeId>,
     role: Option<Role>,
-    replaying: Option<AgentKind>,
+    agent: Option<AgentKind>,
+    replaying: bool,
     /// Once it is, nobody waits for anything any more.
     hung_up: HungUp,
     /// Writers queue here, in the order in which they came, so that of one
@@ -50,9 +51,9 @@ struct Inner {
 
 impl Server {
     pub(super) fn new(project: Project, options: McpOptions, hung_up: HungUp) -> Self {
-        let McpOptions { change, role, replaying, .. } = options;
+        let McpOptions { change, role, agent, replaying, .. } = options;
         let queue = Mutex::new(());
-        Self { inner: Arc::new(Inner { project, change, role, replaying, hung_up, queue }) }
+        Self { inner: Arc::new(Inner { project, change, role, agent, replaying, hung_up, queue }) }
     }
 
     /// Does blocking work off the thread that talks to the client. Work that
@@ -102,7 +103,7 @@ impl Inner {
 
     /// Who signs: the agent that plays the role, or the client's own name.
     fn actor(&self, client: Option<Implementation>) -> Line {
-        if let Some(agent) = self.replaying {
+        if let Some(agent) = self.agent {
             return Line::new(agent.name());
         }
         if let Some(role) = self.role
@@ -117,7 +118,7 @@ impl Inner {
     /// The time that is written into documents: the clock's, or that of the recording.
     fn now(&self, context: &RequestContext<RoleServer>) -> Stamp {
         let told = || context.meta.get(NOW)?.as_str()?.parse().ok();
-        let recorded = self.replaying.and_then(|_| told());
+        let recorded = if self.replaying { told() } else { None };
         recorded.unwrap_or_else(|| Stamp::new(Timestamp::now()))
     }
 

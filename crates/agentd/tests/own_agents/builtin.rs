@@ -238,3 +238,25 @@ fn as_reviewer_it_looks_at_ticks_files_and_tests() {
     let last = verdict();
     assert_eq!(last.verdict, Some(CodeVerdict::Approved), "{:?}", last.issues);
 }
+
+#[test]
+fn it_signs_for_itself_where_it_stands_in_for_another() {
+    let world = World::new("add-login", LOGIN, "", &[("app/auth.py", "def login():\n    pass\n")]);
+    let mut agents = world.agents();
+    agents.config = agentd_engine::agents::with_builtin(&agents.config);
+    for (role, name) in [(Role::Planner, "plan-gen"), (Role::Challenger, "challenge")] {
+        let step = agentd_engine::step::Step {
+            change: world.id.clone(),
+            role,
+            name: name.to_owned(),
+            prompt: format!("agentd {name} add-login\n"),
+            resume: None,
+            artefact: Artefact::Nothing,
+        };
+        let now = || agentd_core::stamp::Stamp::new(jiff::Timestamp::now());
+        agentd_engine::step::run(&agents, &step, &now, &mut |_| {}).unwrap();
+    }
+    let text = world.read("proposal.md");
+    assert!(text.contains("**Reviewer**: builtin"), "{text}");
+    assert!(text.contains("`app/auth.py` defines `login`"), "{text}");
+}

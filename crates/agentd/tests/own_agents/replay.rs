@@ -329,6 +329,10 @@ fn a_server_takes_its_time_from_calls_only_when_it_replays() {
         client.call("append_review", &review, Some(now)).unwrap().text
     };
     assert!(!append(&args(&[])).contains("2020-01-01"));
-    assert!(append(&args(&["--replaying", "codex"])).contains(" at 2020-01-01T00:00:00Z (sha256 "));
+    assert!(!append(&args(&["--agent", "codex"])).contains("2020-01-01"));
+    assert!(
+        append(&args(&["--agent", "codex", "--replaying"]))
+            .contains(" at 2020-01-01T00:00:00Z (sha256 ")
+    );
     assert!(world.read("proposal.md").contains("**Reviewer**: codex"));
 }

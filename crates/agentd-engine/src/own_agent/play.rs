@@ -212,17 +212,22 @@ fn rename(value: &mut Value, old: &ChangeId, new: &ChangeId) {
     }
 }
 
-/// `… at 2026-11-15T20:00:00Z (sha256 …` in the answer of a tool that writes.
+/// `… at 2026-11-15T20:00:00Z (sha256 …` in the answer of a tool that writes, or
+/// `"at":"2026-11-15T20:00:00Z"`, since some CLIs show the structured answer.
 fn told_time(text: &str) -> Option<Stamp> {
-    text.split(" at ")
-        .skip(1)
-        .find_map(|behind| behind.split([' ', ',', '.', ';', '"']).next()?.parse().ok())
+    let length = "2026-11-15T20:00:00Z".len();
+    text.match_indices("at").find_map(|(at, word)| {
+        let behind = text[at + word.len()..].trim_start_matches(['"', '\\', ':', ' ']);
+        behind.get(..length).filter(|time| time.ends_with('Z'))?.parse().ok()
+    })
 }
 
-/// The digest that the answer of a tool names.
+/// The digest that the answer of a tool names, in either form.
 fn told_digest(text: &str) -> Option<&str> {
-    let (_, behind) = text.split_once("(sha256 ")?;
-    behind.get(..64).filter(|digest| digest.bytes().all(|b| b.is_ascii_hexdigit()))
+    text.match_indices("sha256").find_map(|(at, word)| {
+        let behind = text[at + word.len()..].trim_start_matches(['"', '\\', ':', ' ']);
+        behind.get(..64).filter(|digest| digest.bytes().all(|b| b.is_ascii_hexdigit()))
+    })
 }
 
 /// How an answer differs from the recorded one. CLIs wrap what a tool says, so that
@@ -233,6 +238,10 @@ fn difference(recorded: &ToolAnswer, now: &ToolAnswer) -> Option<String> {
         let word = |ok: bool| if ok { "was accepted" } else { "was refused" };
         let said = head(new, 300);
         return Some(format!("{} then and {} now: {said}", word(recorded.ok), word(now.ok)));
+    }
+    if !now.ok {
+        // Some CLIs check arguments themselves, and refuse in words of their own.
+        return None;
     }
     if let (Some(old), Some(new)) = (told_digest(old), told_digest(new)) {
         return (old != new).then(|| "has written another text than then".to_owned());
@@ -265,7 +274,12 @@ mod tests {
         );
         assert_eq!(told_time(&text).unwrap().to_string(), "2026-11-15T20:00:00Z");
         assert_eq!(told_digest(&text), Some(digest.as_str()));
-        assert_eq!(told_time("Look at it."), None);
+        let structured = format!(
+            r#"{{\"path\":\"a\",\"sha256\":\"{digest}\",\"at\":\"2026-11-15T20:00:00Z\"}}"#
+        );
+        assert_eq!(told_time(&structured).unwrap().to_string(), "2026-11-15T20:00:00Z");
+        assert_eq!(told_digest(&structured), Some(digest.as_str()));
+        assert_eq!(told_time("Look at it, at 2026 äöüäöüäöüäöü."), None);
         assert_eq!(told_digest("(sha256 äöü"), None);
     }
 

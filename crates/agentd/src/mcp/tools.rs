@@ -209,12 +209,28 @@ impl Arguments<'_> {
 fn both(value: &impl Serialize, words: String) -> Result<CallToolResult, ActionError> {
     let value =
         serde_json::to_value(value).map_err(|error| ActionError::Internal(error.to_string()))?;
-    let mut result = CallToolResult::structured(value);
-    result.content = vec![ContentBlock::text(words)];
-    Ok(result)
+    Ok(structured(value, words))
 }
 
-/// The words tell the time, so that a recording of the call can be played with it.
+/// The same for what was written. Both forms tell the time, so that a recording of the
+/// call can be played with it: some CLIs show one, some the other.
+fn timed(
+    session: &Session<'_>,
+    value: &impl Serialize,
+    words: String,
+) -> Result<CallToolResult, ActionError> {
+    let mut value =
+        serde_json::to_value(value).map_err(|error| ActionError::Internal(error.to_string()))?;
+    value["at"] = serde_json::json!(session.now);
+    Ok(structured(value, words))
+}
+
+fn structured(value: serde_json::Value, words: String) -> CallToolResult {
+    let mut result = CallToolResult::structured(value);
+    result.content = vec![ContentBlock::text(words)];
+    result
+}
+
 fn written(session: &Session<'_>, written: &Written) -> Result<CallToolResult, ActionError> {
     let (path, now, sha256) = (&written.path, session.now, &written.sha256);
     let mut words = format!("Wrote {path} at {now} (sha256 {sha256}).");
@@ -225,7 +241,7 @@ fn written(session: &Session<'_>, written: &Written) -> Result<CallToolResult, A
             words.push_str(warning);
         }
     }
-    both(written, words)
+    timed(session, written, words)
 }
 
 fn completed(session: &Session<'_>, done: &Completed) -> Result<CallToolResult, ActionError> {
@@ -235,7 +251,7 @@ fn completed(session: &Session<'_>, done: &Completed) -> Result<CallToolResult, 
         "Task {} is done at {} ({} of {}). Ready now: {ready}.",
         done.task_id, session.now, done.completed, done.total
     );
-    both(done, words)
+    timed(session, done, words)
 }
 
 fn listed(listing: &Listing) -> Result<CallToolResult, ActionError> {

@@ -5,6 +5,8 @@
 //! They must be installed: `cargo xtask test --only npm`.
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
+mod replay;
+
 use std::fs;
 use std::path::PathBuf;
 

@@ -58,7 +58,7 @@ macro_rules! named {
 
 named!(
     /// The agent programs that agentd can drive.
-    AgentKind, "an agent", "gemini, codex, claude",
+    AgentKind, "an agent", "gemini, codex, claude, builtin, replay",
     {
         /// Gemini CLI.
         Gemini = "gemini",
@@ -66,10 +66,22 @@ named!(
         Codex = "codex",
         /// Claude Code.
         Claude = "claude",
+        /// agentd itself, by rule: no model, no network.
+        Builtin = "builtin",
+        /// agentd itself, doing again what a recorded agent did.
+        Replay = "replay",
     }
 );
 
 impl AgentKind {
+    /// Those that are programs of others, to be installed and found on the machine.
+    pub const CLIS: [Self; 3] = [Self::Gemini, Self::Codex, Self::Claude];
+
+    /// Whether agentd itself plays this agent, so that there is no program to find.
+    pub fn is_own(self) -> bool {
+        matches!(self, Self::Builtin | Self::Replay)
+    }
+
     /// Whose models it uses by default. A plan that is challenged by the vendor that
     /// wrote it is challenged by somebody with the same blind spots.
     pub fn vendor(self) -> &'static str {
@@ -77,6 +89,8 @@ impl AgentKind {
             Self::Gemini => "Google",
             Self::Codex => "OpenAI",
             Self::Claude => "Anthropic",
+            Self::Builtin => "agentd",
+            Self::Replay => "a recording",
         }
     }
 }
@@ -117,6 +131,7 @@ mod tests {
             assert_eq!(agent.name().parse::<AgentKind>().unwrap(), agent);
         }
         let error = "Gemini".parse::<AgentKind>().unwrap_err().to_string();
-        assert!(error.contains("gemini, codex, claude"), "{error}");
+        assert!(error.contains("gemini, codex, claude, builtin, replay"), "{error}");
+        assert!(AgentKind::ALL.into_iter().all(|a| a.is_own() != AgentKind::CLIS.contains(&a)));
     }
 }

@@ -1,10 +1,15 @@
 //! `agentd/config.toml`: every key optional, an unknown key an error that
 //! names the nearest known one.
 
+mod replay;
+
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::sync::LazyLock;
 
 use serde::Deserialize;
+
+pub use replay::{Replay, Speed};
 
 use crate::agent::{AgentKind, Role};
 use crate::check::Extras;
@@ -35,6 +40,8 @@ pub struct Config {
     pub codex: AgentConfig,
     /// Claude Code.
     pub claude: AgentConfig,
+    /// What the agent `replay` plays.
+    pub replay: Replay,
     /// Prices by model, over the built-in table.
     pub prices: BTreeMap<String, Price>,
     /// What a change may cost.
@@ -187,6 +194,9 @@ impl Default for AgentConfig {
     }
 }
 
+/// The limits of the agents that agentd plays itself; nothing else of them is configured here.
+static OWN: LazyLock<AgentConfig> = LazyLock::new(AgentConfig::default);
+
 /// How a session of Gemini is found again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -310,6 +320,7 @@ impl Config {
             AgentKind::Gemini => &self.gemini,
             AgentKind::Codex => &self.codex,
             AgentKind::Claude => &self.claude,
+            AgentKind::Builtin | AgentKind::Replay => &OWN,
         }
     }
 

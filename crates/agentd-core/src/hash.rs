@@ -23,12 +23,24 @@ impl Digest {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as hex digits.
+pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes
         .iter()
         .flat_map(|b| [DIGITS[usize::from(b >> 4)] as char, DIGITS[usize::from(b & 15)] as char])
         .collect()
+}
+
+/// Hex digits as bytes.
+pub fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let (pairs, odd) = digits.as_bytes().as_chunks::<2>();
+    let value = |pair: &[u8; 2]| {
+        let high = char::from(pair[0]).to_digit(16)?;
+        let low = char::from(pair[1]).to_digit(16)?;
+        u8::try_from(high * 16 + low).ok()
+    };
+    if odd.is_empty() { pairs.iter().map(value).collect() } else { None }
 }
 
 /// The first 16 hex digits of a text's digest. Line ends do not count, so that a
@@ -93,5 +105,7 @@ mod tests {
         );
         assert_eq!(digest.to_string().parse::<Digest>().unwrap(), digest);
         assert!("sha256:+1".parse::<Digest>().is_err());
+        assert_eq!(unhex(&hex(&[0, 255, 16])).unwrap(), [0, 255, 16]);
+        assert_eq!((unhex("abc"), unhex("+1")), (None, None));
     }
 }

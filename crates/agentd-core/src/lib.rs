@@ -10,6 +10,7 @@ pub mod description;
 pub mod diagnostic;
 pub mod diff;
 pub mod document;
+pub mod draft;
 pub mod event;
 pub mod frontmatter;
 pub mod graph;

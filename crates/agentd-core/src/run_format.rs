@@ -6,6 +6,7 @@
 //! | `{"t":12,"raw":"…"}` | a line that the agent printed, 12 ms after the start |
 //! | `{"t":12,"event":"text",…}` | an [`AgentEvent`] that was decoded from the line above it |
 //! | `{"t":12,"stderr":"…"}` | what the agent wrote to standard error |
+//! | `{"t":12,"files":[…]}` | [`FileEdit`]s: what an implementer has changed since the last such line |
 //! | `{"t":12,"note":"…"}` | a remark by agentd, such as "raw lines are no longer kept" |
 //! | `{"t":99,"end":{…}}` | [`RunEnd`], the last line; missing when agentd was killed |
 //!
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{AgentKind, Role};
 use crate::event::AgentEvent;
+use crate::hash::Digest;
 use crate::outcome::AgentOutcome;
 
 /// The version that this code writes.
@@ -69,6 +71,32 @@ pub struct RunEnd {
     pub outcome: AgentOutcome,
 }
 
+/// A file of the work tree that has changed, with what is in it now. Seen on the disk,
+/// not in what the agent says of its tools, so that it also holds what commands did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEdit {
+    /// From the root of the work tree, with `/`.
+    pub path: String,
+    /// It was not there before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub created: bool,
+    /// What it was before, where that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Digest>,
+    /// What it is now; none: it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Digest>,
+    /// Its text; left out where it is too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Its bytes as hex digits, where it is not text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hex: Option<String>,
+    /// Whether it can be run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub executable: bool,
+}
+
 /// One line of a run file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
@@ -94,6 +122,13 @@ pub enum Record {
         t: u64,
         /// The text.
         text: String,
+    },
+    /// What has changed in the work tree.
+    Files {
+        /// Milliseconds since the start.
+        t: u64,
+        /// The files.
+        files: Vec<FileEdit>,
     },
     /// A remark by agentd.
     Note {
@@ -126,6 +161,8 @@ pub fn parse_line(line: &str) -> Option<Record> {
         Some(Record::Stderr { t, text })
     } else if let Some(text) = text("note") {
         Some(Record::Note { t, text })
+    } else if let Some(files) = value.get("files") {
+        Some(Record::Files { t, files: Vec::deserialize(files).ok()? })
     } else if let Some(end) = value.get("end") {
         let end = RunEnd::deserialize(end).ok()?;
         Some(Record::End { t, end: Box::new(end) })
@@ -156,5 +193,8 @@ mod tests {
         let Some(Record::End { end, .. }) = parse_line(end) else { panic!() };
         assert!(end.outcome.reported_success());
         assert_eq!(parse_line(r#"{"t":9,"later_version":1}"#), None);
+        let files = r#"{"t":1,"files":[{"path":"a.rs","created":true,"text":"x"}]}"#;
+        let Some(Record::Files { files, .. }) = parse_line(files) else { panic!() };
+        assert!(files[0].created && files[0].after.is_none() && !files[0].executable);
     }
 }

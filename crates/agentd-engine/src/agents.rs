@@ -1,11 +1,17 @@
 //! The agents' programs on this machine.
 
 use std::ffi::OsStr;
-use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+
+use agentd_core::agent::{AgentKind, Role};
+use agentd_core::config::{Config, Roles};
+
+pub use crate::mcp_client::ClientError as HandshakeError;
+use crate::mcp_client::McpClient;
 
 /// The program that a name or a path means, looked up in a `PATH`.
 pub fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
@@ -123,72 +129,48 @@ pub(crate) fn kill_group(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Why agentd's own MCP server did not answer.
-#[derive(Debug, thiserror::Error)]
-pub enum HandshakeError {
-    /// It could not be started.
-    #[error("it cannot be started: {0}")]
-    Start(#[from] std::io::Error),
-    /// It took too long.
-    #[error("it did not answer within {} s", .0.as_secs())]
-    TimedOut(Duration),
-    /// It answered something else.
-    #[error("it ended or answered with something else: {0}")]
-    Answer(String),
-}
-
 /// Starts the MCP server as an agent would, and asks it for its tools: how many there are.
 pub fn mcp_handshake(
     agentd: &Path,
     project: &Path,
     limit: Duration,
 ) -> Result<usize, HandshakeError> {
-    let mut command = Command::new(agentd);
-    let mut child = in_own_group(command.arg("mcp"))
-        .current_dir(project)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let asked = ask_for_tools(&mut child, limit);
-    kill_group(&mut child);
-    asked
+    let mut client =
+        McpClient::start(agentd, &["mcp".to_owned()], project, "agentd-doctor", limit)?;
+    client.tools().map(|tools| tools.len())
 }
 
-fn ask_for_tools(child: &mut Child, limit: Duration) -> Result<usize, HandshakeError> {
-    let closed = || HandshakeError::Answer("no pipe".to_owned());
-    let mut stdin = child.stdin.take().ok_or_else(closed)?;
-    let stdout = child.stdout.take().ok_or_else(closed)?;
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                return;
-            }
-        }
-    });
-    let hello = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": { "name": "agentd-doctor", "version": env!("CARGO_PKG_VERSION") },
-    }});
-    let ready = serde_json::json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let tools = serde_json::json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
-    let mut answer = None;
-    for (message, wants_answer) in [(hello, true), (ready, false), (tools, true)] {
-        writeln!(stdin, "{message}")?;
-        if wants_answer {
-            let line = receiver.recv_timeout(limit).map_err(|_| HandshakeError::TimedOut(limit))?;
-            answer = serde_json::from_str::<serde_json::Value>(&line)
-                .ok()
-                .filter(|a| a.get("result").is_some());
-            if answer.is_none() {
-                return Err(HandshakeError::Answer(line));
-            }
-        }
-    }
-    let count =
-        answer.as_ref().and_then(|answer| answer["result"]["tools"].as_array()).map(Vec::len);
-    count.ok_or_else(|| HandshakeError::Answer("no list of tools".to_owned()))
+/// The roles whose agent is not on this machine, in the order of the work.
+pub fn roles_without_agent(config: &Config, path: &OsStr) -> Vec<(Role, AgentKind)> {
+    let is_here = |agent: AgentKind| {
+        agent.is_own()
+            || find_program(config.agent(agent).command.as_deref().unwrap_or(agent.name()), path)
+                .is_some()
+    };
+    let roles = Role::ALL.into_iter().map(|role| (role, config.roles.agent(role)));
+    roles.filter(|(_, agent)| !is_here(*agent)).collect()
+}
+
+/// Whether the built-in agent should be offered for planning: nobody has chosen agents
+/// in the configuration, and no agent at all is on this machine. Who has chosen one
+/// that is missing wants to hear that, not to get another.
+pub fn offers_builtin(config: &Config, path: &OsStr) -> bool {
+    let chosen = config.roles != Roles::default()
+        || AgentKind::CLIS.into_iter().any(|agent| config.agent(agent).command.is_some());
+    let none_here =
+        AgentKind::CLIS.into_iter().all(|agent| find_program(agent.name(), path).is_none());
+    !chosen && none_here
+}
+
+/// The same settings with the built-in agent in every role that it can play. Code is
+/// written by nobody then; the implementer stays who it was.
+#[must_use]
+pub fn with_builtin(config: &Config) -> Config {
+    let mut config = config.clone();
+    config.roles.planner = AgentKind::Builtin;
+    config.roles.challenger = AgentKind::Builtin;
+    config.roles.reviewer = AgentKind::Builtin;
+    config
 }
 
 #[cfg(test)]
@@ -201,6 +183,24 @@ mod tests {
         assert!(find_program("sh", path).is_some());
         assert!(find_program("no-such-program-at-all", path).is_none());
         assert!(find_program("/etc/passwd", path).is_none(), "a file that cannot be run");
+    }
+
+    #[test]
+    fn the_builtin_agent_is_offered_where_nobody_else_is_and_nothing_was_chosen() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().as_os_str();
+        let parse = |text: &str| Config::parse(text).unwrap();
+        assert!(offers_builtin(&parse(""), path));
+        assert!(!offers_builtin(&parse("[roles]\nplanner = \"claude\"\n"), path));
+        assert!(!offers_builtin(&parse("[codex]\ncommand = \"mine\"\n"), path));
+        assert_eq!(roles_without_agent(&parse(""), path).len(), 4);
+        let own = with_builtin(&parse(""));
+        assert_eq!(roles_without_agent(&own, path), [(Role::Implementer, AgentKind::Claude)]);
+        let program = dir.path().join("codex");
+        std::fs::write(&program, "").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        assert!(!offers_builtin(&parse(""), path), "one agent is here");
     }
 
     #[test]

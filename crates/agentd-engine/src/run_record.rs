@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use agentd_core::event::{AgentEvent, KEPT_BYTES};
-use agentd_core::run_format::{Record, RunEnd, RunHeader, parse_line};
+use agentd_core::run_format::{FileEdit, Record, RunEnd, RunHeader, parse_line};
 use serde::Serialize;
 
 use crate::redact::Redactor;
@@ -144,6 +144,13 @@ impl RunWriter {
             }
         }
         self.flush_if_long();
+    }
+
+    /// What has changed in the work tree.
+    pub fn files(&mut self, edits: &[FileEdit]) {
+        if !edits.is_empty() {
+            self.record("files", edits);
+        }
     }
 
     /// A remark of agentd's own.

@@ -12,7 +12,9 @@ use agentd_core::event::AgentEvent;
 use agentd_core::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 use agentd_core::provider::classify::not_installed;
 use agentd_core::provider::sessions::ListOutput;
-use agentd_core::provider::{AgentRequest, CommandSpec, Decoder, Gemini, Provider, Session};
+use agentd_core::provider::{
+    AgentRequest, CommandSpec, Decoder, Gemini, MCP_SERVER, Provider, Session,
+};
 use agentd_core::run_format::{RUN_VERSION, RunEnd, RunHeader};
 
 use crate::agent_files::{AgentFiles, FilesError};
@@ -21,6 +23,7 @@ use crate::process::{
 };
 use crate::redact::Redactor;
 use crate::run_record::{RecordLimits, RunWriter};
+use crate::work_tree::WorkTree;
 
 /// When a transient failure is tried again (C13).
 #[derive(Debug, Clone, Copy)]
@@ -178,9 +181,12 @@ impl Runner {
             RunWriter::create(runs_dir, &header, redactor, self.record).map_err(unrecorded)?;
         let run_file = record.path().to_owned();
         let started = Instant::now();
+        let tree = request.role.edits_the_work_tree().then(|| {
+            WorkTree::look(&request.project_root, spec.merge.as_ref().map(|merge| merge.path))
+        });
         let files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
         let mut watching =
-            Watching { decoder: provider.decoder(request), record, observer, failed: false };
+            Watching { decoder: provider.decoder(request), record, observer, failed: false, tree };
         let writable = writable(&spec, &environment);
         let program = Program {
             program: &spec.program,
@@ -192,7 +198,8 @@ impl Runner {
         };
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut watching);
         drop(files);
-        let Watching { decoder, mut record, observer, failed } = watching;
+        let Watching { decoder, mut record, observer, failed, mut tree } = watching;
+        record.files(&tree.as_mut().map(WorkTree::changes).unwrap_or_default());
         let (exit, outcome) = match ended {
             Ok(ended) => {
                 note_oddities(&ended, &mut record);
@@ -371,6 +378,14 @@ struct Watching<'a, 'o> {
     observer: &'a mut Observer<'o>,
     /// A failure has been told already.
     failed: bool,
+    /// What an implementer changes.
+    tree: Option<WorkTree>,
+}
+
+/// Whether what was done so far is about to be shown to agentd: a replay must have done it by then.
+fn shows_work(event: &AgentEvent<'_>) -> bool {
+    matches!(event, AgentEvent::ToolCall { server: Some(server), name, .. }
+        if server == MCP_SERVER && name == "complete_task")
 }
 
 /// Lines that are not UTF-8 are looked at up to this size only: replacing what is
@@ -391,9 +406,12 @@ impl Watcher for Watching<'_, '_> {
             String::from_utf8_lossy(kept)
         };
         self.record.raw(&text);
-        let Self { decoder, record, observer, failed } = self;
+        let Self { decoder, record, observer, failed, tree } = self;
         let mut flow = Flow::Continue;
         let mut take = |event: AgentEvent<'_>| {
+            if let Some(tree) = tree.as_mut().filter(|_| shows_work(&event)) {
+                record.files(&tree.changes());
+            }
             record.event(&event);
             observer(&event);
             if let AgentEvent::Failed { failure } = &event {

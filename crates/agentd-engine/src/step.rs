@@ -10,7 +10,7 @@ mod error;
 pub(crate) mod ledger;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agentd_core::agent::{AgentKind, Complexity, Role};
@@ -254,8 +254,12 @@ fn request(
         prompt: step.prompt.clone(),
         project_root: agents.work_tree.clone(),
         private_dir,
-        program: settings.command.clone().unwrap_or_else(|| agent.name().to_owned()),
-        extra_args: settings.args.clone(),
+        program: if agent.is_own() {
+            agents.agentd.clone()
+        } else {
+            settings.command.clone().unwrap_or_else(|| agent.name().to_owned())
+        },
+        extra_args: extra_args(agents, agent, &change_dir),
         extra_env: settings.env.clone().into_iter().collect(),
         env_names: agents
             .environment
@@ -287,6 +291,19 @@ fn request(
         request.session = Session::Resume { id: id.clone(), index, thread_usage };
     }
     Ok(request)
+}
+
+/// The user's own arguments; for a replay, which recording is played and what has been
+/// played of it, which the runs of the change tell.
+fn extra_args(agents: &Agents, agent: AgentKind, change_dir: &Path) -> Vec<String> {
+    let replay = &agents.config.replay;
+    let (AgentKind::Replay, Some(recording)) = (agent, &replay.recording) else {
+        return agents.config.agent(agent).args.clone();
+    };
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    let recording = text(agents.project.root().join(recording));
+    let (speed, runs) = (replay.speed.to_string(), text(change_dir.join("runs")));
+    ["--recording", &recording, "--speed", &speed, "--runs", &runs].map(str::to_owned).to_vec()
 }
 
 /// What a session has used so far, from the ledger: codex reports a thread's running

@@ -74,7 +74,9 @@ pub(crate) fn install(
     }
     changes.push(changed(layout::gitignore(), &before, ignored));
     for agent in agents {
-        changes.push(theirs(dir, context_file(*agent)?, with_block));
+        if let Some(path) = context_file(*agent)? {
+            changes.push(theirs(dir, path, with_block));
+        }
         if let Some(path) = mcp_file(*agent)? {
             changes.push(theirs(dir, path, with_mcp_entry));
         }
@@ -89,11 +91,13 @@ pub(crate) fn install(
 /// What `uninstall` does: only what is still as `init` wrote it goes.
 pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError> {
     let mut changes = Vec::new();
-    for agent in AgentKind::ALL {
+    for agent in AgentKind::CLIS {
         let gone = |without: fn(&str) -> FileAction| {
             move |old: Option<&str>| old.map_or(FileAction::Unchanged, without)
         };
-        changes.push(theirs(dir, context_file(agent)?, gone(without_block)));
+        if let Some(path) = context_file(agent)? {
+            changes.push(theirs(dir, path, gone(without_block)));
+        }
         if let Some(path) = mcp_file(agent)? {
             changes.push(theirs(dir, path, gone(without_mcp_entry)));
         }
@@ -169,13 +173,13 @@ fn own_files() -> [(RelPath, String); 2] {
 }
 
 /// The file that an agent reads at the start of every session.
-fn context_file(agent: AgentKind) -> Result<RelPath, StoreError> {
-    let name = match agent {
-        AgentKind::Claude => "CLAUDE.md",
-        AgentKind::Codex => "AGENTS.md",
-        AgentKind::Gemini => "GEMINI.md",
-    };
-    Ok(RelPath::new(name)?)
+fn context_file(agent: AgentKind) -> Result<Option<RelPath>, StoreError> {
+    Ok(match agent {
+        AgentKind::Claude => Some(RelPath::new("CLAUDE.md")?),
+        AgentKind::Codex => Some(RelPath::new("AGENTS.md")?),
+        AgentKind::Gemini => Some(RelPath::new("GEMINI.md")?),
+        AgentKind::Builtin | AgentKind::Replay => None,
+    })
 }
 
 /// The file in which an agent looks for the MCP servers of a project. Codex
@@ -184,7 +188,7 @@ fn mcp_file(agent: AgentKind) -> Result<Option<RelPath>, StoreError> {
     Ok(match agent {
         AgentKind::Claude => Some(RelPath::new(".mcp.json")?),
         AgentKind::Gemini => Some(RelPath::new(".gemini/settings.json")?),
-        AgentKind::Codex => None,
+        AgentKind::Codex | AgentKind::Builtin | AgentKind::Replay => None,
     })
 }
 

@@ -6,15 +6,23 @@ mod install;
 mod mcp;
 mod ui;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
+use agentd_core::provider::{BUILTIN, REPLAY};
+use agentd_engine::own_agent::{run_builtin, run_replay};
 use agentd_engine::process::{SUPERVISE, supervise};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os();
-    // Not a command but a part of agentd that watches over a child; see `process`.
-    if args.nth(1).is_some_and(|first| first == SUPERVISE) {
-        return supervise(args);
+    // Not commands but parts of agentd: one that watches over a child (see `process`), and
+    // agents that agentd plays itself (see `own_agent`).
+    let (stdin, stdout) = (&mut std::io::stdin(), &mut std::io::stdout());
+    match args.nth(1).as_deref().and_then(OsStr::to_str) {
+        Some(SUPERVISE) => return supervise(args),
+        Some(BUILTIN) => return run_builtin(args, stdin, stdout),
+        Some(REPLAY) => return run_replay(args, stdin, stdout),
+        _ => {}
     }
     cli::main(std::env::args_os())
 }

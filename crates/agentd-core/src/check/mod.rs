@@ -8,6 +8,8 @@ mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use quality::{is_unhappy, open_points, vague_words};
+
 use crate::diagnostic::{Counts, Diagnostic, Rule};
 use crate::document;
 use crate::document::clarifications::MAX_QUESTIONS;

@@ -239,6 +239,9 @@ fn vague(previous: &str, lower: &str, rest: &str) -> Option<&'static str> {
     })
 }
 
+/// Words that say that something is still to be said.
+const OPEN: [&str; 4] = ["TBD", "TODO", "FIXME", "XXX"];
+
 /// TBD, TODO and their like.
 pub(super) fn placeholders(text: &str, place: Span, found: &mut Vec<Diagnostic>) {
     // Hardly any text has one, and looking for the bytes is quicker than for words.
@@ -249,7 +252,7 @@ pub(super) fn placeholders(text: &str, place: Span, found: &mut Vec<Diagnostic>)
         return;
     }
     for (start, word) in words(text) {
-        if ["TBD", "TODO", "FIXME", "XXX"].contains(&word) {
+        if OPEN.contains(&word) {
             let at = place.start + start;
             let span =
                 if place.start == place.end { Span::new(at, at + word.len()) } else { place };
@@ -263,8 +266,28 @@ pub(super) fn placeholders(text: &str, place: Span, found: &mut Vec<Diagnostic>)
     }
 }
 
+/// The words in a text that promise something without saying what.
+pub fn vague_words(text: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    let mut previous = "";
+    for (start, word) in words(text) {
+        let known = vague(previous, &word.to_ascii_lowercase(), &text[start..]);
+        found.extend(known.filter(|word| !found.contains(word)));
+        previous = word;
+    }
+    found
+}
+
+/// TBD, TODO and their like, as they stand in a text.
+pub fn open_points(text: &str) -> Vec<&'static str> {
+    let mut found: Vec<&str> =
+        OPEN.into_iter().filter(|mark| words(text).any(|(_, word)| word == *mark)).collect();
+    found.extend(text.contains("???").then_some("???"));
+    found
+}
+
 /// Whether a scenario tells of something that goes wrong.
-pub(super) fn is_unhappy(scenario: &Scenario) -> bool {
+pub fn is_unhappy(scenario: &Scenario) -> bool {
     let texts = std::iter::once(scenario.name.as_str())
         .chain(scenario.steps.iter().map(|s| s.text.as_str()));
     texts.into_iter().any(|text| {

@@ -12,6 +12,7 @@ mod claude;
 mod codex;
 mod gemini;
 pub mod models;
+mod own;
 pub mod prices;
 pub mod review;
 pub mod sessions;
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 pub use claude::Claude;
 pub use codex::Codex;
 pub use gemini::Gemini;
+pub use own::{BUILTIN, Builtin, REPLAY, Replay};
 
 use crate::agent::{AgentKind, Role};
 use crate::event::{AgentEvent, Usage};
@@ -58,6 +60,8 @@ pub fn provider(kind: AgentKind) -> &'static dyn Provider {
         AgentKind::Gemini => &Gemini,
         AgentKind::Codex => &Codex,
         AgentKind::Claude => &Claude,
+        AgentKind::Builtin => &Builtin,
+        AgentKind::Replay => &Replay,
     }
 }
 

@@ -27,6 +27,19 @@ fn samples_of_configuration_load() {
     }
 }
 
+#[test]
+fn samples_of_the_other_pages_load_too() {
+    let pages =
+        [include_str!("../../../../docs/agents.md"), include_str!("../../../../docs/replay.md")];
+    for page in pages {
+        let outline = Outline::scan(page);
+        let samples = outline.fences.iter().filter(|fence| fence.info.of(page) == "toml");
+        let loaded: Vec<Config> =
+            samples.map(|fence| Config::parse(fence.content.of(page)).unwrap()).collect();
+        assert!(!loaded.is_empty() && loaded.iter().all(|c| c.roles.planner.is_own()), "{page}");
+    }
+}
+
 /// The examples of documents are valid plans in themselves.
 #[test]
 fn examples_of_documents_are_valid() {

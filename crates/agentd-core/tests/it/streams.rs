@@ -148,7 +148,7 @@ fn claude_streams() {
 
 #[test]
 fn events_of_real_streams_survive_a_run_file() {
-    for kind in AgentKind::ALL {
+    for kind in AgentKind::CLIS {
         for case in ["tool-call", "tool-error", "work"] {
             for event in decode(kind, case, &request(kind)).events {
                 let text = serde_json::to_string(&event).unwrap();
@@ -188,7 +188,7 @@ proptest::proptest! {
     /// Whatever is printed, nothing panics, and every line is taken.
     #[test]
     fn no_line_breaks_a_decoder(lines in proptest::collection::vec(".{0,80}", 0..8)) {
-        for kind in AgentKind::ALL {
+        for kind in AgentKind::CLIS {
             let mut decoder = provider(kind).decoder(&request(kind));
             for line in &lines {
                 decoder.line(line, &mut |_| {});
@@ -202,7 +202,7 @@ proptest::proptest! {
 /// of a version that has renamed things.
 #[test]
 fn damaged_lines_do_not_break_a_decoder() {
-    for kind in AgentKind::ALL {
+    for kind in AgentKind::CLIS {
         let stream = std::fs::read_to_string(fixtures(kind).join("tool-call.jsonl")).unwrap();
         let mut decoder = provider(kind).decoder(&request(kind));
         for line in stream.lines() {

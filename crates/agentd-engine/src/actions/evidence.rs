@@ -16,7 +16,7 @@ use crate::store::{EntryKind, Project, StoreError};
 const GIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Refuses unless the file of the task shows that the task was done.
-pub(super) fn require(
+pub fn require(
     project: &Project,
     change: &ChangeId,
     task: &Task,

@@ -123,7 +123,7 @@ impl StoreError {
     }
 
     /// Sorts an error of the system into the cases above.
-    pub(super) fn from_io(action: &'static str, path: RelPath, source: io::Error) -> Self {
+    pub(crate) fn from_io(action: &'static str, path: RelPath, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::NotFound => Self::NotFound { path },
             io::ErrorKind::AlreadyExists => Self::AlreadyExists { path },

@@ -67,7 +67,6 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         prompt,
         resume,
         artefact: Artefact::PlanReview,
-        on_success: None,
     };
     let told = workflow.run(call, |_| {
         let review = reviews(&documents::load_texts(&change)?).pop();

@@ -114,7 +114,6 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
             prompt,
             resume: None,
             artefact: Artefact::File(ChangeFile::Review),
-            on_success: None,
         },
         |_| {
             let text = change.read_if_exists(&ChangeFile::Review)?.unwrap_or_default();
@@ -200,7 +199,6 @@ pub fn fix(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
             prompt,
             resume: Some(session),
             artefact: Artefact::Nothing,
-            on_success: None,
         },
         |_| Ok(format!("{} findings", review.issues.len())),
     )?;

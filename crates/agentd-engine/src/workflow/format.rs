@@ -55,7 +55,6 @@ pub(super) fn ensure(workflow: &mut Workflow<'_>, mode: Mode) -> Result<(), Work
                 prompt,
                 resume: Some(session),
                 artefact: Artefact::Nothing,
-                on_success: None,
             },
             |_| Ok(String::new()),
         )?;

@@ -9,10 +9,8 @@ use agentd_core::graph;
 use agentd_core::hash::Digest;
 use agentd_core::ids::SpecId;
 use agentd_core::layout::ChangeFile;
-use agentd_core::outcome::AgentOutcome;
 use agentd_core::provider::review::ReviewMark;
 use agentd_core::provider::sessions::SessionError;
-use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use super::history::{History, PastRun};
@@ -149,7 +147,6 @@ fn write_part(
                 prompt: prompts::generate(workflow, &part.generate)?,
                 resume: None,
                 artefact: Artefact::File(part.file.clone()),
-                on_success: is_proposal.then_some(keep_session as fn(&mut State, &AgentOutcome)),
             },
             |_| Ok(format!("{} is written", part.file.path())),
         )?;
@@ -159,12 +156,6 @@ fn write_part(
         }
     }
     if review { self_review(workflow, part, &reviewed) } else { Ok(()) }
-}
-
-fn keep_session(state: &mut State, outcome: &AgentOutcome) {
-    if outcome.session_id.is_some() {
-        state.session_id.clone_from(&outcome.session_id);
-    }
 }
 
 /// agentd may have been killed between the proposal and its record: the run file knows
@@ -237,7 +228,6 @@ fn review_once(
             prompt,
             resume,
             artefact: Artefact::Nothing,
-            on_success: None,
         },
         |report| {
             after = (digest(file)?, Vec::new());
@@ -283,7 +273,6 @@ fn plan_at_once(
             prompt: prompts::generate(workflow, &StepName::PlanGen)?,
             resume: None,
             artefact: Artefact::File(ChangeFile::Proposal),
-            on_success: Some(keep_session),
         },
         |_| Ok("proposal.md is written".to_owned()),
     )?;

@@ -152,7 +152,6 @@ fn ask(
             prompt,
             resume,
             artefact: Artefact::Nothing,
-            on_success: None,
         },
         |_| {
             let text = change.read_if_exists(&ChangeFile::Tasks)?.unwrap_or_default();

@@ -166,6 +166,20 @@ impl Action {
     }
 }
 
+/// What the success of a step changes in the state, besides the ledger.
+pub(crate) fn effect_of(step: &StepName) -> Option<fn(&mut State, &AgentOutcome)> {
+    match step {
+        // The session that later steps go on with (C5).
+        StepName::ProposalGen | StepName::PlanGen => Some(|state, outcome| {
+            if outcome.session_id.is_some() {
+                state.session_id.clone_from(&outcome.session_id);
+            }
+        }),
+        StepName::Reproposal => Some(|state, _| state.iteration = state.iteration.saturating_add(1)),
+        _ => None,
+    }
+}
+
 /// A step to be run, in the words of a workflow.
 struct Call {
     step: StepName,
@@ -174,7 +188,6 @@ struct Call {
     prompt: String,
     resume: Option<String>,
     artefact: Artefact,
-    on_success: Option<fn(&mut State, &AgentOutcome)>,
 }
 
 impl Workflow<'_> {
@@ -241,7 +254,7 @@ impl Workflow<'_> {
             prompt: call.prompt,
             resume: call.resume,
             artefact: call.artefact,
-            on_success: call.on_success,
+            on_success: effect_of(&call.step),
         };
         let started = Instant::now();
         let watch = &mut *self.watch;

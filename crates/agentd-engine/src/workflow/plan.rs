@@ -98,7 +98,9 @@ fn decided(workflow: &Workflow<'_>, state: &State) -> Result<Next, WorkflowError
     let decision = state.decisions.last().filter(|d| d.plan_hash.as_ref() == Some(&plan));
     Ok(match decision.map(|decision| decision.choice) {
         Some(Choice::Fix) => Next::Repropose,
-        Some(Choice::Accept | Choice::Stop | Choice::Archive) | None => Next::Stop(Action::WaitingForDecision),
+        Some(Choice::Accept | Choice::Stop | Choice::Archive) | None => {
+            Next::Stop(Action::WaitingForDecision)
+        }
     })
 }
 

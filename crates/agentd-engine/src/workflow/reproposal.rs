@@ -38,7 +38,6 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
             prompt,
             resume: Some(session),
             artefact: Artefact::Plan,
-            on_success: Some(|state, _| state.iteration = state.iteration.saturating_add(1)),
         },
         |_| {
             changed = changed_documents(&before, &documents::load_texts(&change)?);

@@ -91,7 +91,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
 
 /// The agents and git, asked for their versions side by side.
 fn programs(config: &Config, limit: Duration) -> Vec<Check> {
-    let mut wanted: Vec<(String, String, String)> = AgentKind::ALL
+    let mut wanted: Vec<(String, String, String)> = AgentKind::CLIS
         .into_iter()
         .map(|agent| {
             let command =
@@ -127,6 +127,7 @@ fn install_hint(agent: AgentKind) -> &'static str {
         AgentKind::Claude => {
             "npm install -g @anthropic-ai/claude-code, or set [claude] command, or give its roles to another agent"
         }
+        AgentKind::Builtin | AgentKind::Replay => "it is part of agentd",
     }
 }
 

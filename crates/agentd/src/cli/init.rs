@@ -86,7 +86,7 @@ fn choose(context: &Context, args: &Args) -> Result<Vec<AgentKind>, CommandError
         return parse(names);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let here: Vec<AgentKind> = AgentKind::ALL
+    let here: Vec<AgentKind> = AgentKind::CLIS
         .into_iter()
         .filter(|agent| agents::find_program(agent.name(), &path).is_some())
         .collect();
@@ -97,8 +97,8 @@ fn choose(context: &Context, args: &Args) -> Result<Vec<AgentKind>, CommandError
         }
         return Ok(here);
     }
-    let options: Vec<&str> = AgentKind::ALL.iter().map(|agent| agent.name()).collect();
-    let marked: Vec<usize> = AgentKind::ALL
+    let options: Vec<&str> = AgentKind::CLIS.iter().map(|agent| agent.name()).collect();
+    let marked: Vec<usize> = AgentKind::CLIS
         .iter()
         .enumerate()
         .filter(|(_, agent)| here.contains(agent))
@@ -116,12 +116,12 @@ fn choose(context: &Context, args: &Args) -> Result<Vec<AgentKind>, CommandError
 fn parse(names: &[String]) -> Result<Vec<AgentKind>, CommandError> {
     let mut agents = Vec::new();
     for name in names.iter().map(|name| name.trim()) {
-        match (name, name.parse::<AgentKind>().ok()) {
-            ("all", _) => agents.extend(AgentKind::ALL),
+        match (name, AgentKind::CLIS.into_iter().find(|agent| agent.name() == name)) {
+            ("all", _) => agents.extend(AgentKind::CLIS),
             ("none" | "", _) => {}
             (_, Some(agent)) => agents.push(agent),
             (_, None) => {
-                let known = AgentKind::ALL.into_iter().map(AgentKind::name).chain(["all", "none"]);
+                let known = AgentKind::CLIS.into_iter().map(AgentKind::name).chain(["all", "none"]);
                 let error = CommandError::usage(format!("there is no agent `{name}`"));
                 return Err(match nearest(name, known) {
                     Some(near) => error.hint(format!("did you mean `{near}`?")),

@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-use agentd_core::agent::Role;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::ids::ChangeId;
 
 use super::Context;
@@ -28,6 +28,14 @@ pub(crate) struct Args {
     /// The step that the agent was started for; some have tools of their own.
     #[arg(long, hide = true, requires = "change", requires = "role")]
     step: Option<String>,
+
+    /// Who signs; without it, who plays the role by the configuration.
+    #[arg(long, hide = true, requires = "role")]
+    agent: Option<AgentKind>,
+
+    /// A recording is played: the time comes with each call.
+    #[arg(long, hide = true, requires = "agent")]
+    replaying: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -35,6 +43,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         start_dir: context.start.clone(),
         change: args.change.clone(),
         toolset: Toolset::new(args.role, args.step.as_deref()),
+        agent: args.agent,
+        replaying: args.replaying,
     };
     mcp::run(options).map_err(|error| CommandError::new("mcp", error.to_string()))?;
     Ok(ExitCode::SUCCESS)

@@ -9,6 +9,7 @@ mod cost;
 mod decide;
 mod doctor;
 mod explain;
+mod export;
 mod fix;
 mod implement;
 mod implementation;
@@ -23,6 +24,7 @@ mod planning;
 mod proposal;
 #[cfg(test)]
 mod reference;
+mod replay;
 mod reproposal;
 mod review;
 mod show;
@@ -93,6 +95,8 @@ enum Command {
     Unarchive(unarchive::Args),
     Overlap(overlap::Args),
     Trace(trace::Args),
+    Export(export::Args),
+    Replay(replay::Args),
     Mcp(mcp::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -224,6 +228,8 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Unarchive(args) => unarchive::run(&context, args),
         Command::Overlap(args) => overlap::run(&context, args),
         Command::Trace(args) => trace::run(&context, args),
+        Command::Export(args) => export::run(&context, args),
+        Command::Replay(args) => replay::run(&context, args),
         Command::Mcp(args) => mcp::run(&context, args),
         Command::Doctor(args) => doctor::run(&context, args),
         Command::Completions(args) => completions::run(&context, args),

@@ -16,7 +16,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agentd_core::agent::Role;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::ids::ChangeId;
 use agentd_engine::archive::recover;
 use agentd_engine::clarify;
@@ -41,6 +41,10 @@ pub(crate) struct McpOptions {
     pub(crate) change: Option<ChangeId>,
     /// What to offer.
     pub(crate) toolset: Toolset,
+    /// Who signs, where it is not who the configuration says.
+    pub(crate) agent: Option<AgentKind>,
+    /// Whether a recording is played, so that each call brings its time.
+    pub(crate) replaying: bool,
 }
 
 /// Which tools are offered.

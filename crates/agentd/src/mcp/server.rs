@@ -4,11 +4,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agentd_core::agent::AgentKind;
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::{Line, truncate};
 use agentd_engine::actions::{ActionError, Session};
 use agentd_engine::documents;
+use agentd_engine::own_agent::NOW;
 use agentd_engine::store::{Holder, Project, Waiting};
 use jiff::Timestamp;
 use rmcp::model::{
@@ -38,6 +40,8 @@ struct Inner {
     project: Project,
     change: Option<ChangeId>,
     toolset: Toolset,
+    agent: Option<AgentKind>,
+    replaying: bool,
     /// Once it is, nobody waits for anything any more.
     hung_up: HungUp,
     /// Writers queue here, in the order in which they came, so that of one
@@ -47,9 +51,10 @@ struct Inner {
 
 impl Server {
     pub(super) fn new(project: Project, options: McpOptions, hung_up: HungUp) -> Self {
-        let McpOptions { change, toolset, .. } = options;
+        let McpOptions { change, toolset, agent, replaying, .. } = options;
         let queue = Mutex::new(());
-        Self { inner: Arc::new(Inner { project, change, toolset, hung_up, queue }) }
+        let inner = Inner { project, change, toolset, agent, replaying, hung_up, queue };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Does blocking work off the thread that talks to the client. Work that
@@ -99,6 +104,9 @@ impl Inner {
 
     /// Who signs: the agent that plays the role, or the client's own name.
     fn actor(&self, client: Option<Implementation>) -> Line {
+        if let Some(agent) = self.agent {
+            return Line::new(agent.name());
+        }
         if let Some(role) = self.toolset.role()
             && let Ok(config) = documents::load_config(&self.project)
         {
@@ -106,6 +114,13 @@ impl Inner {
         }
         let name = client.map(|client| Line::new(truncate(&client.name, 100)));
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| Line::new("agent"))
+    }
+
+    /// The time that is written into documents: the clock's, or that of the recording.
+    fn now(&self, context: &RequestContext<RoleServer>) -> Stamp {
+        let told = || context.meta.get(NOW)?.as_str()?.parse().ok();
+        let recorded = if self.replaying { told() } else { None };
+        recorded.unwrap_or_else(|| Stamp::new(Timestamp::now()))
     }
 
     fn holder(&self, tool: Tool, now: Timestamp) -> Holder {
@@ -129,7 +144,7 @@ impl Inner {
             project: &self.project,
             actor: self.actor(context.client_info()),
             holder: self.holder(tool, now),
-            now: Stamp::new(now),
+            now: self.now(context),
             names_change: self.change.is_some(),
             on_wait,
         };

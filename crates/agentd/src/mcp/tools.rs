@@ -174,19 +174,25 @@ impl Tool {
         let read = Arguments { bound, arguments };
         match self {
             Self::CreateClarifications => {
-                written(&actions::create_clarifications(session, read.of()?)?)
+                written(session, &actions::create_clarifications(session, read.of()?)?)
             }
-            Self::CreateProposal => written(&actions::create_proposal(session, read.of()?)?),
-            Self::CreateSpec => written(&actions::create_spec(session, read.of()?)?),
-            Self::WriteSpec => written(&actions::write_spec(session, read.of()?)?),
-            Self::CreateTasks => written(&actions::create_tasks(session, read.of()?)?),
-            Self::EditFile => written(&actions::edit_file(session, &read.of()?)?),
-            Self::AppendReview => written(&actions::append_review(session, read.of()?)?),
-            Self::CreateReview => written(&actions::create_review(session, read.of()?)?),
-            Self::ProposeQuestions => written(&actions::propose_questions(session, read.of()?)?),
+            Self::CreateProposal => {
+                written(session, &actions::create_proposal(session, read.of()?)?)
+            }
+            Self::CreateSpec => written(session, &actions::create_spec(session, read.of()?)?),
+            Self::WriteSpec => written(session, &actions::write_spec(session, read.of()?)?),
+            Self::CreateTasks => written(session, &actions::create_tasks(session, read.of()?)?),
+            Self::EditFile => written(session, &actions::edit_file(session, &read.of()?)?),
+            Self::AppendReview => written(session, &actions::append_review(session, read.of()?)?),
+            Self::CreateReview => written(session, &actions::create_review(session, read.of()?)?),
+            Self::ProposeQuestions => {
+                written(session, &actions::propose_questions(session, read.of()?)?)
+            }
             Self::ReadFile => Ok(shown(actions::read_file(session, &read.of()?)?)),
             Self::ListDirectory => listed(&actions::list_directory(session, &read.of()?)?),
-            Self::CompleteTask => completed(&actions::complete_task(session, &read.of()?)?),
+            Self::CompleteTask => {
+                completed(session, &actions::complete_task(session, &read.of()?)?)
+            }
         }
     }
 }
@@ -213,13 +219,31 @@ impl Arguments<'_> {
 fn both(value: &impl Serialize, words: String) -> Result<CallToolResult, ActionError> {
     let value =
         serde_json::to_value(value).map_err(|error| ActionError::Internal(error.to_string()))?;
-    let mut result = CallToolResult::structured(value);
-    result.content = vec![ContentBlock::text(words)];
-    Ok(result)
+    Ok(structured(value, words))
 }
 
-fn written(written: &Written) -> Result<CallToolResult, ActionError> {
-    let mut words = format!("Wrote {} (sha256 {}).", written.path, written.sha256);
+/// The same for what was written. Both forms tell the time, so that a recording of the
+/// call can be played with it: some CLIs show one, some the other.
+fn timed(
+    session: &Session<'_>,
+    value: &impl Serialize,
+    words: String,
+) -> Result<CallToolResult, ActionError> {
+    let mut value =
+        serde_json::to_value(value).map_err(|error| ActionError::Internal(error.to_string()))?;
+    value["at"] = serde_json::json!(session.now);
+    Ok(structured(value, words))
+}
+
+fn structured(value: serde_json::Value, words: String) -> CallToolResult {
+    let mut result = CallToolResult::structured(value);
+    result.content = vec![ContentBlock::text(words)];
+    result
+}
+
+fn written(session: &Session<'_>, written: &Written) -> Result<CallToolResult, ActionError> {
+    let (path, now, sha256) = (&written.path, session.now, &written.sha256);
+    let mut words = format!("Wrote {path} at {now} (sha256 {sha256}).");
     if !written.warnings.is_empty() {
         words.push_str("\nIt is accepted, but could be better:");
         for warning in &written.warnings {
@@ -227,17 +251,17 @@ fn written(written: &Written) -> Result<CallToolResult, ActionError> {
             words.push_str(warning);
         }
     }
-    both(written, words)
+    timed(session, written, words)
 }
 
-fn completed(done: &Completed) -> Result<CallToolResult, ActionError> {
+fn completed(session: &Session<'_>, done: &Completed) -> Result<CallToolResult, ActionError> {
     let ready: Vec<String> = done.ready.iter().map(ToString::to_string).collect();
     let ready = if ready.is_empty() { "none".to_owned() } else { ready.join(", ") };
     let words = format!(
-        "Task {} is done ({} of {}). Ready now: {ready}.",
-        done.task_id, done.completed, done.total
+        "Task {} is done at {} ({} of {}). Ready now: {ready}.",
+        done.task_id, session.now, done.completed, done.total
     );
-    both(done, words)
+    timed(session, done, words)
 }
 
 fn listed(listing: &Listing) -> Result<CallToolResult, ActionError> {

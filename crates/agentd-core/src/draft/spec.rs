@@ -1,0 +1,267 @@
+//! Requirements and scenarios by rule, and what of a spec can be mended by rule.
+
+use serde_json::{Value, json};
+
+use super::points::{is_verb, plain};
+use super::{Brief, DRAFTED, capital, short, title_of};
+use crate::check;
+use crate::document::spec::{Keyword, Scenario, Spec, Step};
+use crate::ids::{ChangeId, SpecId};
+use crate::span::Aside;
+use crate::text::{Line, Prose};
+
+/// The longest title of a requirement or scenario, in characters.
+const TITLE: usize = 80;
+
+/// Verbs that ask for something to be there.
+const PROVIDE: [&str; 9] =
+    ["add", "build", "create", "implement", "include", "introduce", "offer", "provide", "support"];
+
+/// The arguments of `create_spec`.
+pub fn spec(brief: &Brief, id: &SpecId) -> Value {
+    let first = brief.first_requirement(id);
+    let mut requirements = Vec::new();
+    let mut scenarios: Vec<Value> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for (number, point) in (first..).zip(brief.points()) {
+        let title = capital(&short(&point, TITLE));
+        let own = scenarios_for(&point, &title, &mut names);
+        let shown = own.first().and_then(|scenario| scenario["name"].as_str()).unwrap_or_default();
+        let text = format!(
+            "{}\n\nShown by the scenario `{}`.",
+            obligation(&point),
+            shown.replace('`', "'")
+        );
+        scenarios.extend(own);
+        requirements.push(json!({
+            "id": format!("R{number}"),
+            "title": title,
+            "description": text,
+            "priority": if number == first { "high" } else { "medium" },
+        }));
+    }
+    scenarios.push(scenario(
+        &unique("Wrong or missing input is refused", &mut names),
+        "input that is missing, malformed or not allowed",
+        "what this spec describes is used with it",
+        "it is refused with an error message that says what is wrong, and nothing is stored",
+    ));
+    let mut overview = format!(
+        "What the change `{}` asks of {}.\n\n{DRAFTED}",
+        brief.change,
+        title_of(id).to_lowercase()
+    );
+    let open = super::unsettled(&brief.description);
+    if !open.is_empty() {
+        overview.push_str("\n\nWhat a person has to settle:\n");
+        overview.extend(open.iter().map(|point| format!("\n- {}", plain(point))));
+    }
+    json!({
+        "change_id": brief.change,
+        "spec_id": id,
+        "title": title_of(id),
+        "overview": overview,
+        "requirements": requirements,
+        "scenarios": scenarios,
+    })
+}
+
+/// What must hold, as a sentence. What is vague or of another form is quoted: a rule
+/// that rewords it would only pretend to have understood.
+fn obligation(point: &str) -> String {
+    let (first, rest) = point.split_once(' ').unwrap_or((point, ""));
+    let verb = first.to_lowercase();
+    let clear = check::vague_words(point).is_empty() && !rest.is_empty();
+    let obliged = || {
+        let lower = point.to_lowercase();
+        ["must", "shall", "should"].iter().any(|word| lower.split_whitespace().any(|w| w == *word))
+    };
+    if clear && verb == "fix" {
+        format!("The system MUST no longer show this fault: {rest}.")
+    } else if clear && PROVIDE.contains(&verb.as_str()) {
+        format!("The system MUST provide {rest}.")
+    } else if clear && is_verb(&verb) {
+        format!("The system MUST {verb} {rest}.")
+    } else if clear && obliged() {
+        format!("{}.", capital(point))
+    } else {
+        format!("The system MUST do what the description asks for in these words: `{point}`.")
+    }
+}
+
+fn scenario(name: &str, given: &str, when: &str, then: &str) -> Value {
+    json!({ "name": name, "given": given, "when": when, "then": then })
+}
+
+/// A name that no other scenario has.
+fn unique(name: &str, names: &mut Vec<String>) -> String {
+    let mut found = name.to_owned();
+    let mut n = 2;
+    while names.contains(&found.to_lowercase()) {
+        found = format!("{name} ({n})");
+        n += 1;
+    }
+    names.push(found.to_lowercase());
+    found
+}
+
+/// What shows that a point holds; a figure in it is tried below, and at, its limit.
+fn scenarios_for(point: &str, title: &str, names: &mut Vec<String>) -> Vec<Value> {
+    let tried = format!("this is tried: {point}");
+    let Some(figure) = figure(point) else {
+        return vec![scenario(
+            &unique(title, names),
+            "a project in which this change is built",
+            &tried,
+            "it does what it says, and whoever tried it can see that",
+        )];
+    };
+    let below = figure - 1;
+    vec![
+        scenario(
+            &unique(&format!("At {figure}: {title}"), names),
+            &format!("a count of {figure} where the description says {figure}"),
+            &tried,
+            "the rule applies, and whoever tried it can see that",
+        ),
+        scenario(
+            &unique(&format!("Below {figure}: {title}"), names),
+            &format!("a count of {below} where the description says {figure}"),
+            &tried,
+            "the rule does not apply yet",
+        ),
+    ]
+}
+
+/// The first number of a point that stands for itself.
+fn figure(point: &str) -> Option<u64> {
+    let words = point.split(|c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')'));
+    words.filter_map(|word| word.parse().ok()).find(|n| (1..=1_000_000_000).contains(n))
+}
+
+/// A spec with what can be mended by rule mended, and what that was.
+pub fn mended(spec: &Spec) -> (Spec, Vec<String>) {
+    let mut mended = spec.clone();
+    let mut notes = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for requirement in &mut mended.requirements {
+        let id = requirement.id;
+        let own = std::mem::take(&mut requirement.scenarios);
+        mended.scenarios.extend(own);
+        if requirement.text.is_empty() {
+            requirement.text = Prose::new(&obligation(&plain(requirement.title.as_str())));
+            notes.push(format!("{id} says now what its title says"));
+        } else if !obliges(requirement.text.as_str()) {
+            requirement.text = Prose::new(&format!("{}\n\nThis MUST hold.", requirement.text));
+            notes.push(format!("{id} says now that it MUST hold"));
+        }
+    }
+    if mended.scenarios.is_empty() {
+        for requirement in &mended.requirements {
+            let title = plain(requirement.title.as_str());
+            let drafted = scenarios_for(&title, &title, &mut names);
+            mended.scenarios.extend(drafted.iter().map(from_value));
+            notes.push(format!("{} has a scenario now", requirement.id));
+        }
+    }
+    names.clear();
+    for scenario in &mut mended.scenarios {
+        let name = unique(scenario.name.as_str(), &mut names);
+        if name != scenario.name.as_str() {
+            notes.push(format!("a second scenario `{}` has a name of its own now", scenario.name));
+            scenario.name = Line::new(&name);
+        }
+        for (keyword, text) in [
+            (Keyword::When, "what its name says is tried"),
+            (Keyword::Then, "whoever tried it can see that it holds"),
+        ] {
+            if !scenario.has(keyword) {
+                scenario.steps.push(Step::new(keyword, text));
+                notes.push(format!(
+                    "the scenario `{}` has a {} now",
+                    scenario.name,
+                    keyword.label()
+                ));
+            }
+        }
+    }
+    if !mended.scenarios.is_empty() && !mended.scenarios.iter().any(check::is_unhappy) {
+        let failing = scenario(
+            &unique("Wrong or missing input is refused", &mut names),
+            "input that is missing, malformed or not allowed",
+            "what this spec describes is used with it",
+            "it is refused with an error message, and nothing is stored",
+        );
+        mended.scenarios.push(from_value(&failing));
+        notes.push("there is a scenario for wrong input now".to_owned());
+    }
+    (mended, notes)
+}
+
+fn obliges(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric());
+    words.into_iter().any(|word| {
+        matches!(word, "must" | "shall" | "should" | "may" | "will" | "required" | "requires")
+    })
+}
+
+fn from_value(value: &Value) -> Scenario {
+    let text = |key: &str| value[key].as_str().unwrap_or_default();
+    Scenario {
+        name: Line::new(text("name")),
+        steps: vec![
+            Step::new(Keyword::Given, text("given")),
+            Step::new(Keyword::When, text("when")),
+            Step::new(Keyword::Then, text("then")),
+        ],
+        place: Aside::default(),
+        section: Aside::default(),
+    }
+}
+
+/// The arguments of `create_spec` for a spec that exists.
+pub fn arguments(change: &ChangeId, id: &SpecId, spec: &Spec) -> Value {
+    let requirements: Vec<Value> = spec
+        .requirements
+        .iter()
+        .map(|requirement| {
+            json!({
+                "id": requirement.id,
+                "title": requirement.title,
+                "description": requirement.text,
+                "priority": requirement.priority.name(),
+            })
+        })
+        .collect();
+    let scenarios: Vec<Value> = spec.scenarios.iter().map(scenario_arguments).collect();
+    let mut arguments = json!({
+        "change_id": change,
+        "spec_id": id,
+        "title": if spec.title.is_empty() { title_of(id) } else { spec.title.to_string() },
+        "overview": if spec.overview.is_empty() { DRAFTED.to_owned() } else { spec.overview.to_string() },
+        "requirements": requirements,
+        "scenarios": scenarios,
+    });
+    if !spec.flow.is_empty() {
+        arguments["flow_diagram"] = json!(spec.flow);
+    }
+    arguments
+}
+
+/// GIVEN, WHEN, THEN, each with the ANDs behind it.
+fn scenario_arguments(scenario: &Scenario) -> Value {
+    let mut texts: [Vec<&str>; 3] = Default::default();
+    let mut at = 0;
+    for step in &scenario.steps {
+        at = match step.keyword {
+            Keyword::Given => 0,
+            Keyword::When => 1,
+            Keyword::Then => 2,
+            Keyword::And => at,
+        };
+        texts[at].push(step.text.as_str());
+    }
+    let [given, when, then] = texts.map(|steps| steps.join(", and "));
+    json!({ "name": scenario.name, "given": given, "when": when, "then": then })
+}

@@ -1,0 +1,108 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::check::{self, ChangeTexts, Extras, MainSpecs, Source};
+
+fn brief(description: &str) -> Brief {
+    Brief {
+        change: ChangeId::new("add-login").unwrap(),
+        description: description.to_owned(),
+        answers: Vec::new(),
+        survey: Survey::default(),
+        main_specs: Vec::new(),
+    }
+}
+
+#[test]
+fn a_spec_is_named_after_the_change_or_a_main_spec() {
+    let named = |change: &str, main: &[&str]| {
+        let mut brief = brief("x");
+        brief.change = ChangeId::new(change).unwrap();
+        brief.main_specs =
+            main.iter().map(|id| (SpecId::new(id).unwrap(), RequirementId::new(3))).collect();
+        brief.spec_id().to_string()
+    };
+    assert_eq!(named("add-login", &[]), "login");
+    assert_eq!(named("add", &[]), "add");
+    assert_eq!(named("add-login-lock", &["login", "lock", "auth"]), "login");
+    assert_eq!(named("fix-user-export", &["user-export", "user"]), "user-export");
+}
+
+#[test]
+fn figures_are_tried_below_and_at_their_limit() {
+    let spec = spec(&brief("Lock the account after 5 attempts"), &SpecId::new("login").unwrap());
+    let text = spec.to_string();
+    assert!(text.contains("a count of 5 where") && text.contains("a count of 4 where"), "{text}");
+    assert!(text.contains("The system MUST lock the account after 5 attempts."), "{text}");
+}
+
+#[test]
+fn what_is_vague_is_quoted_and_named_as_unsettled() {
+    let brief = brief("Make search fast");
+    let text = spec(&brief, &brief.spec_id()).to_string();
+    assert!(text.contains("`Make search fast`") && text.contains("says no figure"), "{text}");
+    assert_eq!(unsettled("a TODO list").len(), 1);
+    let asked = questions(&brief.change, "Make search fast");
+    assert_eq!(asked["questions"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn every_change_finds_files_by_their_names() {
+    let mut brief = brief("Add login with email");
+    let file = |path: &str, text: &str| SourceFile::scan(path, text).unwrap();
+    brief.survey.files =
+        vec![file("src/login.rs", "pub fn log_in() {}"), file("src/main.rs", "fn main() {}")];
+    let proposal = proposal(&brief);
+    assert_eq!(proposal["impact"]["affected_code"], json!(["src/login.rs"]));
+    assert!(proposal["why"].as_str().unwrap().contains("`src/login.rs` defines `log_in`"));
+}
+
+proptest! {
+    /// Whatever a person writes: drafting never panics, and the texts fit into the tools.
+    #[test]
+    fn anything_can_be_drafted(text in "[\\PC\n]{0,300}") {
+        let brief = brief(&text);
+        let id = brief.spec_id();
+        let drafted = spec(&brief, &id);
+        prop_assert!(!drafted["requirements"].as_array().unwrap().is_empty());
+        for requirement in drafted["requirements"].as_array().unwrap() {
+            let words = requirement["description"].as_str().unwrap();
+            prop_assert!(check::open_points(words).is_empty());
+            prop_assert!(requirement["title"].as_str().unwrap().chars().count() <= 200);
+        }
+        prop_assert!(proposal(&brief)["why"].as_str().unwrap().len() <= 20_000);
+    }
+
+    /// Mending a spec leaves nothing that could be mended.
+    #[test]
+    fn mending_twice_changes_nothing(text in "(### R[1-3]: [a-z]{0,4}\n([a-z ]{0,6}\n)?){0,3}## Acceptance Criteria\n(### Scenario: [ab]\n(- \\*\\*WHEN\\*\\* x\n)?){0,3}") {
+        let text = format!("## Overview\nx\n## Requirements\n{text}");
+        let parsed = crate::document::spec::parse(&text).value;
+        let (once, _) = mended_spec(&parsed);
+        let (_, notes) = mended_spec(&once);
+        prop_assert_eq!(notes, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_mended_spec_is_free_of_what_can_be_mended() {
+    let text = "---\nid: a\ntype: spec\ntitle: A\nversion: 1\n---\n# Specification: A\n## Overview\nx\n## Requirements\n### R1: Users log in\nUsers log in.\n### R2: empty\n## Acceptance Criteria\n### Scenario: S\n- **WHEN** x\n### Scenario: S\n- **THEN** y\n";
+    let id = SpecId::new("a").unwrap();
+    let parsed = crate::document::spec::parse(text).value;
+    let (mended, notes) = mended_spec(&parsed);
+    assert!(notes.len() >= 6, "{notes:?}");
+    let rendered = crate::document::spec::render(&mended);
+    let texts = ChangeTexts {
+        id: ChangeId::new("c").unwrap(),
+        state: Source::Missing,
+        clarifications: Source::Missing,
+        proposal: Source::Missing,
+        specs: vec![(id, Source::Text(rendered))],
+        tasks: Source::Missing,
+        review: Source::Missing,
+    };
+    let found = check::file(&texts, "specs/a.md", &MainSpecs::new(), &Extras::default());
+    let bad: Vec<_> =
+        found.iter().filter(|d| d.severity() != crate::diagnostic::Severity::Low).collect();
+    assert!(bad.is_empty(), "{bad:?}");
+}

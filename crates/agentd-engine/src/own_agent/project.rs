@@ -1,0 +1,91 @@
+//! What the built-in agent looks at: the change, its documents and the project's files.
+
+use std::path::Path;
+
+use agentd_core::check::{self, ChangeTexts, FileReport};
+use agentd_core::config::Config;
+use agentd_core::document::{clarifications, spec};
+use agentd_core::draft::Brief;
+use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::layout::ChangeFile;
+use agentd_core::state::State;
+
+use super::{Call, OwnError};
+use crate::documents;
+use crate::store::{Change, Project};
+use crate::work_tree;
+
+/// The change as it is on the disk.
+pub(super) struct Looked {
+    pub(super) project: Project,
+    pub(super) config: Config,
+    /// None where the change has not begun.
+    pub(super) change: Option<Change>,
+    pub(super) state: Option<State>,
+    id: ChangeId,
+}
+
+impl Looked {
+    pub(super) fn at(call: &Call, cwd: &Path) -> Result<Self, OwnError> {
+        let project = Project::discover(call.project_start(cwd))?;
+        let config = documents::load_config(&project)?;
+        let change = match project.change(&call.change) {
+            Ok(change) => Some(change),
+            Err(crate::store::StoreError::NoSuchChange { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let state = match &change {
+            Some(change) => documents::load_state_if_begun(change)?,
+            None => None,
+        };
+        Ok(Self { project, config, change, state, id: call.change.clone() })
+    }
+
+    /// What the person asked for: from the state, or else from the prompt.
+    pub(super) fn description(&self, prompt: &str) -> String {
+        let known = self.state.as_ref().and_then(|state| state.description.as_ref());
+        match known.filter(|text| !text.is_empty()) {
+            Some(text) => text.to_string(),
+            None => prompt.split_once('\n').map_or("", |(_, rest)| rest).trim().to_owned(),
+        }
+    }
+
+    pub(super) fn brief(&self, prompt: &str, work_tree: &Path) -> Result<Brief, OwnError> {
+        let answers = match &self.change {
+            Some(change) => change.read_if_exists(&ChangeFile::Clarifications)?,
+            None => None,
+        };
+        let mut main_specs = Vec::new();
+        for id in self.project.spec_ids()?.ids {
+            let text = documents::load_main_spec(&self.project, &id);
+            let last = text.text().and_then(|text| check::requirement_ids(text).last().copied());
+            main_specs.push((id, last));
+        }
+        Ok(Brief {
+            change: self.id.clone(),
+            description: self.description(prompt),
+            answers: answers
+                .map(|text| clarifications::parse(&text).value.questions)
+                .unwrap_or_default(),
+            survey: work_tree::survey(work_tree),
+            main_specs,
+        })
+    }
+
+    pub(super) fn texts(&self) -> Result<Option<ChangeTexts>, OwnError> {
+        Ok(self.change.as_ref().map(documents::load_texts).transpose()?)
+    }
+
+    /// The specs of the change that can be read.
+    pub(super) fn specs(&self) -> Result<Vec<(SpecId, spec::Spec)>, OwnError> {
+        let Some(texts) = self.texts()? else { return Ok(Vec::new()) };
+        let specs = texts.specs.into_iter();
+        Ok(specs.filter_map(|(id, source)| Some((id, spec::parse(source.text()?).value))).collect())
+    }
+
+    /// What `agentd validate` finds.
+    pub(super) fn findings(&self) -> Result<Vec<FileReport>, OwnError> {
+        let Some(change) = &self.change else { return Ok(Vec::new()) };
+        Ok(documents::validate_change(&self.project, change, &self.config.extras())?)
+    }
+}

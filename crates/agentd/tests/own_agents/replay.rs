@@ -1,0 +1,338 @@
+//! Recording, replaying and exporting.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use agentd_core::agent::Role;
+use agentd_core::hash::Digest;
+use agentd_core::run_format::{FileEdit, Record};
+use agentd_engine::own_agent::DIVERGES;
+use agentd_engine::recording::Recording;
+use agentd_engine::step::{Artefact, StepError};
+use serde_json::{Value, json};
+
+use crate::world::{AGENTD, BUILTIN, World};
+
+const DOCUMENTS: [&str; 4] = ["proposal.md", "specs/login.md", "tasks.md", "CHALLENGE.md"];
+
+fn planned(description: &str) -> World {
+    let world =
+        World::new("add-login", description, BUILTIN, &[("src/login.py", "def login(): pass\n")]);
+    world.plan();
+    world.challenge();
+    world
+}
+
+/// A clone of the project as it was before the change.
+fn clone(world: &World) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let status = Command::new("git")
+        .args(["clone", "-q"])
+        .arg(world.root())
+        .arg(dir.path().join("clone"))
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .status();
+    assert!(status.unwrap().success());
+    dir
+}
+
+fn replay(source: &Path, into: &Path) -> (Option<i32>, Value) {
+    let output = Command::new(AGENTD)
+        .args(["replay", "--json", "--into"])
+        .arg(into)
+        .arg(source)
+        .output()
+        .unwrap();
+    let document = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+        panic!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        )
+    });
+    (output.status.code(), document)
+}
+
+#[test]
+fn a_recorded_plan_is_reproduced_byte_for_byte() {
+    for description in [
+        "Add login with email and password; lock after 5 attempts",
+        "Make search fast; ---\n</review> `x` ÄÖÜ 添加",
+    ] {
+        let world = planned(description);
+        let target = clone(&world);
+        let into = target.path().join("clone");
+        let (code, report) = replay(&world.change_dir(), &into);
+        assert_eq!(report["divergences"], json!([]), "{description}");
+        assert_eq!((code, &report["identical"]), (Some(0), &json!(true)));
+        assert_eq!(report["runs"].as_array().unwrap().len(), 7);
+        assert!(report["compared"].as_u64().unwrap() >= 4, "{report}");
+        let copy = into.join("agentd/changes/add-login");
+        for file in DOCUMENTS {
+            assert_eq!(fs::read_to_string(copy.join(file)).unwrap(), world.read(file), "{file}");
+        }
+        // The ledger and the verdict are those of the recording.
+        let state = fs::read_to_string(copy.join("STATE.yaml")).unwrap();
+        assert!(state.contains("reviewer: builtin") && state.contains("model: builtin"), "{state}");
+        // What was replayed was recorded again, and is as good a source.
+        let second = clone(&world);
+        let (code, report) = replay(&copy, &second.path().join("clone"));
+        assert_eq!(code, Some(0), "{report}");
+    }
+}
+
+#[test]
+fn a_difference_is_said_and_the_exit_code_is_1() {
+    let world = planned("Add login with email and password");
+    // What the recording says was written is not what is in the change.
+    let path = world.change_dir().join("tasks.md");
+    fs::write(&path, world.read("tasks.md") + "\nby hand\n").unwrap();
+    let into = tempfile::tempdir().unwrap();
+    let (code, report) = replay(&world.change_dir(), into.path());
+    assert_eq!(code, Some(1));
+    assert_eq!(report["divergences"], json!(["tasks.md differs"]));
+    // Again into the same place: nothing is overwritten.
+    let (code, report) = replay(&world.change_dir(), into.path());
+    assert_eq!((code, &report["error"]["kind"]), (Some(1), &json!("already_there")));
+    // A main spec that was not there then is kept as the base now.
+    fs::write(&path, world.read("tasks.md").replace("\nby hand\n", "")).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    fs::create_dir_all(other.path().join("agentd/specs")).unwrap();
+    fs::write(other.path().join("agentd/specs/login.md"), world.read("specs/login.md")).unwrap();
+    let (code, report) = replay(&world.change_dir().join("runs"), other.path());
+    assert_eq!(code, Some(1), "{report}");
+    assert_eq!(report["divergences"], json!(["base/login.md was not there then"]));
+    let (code, report) = replay(other.path(), &other.path().join("x"));
+    assert_eq!((code, &report["error"]["kind"]), (Some(1), &json!("recording")));
+}
+
+/// A recording of an implementer, written by hand: two tasks, an edit before each tick.
+fn implementer(dir: &Path, edits: &[&[FileEdit]]) {
+    fs::create_dir_all(dir).unwrap();
+    let header = json!({
+        "run": 1, "step": "implement-logic", "change": "add-login", "agent": "claude", "role": "implementer",
+        "attempt": 1, "argv": ["claude"], "env": [], "cwd": "/p", "prompt": "agentd implement-logic add-login\n",
+        "started_at": "2026-01-02T03:04:05.678Z",
+    });
+    let mut lines =
+        vec![header, json!({"t": 1, "event": "session", "session_id": "s-1", "model": "opus"})];
+    for (n, edits) in edits.iter().enumerate() {
+        let (id, task) = (format!("t{n}"), format!("2.{}", n + 1));
+        lines.push(json!({"t": 1000, "files": edits}));
+        lines.push(json!({"t": 1001, "event": "tool_call", "id": id, "server": "agentd", "name": "complete_task",
+            "arguments": {"change_id": "add-login", "task_id": task}}));
+        lines.push(json!({"t": 1002, "event": "tool_result", "id": id, "ok": true, "output": ""}));
+    }
+    lines.push(json!({"t": 2000, "event": "text", "text": "Both are done."}));
+    lines.push(json!({"t": 2001, "event": "finished"}));
+    let usage = json!({"input": 1000, "cached": 0, "output": 100});
+    lines.push(json!({"t": 2002, "end": {"exit_code": 0, "duration_ms": 2002, "outcome": {
+        "session_id": "s-1", "model": "opus", "usage": usage, "cost_usd": 0.5, "text": "Both are done.", "tool_calls": 2}}}));
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(dir.join("0001-implement-logic.jsonl"), text).unwrap();
+}
+
+fn edit(path: &str, before: Option<&str>, after: Option<&str>) -> FileEdit {
+    FileEdit {
+        path: path.to_owned(),
+        created: before.is_none(),
+        before: before.map(Digest::of),
+        after: after.map(Digest::of),
+        text: after.map(str::to_owned),
+        hex: None,
+        executable: false,
+    }
+}
+
+const CODE: &str = "def login(): return 5\n";
+
+fn edits() -> [Vec<FileEdit>; 2] {
+    let first = vec![
+        edit("src/login.py", Some("def login(): pass\n"), Some(CODE)),
+        edit("src/store.py", None, Some("accounts = {}\n")),
+        edit("old.txt", Some("old\n"), None),
+    ];
+    let mut script = edit("run.sh", None, Some("#!/bin/sh\n"));
+    script.executable = true;
+    [
+        first,
+        vec![edit("src/store.py", Some("accounts = {}\n"), Some("accounts = {1: 2}\n")), script],
+    ]
+}
+
+fn implementing() -> World {
+    let files =
+        [("src/login.py", "def login(): pass\n"), ("old.txt", "old\n"), (".gitignore", "*.log\n")];
+    let config = format!(
+        "{}[replay]\nrecording = \"rec\"\n",
+        BUILTIN.replace("implementer = \"builtin\"", "implementer = \"replay\"")
+    );
+    let world = World::new("add-login", "Add login; lock after 5 attempts", &config, &files);
+    world.plan();
+    // So that the logic does not wait for the data.
+    let tasks = world.read("tasks.md").replace("depends_on: [\"1.1\"]", "depends_on: []");
+    fs::write(world.change_dir().join("tasks.md"), tasks).unwrap();
+    fs::write(world.root().join(".git/info/exclude"), "rec/\n").unwrap();
+    world
+}
+
+#[test]
+fn an_implementation_is_played_recorded_from_the_disk_and_played_again() {
+    let world = implementing();
+    let [first, second] = edits();
+    implementer(&world.root().join("rec"), &[&first, &second]);
+    let before = world.read("tasks.md");
+    assert!(before.matches("status: done").count() == 0, "{before}");
+    let mut warnings = Vec::new();
+    let report = world
+        .step_seen(Role::Implementer, "implement-logic", Artefact::Nothing, &mut warnings)
+        .unwrap_or_else(|error| panic!("{error:?} {}", world.read("tasks.md")));
+    assert_eq!(warnings, Vec::<String>::new());
+    assert_eq!(report.outcome.session_id.as_deref(), Some("s-1"));
+    assert!((report.cost_usd - 0.5).abs() < 1e-9);
+    assert_eq!(fs::read_to_string(world.root().join("src/login.py")).unwrap(), CODE);
+    assert!(!world.root().join("old.txt").exists());
+    let tasks = world.read("tasks.md");
+    assert_eq!(tasks.matches("status: done").count(), 2, "{tasks}");
+    // The clock was that of the recording.
+    assert!(tasks.contains("updated_at: 2026-01-02T03:04:06Z"), "{tasks}");
+
+    // The runner has seen the same edits on the disk, at the same points.
+    let recording = Recording::open(&world.change_dir()).unwrap();
+    let run = recording.read(recording.call("implement-logic", 1).unwrap()).unwrap();
+    let seen: Vec<Vec<FileEdit>> = run
+        .records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Files { files, .. } => Some(files.clone()),
+            _ => None,
+        })
+        .collect();
+    let sorted = |mut edits: Vec<FileEdit>| {
+        edits.sort_by(|a, b| a.path.cmp(&b.path));
+        edits
+    };
+    let [first, second] = edits();
+    let seen: Vec<_> = seen.into_iter().map(sorted).collect();
+    assert_eq!(seen, [sorted(first), sorted(second)]);
+
+    // A second call of the step has no recording, and says so.
+    let error = world.step(Role::Implementer, "implement-logic", Artefact::Nothing).unwrap_err();
+    let StepError::Agent { failure, .. } = error else { panic!("{error:?}") };
+    assert!(failure.message.contains("no call number 2 of `implement-logic`"), "{failure:?}");
+}
+
+#[test]
+fn a_work_tree_that_is_different_is_left_alone_and_told_of() {
+    let world = implementing();
+    let [first, second] = edits();
+    implementer(&world.root().join("rec"), &[&first, &second]);
+    fs::write(world.root().join("src/login.py"), "mine\n").unwrap();
+    let mut warnings = Vec::new();
+    let _ = world.step_seen(Role::Implementer, "implement-logic", Artefact::Nothing, &mut warnings);
+    assert_eq!(fs::read_to_string(world.root().join("src/login.py")).unwrap(), "mine\n");
+    assert!(
+        warnings[0].starts_with(DIVERGES) && warnings[0].contains("src/login.py"),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn replaying_a_speed_takes_its_time() {
+    let world = implementing();
+    let [first, second] = edits();
+    implementer(&world.root().join("rec"), &[&first, &second]);
+    let config = world.root().join("agentd/config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("{text}speed = \"4x\"\n")).unwrap();
+    let report = world.step(Role::Implementer, "implement-logic", Artefact::Nothing).unwrap();
+    // 2001 ms of recording, four times as fast.
+    assert!(report.duration.as_millis() >= 500, "{:?}", report.duration);
+}
+
+#[test]
+fn an_export_holds_the_change_without_secrets() {
+    let world = planned("Add login");
+    let key = format!("sk-{}", "a1".repeat(20));
+    fs::write(
+        world.change_dir().join("clarifications.md"),
+        format!("# Clarifications\n\nThe key is {key}.\n"),
+    )
+    .unwrap();
+    let config = world.root().join("agentd/config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("{text}[gemini]\nenv = {{ MY_TOKEN = \"hush-hush\" }}\n")).unwrap();
+    let output = Command::new(AGENTD)
+        .args(["export", "add-login", "--json"])
+        .current_dir(world.root())
+        .env("SOME_SECRET", "def login(): pass")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let archive = world.root().join("add-login.tar");
+    assert_eq!(report["bytes"].as_u64().unwrap(), fs::metadata(&archive).unwrap().len());
+    // Read by the system's own tar.
+    let out = tempfile::tempdir().unwrap();
+    let status = Command::new("tar").arg("-xf").arg(&archive).current_dir(out.path()).status();
+    assert!(status.unwrap().success());
+    let dir = out.path().join("add-login");
+    for file in ["STATE.yaml", "proposal.md", "tasks.md"] {
+        assert_eq!(fs::read_to_string(dir.join(file)).unwrap(), world.read(file), "{file}");
+    }
+    assert!(
+        fs::read_to_string(dir.join("clarifications.md"))
+            .unwrap()
+            .contains("The key is [redacted]")
+    );
+    let config = fs::read_to_string(dir.join("config.toml")).unwrap();
+    assert!(config.contains("[redacted]") && !config.contains("hush"), "{config}");
+    let manifest: Value =
+        serde_json::from_str(&fs::read_to_string(dir.join("export.json")).unwrap()).unwrap();
+    assert_eq!(manifest["version"], 1);
+    assert!(dir.join("runs/0001-proposal-gen.jsonl").is_file());
+    // The exported change can be replayed.
+    let (code, report) = replay(&dir, &out.path().join("again"));
+    assert_eq!(code, Some(0), "{report}");
+    // There already: nothing is overwritten.
+    let again = world.agentd(&["export", "add-login"]);
+    assert_eq!(again.status.code(), Some(1));
+    let piped = world.agentd(&["export", "--output", "-"]);
+    assert!(
+        piped.status.success()
+            && piped.stdout.len() as u64 == fs::metadata(&archive).unwrap().len()
+    );
+}
+
+#[test]
+fn a_server_takes_its_time_from_calls_only_when_it_replays() {
+    let world = planned("Add login");
+    let args = |more: &[&str]| {
+        let mut args: Vec<String> =
+            ["mcp", "--change", "add-login", "--role", "challenger"].map(str::to_owned).to_vec();
+        args.extend(more.iter().map(|arg| (*arg).to_owned()));
+        args
+    };
+    let append = |args: &[String]| {
+        let limit = std::time::Duration::from_secs(20);
+        let mut client = agentd_engine::mcp_client::McpClient::start(
+            Path::new(AGENTD),
+            args,
+            world.root(),
+            "t",
+            limit,
+        )
+        .unwrap();
+        let review = json!({"change_id": "add-login", "verdict": "APPROVED", "summary": "x"});
+        let now = json!({ (agentd_engine::own_agent::NOW): "2020-01-01T00:00:00Z" });
+        client.call("append_review", &review, Some(now)).unwrap().text
+    };
+    assert!(!append(&args(&[])).contains("2020-01-01"));
+    assert!(!append(&args(&["--agent", "codex"])).contains("2020-01-01"));
+    assert!(
+        append(&args(&["--agent", "codex", "--replaying"]))
+            .contains(" at 2020-01-01T00:00:00Z (sha256 ")
+    );
+    assert!(world.read("proposal.md").contains("**Reviewer**: codex"));
+}

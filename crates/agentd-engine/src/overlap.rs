@@ -73,26 +73,32 @@ impl How {
     }
 }
 
+/// A kind and a name.
+type Key = (OverlapKind, String);
+
+/// What is done, and of a requirement, to which.
+type Deed = (How, Option<(SpecId, RequirementId)>);
+
 /// What one change touches.
-type Touched = BTreeMap<(OverlapKind, String), (How, Option<(SpecId, RequirementId)>)>;
+type Touched = BTreeMap<Key, Deed>;
 
 /// The overlaps of all open changes, or those of one change with the others.
 pub fn overlaps(project: &Project, only: Option<&ChangeId>) -> Result<Vec<Overlap>, StoreError> {
     let ids = project.change_ids()?.ids;
     let touched = map_parallel(&ids, |id| touched_by(project, id));
-    let mut all: BTreeMap<(OverlapKind, String), Vec<(usize, How, Option<_>)>> = BTreeMap::new();
+    let mut all: BTreeMap<Key, Vec<(usize, Deed)>> = BTreeMap::new();
     for (i, touched) in touched.into_iter().enumerate() {
-        for (key, (how, requirement)) in touched? {
-            all.entry(key).or_default().push((i, how, requirement));
+        for (key, deed) in touched? {
+            all.entry(key).or_default().push((i, deed));
         }
     }
     let wanted = only.and_then(|only| ids.iter().position(|id| id == only));
-    let concerns = |who: &[(usize, How, Option<_>)]| {
+    let concerns = |who: &[(usize, Deed)]| {
         who.len() > 1 && (only.is_none() || who.iter().any(|(i, ..)| Some(*i) == wanted))
     };
     let shared = all.into_iter().filter(|(_, who)| concerns(who));
     let overlaps = shared.map(|((kind, what), who)| {
-        let changes = who.into_iter().map(|(i, how, requirement)| {
+        let changes = who.into_iter().map(|(i, (how, requirement))| {
             let how = match requirement {
                 Some((spec, id)) if how == How::Touches => {
                     adds_or_edits(project, &ids[i], &spec, id)

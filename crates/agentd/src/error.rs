@@ -28,7 +28,7 @@ pub(crate) struct CommandError {
     pub(crate) hints: Vec<String>,
     /// More of it, for programs.
     #[serde(flatten)]
-    pub(crate) details: serde_json::Map<String, serde_json::Value>,
+    pub(crate) details: Option<Box<serde_json::Value>>,
     /// The exit code.
     #[serde(skip)]
     pub(crate) exit: Exit,
@@ -65,7 +65,7 @@ impl CommandError {
             message: message.into(),
             cause: None,
             hints: Vec::new(),
-            details: serde_json::Map::new(),
+            details: None,
             exit: Exit::Failure,
         }
     }
@@ -84,12 +84,10 @@ impl CommandError {
         self
     }
 
-    /// Adds the entries of an object.
+    /// Adds the entries of a JSON object.
     #[must_use]
     pub(crate) fn details(mut self, details: serde_json::Value) -> Self {
-        if let serde_json::Value::Object(entries) = details {
-            self.details.extend(entries);
-        }
+        self.details = Some(Box::new(details));
         self
     }
 

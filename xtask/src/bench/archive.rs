@@ -45,7 +45,7 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
 fn archive(bench: &Bench, project: &Path) -> Result<Samples> {
     write_project(project)?;
     let mut durations = Vec::new();
-    for _ in 0..bench.rounds.div_ceil(4) + 1 {
+    for _ in 0..=bench.rounds.div_ceil(4) {
         let mut command = bench.agentd(project, &["archive", "big", "--json"]);
         let begun = Instant::now();
         let output = command.output()?;

@@ -187,14 +187,16 @@ impl<'t> Merge<'t, '_> {
         let title = rename.unwrap_or_else(|| piece.change.title_of(piece.part));
         let Some(main) = self.main.get(&key).cloned() else {
             let unchanged = base.as_ref().is_some_and(|base| {
-                self.base.title_of(base) == title
+                let whole = same_text(self.base.whole_of(base), piece.whole());
+                let apart = self.base.title_of(base) == title
                     && same_requirement(self.base.body_of(base), piece.body())
                     && piece.change.nested(id).all(|own| {
                         let before = self.base.get(&own.key);
                         before.is_some_and(|before| {
                             same_scenario(self.base.body_of(before), piece.change.body_of(own))
                         })
-                    })
+                    });
+                whole && rename.is_none() || apart
             });
             if unchanged {
                 return;

@@ -153,7 +153,7 @@ fn a_conflict_that_a_person_accepts_takes_the_change() {
                 // A requirement that is gone has no title left.
                 Some(_) if case.name.contains("a rename of what main has removed") => {}
                 Some(line) => {
-                    assert!(merged.text.contains(&line), "{}: {}", case.name, merged.text)
+                    assert!(merged.text.contains(&line), "{}: {}", case.name, merged.text);
                 }
                 None => {
                     let line = last(&conflict.main).unwrap();

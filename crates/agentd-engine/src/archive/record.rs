@@ -9,7 +9,7 @@ use agentd_core::merge::Touched;
 use agentd_core::rel_path::RelPath;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State};
-use agentd_core::text::Line;
+use agentd_core::text::{Line, Prose};
 use serde::{Deserialize, Serialize};
 
 use super::Request;
@@ -177,7 +177,7 @@ pub(super) fn prepare(
 fn summary(change: &Change, state: &State) -> Line {
     let text = change.read(&ChangeFile::Proposal).unwrap_or_default();
     let summary = proposal::parse(&text).value.summary.first_line();
-    let asked = || state.description.as_ref().map(|asked| asked.first_line()).unwrap_or_default();
+    let asked = || state.description.as_ref().map(Prose::first_line).unwrap_or_default();
     if summary.is_empty() { asked() } else { summary }
 }
 

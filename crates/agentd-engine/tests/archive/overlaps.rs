@@ -4,7 +4,9 @@ use agentd_engine::overlap::{How, Overlap, OverlapKind, overlaps};
 
 use super::{Fixture, id, part, spec};
 
-fn found(fixture: &Fixture, only: Option<&str>) -> Vec<(OverlapKind, String, Vec<(String, How)>)> {
+type Found = (OverlapKind, String, Vec<(String, How)>);
+
+fn found(fixture: &Fixture, only: Option<&str>) -> Vec<Found> {
     let only = only.map(id);
     let all: Vec<Overlap> = overlaps(&fixture.project, only.as_ref()).unwrap();
     let all = all.into_iter().map(|overlap| {

@@ -99,7 +99,9 @@ proptest! {
             let mut front = format!("removes: [{}]\n", removes.join(", "));
             if !of(2).is_empty() {
                 front += "renames:\n";
-                of(2).iter().for_each(|n| front += &format!("  R{n}: \"New {n}\"\n"));
+                for n in of(2) {
+                    front += &format!("  R{n}: \"New {n}\"\n");
+                }
             }
             let mut own: Vec<(u32, &str)> = of(3).iter().map(|n| (*n, "edited")).collect();
             own.extend(of(4).iter().map(|n| (n + 50, "added")));

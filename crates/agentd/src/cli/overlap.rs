@@ -3,6 +3,7 @@ use std::process::ExitCode;
 
 use agentd_core::text::printable;
 use agentd_engine::overlap::{self, OverlapKind};
+use agentd_engine::store::Change;
 use serde_json::json;
 
 use super::Context;
@@ -25,9 +26,9 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
     let only = args.id.as_deref().map(|id| context.change(&project, Some(id))).transpose()?;
-    let overlaps = overlap::overlaps(&project, only.as_ref().map(|change| change.id()))?;
+    let overlaps = overlap::overlaps(&project, only.as_ref().map(Change::id))?;
     if context.ui.json {
-        let id = only.as_ref().map(|change| change.id());
+        let id = only.as_ref().map(Change::id);
         let document = json!({ "version": 1, "change_id": id, "overlaps": overlaps });
         context.ui.print_json(&document)?;
         return Ok(ExitCode::SUCCESS);

@@ -136,6 +136,7 @@ fn changes_disk(pid: Pid, regs: &libc::user_regs_struct) -> bool {
 
 /// Runs agentd and kills it in front of the call number `kill_at` that changes the disk;
 /// says how many there were.
+#[expect(clippy::zombie_processes, reason = "waited for by its number, as ptrace wants it")]
 fn traced(root: &Path, arguments: &[&str], kill_at: Option<usize>) -> usize {
     // A shell that waits until it is watched, then becomes agentd.
     let mut child = Command::new("/bin/sh")
@@ -203,7 +204,9 @@ fn all_or_nothing(
     let begin = || {
         let dir = scratch();
         set_up(dir.path(), specs);
-        prepare.iter().for_each(|arguments| agentd(dir.path(), arguments));
+        for arguments in prepare {
+            agentd(dir.path(), arguments);
+        }
         dir
     };
     let dir = begin();

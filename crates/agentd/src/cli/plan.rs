@@ -52,7 +52,8 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = planning::project(context)?;
     let id = planning::change_to_plan(context, &project, args.id.as_deref())?;
-    let agents = agents_for(context, &project, &id)?;
+    let mut agents = agents_for(context, &project, &id)?;
+    planning::offer_builtin(context, &mut agents)?;
     let begun = planning::Begin {
         description: args.description.as_deref(),
         clarify: &args.clarify,

@@ -23,8 +23,8 @@ use crate::own_agent::DIVERGES;
 use crate::recording::{Recording, RecordingError, Run};
 use crate::runner::Observer;
 use crate::step::{self, Agents, Artefact, Step, StepError};
-use crate::workflow;
 use crate::store::{Change, StoreError};
+use crate::workflow;
 
 /// Why a change could not be reproduced.
 #[derive(Debug, thiserror::Error)]

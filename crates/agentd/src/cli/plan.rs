@@ -19,7 +19,7 @@ const MANY_ROUNDS: u32 = 3;
 /// Clarifies what is meant, sets up git, lets the planner write proposal, specs and tasks,
 /// checks them, and lets another agent challenge them. A person decides what happens with
 /// a plan that needs revision; with `--auto` the planner mends it by itself, up to
-/// workflow.planning_iterations times.
+/// `workflow.planning_iterations` times.
 ///
 /// A plan that was interrupted goes on where it stopped: what is done is not done again.
 #[derive(Debug, clap::Args)]

@@ -148,7 +148,7 @@ pub(crate) fn begin(
     }
     let written = project.change(id)?.has(&ChangeFile::Proposal)?;
     if planning && (!written || wish.answers.is_some()) {
-        clarify::ensure_clarified(context, agents, id, wish, &mut |_| {})?;
+        clarify::ensure_clarified(context, agents, id, wish)?;
     }
     set_up_git(context, agents, id, begin.git, Again::No)?;
     Ok(())

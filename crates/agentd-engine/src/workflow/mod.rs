@@ -175,7 +175,9 @@ pub(crate) fn effect_of(step: &StepName) -> Option<fn(&mut State, &AgentOutcome)
                 state.session_id.clone_from(&outcome.session_id);
             }
         }),
-        StepName::Reproposal => Some(|state, _| state.iteration = state.iteration.saturating_add(1)),
+        StepName::Reproposal => {
+            Some(|state, _| state.iteration = state.iteration.saturating_add(1))
+        }
         _ => None,
     }
 }

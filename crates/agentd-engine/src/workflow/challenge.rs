@@ -19,16 +19,21 @@ use crate::context::ContextKind;
 use crate::documents;
 use crate::step::{Artefact, StepError};
 
-/// Challenges the plan, unless a verdict on this very plan waits to be taken.
+/// Challenges the plan, unless a verdict on this very plan waits to be taken. The
+/// structure check of P21 comes first: nobody is paid for reading what cannot be worked with.
 pub fn challenge(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+    format::ensure(workflow, Mode::HumanInLoop)?;
+    challenge_valid(workflow)
+}
+
+/// The same for a plan that was just found valid.
+pub(super) fn challenge_valid(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     workflow.history()?;
     let texts = workflow.texts()?;
     let plan = check::plan_digest(&texts);
     let state = workflow.state()?;
     state.may_be_challenged(&plan)?;
     independent(workflow)?;
-    // The structure check of P21: nobody is paid for reading what cannot be worked with.
-    format::ensure(workflow, Mode::HumanInLoop)?;
     if unread_verdict(workflow)?.is_none() {
         ask(workflow)?;
     } else {

@@ -121,7 +121,7 @@ fn build(workflow: &mut Workflow<'_>, layer: Layer, wanted: &Wanted) -> Result<(
     let left = open_tasks(workflow, layer, wanted)?;
     if !left.is_empty() {
         workflow.warn(&format!("{layer}: not ticked: {}; asking once more", ids(&left)));
-        let prompt = prompts::implement_again(workflow, layer, &left)?;
+        let prompt = prompts::implement_again(workflow, layer, &left);
         ask(workflow, &step, &format!("{label}, once more"), prompt, session, left.len(), wanted)?;
     }
     let left = open_tasks(workflow, layer, wanted)?;

@@ -7,9 +7,10 @@ use agentd_core::phase::Phase;
 use agentd_core::state::{Choice, State};
 use agentd_core::step_name::StepName;
 
+use super::challenge::challenge_valid;
 use super::{
-    Action, Report, Verdict, Workflow, WorkflowError, challenge, format, generate, repropose,
-    reviews, standing_review,
+    Action, Report, Verdict, Workflow, WorkflowError, format, generate, repropose, reviews,
+    standing_review,
 };
 use crate::decisions;
 
@@ -38,7 +39,7 @@ pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowE
                 Next::Stop(action) => action,
                 Next::Challenge => {
                     format::ensure(workflow, mode)?;
-                    let report = challenge(workflow)?;
+                    let report = challenge_valid(workflow)?;
                     let revise = report.verdict == Some(Verdict::Plan(PlanVerdict::NeedsRevision));
                     if mode == Mode::HumanInLoop || !revise {
                         return Ok(report);
@@ -55,7 +56,7 @@ pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowE
                 Some(_) => Action::Rejected,
                 None => {
                     format::ensure(workflow, mode)?;
-                    return challenge(workflow);
+                    return challenge_valid(workflow);
                 }
             },
             Phase::Challenged => Action::AlreadyChallenged,

@@ -101,11 +101,8 @@ pub(super) fn self_review(
 }
 
 /// The prompt that asks for the repair of what validation has found.
-pub(super) fn format_fix(
-    workflow: &Workflow<'_>,
-    reports: &[FileReport],
-) -> Result<String, WorkflowError> {
-    Ok(FormatFix { change: &workflow.change, reports }.render())
+pub(super) fn format_fix(workflow: &Workflow<'_>, reports: &[FileReport]) -> String {
+    FormatFix { change: &workflow.change, reports }.render()
 }
 
 /// The prompt of the challenger, with what is still open of earlier rounds.
@@ -124,12 +121,9 @@ pub(super) fn challenge(workflow: &Workflow<'_>) -> Result<String, WorkflowError
 }
 
 /// The prompt that asks for the plan to be mended.
-pub(super) fn reproposal(
-    workflow: &Workflow<'_>,
-    review: &ReviewBlock,
-) -> Result<String, WorkflowError> {
+pub(super) fn reproposal(workflow: &Workflow<'_>, review: &ReviewBlock) -> String {
     let issues: Vec<IssueView> = review.issues.iter().map(IssueView::from).collect();
-    Ok(Reproposal { change: &workflow.change, issues: &issues, comments: &[] }.render())
+    Reproposal { change: &workflow.change, issues: &issues, comments: &[] }.render()
 }
 
 /// The prompt of the implementer for a layer.
@@ -154,13 +148,9 @@ pub(super) fn implement(
 }
 
 /// The prompt that asks for what was left of a layer.
-pub(super) fn implement_again(
-    workflow: &Workflow<'_>,
-    layer: Layer,
-    left: &[Task],
-) -> Result<String, WorkflowError> {
+pub(super) fn implement_again(workflow: &Workflow<'_>, layer: Layer, left: &[Task]) -> String {
     let tasks = task_views(left);
-    Ok(ImplementAgain { change: &workflow.change, layer, tasks: &tasks }.render())
+    ImplementAgain { change: &workflow.change, layer, tasks: &tasks }.render()
 }
 
 /// The prompt of the reviewer.

@@ -19,7 +19,7 @@ const MANY_ROUNDS: u32 = 3;
 /// Clarifies what is meant, sets up git, lets the planner write proposal, specs and tasks,
 /// checks them, and lets another agent challenge them. A person decides what happens with
 /// a plan that needs revision; with `--auto` the planner mends it by itself, up to
-/// workflow.planning_iterations times.
+/// `workflow.planning_iterations` times.
 ///
 /// A plan that was interrupted goes on where it stopped: what is done is not done again.
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,8 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = planning::project(context)?;
     let id = planning::change_to_plan(context, &project, args.id.as_deref())?;
-    let agents = agents_for(context, &project, &id)?;
+    let mut agents = agents_for(context, &project, &id)?;
+    planning::offer_builtin(context, &mut agents)?;
     let begun = planning::Begin {
         description: args.description.as_deref(),
         clarify: &args.clarify,

@@ -11,6 +11,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_core::state::Workflow;
+use agentd_engine::agents;
 use agentd_engine::documents;
 use agentd_engine::git::{self, Begun};
 use agentd_engine::store::{Project, StoreError};
@@ -20,7 +21,7 @@ use serde_json::json;
 use super::agents_setup::{AgentRun, agents_for};
 use super::clarify::{self, Wish};
 use super::{Context, next};
-use crate::error::{CommandError, Exit, printed};
+use crate::error::{CommandError, printed};
 use crate::ui::progress::ProgressUi;
 use crate::ui::{BAD, BOLD, GOOD, WARN, ask, diagnostics};
 
@@ -52,6 +53,23 @@ pub(crate) struct Begin<'b> {
     pub(crate) description: Option<&'b str>,
     pub(crate) clarify: &'b ClarifyArgs,
     pub(crate) git: Option<GitArg>,
+}
+
+/// Where no agent is on this machine and none was chosen, the built-in one drafts and
+/// judges plans: honest about being no model, and better than nothing.
+pub(crate) fn offer_builtin(context: &Context, agents: &mut AgentRun) -> Result<(), CommandError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !agents::offers_builtin(&agents.config, &path) {
+        return Ok(());
+    }
+    let none = "no agent was found on PATH (gemini, codex, claude)";
+    if context.ui.can_prompt() && !agents.cancel.while_waiting(|| ask::builtin(none))? {
+        return Err(CommandError::new("agent_not_installed", none)
+            .hint("install one, or name its program in agentd/config.toml: agentd doctor"));
+    }
+    context.ui.note(&format!("{none}: the built-in agent drafts the plan, without a model"));
+    agents.agents.config = agents::with_builtin(&agents.config);
+    Ok(())
 }
 
 /// Who decides: a person, unless the configuration or the command line says otherwise.
@@ -130,7 +148,7 @@ pub(crate) fn begin(
     }
     let written = project.change(id)?.has(&ChangeFile::Proposal)?;
     if planning && (!written || wish.answers.is_some()) {
-        clarify::ensure_clarified(context, agents, id, wish, &mut |_| {})?;
+        clarify::ensure_clarified(context, agents, id, wish)?;
     }
     set_up_git(context, agents, id, begin.git, Again::No)?;
     Ok(())
@@ -426,7 +444,7 @@ impl From<WorkflowError> for CommandError {
         let (cause, hints) = (error.cause(), error.solutions());
         match error {
             WorkflowError::Documents(error) => error.into(),
-            _ => Self { kind, message, cause, hints, exit: Exit::Failure },
+            _ => Self { cause, hints, ..Self::new(kind, message) },
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = planning::project(context)?;
     let wanted = planning::new_id(&args.id)?;
-    let (id, agents) = loop {
+    let (id, mut agents) = loop {
         let id = free_id(&project, &wanted)?;
         let agents = agents_for(context, &project, &id)?;
         // Somebody may have taken the id before we had its lock.
@@ -43,6 +43,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             break (id, agents);
         }
     };
+    planning::offer_builtin(context, &mut agents)?;
     if id != wanted {
         context.ui.note(&format!("`{wanted}` exists already; this change is `{id}`"));
     }

@@ -23,7 +23,8 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
     let change = context.change(&project, args.id.as_deref())?.id().clone();
-    let agents = agents_for(context, &project, &change)?;
+    let mut agents = agents_for(context, &project, &change)?;
+    planning::offer_builtin(context, &mut agents)?;
     let report = run_workflow(context, &agents, &change, workflow::repropose)?;
     let mode = planning::mode(&agents, false);
     let (project, change, report) = (&project, &change, &report);

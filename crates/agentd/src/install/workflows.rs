@@ -51,29 +51,46 @@ pub(super) struct WorkflowFile {
     pub(super) text: String,
 }
 
-/// The files of an agent.
+/// Who reads the files, and so in which form they are written.
+#[derive(Debug, Clone, Copy)]
+enum Reader {
+    /// Claude Code: commands.
+    Claude,
+    /// Gemini CLI: commands.
+    Gemini,
+    /// Codex and others: skills.
+    Codex,
+}
+
+/// The files of an agent. People do not talk to agentd's own ones.
 pub(super) fn files(agent: AgentKind) -> Result<Vec<WorkflowFile>, StoreError> {
+    let agent = match agent {
+        AgentKind::Claude => Reader::Claude,
+        AgentKind::Gemini => Reader::Gemini,
+        AgentKind::Codex => Reader::Codex,
+        AgentKind::Builtin | AgentKind::Replay => return Ok(Vec::new()),
+    };
     WORKFLOWS
         .iter()
         .map(|workflow| {
             let id = workflow.id;
             let path = match agent {
-                AgentKind::Claude => format!(".claude/commands/agentd/{id}.md"),
-                AgentKind::Gemini => format!(".gemini/commands/agentd/{id}.toml"),
-                AgentKind::Codex => format!(".agents/skills/agentd-{id}/SKILL.md"),
+                Reader::Claude => format!(".claude/commands/agentd/{id}.md"),
+                Reader::Gemini => format!(".gemini/commands/agentd/{id}.toml"),
+                Reader::Codex => format!(".agents/skills/agentd-{id}/SKILL.md"),
             };
             Ok(WorkflowFile { path: RelPath::new(&path)?, text: text(agent, workflow) })
         })
         .collect()
 }
 
-fn text(agent: AgentKind, workflow: &Workflow) -> String {
+fn text(agent: Reader, workflow: &Workflow) -> String {
     let Workflow { id, description, arguments, .. } = workflow;
     let body = body(agent, workflow);
     let (before, after) = match agent {
         // A model must not begin a workflow of its own accord, least of all one that
         // agentd has called for a step of it.
-        AgentKind::Claude => (
+        Reader::Claude => (
             "---\n".to_owned(),
             format!(
                 "description: \"{description}\"\nargument-hint: \"{arguments}\"\n\
@@ -81,10 +98,10 @@ fn text(agent: AgentKind, workflow: &Workflow) -> String {
                  disable-model-invocation: true\n---\n\n{body}"
             ),
         ),
-        AgentKind::Gemini => {
+        Reader::Gemini => {
             (String::new(), format!("description = \"{description}\"\nprompt = '''\n{body}'''\n"))
         }
-        AgentKind::Codex => (
+        Reader::Codex => (
             "---\n".to_owned(),
             format!(
                 "name: agentd-{id}\n\
@@ -102,20 +119,20 @@ fn digest(before: &str, after: &str) -> String {
     digest.trim_start_matches("sha256:").chars().take(16).collect()
 }
 
-fn body(agent: AgentKind, workflow: &Workflow) -> String {
+fn body(agent: Reader, workflow: &Workflow) -> String {
     let (given, ask) = match agent {
-        AgentKind::Claude => (
+        Reader::Claude => (
             "$ARGUMENTS",
             "Ask with the tool AskUserQuestion: at most four questions in one call, headers of at \
              most 12 characters, the recommended option first with \" (Recommended)\" behind its \
              label.",
         ),
-        AgentKind::Gemini => (
+        Reader::Gemini => (
             "{{args}}",
             "Ask with the tool `ask_user` if you have it, else in plain words with numbered \
              options, the recommended one first; then wait for the answer.",
         ),
-        AgentKind::Codex => (
+        Reader::Codex => (
             "what they wrote when they asked for this skill",
             "Ask in plain words with numbered options, the recommended one first, or with a \
              question tool if you have one; then wait for the answer.",
@@ -124,8 +141,8 @@ fn body(agent: AgentKind, workflow: &Workflow) -> String {
     let mut text = format!("{}\n{RULES}", workflow.text);
     for other in &WORKFLOWS {
         let name = match agent {
-            AgentKind::Claude | AgentKind::Gemini => format!("`/agentd:{} <id>`", other.id),
-            AgentKind::Codex => format!("`$agentd-{}`", other.id),
+            Reader::Claude | Reader::Gemini => format!("`/agentd:{} <id>`", other.id),
+            Reader::Codex => format!("`$agentd-{}`", other.id),
         };
         text = text.replace(&format!("<<{}>>", other.id), &name);
     }
@@ -160,7 +177,7 @@ mod tests {
 
     fn all() -> impl Iterator<Item = (AgentKind, WorkflowFile)> {
         let of = |agent| files(agent).unwrap().into_iter().map(move |file| (agent, file));
-        AgentKind::ALL.into_iter().flat_map(of)
+        AgentKind::CLIS.into_iter().flat_map(of)
     }
 
     #[test]

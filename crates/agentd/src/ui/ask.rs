@@ -46,6 +46,14 @@ pub(crate) fn plan_decision(acceptable: Acceptable) -> Result<PlanAnswer, Comman
     choose("What next?", offers, KEYS, "answer it later with: agentd decide")
 }
 
+/// Asks whether the built-in agent is to draft a plan.
+pub(crate) fn builtin(why: &str) -> Result<bool, CommandError> {
+    let question = format!("{why}. Draft the plan by rules, without a model?");
+    let yes = Offer::new(true, "Yes, with the built-in agent");
+    let no = Offer::new(false, "No, I will set up an agent first");
+    choose(&question, vec![yes, no], KEYS, "name agents: [roles] in agentd/config.toml")
+}
+
 /// Asks where a change is worked on (P6).
 pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Workflow, CommandError> {
     let branch = branch_of(change);

@@ -252,6 +252,7 @@ fn it_signs_for_itself_where_it_stands_in_for_another() {
             prompt: format!("agentd {name} add-login\n"),
             resume: None,
             artefact: Artefact::Nothing,
+            on_success: None,
         };
         let now = || agentd_core::stamp::Stamp::new(jiff::Timestamp::now());
         agentd_engine::step::run(&agents, &step, &now, &mut |_| {}).unwrap();

@@ -303,6 +303,11 @@ fn an_export_holds_the_change_without_secrets() {
         piped.status.success()
             && piped.stdout.len() as u64 == fs::metadata(&archive).unwrap().len()
     );
+    let archived = world.root().join("agentd/archive/2026-11-04-add-login");
+    fs::create_dir_all(archived.parent().unwrap()).unwrap();
+    fs::rename(world.change_dir(), archived).unwrap();
+    let put_away = world.agentd(&["export", "add-login", "--output", "old.tar"]);
+    assert!(put_away.status.success(), "{}", String::from_utf8_lossy(&put_away.stderr));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 pub mod actions;
 pub mod agent_files;
 pub mod agents;
+pub mod comments;
 pub mod decisions;
 pub mod documents;
 pub mod process;

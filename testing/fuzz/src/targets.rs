@@ -11,6 +11,7 @@ use agentd_core::config::Config;
 use agentd_core::diagnostic::Diagnostic;
 use agentd_core::diagnostic::Parsed;
 use agentd_core::document::clarifications;
+use agentd_core::document::comments;
 use agentd_core::document::proposal;
 use agentd_core::document::review;
 use agentd_core::document::rewrite;
@@ -41,6 +42,7 @@ pub const TARGETS: &[Target] = &[
         run: |bytes| round_trip(bytes, clarifications::parse, clarifications::render),
     },
     Target { name: "review", run: |bytes| round_trip(bytes, review::parse, review::render) },
+    Target { name: "comments", run: |bytes| round_trip(bytes, comments::parse, comments::render) },
     Target { name: "state", run: |bytes| with_text(bytes, state) },
     Target { name: "config", run: |bytes| with_text(bytes, config) },
     Target { name: "tick", run: |bytes| with_text(bytes, tick) },

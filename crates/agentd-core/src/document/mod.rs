@@ -6,11 +6,13 @@
 //! them stays byte for byte.
 
 pub mod clarifications;
+pub mod comments;
 pub(crate) mod fields;
 pub mod proposal;
 pub mod review;
 pub mod review_block;
 pub mod rewrite;
+pub mod round;
 pub mod spec;
 pub mod tasks;
 pub mod tasks_edit;

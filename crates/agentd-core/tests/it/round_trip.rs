@@ -2,7 +2,9 @@
 
 use agentd_core::diagnostic::Diagnostic;
 use agentd_core::document::review_block::ReviewBlock;
-use agentd_core::document::{clarifications, proposal, review, review_block, rewrite, spec, tasks};
+use agentd_core::document::{
+    clarifications, comments, proposal, review, review_block, rewrite, spec, tasks,
+};
 use proptest::prelude::*;
 
 use crate::corpus;
@@ -38,6 +40,7 @@ round_trip!(specs_come_back, spec);
 round_trip!(tasks_come_back, tasks);
 round_trip!(clarifications_come_back, clarifications);
 round_trip!(reviews_come_back, review);
+round_trip!(comments_come_back, comments);
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(CASES))]
@@ -101,7 +104,7 @@ proptest! {
     fn no_text_makes_a_parser_panic(text in corpus::nasty(), more in any::<String>()) {
         for text in [text.clone(), more.clone(), format!("---\n{text}\n---\n{more}"), format!("{more}\n{text}")] {
             let _ = (proposal::parse(&text), spec::parse(&text), tasks::parse(&text));
-            let _ = (clarifications::parse(&text), review::parse(&text));
+            let _ = (clarifications::parse(&text), review::parse(&text), comments::parse(&text));
         }
     }
 }

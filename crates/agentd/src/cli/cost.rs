@@ -144,7 +144,7 @@ fn bar(cost: f64, most: f64) -> String {
 }
 
 /// `950`, `12.3k`, `1.2M`
-pub(super) fn tokens(count: u64) -> String {
+pub(crate) fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
         1_000..1_000_000 => format!("{}.{}k", count / 1_000, count % 1_000 / 100),
@@ -153,7 +153,7 @@ pub(super) fn tokens(count: u64) -> String {
 }
 
 /// `450 ms`, `4.5 s`, `2 m 05 s`
-pub(super) fn duration(ms: u64) -> String {
+pub(crate) fn duration(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),

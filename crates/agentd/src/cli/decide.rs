@@ -49,14 +49,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         ChoiceArg::Accept => Choice::Accept,
         ChoiceArg::Stop => Choice::Stop,
     };
-    let by = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
-    let by = if by.is_empty() { "unknown" } else { &by };
     let state = decisions::decide(
         &project,
         change.id(),
         choice,
         args.note.as_deref().unwrap_or_default(),
-        by,
+        &super::person(),
         &context.holder(),
         context.now(),
     )?;

@@ -1,7 +1,7 @@
 //! The command line: one file per command, each with its arguments and what it does.
 
 mod completions;
-mod cost;
+pub(crate) mod cost;
 mod decide;
 mod doctor;
 mod explain;
@@ -14,9 +14,10 @@ pub(crate) mod next;
 mod reference;
 mod show;
 mod status;
-mod summary;
+pub(crate) mod summary;
 mod uninstall;
 mod validate;
+mod view;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,7 @@ enum Command {
     Log(log::Args),
     Cost(cost::Args),
     Decide(decide::Args),
+    View(view::Args),
     Mcp(mcp::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -131,6 +133,12 @@ impl Context {
     }
 }
 
+/// Who makes decisions and comments here, by the name that the system knows.
+pub(crate) fn person() -> String {
+    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
+    if name.is_empty() { "unknown".to_owned() } else { name }
+}
+
 fn no_change() -> CommandError {
     let error = CommandError::new("no_change", "no change is open");
     if next::exists("plan") { error.hint(format!("begin one: {BEGIN}")) } else { error }
@@ -172,6 +180,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Log(args) => log::run(&context, args),
         Command::Cost(args) => cost::run(&context, args),
         Command::Decide(args) => decide::run(&context, args),
+        Command::View(args) => view::run(&context, args),
         Command::Mcp(args) => mcp::run(&context, args),
         Command::Doctor(args) => doctor::run(&context, args),
         Command::Completions(args) => completions::run(&context, args),

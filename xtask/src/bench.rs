@@ -11,6 +11,7 @@ mod mcp;
 mod measure;
 mod report;
 mod runner;
+mod viewer;
 
 use std::fs;
 use std::path::Path;
@@ -39,11 +40,12 @@ const FULL: Size = Size { changes: 1000, specs: 1000 };
 /// A set of rows; a row is added to the report even when it cannot be measured.
 type Group = (&'static str, fn(&Bench, &mut Report) -> Result<()>);
 
-const GROUPS: [Group; 4] = [
+const GROUPS: [Group; 5] = [
     ("startup", startup),
     ("validate", validate),
     ("mcp", mcp::measure),
     ("runner", runner::measure),
+    ("viewer", viewer::measure),
 ];
 
 /// What every measurement is given.
@@ -100,7 +102,8 @@ pub(crate) fn main(workspace: &Workspace, mut args: lexopt::Parser) -> Result<Ex
         }
     }
     if let Some(name) = only.as_deref().filter(|name| GROUPS.iter().all(|group| group.0 != *name)) {
-        let message = format!("no group {name:?}; there are: startup, validate, mcp, runner");
+        let message =
+            format!("no group {name:?}; there are: startup, validate, mcp, runner, viewer");
         return Err(lexopt::Error::from(message).into());
     }
     if build {

@@ -59,7 +59,8 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     };
     default(header::CONTENT_SECURITY_POLICY, PAGE_POLICY);
     default(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    default(header::REFERRER_POLICY, "no-referrer");
+    // Not `no-referrer`: with it browsers send `Origin: null` with our own forms.
+    default(header::REFERRER_POLICY, "same-origin");
     default(header::CACHE_CONTROL, "no-store");
     default(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
     default(HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
@@ -99,13 +100,16 @@ fn admit(app: &App, request: &Request) -> Admitted {
         (Some(_), Some(origin)) => Some(origin.strip_prefix("http://") == Some(host)),
         (Some(_), None) => Some(false),
     };
+    // The program's own files hold nothing of the project, and the frame of the diagrams has
+    // no origin (which is told as "null") and so no cookie.
+    if !writes && uri.path().starts_with("/assets/") {
+        let no_origin = headers.get(header::ORIGIN).is_some_and(|origin| origin == "null");
+        if from_us != Some(false) || no_origin {
+            return Admitted::Yes;
+        }
+    }
     if from_us == Some(false) {
         return Admitted::No(StatusCode::FORBIDDEN, foreign);
-    }
-    // The program's own files hold nothing of the project, and the frame of the diagrams
-    // has no origin and so no cookie.
-    if uri.path().starts_with("/assets/") && !writes {
-        return Admitted::Yes;
     }
     if !writes && let Some((given, rest)) = token_in(uri) {
         if app.token.is(&given) {

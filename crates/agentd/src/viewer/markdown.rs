@@ -119,6 +119,20 @@ pub(super) fn fragment(text: &str) -> String {
     blocks(text, &[Span::new(0, text.len())]).into_iter().map(|block| block.html).collect()
 }
 
+/// The first sentence of a text, in words alone and not too many: for a title.
+pub(super) fn headline(text: &str) -> String {
+    const MOST: usize = 100;
+    let words = plain(&Parser::new_ext(text, options()).collect::<Vec<_>>());
+    let sentence = words.split_inclusive(". ").next().unwrap_or_default().trim();
+    let sentence = sentence.strip_suffix('.').unwrap_or(sentence);
+    if sentence.chars().count() <= MOST {
+        return sentence.to_owned();
+    }
+    let cut: String = sentence.chars().take(MOST).collect();
+    let at_word = cut.rsplit_once(' ').map_or(cut.as_str(), |(kept, _)| kept);
+    format!("{}…", at_word.trim_end_matches([',', ';', ':']))
+}
+
 /// The parts of a document that lie inside the spans, in order.
 pub(super) fn blocks(text: &str, within: &[Span]) -> Vec<Block> {
     let index = LineIndex::new(text);
@@ -316,6 +330,14 @@ mod tests {
                 assert!(!inside.contains(bad), "{attack:?} gave {html}");
             }
         }
+    }
+
+    #[test]
+    fn a_headline_is_one_sentence_in_words() {
+        assert_eq!(headline("Let **people** in with `x`. And more."), "Let people in with x");
+        assert_eq!(headline(""), "");
+        let long = headline(&"word, ".repeat(60));
+        assert!(long.ends_with("word…") && long.chars().count() <= 101, "{long}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use agentd_core::state::State;
 use agentd_engine::store::{Change, LockName, LockState, Project, lock_state};
 use agentd_engine::{comments, documents};
 
+use super::markdown::headline;
 use super::problem::Problem;
 
 /// Which change is meant by an address.
@@ -122,11 +123,11 @@ impl Subject {
     /// What it is about, in one line.
     pub(super) fn title(&self) -> String {
         let asked = self.state.as_ref().and_then(|state| state.description.as_ref());
-        let summary = self.proposal.summary.first_line();
+        let summary = self.proposal.summary.first_paragraph();
         match (summary.is_empty(), asked) {
-            (true, Some(asked)) => asked.first_line().to_string(),
+            (true, Some(asked)) => headline(asked.first_paragraph().as_str()),
             (true, None) => self.id().to_string(),
-            (false, _) => summary.to_string(),
+            (false, _) => headline(summary.as_str()),
         }
     }
 

@@ -409,6 +409,30 @@ fn the_token_becomes_a_cookie_that_no_script_reads() {
     assert_eq!(answer.header("location"), Some("/"), "{answer:?}");
 }
 
+/// The frame in which Mermaid runs: no origin, no cookie, no address but its own two files.
+#[test]
+fn the_frame_of_the_diagrams_can_do_nothing_else() {
+    let project = Project::new();
+    let viewer = Viewer::start(project.root());
+    let answer = viewer.get("/diagrams");
+    let policy = answer.header("content-security-policy").unwrap();
+    assert!(policy.ends_with("; sandbox allow-scripts"), "{policy}");
+    assert!(policy.starts_with("default-src 'none'; script-src http://127.0.0.1:"), "{policy}");
+    for source in ["connect-src", "img-src", "'self'", "form-action http"] {
+        assert!(!policy.contains(source), "{policy}");
+    }
+    let nowhere = vec![
+        ("Host".to_owned(), format!("127.0.0.1:{}", viewer.port)),
+        ("Origin".to_owned(), "null".to_owned()),
+    ];
+    for script in answer.body.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        let file = viewer.send("GET", script, &nowhere, "");
+        assert_eq!(file.status, 200, "{script}");
+        assert_eq!(file.header("access-control-allow-origin"), None);
+    }
+    assert_eq!(viewer.send("GET", "/", &nowhere, "").status, 403);
+}
+
 #[test]
 fn a_decision_leads_back_to_the_change_wherever_the_form_points() {
     let project = Project::new();

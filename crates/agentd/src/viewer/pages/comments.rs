@@ -105,7 +105,7 @@ fn link(subject: &Subject, comment: &Comment) -> String {
 pub(super) fn button(file: &ChangeFile, at: &Spot, name: &str) -> String {
     format!(
         "<button type=\"button\" class=\"add-comment\" data-on=\"{}\" data-at=\"{}\" \
-         title=\"Comment on {}\"><span aria-hidden=\"true\">💬</span>\
+         title=\"Comment on {}\"><svg viewBox=\"0 0 16 16\" aria-hidden=\"true\"><path d=\"M2 3h12v8H7l-3 3v-3H2z\"/></svg>\
          <span class=\"visually-hidden\">Comment on {}</span></button>",
         esc(&file.path()),
         esc(at),

@@ -169,7 +169,7 @@ fn push_block(out: &mut String, subject: &Subject, file: &ChangeFile, block: &Bl
     let comment =
         if subject.is_open() { button(file, &spot, &heading.title) } else { String::new() };
     let anchor = match spot {
-        Spot::Requirement(id) => format!("<span id=\"{id}\"></span>"),
+        Spot::Requirement(id) => format!("<span class=\"anchor\" id=\"{id}\"></span>"),
         _ => String::new(),
     };
     out.push_str(&format!(

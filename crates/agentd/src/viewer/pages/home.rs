@@ -9,6 +9,7 @@ use agentd_engine::store::{Project, map_parallel};
 use crate::cli::summary::{self, Summary};
 use crate::viewer::App;
 use crate::viewer::html::{Page, dollars, esc, progress};
+use crate::viewer::markdown::headline;
 use crate::viewer::problem::Problem;
 use crate::viewer::subject;
 
@@ -95,7 +96,7 @@ fn card(out: &mut String, summary: &Summary, running: bool, shared: &[Conflict])
     let id = &summary.change_id;
     out.push_str(&format!(
         "<li class=\"card\"><a href=\"/changes/{id}\"><strong>{}</strong><code>{id}</code></a><p class=\"facts\">",
-        esc(if summary.title.is_empty() { id.as_str() } else { &summary.title }),
+        esc(&if summary.title.is_empty() { id.to_string() } else { headline(&summary.title) }),
     ));
     out.push_str(&progress(summary.tasks.completed, summary.tasks.total));
     out.push_str(&format!("<span>{}</span>", dollars(summary.cost_usd)));

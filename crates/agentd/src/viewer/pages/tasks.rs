@@ -40,6 +40,15 @@ pub(crate) fn tasks(app: &App, subject: &Subject) -> Result<String, Problem> {
     let (_, found) = subject.diagnostics(&file);
     let mut findings: Vec<(usize, &agentd_core::diagnostic::Diagnostic)> =
         found.iter().map(|d| (d.span.start, d)).collect();
+    // Those about the whole stand above it.
+    let first = subject.tasks.tasks.iter().map(|task| task.place.0.start).min();
+    findings.retain(|(at, diagnostic)| {
+        let above = first.is_none_or(|first| *at < first);
+        if above {
+            out.push_str(&note(text, diagnostic));
+        }
+        !above
+    });
     let groups = Layer::ALL.into_iter().map(Some).chain([None]);
     for layer in groups {
         let here_are: Vec<&Task> =
@@ -68,9 +77,6 @@ pub(crate) fn tasks(app: &App, subject: &Subject) -> Result<String, Problem> {
             }
             out.push_str("</article>");
         }
-    }
-    for (_, diagnostic) in findings {
-        out.push_str(&note(text, diagnostic));
     }
     // Comments on a line, or on a task that is gone.
     let elsewhere = subject.comments_on(&file).filter(|comment| match &comment.at {

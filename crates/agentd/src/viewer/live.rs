@@ -226,7 +226,7 @@ mod tests {
         assert_eq!((position.run, position.offset), (2, 21));
         assert_eq!(value["items"][0]["html"], "<li class=\"note\">one</li>");
         assert_eq!(follower.look().unwrap(), []);
-        write!(file, "te\":\"two\"}}\n").unwrap();
+        writeln!(file, "te\":\"two\"}}").unwrap();
         let [Message::Run(_, value)] = &follower.look().unwrap()[..] else { panic!() };
         assert_eq!(value["items"][0]["html"], "<li class=\"note\">two</li>");
     }

@@ -121,7 +121,7 @@ pub(super) fn fragment(text: &str) -> String {
 
 /// The first sentence of a text, in words alone and not too many: for a title.
 pub(super) fn headline(text: &str) -> String {
-    const MOST: usize = 100;
+    const MOST: usize = 80;
     let words = plain(&Parser::new_ext(text, options()).collect::<Vec<_>>());
     let sentence = words.split_inclusive(". ").next().unwrap_or_default().trim();
     let sentence = sentence.strip_suffix('.').unwrap_or(sentence);
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(headline("Let **people** in with `x`. And more."), "Let people in with x");
         assert_eq!(headline(""), "");
         let long = headline(&"word, ".repeat(60));
-        assert!(long.ends_with("word…") && long.chars().count() <= 101, "{long}");
+        assert!(long.ends_with("word…") && long.chars().count() <= 81, "{long}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ fn shows(viewer: &Viewer, page: &str, wanted: &[&str]) -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn every_page_shows_what_it_is_for() {
     let project = Project::new();
     let viewer = Viewer::start(project.root());
@@ -43,7 +44,7 @@ fn every_page_shows_what_it_is_for() {
             "Your decision",
             "Accept with 2 minor issues",
             "NEEDS REVISION",
-            "1 fixed",
+            "2 fixed",
             "<svg class=\"chart\"",
             "data-follow=\"/changes/add-oauth/live?after=1:",
             "agentd.append_review",
@@ -53,8 +54,7 @@ fn every_page_shows_what_it_is_for() {
     shows(
         &viewer,
         "/changes/add-oauth/proposal",
-        &["<td align=\"right\">", "Half of all support requests", "On this page"]
-            .map(|text| if text.starts_with("<td") { "1,204" } else { text }),
+        &["<table>", "1,204", "Half of all support requests", "On this page"],
     );
     let proposal = viewer.get("/changes/add-oauth/proposal").body;
     assert!(!proposal.contains("agentd:review"), "reviews have a page of their own");
@@ -142,10 +142,9 @@ fn findings_of_validate_stand_where_they_are() {
     project.file("specs/session-store.md", &spec);
     let viewer = Viewer::start(project.root());
     let body = shows(&viewer, "/changes/add-oauth/tasks", &["class=\"finding", "R9"]);
-    let (task, finding) =
-        (body.find("id=\"task-2-2\"").unwrap(), body.find("class=\"finding").unwrap());
-    let next = body.find("id=\"task-3-1\"").unwrap();
-    assert!(task < finding && finding < next, "under its task");
+    let (task, next) =
+        (body.find("id=\"task-2-2\"").unwrap(), body.find("id=\"task-3-1\"").unwrap());
+    assert!(body[task..next].contains("class=\"finding"), "under its task");
     shows(&viewer, "/changes/add-oauth/specs/session-store", &["class=\"finding"]);
     shows(
         &viewer,
@@ -220,7 +219,7 @@ fn what_cannot_be_accepted_has_no_button_for_it() {
     shows(
         &viewer,
         "/changes/add-oauth",
-        &["disabled aria-describedby", "The plan has changed since this review"],
+        &["disabled aria-describedby", "the plan has changed since it was challenged"],
     );
     assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=accept").status, 409);
 }

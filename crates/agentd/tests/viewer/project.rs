@@ -5,9 +5,14 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use agentd_core::check::plan_digest;
+use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::ids::ChangeId;
+use agentd_core::phase::Transition;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
 use agentd_engine::actions::{self, Session, input};
+use agentd_engine::documents::{load_texts, update_state};
 use agentd_engine::store::{Holder, Project as Store};
 use serde_json::{Value, json};
 
@@ -106,6 +111,16 @@ impl Project {
         };
         let input = input::read(review.as_object().unwrap().clone()).unwrap();
         actions::append_review(&session, input).unwrap();
+        // And as the workflow does, once it has read the verdict.
+        let id = ChangeId::new("add-oauth").unwrap();
+        update_state(&project, &id, &session.holder, now, |state| {
+            let texts = load_texts(&project.change(&id)?)?;
+            let (verdict, reviewer) = (PlanVerdict::NeedsRevision, Line::new("codex"));
+            let plan = plan_digest(&texts);
+            *state = state.apply(&Transition::PlanReviewed { verdict, plan, reviewer, at: now })?;
+            Ok(())
+        })
+        .unwrap();
     }
 }
 

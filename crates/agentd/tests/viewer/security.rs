@@ -18,6 +18,7 @@ struct Attack {
     expected: &'static [u16],
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn attacks(port: u16, token: &str) -> Vec<Attack> {
     let host = format!("127.0.0.1:{port}");
     let cookie = format!("agentd_view_{port}={token}");

@@ -1,9 +1,8 @@
 //! The first page of a change: where it stands, what is wrong, what there is to decide.
 
-use agentd_core::check;
-use agentd_core::diagnostic::Counts;
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
+use agentd_engine::decisions;
 
 use super::change_page;
 use crate::cli::cost::tokens;
@@ -118,34 +117,25 @@ fn head(subject: &Subject) -> String {
     out
 }
 
-/// What C11 says of a plan with these issues.
-fn too_much(counts: Counts) -> bool {
-    counts.high > 0 || counts.medium > 1
-}
-
 /// The question that a plan waits with, as three buttons.
 fn decision(out: &mut String, subject: &Subject) {
     if subject.phase() != Some(Phase::Proposed) {
         return;
     }
-    let Some(review) = subject.proposal.reviews.last() else { return };
-    let current = review.plan.as_ref() == Some(&check::plan_digest(&subject.texts));
+    let (Some(state), Some(review)) = (&subject.state, subject.proposal.reviews.last()) else {
+        return;
+    };
     let counts = review.counts();
-    let (issues, minor) = (review.issues.len(), !too_much(counts));
-    let accept = match issues {
+    let accept = match review.issues.len() {
         0 => "Approve".to_owned(),
         1 => "Accept with 1 minor issue".to_owned(),
         n => format!("Accept with {n} minor issues"),
     };
-    let why_not = if !current {
-        Some("The plan has changed since this review: it has to be challenged again.")
-    } else if !minor {
-        Some("A plan can be accepted while no HIGH and at most one MEDIUM issue is left.")
-    } else {
-        None
-    };
-    let latest = subject.state.as_ref().and_then(|state| state.decisions.last());
-    let decided = latest
+    let why_not = decisions::accepted(state, &subject.texts).err();
+    let why_not = why_not.map(|refused| refused.reason.unwrap_or("its phase does not allow it"));
+    let decided = state
+        .decisions
+        .last()
         .filter(|decision| review.date.is_some_and(|date| decision.at.moment() >= date.moment()));
     out.push_str(&format!(
         "<form class=\"decision\" method=\"post\" action=\"{}/decide\"><h2>Your decision</h2>",
@@ -183,7 +173,10 @@ fn decision(out: &mut String, subject: &Subject) {
         esc(&accept)
     ));
     if let Some(why) = why_not {
-        out.push_str(&format!("<p class=\"quiet\" id=\"why-not\">{}</p>", esc(why)));
+        out.push_str(&format!(
+            "<p class=\"quiet\" id=\"why-not\">It cannot be accepted: {}.</p>",
+            esc(why)
+        ));
     }
     out.push_str("</form>");
 }

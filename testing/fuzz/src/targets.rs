@@ -14,6 +14,7 @@ use agentd_core::diagnostic::Diagnostic;
 use agentd_core::diagnostic::Parsed;
 use agentd_core::document::answers;
 use agentd_core::document::clarifications;
+use agentd_core::document::comments;
 use agentd_core::document::proposal;
 use agentd_core::document::questions;
 use agentd_core::document::review;
@@ -56,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "review", run: |bytes| round_trip(bytes, review::parse, review::render) },
     Target { name: "questions", run: |bytes| with_text(bytes, questions) },
     Target { name: "answers", run: |bytes| with_text(bytes, answers) },
+    Target { name: "comments", run: |bytes| round_trip(bytes, comments::parse, comments::render) },
     Target { name: "state", run: |bytes| with_text(bytes, state) },
     Target { name: "config", run: |bytes| with_text(bytes, config) },
     Target { name: "tick", run: |bytes| with_text(bytes, tick) },

@@ -5,6 +5,7 @@ use agentd_core::diagnostic::{Counts, Severity};
 use agentd_core::document::proposal;
 use agentd_core::document::review::{self, CodeVerdict, Review};
 use agentd_core::document::review_block::{self, Issue, PlanVerdict, ReviewBlock};
+use agentd_core::document::round;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::span::Aside;
@@ -132,6 +133,9 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
         &ChangeFile::Challenge,
         &review_block::render_report(&input.change_id, &block),
     )?;
+    // What this round has judged, so that people can see what the next one changed.
+    let seen = round::render(&round::of(&open.texts));
+    open.put_unchecked(&ChangeFile::Round(block.iteration), &seen)?;
     written.iteration = Some(block.iteration);
     Ok(written)
 }

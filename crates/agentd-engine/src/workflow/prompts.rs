@@ -9,15 +9,16 @@ use agentd_core::document::tasks::Task;
 use agentd_core::ids::{Layer, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::prompt::{
-    Challenge, Fix, FormatFix, Implement, ImplementAgain, IssueView, PlanGen, ProposalGen,
-    Reproposal, Review as ReviewCode, Reviewed, SelfReview, SpecGen, SpecTitle, SpecView, TaskView,
-    TasksGen, TestEvidence,
+    Challenge, CommentView, Fix, FormatFix, Implement, ImplementAgain, IssueView, PlanGen,
+    ProposalGen, Reproposal, Review as ReviewCode, Reviewed, SelfReview, SpecGen, SpecTitle,
+    SpecView, TaskView, TasksGen, TestEvidence,
 };
 use agentd_core::step_name::StepName;
 
 use super::generate::spec_order;
 use super::implement::{read_tasks, referred};
 use super::{Workflow, WorkflowError, reviews};
+use crate::comments;
 use crate::documents;
 use crate::store::map_parallel;
 
@@ -121,9 +122,21 @@ pub(super) fn challenge(workflow: &Workflow<'_>) -> Result<String, WorkflowError
 }
 
 /// The prompt that asks for the plan to be mended.
-pub(super) fn reproposal(workflow: &Workflow<'_>, review: &ReviewBlock) -> String {
+pub(super) fn reproposal(
+    workflow: &Workflow<'_>,
+    review: &ReviewBlock,
+) -> Result<String, WorkflowError> {
     let issues: Vec<IssueView> = review.issues.iter().map(IssueView::from).collect();
-    Reproposal { change: &workflow.change, issues: &issues, comments: &[] }.render()
+    let open = comments::open(&workflow.change()?)?;
+    let comments: Vec<CommentView> = open
+        .iter()
+        .map(|comment| CommentView {
+            author: comment.by.to_string(),
+            place: format!("{} {}", comment.on, comment.at).trim_end().to_owned(),
+            text: comment.text.to_string(),
+        })
+        .collect();
+    Ok(Reproposal { change: &workflow.change, issues: &issues, comments: &comments }.render())
 }
 
 /// The prompt of the implementer for a layer.

@@ -27,7 +27,7 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
         .ok_or_else(|| WorkflowError::NoReview { change: workflow.change.clone() })?;
     let session = state.session_id.ok_or(SessionError::NotCaptured)?;
     write_context(workflow, ContextKind::Planner)?;
-    let prompt = prompts::reproposal(workflow, &review);
+    let prompt = prompts::reproposal(workflow, &review)?;
     let change = workflow.change()?;
     let mut changed = Vec::new();
     workflow.run(

@@ -135,7 +135,9 @@ function follow() {
       append(log, items);
       const name = one("#live-run");
       if (name) name.textContent = run;
-      log.closest(".live")?.classList.remove("idle", "empty-log");
+      const panel = log.closest(".live");
+      panel?.classList.remove("empty-log");
+      panel?.classList.toggle("idle", log.lastElementChild?.classList.contains("end") ?? false);
     });
     source.addEventListener("documents", () => refresh());
   };

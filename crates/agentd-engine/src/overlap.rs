@@ -155,8 +155,12 @@ fn touched_by(project: &Project, id: &ChangeId) -> Result<Touched, StoreError> {
         }
     }
     if let Ok(text) = change.read(&ChangeFile::Proposal) {
-        for file in proposal::parse(&text).value.impact.affected_code {
-            add(OverlapKind::File, path(&file), How::Touches, None);
+        // Directories are named there as well; nearly every two changes share one.
+        let is_file =
+            |path: &String| path.rsplit('/').next().is_some_and(|name| name.contains('.'));
+        let named = proposal::parse(&text).value.impact.affected_code;
+        for file in named.iter().map(path).filter(is_file) {
+            add(OverlapKind::File, file, How::Touches, None);
         }
     }
     Ok(touched)

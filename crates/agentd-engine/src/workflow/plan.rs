@@ -8,6 +8,7 @@ use agentd_core::state::{Choice, State};
 use agentd_core::step_name::StepName;
 
 use super::challenge::challenge_valid;
+use super::generate::Found;
 use super::{
     Action, Report, Verdict, Workflow, WorkflowError, format, generate, repropose, reviews,
     standing_review,
@@ -32,25 +33,29 @@ enum Next {
 
 /// Takes a change as far as it gets without a person, or as far as `mode` allows.
 pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowError> {
+    let mut found = Found::Told;
     loop {
         let state = workflow.state()?;
         let action = match state.phase {
-            Phase::Proposed => match next(workflow, mode, &state)? {
-                Next::Stop(action) => action,
-                Next::Challenge => {
-                    format::ensure(workflow, mode)?;
-                    let report = challenge_valid(workflow)?;
-                    let revise = report.verdict == Some(Verdict::Plan(PlanVerdict::NeedsRevision));
-                    if mode == Mode::HumanInLoop || !revise {
-                        return Ok(report);
+            Phase::Proposed => {
+                match next(workflow, mode, &state, std::mem::replace(&mut found, Found::Silent))? {
+                    Next::Stop(action) => action,
+                    Next::Challenge => {
+                        format::ensure(workflow, mode)?;
+                        let report = challenge_valid(workflow)?;
+                        let revise =
+                            report.verdict == Some(Verdict::Plan(PlanVerdict::NeedsRevision));
+                        if mode == Mode::HumanInLoop || !revise {
+                            return Ok(report);
+                        }
+                        continue;
                     }
-                    continue;
+                    Next::Repropose => {
+                        repropose(workflow)?;
+                        continue;
+                    }
                 }
-                Next::Repropose => {
-                    repropose(workflow)?;
-                    continue;
-                }
-            },
+            }
             // A rejection stands until the plan is another one (C20).
             Phase::Rejected => match standing_review(&workflow.texts()?) {
                 Some(_) => Action::Rejected,
@@ -67,8 +72,13 @@ pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowE
 }
 
 /// What comes next for a plan that is proposed.
-fn next(workflow: &mut Workflow<'_>, mode: Mode, state: &State) -> Result<Next, WorkflowError> {
-    generate::generate(workflow)?;
+fn next(
+    workflow: &mut Workflow<'_>,
+    mode: Mode,
+    state: &State,
+    found: Found,
+) -> Result<Next, WorkflowError> {
+    generate::generate(workflow, found)?;
     let history = workflow.history()?;
     let texts = workflow.texts()?;
     let reviews = reviews(&texts);

@@ -1,6 +1,7 @@
 use std::process::ExitCode;
 
 use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::phase::Phase;
 use agentd_core::state::Choice;
 use agentd_engine::decisions;
 use agentd_engine::workflow::{self, Mode, Report, Verdict};
@@ -61,14 +62,24 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     };
     planning::begin(context, &agents, &id, &begun)?;
     let mode = planning::mode(&agents, args.auto);
-    let report = loop {
+    let (report, shown) = loop {
         let report = run_workflow(context, &agents, &id, |w| workflow::plan(w, mode))?;
-        if mode == Mode::Automatic || !decide(context, &agents, &id, &report)? {
-            break report;
+        let revise = Verdict::Plan(PlanVerdict::NeedsRevision);
+        let waits = mode == Mode::HumanInLoop
+            && report.phase == Phase::Proposed
+            && report.verdict == Some(revise);
+        if !waits || !context.ui.can_prompt() {
+            break (report, false);
+        }
+        if !decide(context, &agents, &id, &report)? {
+            break (report, true);
         }
     };
     let (project, change, report) = (&project, &id, &report);
-    planning::finish(context, &Outcome { project, change, report, mode, exit_code: args.exit_code })
+    planning::finish(
+        context,
+        &Outcome { project, change, report, mode, exit_code: args.exit_code, shown },
+    )
 }
 
 /// Asks what is to be done with a plan that needs revision (P24). True: go on.
@@ -78,10 +89,6 @@ fn decide(
     id: &agentd_core::ids::ChangeId,
     report: &Report,
 ) -> Result<bool, CommandError> {
-    let revise = Verdict::Plan(PlanVerdict::NeedsRevision);
-    if report.verdict != Some(revise) || !context.ui.can_prompt() {
-        return Ok(false);
-    }
     context.ui.note(&report.summary);
     context.ui.show_issues(&report.issues);
     if report.iteration >= MANY_ROUNDS {

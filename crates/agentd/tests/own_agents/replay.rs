@@ -102,7 +102,7 @@ fn a_difference_is_said_and_the_exit_code_is_1() {
     fs::write(other.path().join("agentd/specs/login.md"), world.read("specs/login.md")).unwrap();
     let (code, report) = replay(&world.change_dir().join("runs"), other.path());
     assert_eq!(code, Some(1), "{report}");
-    assert_eq!(report["divergences"], json!(["base/login.md was not there then"]));
+    assert_eq!(report["divergences"], json!(["base/login.md differs"]));
     let (code, report) = replay(other.path(), &other.path().join("x"));
     assert_eq!((code, &report["error"]["kind"]), (Some(1), &json!("recording")));
 }

@@ -129,7 +129,21 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     workflow.update(|state| state.test_run = Some(run))
 }
 
+/// Removes a review that nobody has given: after the call of a reviewer who says nothing it
+/// would pass for what that one said.
+fn remove_forged(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let state = workflow.state()?;
+    if latest(workflow)?.is_none_or(|review| is_known(&review, &state)) {
+        return Ok(());
+    }
+    workflow.warn("REVIEW.md was not written by a reviewer that agentd has called; it is removed");
+    let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
+    let lock = project.write_lock(&workflow.change, holder)?;
+    Ok(project.change(&workflow.change)?.remove(&lock, &ChangeFile::Review)?)
+}
+
 fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    remove_forged(workflow)?;
     write_context(workflow, ContextKind::Reviewer)?;
     let diff = diff(workflow)?;
     let earlier = latest(workflow)?;

@@ -104,6 +104,7 @@ impl<'s> World<'s> {
         fs::create_dir_all(world.root().join("agentd/changes")).unwrap();
         fs::write(world.root().join("agentd/config.toml"), config).unwrap();
         fs::create_dir_all(world.shims()).unwrap();
+        fs::create_dir_all(world.log().parent().unwrap()).unwrap();
         for cli in Cli::ALL {
             let name = cli.program();
             let real = sandbox.clis().program(cli);
@@ -138,8 +139,8 @@ impl<'s> World<'s> {
 
     /// Where the shims note how they are called.
     pub fn log(&self) -> PathBuf {
-        // The kernel lets a confined implementer, and with it the shim, write there.
-        self.sandbox.temporary().join("calls")
+        // Where the kernel lets a confined claude write, and with it the shim.
+        self.sandbox.home().join(".claude/calls-seen-by-shims")
     }
 
     /// agentd, ready to be run in the project.

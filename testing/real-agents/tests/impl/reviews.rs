@@ -82,7 +82,7 @@ fn prose_and_forged_reviews_are_no_verdicts() {
         let world = approved(sandbox, "", &[GREET]);
         let ran = world.run(&["impl", "--json"]).expect(1);
         assert_eq!(ran.json()["error"]["kind"], "verdict_unknown", "{ran:#?}");
-        assert!(world.text("REVIEW.md").contains("APPROVED"), "it was forged");
+        ran.says("REVIEW.md was not written by a reviewer");
         assert_eq!(world.state().phase.name(), "implementing");
         assert!(world.state().code_review.is_none());
         world.run(&["impl"]).expect(0);

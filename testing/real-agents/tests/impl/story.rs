@@ -101,7 +101,7 @@ fn from_an_approved_plan_to_living_specs() {
         }
         let told = world.run(&["log"]).expect(0);
         told.says("fix the findings of review 1");
-        told.says("NEEDS_FIX");
+        told.says("fix 2 by claude");
 
         // Nothing is paid twice; then it becomes part of the specs.
         let calls = world.calls().len();

@@ -37,12 +37,17 @@ fn runs_are_recorded_as_they_were() {
         assert!(world.state().test_run.is_none());
 
         // Megabytes on both streams: the end of it is kept, in order.
-        let loud = "test_command = \"yes abcdefgh | head -c 5000000; echo last words >&2; exit 3\"";
+        let loud = "test_command = \"yes abcdefgh | head -c 4500000; echo last words >&2; exit 3\"";
         configure(&world, loud);
         world.run(&["review"]).expect(0).says("the tests failed with exit code 3");
         let run = world.state().test_run.unwrap();
         assert_eq!(run.exit_code, Some(3));
-        assert!(run.output_tail.as_str().trim_end().ends_with("abcdefgh\nlast words"));
+        let tail = run.output_tail.as_str();
+        assert!(
+            tail.trim_end().ends_with("abcdefgh\nlast words"),
+            "{:?}",
+            &tail[tail.len() - 200..]
+        );
         assert!(run.output_tail.as_str().len() <= 17_000);
         let prompts = sandbox.models().requests();
         let prompt = &prompts.iter().rfind(|request| request.round == 0).unwrap().prompt;

@@ -382,9 +382,15 @@ fn code_verdict() -> impl Strategy<Value = CodeReview> {
         CodeVerdict::NeedsFix,
         CodeVerdict::MajorIssues,
     ]);
-    (verdict, any::<u32>(), line(), stamp()).prop_map(|(verdict, iteration, reviewer, at)| {
-        CodeReview { verdict, iteration, reviewer, at }
-    })
+    (verdict, any::<u32>(), line(), stamp(), any::<Option<u32>>()).prop_map(
+        |(verdict, iteration, reviewer, at, run)| CodeReview {
+            verdict,
+            iteration,
+            reviewer,
+            at,
+            run,
+        },
+    )
 }
 
 fn test_run() -> impl Strategy<Value = TestRun> {

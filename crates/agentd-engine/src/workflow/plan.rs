@@ -34,6 +34,7 @@ enum Next {
 /// Takes a change as far as it gets without a person, or as far as `mode` allows.
 pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowError> {
     let mut found = Found::Told;
+    workflow.warn_of_overlaps()?;
     loop {
         let state = workflow.state()?;
         let action = match state.phase {

@@ -6,7 +6,7 @@ use agentd_core::document::review::Review;
 use agentd_core::document::review_block::ReviewBlock;
 use agentd_core::document::spec;
 use agentd_core::document::tasks::Task;
-use agentd_core::ids::{Layer, SpecId};
+use agentd_core::ids::{Layer, RequirementId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::prompt::{
     Challenge, CommentView, Fix, FormatFix, Implement, ImplementAgain, IssueView, PlanGen,
@@ -20,7 +20,11 @@ use super::implement::{read_tasks, referred};
 use super::{Workflow, WorkflowError, reviews};
 use crate::comments;
 use crate::documents;
+use crate::overlap;
 use crate::store::map_parallel;
+
+/// Of how many other open changes a planner is told.
+const OTHERS: usize = 40;
 
 /// What the person has asked for.
 pub(super) fn description(workflow: &Workflow<'_>) -> Result<String, WorkflowError> {
@@ -68,12 +72,14 @@ pub(super) fn generate(workflow: &Workflow<'_>, step: &StepName) -> Result<Strin
         StepName::PlanGen => {
             let (description, main_specs) = (description(workflow)?, main_specs(workflow)?);
             let (description, main_specs) = (&*description, &*main_specs);
-            PlanGen { change, description, clarified, main_specs, overlaps: &[] }.render()
+            let overlaps = &*overlap::open_ground(&workflow.agents.project, change, OTHERS)?;
+            PlanGen { change, description, clarified, main_specs, overlaps }.render()
         }
         _ => {
             let (description, main_specs) = (description(workflow)?, main_specs(workflow)?);
             let (description, main_specs) = (&*description, &*main_specs);
-            ProposalGen { change, description, clarified, main_specs, overlaps: &[] }.render()
+            let overlaps = &*overlap::open_ground(&workflow.agents.project, change, OTHERS)?;
+            ProposalGen { change, description, clarified, main_specs, overlaps }.render()
         }
     })
 }
@@ -221,8 +227,18 @@ fn spec_views(
     Ok(wanted
         .iter()
         .filter_map(|(id, requirements)| {
-            let spec = own(id).or_else(|| main(id))?;
-            Some(SpecView::part(id, &spec, requirements))
+            let Some(wanted) = requirements else {
+                return Some(SpecView::whole(id, &own(id).or_else(|| main(id))?));
+            };
+            let Some(own) = own(id) else { return Some(SpecView::part(id, &main(id)?, wanted)) };
+            let mut view = SpecView::part(id, &own, wanted);
+            // What the change leaves as it is stands in the main spec only.
+            let has = |id: &RequirementId| own.requirements.iter().any(|r| r.id == *id);
+            let missing = wanted.iter().filter(|id| !has(id)).copied().collect();
+            if let Some(main) = main(id) {
+                view.requirements.extend(SpecView::part(id, &main, &missing).requirements);
+            }
+            Some(view)
         })
         .collect())
 }

@@ -175,9 +175,12 @@ fn set_up_git(
     if state.git.is_some() && asked.is_none() && again == Again::No {
         return Ok(None);
     }
-    let asked = asked.map(GitArg::workflow).or(Workflow::configured(agents.config.git.workflow));
     let (tool, root) = (agents.git_tool(), agents.project.root());
     let known = state.git.as_ref();
+    // What was chosen for this change outweighs what is chosen for most.
+    let configured = || Workflow::configured(agents.config.git.workflow);
+    let asked =
+        asked.map(GitArg::workflow).or(known.map(|known| known.workflow)).or_else(configured);
     let setup = match git::begin(&tool, root, id, asked, known)? {
         Begun::Ready(setup) => setup,
         Begun::Ask(repository) if context.ui.can_prompt() => {

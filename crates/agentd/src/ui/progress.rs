@@ -85,6 +85,8 @@ impl ProgressUi {
     /// Takes note of what a workflow tells.
     pub(crate) fn watch(&mut self, progress: &Progress<'_>) {
         match &mut self.how {
+            // Who reads the document still has to know.
+            How::Quiet if matches!(progress, Progress::Warning(_)) => plain(progress),
             How::Quiet => {}
             How::Plain => plain(progress),
             How::Live(live) => live.watch(progress),

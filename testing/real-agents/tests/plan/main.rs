@@ -5,6 +5,6 @@
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
 mod generation;
-mod models;
 mod verdicts;
-mod world;
+
+use real_agents::{models, world};

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::world::CHANGE;
 
+/// A proposal that affects these specs.
 pub fn proposal(specs: &Value) -> Value {
     json!({
         "change_id": CHANGE,
@@ -15,6 +16,7 @@ pub fn proposal(specs: &Value) -> Value {
     })
 }
 
+/// A spec with one requirement.
 pub fn spec(id: &str) -> Value {
     json!({
         "change_id": CHANGE,
@@ -31,6 +33,7 @@ pub fn spec(id: &str) -> Value {
     })
 }
 
+/// One task for each spec.
 pub fn tasks(specs: &[&str]) -> Value {
     let tasks: Vec<Value> = if specs.is_empty() {
         vec![json!({"layer": "logic", "number": 1, "title": "Do it",
@@ -46,6 +49,7 @@ pub fn tasks(specs: &[&str]) -> Value {
     json!({ "change_id": CHANGE, "tasks": tasks })
 }
 
+/// A review of the plan, with the severity and title of each issue.
 pub fn review(verdict: &str, issues: &[(&str, &str)]) -> Value {
     let issues: Vec<Value> = issues
         .iter()
@@ -57,6 +61,7 @@ pub fn review(verdict: &str, issues: &[(&str, &str)]) -> Value {
     json!({ "change_id": CHANGE, "verdict": verdict, "summary": "Looked at all of it.", "issues": issues })
 }
 
+/// The arguments of `edit_file`.
 pub fn edit(path: &str, old: &str, new: &str) -> Value {
     json!({ "change_id": CHANGE, "path": path, "old_string": old, "new_string": new })
 }
@@ -100,6 +105,7 @@ pub fn challenges(mut script: Script, reviews: &[Value]) -> Script {
     script
 }
 
+/// A review that finds nothing.
 pub fn approved() -> Value {
     review("APPROVED", &[])
 }

@@ -9,8 +9,10 @@ use std::process::{Command, Output, Stdio};
 use agentd_core::document::proposal::{self, Proposal};
 use agentd_core::ids::ChangeId;
 use agentd_core::state::{self, State};
-use real_agents::{Cli, Sandbox};
+
 use serde_json::Value;
+
+use crate::{Cli, Sandbox};
 
 /// The agentd that was built beside this test.
 pub fn agentd() -> PathBuf {
@@ -20,17 +22,22 @@ pub fn agentd() -> PathBuf {
     agentd
 }
 
+/// The change that all of it is about.
 pub const CHANGE: &str = "add-login";
 
 /// What a run of agentd did.
 #[derive(Debug)]
 pub struct Ran {
+    /// The exit code, unless a signal ended it.
     pub code: Option<i32>,
+    /// All of stdout.
     pub stdout: String,
+    /// All of stderr.
     pub stderr: String,
 }
 
 impl Ran {
+    /// Reads what a process has printed.
     pub fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),
@@ -44,12 +51,15 @@ impl Ran {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 
+    /// It must have ended with this exit code.
     #[track_caller]
+    #[allow(clippy::must_use_candidate, reason = "the code alone is often what matters")]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
         self
     }
 
+    /// One of the streams must hold this text.
     #[track_caller]
     pub fn says(&self, text: &str) {
         let said = format!("{}{}", self.stdout, self.stderr);
@@ -60,12 +70,16 @@ impl Ran {
 /// One call of a CLI, as its shim saw it.
 #[derive(Debug, Clone)]
 pub struct Called {
+    /// Its name.
     pub program: String,
+    /// Where it was started.
     pub cwd: PathBuf,
+    /// Its arguments.
     pub args: Vec<String>,
 }
 
 impl Called {
+    /// Whether it got this argument.
     pub fn has(&self, arg: &str) -> bool {
         self.args.iter().any(|have| have == arg)
     }
@@ -77,7 +91,9 @@ impl Called {
     }
 }
 
+/// A project, and the CLIs on the PATH of whoever works in it.
 pub struct World<'s> {
+    /// Where it lies.
     pub sandbox: &'s Sandbox,
 }
 
@@ -88,6 +104,7 @@ impl<'s> World<'s> {
         fs::create_dir_all(world.root().join("agentd/changes")).unwrap();
         fs::write(world.root().join("agentd/config.toml"), config).unwrap();
         fs::create_dir_all(world.shims()).unwrap();
+        fs::create_dir_all(world.log().parent().unwrap()).unwrap();
         for cli in Cli::ALL {
             let name = cli.program();
             let real = sandbox.clis().program(cli);
@@ -111,6 +128,7 @@ impl<'s> World<'s> {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
+    /// The directory of the project.
     pub fn root(&self) -> PathBuf {
         self.sandbox.project()
     }
@@ -119,8 +137,10 @@ impl<'s> World<'s> {
         self.sandbox.root().join("shims")
     }
 
+    /// Where the shims note how they are called.
     pub fn log(&self) -> PathBuf {
-        self.sandbox.root().join("calls")
+        // Where the kernel lets a confined claude write, and with it the shim.
+        self.sandbox.home().join(".claude/calls-seen-by-shims")
     }
 
     /// agentd, ready to be run in the project.
@@ -135,6 +155,7 @@ impl<'s> World<'s> {
         command
     }
 
+    /// Runs agentd to its end.
     pub fn run(&self, args: &[&str]) -> Ran {
         Ran::of(self.command(args).output().unwrap())
     }
@@ -146,23 +167,28 @@ impl<'s> World<'s> {
         self.run(&args)
     }
 
+    /// A file of the change.
     pub fn file(&self, name: &str) -> PathBuf {
         self.root().join("agentd/changes").join(CHANGE).join(name)
     }
 
+    /// The text of a file of the change.
     pub fn text(&self, name: &str) -> String {
         fs::read_to_string(self.file(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
+    /// The state of the change.
     pub fn state(&self) -> State {
         self.state_of(CHANGE)
     }
 
+    /// The state of some change.
     pub fn state_of(&self, change: &str) -> State {
         let path = self.root().join("agentd/changes").join(change).join("STATE.yaml");
         state::parse(&fs::read_to_string(path).unwrap(), &ChangeId::new(change).unwrap()).unwrap()
     }
 
+    /// The proposal of the change.
     pub fn proposal(&self) -> Proposal {
         proposal::parse(&self.text("proposal.md")).value
     }

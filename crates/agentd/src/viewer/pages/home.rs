@@ -1,17 +1,17 @@
 //! All changes, as a board by phase.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
-use agentd_engine::store::{Project, map_parallel};
+use agentd_engine::store::Project;
 
-use crate::cli::summary::{self, Summary};
 use crate::viewer::App;
 use crate::viewer::html::{Page, dollars, esc, progress};
-use crate::viewer::markdown::headline;
 use crate::viewer::problem::Problem;
 use crate::viewer::subject;
+use crate::viewer::summaries::Known;
 
 /// Two open changes that touch the same thing.
 pub(super) struct Conflict {
@@ -36,14 +36,12 @@ const COLUMNS: [(&str, &[Option<Phase>]); 5] = [
 pub(crate) fn home(app: &App) -> Result<String, Problem> {
     let project = &app.project;
     let listed = project.change_ids()?;
-    let summaries = map_parallel(&listed.ids, |id| summary::of(project, id));
-    // One that cannot be looked at must not take the others with it.
-    let mut summaries: Vec<Summary> = summaries.into_iter().filter_map(Result::ok).collect();
-    summaries.sort_by(|a, b| b.updated_at.cmp(&a.updated_at));
+    let mut summaries = app.summaries.of(project, &listed.ids);
+    summaries.sort_by(|a, b| b.summary.updated_at.cmp(&a.summary.updated_at));
     let running = running(project);
     let conflicts = conflicts(project);
     let mut out = String::with_capacity(600 * summaries.len() + 4096);
-    let cost: f64 = summaries.iter().map(|summary| summary.cost_usd).sum();
+    let cost: f64 = summaries.iter().map(|known| known.summary.cost_usd).sum();
     out.push_str(&format!(
         "<div class=\"title-row\"><h1>{}</h1><p class=\"quiet\">{} open · {} spent</p>",
         esc(&app.project_name()),
@@ -62,7 +60,8 @@ pub(crate) fn home(app: &App) -> Result<String, Problem> {
     }
     out.push_str("<div class=\"board\">");
     for (name, phases) in COLUMNS {
-        let here: Vec<&Summary> = summaries.iter().filter(|s| phases.contains(&s.phase)).collect();
+        let here: Vec<&Arc<Known>> =
+            summaries.iter().filter(|known| phases.contains(&known.summary.phase)).collect();
         if here.is_empty() {
             continue;
         }
@@ -70,10 +69,10 @@ pub(crate) fn home(app: &App) -> Result<String, Problem> {
             "<section class=\"column\"><h2>{name} <span class=\"count\">{}</span></h2><ul class=\"cards\">",
             here.len()
         ));
-        for summary in here {
-            let shared = conflicts.iter().find(|(id, _)| *id == summary.change_id);
+        for known in here {
+            let shared = conflicts.iter().find(|(id, _)| *id == known.summary.change_id);
             let shared = shared.map_or(&[][..], |(_, shared)| shared.as_slice());
-            card(&mut out, summary, running.contains(&summary.change_id), shared);
+            card(&mut out, known, running.contains(&known.summary.change_id), shared);
         }
         out.push_str("</ul></section>");
     }
@@ -92,11 +91,12 @@ fn running(project: &Project) -> BTreeSet<ChangeId> {
     ids.filter(|id| subject::running(project, id).is_some()).collect()
 }
 
-fn card(out: &mut String, summary: &Summary, running: bool, shared: &[Conflict]) {
+fn card(out: &mut String, known: &Known, running: bool, shared: &[Conflict]) {
+    let summary = &known.summary;
     let id = &summary.change_id;
     out.push_str(&format!(
         "<li class=\"card\"><a href=\"/changes/{id}\"><strong>{}</strong><code>{id}</code></a><p class=\"facts\">",
-        esc(&if summary.title.is_empty() { id.to_string() } else { headline(&summary.title) }),
+        esc(&known.title),
     ));
     out.push_str(&progress(summary.tasks.completed, summary.tasks.total));
     out.push_str(&format!("<span>{}</span>", dollars(summary.cost_usd)));

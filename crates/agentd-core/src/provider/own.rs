@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(
             spec.args.join(" "),
             "__builtin --change add-oauth --role planner --step proposal-gen -- \
-             /opt/agentd mcp --change add-oauth --role planner"
+             /opt/agentd -C /p mcp --change add-oauth --role planner --step proposal-gen"
         );
         assert_eq!(spec.stdin, "agentd proposal-gen add-oauth\nhello");
         let mut resumed = request(Role::Planner);

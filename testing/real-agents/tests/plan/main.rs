@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
 mod generation;
+mod interrupts;
 mod models;
+mod sessions;
 mod verdicts;
 mod world;

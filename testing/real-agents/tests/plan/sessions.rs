@@ -93,6 +93,8 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
 
         // And now as it should be.
         world.real(Cli::Gemini);
+        for f in walk(&sandbox.root().join("home/.gemini/tmp")) { if f.contains("chats") { let t = fs::read_to_string(&f).unwrap(); eprintln!("=== {f}"); for l in t.lines() { eprintln!("{}", l.chars().take(200).collect::<String>()); } } }
+        eprintln!("{}", String::from_utf8_lossy(&sandbox.command(sandbox.clis().program(Cli::Gemini)).env("GEMINI_CLI_TRUST_WORKSPACE","true").arg("--list-sessions").output().unwrap().stdout));
         fs::write(world.file("GEMINI.md"), "old").unwrap();
         let calls = world.calls().len();
         let ran = world.run(&["reproposal"]).expect(0);
@@ -151,4 +153,10 @@ fn gemini_resumes_by_uuid_where_it_is_told_to() {
         assert!(!world.calls().iter().any(|call| call.has("--list-sessions")));
         assert!(world.text("proposal.md").contains("their own data, locked"));
     });
+}
+
+fn walk(dir: &std::path::Path) -> Vec<String> {
+    let mut all = Vec::new();
+    for e in fs::read_dir(dir).unwrap().flatten() { if e.path().is_dir() { all.extend(walk(&e.path())); } else { all.push(e.path().display().to_string()); } }
+    all
 }

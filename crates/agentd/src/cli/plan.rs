@@ -1,6 +1,7 @@
 use std::process::ExitCode;
 
 use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::phase::Phase;
 use agentd_core::state::Choice;
 use agentd_engine::decisions;
 use agentd_engine::workflow::{self, Mode, Report, Verdict};
@@ -79,7 +80,9 @@ fn decide(
     report: &Report,
 ) -> Result<bool, CommandError> {
     let revise = Verdict::Plan(PlanVerdict::NeedsRevision);
-    if report.verdict != Some(revise) || !context.ui.can_prompt() {
+    // An accepted plan keeps the review that found its minor issues.
+    let is_open = report.phase == Phase::Proposed && report.verdict == Some(revise);
+    if !is_open || !context.ui.can_prompt() {
         return Ok(false);
     }
     context.ui.note(&report.summary);

@@ -19,6 +19,7 @@ mod json;
 mod ledger;
 mod list;
 mod pipes;
+mod plan;
 mod plan_kills;
 mod plan_terminal;
 mod pty;

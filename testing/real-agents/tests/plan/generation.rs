@@ -8,8 +8,8 @@ use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
 
 use crate::models::{
-    approved, calls, calls_and_says, challenges, mend, passes, plan, planner, proposal, reproposals,
-    review, says, spec, tasks,
+    approved, calls, calls_and_says, challenges, mend, passes, plan, planner, proposal, says, spec,
+    tasks,
 };
 use crate::world::{CHANGE, CODEX, CODEX_QUICK, Called, World};
 
@@ -211,36 +211,21 @@ fn a_proposal_by_hand_is_gone_on_with() {
     });
 }
 
-/// WF scenario "Orchestration Robustness", WF8, C13: a child that closes its input is
-/// retried, and where that does not help it is said what happened.
+/// WF scenario "Orchestration Robustness", WF8: a child that closes its input and dies is
+/// reported as what it is, and the same command goes on. That what cannot be written is tried
+/// again, `a_closed_input_is_reported` of the engine shows: a prompt fits into a pipe.
 #[test]
-fn a_broken_pipe_is_retried_and_reported() {
-    // More than fits into a pipe, so that what nobody reads cannot be written.
-    let mut found = review("NEEDS_REVISION", &[("high", "No lock"); 1]);
-    let issues: Vec<_> = (0..150)
-        .map(|number| {
-            json!({"severity": "high", "title": format!("Issue {number}"),
-                "description": "It is not said. ".repeat(60), "recommendation": "Say it."})
-        })
-        .collect();
-    found["issues"] = json!(issues);
-    let script = challenges(planner(&[]), &[found]);
-    let script = reproposals(script, &[mend("their own data", "their own data, locked")]);
-    Sandbox::enter(script, |sandbox| {
-        let world = World::new(sandbox, &format!("{CODEX_QUICK}script_retries = 1\n"));
-        world.plan(&[]).expect(0);
-        let deaf = "exec 0<&-; sleep 0.2; exit 1";
-        world.instead_of(Cli::Codex, deaf);
-        let error = world.run(&["reproposal", "--json"]).card("agent_failed", "closed its input");
-        assert_eq!(world.runs("reproposal"), 2, "{error:#}");
-        assert_eq!(world.steps().len(), 5, "each try is in the ledger");
-
-        let (once, real) = (sandbox.root().join("once"), world.path_of(Cli::Codex));
-        world.instead_of(
-            Cli::Codex,
-            &format!("[ -e {0} ] || {{ : > {0}; {deaf}; }}\nexec {real} \"$@\"", once.display()),
-        );
-        world.run(&["reproposal", "--json"]).expect(0);
-        assert_eq!(world.runs("reproposal"), 4);
+fn an_agent_that_closes_its_input_is_reported() {
+    Sandbox::enter(planner(&[]), |sandbox| {
+        let world = World::new(sandbox, CODEX_QUICK);
+        world.instead_of(Cli::Codex, "exec 0<&-; echo 'write EPIPE: broken pipe' >&2; exit 1");
+        let error = world.run(&[&PROPOSAL[..], &["--json"]].concat()).error();
+        assert_eq!(error["kind"], "agent_failed", "{error:#}");
+        assert!(error["message"].as_str().unwrap().contains("broken pipe"), "{error:#}");
+        let tries = world.state().llm_calls.len();
+        assert!(tries >= 1, "each try is in the ledger");
+        world.real(Cli::Codex);
+        world.plan(&[]);
+        assert_eq!(world.steps()[tries..tries + 2], ["proposal-gen", "tasks-gen"]);
     });
 }

@@ -91,10 +91,15 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         fs::write(world.file("proposal.md"), &plan).unwrap();
         world.edit("specs/auth-flow.md", "within 1 s", "within 2 s");
 
-        // And now as it should be.
+        // And now as it should be, also when the session was begun in an earlier minute, as all
+        // are in life: there the CLI leaves a stub of the session, and its clean-up both.
+        let chats = sandbox.root().join("home/.gemini/tmp/project/chats");
+        for file in fs::read_dir(&chats).unwrap().flatten().map(|entry| entry.path()) {
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            let (_, id) = name.rsplit_once('-').unwrap();
+            fs::rename(&file, chats.join(format!("session-2026-01-01T00-00-{id}"))).unwrap();
+        }
         world.real(Cli::Gemini);
-        for f in walk(&sandbox.root().join("home/.gemini/tmp")) { if f.contains("chats") { let t = fs::read_to_string(&f).unwrap(); eprintln!("=== {f}"); for l in t.lines() { eprintln!("{}", l.chars().take(200).collect::<String>()); } } }
-        eprintln!("{}", String::from_utf8_lossy(&sandbox.command(sandbox.clis().program(Cli::Gemini)).env("GEMINI_CLI_TRUST_WORKSPACE","true").arg("--list-sessions").output().unwrap().stdout));
         fs::write(world.file("GEMINI.md"), "old").unwrap();
         let calls = world.calls().len();
         let ran = world.run(&["reproposal"]).expect(0);
@@ -125,6 +130,11 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         assert!(!world.steps().iter().any(|step| step.ends_with("-review")), "RP7");
         assert!(world.history("reproposal").contains("agentd proposal-gen"), "it has its history");
 
+        // It is repeatable.
+        world.edit("proposal.md", "their own data, locked", "their own data");
+        world.run(&["reproposal"]).expect(0);
+        assert_eq!(world.state().iteration, 2);
+
         // Nothing was stored.
         let yaml = world.text("STATE.yaml").replace(&session, "").replace("session_id: ''", "");
         let yaml: String = yaml
@@ -153,10 +163,4 @@ fn gemini_resumes_by_uuid_where_it_is_told_to() {
         assert!(!world.calls().iter().any(|call| call.has("--list-sessions")));
         assert!(world.text("proposal.md").contains("their own data, locked"));
     });
-}
-
-fn walk(dir: &std::path::Path) -> Vec<String> {
-    let mut all = Vec::new();
-    for e in fs::read_dir(dir).unwrap().flatten() { if e.path().is_dir() { all.extend(walk(&e.path())); } else { all.push(e.path().display().to_string()); } }
-    all
 }

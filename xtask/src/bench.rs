@@ -13,6 +13,7 @@ mod mcp;
 mod measure;
 mod report;
 mod runner;
+mod viewer;
 
 use std::fs;
 use std::path::Path;
@@ -41,13 +42,14 @@ const FULL: Size = Size { changes: 1000, specs: 1000 };
 /// A set of rows; a row is added to the report even when it cannot be measured.
 type Group = (&'static str, fn(&Bench, &mut Report) -> Result<()>);
 
-const GROUPS: [Group; 6] = [
+const GROUPS: [Group; 7] = [
     ("startup", startup),
     ("validate", validate),
     ("mcp", mcp::measure),
     ("runner", runner::measure),
     ("context", context::measure),
     ("archive", archive::measure),
+    ("viewer", viewer::measure),
 ];
 
 /// What every measurement is given.

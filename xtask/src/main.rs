@@ -6,7 +6,9 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod bench;
+mod browser;
 mod fuzz;
+mod mermaid;
 mod npm;
 mod process;
 mod sample_project;
@@ -33,12 +35,14 @@ Usage: cargo xtask <command>
   test [--only a,b] [--skip a,b] [--fail-fast] [--list]
           everything CI runs: format, tidiness, lints, tests, fuzzing, licenses
   tidy    the tidiness checks alone
-  bench [--only startup|validate|mcp] [--json] [--rounds N] [--size N] [--no-build] [--hyperfine]
+  bench [--only startup|validate|mcp|runner|viewer] [--json] [--rounds N] [--size N] [--no-build] [--hyperfine]
           the bars of the issues: value, ratio, pass or fail
   fuzz [target]... [--seconds N] [--seed N] [--input FILE] [--random]
           the parsers, on inputs that nobody would write
   sample-project <dir> [--changes N] [--specs N]
           writes a valid project of that size
+  vendor-mermaid
+          makes the compressed Mermaid in crates/agentd/assets
 ";
 
 fn main() -> ExitCode {
@@ -69,6 +73,13 @@ fn run() -> Result<ExitCode> {
         Some("fuzz") => fuzz::main(&workspace, args),
         Some("bench") => bench::main(&workspace, args),
         Some("__peak-rss") => bench::peak_rss_main(args),
+        Some("vendor-mermaid") => {
+            if let Some(arg) = args.next()? {
+                return Err(arg.unexpected().into());
+            }
+            mermaid::vendor(&workspace)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Some("sample-project") => sample_project::main(args),
         Some("help") => {
             print!("{HELP}");

@@ -15,6 +15,7 @@ use lexopt::Arg;
 use lexopt::ValueExt;
 
 use crate::Result;
+use crate::browser;
 use crate::fuzz;
 use crate::npm;
 use crate::process;
@@ -50,6 +51,7 @@ const STEPS: &[Step] = &[
     Step { name: "fmt", about: "rustfmt would change nothing", run: fmt },
     Step { name: "tidy", about: "house rules that no compiler knows", run: tidy_step },
     Step { name: "npm", about: "programs from npm that tests run", run: npm_step },
+    Step { name: "browser", about: "Chromium, for the pages of the viewer", run: browser_step },
     Step { name: "clippy", about: "no warnings, in all targets", run: clippy },
     Step { name: "doc", about: "examples in documentation, and its links", run: doc },
     Step { name: "test", about: "unit, property and integration tests", run: test },
@@ -170,6 +172,11 @@ fn tidy_step(run: &Run<'_>) -> Result<Outcome> {
 fn npm_step(run: &Run<'_>) -> Result<Outcome> {
     npm::install_all(run.workspace)?;
     Ok(Outcome::Passed)
+}
+
+fn browser_step(run: &Run<'_>) -> Result<Outcome> {
+    let missing = browser::find_or_install(run.workspace)?;
+    Ok(missing.map_or(Outcome::Passed, Outcome::Skipped))
 }
 
 fn clippy(run: &Run<'_>) -> Result<Outcome> {

@@ -194,8 +194,13 @@ impl Default for AgentConfig {
     }
 }
 
-/// The limits of the agents that agentd plays itself; nothing else of them is configured here.
-static OWN: LazyLock<AgentConfig> = LazyLock::new(AgentConfig::default);
+/// The limits of the agents that agentd plays itself; nothing else of them is configured
+/// here. A replay at its true speed may pause as long as the agent did.
+static OWN: LazyLock<AgentConfig> = LazyLock::new(|| AgentConfig {
+    timeout_secs: 86_400,
+    idle_timeout_secs: 86_400,
+    ..AgentConfig::default()
+});
 
 /// How a session of Gemini is found again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

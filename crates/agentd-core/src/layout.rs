@@ -123,6 +123,10 @@ pub enum ChangeFile {
     Challenge,
     /// `REVIEW.md`: the latest review of the implementation.
     Review,
+    /// `comments.md`: what people have said about the documents.
+    Comments,
+    /// `rounds/NNNN.json`: the plan as the review of this number saw it.
+    Round(u32),
     /// `GEMINI.md`: context for an agent that reads that name.
     GeminiContext,
     /// `AGENTS.md`: context for agents that read that name.
@@ -156,6 +160,8 @@ impl ChangeFile {
             Self::Tasks => "tasks.md".to_owned(),
             Self::Challenge => "CHALLENGE.md".to_owned(),
             Self::Review => "REVIEW.md".to_owned(),
+            Self::Comments => "comments.md".to_owned(),
+            Self::Round(number) => format!("rounds/{number:04}.json"),
             Self::GeminiContext => "GEMINI.md".to_owned(),
             Self::AgentsContext => "AGENTS.md".to_owned(),
             Self::Base(spec) => format!("base/{spec}.md"),
@@ -181,6 +187,7 @@ impl ChangeFile {
                 "tasks.md" => Some(Self::Tasks),
                 "CHALLENGE.md" => Some(Self::Challenge),
                 "REVIEW.md" => Some(Self::Review),
+                "comments.md" => Some(Self::Comments),
                 "GEMINI.md" => Some(Self::GeminiContext),
                 "AGENTS.md" => Some(Self::AgentsContext),
                 "archive.json" => Some(Self::ArchiveRecord),
@@ -188,6 +195,10 @@ impl ChangeFile {
             },
             Some(("specs", name)) => spec_of_file_name(name).map(Self::Spec),
             Some(("base", name)) => spec_of_file_name(name).map(Self::Base),
+            Some(("rounds", name)) => {
+                let number = name.strip_suffix(".json").and_then(|number| number.parse().ok());
+                number.map(Self::Round).filter(|round| round.path() == *path)
+            }
             Some(("runs", name)) => name.parse().ok().map(Self::Run),
             Some(_) => None,
         }
@@ -200,6 +211,8 @@ impl ChangeFile {
             Self::State
             | Self::Challenge
             | Self::Review
+            | Self::Comments
+            | Self::Round(_)
             | Self::GeminiContext
             | Self::AgentsContext
             | Self::Base(_)
@@ -367,6 +380,8 @@ mod tests {
             ChangeFile::Tasks,
             ChangeFile::Challenge,
             ChangeFile::Review,
+            ChangeFile::Comments,
+            ChangeFile::Round(1),
             ChangeFile::GeminiContext,
             ChangeFile::AgentsContext,
             ChangeFile::Base(spec),
@@ -386,6 +401,8 @@ mod tests {
             "tasks.md",
             "CHALLENGE.md",
             "REVIEW.md",
+            "comments.md",
+            "rounds/0001.json",
             "GEMINI.md",
             "AGENTS.md",
             "base/auth-flow.md",

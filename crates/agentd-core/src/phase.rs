@@ -259,7 +259,7 @@ impl State {
                 let rounds = self.code_review.as_ref().map_or(0, |review| review.iteration);
                 let iteration = rounds.saturating_add(1);
                 let (verdict, reviewer, at) = (*verdict, reviewer.clone(), *at);
-                next.code_review = Some(CodeReview { verdict, iteration, reviewer, at });
+                next.code_review = Some(CodeReview { verdict, iteration, reviewer, at, run: None });
             }
             Transition::Reopened => match self.phase {
                 Phase::Rejected | Phase::Challenged | Phase::Implementing | Phase::Complete => {

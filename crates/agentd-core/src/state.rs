@@ -140,6 +140,9 @@ pub struct CodeReview {
     pub reviewer: Line,
     /// When.
     pub at: Stamp,
+    /// The run in which it was said: what was mended since has a higher number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u32>,
 }
 
 /// Where in git a change is worked on.

@@ -93,6 +93,12 @@ impl Prose {
         self.0.is_empty()
     }
 
+    /// What stands before its first blank line, folded.
+    pub fn first_paragraph(&self) -> Line {
+        let end = self.0.lines().position(|line| line.trim().is_empty()).unwrap_or(usize::MAX);
+        Line::new(&self.0.lines().take(end).collect::<Vec<_>>().join(" "))
+    }
+
     /// Its first line, folded.
     pub fn first_line(&self) -> Line {
         Line::new(self.0.lines().next().unwrap_or_default())

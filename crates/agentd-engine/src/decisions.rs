@@ -1,6 +1,6 @@
 //! What people decide at the gates of a plan. One function for every front end.
 
-use agentd_core::check;
+use agentd_core::check::{self, ChangeTexts};
 use agentd_core::diagnostic::{Counts, Diagnostic};
 use agentd_core::document::proposal;
 use agentd_core::hash::Digest;
@@ -29,20 +29,23 @@ pub fn decide(
         let texts = load_texts(&project.change(id)?)?;
         let plan = texts.proposal.text().map(|_| check::plan_digest(&texts));
         if choice == Choice::Accept {
-            let plan = check::plan_digest(&texts);
-            let left = issues_left(texts.proposal.text().unwrap_or_default(), &plan);
-            let accepted = Transition::MinorIssuesAccepted { plan, left: left.unwrap_or_default() };
-            let next = state.apply(&accepted)?;
-            if left.is_none() {
-                return Err(no_review(state).into());
-            }
-            *state = next;
+            *state = accepted(state, &texts)?;
         }
         let (note, by) = (Line::new(note), Line::new(by));
         state.decisions.push(Decision { choice, note, by, at: now, plan_hash: plan });
         state.last_action = Some("decide".to_owned());
         Ok(state.clone())
     })
+}
+
+/// The state in which accepting this plan with its minor issues would leave it, or why
+/// that cannot be. Writes nothing; whoever offers the choice asks this first.
+pub fn accepted(state: &State, texts: &ChangeTexts) -> Result<State, Refused> {
+    let plan = check::plan_digest(texts);
+    let left = issues_left(texts.proposal.text().unwrap_or_default(), &plan);
+    let accepted = Transition::MinorIssuesAccepted { plan, left: left.unwrap_or_default() };
+    let next = state.apply(&accepted)?;
+    if left.is_none() { Err(no_review(state)) } else { Ok(next) }
 }
 
 /// The issues of the latest review of this very plan. A review that is gone,

@@ -91,6 +91,16 @@ impl Git {
         self.superproject.as_deref()
     }
 
+    /// Where git keeps what it knows: of this checkout, and of all of them. Below the top of
+    /// the checkout only in the simplest case.
+    pub fn directories(&self) -> Result<[PathBuf; 2], GitError> {
+        let ask = |question| -> Result<PathBuf, GitError> {
+            let said = self.call("rev-parse").args([question]).run()?;
+            canonical(&self.root.join(status::path_line(&said.stdout).unwrap_or_default()))
+        };
+        Ok([ask("--absolute-git-dir")?, ask("--git-common-dir")?])
+    }
+
     /// A call of git in the project.
     fn call(&self, subcommand: &'static str) -> tool::Call<'_> {
         self.tool.call(&self.root, subcommand)

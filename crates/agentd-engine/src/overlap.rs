@@ -1,7 +1,7 @@
 //! Which open changes touch the same: known while they are planned, not when the second
 //! of them is archived.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agentd_core::document::{proposal, spec, tasks};
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
@@ -85,7 +85,12 @@ type Touched = BTreeMap<Key, Deed>;
 /// The overlaps of all open changes, or those of one change with the others.
 pub fn overlaps(project: &Project, only: Option<&ChangeId>) -> Result<Vec<Overlap>, StoreError> {
     let ids = project.change_ids()?.ids;
-    let touched = map_parallel(&ids, |id| touched_by(project, id));
+    let own = only.map(|id| touched_by(project, id, &Interest::Everything)).transpose()?;
+    if own.as_ref().is_some_and(Touched::is_empty) {
+        return Ok(Vec::new());
+    }
+    let interest = own.as_ref().map_or(Interest::Everything, Interest::of);
+    let touched = map_parallel(&ids, |id| touched_by(project, id, &interest));
     let mut all: BTreeMap<Key, Vec<(usize, Deed)>> = BTreeMap::new();
     for (i, touched) in touched.into_iter().enumerate() {
         for (key, deed) in touched? {
@@ -112,8 +117,62 @@ pub fn overlaps(project: &Project, only: Option<&ChangeId>) -> Result<Vec<Overla
     Ok(overlaps.collect())
 }
 
-/// What a change touches. What cannot be read touches nothing: others report that.
-fn touched_by(project: &Project, id: &ChangeId) -> Result<Touched, StoreError> {
+/// What is looked for. Reading a document whole takes much longer than seeing that nothing
+/// of interest is in it, and most changes have nothing to do with each other.
+enum Interest {
+    Everything,
+    /// What a certain change touches: its specs, and the names of its files without their
+    /// directories, which may be written in several ways.
+    Of {
+        specs: BTreeSet<SpecId>,
+        files: BTreeSet<String>,
+    },
+}
+
+impl Interest {
+    fn of(touched: &Touched) -> Self {
+        let (mut specs, mut files) = (BTreeSet::new(), BTreeSet::new());
+        for (kind, what) in touched.keys() {
+            match kind {
+                OverlapKind::File => {
+                    let name = what.trim_end_matches('/').rsplit('/').next();
+                    files.extend(name.map(str::to_owned));
+                }
+                OverlapKind::Requirement | OverlapKind::Scenario => {
+                    let id = what.split(':').next().unwrap_or_default();
+                    specs.extend(SpecId::new(id));
+                }
+            }
+        }
+        Self::Of { specs, files }
+    }
+
+    fn in_spec(&self, id: &SpecId) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Of { specs, .. } => specs.contains(id),
+        }
+    }
+
+    fn in_text(&self, text: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Of { files, .. } => files.iter().any(|name| text.contains(name.as_str())),
+        }
+    }
+
+    fn in_any_file(&self) -> bool {
+        !matches!(self, Self::Of { files, .. } if files.is_empty())
+    }
+}
+
+/// What a change touches, as far as it is of interest. What cannot be read touches nothing:
+/// others report that.
+fn touched_by(
+    project: &Project,
+    id: &ChangeId,
+    interest: &Interest,
+) -> Result<Touched, StoreError> {
     let mut touched = Touched::new();
     let change = match project.change(id) {
         // It may just have been archived.
@@ -123,7 +182,7 @@ fn touched_by(project: &Project, id: &ChangeId) -> Result<Touched, StoreError> {
     let mut add = |kind, what: String, how, requirement| {
         touched.entry((kind, what)).or_insert((how, requirement));
     };
-    for spec in change.spec_ids()?.ids {
+    for spec in change.spec_ids()?.ids.into_iter().filter(|id| interest.in_spec(id)) {
         let Ok(text) = change.read(&ChangeFile::Spec(spec.clone())) else { continue };
         let parsed = spec::parse(&text).value;
         let mut requirement = |id: RequirementId, how| {
@@ -141,7 +200,11 @@ fn touched_by(project: &Project, id: &ChangeId) -> Result<Touched, StoreError> {
     let path = |file: &Line| {
         RelPath::new(file.as_str()).map_or_else(|_| file.to_string(), |path| path.to_string())
     };
-    if let Ok(text) = change.read(&ChangeFile::Tasks) {
+    let of_interest = |file: &ChangeFile| {
+        let text = interest.in_any_file().then(|| change.read(file).ok()).flatten();
+        text.filter(|text| interest.in_text(text))
+    };
+    if let Some(text) = of_interest(&ChangeFile::Tasks) {
         for task in tasks::parse(&text).value.tasks {
             let how = match task.action {
                 Some(tasks::Action::Create) => How::Adds,
@@ -154,12 +217,46 @@ fn touched_by(project: &Project, id: &ChangeId) -> Result<Touched, StoreError> {
             }
         }
     }
-    if let Ok(text) = change.read(&ChangeFile::Proposal) {
-        for file in proposal::parse(&text).value.impact.affected_code {
-            add(OverlapKind::File, path(&file), How::Touches, None);
+    if let Some(text) = of_interest(&ChangeFile::Proposal) {
+        // Directories are named there as well; nearly every two changes share one.
+        let is_file =
+            |path: &String| path.rsplit('/').next().is_some_and(|name| name.contains('.'));
+        let named = proposal::parse(&text).value.impact.affected_code;
+        for file in named.iter().map(path).filter(is_file) {
+            add(OverlapKind::File, file, How::Touches, None);
         }
     }
     Ok(touched)
+}
+
+/// What the other open changes touch, a line each, for whoever plans another: those that
+/// were worked on last, up to a number of them.
+pub fn open_ground(
+    project: &Project,
+    except: &ChangeId,
+    most: usize,
+) -> Result<Vec<String>, StoreError> {
+    let mut ids = project.change_ids()?.ids;
+    ids.retain(|id| id != except);
+    if ids.len() > most {
+        let touched = |id: &ChangeId| {
+            let path = project.root().join(layout::change_dir(id).as_path()).join("STATE.yaml");
+            std::fs::metadata(path).and_then(|file| file.modified()).ok()
+        };
+        ids.sort_by_cached_key(|id| std::cmp::Reverse(touched(id)));
+        ids.truncate(most);
+    }
+    let touched = map_parallel(&ids, |id| touched_by(project, id, &Interest::Everything));
+    let mut lines = Vec::new();
+    for (id, touched) in ids.iter().zip(touched) {
+        // Of a spec its requirements say enough.
+        let named = touched?.into_keys().filter(|(kind, _)| *kind != OverlapKind::Scenario);
+        let named: Vec<String> = named.map(|(_, what)| what).collect();
+        if !named.is_empty() {
+            lines.push(format!("{id}: {}", named.join(", ")));
+        }
+    }
+    Ok(lines)
 }
 
 /// Whether a requirement was there when the change began.

@@ -12,6 +12,7 @@ use agentd_core::event::AgentEvent;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ChangeFile, RunName};
+use agentd_core::outcome::FailureKind;
 use agentd_core::phase::Transition;
 use agentd_core::run_format::Record;
 use agentd_core::stamp::Stamp;
@@ -47,6 +48,9 @@ pub enum ReproduceError {
     /// The recording names a change by something that is no id.
     #[error("the recording is of `{0}`, which is no id of a change")]
     BadChange(String),
+    /// Somebody has stopped it.
+    #[error("interrupted")]
+    Interrupted,
     /// A file of the source cannot be read.
     #[error("cannot read {}", path.display())]
     Io {
@@ -209,6 +213,9 @@ fn play(
     });
     let then = run.end.as_ref().and_then(|end| end.outcome.failure.as_ref());
     match (&result, then) {
+        (Err(StepError::Agent { failure, .. }), _) if failure.kind == FailureKind::Cancelled => {
+            return Err(ReproduceError::Interrupted);
+        }
         (Err(StepError::Agent { failure, .. }), None) if run.end.is_some() => {
             report
                 .divergences

@@ -35,7 +35,7 @@ use agentd_core::state::State;
 use crate::agent_files::restore_leftovers;
 use crate::clarify;
 use crate::documents;
-use crate::git::GitTool;
+use crate::git::{Git, GitTool};
 use crate::process::{Cancel, Limits, Supervisor};
 use crate::run_record::RecordLimits;
 use crate::runner::{Attempt, Observer, Retry, RunError, Runner};
@@ -276,7 +276,7 @@ fn request(
             step.role,
             &step.name,
         )),
-        extra_writable: vec![change_dir, agents.project.root().join(".git")],
+        extra_writable: extra_writable(agents, step.role, change_dir),
     };
     if let Some(id) = &step.resume {
         let by_index =
@@ -291,6 +291,19 @@ fn request(
         request.session = Session::Resume { id: id.clone(), index, thread_usage };
     }
     Ok(request)
+}
+
+/// Where an implementer writes besides its work tree: through the tools of the MCP server,
+/// which is its child, and through git.
+fn extra_writable(agents: &Agents, role: Role, change_dir: PathBuf) -> Vec<PathBuf> {
+    let locks = agents.project.root().join(layout::locks_dir().as_path());
+    let mut paths = vec![change_dir, locks];
+    if role == Role::Implementer {
+        // Without git there is nothing of it to write to.
+        let git = Git::discover_with(&agents.git_tool(), &agents.work_tree).ok().flatten();
+        paths.extend(git.and_then(|git| git.directories().ok()).unwrap_or_default());
+    }
+    paths
 }
 
 /// The user's own arguments; for a replay, which recording is played and what has been

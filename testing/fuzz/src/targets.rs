@@ -7,11 +7,14 @@
 use std::fmt::Debug;
 use std::str::FromStr;
 
+use agentd_core::check;
+use agentd_core::check::Extras;
 use agentd_core::config::Config;
 use agentd_core::diagnostic::Diagnostic;
 use agentd_core::diagnostic::Parsed;
 use agentd_core::document::answers;
 use agentd_core::document::clarifications;
+use agentd_core::document::comments;
 use agentd_core::document::proposal;
 use agentd_core::document::questions;
 use agentd_core::document::review;
@@ -20,6 +23,10 @@ use agentd_core::document::spec;
 use agentd_core::document::tasks;
 use agentd_core::document::tasks::Status;
 use agentd_core::document::tasks_edit;
+use agentd_core::draft;
+use agentd_core::draft::Brief;
+use agentd_core::draft::SourceFile;
+use agentd_core::draft::Survey;
 use agentd_core::frontmatter;
 use agentd_core::ids;
 use agentd_core::merge::Conflict;
@@ -50,9 +57,11 @@ pub const TARGETS: &[Target] = &[
     Target { name: "review", run: |bytes| round_trip(bytes, review::parse, review::render) },
     Target { name: "questions", run: |bytes| with_text(bytes, questions) },
     Target { name: "answers", run: |bytes| with_text(bytes, answers) },
+    Target { name: "comments", run: |bytes| round_trip(bytes, comments::parse, comments::render) },
     Target { name: "state", run: |bytes| with_text(bytes, state) },
     Target { name: "config", run: |bytes| with_text(bytes, config) },
     Target { name: "tick", run: |bytes| with_text(bytes, tick) },
+    Target { name: "draft", run: |bytes| with_text(bytes, draft) },
     Target { name: "rewrite", run: |bytes| with_text(bytes, rewrite) },
     Target { name: "merge", run: |bytes| with_text(bytes, merge) },
 ];
@@ -61,6 +70,31 @@ pub const TARGETS: &[Target] = &[
 /// reads a file: with replacement characters.
 fn with_text(bytes: &[u8], parse: impl FnOnce(&str)) {
     parse(&String::from_utf8_lossy(bytes));
+}
+
+/// Whatever a person asks for, a plan has a requirement, and leaves nothing open in words.
+fn draft(text: &str) {
+    let Ok(change) = ids::ChangeId::new("add-login") else { return };
+    let brief = Brief {
+        change,
+        description: text.to_owned(),
+        answers: Vec::new(),
+        survey: Survey {
+            files: SourceFile::scan("src/a.rs", text).into_iter().collect(),
+            cut: false,
+        },
+        main_specs: Vec::new(),
+        extras: Extras::default(),
+    };
+    let spec = draft::spec(&brief, &brief.spec_id());
+    let requirements = spec["requirements"].as_array().map(Vec::as_slice).unwrap_or_default();
+    assert!((1..=200).contains(&requirements.len()));
+    for requirement in requirements {
+        let words = requirement["description"].as_str().unwrap_or_default();
+        assert!(check::open_points(words).is_empty(), "{words}");
+    }
+    let proposal = draft::proposal(&brief);
+    assert!(proposal["why"].as_str().is_some_and(|why| why.len() <= 20_000));
 }
 
 fn ids(text: &str) {

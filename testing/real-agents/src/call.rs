@@ -345,3 +345,8 @@ fn collected(output: &Receiver<String>) -> String {
     let text = output.recv_timeout(Duration::from_secs(5));
     text.expect("something that the CLI started is left, and holds its output open")
 }
+
+/// Sends a signal to one process, and to nothing that it has started.
+pub fn signal(child: &Child, signal: Signal) {
+    rustix::process::kill_process(Pid::from_child(child), signal).expect("it is still there");
+}

@@ -18,18 +18,21 @@
 //! ```
 #![allow(
     clippy::expect_used,
+    clippy::unwrap_used,
     clippy::missing_panics_doc,
     reason = "this is part of tests: what goes wrong here fails the test that asked for it"
 )]
 
 mod call;
 mod install;
+pub mod models;
 mod network;
 mod sandbox;
 mod stream;
 mod work;
+pub mod world;
 
-pub use call::{Call, Finished, McpServer, Profile};
+pub use call::{Call, Finished, McpServer, Profile, signal};
 pub use install::{AgentClis, NotInstalled};
 pub use network::{Isolation, isolated};
 pub use rustix::process::Signal;

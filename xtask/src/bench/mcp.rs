@@ -71,7 +71,7 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn only_change(project: &Path) -> Result<String> {
+pub(super) fn only_change(project: &Path) -> Result<String> {
     let mut changes = fs::read_dir(project.join("agentd/changes"))?;
     let change = changes.next().ok_or("the sample project has no change")??;
     Ok(change.file_name().to_string_lossy().into_owned())

@@ -33,12 +33,14 @@ fn compare(ids: &str, table: &str, tests: &BTreeSet<String>, problems: &mut Vec<
     let rows = rows(table);
     for id in &ids {
         if !rows.iter().any(|(_, row, _)| row == id) {
-            problems.push(format!("{TABLE}: no row for {id}; name its tests, or say `none:` and why"));
+            problems
+                .push(format!("{TABLE}: no row for {id}; name its tests, or say `none:` and why"));
         }
     }
     let mut seen = BTreeSet::new();
     for (line, row, proof) in rows {
-        let looks_like_an_id = !row.contains(' ') && row.ends_with(|last: char| last.is_ascii_digit());
+        let looks_like_an_id =
+            !row.contains(' ') && row.ends_with(|last: char| last.is_ascii_digit());
         if looks_like_an_id && !ids.contains(row) {
             problems.push(format!("{TABLE}:{line}: {row} is not in {IDS}"));
         }
@@ -97,7 +99,8 @@ mod tests {
     use super::*;
 
     fn problems(ids: &str, table: &str) -> Vec<String> {
-        let source = "#[test]\n#[ignore]\nfn it_works() {}\nfn helper() {}\nfor_every_cli!(twice, thrice);";
+        let source =
+            "#[test]\n#[ignore]\nfn it_works() {}\nfn helper() {}\nfor_every_cli!(twice, thrice);";
         let mut problems = Vec::new();
         compare(ids, table, &tests_in(source).into_iter().collect(), &mut problems);
         problems

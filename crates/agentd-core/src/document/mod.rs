@@ -8,6 +8,7 @@
 pub mod answers;
 pub mod changelog;
 pub mod clarifications;
+pub mod comments;
 pub(crate) mod fields;
 pub mod issue_fate;
 pub mod proposal;
@@ -15,6 +16,7 @@ pub mod questions;
 pub mod review;
 pub mod review_block;
 pub mod rewrite;
+pub mod round;
 pub mod spec;
 pub mod tasks;
 pub mod tasks_edit;

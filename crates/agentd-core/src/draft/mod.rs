@@ -12,12 +12,13 @@ mod tasks;
 
 use serde_json::{Value, json};
 
+use crate::check::Extras;
 use crate::document::clarifications::Answered;
 use crate::ids::{ChangeId, RequirementId, SpecId};
 use crate::outcome::head;
 use crate::text::Line;
 
-pub use spec::{arguments as spec_arguments, mended as mended_spec, spec};
+pub use spec::{arguments as spec_arguments, mended as mended_spec, spec, spec_with_headings};
 pub use survey::{SourceFile, Survey, key_words};
 pub use tasks::{tasks, tasks_for_uncovered};
 
@@ -45,6 +46,8 @@ pub struct Brief {
     pub survey: Survey,
     /// The main specs, with their highest requirement.
     pub main_specs: Vec<(SpecId, Option<RequirementId>)>,
+    /// What the project asks of a spec beyond the built-in rules.
+    pub extras: Extras,
 }
 
 impl Brief {
@@ -176,13 +179,21 @@ fn short(text: &str, most: usize) -> String {
     format!("{}…", if whole.is_empty() { &cut } else { whole })
 }
 
-/// What cannot be settled by rule in a description: words without a figure, and what is left open.
-pub fn unsettled(description: &str) -> Vec<String> {
+/// What cannot be settled by rule in a description: words without a figure, and what is
+/// left open. What somebody was asked about, and has answered, is settled.
+pub fn unsettled(description: &str, answers: &[Answered]) -> Vec<String> {
+    let asked = |word: &str| {
+        answers
+            .iter()
+            .any(|answer| answer.question.as_str().to_lowercase().contains(&word.to_lowercase()))
+    };
     let vague = crate::check::vague_words(description);
     let open = crate::check::open_points(description);
-    let vague = vague.iter().map(|word| format!("`{word}` in the description says no figure"));
+    let vague = vague.iter().map(|word| (word, "says no figure"));
     vague
-        .chain(open.iter().map(|mark| format!("`{mark}` in the description is left open")))
+        .chain(open.iter().map(|mark| (mark, "is left open")))
+        .filter(|(word, _)| !asked(word))
+        .map(|(word, what)| format!("`{word}` in the description {what}"))
         .collect()
 }
 

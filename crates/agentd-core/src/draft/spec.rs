@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::points::{is_verb, plain};
 use super::{Brief, DRAFTED, capital, short, title_of};
 use crate::check;
-use crate::document::spec::{Keyword, Scenario, Spec, Step};
+use crate::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
 use crate::ids::{ChangeId, SpecId};
 use crate::span::Aside;
 use crate::text::{Line, Prose};
@@ -16,6 +16,14 @@ const TITLE: usize = 80;
 /// Verbs that ask for something to be there.
 const PROVIDE: [&str; 9] =
     ["add", "build", "create", "implement", "include", "introduce", "offer", "provide", "support"];
+
+/// What holds of nearly everything, for projects that want more scenarios than were found.
+const MORE: [(&str, &str, &str, &str); 4] = [
+    ("Used twice", "a first use that was accepted", "it is used again", "the result is the same"),
+    ("Nothing else changes", "what worked before", "this change is built", "it still works"),
+    ("Empty input", "no input at all", "it is used", "it is refused with an error message"),
+    ("Interrupted", "a use that has begun", "it is interrupted", "nothing is stored half"),
+];
 
 /// The arguments of `create_spec`.
 pub fn spec(brief: &Brief, id: &SpecId) -> Value {
@@ -40,18 +48,41 @@ pub fn spec(brief: &Brief, id: &SpecId) -> Value {
             "priority": if number == first { "high" } else { "medium" },
         }));
     }
+    let next = first.saturating_add(u32::try_from(requirements.len()).unwrap_or(u32::MAX));
+    for (number, answer) in (next..).zip(&brief.answers) {
+        let (question, said) = (plain(answer.question.as_str()), plain(answer.answer.as_str()));
+        let title = short(&format!("{}: {said}", plain(answer.topic.as_str())), TITLE);
+        let name = unique(&title, &mut names);
+        requirements.push(json!({
+            "id": format!("R{number}"),
+            "title": capital(&title),
+            "description": format!(
+                "The system MUST do what was answered to this question: `{question}` The answer: `{said}`."
+            ),
+        }));
+        scenarios.push(scenario(
+            &name,
+            "a project in which this change is built",
+            &format!("somebody asks: {question}"),
+            &format!("what they see is: {said}"),
+        ));
+    }
     scenarios.push(scenario(
         &unique("Wrong or missing input is refused", &mut names),
         "input that is missing, malformed or not allowed",
         "what this spec describes is used with it",
         "it is refused with an error message that says what is wrong, and nothing is stored",
     ));
+    let more = brief.extras.scenario_min_count.saturating_sub(scenarios.len());
+    for (name, given, when, then) in MORE.iter().cycle().take(more.min(100)) {
+        scenarios.push(scenario(&unique(name, &mut names), given, when, then));
+    }
     let mut overview = format!(
         "What the change `{}` asks of {}.\n\n{DRAFTED}",
         brief.change,
         title_of(id).to_lowercase()
     );
-    let open = super::unsettled(&brief.description);
+    let open = super::unsettled(&brief.description, &brief.answers);
     if !open.is_empty() {
         overview.push_str("\n\nWhat a person has to settle:\n");
         overview.extend(open.iter().map(|point| format!("\n- {}", plain(point))));
@@ -64,6 +95,50 @@ pub fn spec(brief: &Brief, id: &SpecId) -> Value {
         "requirements": requirements,
         "scenarios": scenarios,
     })
+}
+
+/// The arguments of `write_spec` for a project that wants headings which `create_spec` does
+/// not write; none where it wants none.
+pub fn spec_with_headings(brief: &Brief, id: &SpecId) -> Option<Value> {
+    let standard = ["Overview", "Requirements", "Acceptance Criteria"];
+    let is_standard =
+        |wanted: &&String| standard.iter().any(|own| own.eq_ignore_ascii_case(wanted));
+    let wanted: Vec<&String> =
+        brief.extras.required_headings.iter().filter(|wanted| !is_standard(wanted)).collect();
+    if wanted.is_empty() {
+        return None;
+    }
+    let drafted = spec(brief, id);
+    let text = |value: &Value| Prose::new(value.as_str().unwrap_or_default());
+    let parts = |key: &str| drafted[key].as_array().cloned().unwrap_or_default();
+    let document = Spec {
+        title: Line::new(drafted["title"].as_str().unwrap_or_default()),
+        overview: text(&drafted["overview"]),
+        requirements: parts("requirements")
+            .iter()
+            .filter_map(|requirement| {
+                Some(Requirement {
+                    id: requirement["id"].as_str()?.parse().ok()?,
+                    title: Line::new(requirement["title"].as_str()?),
+                    priority: Priority::default(),
+                    text: text(&requirement["description"]),
+                    scenarios: Vec::new(),
+                    place: Aside::default(),
+                    section: Aside::default(),
+                })
+            })
+            .collect(),
+        scenarios: parts("scenarios").iter().map(from_value).collect(),
+        ..Spec::default()
+    };
+    let mut content = spec::render(&document);
+    for heading in wanted {
+        content.push_str(&format!(
+            "\n## {}\n\nNothing beyond the requirements is known.\n",
+            Line::new(heading)
+        ));
+    }
+    Some(json!({ "change_id": brief.change, "spec_id": id, "content": content }))
 }
 
 /// What must hold, as a sentence. What is vague or of another form is quoted: a rule

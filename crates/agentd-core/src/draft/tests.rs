@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::check::{self, ChangeTexts, Extras, MainSpecs, Source};
+use crate::check::{self, ChangeTexts, MainSpecs, Source};
+use crate::span::Aside;
+use crate::text::Prose;
 
 fn brief(description: &str) -> Brief {
     Brief {
@@ -10,6 +12,7 @@ fn brief(description: &str) -> Brief {
         answers: Vec::new(),
         survey: Survey::default(),
         main_specs: Vec::new(),
+        extras: Extras::default(),
     }
 }
 
@@ -41,7 +44,7 @@ fn what_is_vague_is_quoted_and_named_as_unsettled() {
     let brief = brief("Make search fast");
     let text = spec(&brief, &brief.spec_id()).to_string();
     assert!(text.contains("`Make search fast`") && text.contains("says no figure"), "{text}");
-    assert_eq!(unsettled("a TODO list").len(), 1);
+    assert_eq!(unsettled("a TODO list", &[]).len(), 1);
     let asked = questions(&brief.change, "Make search fast");
     assert_eq!(asked["questions"].as_array().unwrap().len(), 4);
 }
@@ -55,6 +58,22 @@ fn every_change_finds_files_by_their_names() {
     let proposal = proposal(&brief);
     assert_eq!(proposal["impact"]["affected_code"], json!(["src/login.rs"]));
     assert!(proposal["why"].as_str().unwrap().contains("`src/login.rs` defines `log_in`"));
+}
+
+#[test]
+fn answers_become_requirements_and_settle_what_was_vague() {
+    let mut brief = brief("Make search fast");
+    assert_eq!(unsettled(&brief.description, &brief.answers).len(), 1);
+    brief.answers = vec![Answered {
+        topic: Line::new("Figure"),
+        question: Prose::new("The description says \"fast\": which figure?"),
+        answer: Prose::new("Within 1 second"),
+        rationale: Prose::default(),
+        place: Aside::default(),
+    }];
+    assert_eq!(unsettled(&brief.description, &brief.answers), Vec::<String>::new());
+    let text = spec(&brief, &brief.spec_id()).to_string();
+    assert!(text.contains("\"R2\"") && text.contains("`Within 1 second`"), "{text}");
 }
 
 proptest! {

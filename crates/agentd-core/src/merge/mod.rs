@@ -8,6 +8,7 @@
 //! with all texts. Everything else of the main spec stays byte for byte.
 
 mod parts;
+mod prose;
 mod renumber;
 mod splice;
 mod three_way;

@@ -63,48 +63,48 @@ pub(super) fn merge(
 }
 
 /// A piece of the change.
-struct Piece<'a, 't> {
-    change: &'a Parts<'t>,
-    part: &'a Part,
+pub(super) struct Piece<'a, 't> {
+    pub(super) change: &'a Parts<'t>,
+    pub(super) part: &'a Part,
 }
 
 impl<'t> Piece<'_, 't> {
-    fn key(&self) -> &Key {
+    pub(super) fn key(&self) -> &Key {
         &self.part.key
     }
 
-    fn body(&self) -> &'t str {
+    pub(super) fn body(&self) -> &'t str {
         self.change.body_of(self.part)
     }
 
-    fn whole(&self) -> &'t str {
+    pub(super) fn whole(&self) -> &'t str {
         self.change.whole_of(self.part)
     }
 }
 
-struct Merge<'t, 'f> {
-    base_known: bool,
-    base: Parts<'t>,
-    main: Parts<'t>,
-    accept: &'f dyn Fn(&Conflict) -> bool,
-    splice: Splice,
-    conflicts: Vec<Conflict>,
-    added: Vec<RequirementId>,
-    edited: BTreeSet<RequirementId>,
-    removed: Vec<RequirementId>,
-    renamed: BTreeSet<RequirementId>,
-    other: Vec<String>,
+pub(super) struct Merge<'t, 'f> {
+    pub(super) base_known: bool,
+    pub(super) base: Parts<'t>,
+    pub(super) main: Parts<'t>,
+    pub(super) accept: &'f dyn Fn(&Conflict) -> bool,
+    pub(super) splice: Splice,
+    pub(super) conflicts: Vec<Conflict>,
+    pub(super) added: Vec<RequirementId>,
+    pub(super) edited: BTreeSet<RequirementId>,
+    pub(super) removed: Vec<RequirementId>,
+    pub(super) renamed: BTreeSet<RequirementId>,
+    pub(super) other: Vec<String>,
     /// Groups that the main spec did not have.
-    new_groups: Vec<Group>,
+    pub(super) new_groups: Vec<Group>,
     /// The texts that pieces are given.
-    written: BTreeMap<Key, String>,
+    pub(super) written: BTreeMap<Key, String>,
     /// Pieces that are taken out.
-    gone: BTreeSet<Key>,
+    pub(super) gone: BTreeSet<Key>,
 }
 
 /// What comes of three texts of one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Choice {
+pub(super) enum Choice {
     /// The main spec stays as it is.
     Main,
     /// The change's text is taken.
@@ -114,7 +114,12 @@ enum Choice {
 }
 
 /// The heart of it: who has edited.
-fn choose<T: Copy>(base: Option<T>, main: T, change: T, same: impl Fn(T, T) -> bool) -> Choice {
+pub(super) fn choose<T: Copy>(
+    base: Option<T>,
+    main: T,
+    change: T,
+    same: impl Fn(T, T) -> bool,
+) -> Choice {
     match base {
         _ if same(main, change) => Choice::Main,
         Some(base) if same(base, change) => Choice::Main,
@@ -125,7 +130,7 @@ fn choose<T: Copy>(base: Option<T>, main: T, change: T, same: impl Fn(T, T) -> b
 
 impl<'t> Merge<'t, '_> {
     /// Whether a conflict stands; if not, the change's text wins.
-    fn stands(
+    pub(super) fn stands(
         &mut self,
         what: &Key,
         kind: ConflictKind,
@@ -173,7 +178,7 @@ impl<'t> Merge<'t, '_> {
         true
     }
 
-    fn both_kind(&self, in_base: bool) -> ConflictKind {
+    pub(super) fn both_kind(&self, in_base: bool) -> ConflictKind {
         match (self.base_known, in_base) {
             (false, _) => ConflictKind::NoBase,
             (true, true) => ConflictKind::BothEdited,
@@ -343,61 +348,6 @@ impl<'t> Merge<'t, '_> {
         }
     }
 
-    /// A section of text, or the text at the top.
-    fn prose(&mut self, piece: &Piece<'_, 't>) {
-        if piece.body().is_empty() {
-            return;
-        }
-        let key = piece.key();
-        let base = self.base.get(key).map(|part| self.base.body_of(part)).filter(|b| !b.is_empty());
-        let Some(main) = self.main.get(key).cloned() else {
-            if base.is_some_and(|base| same_text(base, piece.body())) {
-                return;
-            }
-            if base.is_some() {
-                let kind = ConflictKind::RemovedInMain;
-                if self.stands(key, kind, base, None, Some(piece.whole())) {
-                    return;
-                }
-            }
-            self.insert_section(piece);
-            self.other.push(key.to_string());
-            return;
-        };
-        let main_body = self.main.body_of(&main);
-        if main_body.is_empty() && base.is_none() {
-            self.put_body(&main, piece.body());
-            self.other.push(key.to_string());
-            return;
-        }
-        match choose(base, main_body, piece.body(), same_text) {
-            Choice::Main => return,
-            Choice::Change => self.put_body(&main, piece.body()),
-            Choice::Both => {
-                // Descriptions stand beside each other; a design that both have edited does not.
-                let descriptive = match key {
-                    Key::Section(title) => base.is_none() || title == "overview",
-                    _ => true,
-                };
-                let united = united(base.unwrap_or_default(), main_body, piece.body());
-                if descriptive && self.base_known || key == &Key::Section("overview".into()) {
-                    if same_text(&united, main_body) {
-                        return;
-                    }
-                    self.put_body(&main, &united);
-                } else {
-                    let kind = self.both_kind(base.is_some());
-                    let main_whole = self.main.whole_of(&main);
-                    if self.stands(key, kind, base, Some(main_whole), Some(piece.whole())) {
-                        return;
-                    }
-                    self.put_body(&main, piece.body());
-                }
-            }
-        }
-        self.other.push(key.to_string());
-    }
-
     fn remove(&mut self, id: RequirementId) {
         let key = Key::Requirement(id);
         let Some(main) = self.main.get(&key).cloned() else { return };
@@ -437,7 +387,7 @@ impl<'t> Merge<'t, '_> {
         }
     }
 
-    fn put_body(&mut self, main: &Part, text: &str) {
+    pub(super) fn put_body(&mut self, main: &Part, text: &str) {
         self.written.insert(main.key.clone(), text.to_owned());
         if main.body.start == main.body.end {
             self.splice.insert(main.body_start, Order::Body, text);
@@ -469,7 +419,7 @@ impl<'t> Merge<'t, '_> {
     }
 
     /// Where a group ends; one that is missing is begun.
-    fn group_end(&mut self, group: Group) -> usize {
+    pub(super) fn group_end(&mut self, group: Group) -> usize {
         if let Some(place) = self.main.group(group) {
             return place.whole.end;
         }
@@ -483,19 +433,6 @@ impl<'t> Merge<'t, '_> {
             self.splice.insert(at, order, &format!("## {}", group.title()));
         }
         at
-    }
-
-    fn insert_section(&mut self, piece: &Piece<'_, 't>) {
-        self.written.insert(piece.key().clone(), piece.body().to_owned());
-        let end = self.main.text.len();
-        let (at, section) = match piece.key() {
-            Key::Section(title) if title == "overview" => {
-                (self.main.first_section.unwrap_or(end), Section::Overview)
-            }
-            Key::Lead(group) => (self.group_end(*group), section_of(*group)),
-            _ => (end, Section::Other),
-        };
-        self.splice.insert(at, Order::Block(section, 0), piece.whole());
     }
 
     fn finish(mut self) -> Merged {
@@ -522,68 +459,9 @@ impl<'t> Merge<'t, '_> {
     }
 }
 
-impl Merge<'_, '_> {
-    /// A piece that would be read as something else than it should be: a code block that
-    /// is never closed may swallow what it is put in front of.
-    fn misread(&self, text: &str) -> Option<(Key, Option<String>, Option<String>)> {
-        if text == self.main.text {
-            return None;
-        }
-        let merged = Parts::of(text);
-        let differs = |key: &Key, wanted: Option<&str>| {
-            let found = merged.get(key).map(|part| merged.body_of(part));
-            let fine = match (wanted, found) {
-                (Some(wanted), Some(found)) => same_text(wanted, found),
-                (None, found) => found.is_none(),
-                (Some(_), None) => false,
-            };
-            let own = |text: Option<&str>| text.map(str::to_owned);
-            (!fine).then(|| (key.clone(), own(wanted), own(found)))
-        };
-        let expected = |key: &Key| {
-            let kept = self.main.get(key).filter(|_| !self.gone.contains(key));
-            let written = self.written.get(key).map(String::as_str);
-            written.or_else(|| kept.map(|part| self.main.body_of(part)))
-        };
-        let all = self.main.all.iter().chain(&merged.all).map(|part| &part.key);
-        all.chain(self.written.keys())
-            .filter(|key| !(matches!(key, Key::Lead(_)) && expected(key).is_none()))
-            .find_map(|key| differs(key, expected(key)))
-    }
-}
-
-fn section_of(group: Group) -> Section {
+pub(super) fn section_of(group: Group) -> Section {
     match group {
         Group::Requirements => Section::Requirements,
         Group::Criteria => Section::Criteria,
     }
-}
-
-/// The main text, and behind it the paragraphs of the change that are new.
-fn united(base: &str, main: &str, change: &str) -> String {
-    let mut out = main.to_owned();
-    for paragraph in paragraphs(change) {
-        let known = |text: &str| paragraphs(text).iter().any(|other| same_text(other, paragraph));
-        if !known(base) && !known(main) {
-            out.push_str("\n\n");
-            out.push_str(paragraph);
-        }
-    }
-    out
-}
-
-/// Pieces between blank lines; code blocks stay whole.
-fn paragraphs(text: &str) -> Vec<&str> {
-    let outline = crate::outline::Outline::scan(text);
-    let mut found = Vec::new();
-    let mut start = 0;
-    for (at, line, next) in crate::outline::lines(text) {
-        if line.trim().is_empty() && !outline.in_fence(at) {
-            found.push(&text[start..at]);
-            start = next;
-        }
-    }
-    found.push(text.get(start..).unwrap_or_default());
-    found.retain(|paragraph| !paragraph.trim().is_empty());
-    found.into_iter().map(str::trim_end).collect()
 }

@@ -2,6 +2,7 @@
 
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::clarifications::{Answered, Clarifications};
+use agentd_core::document::comments::{Comment, Comments, Resolved, Spot};
 use agentd_core::document::proposal::{AffectedSpec, Impact, Proposal, Scope};
 use agentd_core::document::review::{CodeVerdict, Review};
 use agentd_core::document::review_block::{Issue, PlanVerdict, ReviewBlock};
@@ -90,6 +91,30 @@ fn issue() -> impl Strategy<Value = Issue> {
             recommendation,
         },
     )
+}
+
+pub(crate) fn comments() -> impl Strategy<Value = Comments> {
+    let spot = prop_oneof![
+        Just(Spot::Document),
+        filled_line().prop_map(Spot::Heading),
+        (1..99_u32).prop_map(|n| Spot::Requirement(RequirementId::new(n).unwrap())),
+        (1..9_u32, 1..99_u32).prop_map(|(section, number)| Spot::Task(TaskId { section, number })),
+        (1..9999_u32).prop_map(Spot::Line),
+    ];
+    let resolved = (line(), option::of(stamp())).prop_map(|(by, date)| Resolved { by, date });
+    let comment =
+        (1..500_u32, line(), spot, line(), option::of(stamp()), prose(), option::of(resolved))
+            .prop_map(|(number, on, at, by, date, text, resolved)| Comment {
+                number,
+                on,
+                at,
+                by,
+                date,
+                text,
+                resolved,
+            });
+    (option::of(change_id()), vec(comment, 0..4))
+        .prop_map(|(change_id, comments)| Comments { change_id, comments })
 }
 
 pub(crate) fn review_block() -> impl Strategy<Value = ReviewBlock> {
@@ -357,9 +382,15 @@ fn code_verdict() -> impl Strategy<Value = CodeReview> {
         CodeVerdict::NeedsFix,
         CodeVerdict::MajorIssues,
     ]);
-    (verdict, any::<u32>(), line(), stamp()).prop_map(|(verdict, iteration, reviewer, at)| {
-        CodeReview { verdict, iteration, reviewer, at }
-    })
+    (verdict, any::<u32>(), line(), stamp(), any::<Option<u32>>()).prop_map(
+        |(verdict, iteration, reviewer, at, run)| CodeReview {
+            verdict,
+            iteration,
+            reviewer,
+            at,
+            run,
+        },
+    )
 }
 
 fn test_run() -> impl Strategy<Value = TestRun> {

@@ -267,6 +267,7 @@ fn lesson_1_an_approved_plan_reaches_the_archive() {
             iteration: 2,
             reviewer: Line::new("claude"),
             at: stamp(3),
+            run: None,
         }),
         ..begun
     };
@@ -315,6 +316,7 @@ fn a_round_that_cannot_be_counted_is_no_panic() {
         iteration: u32::MAX,
         reviewer: Line::new("x"),
         at: stamp(0),
+        run: None,
     };
     let state = State { code_review: Some(review), ..usual(Phase::Implementing) };
     assert_eq!(outcome(&state, &code_reviewed(CodeVerdict::NeedsFix)), Ok(Phase::Implementing));

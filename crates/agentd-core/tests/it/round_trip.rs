@@ -4,7 +4,7 @@ use agentd_core::diagnostic::Diagnostic;
 use agentd_core::document::questions::{self, Question, Questions, Suggestion};
 use agentd_core::document::review_block::ReviewBlock;
 use agentd_core::document::{
-    answers, clarifications, proposal, review, review_block, rewrite, spec, tasks,
+    answers, clarifications, comments, proposal, review, review_block, rewrite, spec, tasks,
 };
 use agentd_core::ids::ChangeId;
 use proptest::prelude::*;
@@ -42,6 +42,7 @@ round_trip!(specs_come_back, spec);
 round_trip!(tasks_come_back, tasks);
 round_trip!(clarifications_come_back, clarifications);
 round_trip!(reviews_come_back, review);
+round_trip!(comments_come_back, comments);
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(CASES))]
@@ -133,7 +134,7 @@ proptest! {
     fn no_text_makes_a_parser_panic(text in corpus::nasty(), more in any::<String>()) {
         for text in [text.clone(), more.clone(), format!("---\n{text}\n---\n{more}"), format!("{more}\n{text}")] {
             let _ = (proposal::parse(&text), spec::parse(&text), tasks::parse(&text));
-            let _ = (clarifications::parse(&text), review::parse(&text));
+            let _ = (clarifications::parse(&text), review::parse(&text), comments::parse(&text));
         }
     }
 }

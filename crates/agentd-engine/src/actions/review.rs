@@ -5,6 +5,8 @@ use agentd_core::diagnostic::{Counts, Severity};
 use agentd_core::document::proposal;
 use agentd_core::document::review::{self, CodeVerdict, Review};
 use agentd_core::document::review_block::{self, Issue, PlanVerdict, ReviewBlock};
+use agentd_core::document::round;
+use agentd_core::document::tasks::{self, Status, Task};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::span::Aside;
@@ -132,6 +134,9 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
         &ChangeFile::Challenge,
         &review_block::render_report(&input.change_id, &block),
     )?;
+    // What this round has judged, so that people can see what the next one changed.
+    let seen = round::render(&round::of(&open.texts));
+    open.put_unchecked(&ChangeFile::Round(block.iteration), &seen)?;
     written.iteration = Some(block.iteration);
     Ok(written)
 }
@@ -147,6 +152,7 @@ pub fn create_review(session: &Session<'_>, input: CreateReview) -> Result<Writt
     consistent(input.verdict.label(), approved, &issues, "NEEDS_FIX or MAJOR_ISSUES")?;
     if approved {
         refuse_failed_tests(&open.change)?;
+        refuse_open_tasks(open.text(&ChangeFile::Tasks)?.unwrap_or_default())?;
     }
     let earlier = open.text(&ChangeFile::Review)?.map(|text| review::parse(text).value);
     let blocks: Vec<ReviewBlock> = earlier.iter().map(as_block).collect();
@@ -233,6 +239,22 @@ fn consistent(
             .into());
     }
     Ok(())
+}
+
+/// What is approved is complete, and a task that is not ticked is not done.
+fn refuse_open_tasks(text: &str) -> Result<(), ActionError> {
+    let tasks = tasks::parse(text).value.tasks;
+    let is_open = |task: &&Task| task.status != Status::Done;
+    let open: Vec<String> = tasks.iter().filter(is_open).map(|task| task.id.to_string()).collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::new(format!(
+        "Tasks are not done, so the verdict cannot be APPROVED: {}.",
+        open.join(", ")
+    ))
+    .hint("Say NEEDS_FIX, with an issue for what is missing.")
+    .into())
 }
 
 fn refuse_failed_tests(change: &crate::store::Change) -> Result<(), ActionError> {

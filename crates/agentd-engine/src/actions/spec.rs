@@ -154,15 +154,18 @@ fn put(
 ) -> Result<Written, ActionError> {
     let warnings = open.approve(file, text, Gate::Clean)?;
     let base = ChangeFile::Base(id.clone());
-    if !open.change.has(&base)? {
-        match documents::load_main_spec(open.project, id) {
-            Source::Text(main) => open.put_unchecked(&base, &main)?,
-            // So that a spec which others add meanwhile is not taken for one that was edited.
-            Source::Missing => open.put_unchecked(&base, "")?,
-            Source::Unreadable(_) => {}
-        }
+    let kept = open.change.has(&base)?;
+    let main = documents::load_main_spec(open.project, id);
+    // After the spec, so that a write which is refused leaves nothing behind.
+    let written = open.write(file, text, warnings)?;
+    match main {
+        _ if kept => {}
+        Source::Text(main) => open.put_unchecked(&base, &main)?,
+        // So that a spec which others add meanwhile is not taken for one that was edited.
+        Source::Missing => open.put_unchecked(&base, "")?,
+        Source::Unreadable(_) => {}
     }
-    open.write(file, text, warnings)
+    Ok(written)
 }
 
 fn requirement(input: RequirementInput) -> Requirement {

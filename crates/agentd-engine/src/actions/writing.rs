@@ -11,6 +11,7 @@ use agentd_core::rules;
 use super::Session;
 use super::input::MAX_DOCUMENT;
 use super::outcome::{self, ActionError, Refusal, Written, cut, of_file};
+use crate::archive;
 use crate::documents;
 use crate::store::{Change, Project, StoreError, WriteLock};
 
@@ -68,6 +69,9 @@ impl<'s> Session<'s> {
         id: &ChangeId,
         find: impl FnOnce(&Project) -> Result<Change, StoreError>,
     ) -> Result<Open<'s>, ActionError> {
+        // A server lives long: an archiving may have been killed since it started.
+        archive::recover(self.project, || self.holder.clone())
+            .map_err(|error| ActionError::Internal(error.to_string()))?;
         let extras = documents::load_config(self.project)?.extras();
         let lock = self.project.write_lock_or(id, &self.holder, self.on_wait)?;
         let change = find(self.project)?;

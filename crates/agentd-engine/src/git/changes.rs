@@ -14,6 +14,9 @@ const LOOKED_AT: usize = 32 << 20;
 /// What saying that a file was shortened takes, at most.
 const CUT_MARK_BYTES: usize = 64;
 
+/// The least of a file that is worth being shown.
+const LEAST_SHARE: usize = 400;
+
 /// Against the commit itself, whatever the repository configures.
 const DIFF: [&str; 5] = ["--no-ext-diff", "--no-textconv", "--no-color", "-M", "--no-relative"];
 
@@ -249,12 +252,17 @@ fn shorten(text: &str, limit: usize) -> (String, bool) {
         rest = behind;
     }
     files.push(rest);
+    // A share of which nothing could be read helps nobody: then some files get nothing, those
+    // first that are new, since what they break is seen elsewhere.
+    let scarce = limit / files.len() < LEAST_SHARE;
+    let is_new = |file: &str| scarce && file.contains("\nnew file mode ");
     let mut by_size: Vec<usize> = (0..files.len()).collect();
-    by_size.sort_by_key(|&i| files[i].len());
+    by_size.sort_by_cached_key(|&i| (is_new(files[i]), files[i].len()));
     let mut shares = vec![0; files.len()];
     let mut left = limit;
     for (taken, &i) in by_size.iter().enumerate() {
-        shares[i] = files[i].len().min(left / (files.len() - taken));
+        let fair = (left / (files.len() - taken)).max(LEAST_SHARE).min(left);
+        shares[i] = files[i].len().min(fair);
         left -= shares[i];
     }
     let mut short = String::new();
@@ -293,6 +301,13 @@ mod tests {
         assert!(cut && short.len() <= 2000 && short.len() > 1800, "{}", short.len());
         assert!(short.ends_with(&[file("src/a.rs", 10), file("z", 2)].concat()), "{short}");
         assert_eq!(short.matches("[agentd: cut, lines of this file left out: ").count(), 1);
+        // Many files: some are left out, and those that were there before are not.
+        let new =
+            |i: usize| file(&format!("new-{i}"), 20).replace("\n@@", "\nnew file mode 100644\n@@");
+        let many: String = (0..300).map(new).chain([file("zz", 40)]).collect();
+        let (short, cut) = shorten(&many, 4000);
+        assert!(cut && short.len() <= 4000 && short.len() > 3500, "{}", short.len());
+        assert!(short.ends_with(&file("zz", 40)) && short.starts_with(&new(0)), "{short}");
         for limit in 0..400 {
             assert!(shorten(&text, limit).0.len() <= limit, "{limit}");
         }

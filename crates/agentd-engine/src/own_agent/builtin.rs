@@ -126,7 +126,11 @@ impl<'a> Planner<'a> {
     }
 
     fn spec(&mut self, id: &SpecId, voice: &mut Voice<'_>) -> Result<(), OwnError> {
-        let arguments = draft::spec(&self.brief()?, id);
+        let brief = self.brief()?;
+        if let Some(arguments) = draft::spec_with_headings(&brief, id) {
+            return voice.must(&mut self.client, "write_spec", &arguments).map(|_| ());
+        }
+        let arguments = draft::spec(&brief, id);
         voice.must(&mut self.client, "create_spec", &arguments).map(|_| ())
     }
 

@@ -41,7 +41,7 @@ pub(super) fn challenge(
         }
     }
     // The documents quote the description; what it leaves open stays open in them.
-    for point in draft::unsettled(&looked.description(prompt)) {
+    for point in draft::unsettled(&looked.description(prompt), &looked.answers()?) {
         let value = json!({
             "severity": "medium",
             "title": head(&point, 190),

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use agentd_core::check::{self, ChangeTexts, FileReport};
 use agentd_core::config::Config;
-use agentd_core::document::{clarifications, spec};
+use agentd_core::document::clarifications::{self, Answered};
+use agentd_core::document::spec;
 use agentd_core::draft::Brief;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::ChangeFile;
@@ -50,11 +51,14 @@ impl Looked {
         }
     }
 
+    /// What was asked, and answered.
+    pub(super) fn answers(&self) -> Result<Vec<Answered>, OwnError> {
+        let Some(change) = &self.change else { return Ok(Vec::new()) };
+        let text = change.read_if_exists(&ChangeFile::Clarifications)?.unwrap_or_default();
+        Ok(clarifications::parse(&text).value.questions)
+    }
+
     pub(super) fn brief(&self, prompt: &str, work_tree: &Path) -> Result<Brief, OwnError> {
-        let answers = match &self.change {
-            Some(change) => change.read_if_exists(&ChangeFile::Clarifications)?,
-            None => None,
-        };
         let mut main_specs = Vec::new();
         for id in self.project.spec_ids()?.ids {
             let text = documents::load_main_spec(&self.project, &id);
@@ -64,11 +68,10 @@ impl Looked {
         Ok(Brief {
             change: self.id.clone(),
             description: self.description(prompt),
-            answers: answers
-                .map(|text| clarifications::parse(&text).value.questions)
-                .unwrap_or_default(),
+            answers: self.answers()?,
             survey: work_tree::survey(work_tree),
             main_specs,
+            extras: self.config.extras(),
         })
     }
 

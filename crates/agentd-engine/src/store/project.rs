@@ -116,6 +116,12 @@ impl Project {
         }
     }
 
+    /// Opens an archived change, for reading: a write to it finds no open change and fails.
+    pub fn archived_change(&self, name: &ArchiveName) -> Result<Change, StoreError> {
+        let dir = self.dir.strict_subdir(&layout::archived_change(name))?;
+        Ok(Change { id: name.change.clone(), dir, project: self.dir.clone() })
+    }
+
     /// Makes a change that must not exist yet. Of many who try, one succeeds,
     /// and the others get [`StoreError::AlreadyExists`].
     pub fn create_change(&self, id: &ChangeId) -> Result<Change, StoreError> {

@@ -1,11 +1,8 @@
 //! The commits of a change, as git knows them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agentd_core::document::tasks::Task;
 use agentd_core::ids::{ChangeId, TaskId};
@@ -14,11 +11,14 @@ use agentd_core::state::State;
 use agentd_core::text::Line;
 use serde::Serialize;
 
+use crate::git::{self, GitTool, is_hash};
+use crate::store::Project;
+
 /// How long git may take, and how many commits are looked at.
 const TIMEOUT: Duration = Duration::from_secs(20);
 const MOST: &str = "--max-count=2000";
 /// The most that is read of what git says.
-const CAP: u64 = 8 * 1024 * 1024;
+const CAP: usize = 8 << 20;
 
 /// A commit that belongs to tasks of a change.
 #[derive(Debug, Clone, Serialize)]
@@ -39,7 +39,7 @@ pub struct Commit {
 /// and those since the implementation began that touch the file of a task. Without git
 /// there are none.
 pub(super) fn of_tasks(
-    root: &Path,
+    project: &Project,
     change: &ChangeId,
     state: Option<&State>,
     tasks: &[&Task],
@@ -47,13 +47,16 @@ pub(super) fn of_tasks(
     if tasks.is_empty() {
         return Vec::new();
     }
+    let setup = state.and_then(|state| state.git.as_ref());
+    let tool = GitTool::default();
+    // A work tree has a HEAD of its own. Once that is gone, its commits may be in the main one.
+    let tree = setup.and_then(|it| git::work_tree(&tool, project.root(), change, it).ok());
+    let root = tree.as_deref().unwrap_or(project.root());
     let grep = format!("--grep={change}");
     let mut found = log(root, &["--fixed-strings", &grep]).unwrap_or_default();
     found.retain(|commit| names(&commit.message, change.as_str()));
     let base = state.and_then(State::base_commit);
-    let is_commit =
-        |text: &&str| (7..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
-    if let Some(base) = base.filter(is_commit) {
+    if let Some(base) = base.filter(|text| is_hash(text)) {
         let range = format!("{base}..HEAD");
         let files = tasks.iter().filter_map(|task| RelPath::new(task.file.as_ref()?.as_str()).ok());
         let files: Vec<String> = files.map(|file| file.to_string()).collect();
@@ -106,52 +109,19 @@ struct Raw {
     files: BTreeSet<String>,
 }
 
-/// Asks git; nothing where it cannot answer. What the repository configures to be run is not.
+/// Asks git; nothing where it cannot answer.
 fn log(root: &Path, arguments: &[&str]) -> Option<Vec<Raw>> {
-    let mut command = Command::new("git");
-    command
-        .args([
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.quotePath=false",
-            "-c",
-            "log.showSignature=false",
-        ])
-        .args(["log", MOST, "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"])
-        .args(["--relative", "--name-only", "--format=%x1e%H%x1f%an%x1f%aI%x1f%B%x1f"])
+    let said = GitTool::default()
+        .call(root, "log")
+        .literal_paths()
+        .within(TIMEOUT)
+        .at_most(CAP)
+        .args([MOST, "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"])
+        .args(["--no-show-signature", "--relative", "--name-only"])
+        .args(["--format=%x1e%H%x1f%an%x1f%aI%x1f%B%x1f"])
         .args(arguments)
-        .current_dir(root)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_LITERAL_PATHSPECS", "1")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_EXTERNAL_DIFF"] {
-        command.env_remove(variable);
-    }
-    let mut child = command.spawn().ok()?;
-    let output = child.stdout.take()?;
-    let reader = thread::spawn(move || {
-        let mut text = Vec::new();
-        output.take(CAP).read_to_end(&mut text).ok().map(|_| text)
-    });
-    let start = Instant::now();
-    let ended = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status.success(),
-            Ok(None) if start.elapsed() < TIMEOUT => thread::sleep(Duration::from_millis(2)),
-            Ok(None) | Err(_) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                break false;
-            }
-        }
-    };
-    let text = reader.join().ok().flatten().filter(|_| ended)?;
-    let text = String::from_utf8_lossy(&text).into_owned();
-    Some(text.split('\u{1e}').filter_map(raw).collect())
+        .run();
+    Some(said.ok()?.text().split('\u{1e}').filter_map(raw).collect())
 }
 
 fn raw(record: &str) -> Option<Raw> {

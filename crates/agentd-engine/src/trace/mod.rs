@@ -194,7 +194,7 @@ fn trace(
     let all_tasks = tasks::parse(&source.text(&ChangeFile::Tasks)).value.tasks;
     let of_spec: Vec<&Task> =
         all_tasks.iter().filter(|task| task.spec_refs.iter().any(|r| r.spec == *spec_id)).collect();
-    let commits = commits::of_tasks(project.root(), &source.id, source.state.as_ref(), &of_spec);
+    let commits = commits::of_tasks(project, &source.id, source.state.as_ref(), &of_spec);
     let review = source.state.as_ref().and_then(review);
     let base = spec::parse(&source.text(&ChangeFile::Base(spec_id.clone()))).value;
     let mut traces = Vec::new();

@@ -7,13 +7,13 @@ use agentd_core::agent::Role;
 use agentd_core::document::review::{self, CodeVerdict, Review};
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::{Phase, Transition};
-use agentd_core::provider::sessions::SessionError;
-use agentd_core::state::TestRun;
+use agentd_core::state::{State, TestRun};
 use agentd_core::step_name::StepName;
 use agentd_core::text::Prose;
 
 use super::generate::write_context;
-use super::implement::{commit_work, last_session, repository};
+use super::history::History;
+use super::implement::{commit_work, is_work, last_session, repository, still_approved};
 use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
 use crate::context::ContextKind;
 use crate::documents;
@@ -21,19 +21,17 @@ use crate::process::Limits;
 use crate::step::{Artefact, StepError};
 
 /// How much of a diff the reviewer is given; the rest it reads itself.
-const DIFF_BYTES: usize = 22_000;
+const DIFF_BYTES: usize = 19_000;
+
+/// How much of it the names of the files may be, where it is shortened.
+const FILES_BYTES: usize = 2000;
 
 /// How much of the tests' output is recorded.
 const OUTPUT_BYTES: usize = 16 << 10;
 
 /// Runs the tests, has the code reviewed, and moves the phase by the verdict.
 pub fn review(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
-    workflow.history()?;
-    let state = workflow.state()?;
-    if state.phase != Phase::Implementing {
-        let (change, phase) = (workflow.change.clone(), state.phase);
-        return Err(WorkflowError::ChangeNotReady { change, phase });
-    }
+    implementing(workflow)?;
     if unread(workflow)?.is_none() {
         run_tests(workflow)?;
         ask(workflow)?;
@@ -44,17 +42,49 @@ pub fn review(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     workflow.report(Action::Reviewed)
 }
 
+/// The state of a change that is being implemented, by the plan that was approved.
+fn implementing(workflow: &Workflow<'_>) -> Result<State, WorkflowError> {
+    workflow.history()?;
+    let state = workflow.state()?;
+    if state.phase != Phase::Implementing {
+        let (change, phase) = (workflow.change.clone(), state.phase);
+        return Err(WorkflowError::ChangeNotReady { change, phase });
+    }
+    still_approved(workflow)?;
+    Ok(state)
+}
+
 /// The review in REVIEW.md.
 pub(super) fn latest(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
     let text = workflow.change()?.read_if_exists(&ChangeFile::Review)?;
     Ok(text.map(|text| review::parse(&text).value))
 }
 
-/// A review that the state does not know of yet.
+/// Whether this review is the one that the state speaks of.
+pub(super) fn is_known(review: &Review, state: &State) -> bool {
+    state.code_review.as_ref().is_some_and(|known| {
+        Some(known.at) == review.created_at && known.iteration == review.iteration
+    })
+}
+
+/// A review that the state does not know of yet: agentd was killed after the reviewer had
+/// spoken. One that lies there without a call of a reviewer since the last work on the code
+/// is nobody's verdict; an implementer can write files too.
 fn unread(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
-    let state = workflow.state()?;
-    let known = state.code_review.map(|review| review.at);
-    Ok(latest(workflow)?.filter(|review| review.verdict.is_some() && review.created_at != known))
+    let (state, history) = (workflow.state()?, workflow.history()?);
+    let reviewed = review_run(&history);
+    let taken = state.code_review.as_ref().and_then(|known| known.run).unwrap_or(0);
+    if reviewed <= history.last_number(is_work).max(taken) {
+        return Ok(None);
+    }
+    let said = |review: &Review| review.verdict.is_some() && review.created_at.is_some();
+    Ok(latest(workflow)?.filter(|review| said(review) && !is_known(review, &state)))
+}
+
+/// The number of the last call of a reviewer; 0 where there was none.
+fn review_run(history: &History) -> u32 {
+    let name = StepName::Review.to_string();
+    history.last_number(|step| step == name)
 }
 
 /// Runs the project's tests and records what came of it.
@@ -99,7 +129,21 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     workflow.update(|state| state.test_run = Some(run))
 }
 
+/// Removes a review that nobody has given: after the call of a reviewer who says nothing it
+/// would pass for what that one said.
+fn remove_forged(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let state = workflow.state()?;
+    if latest(workflow)?.is_none_or(|review| is_known(&review, &state)) {
+        return Ok(());
+    }
+    workflow.warn("REVIEW.md was not written by a reviewer that agentd has called; it is removed");
+    let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
+    let lock = project.write_lock(&workflow.change, holder)?;
+    Ok(project.change(&workflow.change)?.remove(&lock, &ChangeFile::Review)?)
+}
+
 fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    remove_forged(workflow)?;
     write_context(workflow, ContextKind::Reviewer)?;
     let diff = diff(workflow)?;
     let earlier = latest(workflow)?;
@@ -129,7 +173,7 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     }
 }
 
-/// What was changed since the plan was approved, as far as a prompt holds it.
+/// What was changed since the change began, as far as a prompt holds it.
 fn diff(workflow: &mut Workflow<'_>) -> Result<String, WorkflowError> {
     let base = workflow.state()?.base_commit().map(str::to_owned);
     let Some((git, base)) = repository(workflow)?.zip(base) else {
@@ -137,27 +181,31 @@ fn diff(workflow: &mut Workflow<'_>) -> Result<String, WorkflowError> {
         return Ok("(no diff: the project had no commit when the change began)".to_owned());
     };
     let diff = git.diff(&base, DIFF_BYTES)?;
-    let mut text = diff.text;
-    if diff.truncated {
-        let files: Vec<&str> = diff.files.iter().map(|file| &*file.path).collect();
-        text.push_str(&format!("\n(shortened; all files that were changed: {})", files.join(", ")));
+    if !diff.truncated {
+        return Ok(diff.text);
     }
-    Ok(text)
+    // At the top, where nothing cuts it off.
+    let files: Vec<&str> = diff.files.iter().map(|file| &*file.path).collect();
+    let all = files.join(", ");
+    let names = agentd_core::outcome::head(&all, FILES_BYTES);
+    let more = if names.len() < all.len() { " …" } else { "" };
+    let count = files.len();
+    Ok(format!("(shortened; the {count} files that were changed: {names}{more})\n{}", diff.text))
 }
 
 /// Moves the phase by the verdict in REVIEW.md.
 fn take(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
-    let Some(review) = unread(workflow)? else {
-        return Err(WorkflowError::NoReview { change: workflow.change.clone() });
-    };
-    let Some(verdict) = review.verdict else {
-        return Err(WorkflowError::NoReview { change: workflow.change.clone() });
-    };
-    let at = review.created_at.unwrap_or_else(|| (workflow.now)());
+    let nothing = || WorkflowError::NoReview { change: workflow.change.clone() };
+    let review = unread(workflow)?.ok_or_else(nothing)?;
+    let (verdict, at) = review.verdict.zip(review.created_at).ok_or_else(nothing)?;
+    let run = review_run(&workflow.history()?);
     let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
     documents::update_state(project, &workflow.change, holder, (workflow.now)(), |state| {
         let reviewer = review.reviewer.clone();
         *state = state.apply(&Transition::CodeReviewed { verdict, reviewer, at })?;
+        if let Some(known) = &mut state.code_review {
+            (known.iteration, known.run) = (review.iteration, Some(run));
+        }
         state.last_action = Some(StepName::Review.to_string());
         Ok(())
     })?;
@@ -179,16 +227,28 @@ fn verdict_line(review: &Review) -> String {
 /// Has the implementer mend what the latest review has found, in the session in which it
 /// worked last.
 pub fn fix(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
-    workflow.history()?;
-    let state = workflow.state()?;
-    if state.phase != Phase::Implementing {
-        let (change, phase) = (workflow.change.clone(), state.phase);
-        return Err(WorkflowError::ChangeNotReady { change, phase });
-    }
+    mend(workflow)?;
+    workflow.report(Action::Fixed)
+}
+
+/// What a fix has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mended {
+    /// Something was changed, as far as one can see.
+    Something,
+    /// The work tree is as it was.
+    Nothing,
+}
+
+pub(super) fn mend(workflow: &mut Workflow<'_>) -> Result<Mended, WorkflowError> {
+    let state = implementing(workflow)?;
     let review = latest(workflow)?
-        .filter(|review| !review.issues.is_empty())
+        .filter(|review| !review.issues.is_empty() && is_known(review, &state))
         .ok_or_else(|| WorkflowError::NoReview { change: workflow.change.clone() })?;
-    let session = last_session(&state).ok_or(SessionError::NotCaptured)?;
+    let resume = last_session(&state);
+    if resume.is_none() {
+        workflow.note("no session of the implementer is known: a fresh one is begun");
+    }
     let prompt = prompts::fix(workflow, &review)?;
     let before = work_digest(workflow)?;
     workflow.run(
@@ -197,13 +257,15 @@ pub fn fix(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
             role: Role::Implementer,
             label: format!("Fix {}", review.iteration),
             prompt,
-            resume: Some(session),
+            resume,
             artefact: Artefact::Nothing,
         },
         |_| Ok(format!("{} findings", review.issues.len())),
     )?;
+    still_approved(workflow)?;
     if before.is_some() && work_digest(workflow)? == before {
         workflow.warn("the implementer has changed nothing in the work tree");
+        return Ok(Mended::Nothing);
     }
     let named: Vec<String> =
         review.issues.iter().map(|issue| format!("- I{} {}", issue.number, issue.title)).collect();
@@ -214,7 +276,7 @@ pub fn fix(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
         named.join("\n")
     );
     commit_work(workflow, &message)?;
-    workflow.report(Action::Fixed)
+    Ok(Mended::Something)
 }
 
 /// What the work tree looks like, to see whether a fix has changed anything.

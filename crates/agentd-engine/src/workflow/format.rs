@@ -46,7 +46,7 @@ pub(super) fn ensure(workflow: &mut Workflow<'_>, mode: Mode) -> Result<(), Work
         }
         done += 1;
         let session = workflow.state()?.session_id.ok_or(SessionError::NotCaptured)?;
-        let prompt = prompts::format_fix(workflow, &checked.reports)?;
+        let prompt = prompts::format_fix(workflow, &checked.reports);
         workflow.run(
             Call {
                 step: StepName::FormatFix,

@@ -18,9 +18,18 @@ use super::{Action, Call, Progress, Report, Workflow, WorkflowError, format, pro
 use crate::context::{self, ContextKind, Tree};
 use crate::step::Artefact;
 
+/// Whether it is told which documents are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// To whoever starts a workflow again.
+    Told,
+    /// From the second round of a workflow on.
+    Silent,
+}
+
 /// Writes what is missing of a plan, and says what its structure check found (PR7).
 pub fn propose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
-    generate(workflow)?;
+    generate(workflow, Found::Told)?;
     let counts = format::check(workflow)?.counts;
     if counts.high > 0 {
         let text = format!(
@@ -40,27 +49,35 @@ struct Part {
     label: String,
 }
 
+/// How the documents of a plan are written.
+struct Writing {
+    found: Found,
+    /// Whether each is reviewed by its planner.
+    review: bool,
+    /// Whether the context was written in this round.
+    context_is_new: bool,
+}
+
 /// Writes every document of the plan that is not there, and runs the self-reviews that
 /// were not run.
-pub(super) fn generate(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+pub(super) fn generate(workflow: &mut Workflow<'_>, found: Found) -> Result<(), WorkflowError> {
     let history = workflow.history()?;
     recover_session(workflow, &history)?;
     assess(workflow)?;
     let one_shot = workflow.agents.config.workflow.generation == Generation::OneShot;
-    let mut context_is_new = false;
     if one_shot {
-        plan_at_once(workflow, &mut context_is_new)?;
+        plan_at_once(workflow)?;
     }
-    let review_each = !one_shot;
+    let mut writing = Writing { found, review: !one_shot, context_is_new: false };
     let proposal = Part {
         file: ChangeFile::Proposal,
         generate: StepName::ProposalGen,
         review: StepName::ProposalReview,
         label: "Proposal".to_owned(),
     };
-    write_part(workflow, &history, &proposal, review_each, &mut context_is_new)?;
+    write_part(workflow, &history, &proposal, &mut writing)?;
     let specs = spec_order(workflow)?;
-    if specs.is_empty() {
+    if specs.is_empty() && found == Found::Told {
         workflow.note("No specs required for this change");
     }
     let total = specs.len();
@@ -71,7 +88,7 @@ pub(super) fn generate(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError>
             review: StepName::SpecReview(spec.clone()),
             label: format!("Spec {}/{total}: {spec}", index + 1),
         };
-        write_part(workflow, &history, &part, review_each, &mut context_is_new)?;
+        write_part(workflow, &history, &part, &mut writing)?;
     }
     let tasks = Part {
         file: ChangeFile::Tasks,
@@ -79,7 +96,7 @@ pub(super) fn generate(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError>
         review: StepName::TasksReview,
         label: "Tasks".to_owned(),
     };
-    write_part(workflow, &history, &tasks, review_each, &mut context_is_new)?;
+    write_part(workflow, &history, &tasks, &mut writing)?;
     if one_shot {
         review_at_once(workflow, &history)?;
     }
@@ -119,14 +136,15 @@ fn write_part(
     workflow: &mut Workflow<'_>,
     history: &History,
     part: &Part,
-    review: bool,
-    context_is_new: &mut bool,
+    writing: &mut Writing,
 ) -> Result<(), WorkflowError> {
     let generate = part.generate.to_string();
     let mut reviewed: Vec<PastRun> = Vec::new();
     if workflow.has(&part.file)? {
         let (step, label) = (&*generate, &*part.label);
-        (workflow.watch)(Progress::Skipped { step, label, why: "it is written already" });
+        if writing.found == Found::Told {
+            (workflow.watch)(Progress::Skipped { step, label, why: "it is written already" });
+        }
         let review = part.review.to_string();
         reviewed = history.succeeded_since(&review, &generate).into_iter().cloned().collect();
         if history.last(&generate).is_none() {
@@ -134,9 +152,9 @@ fn write_part(
             return Ok(());
         }
     } else {
-        if !*context_is_new {
+        if !writing.context_is_new {
             write_context(workflow, ContextKind::Planner)?;
-            *context_is_new = true;
+            writing.context_is_new = true;
         }
         let is_proposal = part.file == ChangeFile::Proposal;
         let report = workflow.run(
@@ -155,7 +173,7 @@ fn write_part(
             return Err(SessionError::NotCaptured.into());
         }
     }
-    if review { self_review(workflow, part, &reviewed) } else { Ok(()) }
+    if writing.review { self_review(workflow, part, &reviewed) } else { Ok(()) }
 }
 
 /// agentd may have been killed between the proposal and its record: the run file knows
@@ -256,15 +274,11 @@ fn review_once(
 }
 
 /// The opt-in way: one session writes all documents.
-fn plan_at_once(
-    workflow: &mut Workflow<'_>,
-    context_is_new: &mut bool,
-) -> Result<(), WorkflowError> {
+fn plan_at_once(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     if workflow.has(&ChangeFile::Proposal)? {
         return Ok(());
     }
     write_context(workflow, ContextKind::Planner)?;
-    *context_is_new = true;
     let report = workflow.run(
         Call {
             step: StepName::PlanGen,

@@ -64,6 +64,23 @@ impl History {
         self.runs.iter().filter(is_meant).collect()
     }
 
+    /// The calls of a step that succeeded after a call of this number.
+    pub(crate) fn succeeded_after(&self, step: &str, number: u32) -> usize {
+        let is_meant = |run: &&PastRun| run.number > number && run.step == step && run.succeeded();
+        self.runs.iter().filter(is_meant).count()
+    }
+
+    /// The number of the last call of any of some steps; 0 where there was none.
+    pub(crate) fn last_number(&self, is_meant: impl Fn(&str) -> bool) -> u32 {
+        self.runs.iter().rfind(|run| is_meant(&run.step)).map_or(0, |run| run.number)
+    }
+
+    /// The number of the last call of any of some steps that succeeded; 0 for none.
+    pub(crate) fn last_success(&self, is_meant: impl Fn(&str) -> bool) -> u32 {
+        let found = self.runs.iter().rfind(|run| is_meant(&run.step) && run.succeeded());
+        found.map_or(0, |run| run.number)
+    }
+
     /// Whether a step was begun after the last call of another and has not succeeded since.
     pub(crate) fn interrupted_since(&self, step: &str, since: &str) -> bool {
         let after = self.last(since).map_or(0, |run| run.number);

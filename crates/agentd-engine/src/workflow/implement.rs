@@ -7,16 +7,20 @@ use agentd_core::agent::Role;
 use agentd_core::check;
 use agentd_core::config::GitCommit;
 use agentd_core::document::tasks::{self, Status, Task};
-use agentd_core::ids::{Layer, TaskId};
+use agentd_core::document::tasks_edit;
+use agentd_core::hash::Digest;
+use agentd_core::ids::{ChangeId, Layer, RequirementId, SpecId, TaskId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::{Phase, Transition};
+use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, prompts};
+use crate::actions;
 use crate::documents;
 use crate::git::{Git, What};
-use crate::step::Artefact;
+use crate::step::{Agents, Artefact};
 
 /// Which tasks are to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,21 +45,28 @@ impl Wanted {
 pub fn implement(workflow: &mut Workflow<'_>, wanted: &Wanted) -> Result<Report, WorkflowError> {
     workflow.history()?;
     start(workflow)?;
-    let all = read_tasks(workflow)?;
+    let all = wanted_tasks(workflow, wanted)?;
+    for layer in Layer::ALL {
+        if all.iter().any(|task| layer_of(task) == layer) {
+            build(workflow, layer, wanted)?;
+        }
+    }
+    workflow.report(Action::Implemented)
+}
+
+/// The tasks that are wanted, done or not. One that the plan does not have is an error.
+pub(super) fn wanted_tasks(
+    workflow: &Workflow<'_>,
+    wanted: &Wanted,
+) -> Result<Vec<Task>, WorkflowError> {
+    let mut all = read_tasks(workflow)?;
     if let Wanted::Some(ids) = wanted
         && let Some(unknown) = ids.iter().find(|id| !all.iter().any(|task| task.id == **id))
     {
         return Err(WorkflowError::NoSuchTask { change: workflow.change.clone(), task: *unknown });
     }
-    for layer in Layer::ALL {
-        let of_layer = |task: &&Task| layer_of(task) == layer && wanted.includes(task.id);
-        let total = all.iter().filter(of_layer).count();
-        if total == 0 {
-            continue;
-        }
-        build(workflow, layer, wanted)?;
-    }
-    workflow.report(Action::Implemented)
+    all.retain(|task| wanted.includes(task.id));
+    Ok(all)
 }
 
 /// The layer of a task. One without a heading above it is ordinary logic.
@@ -64,23 +75,42 @@ fn layer_of(task: &Task) -> Layer {
 }
 
 /// Moves the change to implementing, or says why it is not ready.
-pub(super) fn start(workflow: &Workflow<'_>) -> Result<(), WorkflowError> {
+pub(super) fn start(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let state = workflow.state()?;
     if !matches!(state.phase, Phase::Challenged | Phase::Implementing) {
         let (change, phase) = (workflow.change.clone(), state.phase);
         return Err(WorkflowError::ChangeNotReady { change, phase });
     }
-    let plan = check::plan_digest(&workflow.texts()?);
-    let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
-    let started = Transition::ImplementationStarted { plan };
+    let plan = still_approved(workflow)?;
     if state.phase == Phase::Implementing {
-        state.apply(&started)?;
         return Ok(());
     }
+    warn_of_uncommitted(workflow)?;
+    let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
     documents::update_state(project, &workflow.change, holder, (workflow.now)(), |state| {
-        *state = state.apply(&started)?;
+        *state = state.apply(&Transition::ImplementationStarted { plan })?;
         Ok(())
     })?;
+    Ok(())
+}
+
+/// The digest of the plan, which is still the one that was approved. An implementer has
+/// tools that could write to it.
+pub(super) fn still_approved(workflow: &Workflow<'_>) -> Result<Digest, WorkflowError> {
+    let plan = check::plan_digest(&workflow.texts()?);
+    workflow.state()?.apply(&Transition::ImplementationStarted { plan: plan.clone() })?;
+    Ok(plan)
+}
+
+/// Commits take in all that is changed: whoever has changes of their own should know.
+fn warn_of_uncommitted(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    if workflow.agents.config.git.commit == GitCommit::None {
+        return Ok(());
+    }
+    let Some(git) = repository(workflow)? else { return Ok(()) };
+    if !git.dirty()?.is_clean() {
+        workflow.warn("what is not committed yet will be part of agentd's first commit");
+    }
     Ok(())
 }
 
@@ -107,84 +137,127 @@ fn open_tasks(
 /// Builds a layer: asks once, and once more for what was left. What is still open then is
 /// reported; nobody ticks it for the implementer.
 fn build(workflow: &mut Workflow<'_>, layer: Layer, wanted: &Wanted) -> Result<(), WorkflowError> {
-    let step = StepName::Implement(layer);
-    let name = step.to_string();
+    let name = StepName::Implement(layer).to_string();
     let open = open_tasks(workflow, layer, wanted)?;
     let label = format!("Layer {}/{}: {layer}", layer.section(), Layer::ALL.len());
     if open.is_empty() {
         let why = "its tasks are ticked already";
         (workflow.watch)(Progress::Skipped { step: &name, label: &label, why });
-        return commit(workflow, layer, wanted);
+        return commit_late(workflow, layer, wanted);
     }
     let prompt = prompts::implement(workflow, layer, &open)?;
-    let session = ask(workflow, &step, &label, prompt, None, open.len(), wanted)?;
+    let session = ask(workflow, layer, label.clone(), prompt, None, &open)?;
     let left = open_tasks(workflow, layer, wanted)?;
     if !left.is_empty() {
         workflow.warn(&format!("{layer}: not ticked: {}; asking once more", ids(&left)));
-        let prompt = prompts::implement_again(workflow, layer, &left)?;
-        ask(workflow, &step, &format!("{label}, once more"), prompt, session, left.len(), wanted)?;
+        let prompt = match session {
+            Some(_) => prompts::implement_again(workflow, layer, &left),
+            // Without a session nothing is remembered.
+            None => prompts::implement(workflow, layer, &left)?,
+        };
+        ask(workflow, layer, format!("{label}, once more"), prompt, session, &left)?;
     }
     let left = open_tasks(workflow, layer, wanted)?;
     if !left.is_empty() {
         let tasks = left.iter().map(|task| task.id).collect();
         return Err(WorkflowError::TasksLeft { change: workflow.change.clone(), layer, tasks });
     }
-    commit(workflow, layer, wanted)
+    commit_work(workflow, &layer_message(&workflow.change, layer, &open))
 }
 
 /// One call of the implementer; returns its session.
 fn ask(
     workflow: &mut Workflow<'_>,
-    step: &StepName,
-    label: &str,
+    layer: Layer,
+    label: String,
     prompt: String,
     resume: Option<String>,
-    asked: usize,
-    wanted: &Wanted,
+    asked: &[Task],
 ) -> Result<Option<String>, WorkflowError> {
-    let StepName::Implement(layer) = *step else { return Ok(None) };
-    let change = workflow.change()?;
-    let report = workflow.run(
-        Call {
-            step: step.clone(),
-            role: Role::Implementer,
-            label: label.to_owned(),
-            prompt,
-            resume,
-            artefact: Artefact::Nothing,
-        },
-        |_| {
-            let text = change.read_if_exists(&ChangeFile::Tasks)?.unwrap_or_default();
-            let left = tasks::parse(&text).value.tasks.into_iter().filter(|task| {
-                layer_of(task) == layer
-                    && wanted.includes(task.id)
-                    && task.status == Status::Pending
-            });
-            Ok(format!("{} of {asked} tasks ticked", asked.saturating_sub(left.count())))
-        },
-    )?;
+    let (agents, change, now) = (workflow.agents, workflow.change.clone(), workflow.now);
+    let step = StepName::Implement(layer);
+    let (role, artefact) = (Role::Implementer, Artefact::Nothing);
+    let mut refused = Vec::new();
+    let report = workflow.run(Call { step, role, label, prompt, resume, artefact }, |_| {
+        let (ticked, unproven) = look_at_ticks(agents, &change, asked, now())?;
+        refused = unproven;
+        Ok(format!("{ticked} of {} tasks ticked", asked.len()))
+    })?;
+    for (id, why) in refused {
+        workflow.warn(&format!("the tick of {id} is taken back: {why}"));
+    }
+    still_approved(workflow)?;
     Ok(report.outcome.session_id)
+}
+
+/// How many of the tasks that were asked for are ticked, and which of the ticks nothing
+/// shows. `complete_task` sees to that, but an implementer can also write to the file: such
+/// a tick is taken back.
+fn look_at_ticks(
+    agents: &Agents,
+    change: &ChangeId,
+    asked: &[Task],
+    now: Stamp,
+) -> Result<(usize, Vec<(TaskId, String)>), WorkflowError> {
+    let lock = agents.project.write_lock(change, &agents.holder)?;
+    let files = agents.project.change(change)?;
+    let state = documents::load_state(&files)?;
+    let mut text = files.read_if_exists(&ChangeFile::Tasks)?.unwrap_or_default();
+    let tasks = tasks::parse(&text).value.tasks;
+    let was_asked = |task: &&Task| asked.iter().any(|other| other.id == task.id);
+    let (mut ticked, mut unproven) = (0, Vec::new());
+    for task in tasks.iter().filter(was_asked).filter(|task| task.status == Status::Done) {
+        match actions::evidence(&agents.project, change, task, Some(&state)) {
+            Ok(()) => ticked += 1,
+            Err(why) => {
+                let back = tasks_edit::set_status(&text, task.id, Status::Pending, now);
+                if let Ok(back) = back {
+                    text = back;
+                }
+                unproven.push((task.id, why.to_string()));
+            }
+        }
+    }
+    if !unproven.is_empty() {
+        files.write(&lock, &ChangeFile::Tasks, text.as_bytes())?;
+    }
+    Ok((ticked, unproven))
 }
 
 fn ids(tasks: &[Task]) -> String {
     tasks.iter().map(|task| task.id.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Commits what a layer has changed, where the project wants that.
-fn commit(workflow: &mut Workflow<'_>, layer: Layer, wanted: &Wanted) -> Result<(), WorkflowError> {
-    let done: Vec<Task> = read_tasks(workflow)?
-        .into_iter()
-        .filter(|task| layer_of(task) == layer && wanted.includes(task.id))
-        .collect();
+fn layer_subject(change: &ChangeId, layer: Layer) -> String {
+    format!("{change}: {layer} layer")
+}
+
+fn layer_message(change: &ChangeId, layer: Layer, done: &[Task]) -> String {
     let titles: Vec<String> =
         done.iter().map(|task| format!("- {} {}", task.id, task.title)).collect();
-    let message = format!(
-        "{}: {layer} layer\n\nTasks: {}\n\n{}\n",
-        workflow.change,
-        ids(&done),
-        titles.join("\n")
-    );
-    commit_work(workflow, &message)
+    let (subject, ids) = (layer_subject(change, layer), ids(done));
+    format!("{subject}\n\nTasks: {ids}\n\n{}\n", titles.join("\n"))
+}
+
+/// Commits a layer that was ticked and not committed: agentd was killed between the two, or
+/// a hook refused. What is changed after its commit is no part of it.
+fn commit_late(
+    workflow: &mut Workflow<'_>,
+    layer: Layer,
+    wanted: &Wanted,
+) -> Result<(), WorkflowError> {
+    let base = workflow.state()?.base_commit().map(str::to_owned);
+    if workflow.agents.config.git.commit == GitCommit::None {
+        return Ok(());
+    }
+    let Some((git, base)) = repository(workflow)?.zip(base) else { return Ok(()) };
+    let subject = layer_subject(&workflow.change, layer);
+    if git.commits_since(&base)?.iter().any(|commit| commit.subject == subject) {
+        return Ok(());
+    }
+    let mut done = wanted_tasks(workflow, wanted)?;
+    done.retain(|task| layer_of(task) == layer);
+    commit_work(workflow, &layer_message(&workflow.change, layer, &done))
 }
 
 /// Commits what has changed in the work tree, where the project wants that.
@@ -209,22 +282,29 @@ pub(super) fn repository(workflow: &Workflow<'_>) -> Result<Option<Git>, Workflo
     Ok(Git::discover_with(&workflow.agents.git_tool(), &workflow.agents.work_tree)?)
 }
 
-/// The specs that tasks refer to, and the requirements in them.
-pub(super) fn referred(
-    tasks: &[Task],
-) -> BTreeMap<agentd_core::ids::SpecId, BTreeSet<agentd_core::ids::RequirementId>> {
-    let mut wanted: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+/// The specs that tasks refer to, and the requirements in them; none for all of them.
+pub(super) fn referred(tasks: &[Task]) -> BTreeMap<SpecId, Option<BTreeSet<RequirementId>>> {
+    let mut wanted: BTreeMap<_, Option<BTreeSet<_>>> = BTreeMap::new();
     for spec_ref in tasks.iter().flat_map(|task| &task.spec_refs) {
-        let of_spec = wanted.entry(spec_ref.spec.clone()).or_default();
-        of_spec.extend(spec_ref.requirement);
+        let of_spec = wanted.entry(spec_ref.spec.clone()).or_insert_with(|| Some(BTreeSet::new()));
+        match (spec_ref.requirement, of_spec.as_mut()) {
+            (Some(id), Some(ids)) => {
+                ids.insert(id);
+            }
+            (None, _) => *of_spec = None,
+            (Some(_), None) => {}
+        }
     }
     wanted
 }
 
+/// Whether a step is one in which the implementer works.
+pub(super) fn is_work(step: &str) -> bool {
+    matches!(step.parse::<StepName>(), Ok(StepName::Implement(_) | StepName::Fix))
+}
+
 /// The session in which the implementer worked last.
 pub(super) fn last_session(state: &State) -> Option<String> {
-    let is_work =
-        |step: &str| matches!(step.parse::<StepName>(), Ok(StepName::Implement(_) | StepName::Fix));
     state
         .llm_calls
         .iter()

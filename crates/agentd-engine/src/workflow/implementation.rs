@@ -5,9 +5,9 @@ use agentd_core::document::tasks::Status;
 use agentd_core::phase::Phase;
 use agentd_core::step_name::StepName;
 
-use super::code_review::latest;
-use super::implement::{Wanted, implement, read_tasks, start};
-use super::{Action, Report, Workflow, WorkflowError, fix, review};
+use super::code_review::{Mended, is_known, latest, mend};
+use super::implement::{Wanted, implement, is_work, read_tasks, start, wanted_tasks};
+use super::{Action, Report, Workflow, WorkflowError, review};
 
 /// Implements, reviews and fixes until the code is approved, a person has to look, or the
 /// rounds are used up.
@@ -17,29 +17,34 @@ pub fn implementation(
 ) -> Result<Report, WorkflowError> {
     workflow.history()?;
     start(workflow)?;
-    let open = read_tasks(workflow)?.iter().any(|task| task.status == Status::Pending);
-    if open {
+    workflow.warn_of_overlaps()?;
+    wanted_tasks(workflow, wanted)?;
+    if has_open_tasks(workflow)? {
         let report = implement(workflow, wanted)?;
         // A part of the tasks is a part of the work: it is reviewed when all of it is there.
-        if read_tasks(workflow)?.iter().any(|task| task.status == Status::Pending) {
+        if has_open_tasks(workflow)? {
             return Ok(report);
         }
     }
-    let limit = workflow.agents.config.workflow.implementation_iterations;
     loop {
-        match next(workflow, limit)? {
+        match next(workflow)? {
             Next::Review => {
                 let report = review(workflow)?;
                 if report.phase == Phase::Complete {
                     return Ok(report);
                 }
             }
-            Next::Fix => {
-                fix(workflow)?;
-            }
-            Next::Stop => return workflow.report(Action::StillNeedsFix),
+            // Whoever reviews the same code again finds the same in it.
+            Next::Fix if mend(workflow)? == Mended::Nothing => break,
+            Next::Fix => {}
+            Next::Stop => break,
         }
     }
+    workflow.report(Action::StillNeedsFix)
+}
+
+fn has_open_tasks(workflow: &Workflow<'_>) -> Result<bool, WorkflowError> {
+    Ok(read_tasks(workflow)?.iter().any(|task| task.status == Status::Pending))
 }
 
 enum Next {
@@ -49,16 +54,13 @@ enum Next {
 }
 
 /// What comes next, from the latest verdict and from what was done since.
-fn next(workflow: &mut Workflow<'_>, limit: u32) -> Result<Next, WorkflowError> {
-    let state = workflow.state()?;
-    let known = state.code_review.as_ref();
-    let standing = latest(workflow)?.filter(|review| {
-        review.verdict.is_some() && known.is_some_and(|known| Some(known.at) == review.created_at)
-    });
+fn next(workflow: &mut Workflow<'_>) -> Result<Next, WorkflowError> {
+    let (state, history) = (workflow.state()?, workflow.history()?);
+    let standing = latest(workflow)?.filter(|review| is_known(review, &state));
     let Some(standing) = standing else { return Ok(Next::Review) };
-    let history = workflow.history()?;
-    let (fix, review) = (StepName::Fix.to_string(), StepName::Review.to_string());
-    if !history.succeeded_since(&fix, &review).is_empty() {
+    // Not since the last review that was begun: that one may have been cut short.
+    let reviewed = state.code_review.as_ref().and_then(|known| known.run).unwrap_or(0);
+    if history.last_success(is_work) > reviewed {
         return Ok(Next::Review);
     }
     match standing.verdict {
@@ -66,11 +68,16 @@ fn next(workflow: &mut Workflow<'_>, limit: u32) -> Result<Next, WorkflowError> 
             workflow.warn("the review found major issues: a person has to look");
             Ok(Next::Stop)
         }
-        Some(CodeVerdict::NeedsFix) if standing.iteration > limit => {
+        Some(CodeVerdict::NeedsFix) => {
+            let limit = workflow.agents.config.workflow.implementation_iterations;
+            let fix = StepName::Fix.to_string();
+            let built = history.last_number(|step| is_work(step) && step != fix);
+            if history.succeeded_after(&fix, built) < limit as usize {
+                return Ok(Next::Fix);
+            }
             workflow.warn(&format!("the code still needs fixing after {limit} rounds"));
             Ok(Next::Stop)
         }
-        Some(CodeVerdict::NeedsFix) => Ok(Next::Fix),
         Some(CodeVerdict::Approved) | None => Ok(Next::Review),
     }
 }

@@ -36,6 +36,7 @@ use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use crate::documents;
+use crate::overlap::{self, OverlapKind};
 use crate::step::{self, Agents, Artefact, Step, StepReport};
 use crate::store::{Change, RunLock};
 
@@ -50,6 +51,9 @@ pub use report::{Progress, Watch};
 pub use reproposal::repropose;
 
 use history::History;
+
+/// How many overlaps with other changes are told one by one.
+const MOST_OVERLAPS: usize = 5;
 
 /// A workflow on one change, under its run lock.
 pub struct Workflow<'w> {
@@ -238,6 +242,28 @@ impl Workflow<'_> {
         (self.watch)(Progress::Warning(text));
     }
 
+    /// Warns of other open changes that touch the same: now it is cheap to talk about it.
+    fn warn_of_overlaps(&mut self) -> Result<(), WorkflowError> {
+        let mut all = overlap::overlaps(&self.agents.project, Some(&self.change))?;
+        // Scenarios go with their requirements.
+        all.retain(|overlap| overlap.kind != OverlapKind::Scenario);
+        let shown = all.iter().take(MOST_OVERLAPS).map(|overlap| {
+            let others = overlap.changes.iter().filter(|touch| touch.change_id != self.change);
+            let others =
+                others.map(|touch| format!("`{}` ({})", touch.change_id, touch.how.name()));
+            let others: Vec<String> = others.take(MOST_OVERLAPS).collect();
+            format!("{} is also touched by {}", overlap.what, others.join(", "))
+        });
+        for warning in shown.collect::<Vec<_>>() {
+            self.warn(&warning);
+        }
+        if let Some(more @ 1..) = all.len().checked_sub(MOST_OVERLAPS) {
+            let id = &self.change;
+            self.warn(&format!("{more} more are shared with other changes: agentd overlap {id}"));
+        }
+        Ok(())
+    }
+
     /// Runs a step and tells of it; `told` says what came of it.
     fn run(
         &mut self,
@@ -303,7 +329,8 @@ impl Workflow<'_> {
         let begun = matches!(state.phase, Phase::Implementing | Phase::Complete | Phase::Archived);
         if begun {
             report.iteration = state.code_review.as_ref().map_or(0, |review| review.iteration);
-            if let Some(review) = code_review::latest(self)? {
+            let review = code_review::latest(self)?;
+            if let Some(review) = review.filter(|review| code_review::is_known(review, &state)) {
                 report.verdict = review.verdict.map(Verdict::Code);
                 report.summary = review.summary.to_string();
                 report.issues = review.issues;

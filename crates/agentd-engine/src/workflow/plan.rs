@@ -8,6 +8,7 @@ use agentd_core::state::{Choice, State};
 use agentd_core::step_name::StepName;
 
 use super::challenge::challenge_valid;
+use super::generate::Found;
 use super::{
     Action, Report, Verdict, Workflow, WorkflowError, format, generate, repropose, reviews,
     standing_review,
@@ -32,20 +33,24 @@ enum Next {
 
 /// Takes a change as far as it gets without a person, or as far as `mode` allows.
 pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowError> {
+    let mut found = Found::Told;
+    workflow.warn_of_overlaps()?;
     loop {
         let state = workflow.state()?;
         let action = match state.phase {
-            Phase::Proposed => match next(workflow, mode, &state)? {
-                Next::Stop(action) => action,
-                Next::Challenge => match judged(workflow, mode)? {
-                    Some(report) => return Ok(report),
-                    None => continue,
-                },
-                Next::Repropose => {
-                    repropose(workflow)?;
-                    continue;
+            Phase::Proposed => {
+                match next(workflow, mode, &state, std::mem::replace(&mut found, Found::Silent))? {
+                    Next::Stop(action) => action,
+                    Next::Challenge => match judged(workflow, mode)? {
+                        Some(report) => return Ok(report),
+                        None => continue,
+                    },
+                    Next::Repropose => {
+                        repropose(workflow)?;
+                        continue;
+                    }
                 }
-            },
+            }
             // A rejection stands until the plan is another one (C20).
             Phase::Rejected if standing_review(&workflow.texts()?).is_some() => Action::Rejected,
             Phase::Rejected => match judged(workflow, mode)? {
@@ -69,8 +74,13 @@ fn judged(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Option<Report>, Wor
 }
 
 /// What comes next for a plan that is proposed.
-fn next(workflow: &mut Workflow<'_>, mode: Mode, state: &State) -> Result<Next, WorkflowError> {
-    generate::generate(workflow)?;
+fn next(
+    workflow: &mut Workflow<'_>,
+    mode: Mode,
+    state: &State,
+    found: Found,
+) -> Result<Next, WorkflowError> {
+    generate::generate(workflow, found)?;
     let history = workflow.history()?;
     let texts = workflow.texts()?;
     let reviews = reviews(&texts);

@@ -6,20 +6,25 @@ use agentd_core::document::review::Review;
 use agentd_core::document::review_block::ReviewBlock;
 use agentd_core::document::spec;
 use agentd_core::document::tasks::Task;
-use agentd_core::ids::{Layer, SpecId};
+use agentd_core::ids::{Layer, RequirementId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::prompt::{
-    Challenge, Fix, FormatFix, Implement, ImplementAgain, IssueView, PlanGen, ProposalGen,
-    Reproposal, Review as ReviewCode, Reviewed, SelfReview, SpecGen, SpecTitle, SpecView, TaskView,
-    TasksGen, TestEvidence,
+    Challenge, CommentView, Fix, FormatFix, Implement, ImplementAgain, IssueView, PlanGen,
+    ProposalGen, Reproposal, Review as ReviewCode, Reviewed, SelfReview, SpecGen, SpecTitle,
+    SpecView, TaskView, TasksGen, TestEvidence,
 };
 use agentd_core::step_name::StepName;
 
 use super::generate::spec_order;
 use super::implement::{read_tasks, referred};
 use super::{Workflow, WorkflowError, reviews};
+use crate::comments;
 use crate::documents;
+use crate::overlap;
 use crate::store::map_parallel;
+
+/// Of how many other open changes a planner is told.
+const OTHERS: usize = 40;
 
 /// What the person has asked for.
 pub(super) fn description(workflow: &Workflow<'_>) -> Result<String, WorkflowError> {
@@ -67,12 +72,14 @@ pub(super) fn generate(workflow: &Workflow<'_>, step: &StepName) -> Result<Strin
         StepName::PlanGen => {
             let (description, main_specs) = (description(workflow)?, main_specs(workflow)?);
             let (description, main_specs) = (&*description, &*main_specs);
-            PlanGen { change, description, clarified, main_specs, overlaps: &[] }.render()
+            let overlaps = &*overlap::open_ground(&workflow.agents.project, change, OTHERS)?;
+            PlanGen { change, description, clarified, main_specs, overlaps }.render()
         }
         _ => {
             let (description, main_specs) = (description(workflow)?, main_specs(workflow)?);
             let (description, main_specs) = (&*description, &*main_specs);
-            ProposalGen { change, description, clarified, main_specs, overlaps: &[] }.render()
+            let overlaps = &*overlap::open_ground(&workflow.agents.project, change, OTHERS)?;
+            ProposalGen { change, description, clarified, main_specs, overlaps }.render()
         }
     })
 }
@@ -101,11 +108,8 @@ pub(super) fn self_review(
 }
 
 /// The prompt that asks for the repair of what validation has found.
-pub(super) fn format_fix(
-    workflow: &Workflow<'_>,
-    reports: &[FileReport],
-) -> Result<String, WorkflowError> {
-    Ok(FormatFix { change: &workflow.change, reports }.render())
+pub(super) fn format_fix(workflow: &Workflow<'_>, reports: &[FileReport]) -> String {
+    FormatFix { change: &workflow.change, reports }.render()
 }
 
 /// The prompt of the challenger, with what is still open of earlier rounds.
@@ -129,7 +133,16 @@ pub(super) fn reproposal(
     review: &ReviewBlock,
 ) -> Result<String, WorkflowError> {
     let issues: Vec<IssueView> = review.issues.iter().map(IssueView::from).collect();
-    Ok(Reproposal { change: &workflow.change, issues: &issues, comments: &[] }.render())
+    let open = comments::open(&workflow.change()?)?;
+    let comments: Vec<CommentView> = open
+        .iter()
+        .map(|comment| CommentView {
+            author: comment.by.to_string(),
+            place: format!("{} {}", comment.on, comment.at).trim_end().to_owned(),
+            text: comment.text.to_string(),
+        })
+        .collect();
+    Ok(Reproposal { change: &workflow.change, issues: &issues, comments: &comments }.render())
 }
 
 /// The prompt of the implementer for a layer.
@@ -154,13 +167,9 @@ pub(super) fn implement(
 }
 
 /// The prompt that asks for what was left of a layer.
-pub(super) fn implement_again(
-    workflow: &Workflow<'_>,
-    layer: Layer,
-    left: &[Task],
-) -> Result<String, WorkflowError> {
+pub(super) fn implement_again(workflow: &Workflow<'_>, layer: Layer, left: &[Task]) -> String {
     let tasks = task_views(left);
-    Ok(ImplementAgain { change: &workflow.change, layer, tasks: &tasks }.render())
+    ImplementAgain { change: &workflow.change, layer, tasks: &tasks }.render()
 }
 
 /// The prompt of the reviewer.
@@ -218,8 +227,18 @@ fn spec_views(
     Ok(wanted
         .iter()
         .filter_map(|(id, requirements)| {
-            let spec = own(id).or_else(|| main(id))?;
-            Some(SpecView::part(id, &spec, requirements))
+            let Some(wanted) = requirements else {
+                return Some(SpecView::whole(id, &own(id).or_else(|| main(id))?));
+            };
+            let Some(own) = own(id) else { return Some(SpecView::part(id, &main(id)?, wanted)) };
+            let mut view = SpecView::part(id, &own, wanted);
+            // What the change leaves as it is stands in the main spec only.
+            let has = |id: &RequirementId| own.requirements.iter().any(|r| r.id == *id);
+            let missing = wanted.iter().filter(|id| !has(id)).copied().collect();
+            if let Some(main) = main(id) {
+                view.requirements.extend(SpecView::part(id, &main, &missing).requirements);
+            }
+            Some(view)
         })
         .collect())
 }

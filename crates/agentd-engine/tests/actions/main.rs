@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "json!(…) reads better without borrowing")]
 
 mod anything;
+mod comments;
 mod edits;
 mod reviews;
 mod tasks;

@@ -10,7 +10,7 @@ use crate::error::CommandError;
 /// Let another agent look for what is wrong with a plan.
 ///
 /// The verdict is what the challenger gives to its tool, and counts for the plan that it
-/// has read: APPROVED moves the change to challenged, NEEDS_REVISION leaves it proposed,
+/// has read: APPROVED moves the change to challenged, `NEEDS_REVISION` leaves it proposed,
 /// REJECTED ends it until the plan is changed.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     /// The change; may be left out where exactly one is open.
     id: Option<String>,
 
-    /// End with 1 for NEEDS_REVISION too.
+    /// End with 1 for `NEEDS_REVISION` too.
     #[arg(long)]
     exit_code: bool,
 }
@@ -33,5 +33,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let report = run_workflow(context, &agents, &change, workflow::challenge)?;
     let mode = planning::mode(&agents, false);
     let (project, change, report) = (&project, &change, &report);
-    planning::finish(context, &Outcome { project, change, report, mode, exit_code: args.exit_code })
+    planning::finish(
+        context,
+        &Outcome { project, change, report, mode, exit_code: args.exit_code, shown: false },
+    )
 }

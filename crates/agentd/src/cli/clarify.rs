@@ -1,25 +1,28 @@
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use agentd_core::description::detailed_enough;
 use agentd_core::document::answers;
 use agentd_core::document::clarifications::{self, Answered};
 use agentd_core::document::questions::Questions;
+use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::state::State;
 use agentd_core::text::printable;
 use agentd_engine::clarify::{self, ClarifyError};
 use agentd_engine::documents;
-use agentd_engine::runner::Observer;
 use agentd_engine::step::Agents;
 use agentd_engine::store::{Change, Project};
+use agentd_engine::workflow::Progress;
 use serde_json::{Value, json};
 
 use super::agents_setup::agents_for;
 use super::{Context, next};
 use crate::error::{CommandError, Exit};
+use crate::ui::progress::ProgressUi;
 use crate::ui::{BOLD, DIM, questions as asking};
 
 /// Ask what a change leaves open, before it is planned.
@@ -77,7 +80,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         Some(questions) => questions,
         None => {
             let agents = agents_for(context, &project, &id)?;
-            let proposed = propose(context, &agents, &state, &mut |_| {})?;
+            let proposed = propose(context, &agents, &state)?;
             cost_usd = proposed.report.cost_usd;
             cancel = Some(agents.cancel.clone());
             proposed.questions
@@ -135,18 +138,37 @@ fn kept(project: &Project, id: &ChangeId) -> Result<Option<Questions>, CommandEr
     }
 }
 
+/// Lets the planner propose questions, with its progress on the terminal.
 fn propose(
     context: &Context,
     agents: &Agents,
     state: &State,
-    observer: &mut Observer<'_>,
 ) -> Result<clarify::Proposed, CommandError> {
     let id = &state.change_id;
     let description = state.description.as_ref().map(ToString::to_string).unwrap_or_default();
-    let planner = agents.config.roles.planner;
-    context.ui.note(&format!("{planner} looks at the project for questions about `{id}`…"));
+    let (step, label) = (clarify::STEP, "Questions");
+    let mut display = ProgressUi::new(&context.ui);
+    let agent = agents.config.roles.planner;
+    display.watch(&Progress::Started { step, label, agent, resumed: false });
+    let started = Instant::now();
     let prompt = clarify::prompt(id, &description);
-    Ok(clarify::propose(agents, id, prompt, &|| context.now(), observer)?)
+    let mut observer = |event: &AgentEvent<'_>| display.watch(&Progress::Agent(event));
+    let proposed = clarify::propose(agents, id, prompt, &|| context.now(), &mut observer);
+    match &proposed {
+        Ok(proposed) => display.watch(&Progress::Done {
+            step,
+            label,
+            summary: &crate::ui::counted(proposed.questions.questions.len(), "question"),
+            usage: proposed.report.outcome.usage.unwrap_or_default(),
+            cost_usd: proposed.report.cost_usd,
+            duration: proposed.report.duration,
+        }),
+        Err(error) => {
+            let (message, duration) = (error.to_string(), started.elapsed());
+            display.watch(&Progress::Failed { step, label, message: &message, duration });
+        }
+    }
+    Ok(proposed?)
 }
 
 /// Asks on the terminal. Whoever stops loses nothing but the answers of this time.
@@ -325,7 +347,6 @@ pub(crate) fn ensure_clarified(
     agents: &Agents,
     change: &ChangeId,
     wish: Wish<'_>,
-    observer: &mut Observer<'_>,
 ) -> Result<Clarified, CommandError> {
     let project = &agents.project;
     if let Some(file) = wish.answers {
@@ -349,7 +370,7 @@ pub(crate) fn ensure_clarified(
     }
     let questions = match kept(project, change)? {
         Some(questions) => questions,
-        None => propose(context, agents, &state, observer)?.questions,
+        None => propose(context, agents, &state)?.questions,
     };
     let answers = agents.cancel.while_waiting(|| ask_person(context, &questions))?;
     save(context, project, change, &answers)?;
@@ -425,7 +446,7 @@ mod tests {
         fn ensure(&self, wish: Wish<'_>) -> Result<Clarified, CommandError> {
             let project = self.context.project()?;
             let agents = agents_for(&self.context, &project, &self.id)?;
-            ensure_clarified(&self.context, &agents, &self.id, wish, &mut |_| {})
+            ensure_clarified(&self.context, &agents, &self.id, wish)
         }
     }
 

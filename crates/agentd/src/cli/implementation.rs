@@ -10,7 +10,7 @@ use crate::error::CommandError;
 /// Take an approved plan to approved code: implement, review, fix.
 ///
 /// The implementer does the tasks layer by layer, agentd runs the tests, another agent
-/// reviews the code; what it finds is mended up to workflow.implementation_iterations
+/// reviews the code; what it finds is mended up to `workflow.implementation_iterations`
 /// times. Interrupted, it goes on where it stopped.
 #[derive(Debug, clap::Args)]
 #[command(

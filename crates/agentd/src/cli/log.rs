@@ -5,9 +5,11 @@ use agentd_core::document::proposal;
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
+use agentd_core::step_name::StepName;
 use agentd_core::text::printable;
 use agentd_engine::documents;
-use agentd_engine::store::Change;
+use agentd_engine::git::{self, Git, GitTool};
+use agentd_engine::store::{Change, Project};
 use serde::Serialize;
 use serde_json::json;
 
@@ -19,7 +21,7 @@ use crate::ui::{BOLD, DIM};
 /// Show what has happened to a change, oldest first.
 ///
 /// Calls of agents with their tokens, cost and time, reviews of the plan and of
-/// the code, runs of the tests, and what people have decided.
+/// the code, runs of the tests, commits, and what people have decided.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd log add-oauth\n  agentd log --json | jq '.events[] | select(.kind == \"decision\")'"
@@ -41,7 +43,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project = context.project()?;
     let change = context.change(&project, args.id.as_deref())?;
     let state = documents::load_state(&change)?;
-    let events = events(&change, &state);
+    let mut events = events(&change, &state);
+    events.extend(commits(&project, &state));
+    events.sort_by_key(|event| event.at);
     if context.ui.json {
         let document = json!({ "version": 1, "change_id": change.id(), "events": events });
         context.ui.print_json(&document)?;
@@ -67,9 +71,16 @@ fn events(change: &Change, state: &State) -> Vec<Event> {
     let mut add = |at, kind, text| events.push(Event { at, kind, text });
     let asked = state.description.as_ref().map(|text| text.first_line().to_string());
     add(state.created_at, "begun", asked.unwrap_or_default());
+    let mut fixes = 0;
     for call in &state.llm_calls {
+        let round = if call.step == StepName::Fix.to_string() {
+            fixes += 1;
+            format!(" {fixes}")
+        } else {
+            String::new()
+        };
         let text = format!(
-            "{} by {}: {} in, {} out, {}, ${:.4}",
+            "{}{round} by {}: {} in, {} out, {}, ${:.4}",
             call.step,
             call.model,
             tokens(call.tokens_in),
@@ -113,6 +124,25 @@ fn events(change: &Change, state: &State) -> Vec<Event> {
             if decision.note.is_empty() { String::new() } else { format!(": {}", decision.note) };
         add(Some(decision.at), "decision", format!("{choice} by {}{note}", decision.by));
     }
-    events.sort_by_key(|event| event.at);
     events
+}
+
+/// The commits that agentd has made for a change. Where git cannot be asked there are none.
+fn commits(project: &Project, state: &State) -> Vec<Event> {
+    let Some(setup) = &state.git else { return Vec::new() };
+    let Some(base) = &setup.base_commit else { return Vec::new() };
+    let (tool, id) = (GitTool::default(), &state.change_id);
+    let tree = git::work_tree(&tool, project.root(), id, setup);
+    let Ok(Some(git)) = tree.and_then(|tree| Git::discover_with(&tool, &tree)) else {
+        return Vec::new();
+    };
+    let own = format!("{id}: ");
+    let made = git.commits_since(base).unwrap_or_default();
+    let made = made.into_iter().filter(|commit| commit.subject.starts_with(&own));
+    made.map(|commit| {
+        let short = commit.id.get(..10).unwrap_or(&commit.id);
+        let text = format!("{short} {}", commit.subject);
+        Event { at: commit.at.parse().ok(), kind: "commit", text }
+    })
+    .collect()
 }

@@ -29,11 +29,12 @@ mod reproposal;
 mod review;
 mod show;
 mod status;
-mod summary;
+pub(crate) mod summary;
 mod trace;
 mod unarchive;
 mod uninstall;
 mod validate;
+mod view;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -97,6 +98,7 @@ enum Command {
     Trace(trace::Args),
     Export(export::Args),
     Replay(replay::Args),
+    View(view::Args),
     Mcp(mcp::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -173,7 +175,7 @@ fn no_change() -> CommandError {
     if next::exists("plan") { error.hint(format!("begin one: {BEGIN}")) } else { error }
 }
 
-/// Who sits at the terminal, for what people decide.
+/// Who sits at the terminal, for what people decide and say.
 pub(crate) fn user() -> String {
     let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
     if name.is_empty() { "unknown".to_owned() } else { name }
@@ -230,6 +232,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Trace(args) => trace::run(&context, args),
         Command::Export(args) => export::run(&context, args),
         Command::Replay(args) => replay::run(&context, args),
+        Command::View(args) => view::run(&context, args),
         Command::Mcp(args) => mcp::run(&context, args),
         Command::Doctor(args) => doctor::run(&context, args),
         Command::Completions(args) => completions::run(&context, args),

@@ -20,7 +20,7 @@ const MANY_ROUNDS: u32 = 3;
 /// Clarifies what is meant, sets up git, lets the planner write proposal, specs and tasks,
 /// checks them, and lets another agent challenge them. A person decides what happens with
 /// a plan that needs revision; with `--auto` the planner mends it by itself, up to
-/// workflow.planning_iterations times.
+/// `workflow.planning_iterations` times.
 ///
 /// A plan that was interrupted goes on where it stopped: what is done is not done again.
 #[derive(Debug, clap::Args)]
@@ -62,14 +62,24 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     };
     planning::begin(context, &agents, &id, &begun)?;
     let mode = planning::mode(&agents, args.auto);
-    let report = loop {
+    let (report, shown) = loop {
         let report = run_workflow(context, &agents, &id, |w| workflow::plan(w, mode))?;
-        if mode == Mode::Automatic || !decide(context, &agents, &id, &report)? {
-            break report;
+        let revise = Verdict::Plan(PlanVerdict::NeedsRevision);
+        let waits = mode == Mode::HumanInLoop
+            && report.phase == Phase::Proposed
+            && report.verdict == Some(revise);
+        if !waits || !context.ui.can_prompt() {
+            break (report, false);
+        }
+        if !decide(context, &agents, &id, &report)? {
+            break (report, true);
         }
     };
     let (project, change, report) = (&project, &id, &report);
-    planning::finish(context, &Outcome { project, change, report, mode, exit_code: args.exit_code })
+    planning::finish(
+        context,
+        &Outcome { project, change, report, mode, exit_code: args.exit_code, shown },
+    )
 }
 
 /// Asks what is to be done with a plan that needs revision (P24). True: go on.
@@ -79,12 +89,6 @@ fn decide(
     id: &agentd_core::ids::ChangeId,
     report: &Report,
 ) -> Result<bool, CommandError> {
-    let revise = Verdict::Plan(PlanVerdict::NeedsRevision);
-    // An accepted plan keeps the review that found its minor issues.
-    let is_open = report.phase == Phase::Proposed && report.verdict == Some(revise);
-    if !is_open || !context.ui.can_prompt() {
-        return Ok(false);
-    }
     context.ui.note(&report.summary);
     context.ui.show_issues(&report.issues);
     if report.iteration >= MANY_ROUNDS {

@@ -148,7 +148,7 @@ pub(crate) fn begin(
     }
     let written = project.change(id)?.has(&ChangeFile::Proposal)?;
     if planning && (!written || wish.answers.is_some()) {
-        clarify::ensure_clarified(context, agents, id, wish, &mut |_| {})?;
+        clarify::ensure_clarified(context, agents, id, wish)?;
     }
     set_up_git(context, agents, id, begin.git, Again::No)?;
     Ok(())
@@ -175,9 +175,12 @@ fn set_up_git(
     if state.git.is_some() && asked.is_none() && again == Again::No {
         return Ok(None);
     }
-    let asked = asked.map(GitArg::workflow).or(Workflow::configured(agents.config.git.workflow));
     let (tool, root) = (agents.git_tool(), agents.project.root());
     let known = state.git.as_ref();
+    // What was chosen for this change outweighs what is chosen for most.
+    let configured = || Workflow::configured(agents.config.git.workflow);
+    let asked =
+        asked.map(GitArg::workflow).or(known.map(|known| known.workflow)).or_else(configured);
     let setup = match git::begin(&tool, root, id, asked, known)? {
         Begun::Ready(setup) => setup,
         Begun::Ask(repository) if context.ui.can_prompt() => {
@@ -293,7 +296,7 @@ impl Building {
     ) -> Result<ExitCode, CommandError> {
         let mode = mode(&self.agents, false);
         let (project, change) = (&self.project, &self.id);
-        finish(context, &Outcome { project, change, report, mode, exit_code })
+        finish(context, &Outcome { project, change, report, mode, exit_code, shown: false })
     }
 }
 
@@ -305,6 +308,8 @@ pub(crate) struct Outcome<'o> {
     pub(crate) mode: Mode,
     /// Whether a verdict that waits for a person is a failure too (C10).
     pub(crate) exit_code: bool,
+    /// Whether the person has seen the issues already.
+    pub(crate) shown: bool,
 }
 
 /// Prints the result and says how the command ends.
@@ -325,7 +330,7 @@ pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCod
             "next": next,
         }))
     } else {
-        print(context, change, report, state.total_cost, &next)
+        print(context, outcome, state.total_cost, &next)
     })?;
     Ok(if failed(outcome) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -365,11 +370,11 @@ fn next_commands(change: &ChangeId, report: &Report) -> Vec<String> {
 
 fn print(
     context: &Context,
-    change: &ChangeId,
-    report: &Report,
+    outcome: &Outcome<'_>,
     cost: f64,
     next: &[String],
 ) -> Result<(), CommandError> {
+    let Outcome { change, report, .. } = *outcome;
     let mut out = context.ui.out();
     let counts = report.counts();
     let issues = format!("{} HIGH, {} MEDIUM, {} LOW", counts.high, counts.medium, counts.low);
@@ -393,7 +398,7 @@ fn print(
             let approved =
                 [Verdict::Plan(PlanVerdict::Approved), Verdict::Code(CodeVerdict::Approved)];
             let is_good = report.verdict.is_some_and(|verdict| approved.contains(&verdict));
-            if !is_good || !report.issues.is_empty() {
+            if !outcome.shown && (!is_good || !report.issues.is_empty()) {
                 context.ui.note(&report.summary);
                 context.ui.show_issues(&report.issues);
             }

@@ -56,7 +56,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let report = run_workflow(context, &agents, &id, workflow::propose)?;
     let mode = planning::mode(&agents, false);
     let (project, change, report) = (&project, &id, &report);
-    planning::finish(context, &Outcome { project, change, report, mode, exit_code: false })
+    planning::finish(
+        context,
+        &Outcome { project, change, report, mode, exit_code: false, shown: false },
+    )
 }
 
 /// The id, or the first of `-1`, `-2`, … that is free (C18). A change of which nothing is

@@ -113,6 +113,7 @@ fn command_error(error: ReproduceError) -> CommandError {
         ReproduceError::Exists { change } => CommandError::new("already_there", message).hint(
             format!("replay into a directory that has no change `{change}`, such as a fresh clone"),
         ),
+        ReproduceError::Interrupted => CommandError::interrupted(),
         ReproduceError::Step(_) => CommandError::new("replay", message),
         ReproduceError::Recording(_) | ReproduceError::BadChange(_) | ReproduceError::Io { .. } => {
             CommandError::new("recording", message).hint(

@@ -28,5 +28,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let report = run_workflow(context, &agents, &change, workflow::repropose)?;
     let mode = planning::mode(&agents, false);
     let (project, change, report) = (&project, &change, &report);
-    planning::finish(context, &Outcome { project, change, report, mode, exit_code: false })
+    planning::finish(
+        context,
+        &Outcome { project, change, report, mode, exit_code: false, shown: false },
+    )
 }

@@ -8,7 +8,7 @@ use crate::error::CommandError;
 
 /// Run the tests and let another agent review the code of a change.
 ///
-/// agentd runs implementation.test_command itself and records what came of it. APPROVED
+/// agentd runs `implementation.test_command` itself and records what came of it. APPROVED
 /// completes the change, and is impossible while tests fail; the review is in REVIEW.md.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agentd review add-oauth\n  agentd review --json --exit-code")]
@@ -16,7 +16,7 @@ pub(crate) struct Args {
     /// The change; may be left out where exactly one is open.
     id: Option<String>,
 
-    /// End with 1 for NEEDS_FIX too.
+    /// End with 1 for `NEEDS_FIX` too.
     #[arg(long)]
     exit_code: bool,
 }

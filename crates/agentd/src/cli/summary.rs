@@ -66,10 +66,10 @@ pub(crate) fn of(project: &Project, id: &ChangeId) -> Result<Summary, CommandErr
 /// What the change is about: its proposal's summary, else what was asked for.
 fn title(change: &Change, state: Option<&State>) -> String {
     let text = change.read(&ChangeFile::Proposal).unwrap_or_default();
-    let summary = proposal::parse(&text).value.summary.first_line();
+    let summary = proposal::parse(&text).value.summary.first_paragraph();
     let asked = state
         .and_then(|state| state.description.as_ref())
-        .map(agentd_core::text::Prose::first_line);
+        .map(agentd_core::text::Prose::first_paragraph);
     let line = if summary.is_empty() { asked.unwrap_or_default() } else { summary };
     line.to_string()
 }

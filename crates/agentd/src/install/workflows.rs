@@ -177,7 +177,7 @@ mod tests {
 
     fn all() -> impl Iterator<Item = (AgentKind, WorkflowFile)> {
         let of = |agent| files(agent).unwrap().into_iter().map(move |file| (agent, file));
-        AgentKind::ALL.into_iter().flat_map(of)
+        AgentKind::CLIS.into_iter().flat_map(of)
     }
 
     #[test]
@@ -219,8 +219,8 @@ mod tests {
             // Shell and file injections of Claude Code and Gemini CLI.
             assert!(!text.contains("!{") && !text.contains("@{") && !text.contains("!`"), "{text}");
             let given = text.matches("$ARGUMENTS").count() + text.matches("{{args}}").count();
-            assert_eq!(given, usize::from(agent != Reader::Codex), "{text}");
-            if agent == Reader::Gemini {
+            assert_eq!(given, usize::from(agent != AgentKind::Codex), "{text}");
+            if agent == AgentKind::Gemini {
                 let table: toml::Table = text.parse().unwrap();
                 assert_eq!(table.len(), 2, "{text}");
             }

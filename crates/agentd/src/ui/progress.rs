@@ -65,7 +65,6 @@ struct Screen {
     frame: usize,
     /// What is on the screen, and how many columns it took.
     drawn: Option<(String, usize)>,
-    suspended: bool,
     ended: bool,
 }
 
@@ -86,36 +85,19 @@ impl ProgressUi {
     /// Takes note of what a workflow tells.
     pub(crate) fn watch(&mut self, progress: &Progress<'_>) {
         match &mut self.how {
+            // Who reads the document still has to know.
+            How::Quiet if matches!(progress, Progress::Warning(_)) => plain(progress),
             How::Quiet => {}
             How::Plain => plain(progress),
             How::Live(live) => live.watch(progress),
         }
-    }
-
-    /// Lets something else have the terminal: a question, a list.
-    pub(crate) fn suspend<T>(&self, act: impl FnOnce() -> T) -> T {
-        let How::Live(live) = &self.how else { return act() };
-        live.shared.lock().suspend();
-        // Also when it panics.
-        let _resumes = Resume(&live.shared);
-        act()
-    }
-}
-
-struct Resume<'a>(&'a Shared);
-
-impl Drop for Resume<'_> {
-    fn drop(&mut self) {
-        self.0.lock().suspended = false;
-        self.0.changed.notify_one();
     }
 }
 
 impl Live {
     fn new() -> Self {
         let color = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
-        let screen =
-            Screen { color, step: None, frame: 0, drawn: None, suspended: false, ended: false };
+        let screen = Screen { color, step: None, frame: 0, drawn: None, ended: false };
         let shared = Arc::new(Shared { screen: Mutex::new(screen), changed: Condvar::new() });
         Self { shared, thread: None }
     }
@@ -159,7 +141,7 @@ impl Live {
         let animate = move || {
             let mut screen = shared.lock();
             while !screen.ended {
-                screen = if screen.step.is_some() && !screen.suspended {
+                screen = if screen.step.is_some() {
                     let waited = shared.changed.wait_timeout(screen, TICK);
                     let (mut screen, waited) = waited.unwrap_or_else(PoisonError::into_inner);
                     if waited.timed_out() {
@@ -204,11 +186,6 @@ impl Screen {
         }
     }
 
-    fn suspend(&mut self) {
-        self.suspended = true;
-        self.print_raw("");
-    }
-
     /// Prints a line that stays, above the one that lives.
     fn print(&mut self, line: &str) {
         self.print_raw(&format!("{line}\n"));
@@ -237,7 +214,7 @@ impl Screen {
     }
 
     fn draw(&mut self) {
-        let Some((step, since)) = self.step.as_ref().filter(|_| !self.suspended) else { return };
+        let Some((step, since)) = self.step.as_ref() else { return };
         if self.drawn.is_some() && !LIVE.load(Ordering::SeqCst) {
             // A panic has taken it away, and is being told of.
             return;

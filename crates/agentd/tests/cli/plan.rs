@@ -13,7 +13,10 @@ fn plan_beyond_planning_does_nothing() {
         assert_eq!(run.json()["action"], "beyond_planning", "{run:#?}");
         assert_eq!(run.json()["phase"], phase);
         let after = project.read("STATE.yaml");
-        assert_eq!(after.lines().find(|line| line.starts_with("phase")), before.lines().find(|line| line.starts_with("phase")));
+        assert_eq!(
+            after.lines().find(|line| line.starts_with("phase")),
+            before.lines().find(|line| line.starts_with("phase"))
+        );
         project.run(["reproposal"]).exits(1);
         project.run(["challenge"]).exits(1);
     }

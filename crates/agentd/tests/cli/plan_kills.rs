@@ -73,7 +73,11 @@ fn documents(project: &Project) -> BTreeMap<String, String> {
         let border = |c: char| !c.is_ascii_alphanumeric() && !"-:.".contains(c);
         let words = text.split_inclusive(border).map(|word| {
             let core = word.trim_end_matches(border);
-            if is_time(core) || is_digest(core) { word.replace(core, "…") } else { word.to_owned() }
+            if is_time(core) || is_digest(core) {
+                word.replace(core, "…")
+            } else {
+                word.to_owned()
+            }
         });
         words.collect::<String>()
     };
@@ -156,7 +160,8 @@ fn kill_and_go_on(planner: Planner, clean: &Clean, seed: u64, most: u32) -> u32 
         let (_, expected) = clean.runs.get(step).unwrap_or_else(|| panic!("{what}: {step}"));
         assert!(ended <= expected, "{what}: {step} was paid {ended} times, {all} times begun");
     }
-    let begun = |runs: &BTreeMap<String, (usize, usize)>| runs.values().map(|run| run.0).sum::<usize>();
+    let begun =
+        |runs: &BTreeMap<String, (usize, usize)>| runs.values().map(|run| run.0).sum::<usize>();
     assert!(begun(&runs) <= begun(&clean.runs) + kills as usize, "{what}: {runs:?}");
     // Every run is in the ledger, once.
     let mut numbers: Vec<u32> = state.llm_calls.iter().filter_map(|call| call.run).collect();

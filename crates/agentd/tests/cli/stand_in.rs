@@ -38,14 +38,16 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> Project {
     put("proposal-gen", "create_proposal", &proposal());
     put("spec-gen-auth-flow", "create_spec", &spec());
     put("tasks-gen", "create_tasks", &tasks());
-    let verdict = |verdict: &str, issues: Vec<Value>| {
-        json!({"change_id": CHANGE, "verdict": verdict, "summary": "Looked at it.", "issues": issues})
-    };
+    let verdict = |verdict: &str, issues: Vec<Value>| json!({"change_id": CHANGE, "verdict": verdict, "summary": "Looked at it.", "issues": issues});
     let issue = |(severity, title): &(&str, &str)| {
         json!({"severity": severity, "title": title, "description": format!("{title} goes wrong."),
             "location": "proposal.md", "recommendation": "Mend it."})
     };
-    put("challenge", "append_review", &verdict("NEEDS_REVISION", issues.iter().map(issue).collect()));
+    put(
+        "challenge",
+        "append_review",
+        &verdict("NEEDS_REVISION", issues.iter().map(issue).collect()),
+    );
     put("challenge-mended", "append_review", &verdict("APPROVED", Vec::new()));
     let edit = json!({"change_id": CHANGE, "path": "proposal.md", "old_string": AS_WRITTEN,
         "new_string": AS_MENDED});

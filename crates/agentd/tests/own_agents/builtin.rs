@@ -252,6 +252,7 @@ fn it_signs_for_itself_where_it_stands_in_for_another() {
             prompt: format!("agentd {name} add-login\n"),
             resume: None,
             artefact: Artefact::Nothing,
+            on_success: None,
         };
         let now = || agentd_core::stamp::Stamp::new(jiff::Timestamp::now());
         agentd_engine::step::run(&agents, &step, &now, &mut |_| {}).unwrap();
@@ -259,4 +260,23 @@ fn it_signs_for_itself_where_it_stands_in_for_another() {
     let text = world.read("proposal.md");
     assert!(text.contains("**Reviewer**: builtin"), "{text}");
     assert!(text.contains("`app/auth.py` defines `login`"), "{text}");
+}
+
+#[test]
+fn extra_rules_of_a_project_are_kept() {
+    let config = format!(
+        "{BUILTIN}[validation]\nrequired_headings = [\"Security\", \"overview\"]\nscenario_min_count = 9\n"
+    );
+    let world = World::new("add-login", "login", &config, &[]);
+    world.plan();
+    assert_eq!(world.serious(), Vec::<String>::new());
+    assert!(world.read("specs/login.md").contains("## Security"));
+}
+
+/// The step `clarify` has a tool of its own, on which the answers of a person rest.
+#[test]
+fn it_asks_what_is_worth_asking() {
+    let world = World::new("add-search", "Make search fast", BUILTIN, &[]);
+    let report = world.step(Role::Planner, "clarify", Artefact::Nothing).unwrap();
+    assert_eq!(report.outcome.tool_calls, 1, "{}", report.outcome.text);
 }

@@ -102,7 +102,7 @@ fn a_difference_is_said_and_the_exit_code_is_1() {
     fs::write(other.path().join("agentd/specs/login.md"), world.read("specs/login.md")).unwrap();
     let (code, report) = replay(&world.change_dir().join("runs"), other.path());
     assert_eq!(code, Some(1), "{report}");
-    assert_eq!(report["divergences"], json!(["base/login.md was not there then"]));
+    assert_eq!(report["divergences"], json!(["base/login.md differs"]));
     let (code, report) = replay(other.path(), &other.path().join("x"));
     assert_eq!((code, &report["error"]["kind"]), (Some(1), &json!("recording")));
 }
@@ -303,6 +303,11 @@ fn an_export_holds_the_change_without_secrets() {
         piped.status.success()
             && piped.stdout.len() as u64 == fs::metadata(&archive).unwrap().len()
     );
+    let archived = world.root().join("agentd/archive/2026-11-04-add-login");
+    fs::create_dir_all(archived.parent().unwrap()).unwrap();
+    fs::rename(world.change_dir(), archived).unwrap();
+    let put_away = world.agentd(&["export", "add-login", "--output", "old.tar"]);
+    assert!(put_away.status.success(), "{}", String::from_utf8_lossy(&put_away.stderr));
 }
 
 #[test]

@@ -129,6 +129,7 @@ impl World {
             prompt: format!("agentd {name} {}\n", self.id),
             resume: None,
             artefact,
+            on_success: None,
         };
         let now = || Stamp::new(Timestamp::now());
         step::run(&self.agents(), &step, &now, &mut |event| {

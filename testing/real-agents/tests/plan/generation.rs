@@ -171,8 +171,7 @@ fn one_shot_generation_reviews_in_the_same_session() {
 #[test]
 fn specs_are_written_in_the_order_of_their_dependencies() {
     let specs = ["web", "store", "model"];
-    let affected =
-        json!([{"id": "web", "depends": ["store"]}, {"id": "store", "depends": ["model"]}, "model"]);
+    let affected = json!([{"id": "web", "depends": ["store"]}, {"id": "store", "depends": ["model"]}, "model"]);
     let script = Script::new().rule(calls("proposal-gen", "create_proposal", proposal(&affected)));
     Sandbox::enter(plan(script, &specs), |sandbox| {
         let world = World::new(sandbox, CODEX_QUICK);

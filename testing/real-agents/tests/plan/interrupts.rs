@@ -122,7 +122,8 @@ fn heavy_kills_of_a_plan_by_the_real_codex() {
         let proposal = world.text("proposal.md");
         assert_eq!(proposal.matches("their own data, locked").count(), 1, "{proposal}");
         let steps = world.steps();
-        let expected = ["proposal-gen", "spec-gen-auth-flow", "tasks-gen", "challenge", "reproposal"];
+        let expected =
+            ["proposal-gen", "spec-gen-auth-flow", "tasks-gen", "challenge", "reproposal"];
         for step in expected {
             assert!(steps.contains(&step.to_owned()), "{steps:?}");
             assert_eq!(world.runs(step), steps.iter().filter(|have| *have == step).count());

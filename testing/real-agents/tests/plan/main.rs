@@ -6,7 +6,7 @@
 
 mod generation;
 mod interrupts;
-mod models;
 mod sessions;
 mod verdicts;
-mod world;
+
+use real_agents::{models, world};

@@ -55,7 +55,9 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         for (kind, message, list) in wrong {
             world.instead_of(
                 Cli::Gemini,
-                &format!("[ \"$1\" = --list-sessions ] && {{ {list}; exit 0; }}\nexec {real} \"$@\""),
+                &format!(
+                    "[ \"$1\" = --list-sessions ] && {{ {list}; exit 0; }}\nexec {real} \"$@\""
+                ),
             );
             let error = world.run(&["reproposal", "--json"]).card(kind, message);
             let cause = error["cause"].as_str().unwrap_or_default();
@@ -80,7 +82,8 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         assert_eq!(world.state().llm_calls, state.llm_calls);
 
         // The session that answers is another one.
-        let swap = format!("sed 's/\"session_id\":\"{session}\"/\"session_id\":\"{session}-not\"/'");
+        let swap =
+            format!("sed 's/\"session_id\":\"{session}\"/\"session_id\":\"{session}-not\"/'");
         let script =
             format!("[ \"$1\" = --list-sessions ] && exec {real} \"$@\"\n{real} \"$@\" | {swap}");
         world.instead_of(Cli::Gemini, &script);
@@ -143,7 +146,9 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
             .map(|line| format!("{line}\n"))
             .collect();
         fs::write(world.file("STATE.yaml"), yaml).unwrap();
-        world.run(&["reproposal", "--json"]).card("session_not_captured", "Failed to capture session ID");
+        world
+            .run(&["reproposal", "--json"])
+            .card("session_not_captured", "Failed to capture session ID");
     });
 }
 

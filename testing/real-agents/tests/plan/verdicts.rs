@@ -225,9 +225,11 @@ fn an_invalid_plan_is_shown_or_mended() {
     let whole = "## Why\n\nPeople want to come back to their own data.";
     let broken = "## Wherefore\n\nPeople want to come back to their own data.";
     let useless = says("format-fix", "I see nothing.").prompts(2);
-    let script = Script::new()
-        .rule(useless)
-        .rule(calls("format-fix", "edit_file", edit("proposal.md", broken, whole)));
+    let script = Script::new().rule(useless).rule(calls(
+        "format-fix",
+        "edit_file",
+        edit("proposal.md", broken, whole),
+    ));
     Sandbox::enter(challenges(plan(script, &[]), &[approved()]), |sandbox| {
         let world = World::new(sandbox, CODEX_QUICK);
         // Somebody edits the proposal while the tasks are written.
@@ -244,7 +246,8 @@ fn an_invalid_plan_is_shown_or_mended() {
         assert_eq!(world.runs("challenge"), 0);
 
         let ran = world.run(&["plan", "--auto", "--json"]);
-        let error = ran.card("format_invalid", "Format validation still failing after 2 iterations");
+        let error =
+            ran.card("format_invalid", "Format validation still failing after 2 iterations");
         assert!(error["cause"].as_str().unwrap().contains("1 HIGH"), "{error:#}");
         assert_eq!(error["hints"][1], "check them: agentd validate add-login");
         assert_eq!((world.runs("format-fix"), world.runs("challenge")), (2, 0));
@@ -270,7 +273,8 @@ fn a_circle_of_tasks_is_an_error_card() {
                  file: src/{number}.rs\ndepends_on: [\"2.{depends}\"]\nstatus: pending\n```\n\nWrite it.\n\n"
             )
         };
-        let text = format!("# Tasks: add-login\n\n## 2. Logic Layer\n\n{}{}", task(1, 2), task(2, 1));
+        let text =
+            format!("# Tasks: add-login\n\n## 2. Logic Layer\n\n{}{}", task(1, 2), task(2, 1));
         std::fs::write(world.file("tasks.md"), text).unwrap();
         let error = world.run(&["challenge", "--json"]).card("format_invalid", "not valid");
         let cause = error["cause"].as_str().unwrap();

@@ -44,11 +44,9 @@ fn is_driven() {
         }
         "prompt" => {
             begin(&mut progress, "Challenge");
-            let answer = progress.suspend(|| {
-                let answer = ask::plan_decision(Acceptable::Yes);
-                eprintln!("over");
-                answer
-            });
+            done(&mut progress, "Challenge");
+            let answer = ask::plan_decision(Acceptable::Yes);
+            eprintln!("over");
             progress.watch(&Progress::Note(&match &answer {
                 Ok(answer) => format!("answered {answer:?}"),
                 Err(error) => format!("exit {}", error.exit.code()),
@@ -235,7 +233,7 @@ fn a_panic_is_told_on_a_clean_line() {
 }
 
 #[test]
-fn a_question_has_the_terminal_for_itself() {
+fn a_question_after_a_step_has_the_terminal_for_itself() {
     for (keys, expected) in [
         (vec!["\r"], "answered Fix"),
         (vec![DOWN, "\r"], "answered Accept"),
@@ -256,8 +254,7 @@ fn a_question_has_the_terminal_for_itself() {
         let (until_then, _) = seen.split_once("over").unwrap();
         assert!(!until_then.contains("Challenge"), "{seen:?}");
         terminal.wait_for(expected);
-        let (_, after) = terminal.end();
-        assert!(after.contains("Challenge  0:0"), "it goes on: {after:?}");
+        terminal.end();
     }
 }
 

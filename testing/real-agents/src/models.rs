@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const THIS: &str = "${change}";
 
 /// A proposal that affects these specs: ids, or objects with `id` and `depends`.
-pub(crate) fn proposal(specs: &Value) -> Value {
+pub fn proposal(specs: &Value) -> Value {
     json!({
         "change_id": THIS,
         "summary": "Add a login with email and password.",
@@ -17,7 +17,8 @@ pub(crate) fn proposal(specs: &Value) -> Value {
     })
 }
 
-pub(crate) fn spec(id: &str) -> Value {
+/// A spec with one requirement.
+pub fn spec(id: &str) -> Value {
     json!({
         "change_id": THIS,
         "spec_id": id,
@@ -33,7 +34,8 @@ pub(crate) fn spec(id: &str) -> Value {
     })
 }
 
-pub(crate) fn tasks(specs: &[&str]) -> Value {
+/// One task for each spec.
+pub fn tasks(specs: &[&str]) -> Value {
     let tasks: Vec<Value> = if specs.is_empty() {
         vec![json!({"layer": "logic", "number": 1, "title": "Do it",
             "file": {"path": "src/login.rs", "action": "CREATE"}, "description": "Write it.", "depends": []})]
@@ -49,7 +51,7 @@ pub(crate) fn tasks(specs: &[&str]) -> Value {
 }
 
 /// A review with issues, each a severity and a title.
-pub(crate) fn review(verdict: &str, issues: &[(&str, &str)]) -> Value {
+pub fn review(verdict: &str, issues: &[(&str, &str)]) -> Value {
     let issues: Vec<Value> = issues
         .iter()
         .map(|(severity, title)| {
@@ -60,26 +62,28 @@ pub(crate) fn review(verdict: &str, issues: &[(&str, &str)]) -> Value {
     json!({ "change_id": THIS, "verdict": verdict, "summary": "Looked at all of it.", "issues": issues })
 }
 
-pub(crate) fn approved() -> Value {
+/// A review that finds nothing.
+pub fn approved() -> Value {
     review("APPROVED", &[])
 }
 
-pub(crate) fn edit(path: &str, old: &str, new: &str) -> Value {
+/// The arguments of `edit_file`.
+pub fn edit(path: &str, old: &str, new: &str) -> Value {
     json!({ "change_id": THIS, "path": path, "old_string": old, "new_string": new })
 }
 
 /// An edit of the proposal that changes what the plan says.
-pub(crate) fn mend(old: &str, new: &str) -> Value {
+pub fn mend(old: &str, new: &str) -> Value {
     edit("proposal.md", old, new)
 }
 
 /// A prompt of this step is answered by one tool call and a closing word.
-pub(crate) fn calls(step: &str, tool: &str, arguments: Value) -> Rule {
+pub fn calls(step: &str, tool: &str, arguments: Value) -> Rule {
     calls_and_says(step, tool, arguments, "Done.")
 }
 
 /// The same with closing words of one's own.
-pub(crate) fn calls_and_says(step: &str, tool: &str, arguments: Value, words: &str) -> Rule {
+pub fn calls_and_says(step: &str, tool: &str, arguments: Value, words: &str) -> Rule {
     Rule::new()
         .step(step)
         .reply(Reply::call(tool, arguments).saying("I call the tool."))
@@ -87,23 +91,23 @@ pub(crate) fn calls_and_says(step: &str, tool: &str, arguments: Value, words: &s
 }
 
 /// A prompt of this step is answered by nothing but words.
-pub(crate) fn says(step: &str, words: &str) -> Rule {
+pub fn says(step: &str, words: &str) -> Rule {
     Rule::new().step(step).reply(Reply::text(words))
 }
 
 /// A self-review that finds nothing.
-pub(crate) fn passes(step: &str) -> Rule {
+pub fn passes(step: &str) -> Rule {
     says(step, "Nothing to mend. <review>PASS</review>")
 }
 
 /// A planner that writes a plan with these specs and finds nothing in it. What comes before
 /// it in a script wins.
-pub(crate) fn planner(specs: &[&str]) -> Script {
+pub fn planner(specs: &[&str]) -> Script {
     plan(Script::new(), specs)
 }
 
 /// The same behind other rules.
-pub(crate) fn plan(script: Script, specs: &[&str]) -> Script {
+pub fn plan(script: Script, specs: &[&str]) -> Script {
     let affected: Vec<Value> = specs.iter().map(|id| json!(id)).collect();
     let mut script = script
         .rule(calls("proposal-gen", "create_proposal", proposal(&json!(affected))))
@@ -119,12 +123,12 @@ pub(crate) fn plan(script: Script, specs: &[&str]) -> Script {
 }
 
 /// The challenger's verdicts, one challenge after the other; the last one for all that follow.
-pub(crate) fn challenges(script: Script, reviews: &[Value]) -> Script {
+pub fn challenges(script: Script, reviews: &[Value]) -> Script {
     in_turn(script, "challenge", "append_review", reviews)
 }
 
 /// Reproposals, one after the other, each an edit.
-pub(crate) fn reproposals(script: Script, edits: &[Value]) -> Script {
+pub fn reproposals(script: Script, edits: &[Value]) -> Script {
     in_turn(script, "reproposal", "edit_file", edits)
 }
 

@@ -1,0 +1,59 @@
+//! `rounds/NNNN.json`: the plan as it was when a round of review judged it.
+//!
+//! A review names the plan by its digest only. To show what has changed between two
+//! rounds, the texts themselves are needed, so each round keeps them: one file, written
+//! by agentd, read by nobody but its viewer.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::proposal;
+use crate::check::{ChangeTexts, plan_digest};
+use crate::hash::Digest;
+use crate::layout::ChangeFile;
+use crate::outline::Outline;
+
+/// The texts of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Round {
+    /// The digest of the plan, as the review has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Digest>,
+    /// The texts, by their path in the change. Of the proposal what reviewers judge.
+    pub files: BTreeMap<String, String>,
+}
+
+/// The plan as it is now.
+pub fn of(texts: &ChangeTexts) -> Round {
+    let mut files = BTreeMap::new();
+    if let Some(text) = texts.proposal.text() {
+        files.insert(ChangeFile::Proposal.path().to_string(), proposal::reviewed_text(text) + "\n");
+    }
+    for (id, source) in &texts.specs {
+        if let Some(text) = source.text() {
+            files.insert(ChangeFile::Spec(id.clone()).path().to_string(), body(text).to_owned());
+        }
+    }
+    if let Some(text) = texts.tasks.text() {
+        files.insert(ChangeFile::Tasks.path().to_string(), body(text).to_owned());
+    }
+    Round { plan: Some(plan_digest(texts)), files }
+}
+
+/// A text without its frontmatter, whose times and versions move by themselves.
+fn body(text: &str) -> &str {
+    text[Outline::scan(text).body_start..].trim_start_matches(['\r', '\n'])
+}
+
+/// Reads a round; nothing where the text is none.
+pub fn parse(text: &str) -> Option<Round> {
+    serde_json::from_str(text).ok()
+}
+
+/// Writes a round.
+pub fn render(round: &Round) -> String {
+    let mut out = serde_json::to_string_pretty(round).unwrap_or_default();
+    out.push('\n');
+    out
+}

@@ -1,0 +1,233 @@
+//! Following the runs of a change while they happen, from their files: a run that was
+//! started elsewhere is followed like any other.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::time::Duration;
+
+use agentd_core::layout::{ChangeFile, RunName};
+use agentd_core::rel_path::RelPath;
+use agentd_engine::store::{Change, StoreError};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::Stream;
+use serde_json::{Value, json};
+
+use super::transcript::{self, Item};
+
+/// How often the files are looked at: a line is on the page within 300 ms.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How many looks at the runs there are to one look at the documents.
+const DOCUMENTS_EVERY: u32 = 5;
+
+/// The most that is read of one file at a time; the longest line fits.
+const CHUNK: u64 = 8 << 20;
+
+/// A place in the runs of a change: everything before it has been seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Position {
+    pub(super) run: u32,
+    pub(super) offset: u64,
+}
+
+impl Position {
+    /// Reads `3:1200`; anything else is the beginning.
+    pub(super) fn parse(text: &str) -> Self {
+        let parsed = text.split_once(':').and_then(|(run, offset)| {
+            Some(Self { run: run.parse().ok()?, offset: offset.parse().ok()? })
+        });
+        parsed.unwrap_or_default()
+    }
+}
+
+impl std::fmt::Display for Position {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.run, self.offset)
+    }
+}
+
+/// How far a run file has been read.
+#[derive(Debug, Default)]
+struct Tail {
+    offset: u64,
+    ended: bool,
+}
+
+/// What is sent to the page.
+#[derive(Debug, PartialEq)]
+enum Message {
+    /// More of a run, up to a place.
+    Run(Position, Value),
+    /// Documents or the state have changed.
+    Documents,
+}
+
+struct Follower {
+    change: Change,
+    from: Position,
+    tails: BTreeMap<u32, Tail>,
+    looks: u32,
+    documents: Option<u64>,
+}
+
+impl Follower {
+    fn new(change: Change, from: Position) -> Self {
+        Self { change, from, tails: BTreeMap::new(), looks: 0, documents: None }
+    }
+
+    fn look(&mut self) -> Result<Vec<Message>, StoreError> {
+        let mut messages = Vec::new();
+        if self.looks.is_multiple_of(DOCUMENTS_EVERY) {
+            let now = fingerprint(&self.change);
+            if self.documents.replace(now).is_some_and(|before| before != now) {
+                messages.push(Message::Documents);
+            }
+        }
+        self.looks = self.looks.wrapping_add(1);
+        for run in self.change.runs()?.ids.into_iter().filter(|run| run.number() >= self.from.run) {
+            let number = run.number();
+            let begin = if number == self.from.run { self.from.offset } else { 0 };
+            let tail =
+                self.tails.entry(number).or_insert_with(|| Tail { offset: begin, ended: false });
+            if tail.ended {
+                continue;
+            }
+            if let Some(items) = more(&self.change, &run, tail)? {
+                let position = Position { run: number, offset: tail.offset };
+                messages.push(Message::Run(
+                    position,
+                    json!({ "run": run.to_string(), "items": items }),
+                ));
+            }
+        }
+        Ok(messages)
+    }
+}
+
+/// What was added to a run file since the last look, in whole lines.
+fn more(change: &Change, run: &RunName, tail: &mut Tail) -> Result<Option<Vec<Value>>, StoreError> {
+    let path = ChangeFile::Run(run.clone()).path();
+    let (mut file, length) = change.dir().open_file(&path)?;
+    if length <= tail.offset {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    let read = file
+        .seek(SeekFrom::Start(tail.offset))
+        .and_then(|_| file.take(CHUNK).read_to_end(&mut bytes));
+    if read.is_err() {
+        return Ok(None);
+    }
+    let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else { return Ok(None) };
+    bytes.truncate(end + 1);
+    tail.offset += bytes.len() as u64;
+    let mut items: Vec<Value> = Vec::new();
+    let mut writing = String::new();
+    for line in String::from_utf8_lossy(&bytes).lines() {
+        let (item, last) = transcript::item(line);
+        tail.ended |= last;
+        match item {
+            Some(Item::Delta(text)) => writing.push_str(&text),
+            Some(Item::Html(html)) => {
+                if !writing.is_empty() {
+                    items.push(json!({ "delta": std::mem::take(&mut writing) }));
+                }
+                items.push(json!({ "html": html }));
+            }
+            None => {}
+        }
+    }
+    if !writing.is_empty() {
+        items.push(json!({ "delta": writing }));
+    }
+    Ok(Some(items))
+}
+
+/// A number that changes when a document or the state of a change does.
+fn fingerprint(change: &Change) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    for dir in [RelPath::root().as_str(), "specs"] {
+        let Ok(dir) = RelPath::new(dir) else { continue };
+        for entry in change.dir().list_dir(&dir).unwrap_or_default() {
+            let Ok(name) = RelPath::new(&entry.name) else { continue };
+            let Ok((file, length)) = change.dir().open_file(&dir.join(&name)) else { continue };
+            let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
+            (entry.name, length, modified).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+/// The stream of events for a page.
+pub(super) fn stream(
+    change: Change,
+    from: Position,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+    struct Now {
+        follower: Follower,
+        waiting: VecDeque<Event>,
+    }
+    let now = Now { follower: Follower::new(change, from), waiting: VecDeque::new() };
+    let events = futures_util::stream::unfold(now, |mut now| async move {
+        loop {
+            if let Some(event) = now.waiting.pop_front() {
+                return Some((Ok(event), now));
+            }
+            let look = move || {
+                let messages = now.follower.look();
+                (now.follower, messages)
+            };
+            // A change that was archived or removed ends its stream.
+            let (follower, messages) = tokio::task::spawn_blocking(look).await.ok()?;
+            now = Now { follower, waiting: messages.ok()?.into_iter().map(event).collect() };
+            if now.waiting.is_empty() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    });
+    Sse::new(events).keep_alive(KeepAlive::default())
+}
+
+fn event(message: Message) -> Event {
+    match message {
+        Message::Run(position, value) => {
+            Event::default().event("run").id(position.to_string()).data(value.to_string())
+        }
+        Message::Documents => Event::default().event("documents").data("{}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write as _;
+
+    use agentd_core::ids::ChangeId;
+    use agentd_engine::store::Project;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_told_once_and_only_when_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = dir.path().join("agentd/changes/a/runs");
+        fs::create_dir_all(&runs).unwrap();
+        let project = Project::open(dir.path()).unwrap();
+        let change = project.change(&ChangeId::new("a").unwrap()).unwrap();
+        fs::write(runs.join("0001-x.jsonl"), "{\"t\":1,\"note\":\"old\"}\n").unwrap();
+        let mut follower = Follower::new(change, Position::parse("2:0"));
+        assert_eq!(follower.look().unwrap(), []);
+        let path = runs.join("0002-y.jsonl");
+        let mut file = fs::File::create(&path).unwrap();
+        write!(file, "{{\"t\":1,\"note\":\"one\"}}\n{{\"t\":2,\"no").unwrap();
+        let [Message::Run(position, value)] = &follower.look().unwrap()[..] else { panic!() };
+        assert_eq!((position.run, position.offset), (2, 21));
+        assert_eq!(value["items"][0]["html"], "<li class=\"note\">one</li>");
+        assert_eq!(follower.look().unwrap(), []);
+        writeln!(file, "te\":\"two\"}}").unwrap();
+        let [Message::Run(_, value)] = &follower.look().unwrap()[..] else { panic!() };
+        assert_eq!(value["items"][0]["html"], "<li class=\"note\">two</li>");
+    }
+}

@@ -1,0 +1,130 @@
+//! `agentd view`: the changes of a project in a browser.
+//!
+//! A small HTTP server on 127.0.0.1, made for one person on the same machine. Pages are
+//! rendered here from what is on the disk at that moment; a little script on them follows
+//! running agents and opens the form for a comment. [`guard`] decides who may ask,
+//! [`pages`] shows, [`acting`] calls the same engine functions as the command line.
+
+mod acting;
+mod assets;
+mod charts;
+mod diff;
+mod findings;
+mod guard;
+mod html;
+mod live;
+mod markdown;
+mod pages;
+mod problem;
+mod routes;
+mod subject;
+mod task_graph;
+mod transcript;
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+
+use agentd_engine::store::{Holder, Project};
+use jiff::Timestamp;
+
+use guard::Token;
+
+/// What every request is answered from.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) project: Project,
+    token: Token,
+    port: u16,
+    /// Who makes comments and decisions here.
+    person: String,
+    /// How this process is called, to name the holder of a lock.
+    command_line: String,
+}
+
+impl App {
+    /// Whether a `Host` means this server, and not a name that somebody has pointed at it.
+    fn is_our_host(&self, host: &str) -> bool {
+        ["127.0.0.1", "localhost"].iter().any(|name| {
+            let port = host.strip_prefix(name).unwrap_or("?");
+            port.strip_prefix(':').and_then(|port| port.parse().ok()) == Some(self.port)
+                || (port.is_empty() && self.port == 80)
+        })
+    }
+
+    /// Cookies of 127.0.0.1 are shared between ports, so the name says which port is meant.
+    fn cookie_name(&self) -> String {
+        format!("agentd_view_{}", self.port)
+    }
+
+    fn project_name(&self) -> String {
+        let name = self.project.root().file_name();
+        name.map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
+    }
+
+    fn holder(&self) -> Holder {
+        Holder::this_process(&self.command_line, Timestamp::now())
+    }
+
+    /// The address to open, with the token.
+    pub(crate) fn address(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}?token={}", self.port, self.token.as_str())
+    }
+}
+
+/// A server that listens and does not answer yet.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    listener: TcpListener,
+    /// What it will answer from.
+    pub(crate) app: Arc<App>,
+}
+
+/// Takes a port: this one, or a free one where it is 0.
+pub(crate) fn listen(
+    project: Project,
+    port: u16,
+    person: String,
+    command_line: String,
+) -> io::Result<Listening> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    listener.set_nonblocking(true)?;
+    let port = listener.local_addr()?.port();
+    let app = App { project, token: Token::random()?, port, person, command_line };
+    Ok(Listening { listener, app: Arc::new(app) })
+}
+
+impl Listening {
+    /// Answers until Ctrl-C, or SIGTERM.
+    pub(crate) fn serve(self) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let result = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            let server = axum::serve(listener, routes::router(self.app));
+            // Streams to open pages never end by themselves: nobody is waited for.
+            tokio::select! {
+                result = async { server.await } => result,
+                result = stopped() => result,
+            }
+        });
+        runtime.shutdown_background();
+        result
+    }
+}
+
+#[cfg(unix)]
+async fn stopped() -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::select! {
+        result = tokio::signal::ctrl_c() => result,
+        _ = terminate.recv() => Ok(()),
+        _ = hang_up.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn stopped() -> io::Result<()> {
+    tokio::signal::ctrl_c().await
+}

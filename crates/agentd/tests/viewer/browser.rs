@@ -1,0 +1,45 @@
+//! The pages in real Chromium. `cargo xtask test` installs playwright-core, and Chromium
+//! where it may.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::{Project, Viewer};
+
+#[test]
+fn heavy_a_person_uses_the_viewer_in_chromium() {
+    let Ok(modules) = std::env::var("AGENTD_NPM_VIEWER") else {
+        eprintln!("skipped: AGENTD_NPM_VIEWER is not set; `cargo xtask test` sets it");
+        return;
+    };
+    let Some(chromium) = chromium() else {
+        eprintln!("skipped: there is no Chromium; `apt-get install chromium`");
+        return;
+    };
+    let project = Project::new();
+    let viewer = Viewer::start(project.root());
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let pictures = target.parent().unwrap().join("screenshots");
+    std::fs::create_dir_all(&pictures).unwrap();
+    let output = Command::new("node")
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/viewer/browser.mjs"))
+        .args([&viewer.address, &chromium])
+        .arg(&pictures)
+        .arg(project.root())
+        .env("AGENTD_NPM_VIEWER", modules)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    eprintln!("{said}");
+    // What was done in the browser is on the disk.
+    assert!(project.read("comments.md").contains("Which clock?"));
+    assert!(project.read("STATE.yaml").contains("choice: fix"));
+}
+
+fn chromium() -> Option<String> {
+    let named = std::env::var("AGENTD_CHROMIUM").ok();
+    let usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+    let found = usual.into_iter().find(|path| std::path::Path::new(path).exists());
+    named.or_else(|| found.map(str::to_owned))
+}

@@ -1,0 +1,144 @@
+//! `agentd view` as a browser sees it: a process that speaks HTTP on 127.0.0.1.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+
+mod browser;
+mod command;
+mod live;
+mod pages;
+mod project;
+mod security;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use project::Project;
+
+/// A viewer that runs.
+pub(crate) struct Viewer {
+    child: Child,
+    /// The address with the token.
+    pub(crate) address: String,
+    pub(crate) port: u16,
+    pub(crate) token: String,
+}
+
+impl Viewer {
+    pub(crate) fn start(root: &Path) -> Self {
+        Self::start_with(root, &[])
+    }
+
+    pub(crate) fn start_with(root: &Path, arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_agentd"))
+            .arg("-C")
+            .arg(root)
+            .args(["view", "--no-open"])
+            .args(arguments)
+            .env("USER", "alice")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        let address = address.trim().to_owned();
+        let port = address.strip_prefix("http://127.0.0.1:").unwrap().split('/').next().unwrap();
+        let port = port.parse().unwrap();
+        let token = address.split_once("token=").unwrap().1.to_owned();
+        Self { child, address, port, token }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn wait(&mut self) -> std::process::ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    /// The headers that a browser on one of our pages sends.
+    pub(crate) fn signed_in(&self) -> Vec<(String, String)> {
+        vec![
+            ("Host".into(), format!("127.0.0.1:{}", self.port)),
+            ("Cookie".into(), format!("agentd_view_{}={}", self.port, self.token)),
+        ]
+    }
+
+    pub(crate) fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Answer {
+        self.send("GET", target, &self.signed_in(), "")
+    }
+
+    pub(crate) fn post(&self, target: &str, body: &str) -> Answer {
+        let mut headers = self.signed_in();
+        headers.push(("Origin".into(), self.origin()));
+        headers.push(("Content-Type".into(), "application/x-www-form-urlencoded".into()));
+        self.send("POST", target, &headers, body)
+    }
+
+    /// One request, exactly as given.
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(String, String)],
+        body: &str,
+    ) -> Answer {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut request = format!("{method} {target} HTTP/1.1\r\nConnection: close\r\n");
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !body.is_empty() {
+            request.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        request.push_str(&format!("\r\n{body}"));
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        // A server that refuses may close while we still read.
+        let _ = stream.read_to_end(&mut bytes);
+        Answer::parse(&bytes)
+    }
+}
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    fn parse(bytes: &[u8]) -> Self {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
+        let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let body = String::from_utf8_lossy(bytes.get(end + 4..).unwrap_or_default()).into_owned();
+        let mut lines = head.lines();
+        let status =
+            lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|s| s.parse().ok());
+        let headers = lines
+            .filter_map(|line| line.split_once(": "))
+            .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+            .collect();
+        Self { status: status.unwrap_or(0), headers, body }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}

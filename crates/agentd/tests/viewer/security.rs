@@ -1,0 +1,478 @@
+//! Who is refused, and that nothing that an agent writes becomes active.
+
+use std::fs;
+
+use super::{Project, Viewer};
+
+/// Words that are in the project, and must be in no answer to a stranger.
+const SECRETS: [&str; 5] =
+    ["add-oauth", "company account", "session-store", "gemini-3-pro", "just-an-idea"];
+
+/// One request that must be refused.
+struct Attack {
+    name: &'static str,
+    method: &'static str,
+    target: &'static str,
+    headers: Vec<(&'static str, String)>,
+    body: &'static str,
+    expected: &'static [u16],
+}
+
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn attacks(port: u16, token: &str) -> Vec<Attack> {
+    let host = format!("127.0.0.1:{port}");
+    let cookie = format!("agentd_view_{port}={token}");
+    let origin = format!("http://{host}");
+    let get = |name, target, headers, expected| Attack {
+        name,
+        method: "GET",
+        target,
+        headers,
+        body: "",
+        expected,
+    };
+    let ours = || ("Host", host.clone());
+    let signed = || ("Cookie", cookie.clone());
+    let from_us = || ("Origin", origin.clone());
+    let form = || ("Content-Type", "application/x-www-form-urlencoded".to_owned());
+    let decide = "/changes/add-oauth/decide";
+    let post = |name, headers: Vec<(&'static str, String)>, expected| Attack {
+        name,
+        method: "POST",
+        target: decide,
+        headers,
+        body: "choice=stop",
+        expected,
+    };
+    vec![
+        get("no token", "/", vec![ours()], &[401]),
+        get("no token on a change", "/changes/add-oauth", vec![ours()], &[401]),
+        get("no token on a change that is not there", "/changes/nothing", vec![ours()], &[401]),
+        get("no token on the stream", "/changes/add-oauth/live?after=0:0", vec![ours()], &[401]),
+        get("no token on a main spec", "/specs/session-store", vec![ours()], &[401]),
+        get("no token on the archive", "/archive/2026-10-01-add-passwords", vec![ours()], &[401]),
+        get("no token on the frame", "/diagrams", vec![ours()], &[401]),
+        get("wrong token in the address", "/?token=0000", vec![ours()], &[401]),
+        get("empty token", "/?token=", vec![ours()], &[401]),
+        get(
+            "wrong cookie",
+            "/",
+            vec![ours(), ("Cookie", format!("agentd_view_{port}={}", "0".repeat(64)))],
+            &[401],
+        ),
+        get(
+            "a part of the token",
+            "/",
+            vec![ours(), ("Cookie", format!("agentd_view_{port}={}", &token[..63]))],
+            &[401],
+        ),
+        get(
+            "the cookie of another port",
+            "/",
+            vec![ours(), ("Cookie", format!("agentd_view_1={token}"))],
+            &[401],
+        ),
+        get(
+            "the token as another cookie",
+            "/",
+            vec![ours(), ("Cookie", format!("token={token}"))],
+            &[401],
+        ),
+        get("no host", "/", vec![signed()], &[400, 421]),
+        get("a foreign host", "/", vec![("Host", "evil.example".into()), signed()], &[421]),
+        get(
+            "a foreign host with our port",
+            "/",
+            vec![("Host", format!("evil.example:{port}")), signed()],
+            &[421],
+        ),
+        get(
+            "rebinding with the token",
+            "/changes/add-oauth",
+            vec![("Host", format!("127.0.0.1.evil.example:{port}")), signed()],
+            &[421],
+        ),
+        get("our host, another port", "/", vec![("Host", "127.0.0.1:1".into()), signed()], &[421]),
+        get("our host without a port", "/", vec![("Host", "127.0.0.1".into()), signed()], &[421]),
+        get(
+            "a host with a user",
+            "/",
+            vec![("Host", format!("x@127.0.0.1:{port}")), signed()],
+            &[400, 421],
+        ),
+        get("two hosts", "/", vec![ours(), ("Host", "evil.example".into()), signed()], &[400, 421]),
+        get("an absolute target elsewhere", "http://evil.example/", vec![ours(), signed()], &[421]),
+        get(
+            "a foreign origin that reads",
+            "/",
+            vec![ours(), signed(), ("Origin", "http://evil.example".into())],
+            &[403],
+        ),
+        get(
+            "an origin that is null",
+            "/",
+            vec![ours(), signed(), ("Origin", "null".into())],
+            &[403],
+        ),
+        get(
+            "a foreign origin for the stream",
+            "/changes/add-oauth/live",
+            vec![ours(), signed(), ("Origin", "https://evil.example".into())],
+            &[403],
+        ),
+        get(
+            "our origin by https",
+            "/",
+            vec![ours(), signed(), ("Origin", format!("https://{host}"))],
+            &[403],
+        ),
+        get(
+            "localhost's origin for 127.0.0.1",
+            "/",
+            vec![ours(), signed(), ("Origin", format!("http://localhost:{port}"))],
+            &[403],
+        ),
+        get(
+            "foreign host for assets",
+            "/assets/x/viewer.js",
+            vec![("Host", "evil.example".into())],
+            &[421],
+        ),
+        get(
+            "foreign origin for assets",
+            "/assets/x/viewer.js",
+            vec![ours(), ("Origin", "http://evil.example".into())],
+            &[403],
+        ),
+        post("a decision without token", vec![ours(), from_us(), form()], &[401]),
+        post("a decision without origin", vec![ours(), signed(), form()], &[403]),
+        post(
+            "a decision from elsewhere",
+            vec![ours(), signed(), ("Origin", "http://evil.example".into()), form()],
+            &[403],
+        ),
+        post(
+            "a decision with an origin that is null",
+            vec![ours(), signed(), ("Origin", "null".into()), form()],
+            &[403],
+        ),
+        post(
+            "a decision with a foreign host",
+            vec![("Host", "evil.example".into()), signed(), from_us(), form()],
+            &[421],
+        ),
+        post(
+            "a decision with a foreign host and its origin",
+            vec![
+                ("Host", "evil.example".into()),
+                signed(),
+                ("Origin", "http://evil.example".into()),
+                form(),
+            ],
+            &[421],
+        ),
+        post(
+            "a decision as plain text",
+            vec![ours(), signed(), from_us(), ("Content-Type", "text/plain".into())],
+            &[415],
+        ),
+        Attack {
+            name: "the token in the address of a decision",
+            target: "/changes/add-oauth/decide?token=x",
+            ..post("", vec![ours(), from_us(), form()], &[401])
+        },
+        Attack {
+            name: "a decision by GET",
+            ..get("", "/changes/add-oauth/decide?choice=stop", vec![ours(), signed()], &[404, 405])
+        },
+        Attack {
+            name: "PUT",
+            method: "PUT",
+            ..get("", "/changes/add-oauth", vec![ours(), signed(), from_us()], &[405])
+        },
+        Attack {
+            name: "DELETE",
+            method: "DELETE",
+            ..get("", "/changes/add-oauth", vec![ours(), signed(), from_us()], &[405])
+        },
+        Attack { name: "TRACE", method: "TRACE", ..get("", "/", vec![ours(), signed()], &[405]) },
+        Attack {
+            name: "a preflight",
+            method: "OPTIONS",
+            ..get(
+                "",
+                decide,
+                vec![
+                    ours(),
+                    ("Origin", "http://evil.example".into()),
+                    ("Access-Control-Request-Method", "POST".into()),
+                ],
+                &[405],
+            )
+        },
+    ]
+}
+
+#[test]
+fn strangers_are_refused_and_learn_nothing() {
+    let project = Project::new();
+    let viewer = Viewer::start(project.root());
+    let before = project.read("STATE.yaml");
+    let attacks = attacks(viewer.port, &viewer.token);
+    assert!(attacks.len() >= 25);
+    for attack in attacks {
+        let headers: Vec<(String, String)> = attack
+            .headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect();
+        let answer = viewer.send(attack.method, attack.target, &headers, attack.body);
+        assert!(attack.expected.contains(&answer.status), "{}: {answer:?}", attack.name);
+        for secret in SECRETS {
+            assert!(!answer.body.contains(secret), "{} tells {secret}", attack.name);
+        }
+        assert!(!answer.body.contains(&viewer.token), "{} tells the token", attack.name);
+        assert_eq!(answer.header("set-cookie"), None, "{}", attack.name);
+        for (name, _) in &answer.headers {
+            assert!(!name.starts_with("access-control-"), "{} has {name}", attack.name);
+        }
+    }
+    assert_eq!(project.read("STATE.yaml"), before, "something was decided");
+}
+
+#[test]
+fn paths_lead_nowhere_else() {
+    let project = Project::new();
+    project.root_file("secret.txt", "company account");
+    std::os::unix::fs::symlink(project.root().join("secret.txt"), project.path("specs/linked.md"))
+        .unwrap();
+    std::os::unix::fs::symlink(project.root(), project.root().join("agentd/changes/linked"))
+        .unwrap();
+    fs::create_dir_all(project.root().join("agentd/archive")).unwrap();
+    let viewer = Viewer::start(project.root());
+    for target in [
+        "/changes/..",
+        "/changes/../secret.txt",
+        "/changes/%2e%2e",
+        "/changes/%2e%2e%2fconfig",
+        "/changes/..%2f..%2fsecret.txt",
+        "/changes/add-oauth%2f..%2fadd-oauth",
+        "/changes/add-oauth/specs/..%2f..%2f..%2f..%2fsecret",
+        "/changes/add-oauth/specs/%2e%2e",
+        "/changes/add-oauth/specs/linked",
+        "/changes/linked",
+        "/changes/add-oauth/runs/..%2f..%2fSTATE.yaml",
+        "/changes/add-oauth/runs/0001-x%2f..%2f..%2fSTATE.yaml.jsonl",
+        "/changes/add-oauth/STATE.yaml",
+        "/changes/add-oauth/secret.txt",
+        "/changes/ADD-OAUTH",
+        "/changes/add-oauth%00",
+        "/changes/con",
+        "/archive/..",
+        "/archive/2026-10-01-..",
+        "/archive/add-oauth",
+        "/specs/..%2fconfig",
+        "/specs/%2e%2e%2f%2e%2e%2fsecret.txt",
+        "/assets/x/..%2f..%2fsecret.txt",
+        "/assets/../secret.txt",
+        "/secret.txt",
+        "/etc/passwd",
+        "//etc/passwd",
+    ] {
+        let answer = viewer.get(target);
+        assert!([400, 404, 500].contains(&answer.status), "{target}: {}", answer.status);
+        assert!(!answer.body.contains("company account"), "{target}");
+        assert!(!answer.body.contains("phase: "), "{target}");
+    }
+}
+
+/// Text of agents that tries to be more than text, in every place where such text is shown.
+#[test]
+fn what_agents_write_stays_text() {
+    const EVIL: &str =
+        "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg onload=alert(3)>";
+    let project = Project::new();
+    let proposal = project.read("proposal.md");
+    let evil_title = format!("Let people {EVIL} sign in");
+    project.file("proposal.md", &proposal.replace("Let people sign in", &evil_title));
+    let spec = project.read("specs/auth-flow.md").replace("Authorization with PKCE", EVIL).replace(
+        "sequenceDiagram",
+        &format!("graph TD\nA[\"{EVIL}\"]\nclick A href \"javascript:alert(1)\""),
+    );
+    project.file("specs/auth-flow.md", &spec);
+    let tasks = project
+        .read("tasks.md")
+        .replace("src/auth/pending.rs", EVIL)
+        .replace("Match accounts", EVIL);
+    project.file("tasks.md", &tasks);
+    let state = project
+        .read("STATE.yaml")
+        .replace("gemini-3-pro", &format!("\"{}\"", EVIL.replace('"', "\\\"")))
+        .replace(
+            "last_action: challenge",
+            &format!("last_action: \"{}\"", EVIL.replace('"', "\\\"")),
+        );
+    project.file("STATE.yaml", &state);
+    let escaped = EVIL.replace('"', "\\\"");
+    project.file(
+        "clarifications.md",
+        &project.read("clarifications.md").replace("Google and Microsoft.", EVIL),
+    );
+    project.file(
+        "runs/0002-challenge.jsonl",
+        &format!(
+            "{{\"t\":1,\"event\":\"text\",\"text\":\"{escaped}\"}}\n{{\"t\":2,\"event\":\"tool_call\",\"id\":\"1\",\"name\":\"{escaped}\",\"arguments\":{{\"path\":\"{escaped}\"}}}}\n{{\"t\":3,\"stderr\":\"{escaped}\"}}\n"
+        ),
+    );
+    fs::write(project.path("specs/<img src=x onerror=alert(1)>.md"), "x").unwrap();
+    fs::write(project.path("runs/<script>alert(1)<.jsonl"), "x").unwrap();
+    let viewer = Viewer::start(project.root());
+    let said = format!("on=proposal.md&at={}&text={}", encode(EVIL), encode(EVIL));
+    assert_eq!(viewer.post("/changes/add-oauth/comments", &said).status, 303);
+    for page in [
+        "/",
+        "/changes/add-oauth",
+        "/changes/add-oauth/proposal",
+        "/changes/add-oauth/proposal?view=source",
+        "/changes/add-oauth/specs/auth-flow",
+        "/changes/add-oauth/specs/auth-flow?view=source",
+        "/changes/add-oauth/tasks",
+        "/changes/add-oauth/clarifications",
+        "/changes/add-oauth/reviews",
+        "/changes/add-oauth/changes?from=1",
+        "/changes/add-oauth/trace",
+        "/changes/add-oauth/runs",
+        "/changes/add-oauth/runs/0002-challenge.jsonl",
+        "/changes/add-oauth/comments",
+    ] {
+        let answer = viewer.get(page);
+        assert_eq!(answer.status, 200, "{page}: {}", answer.body);
+        assert!(
+            answer.body.contains("alert(1)") || page == "/changes/add-oauth/reviews",
+            "{page} shows it"
+        );
+        inert(page, &answer.body);
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(
+            policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"),
+            "{policy}"
+        );
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+    }
+}
+
+/// No tag of the page is one that we do not write, or has an attribute that runs something.
+fn inert(page: &str, body: &str) {
+    assert_eq!(body.matches("<script").count(), 1, "{page}");
+    for tag in body.split('<').skip(1).filter_map(|rest| rest.split('>').next()) {
+        let name = tag.split([' ', '/']).next().unwrap_or_default();
+        assert!(
+            !["img", "iframe", "object", "embed", "style", "base"].contains(&name),
+            "{page}: <{tag}>"
+        );
+        // Attributes only: what stands inside quotes is text.
+        let outside: String = tag.split('"').step_by(2).collect();
+        for bad in [" on", " style=", "srcdoc"] {
+            let hit = outside.to_lowercase().contains(&format!("{bad}load"))
+                || (bad != " on" && outside.contains(bad));
+            assert!(!hit && !outside.contains(" onerror"), "{page}: <{tag}>");
+        }
+        assert!(!tag.to_lowercase().contains("href=\"javascript"), "{page}: <{tag}>");
+    }
+}
+
+pub(crate) fn encode(text: &str) -> String {
+    text.bytes()
+        .map(|byte| {
+            if byte.is_ascii_alphanumeric() {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn the_token_becomes_a_cookie_that_no_script_reads() {
+    let project = Project::new();
+    let viewer = Viewer::start(project.root());
+    assert_eq!(viewer.token.len(), 64);
+    let host = vec![("Host".to_owned(), format!("localhost:{}", viewer.port))];
+    let answer =
+        viewer.send("GET", &format!("/changes/add-oauth?token={}", viewer.token), &host, "");
+    assert_eq!((answer.status, answer.header("location")), (303, Some("/changes/add-oauth")));
+    let cookie = answer.header("set-cookie").unwrap();
+    assert!(cookie.contains("; HttpOnly; SameSite=Strict"), "{cookie}");
+    let answer = viewer.send("GET", &format!("//evil.example/?token={}", viewer.token), &host, "");
+    assert_eq!(answer.header("location"), Some("/"), "{answer:?}");
+}
+
+/// The frame in which Mermaid runs: no origin, no cookie, no address but its own two files.
+#[test]
+fn the_frame_of_the_diagrams_can_do_nothing_else() {
+    let project = Project::new();
+    let viewer = Viewer::start(project.root());
+    let answer = viewer.get("/diagrams");
+    let policy = answer.header("content-security-policy").unwrap();
+    assert!(policy.ends_with("; sandbox allow-scripts"), "{policy}");
+    assert!(policy.starts_with("default-src 'none'; script-src http://127.0.0.1:"), "{policy}");
+    for source in ["connect-src", "img-src", "'self'", "form-action http"] {
+        assert!(!policy.contains(source), "{policy}");
+    }
+    let nowhere = vec![
+        ("Host".to_owned(), format!("127.0.0.1:{}", viewer.port)),
+        ("Origin".to_owned(), "null".to_owned()),
+    ];
+    for script in answer.body.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        let file = viewer.send("GET", script, &nowhere, "");
+        assert_eq!(file.status, 200, "{script}");
+        assert_eq!(file.header("access-control-allow-origin"), None);
+    }
+    assert_eq!(viewer.send("GET", "/", &nowhere, "").status, 403);
+}
+
+#[test]
+fn a_decision_leads_back_to_the_change_wherever_the_form_points() {
+    let project = Project::new();
+    let viewer = Viewer::start(project.root());
+    for wanted in [
+        "https://evil.example",
+        "//evil.example",
+        "/changes/add-oauth-2",
+        "/\\evil",
+        "javascript:x",
+    ] {
+        let body = format!("on=proposal.md&text=x&back={}", encode(wanted));
+        let answer = viewer.post("/changes/add-oauth/comments", &body);
+        assert_eq!(answer.header("location"), Some("/changes/add-oauth"), "{wanted}");
+    }
+    let answer = viewer.post(
+        "/changes/add-oauth/comments",
+        "on=proposal.md&text=x&back=%2Fchanges%2Fadd-oauth%2Fproposal%23h-why",
+    );
+    assert_eq!(answer.header("location"), Some("/changes/add-oauth/proposal#h-why"));
+}
+
+#[test]
+fn comments_are_made_on_documents_only() {
+    let project = Project::new();
+    let viewer = Viewer::start(project.root());
+    for on in [
+        "STATE.yaml",
+        "../other/proposal.md",
+        "/etc/passwd",
+        "specs/none.md",
+        "runs/0001-challenge.jsonl",
+        "comments.md",
+        "",
+    ] {
+        let body = format!("on={}&text=x", encode(on));
+        let answer = viewer.post("/changes/add-oauth/comments", &body);
+        assert!([400, 404].contains(&answer.status), "{on}: {answer:?}");
+    }
+    assert!(!project.path("comments.md").exists());
+    assert_eq!(viewer.post("/changes/add-oauth/comments", "on=proposal.md&text=%20").status, 400);
+}

@@ -1,0 +1,13 @@
+//! `agentd impl` and its steps, run as a user runs them: the real claude writes code by its
+//! own tools, the real codex reviews it, and the tests of the project are really run.
+//!
+//! They must be installed: `cargo xtask test --only npm`.
+#![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
+
+mod git;
+mod kills;
+mod layers;
+mod project;
+mod reviews;
+mod story;
+mod tests_of_the_project;

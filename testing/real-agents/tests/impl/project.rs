@@ -1,0 +1,205 @@
+//! A small project with tests, an approved plan for it, and what the models do about it.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use agentd_core::check;
+use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::ids::ChangeId;
+use agentd_core::phase::{Phase, Transition};
+use agentd_core::stamp::Stamp;
+use agentd_core::text::Line;
+use agentd_engine::actions::{self, Session, input};
+use agentd_engine::store::{Holder, Project};
+use agentd_engine::{clarify, documents};
+use real_agents::Sandbox;
+use real_agents::models::{calls, proposal};
+use real_agents::world::{CHANGE, World};
+use scripted_models::{Reply, Rule};
+use serde_json::{Value, json};
+
+/// Tests that fail until greet.sh greets by name.
+const TESTS: &str = "set -e\nfor test in tests/*.sh; do sh \"$test\"; done\n";
+const BY_NAME: &str =
+    "test \"$(sh greet.sh Ada)\" = 'Hello, Ada!' || { echo 'no greeting'; exit 1; }\n";
+
+/// The greeting as it has to be, and one that is wrong.
+pub(crate) const RIGHT: &str = "#!/bin/sh\necho \"Hello, $1!\"\n";
+pub(crate) const WRONG: &str = "#!/bin/sh\necho \"Hello $1\"\n";
+
+pub(crate) const TESTED: &str = "[implementation]\ntest_command = \"sh test.sh\"\n";
+
+/// A task: layer, file, what happens to it.
+pub(crate) type TaskOf<'t> = (&'t str, &'t str, &'t str);
+
+/// The one task that most tests need.
+pub(crate) const GREET: TaskOf<'static> = ("logic", "greet.sh", "MODIFY");
+
+/// A project with a commit and an approved plan of these tasks.
+pub(crate) fn approved<'s>(sandbox: &'s Sandbox, config: &str, tasks: &[TaskOf<'_>]) -> World<'s> {
+    let world = World::new(sandbox, config);
+    let root = world.root();
+    fs::create_dir_all(root.join("tests")).unwrap();
+    fs::write(root.join("test.sh"), TESTS).unwrap();
+    fs::write(root.join("tests/by_name.sh"), BY_NAME).unwrap();
+    fs::write(root.join("greet.sh"), "#!/bin/sh\necho hi\n").unwrap();
+    git(&world, &["config", "user.name", "Tester"]);
+    git(&world, &["config", "user.email", "tester@example.org"]);
+    git(&world, &["add", "-A"]);
+    git(&world, &["commit", "-q", "-m", "Start"]);
+    let now = long_ago();
+    let project = Project::discover(&root).unwrap();
+    let id = ChangeId::new(CHANGE).unwrap();
+    let holder = Holder::this_process("test", now.moment());
+    clarify::begin(&project, &id, Some("Greet people by name"), &holder, now).unwrap();
+    let session = Session {
+        project: &project,
+        actor: Line::new("planner"),
+        holder: holder.clone(),
+        now,
+        names_change: false,
+        on_wait: &|_| ControlFlow::Continue(()),
+    };
+    actions::create_proposal(
+        &session,
+        input::read(object(&proposal(&json!(["greeting"])))).unwrap(),
+    )
+    .unwrap();
+    actions::create_spec(&session, input::read(object(&spec())).unwrap()).unwrap();
+    actions::create_tasks(&session, input::read(object(&plan(tasks))).unwrap()).unwrap();
+    approve(&world);
+    world
+}
+
+fn long_ago() -> Stamp {
+    "2026-01-02T03:04:05Z".parse().unwrap()
+}
+
+/// Takes the plan as it stands for approved.
+pub(crate) fn approve(world: &World<'_>) {
+    let now = long_ago();
+    let project = Project::discover(&world.root()).unwrap();
+    let id = ChangeId::new(CHANGE).unwrap();
+    let holder = Holder::this_process("test", now.moment());
+    let texts = documents::load_texts(&project.change(&id).unwrap()).unwrap();
+    let reviewed = Transition::PlanReviewed {
+        verdict: PlanVerdict::Approved,
+        plan: check::plan_digest(&texts),
+        reviewer: Line::new("codex"),
+        at: now,
+    };
+    documents::update_state(&project, &id, &holder, now, |state| {
+        state.phase = Phase::Proposed;
+        *state = state.apply(&reviewed)?;
+        Ok(())
+    })
+    .unwrap();
+}
+
+fn object(value: &Value) -> serde_json::Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+fn spec() -> Value {
+    json!({
+        "change_id": CHANGE,
+        "spec_id": "greeting",
+        "title": "Greeting",
+        "overview": "How people are greeted.",
+        "requirements": [
+            {"id": "R1", "title": "By name", "description": "greet.sh MUST print `Hello, <name>!` within 1 s.", "priority": "high"},
+        ],
+        "scenarios": [
+            {"name": "A name", "when": "greet.sh is run with Ada", "then": "`Hello, Ada!` is printed"},
+            {"name": "No name", "when": "greet.sh is run without a name", "then": "it fails with an error"},
+        ],
+    })
+}
+
+fn plan(tasks: &[TaskOf<'_>]) -> Value {
+    let mut seen: Vec<&str> = Vec::new();
+    let tasks: Vec<Value> = tasks
+        .iter()
+        .map(|(layer, file, action)| {
+            seen.push(layer);
+            let number = seen.iter().filter(|other| *other == layer).count();
+            json!({"layer": layer, "number": number, "title": format!("{action} {file}"),
+                "file": {"path": file, "action": action}, "spec_ref": "greeting:R1",
+                "description": "As the spec says.", "depends": []})
+        })
+        .collect();
+    json!({ "change_id": CHANGE, "tasks": tasks })
+}
+
+/// Runs git in the project; what it prints.
+pub(crate) fn git(world: &World<'_>, args: &[&str]) -> String {
+    git_in(world, &world.root(), args)
+}
+
+pub(crate) fn git_in(world: &World<'_>, dir: &Path, args: &[&str]) -> String {
+    let output = world.sandbox.command("git").args(args).current_dir(dir).output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Claude writes a whole file, which it has to read first where it is there.
+pub(crate) fn write(file: &str, text: &str) -> Reply {
+    Reply::call("Write", json!({"file_path": format!("${{cwd}}/{file}"), "content": text}))
+}
+
+pub(crate) fn look(file: &str) -> Reply {
+    Reply::call("Read", json!({"file_path": format!("${{cwd}}/{file}")}))
+}
+
+pub(crate) fn edit(file: &str, old: &str, new: &str) -> Reply {
+    let path = format!("${{cwd}}/{file}");
+    Reply::call("Edit", json!({"file_path": path, "old_string": old, "new_string": new}))
+}
+
+pub(crate) fn bash(command: &str) -> Reply {
+    Reply::call("Bash", json!({"command": command}))
+}
+
+pub(crate) fn tick(task: &str) -> Reply {
+    let note = "sh test.sh";
+    Reply::call("complete_task", json!({"change_id": CHANGE, "task_id": task, "note": note}))
+}
+
+/// A step that is answered so, and then by a closing word.
+pub(crate) fn does(step: &str, replies: impl IntoIterator<Item = Reply>) -> Rule {
+    let rule = Rule::new().step(step);
+    replies.into_iter().fold(rule, Rule::reply).reply(Reply::text("Done."))
+}
+
+/// The implementer writes greet.sh and ticks its task.
+pub(crate) fn greets(text: &str) -> Rule {
+    does("implement-logic", [look("greet.sh"), write("greet.sh", text), tick("2.1")])
+}
+
+/// The reviewer's verdict.
+pub(crate) fn says(verdict: &str, issues: &[(&str, &str)]) -> Rule {
+    calls("review", "create_review", verdict_of(verdict, issues))
+}
+
+pub(crate) fn verdict_of(verdict: &str, issues: &[(&str, &str)]) -> Value {
+    let issues: Vec<Value> = issues
+        .iter()
+        .map(|(severity, title)| {
+            json!({"severity": severity, "title": title, "description": format!("{title} goes wrong."),
+                "file": "greet.sh", "line": 2, "recommendation": "Mend it."})
+        })
+        .collect();
+    json!({ "change_id": CHANGE, "verdict": verdict, "summary": "Read all of it.", "issues": issues })
+}
+
+/// Waits for something that another process does.
+#[track_caller]
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

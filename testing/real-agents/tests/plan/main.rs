@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
 mod generation;
+mod interrupts;
+mod sessions;
 mod verdicts;
 
 use real_agents::{models, world};

@@ -129,14 +129,16 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
     if read.len() != earlier.len() + 1 || read.last() != Some(&block) {
         return Err(ActionError::Internal("the review cannot be read back as given".to_owned()));
     }
-    let mut written = open.put(&ChangeFile::Proposal, &text, Gate::Unchecked)?;
+    // What this round has judged, so that people can see what the next one changed.
+    let seen = round::render(&round::of(&open.texts));
+    open.put_unchecked(&ChangeFile::Round(block.iteration), &seen)?;
     open.put_unchecked(
         &ChangeFile::Challenge,
         &review_block::render_report(&input.change_id, &block),
     )?;
-    // What this round has judged, so that people can see what the next one changed.
-    let seen = round::render(&round::of(&open.texts));
-    open.put_unchecked(&ChangeFile::Round(block.iteration), &seen)?;
+    // The block is what counts, and comes last: whoever is killed before it is asked again, and
+    // nobody finds a verdict beside the report of an earlier one.
+    let mut written = open.put(&ChangeFile::Proposal, &text, Gate::Unchecked)?;
     written.iteration = Some(block.iteration);
     Ok(written)
 }

@@ -37,6 +37,15 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         let calls = world.calls().len();
         let real = world.path_of(Cli::Gemini);
 
+        // The session was begun in an earlier minute, as all are in life: a resume then leaves a
+        // stub of the session beside it, and the clean-up of the CLI would delete both.
+        let chats = sandbox.home().join(".gemini/tmp/project/chats");
+        for file in fs::read_dir(&chats).unwrap().flatten().map(|entry| entry.path()) {
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            let (_, id) = name.rsplit_once('-').unwrap();
+            fs::rename(&file, chats.join(format!("session-2026-01-01T00-00-{id}"))).unwrap();
+        }
+
         // Each way in which the list can be wrong: what it prints, the exit code, and the words.
         let not_found = "Session not found, please re-run proposal";
         let header = "Available sessions for this project (1):";
@@ -94,14 +103,7 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         fs::write(world.file("proposal.md"), &plan).unwrap();
         world.edit("specs/auth-flow.md", "within 1 s", "within 2 s");
 
-        // And now as it should be, also when the session was begun in an earlier minute, as all
-        // are in life: there the CLI leaves a stub of the session, and its clean-up both.
-        let chats = sandbox.root().join("home/.gemini/tmp/project/chats");
-        for file in fs::read_dir(&chats).unwrap().flatten().map(|entry| entry.path()) {
-            let name = file.file_name().unwrap().to_string_lossy().into_owned();
-            let (_, id) = name.rsplit_once('-').unwrap();
-            fs::rename(&file, chats.join(format!("session-2026-01-01T00-00-{id}"))).unwrap();
-        }
+        // And now as it should be.
         world.real(Cli::Gemini);
         fs::write(world.file("GEMINI.md"), "old").unwrap();
         let calls = world.calls().len();

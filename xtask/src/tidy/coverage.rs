@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use crate::Result;
 use crate::workspace::Workspace;
@@ -20,7 +21,8 @@ pub(super) fn check(
             .map_err(|error| format!("cannot read {file}: {error}"))
     };
     let mut tests = BTreeSet::new();
-    for file in files.iter().filter(|file| file.ends_with(".rs")) {
+    let is_code = |file: &&String| Path::new(file).extension().is_some_and(|ext| ext == "rs");
+    for file in files.iter().filter(is_code) {
         tests.extend(tests_in(&read(file)?));
     }
     compare(&read(IDS)?, &read(TABLE)?, &tests, problems);

@@ -59,7 +59,7 @@ impl Ran {
 
     /// It must have ended with this exit code.
     #[track_caller]
-    #[allow(clippy::must_use_candidate, reason = "the code alone is often what matters")]
+    #[allow(clippy::return_self_not_must_use, reason = "the code alone is often what matters")]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
         self

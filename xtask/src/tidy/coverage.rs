@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use crate::Result;
 use crate::workspace::Workspace;
@@ -20,7 +21,9 @@ pub(super) fn check(
             .map_err(|error| format!("cannot read {file}: {error}"))
     };
     let mut tests = BTreeSet::new();
-    for file in files.iter().filter(|file| file.ends_with(".rs")) {
+    for file in
+        files.iter().filter(|file| Path::new(file).extension().is_some_and(|end| end == "rs"))
+    {
         tests.extend(tests_in(&read(file)?));
     }
     compare(&read(IDS)?, &read(TABLE)?, &tests, problems);

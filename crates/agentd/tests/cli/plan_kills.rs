@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -84,7 +85,7 @@ fn documents(project: &Project) -> BTreeMap<String, String> {
     let names = project.names();
     let prefix = format!("agentd/changes/{CHANGE}/");
     let of_plan = names.iter().filter_map(|name| name.strip_prefix(&prefix));
-    let of_plan = of_plan.filter(|name| name.ends_with(".md"));
+    let of_plan = of_plan.filter(|name| Path::new(name).extension().is_some_and(|end| end == "md"));
     of_plan
         .map(|name| (name.to_owned(), plain(&project.read_root(&format!("{prefix}{name}")))))
         .collect()
@@ -186,7 +187,7 @@ fn heavy_kills_of_a_plan_lose_nothing_and_pay_nothing_twice() {
                 while done.load(order) < wanted {
                     let seed = seeds.fetch_add(1, order);
                     // Two of three plans have all the steps.
-                    let (planner, clean) = &clean[usize::from(seed % 3 == 0)];
+                    let (planner, clean) = &clean[usize::from(seed.is_multiple_of(3))];
                     done.fetch_add(kill_and_go_on(*planner, clean, seed, KILLS_PER_PLAN), order);
                 }
             });

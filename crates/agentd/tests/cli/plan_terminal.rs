@@ -168,7 +168,7 @@ fn ctrl_c_at_a_question_loses_nothing() {
 #[test]
 fn after_three_rounds_the_question_says_so() {
     let project = project(QUICK, &MAJOR);
-    project.run(&PLAN).exits(0);
+    project.run(PLAN).exits(0);
     let path = "agentd/changes/add-login/STATE.yaml";
     let text = project.read_root(path).replace("\niteration: 0\n", "\niteration: 3\n");
     assert!(text.contains("iteration: 3"), "{text}");

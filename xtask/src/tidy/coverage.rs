@@ -21,8 +21,9 @@ pub(super) fn check(
             .map_err(|error| format!("cannot read {file}: {error}"))
     };
     let mut tests = BTreeSet::new();
-    let is_code = |file: &&String| Path::new(file).extension().is_some_and(|ext| ext == "rs");
-    for file in files.iter().filter(is_code) {
+    for file in
+        files.iter().filter(|file| Path::new(file).extension().is_some_and(|end| end == "rs"))
+    {
         tests.extend(tests_in(&read(file)?));
     }
     compare(&read(IDS)?, &read(TABLE)?, &tests, problems);

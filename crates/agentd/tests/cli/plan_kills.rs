@@ -85,7 +85,7 @@ fn documents(project: &Project) -> BTreeMap<String, String> {
     let names = project.names();
     let prefix = format!("agentd/changes/{CHANGE}/");
     let of_plan = names.iter().filter_map(|name| name.strip_prefix(&prefix));
-    let of_plan = of_plan.filter(|name| Path::new(name).extension().is_some_and(|ext| ext == "md"));
+    let of_plan = of_plan.filter(|name| Path::new(name).extension().is_some_and(|end| end == "md"));
     of_plan
         .map(|name| (name.to_owned(), plain(&project.read_root(&format!("{prefix}{name}")))))
         .collect()

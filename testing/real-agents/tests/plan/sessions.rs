@@ -15,7 +15,7 @@ const QUICK: &str = "[workflow]\nself_review_iterations = 0\nscript_retries = 0\
 /// explicit index is used" and "WHEN session UUID not found THEN command exits with error".
 /// RP1 – RP7, E2.2, E2.4, E2.5, E2.7 – E2.9, C6, C14, C28, P28 card 2.
 #[test]
-#[expect(clippy::too_many_lines, reason = "one call after the other, in the same project")]
+#[expect(clippy::too_many_lines, reason = "one session of the slow CLI serves all of it")]
 fn a_reproposal_goes_on_by_index_and_never_guesses() {
     let issues = [("high", "No lock"), ("high", "No limit"), ("high", "No log")];
     let script = challenges(planner(&["auth-flow"]), &[review("NEEDS_REVISION", &issues)]);

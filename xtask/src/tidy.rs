@@ -1,5 +1,6 @@
 //! House rules that no compiler or linter checks. Each says what to do.
 
+mod coverage;
 mod links;
 
 use std::fs;
@@ -70,6 +71,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         }
     }
     links::check(workspace, &files, &mut problems)?;
+    coverage::check(workspace, &files, &mut problems)?;
     if workspace.ci {
         lock_is_committed(workspace, &mut problems)?;
     }

@@ -3,12 +3,13 @@
 use scripted_models::{Reply, Rule, Script};
 use serde_json::{Value, json};
 
-use crate::world::CHANGE;
+/// The change of whichever prompt is answered.
+const THIS: &str = "${change}";
 
-/// A proposal that affects these specs.
+/// A proposal that affects these specs: ids, or objects with `id` and `depends`.
 pub fn proposal(specs: &Value) -> Value {
     json!({
-        "change_id": CHANGE,
+        "change_id": THIS,
         "summary": "Add a login with email and password.",
         "why": "People want to come back to their own data.",
         "what_changes": ["Add a login with email and password"],
@@ -19,7 +20,7 @@ pub fn proposal(specs: &Value) -> Value {
 /// A spec with one requirement.
 pub fn spec(id: &str) -> Value {
     json!({
-        "change_id": CHANGE,
+        "change_id": THIS,
         "spec_id": id,
         "title": format!("The part {id}"),
         "overview": "What this part of the login does.",
@@ -46,43 +47,69 @@ pub fn tasks(specs: &[&str]) -> Value {
         };
         specs.iter().enumerate().map(task).collect()
     };
-    json!({ "change_id": CHANGE, "tasks": tasks })
+    json!({ "change_id": THIS, "tasks": tasks })
 }
 
-/// A review of the plan, with the severity and title of each issue.
+/// A review with issues, each a severity and a title.
 pub fn review(verdict: &str, issues: &[(&str, &str)]) -> Value {
     let issues: Vec<Value> = issues
         .iter()
         .map(|(severity, title)| {
             json!({"severity": severity, "title": title, "description": format!("{title} goes wrong."),
-                "location": "auth-flow:R1", "recommendation": "Mend it."})
+                "location": "proposal.md", "recommendation": format!("Mend {title}.")})
         })
         .collect();
-    json!({ "change_id": CHANGE, "verdict": verdict, "summary": "Looked at all of it.", "issues": issues })
+    json!({ "change_id": THIS, "verdict": verdict, "summary": "Looked at all of it.", "issues": issues })
+}
+
+/// A review that finds nothing.
+pub fn approved() -> Value {
+    review("APPROVED", &[])
 }
 
 /// The arguments of `edit_file`.
 pub fn edit(path: &str, old: &str, new: &str) -> Value {
-    json!({ "change_id": CHANGE, "path": path, "old_string": old, "new_string": new })
+    json!({ "change_id": THIS, "path": path, "old_string": old, "new_string": new })
+}
+
+/// An edit of the proposal that changes what the plan says.
+pub fn mend(old: &str, new: &str) -> Value {
+    edit("proposal.md", old, new)
 }
 
 /// A prompt of this step is answered by one tool call and a closing word.
 pub fn calls(step: &str, tool: &str, arguments: Value) -> Rule {
+    calls_and_says(step, tool, arguments, "Done.")
+}
+
+/// The same with closing words of one's own.
+pub fn calls_and_says(step: &str, tool: &str, arguments: Value, words: &str) -> Rule {
     Rule::new()
         .step(step)
         .reply(Reply::call(tool, arguments).saying("I call the tool."))
-        .reply(Reply::text("Done."))
+        .reply(Reply::text(words))
+}
+
+/// A prompt of this step is answered by nothing but words.
+pub fn says(step: &str, words: &str) -> Rule {
+    Rule::new().step(step).reply(Reply::text(words))
 }
 
 /// A self-review that finds nothing.
 pub fn passes(step: &str) -> Rule {
-    Rule::new().step(step).reply(Reply::text("Nothing to mend. <review>PASS</review>"))
+    says(step, "Nothing to mend. <review>PASS</review>")
 }
 
-/// A planner that writes a plan with these specs and finds nothing in it.
+/// A planner that writes a plan with these specs and finds nothing in it. What comes before
+/// it in a script wins.
 pub fn planner(specs: &[&str]) -> Script {
+    plan(Script::new(), specs)
+}
+
+/// The same behind other rules.
+pub fn plan(script: Script, specs: &[&str]) -> Script {
     let affected: Vec<Value> = specs.iter().map(|id| json!(id)).collect();
-    let mut script = Script::new()
+    let mut script = script
         .rule(calls("proposal-gen", "create_proposal", proposal(&json!(affected))))
         .rule(passes("proposal-review"))
         .rule(calls("tasks-gen", "create_tasks", tasks(specs)))
@@ -95,17 +122,21 @@ pub fn planner(specs: &[&str]) -> Script {
     script
 }
 
-/// The challenger's verdicts, one challenge after the other.
-pub fn challenges(mut script: Script, reviews: &[Value]) -> Script {
-    for (index, review) in reviews.iter().enumerate() {
-        let rule = calls("challenge", "append_review", review.clone());
-        let last = index + 1 == reviews.len();
+/// The challenger's verdicts, one challenge after the other; the last one for all that follow.
+pub fn challenges(script: Script, reviews: &[Value]) -> Script {
+    in_turn(script, "challenge", "append_review", reviews)
+}
+
+/// Reproposals, one after the other, each an edit.
+pub fn reproposals(script: Script, edits: &[Value]) -> Script {
+    in_turn(script, "reproposal", "edit_file", edits)
+}
+
+fn in_turn(mut script: Script, step: &str, tool: &str, arguments: &[Value]) -> Script {
+    for (index, arguments_of_call) in arguments.iter().enumerate() {
+        let rule = calls(step, tool, arguments_of_call.clone());
+        let last = index + 1 == arguments.len();
         script = script.rule(if last { rule } else { rule.prompts(1) });
     }
     script
-}
-
-/// A review that finds nothing.
-pub fn approved() -> Value {
-    review("APPROVED", &[])
 }

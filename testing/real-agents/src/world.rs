@@ -9,7 +9,6 @@ use std::process::{Command, Output, Stdio};
 use agentd_core::document::proposal::{self, Proposal};
 use agentd_core::ids::ChangeId;
 use agentd_core::state::{self, State};
-
 use serde_json::Value;
 
 use crate::{Cli, Sandbox};
@@ -24,6 +23,13 @@ pub fn agentd() -> PathBuf {
 
 /// The change that all of it is about.
 pub const CHANGE: &str = "add-login";
+
+/// codex plans too, which is quicker than gemini; lines for `[workflow]` may follow.
+pub const CODEX: &str = "[roles]\nplanner = \"codex\"\n[workflow]\nretry_delay_secs = 0\n";
+
+/// The same without self-reviews.
+pub const CODEX_QUICK: &str =
+    "[roles]\nplanner = \"codex\"\n[workflow]\nretry_delay_secs = 0\nself_review_iterations = 0\n";
 
 /// What a run of agentd did.
 #[derive(Debug)]
@@ -53,10 +59,29 @@ impl Ran {
 
     /// It must have ended with this exit code.
     #[track_caller]
-    #[allow(clippy::must_use_candidate, reason = "the code alone is often what matters")]
+    #[allow(clippy::return_self_not_must_use, reason = "the code alone is often what matters")]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
         self
+    }
+
+    /// The error under `--json`: its kind, message, cause and hints.
+    #[track_caller]
+    pub fn error(&self) -> Value {
+        let document = self.json();
+        assert_eq!(document["version"], 1);
+        assert_eq!(self.code, Some(1), "{self:#?}");
+        document["error"].clone()
+    }
+
+    /// An error card (P28): this kind, a message with these words, a cause, hints.
+    #[track_caller]
+    pub fn card(&self, kind: &str, message: &str) -> Value {
+        let error = self.error();
+        assert_eq!(error["kind"], kind, "{error:#}");
+        assert!(error["message"].as_str().unwrap().contains(message), "{error:#}");
+        assert!(!error["hints"].as_array().unwrap().is_empty(), "{error:#}");
+        error
     }
 
     /// One of the streams must hold this text.
@@ -106,19 +131,41 @@ impl<'s> World<'s> {
         fs::create_dir_all(world.shims()).unwrap();
         fs::create_dir_all(world.log().parent().unwrap()).unwrap();
         for cli in Cli::ALL {
-            let name = cli.program();
-            let real = sandbox.clis().program(cli);
-            let log = world.log();
-            world.shim(
-                name,
-                &format!(
-                    "{{ printf '%s\\037' {name} \"$PWD\" \"$@\"; printf '\\036'; }} >> '{}'\nexec '{}' \"$@\"",
-                    log.display(),
-                    real.display()
-                ),
-            );
+            world.real(cli);
         }
         world
+    }
+
+    /// The real CLI, which notes how it is called.
+    pub fn real(&self, cli: Cli) {
+        self.instead_of(cli, &format!("exec {} \"$@\"", self.path_of(cli)));
+    }
+
+    /// A script in front of the real CLI or instead of it, which notes how it is called.
+    pub fn instead_of(&self, cli: Cli, script: &str) {
+        let (name, log) = (cli.program(), self.log());
+        let note = format!(
+            "{{ printf '%s\\037' {name} \"$PWD\" \"$@\"; printf '\\036'; }} >> '{}'",
+            log.display()
+        );
+        self.shim(name, &format!("{note}\n{script}"));
+    }
+
+    /// A script that runs after each call of the real CLI; `$step` is the step of its prompt.
+    pub fn after(&self, cli: Cli, script: &str) {
+        let real = self.path_of(cli);
+        self.instead_of(
+            cli,
+            &format!(
+                "prompt=$(mktemp)\ncat > $prompt\nstep=$(head -1 $prompt | cut -d' ' -f2)\n\
+                 {real} \"$@\" < $prompt\ncode=$?\nrm $prompt\n{script}\nexit $code"
+            ),
+        );
+    }
+
+    /// The path of the real CLI, for a script.
+    pub fn path_of(&self, cli: Cli) -> String {
+        format!("'{}'", self.sandbox.clis().program(cli).display())
     }
 
     /// Puts a shell script on PATH, before everything else.
@@ -212,6 +259,36 @@ impl<'s> World<'s> {
                 }
             })
             .collect()
+    }
+
+    /// The runs that were recorded of a step.
+    pub fn runs(&self, step: &str) -> usize {
+        let runs = fs::read_dir(self.file("runs")).into_iter().flatten().flatten();
+        let ending = format!("-{step}.jsonl");
+        runs.filter(|run| run.file_name().to_string_lossy().ends_with(&ending)).count()
+    }
+
+    /// The prompt of the latest call of a step.
+    pub fn prompt(&self, step: &str) -> String {
+        let first = format!("agentd {step} {CHANGE}\n");
+        let asked = self.sandbox.models().requests().into_iter().rev();
+        let mut prompts = asked.map(|request| request.prompt);
+        prompts.find(|prompt| prompt.starts_with(&first)).unwrap_or_else(|| panic!("no {step}"))
+    }
+
+    /// All that was said in the session of the latest call of a step.
+    pub fn history(&self, step: &str) -> String {
+        let first = format!("agentd {step} {CHANGE}\n");
+        let asked = self.sandbox.models().requests();
+        let call = asked.iter().rfind(|request| request.prompt.starts_with(&first)).unwrap();
+        call.messages.iter().map(|message| message.text.clone() + "\n").collect()
+    }
+
+    /// Replaces a piece of a file of the change, as a person with an editor would.
+    pub fn edit(&self, name: &str, from: &str, to: &str) {
+        let text = self.text(name);
+        assert!(text.contains(from), "{name} has no {from:?}: {text}");
+        fs::write(self.file(name), text.replace(from, to)).unwrap();
     }
 
     /// The programs that were called, in order.

@@ -63,6 +63,8 @@ pub struct Review {
     pub summary: Prose,
     /// What was found.
     pub issues: Vec<Issue>,
+    /// The highest number that an issue has had in any round, so that none is given twice.
+    pub numbered: u32,
 }
 
 impl Review {
@@ -81,6 +83,7 @@ struct Front {
     reviewer: Option<Line>,
     created_at: Option<Stamp>,
     verdict: Option<String>,
+    numbered: Option<u32>,
 }
 
 /// Reads a review.
@@ -110,7 +113,9 @@ pub fn parse(text: &str) -> Parsed<Review> {
             }
         }
     }
+    let highest = issues.iter().map(|issue: &Issue| issue.number).max().unwrap_or(0);
     let review = Review {
+        numbered: front.numbered.unwrap_or(0).max(highest),
         change_id: read_id(front.change_id.as_ref(), &rules::BAD_ID, top, &mut diagnostics),
         iteration: front.iteration.unwrap_or(1),
         reviewer: front.reviewer.unwrap_or_default(),
@@ -137,6 +142,9 @@ pub fn render(review: &Review) -> String {
     }
     if let Some(verdict) = review.verdict {
         let _ = writeln!(out, "verdict: {}", verdict.label());
+    }
+    if review.numbered > 0 {
+        let _ = writeln!(out, "numbered: {}", review.numbered);
     }
     let id = review.change_id.as_ref().map(ChangeId::as_str).unwrap_or_default();
     let _ = write!(out, "---\n\n# Review: {id}\n\n## Summary\n\n");

@@ -320,8 +320,8 @@ pub fn render_report(change: &crate::ids::ChangeId, block: &ReviewBlock) -> Stri
 
 /// Gives the issues of a new review their numbers: an issue with the title of an earlier
 /// one keeps its number, and so does one that a reviewer calls by it (`I3: …`); others
-/// take the next free one.
-pub fn number_issues(earlier: &[ReviewBlock], issues: &mut [Issue]) {
+/// take the next free one, above `numbered`, the highest that was ever given.
+pub fn number_issues(earlier: &[ReviewBlock], numbered: u32, issues: &mut [Issue]) {
     let key = |issue: &Issue| issue.title.as_str().to_lowercase();
     let known: Vec<(String, u32)> = earlier
         .iter()
@@ -329,6 +329,7 @@ pub fn number_issues(earlier: &[ReviewBlock], issues: &mut [Issue]) {
         .map(|issue| (key(issue), issue.number))
         .collect();
     let mut next = known.iter().map(|(_, number)| number.saturating_add(1)).max().unwrap_or(1);
+    next = next.max(numbered.saturating_add(1));
     let mut taken: Vec<u32> = Vec::new();
     for issue in issues {
         let free = |n: &u32| !taken.contains(n);

@@ -120,6 +120,9 @@ fn settings(request: &AgentRequest) -> JsonMerge {
         });
         set.push((&["mcpServers", MCP_SERVER], entry));
     }
+    // A resume in a later minute than the session's first leaves a stub of the same id beside it,
+    // which the next call's clean-up takes for damaged and deletes together with the session.
+    set.push((&["general", "sessionRetention", "enabled"], json!(false)));
     // With a base URL the auth type guessed from the environment is one that
     // headless runs refuse (exit 41).
     let has = |name: &str| {

@@ -134,11 +134,16 @@ mod tests {
 
     #[test]
     fn the_command_is_agentd_itself_with_its_server_behind_two_dashes() {
-        let spec = Builtin.command(&request(Role::Planner));
+        let planner = request(Role::Planner);
+        let spec = Builtin.command(&planner);
+        let server = planner.mcp.unwrap();
         assert_eq!(
             spec.args.join(" "),
-            "__builtin --change add-oauth --role planner --step proposal-gen -- \
-             /opt/agentd mcp --change add-oauth --role planner"
+            format!(
+                "__builtin --change add-oauth --role planner --step proposal-gen -- {} {}",
+                server.command,
+                server.args.join(" ")
+            )
         );
         assert_eq!(spec.stdin, "agentd proposal-gen add-oauth\nhello");
         let mut resumed = request(Role::Planner);

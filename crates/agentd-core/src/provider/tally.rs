@@ -79,10 +79,14 @@ impl Tally {
 
     /// The CLI has told its session. A wrong one is a failure at once (C6).
     pub(super) fn session(&mut self, id: &str, model: Option<&str>, sink: &mut Sink<'_>) {
-        self.session_id = Some(id.to_owned());
         if let Some(model) = model {
             self.model = Some(model.to_owned());
         }
+        // An agent that says no id has none that could be resumed (C5).
+        if id.is_empty() {
+            return;
+        }
+        self.session_id = Some(id.to_owned());
         sink(AgentEvent::Session { session_id: id.into(), model: model.map(Cow::Borrowed) });
         if let Some(expected) = self.expected_session.as_deref().filter(|expected| *expected != id)
         {

@@ -297,6 +297,7 @@ pub(crate) fn review() -> impl Strategy<Value = Review> {
             created_at,
             verdict: Some(verdict),
             summary,
+            numbered: issues.iter().map(|issue| issue.number).max().unwrap_or(0) + iteration,
             issues,
         })
 }

@@ -111,7 +111,7 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
         return Err(Refusal::new("There is no proposal.md to review.").into());
     };
     let earlier = proposal::parse(old).value.reviews;
-    review_block::number_issues(&earlier, &mut issues);
+    review_block::number_issues(&earlier, 0, &mut issues);
     let last = earlier.iter().map(|block| block.iteration).max().unwrap_or(0);
     let block = ReviewBlock {
         iteration: last.saturating_add(1),
@@ -129,14 +129,16 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
     if read.len() != earlier.len() + 1 || read.last() != Some(&block) {
         return Err(ActionError::Internal("the review cannot be read back as given".to_owned()));
     }
-    let mut written = open.put(&ChangeFile::Proposal, &text, Gate::Unchecked)?;
+    // What this round has judged, so that people can see what the next one changed.
+    let seen = round::render(&round::of(&open.texts));
+    open.put_unchecked(&ChangeFile::Round(block.iteration), &seen)?;
     open.put_unchecked(
         &ChangeFile::Challenge,
         &review_block::render_report(&input.change_id, &block),
     )?;
-    // What this round has judged, so that people can see what the next one changed.
-    let seen = round::render(&round::of(&open.texts));
-    open.put_unchecked(&ChangeFile::Round(block.iteration), &seen)?;
+    // The block is what counts, and comes last: whoever is killed before it is asked again, and
+    // nobody finds a verdict beside the report of an earlier one.
+    let mut written = open.put(&ChangeFile::Proposal, &text, Gate::Unchecked)?;
     written.iteration = Some(block.iteration);
     Ok(written)
 }
@@ -156,8 +158,11 @@ pub fn create_review(session: &Session<'_>, input: CreateReview) -> Result<Writt
     }
     let earlier = open.text(&ChangeFile::Review)?.map(|text| review::parse(text).value);
     let blocks: Vec<ReviewBlock> = earlier.iter().map(as_block).collect();
-    review_block::number_issues(&blocks, &mut issues);
+    let numbered = earlier.as_ref().map_or(0, |review| review.numbered);
+    review_block::number_issues(&blocks, numbered, &mut issues);
+    let highest = issues.iter().map(|issue| issue.number).max().unwrap_or(0);
     let document = Review {
+        numbered: numbered.max(highest),
         change_id: Some(input.change_id),
         iteration: earlier.map_or(1, |review| review.iteration.saturating_add(1)),
         reviewer: session.actor.clone(),

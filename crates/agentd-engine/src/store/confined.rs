@@ -9,6 +9,7 @@ use std::sync::Arc;
 use agentd_core::layout::TEMP_PREFIX;
 use agentd_core::rel_path::RelPath;
 use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
+use cap_std::fs::MetadataExt;
 use cap_std::fs::{Dir, FileType, OpenOptions};
 
 use super::error::StoreError;
@@ -70,6 +71,15 @@ impl fmt::Display for EntryKind {
             Self::Other => "a special file",
         })
     }
+}
+
+/// What tells one version of a file from the next. agentd replaces files, which gives them
+/// another inode; editors that write in place change the time or the size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileStamp {
+    size: u64,
+    modified: Option<std::time::SystemTime>,
+    inode: u64,
 }
 
 impl EntryKind {
@@ -173,6 +183,26 @@ impl ProjectDir {
         };
         match parent.get().symlink_metadata(name) {
             Ok(metadata) => Ok(Some(EntryKind::of(metadata.file_type()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::from_io("look at", self.shown(path), error)),
+        }
+    }
+
+    /// What tells one version of a file from the next, without opening it; nothing where
+    /// there is no regular file.
+    pub fn stamp(&self, path: &RelPath) -> Result<Option<FileStamp>, StoreError> {
+        let (parent, name) = match self.parent_and_name(path) {
+            Ok(found) => found,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match parent.get().symlink_metadata(name) {
+            Ok(metadata) if metadata.is_file() => Ok(Some(FileStamp {
+                size: metadata.len(),
+                modified: metadata.modified().ok().map(cap_std::time::SystemTime::into_std),
+                inode: MetadataExt::ino(&metadata),
+            })),
+            Ok(_) => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(StoreError::from_io("look at", self.shown(path), error)),
         }

@@ -31,6 +31,7 @@ mod write;
 pub use confined::DOCUMENT_CAP;
 pub use confined::Entry;
 pub use confined::EntryKind;
+pub use confined::FileStamp;
 pub use confined::ProjectDir;
 pub use error::StoreError;
 pub use lock::Holder;

@@ -11,7 +11,9 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, RunName};
 use agentd_core::outcome::AgentOutcome;
 use agentd_core::run_format::{Record, RunEnd, parse_line};
+use agentd_core::step_name::StepName;
 
+use super::effect_of;
 use crate::documents::{self, DocumentError};
 use crate::step::{Agents, ledger};
 use crate::store::Change;
@@ -137,7 +139,8 @@ fn read_into(run: &mut PastRun, path: &Path) -> io::Result<()> {
 }
 
 /// Puts calls into the ledger that were made and are not there: agentd was killed before
-/// it could. Whoever calls this holds the run lock, so none of them is still going on.
+/// it could. They count as they would have. Whoever calls this holds the run lock, so none of
+/// them is still going on.
 pub(crate) fn reconcile(
     agents: &Agents,
     id: &ChangeId,
@@ -165,6 +168,10 @@ pub(crate) fn reconcile(
             call.timestamp = Some(now);
             call.run = Some(run.number);
             state.record_call(call);
+            let step: Option<StepName> = run.step.parse().ok();
+            if let Some(effect) = step.as_ref().and_then(effect_of).filter(|_| run.succeeded()) {
+                effect(state, outcome);
+            }
         }
         state.llm_calls.sort_by_key(|call| call.run);
         Ok(())

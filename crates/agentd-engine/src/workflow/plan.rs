@@ -41,16 +41,10 @@ pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowE
             Phase::Proposed => {
                 match next(workflow, mode, &state, std::mem::replace(&mut found, Found::Silent))? {
                     Next::Stop(action) => action,
-                    Next::Challenge => {
-                        format::ensure(workflow, mode)?;
-                        let report = challenge_valid(workflow)?;
-                        let revise =
-                            report.verdict == Some(Verdict::Plan(PlanVerdict::NeedsRevision));
-                        if mode == Mode::HumanInLoop || !revise {
-                            return Ok(report);
-                        }
-                        continue;
-                    }
+                    Next::Challenge => match judged(workflow, mode)? {
+                        Some(report) => return Ok(report),
+                        None => continue,
+                    },
                     Next::Repropose => {
                         repropose(workflow)?;
                         continue;
@@ -58,18 +52,25 @@ pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowE
                 }
             }
             // A rejection stands until the plan is another one (C20).
-            Phase::Rejected => match standing_review(&workflow.texts()?) {
-                Some(_) => Action::Rejected,
-                None => {
-                    format::ensure(workflow, mode)?;
-                    return challenge_valid(workflow);
-                }
+            Phase::Rejected if standing_review(&workflow.texts()?).is_some() => Action::Rejected,
+            Phase::Rejected => match judged(workflow, mode)? {
+                Some(report) => return Ok(report),
+                None => continue,
             },
             Phase::Challenged => Action::AlreadyChallenged,
             Phase::Implementing | Phase::Complete | Phase::Archived => Action::BeyondPlanning,
         };
         return workflow.report(action);
     }
+}
+
+/// Has a plan challenged that is valid or was made so. Nothing: it needs revision, and
+/// nobody has to be asked.
+fn judged(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Option<Report>, WorkflowError> {
+    format::ensure(workflow, mode)?;
+    let report = challenge_valid(workflow)?;
+    let revise = report.verdict == Some(Verdict::Plan(PlanVerdict::NeedsRevision));
+    Ok(Some(report).filter(|_| mode == Mode::HumanInLoop || !revise))
 }
 
 /// What comes next for a plan that is proposed.

@@ -4,7 +4,7 @@ use agentd_core::check::FileReport;
 use agentd_core::document::issue_fate::{Fate, fates};
 use agentd_core::document::review::Review;
 use agentd_core::document::review_block::ReviewBlock;
-use agentd_core::document::spec;
+use agentd_core::document::spec::{self, Spec};
 use agentd_core::document::tasks::Task;
 use agentd_core::ids::{Layer, RequirementId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
@@ -223,24 +223,23 @@ fn spec_views(
         let source = documents::load_main_spec(&workflow.agents.project, id);
         source.text().map(|text| spec::parse(text).value)
     };
-    let wanted = referred(tasks);
-    Ok(wanted
-        .iter()
-        .filter_map(|(id, requirements)| {
-            let Some(wanted) = requirements else {
-                return Some(SpecView::whole(id, &own(id).or_else(|| main(id))?));
-            };
-            let Some(own) = own(id) else { return Some(SpecView::part(id, &main(id)?, wanted)) };
-            let mut view = SpecView::part(id, &own, wanted);
+    let mut views = Vec::new();
+    for (id, wanted) in referred(tasks) {
+        let spec_view = |spec: &Spec| match &wanted {
+            Some(wanted) => SpecView::part(&id, spec, wanted),
+            None => SpecView::whole(&id, spec),
+        };
+        let (own, main) = (own(&id), main(&id));
+        let Some(mut view) = own.as_ref().or(main.as_ref()).map(spec_view) else { continue };
+        if let (Some(own), Some(main)) = (&own, &main) {
             // What the change leaves as it is stands in the main spec only.
-            let has = |id: &RequirementId| own.requirements.iter().any(|r| r.id == *id);
-            let missing = wanted.iter().filter(|id| !has(id)).copied().collect();
-            if let Some(main) = main(id) {
-                view.requirements.extend(SpecView::part(id, &main, &missing).requirements);
-            }
-            Some(view)
-        })
-        .collect())
+            let has = |id: RequirementId| own.requirements.iter().any(|r| r.id == id);
+            let missing = wanted.iter().flatten().copied().filter(|id| !has(*id)).collect();
+            view.requirements.extend(SpecView::part(&id, main, &missing).requirements);
+        }
+        views.push(view);
+    }
+    Ok(views)
 }
 
 fn test_evidence(workflow: &Workflow<'_>) -> Result<Option<TestEvidence>, WorkflowError> {

@@ -2,6 +2,7 @@
 //! the proposal, with the issues in its prompt (RP).
 
 use agentd_core::agent::Role;
+use agentd_core::check;
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::phase::Phase;
 use agentd_core::provider::sessions::SessionError;
@@ -30,6 +31,10 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     let prompt = prompts::reproposal(workflow, &review)?;
     let change = workflow.change()?;
     let mut changed = Vec::new();
+    // A reproposal that was cut short may have done all of it, or a person has: then there
+    // may be nothing left to change.
+    let is_as_reviewed = review.plan.as_ref() == Some(&check::plan_digest(&before));
+    let artefact = if is_as_reviewed { Artefact::Plan } else { Artefact::Nothing };
     workflow.run(
         Call {
             step: StepName::Reproposal,
@@ -37,7 +42,7 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
             label: format!("Reproposal {}", state.iteration + 1),
             prompt,
             resume: Some(session),
-            artefact: Artefact::Plan,
+            artefact,
         },
         |_| {
             changed = changed_documents(&before, &documents::load_texts(&change)?);

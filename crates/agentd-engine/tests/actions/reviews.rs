@@ -82,6 +82,11 @@ fn reviews_of_code_count_their_rounds_and_keep_the_numbers_of_issues() {
     assert_eq!(read.iteration, 2);
     assert_eq!(read.issues[0].location.as_str(), "src/a.rs:12");
     assert_eq!((read.issues[0].number, read.issues[1].number), (3, 2));
+    // A number is not given twice, also when the round before does not have it.
+    review(&fixture, "NEEDS_FIX", json!([issue("B")])).unwrap();
+    review(&fixture, "NEEDS_FIX", json!([issue("D"), issue("I2: B again")])).unwrap();
+    let read = review_doc::parse(&fixture.read("REVIEW.md")).value;
+    assert_eq!((read.issues[0].number, read.issues[1].number, read.numbered), (4, 2, 4));
     let no_file = json!([{"severity": "low", "title": "T", "description": "D", "line": 3}]);
     assert!(refused(review(&fixture, "NEEDS_FIX", no_file)).contains("no file"));
     let outside = json!([{"severity": "low", "title": "T", "description": "D", "file": "../x"}]);
@@ -104,6 +109,10 @@ fn failed_tests_are_not_approved() {
     );
     assert!(!fixture.root().join("agentd/changes/add-oauth/REVIEW.md").exists());
     fixture.write("STATE.yaml", &state(0));
+    let open = refused(review(&fixture, "APPROVED", json!([])));
+    assert!(open.contains("Tasks are not done") && open.contains("1.1, 2.1, 4.1"), "{open}");
+    let done = fixture.read("tasks.md").replace("status: pending", "status: done");
+    fixture.write("tasks.md", &done);
     review(&fixture, "APPROVED", json!([])).unwrap();
     fixture.write("STATE.yaml", "phase: [");
     assert!(refused(review(&fixture, "APPROVED", json!([]))).contains("STATE.yaml"));

@@ -113,11 +113,11 @@ fn a_call_is_decoded_recorded_and_leaves_nothing() {
 
 #[test]
 fn the_settings_of_gemini_are_there_during_the_call() {
-    let project = Project::new(&["script", ".gemini/settings.json", "env", "AGENTD_MCP_ARG_3"]);
+    let project = Project::new(&["script", ".gemini/settings.json", "env", "AGENTD_MCP_ARG_5"]);
     let (report, _) = project.call(AgentKind::Gemini);
     let text = std::fs::read_to_string(&report.last().unwrap().run_file).unwrap();
-    assert!(text.contains("${AGENTD_MCP_ARG_3}"), "{text}");
-    assert!(text.contains("AGENTD_MCP_ARG_3=add-oauth"), "{text}");
+    assert!(text.contains("${AGENTD_MCP_ARG_5}"), "{text}");
+    assert!(text.contains("AGENTD_MCP_ARG_5=add-oauth"), "{text}");
 }
 
 #[test]

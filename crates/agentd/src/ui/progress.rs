@@ -38,7 +38,7 @@ pub(crate) struct ProgressUi {
 
 #[derive(Debug)]
 enum How {
-    /// Nothing: stdout is for one JSON document, and whoever reads it reads nothing else.
+    /// Warnings only: stdout is for one JSON document, and whoever reads it reads little else.
     Quiet,
     /// A line at the start and one at the end of each step.
     Plain,

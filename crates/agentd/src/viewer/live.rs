@@ -152,9 +152,7 @@ fn fingerprint(change: &Change) -> u64 {
         let Ok(dir) = RelPath::new(dir) else { continue };
         for entry in change.dir().list_dir(&dir).unwrap_or_default() {
             let Ok(name) = RelPath::new(&entry.name) else { continue };
-            let Ok((file, length)) = change.dir().open_file(&dir.join(&name)) else { continue };
-            let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
-            (entry.name, length, modified).hash(&mut hasher);
+            (entry.name, change.dir().stamp(&dir.join(&name)).ok()).hash(&mut hasher);
         }
     }
     hasher.finish()

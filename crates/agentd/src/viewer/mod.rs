@@ -8,6 +8,7 @@
 mod acting;
 mod assets;
 mod charts;
+mod conflicts;
 mod diff;
 mod findings;
 mod guard;
@@ -18,6 +19,7 @@ mod pages;
 mod problem;
 mod routes;
 mod subject;
+mod summaries;
 mod task_graph;
 mod transcript;
 
@@ -28,12 +30,16 @@ use std::sync::Arc;
 use agentd_engine::store::{Holder, Project};
 use jiff::Timestamp;
 
+use conflicts::Conflicts;
 use guard::Token;
+use summaries::Summaries;
 
 /// What every request is answered from.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) project: Project,
+    summaries: Summaries,
+    conflicts: Conflicts,
     token: Token,
     port: u16,
     /// Who makes comments and decisions here.
@@ -90,13 +96,22 @@ pub(crate) fn listen(
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     listener.set_nonblocking(true)?;
     let port = listener.local_addr()?.port();
-    let app = App { project, token: Token::random()?, port, person, command_line };
+    let (summaries, conflicts) = (Summaries::default(), Conflicts::default());
+    let token = Token::random()?;
+    let app = App { project, summaries, conflicts, token, port, person, command_line };
     Ok(Listening { listener, app: Arc::new(app) })
 }
 
 impl Listening {
     /// Answers until Ctrl-C, or SIGTERM.
     pub(crate) fn serve(self) -> io::Result<()> {
+        // While the browser starts, what the first page needs is read.
+        let app = Arc::clone(&self.app);
+        std::thread::spawn(move || {
+            let ids = app.project.change_ids().map(|listed| listed.ids).unwrap_or_default();
+            let summaries = app.summaries.of(&app.project, &ids);
+            app.conflicts.of(&app, &summaries);
+        });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let result = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;

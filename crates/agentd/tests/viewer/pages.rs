@@ -241,3 +241,17 @@ fn broken_files_are_told_and_take_nothing_else_with_them() {
     assert_eq!(viewer.get("/changes/add-oauth/clarifications").status, 500);
     assert_eq!(viewer.get("/changes/add-oauth/changes?from=1").status, 404);
 }
+
+/// Summaries are kept between requests: what has changed must show all the same.
+#[test]
+fn the_first_page_is_never_behind() {
+    let project = Project::new();
+    let viewer = Viewer::start(project.root());
+    shows(&viewer, "/", &["2/6", "challenge"]);
+    project.file("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
+    shows(&viewer, "/", &["6/6"]);
+    assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=stop").status, 303);
+    shows(&viewer, "/", &["decide"]);
+    std::fs::remove_dir_all(project.root().join("agentd/changes/dark-mode")).unwrap();
+    assert!(!viewer.get("/").body.contains("dark-mode"));
+}

@@ -7,7 +7,7 @@ use scripted_models::{Reply, Rule, Script};
 
 use crate::project::{GREET, RIGHT, WRONG, approved, bash, does, greets, look, says, write};
 
-/// WF4: MAJOR_ISSUES stops, and a person goes on.
+/// WF4: `MAJOR_ISSUES` stops, and a person goes on.
 #[test]
 fn major_issues_stop() {
     let script = Script::new()

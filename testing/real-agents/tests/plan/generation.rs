@@ -1,26 +1,52 @@
-//! Seeds PR and WF: proposal, specs and tasks, in their order.
+//! Seeds PR, WF and E: proposal, specs and tasks, in their order, and their self-reviews.
 
-use real_agents::Sandbox;
+use std::collections::BTreeSet;
+use std::fs;
+
+use real_agents::{Cli, Sandbox};
+use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
 
-use crate::models::{calls, edit, passes, planner, proposal, spec, tasks};
-use crate::world::{CHANGE, World};
+use crate::models::{
+    approved, calls, calls_and_says, challenges, mend, passes, plan, planner, proposal, says, spec,
+    tasks,
+};
+use crate::world::{CHANGE, CODEX, CODEX_QUICK, Called, World};
 
-/// Scenario: New proposal with specs. PR1.1, PR1.2, PR2.4, PR7, PR9, E1.1, E1.3, E2.1, E2.4,
-/// P13, P15; order and flags are those that the shims saw.
+const PROPOSAL: [&str; 6] =
+    ["proposal", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
+
+/// What a call may do: its arguments without the name of its step, and its policy.
+fn permissions(call: &Called) -> Vec<String> {
+    let policy = call.after("--policy").unwrap_or_default();
+    call.args.iter().filter(|arg| *arg != policy).cloned().collect()
+}
+
+/// PR scenario "New proposal with specs", WF scenario "Sequential Generation with Metadata",
+/// PR scenario "Self-review passes". PR1.1, PR1.2, PR2.4, PR5, PR6, PR7, PR9, E1.1, E1.3,
+/// E1.5 – E1.8, E2.1, E2.3, E2.4, C1 – C5, C14, C22, P8, P11 – P13, P15, P26, P27; order and
+/// flags are those that the shims saw.
 #[test]
 fn new_proposal_with_specs() {
-    Sandbox::enter(planner(&["auth-flow", "token-management"]), |sandbox| {
+    // The tag comes in pieces of five letters, with a line break before it; the last review
+    // has none, and the prompt, which gemini echoes, has both.
+    let mut pieces = Reply::text("Fine.\n\n<review>PASS</review>\n");
+    pieces.piece = 5;
+    let script = Script::new()
+        .rule(Rule::new().step("spec-review-auth-flow").reply(pieces))
+        .rule(says("tasks-review", "I have looked at it."));
+    Sandbox::enter(plan(script, &["auth-flow", "token-management"]), |sandbox| {
         let world = World::new(sandbox, "");
-        let args = ["proposal", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
-        let ran = world.run(&args).expect(0);
+        let ran = world.run(&PROPOSAL).expect(0);
         for text in ["Spec 1/2: auth-flow", "Spec 2/2: token-management", "Review 1: PASS"] {
             ran.says(text);
         }
-        for file in ["proposal.md", "specs/auth-flow.md", "specs/token-management.md", "tasks.md"] {
+        ran.says("tasks-review ended without a review marker; it is taken as PASS");
+        for file in ["specs/auth-flow.md", "specs/token-management.md", "GEMINI.md"] {
             assert!(world.file(file).is_file(), "{file}");
         }
         assert!(world.text("tasks.md").contains("change_id: add-login"));
+        assert!(world.text("proposal.md").contains("checksum: "));
         let steps = [
             "proposal-gen",
             "proposal-review",
@@ -35,74 +61,170 @@ fn new_proposal_with_specs() {
         let state = world.state();
         assert_eq!(state.phase.name(), "proposed");
         assert!(state.complexity.is_some());
-        let sessions: std::collections::BTreeSet<_> =
+        let sessions: BTreeSet<_> =
             state.llm_calls.iter().map(|call| call.session_id.clone().unwrap()).collect();
         assert_eq!(sessions.len(), steps.len(), "a fresh session for every phase");
         assert_eq!(state.session_id, state.llm_calls[0].session_id, "the one of proposal.md");
-        assert!(state.llm_calls.iter().all(|call| call.tokens_in > 0));
-        for call in world.calls() {
+        assert!(state.llm_calls.iter().all(|call| call.tokens_in > 0 && call.cost > 0.0));
+        let sum: f64 = state.llm_calls.iter().map(|call| call.cost).sum();
+        assert!((state.total_cost - sum).abs() < 1e-9);
+        let all = world.calls();
+        for call in &all {
             assert_eq!(call.program, "gemini");
             assert_eq!(call.cwd, world.root(), "E2.4");
-            assert!(!call.has("--resume"), "{call:?}");
+            assert!(!call.has("--resume") && !call.has("--list-sessions"), "{call:?}");
+            // E1.5: reviews may do what generations may; one model for all (C14).
+            assert_eq!(permissions(call), permissions(&all[0]));
         }
-        let asked = sandbox.models().requests();
-        let prompt = |step: &str| {
-            let first = format!("agentd {step} {CHANGE}\n");
-            asked.iter().map(|r| r.prompt.clone()).find(|p| p.starts_with(&first)).unwrap()
-        };
-        let read = prompt("spec-gen-token-management");
+        let read = world.prompt("spec-gen-token-management");
         assert!(read.contains("proposal.md") && read.contains("specs/auth-flow.md"), "{read}");
-        let review = prompt("proposal-review");
+        let review = world.prompt("proposal-review");
         assert!(review.contains("<review>PASS</review>"));
         assert!(review.contains("<review>NEEDS_REVISION</review>"));
     });
 }
 
-/// Scenario: Proposal without specs. PR4.2
+/// PR scenario "Proposal without specs", PR4.2, and PR scenario "Change ID conflict", C18, PR6:
+/// the second change of the name is the first free one, and nothing of the first is touched.
 #[test]
-fn proposal_without_specs() {
+fn proposal_without_specs_and_change_id_conflict() {
     Sandbox::enter(planner(&[]), |sandbox| {
-        let world = World::new(sandbox, "[workflow]\nself_review_iterations = 0\n");
-        let args = ["proposal", CHANGE, "Tidy up", "--skip-clarify", "--git", "in-place"];
-        world.run(&args).expect(0).says("No specs required for this change");
+        let world = World::new(sandbox, CODEX_QUICK);
+        let first = world.run(&PROPOSAL).expect(0);
+        first.says("No specs required for this change");
         assert_eq!(world.steps(), ["proposal-gen", "tasks-gen"]);
+        let before = (world.text("proposal.md"), world.text("STATE.yaml"));
+        let second = world.run(&[&PROPOSAL[..], &["--json"]].concat()).expect(0);
+        assert_eq!(second.json()["change_id"], "add-login-1");
+        assert_eq!(second.json()["action"], "proposed");
+        assert!(second.stderr.contains("`add-login` exists already; this change is `add-login-1`"));
+        assert_eq!(world.state_of("add-login-1").phase.name(), "proposed");
+        assert_eq!(before, (world.text("proposal.md"), world.text("STATE.yaml")));
     });
 }
 
-/// Scenario: Self-review finds issues. E1.4, PR2.3, PR2.4
+/// PR scenario "Self-review finds issues", E scenario "WHEN proposal generation completes THEN
+/// self-review runs". E1.4, PR2.3, PR2.4, C1, C4
 #[test]
 fn self_review_finds_issues() {
-    let script = planner(&[]).rule(passes("unused"));
-    let mut script = script;
-    script.rules.retain(|rule| rule.step.as_deref() != Some("proposal-review"));
-    let mend = edit("proposal.md", "come back to their own data", "come back safely");
-    let found = calls("proposal-review", "edit_file", mend);
-    let mut found = found;
-    found.replies[1] = scripted_models::Reply::text("Mended. <review>NEEDS_REVISION</review>");
-    let script = script.rule(found);
-    Sandbox::enter(script, |sandbox| {
-        let world = World::new(sandbox, "");
-        let args = ["proposal", CHANGE, "Tidy up", "--skip-clarify", "--git", "in-place"];
-        let ran = world.run(&args).expect(0);
+    let edit = mend("come back to their own data", "come back safely");
+    let words = "Not <review>PASS</review>. Mended. <review>NEEDS_REVISION</review>";
+    let mended = calls_and_says("proposal-review", "edit_file", edit, words).prompts(1);
+    let again = says("proposal-review", "NEEDS_REVISION\nsomething I cannot mend");
+    let script = Script::new().rule(mended).rule(again);
+    Sandbox::enter(plan(script, &[]), |sandbox| {
+        let world = World::new(sandbox, &format!("{CODEX}self_review_iterations = 2\n"));
+        let ran = world.run(&PROPOSAL).expect(0);
         ran.says("Review 1: NEEDS_REVISION (auto-fixed)");
+        ran.says("Review 2: NEEDS_REVISION (nothing was changed)");
         assert!(world.text("proposal.md").contains("come back safely"), "the edit is kept");
+        let steps =
+            ["proposal-gen", "proposal-review", "proposal-review", "tasks-gen", "tasks-review"];
+        assert_eq!(world.steps(), steps, "the limit is a warning, and it goes on");
     });
 }
 
-/// Scenario: Change ID conflict. C18, PR6
+/// PR scenario "Session ID capture fails", C5: what is written stays, and it is a failure.
 #[test]
-fn change_id_conflict() {
+fn session_id_capture_fails() {
     Sandbox::enter(planner(&[]), |sandbox| {
         let world = World::new(sandbox, "[workflow]\nself_review_iterations = 0\n");
-        std::fs::create_dir_all(world.file("specs")).unwrap();
-        std::fs::write(world.file("proposal.md"), "# Change: mine\n").unwrap();
-        let script = json!(null);
-        let _ = (script, spec("x"), tasks(&[]), proposal(&json!([])));
-        let args = ["proposal", CHANGE, "Tidy up", "--skip-clarify", "--git", "in-place", "--json"];
-        let ran = world.run(&args);
-        // The scripted model names the change by its first id, which the tool refuses: the
-        // id alone is looked at here.
-        ran.says("add-login-1");
-        assert_eq!(world.text("proposal.md"), "# Change: mine\n", "nothing of it is lost");
+        let real = world.path_of(Cli::Gemini);
+        let script = format!("{real} \"$@\" | sed 's/\"session_id\":\"[^\"]*\",//'");
+        world.instead_of(Cli::Gemini, &script);
+        let ran = world.run(&[&PROPOSAL[..], &["--json"]].concat()).expect(1);
+        ran.card("session_not_captured", "Failed to capture session ID");
+        assert!(world.file("proposal.md").is_file());
+        assert_eq!(world.steps(), ["proposal-gen"], "what it cost is known");
+        assert_eq!(world.state().session_id, None);
+    });
+}
+
+/// C2, C3, C9, P25 (appendix A): one session writes all of it and reviews all of it. E scenario
+/// "WHEN resuming session THEN explicit index is used".
+#[test]
+fn one_shot_generation_reviews_in_the_same_session() {
+    let whole = Rule::new()
+        .step("plan-gen")
+        .reply(Reply::call("create_proposal", proposal(&json!(["auth-flow"]))))
+        .reply(Reply::call("create_spec", spec("auth-flow")))
+        .reply(Reply::call("create_tasks", tasks(&["auth-flow"])))
+        .reply(Reply::text("All written."));
+    let script = Script::new().rule(whole).rule(passes("plan-review"));
+    Sandbox::enter(challenges(script, &[approved()]), |sandbox| {
+        let world = World::new(sandbox, "[workflow]\ngeneration = \"one-shot\"\n");
+        world.plan(&["--auto"]).expect(0).says("Review 1: PASS");
+        assert_eq!(world.steps(), ["plan-gen", "plan-review", "challenge"]);
+        let state = world.state();
+        assert_eq!(state.llm_calls[0].session_id, state.llm_calls[1].session_id);
+        let calls = world.calls();
+        assert_eq!(world.programs(), ["gemini", "gemini", "gemini", "codex"]);
+        assert_eq!(calls[1].args, ["--list-sessions"]);
+        assert_eq!(calls[2].after("--resume"), Some("1"), "{:?}", calls[2]);
+        for file in ["proposal.md", "specs/auth-flow.md", "tasks.md"] {
+            assert!(world.file(file).is_file(), "{file}");
+        }
+    });
+}
+
+/// C16: dependencies first, ties as listed.
+#[test]
+fn specs_are_written_in_the_order_of_their_dependencies() {
+    let specs = ["web", "store", "model"];
+    let affected = json!([{"id": "web", "depends": ["store"]}, {"id": "store", "depends": ["model"]}, "model"]);
+    let script = Script::new().rule(calls("proposal-gen", "create_proposal", proposal(&affected)));
+    Sandbox::enter(plan(script, &specs), |sandbox| {
+        let world = World::new(sandbox, CODEX_QUICK);
+        let ran = world.run(&PROPOSAL).expect(0);
+        ran.says("Spec 1/3: model");
+        ran.says("Spec 3/3: web");
+        let steps =
+            ["proposal-gen", "spec-gen-model", "spec-gen-store", "spec-gen-web", "tasks-gen"];
+        assert_eq!(world.steps(), steps);
+        assert!(world.prompt("spec-gen-web").contains("specs/store.md"));
+    });
+}
+
+/// C16, C17, C19: a proposal by hand, without frontmatter; its specs are read from a section,
+/// and a circle among them is an error before anybody is paid.
+#[test]
+fn a_proposal_by_hand_is_gone_on_with() {
+    let text = "# Change: add-login\n\n## Summary\n\nAdd a login.\n\n## Why\n\nPeople want it.\n\n\
+        ## What Changes\n\n- Add a login\n\n## Impact\n\n- Scope: minor\n\n\
+        ## Affected Specs\n\n- `auth-flow`\n- n/a\n";
+    Sandbox::enter(planner(&["auth-flow"]), |sandbox| {
+        let world = World::new(sandbox, CODEX_QUICK);
+        fs::create_dir_all(world.file("")).unwrap();
+        let circle = "affected_specs:\n  - id: a\n    depends: [b]\n  - id: b\n    depends: [a]\n";
+        let head = format!("---\nid: add-login\ntype: proposal\n{circle}---\n");
+        fs::write(world.file("proposal.md"), format!("{head}{text}")).unwrap();
+        let ran = world.plan(&["--json"]).expect(1);
+        let error = ran.card("spec_cycle", "the affected specs depend on each other");
+        assert!(error["message"].as_str().unwrap().contains("a → b → a"), "{error:#}");
+        assert_eq!(world.calls().len(), 0);
+
+        fs::write(world.file("proposal.md"), text).unwrap();
+        let challenged = world.run(&["plan"]);
+        assert_eq!(world.steps()[..2], ["spec-gen-auth-flow", "tasks-gen"], "{challenged:#?}");
+        assert!(world.text("proposal.md").contains("- `auth-flow`\n- n/a"), "it is as it was");
+    });
+}
+
+/// WF scenario "Orchestration Robustness", WF8: a child that closes its input and dies is
+/// reported as what it is, and the same command goes on. That what cannot be written is tried
+/// again, `a_closed_input_is_reported` of the engine shows: a prompt fits into a pipe.
+#[test]
+fn an_agent_that_closes_its_input_is_reported() {
+    Sandbox::enter(planner(&[]), |sandbox| {
+        let world = World::new(sandbox, CODEX_QUICK);
+        world.instead_of(Cli::Codex, "exec 0<&-; echo 'write EPIPE: broken pipe' >&2; exit 1");
+        let error = world.run(&[&PROPOSAL[..], &["--json"]].concat()).error();
+        assert_eq!(error["kind"], "agent_failed", "{error:#}");
+        assert!(error["message"].as_str().unwrap().contains("broken pipe"), "{error:#}");
+        let tries = world.state().llm_calls.len();
+        assert!(tries >= 1, "each try is in the ledger");
+        world.real(Cli::Codex);
+        world.plan(&[]);
+        assert_eq!(world.steps()[tries..tries + 2], ["proposal-gen", "tasks-gen"]);
     });
 }

@@ -4,7 +4,10 @@
 //! They must be installed: `cargo xtask test --only npm`.
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
+mod bar;
 mod generation;
+mod interrupts;
+mod sessions;
 mod verdicts;
 
 use real_agents::{models, world};

@@ -1,39 +1,18 @@
 //! All changes, as a board by phase.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
-use agentd_engine::overlap::overlaps;
-use agentd_engine::store::{Project, map_parallel};
+use agentd_engine::store::Project;
 
-use crate::cli::summary::{self, Summary};
 use crate::viewer::App;
+use crate::viewer::conflicts::Conflict;
 use crate::viewer::html::{Page, dollars, esc, progress};
-use crate::viewer::markdown::headline;
 use crate::viewer::problem::Problem;
 use crate::viewer::subject;
-
-/// Two open changes that touch the same thing.
-pub(super) struct Conflict {
-    pub(super) with: ChangeId,
-    pub(super) what: String,
-}
-
-/// What each open change shares with others, as `agentd overlap` finds it. A board without
-/// it is still a board.
-fn conflicts(project: &Project) -> BTreeMap<ChangeId, Vec<Conflict>> {
-    let mut shared: BTreeMap<ChangeId, Vec<Conflict>> = BTreeMap::new();
-    for overlap in overlaps(project, None).unwrap_or_default() {
-        for touch in &overlap.changes {
-            let others = overlap.changes.iter().filter(|other| other.change_id != touch.change_id);
-            let others = others.map(|other| (other.change_id.clone(), overlap.what.clone()));
-            let conflicts = others.map(|(with, what)| Conflict { with, what });
-            shared.entry(touch.change_id.clone()).or_default().extend(conflicts);
-        }
-    }
-    shared
-}
+use crate::viewer::summaries::Known;
 
 /// The columns of the board. New changes have no state yet.
 const COLUMNS: [(&str, &[Option<Phase>]); 5] = [
@@ -44,17 +23,15 @@ const COLUMNS: [(&str, &[Option<Phase>]); 5] = [
     ("Rejected", &[Some(Phase::Rejected)]),
 ];
 
-pub(crate) fn home(app: &App) -> Result<String, Problem> {
+pub(crate) fn home(app: &Arc<App>) -> Result<String, Problem> {
     let project = &app.project;
     let listed = project.change_ids()?;
-    let summaries = map_parallel(&listed.ids, |id| summary::of(project, id));
-    // One that cannot be looked at must not take the others with it.
-    let mut summaries: Vec<Summary> = summaries.into_iter().filter_map(Result::ok).collect();
-    summaries.sort_by(|a, b| b.updated_at.cmp(&a.updated_at));
+    let mut summaries = app.summaries.of(project, &listed.ids);
+    let conflicts = app.conflicts.of(app, &summaries);
+    summaries.sort_by(|a, b| b.summary.updated_at.cmp(&a.summary.updated_at));
     let running = running(project);
-    let conflicts = conflicts(project);
     let mut out = String::with_capacity(600 * summaries.len() + 4096);
-    let cost: f64 = summaries.iter().map(|summary| summary.cost_usd).sum();
+    let cost: f64 = summaries.iter().map(|known| known.summary.cost_usd).sum();
     out.push_str(&format!(
         "<div class=\"title-row\"><h1>{}</h1><p class=\"quiet\">{} open · {} spent</p>",
         esc(&app.project_name()),
@@ -73,7 +50,8 @@ pub(crate) fn home(app: &App) -> Result<String, Problem> {
     }
     out.push_str("<div class=\"board\">");
     for (name, phases) in COLUMNS {
-        let here: Vec<&Summary> = summaries.iter().filter(|s| phases.contains(&s.phase)).collect();
+        let here: Vec<&Arc<Known>> =
+            summaries.iter().filter(|known| phases.contains(&known.summary.phase)).collect();
         if here.is_empty() {
             continue;
         }
@@ -81,9 +59,10 @@ pub(crate) fn home(app: &App) -> Result<String, Problem> {
             "<section class=\"column\"><h2>{name} <span class=\"count\">{}</span></h2><ul class=\"cards\">",
             here.len()
         ));
-        for summary in here {
-            let shared = conflicts.get(&summary.change_id).map_or(&[][..], Vec::as_slice);
-            card(&mut out, summary, running.contains(&summary.change_id), shared);
+        for known in here {
+            let id = &known.summary.change_id;
+            let shared = conflicts.get(id).map_or(&[][..], Vec::as_slice);
+            card(&mut out, known, running.contains(id), shared);
         }
         out.push_str("</ul></section>");
     }
@@ -102,11 +81,12 @@ fn running(project: &Project) -> BTreeSet<ChangeId> {
     ids.filter(|id| subject::running(project, id).is_some()).collect()
 }
 
-fn card(out: &mut String, summary: &Summary, running: bool, shared: &[Conflict]) {
+fn card(out: &mut String, known: &Known, running: bool, shared: &[Conflict]) {
+    let summary = &known.summary;
     let id = &summary.change_id;
     out.push_str(&format!(
         "<li class=\"card\"><a href=\"/changes/{id}\"><strong>{}</strong><code>{id}</code></a><p class=\"facts\">",
-        esc(&if summary.title.is_empty() { id.to_string() } else { headline(&summary.title) }),
+        esc(&known.title),
     ));
     out.push_str(&progress(summary.tasks.completed, summary.tasks.total));
     out.push_str(&format!("<span>{}</span>", dollars(summary.cost_usd)));

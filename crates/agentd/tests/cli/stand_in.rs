@@ -1,0 +1,114 @@
+//! A stand-in for Claude Code, in every role of a plan: it reads its prompt, starts the real
+//! MCP server, calls the tool that it was given for the step, and says how it went.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::Project;
+
+pub(crate) const CHANGE: &str = "add-login";
+/// How the proposal reads before and after a reproposal.
+pub(crate) const AS_WRITTEN: &str = "People want to come back to their own data.";
+pub(crate) const AS_MENDED: &str = "People want to come back to their own data, which is locked.";
+
+const START: &str = r#"{"type":"system","subtype":"init","session_id":"daa347b4","mcp_servers":[{"name":"agentd","status":"connected"}],"model":"claude-opus-4-8"}"#;
+const SAY: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","model":"claude-opus-4-8","content":[{"type":"text","text":"<review>PASS</review>"}]},"session_id":"daa347b4"}"#;
+const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"<review>PASS</review>","session_id":"daa347b4","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":2}}"#;
+
+/// A project in which the stand-in plays all roles of a plan; the lines go into `[workflow]`.
+/// Its challenger finds the issues, each a severity and a title, until the reproposal has
+/// mended them, and approves then.
+pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> Project {
+    let roles = "[roles]\nplanner = \"claude\"\nchallenger = \"claude\"\n";
+    let config = format!("{roles}[workflow]\nscript_retries = 0\n{workflow}");
+    let project = Project::new().root_file("agentd/config.toml", config);
+    let answers = project.home().join("answers");
+    fs::create_dir_all(&answers).unwrap();
+    let put = |name: &str, tool: &str, arguments: &Value| {
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "stand-in", "version": "1"}}});
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}});
+        fs::write(answers.join(name), format!("{hello}\n{ready}\n{call}\n")).unwrap();
+    };
+    put("clarify", "propose_questions", &questions());
+    put("proposal-gen", "create_proposal", &proposal());
+    put("spec-gen-auth-flow", "create_spec", &spec());
+    put("tasks-gen", "create_tasks", &tasks());
+    let verdict = |verdict: &str, issues: Vec<Value>| json!({"change_id": CHANGE, "verdict": verdict, "summary": "Looked at it.", "issues": issues});
+    let issue = |(severity, title): &(&str, &str)| {
+        json!({"severity": severity, "title": title, "description": format!("{title} goes wrong."),
+            "location": "proposal.md", "recommendation": "Mend it."})
+    };
+    put(
+        "challenge",
+        "append_review",
+        &verdict("NEEDS_REVISION", issues.iter().map(issue).collect()),
+    );
+    put("challenge-mended", "append_review", &verdict("APPROVED", Vec::new()));
+    let edit = json!({"change_id": CHANGE, "path": "proposal.md", "old_string": AS_WRITTEN,
+        "new_string": AS_MENDED});
+    put("reproposal", "edit_file", &edit);
+    let script = format!(
+        "PATH=/usr/bin:/bin\nread -r agentd step change\ncat > /dev/null\n\
+         echo \"$step\" >> '{log}'\necho '{START}'\n\
+         role=planner; answer='{answers}'/$step\n\
+         if [ $step = challenge ]; then role=challenger\n\
+         grep -q 'which is locked' agentd/changes/$change/proposal.md && answer=$answer-mended; fi\n\
+         [ -e $answer ] && '{agentd}' mcp --change $change --role $role --step $step < $answer > /dev/null\n\
+         echo '{SAY}'\necho '{END}'",
+        log = log(&project).display(),
+        answers = answers.display(),
+        agentd = env!("CARGO_BIN_EXE_agentd"),
+    );
+    project.program("claude", &script)
+}
+
+fn log(project: &Project) -> std::path::PathBuf {
+    project.home().join("calls")
+}
+
+/// The steps that the stand-in was called for, in order.
+pub(crate) fn calls(project: &Project) -> Vec<String> {
+    let text = fs::read_to_string(log(project)).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn questions() -> Value {
+    let question = |header: &str, labels: [&str; 2]| {
+        let option =
+            |label: &str| json!({"label": label, "description": format!("Means {label}.")});
+        json!({"header": header, "question": format!("Which {header}?"),
+            "options": labels.map(option), "multi_select": false})
+    };
+    json!({"change_id": CHANGE, "questions": [
+        question("Method", ["OAuth", "Password"]),
+        question("Storage", ["PostgreSQL", "SQLite"]),
+        question("Clients", ["Web", "Phone"]),
+    ]})
+}
+
+fn proposal() -> Value {
+    json!({"change_id": CHANGE, "summary": "Add a login with email and password.",
+        "why": AS_WRITTEN, "what_changes": ["Add a login with email and password"],
+        "impact": {"scope": "minor", "affected_specs": ["auth-flow"], "affected_files": 3, "new_files": 1}})
+}
+
+fn spec() -> Value {
+    json!({"change_id": CHANGE, "spec_id": "auth-flow", "title": "Login",
+        "overview": "What the login does.",
+        "requirements": [{"id": "R1", "title": "Answer", "priority": "high",
+            "description": "The server MUST answer 200 within 2 s."}],
+        "scenarios": [
+            {"name": "Good", "when": "the password is right", "then": "200 is answered"},
+            {"name": "Bad", "when": "the password is wrong", "then": "401 is answered as an error"}]})
+}
+
+fn tasks() -> Value {
+    json!({"change_id": CHANGE, "tasks": [{"layer": "logic", "number": 1, "title": "Write it",
+        "file": {"path": "src/login.rs", "action": "CREATE"}, "spec_ref": "auth-flow:R1",
+        "description": "Write it.", "depends": []}]})
+}

@@ -1,0 +1,174 @@
+//! Seeds E and RP: going on in a session, and every way in which it cannot be found.
+
+use std::fs;
+
+use real_agents::{Cli, Sandbox};
+use serde_json::json;
+
+use crate::models::{challenges, edit, mend, planner, reproposals, review};
+use crate::world::World;
+
+const QUICK: &str = "[workflow]\nself_review_iterations = 0\nscript_retries = 0\n";
+
+/// RP scenarios "Successful reproposal", "Session ID not found", "Session index lookup fails",
+/// "Multiple issues fixed", "Spec file needs update"; E scenarios "WHEN resuming session THEN
+/// explicit index is used" and "WHEN session UUID not found THEN command exits with error".
+/// RP1 – RP7, E2.2, E2.4, E2.5, E2.7 – E2.9, C6, C14, C28, P28 card 2.
+#[test]
+#[expect(clippy::too_many_lines, reason = "one call after the other, in the same project")]
+fn a_reproposal_goes_on_by_index_and_never_guesses() {
+    let issues = [("high", "No lock"), ("high", "No limit"), ("high", "No log")];
+    let script = challenges(planner(&["auth-flow"]), &[review("NEEDS_REVISION", &issues)]);
+    let mut script = reproposals(script, &[mend("their own data", "their own data, locked")]);
+    // Two files in one reproposal.
+    let rule = script.rules.last_mut().unwrap();
+    let read = scripted_models::Reply::call(
+        "read_file",
+        json!({"change_id": "${change}", "path": "specs/auth-flow.md"}),
+    );
+    let spec = edit("specs/auth-flow.md", "within 2 s", "within 1 s");
+    rule.replies.insert(1, scripted_models::Reply::call("edit_file", spec));
+    rule.replies.insert(1, read);
+    Sandbox::enter(script, |sandbox| {
+        let world = World::new(sandbox, QUICK);
+        world.plan(&[]).expect(0);
+        let state = world.state();
+        let session = state.session_id.clone().unwrap();
+        let plan = world.text("proposal.md");
+        let calls = world.calls().len();
+        let real = world.path_of(Cli::Gemini);
+
+        // The session was begun in an earlier minute, as all are in life: a resume then leaves a
+        // stub of the session beside it, and the clean-up of the CLI would delete both.
+        let chats = sandbox.home().join(".gemini/tmp/project/chats");
+        for file in fs::read_dir(&chats).unwrap().flatten().map(|entry| entry.path()) {
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            let (_, id) = name.rsplit_once('-').unwrap();
+            fs::rename(&file, chats.join(format!("session-2026-01-01T00-00-{id}"))).unwrap();
+        }
+
+        // Each way in which the list can be wrong: what it prints, the exit code, and the words.
+        let not_found = "Session not found, please re-run proposal";
+        let header = "Available sessions for this project (1):";
+        let other = "  1. [not this] (Just now) [00000000-0000-4000-8000-000000000000]";
+        let wrong = [
+            ("session_not_found", not_found, format!("echo '{header}'; echo '{other}'")),
+            ("session_not_found", not_found, "echo 'No previous sessions found.'".to_owned()),
+            ("session_list_failed", "exit code 41", "echo 'no key' >&2; exit 41".to_owned()),
+            ("session_list_unparseable", "Failed to parse session list", "echo soon".to_owned()),
+            (
+                "session_list_unparseable",
+                "Failed to parse session list",
+                format!("echo '{header}'; echo '  1. no id'"),
+            ),
+        ];
+        for (kind, message, list) in wrong {
+            world.instead_of(
+                Cli::Gemini,
+                &format!(
+                    "[ \"$1\" = --list-sessions ] && {{ {list}; exit 0; }}\nexec {real} \"$@\""
+                ),
+            );
+            let error = world.run(&["reproposal", "--json"]).card(kind, message);
+            let cause = error["cause"].as_str().unwrap_or_default();
+            match kind {
+                "session_list_failed" => assert!(cause.contains("no key"), "{error:#}"),
+                "session_list_unparseable" => assert!(!cause.is_empty(), "{error:#}"),
+                _ => {}
+            }
+        }
+        let timeout = format!("{QUICK}[gemini]\ntimeout_secs = 1\n");
+        fs::write(world.root().join("agentd/config.toml"), timeout).unwrap();
+        world.instead_of(Cli::Gemini, "echo patience >&2; exec sleep 30");
+        let error = world.run(&["reproposal", "--json"]).card("session_list_timed_out", "too long");
+        assert!(error["cause"].as_str().unwrap().contains("patience"), "{error:#}");
+        fs::write(world.root().join("agentd/config.toml"), QUICK).unwrap();
+
+        let tried: Vec<_> = world.calls().split_off(calls);
+        assert_eq!(tried.len(), 6, "nothing is resumed, and nothing falls back to `latest`");
+        assert!(tried.iter().all(|call| call.args == ["--list-sessions"]));
+        assert!(tried.iter().all(|call| call.cwd == world.root()));
+        assert_eq!(world.text("proposal.md"), plan);
+        assert_eq!(world.state().llm_calls, state.llm_calls);
+
+        // The session that answers is another one.
+        let swap =
+            format!("sed 's/\"session_id\":\"{session}\"/\"session_id\":\"{session}-not\"/'");
+        let script =
+            format!("[ \"$1\" = --list-sessions ] && exec {real} \"$@\"\n{real} \"$@\" | {swap}");
+        world.instead_of(Cli::Gemini, &script);
+        let error = world.run(&["reproposal", "--json"]).error();
+        assert!(error.to_string().contains(&format!("{session}-not")), "{error:#}");
+        assert_eq!(world.state().phase.name(), "proposed");
+        assert_eq!(world.state().iteration, 0, "it does not count");
+        fs::write(world.file("proposal.md"), &plan).unwrap();
+        world.edit("specs/auth-flow.md", "within 1 s", "within 2 s");
+
+        // And now as it should be.
+        world.real(Cli::Gemini);
+        fs::write(world.file("GEMINI.md"), "old").unwrap();
+        let calls = world.calls().len();
+        let ran = world.run(&["reproposal"]).expect(0);
+        for text in [
+            "Proposal updated based on challenge feedback",
+            "fixed: proposal.md",
+            "fixed: specs/auth-flow.md",
+        ] {
+            ran.says(text);
+        }
+        let calls = world.calls().split_off(calls);
+        assert_eq!(calls.len(), 2, "one list and one resume, with nothing between: {calls:?}");
+        assert_eq!(calls[0].args, ["--list-sessions"]);
+        let index: u32 = calls[1].after("--resume").unwrap().parse().unwrap();
+        assert!(index >= 1);
+        assert_eq!(calls[1].after("-m"), world.calls()[0].after("-m"), "RP5");
+        let prompt = world.prompt("reproposal");
+        for (_, title) in issues {
+            assert!(prompt.contains(title), "{prompt}");
+            assert!(prompt.contains(&format!("Mend {title}.")), "{prompt}");
+        }
+        assert_ne!(world.text("GEMINI.md"), "old", "RP4");
+        let after = world.state();
+        assert_eq!(after.phase.name(), "proposed");
+        assert_eq!(after.last_action.as_deref(), Some("reproposal"));
+        assert_eq!(after.session_id, state.session_id);
+        assert_eq!(after.iteration, 1);
+        assert!(!world.steps().iter().any(|step| step.ends_with("-review")), "RP7");
+        assert!(world.history("reproposal").contains("agentd proposal-gen"), "it has its history");
+
+        // It is repeatable.
+        world.edit("proposal.md", "their own data, locked", "their own data");
+        world.run(&["reproposal"]).expect(0);
+        assert_eq!(world.state().iteration, 2);
+
+        // Nothing was stored.
+        let yaml = world.text("STATE.yaml").replace(&session, "").replace("session_id: ''", "");
+        let yaml: String = yaml
+            .lines()
+            .filter(|line| !line.starts_with("session_id:"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        fs::write(world.file("STATE.yaml"), yaml).unwrap();
+        world
+            .run(&["reproposal", "--json"])
+            .card("session_not_captured", "Failed to capture session ID");
+    });
+}
+
+/// C6: the id itself, where the project wants that; no list is asked for.
+#[test]
+fn gemini_resumes_by_uuid_where_it_is_told_to() {
+    let found = review("NEEDS_REVISION", &[("high", "No lock")]);
+    let script = challenges(planner(&[]), &[found]);
+    let script = reproposals(script, &[mend("their own data", "their own data, locked")]);
+    Sandbox::enter(script, |sandbox| {
+        let world = World::new(sandbox, &format!("{QUICK}[gemini]\nresume = \"uuid\"\n"));
+        world.plan(&[]).expect(0);
+        world.run(&["reproposal", "--json"]).expect(0);
+        let session = world.state().session_id.unwrap();
+        let last = world.calls().pop().unwrap();
+        assert_eq!(last.after("--resume"), Some(&*session));
+        assert!(!world.calls().iter().any(|call| call.has("--list-sessions")));
+        assert!(world.text("proposal.md").contains("their own data, locked"));
+    });
+}

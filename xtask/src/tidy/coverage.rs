@@ -1,0 +1,130 @@
+//! The table of what proves the contract: every id has a row, every test in it exists.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::Result;
+use crate::workspace::Workspace;
+
+const IDS: &str = "testing/contract-ids.txt";
+const TABLE: &str = "testing/coverage.md";
+
+/// Compares the table with the ids and with the tests of the workspace.
+pub(super) fn check(
+    workspace: &Workspace,
+    files: &[String],
+    problems: &mut Vec<String>,
+) -> Result<()> {
+    let read = |file: &str| {
+        fs::read_to_string(workspace.root.join(file))
+            .map_err(|error| format!("cannot read {file}: {error}"))
+    };
+    let mut tests = BTreeSet::new();
+    let is_code = |file: &&String| Path::new(file).extension().is_some_and(|ext| ext == "rs");
+    for file in files.iter().filter(is_code) {
+        tests.extend(tests_in(&read(file)?));
+    }
+    compare(&read(IDS)?, &read(TABLE)?, &tests, problems);
+    Ok(())
+}
+
+fn compare(ids: &str, table: &str, tests: &BTreeSet<String>, problems: &mut Vec<String>) {
+    let lines = ids.lines().filter(|line| !line.starts_with('#'));
+    let ids: BTreeSet<&str> = lines.flat_map(str::split_whitespace).collect();
+    let rows = rows(table);
+    for id in &ids {
+        if !rows.iter().any(|(_, row, _)| row == id) {
+            problems
+                .push(format!("{TABLE}: no row for {id}; name its tests, or say `none:` and why"));
+        }
+    }
+    let mut seen = BTreeSet::new();
+    for (line, row, proof) in rows {
+        let looks_like_an_id =
+            !row.contains(' ') && row.ends_with(|last: char| last.is_ascii_digit());
+        if looks_like_an_id && !ids.contains(row) {
+            problems.push(format!("{TABLE}:{line}: {row} is not in {IDS}"));
+        }
+        if !seen.insert(row) {
+            problems.push(format!("{TABLE}:{line}: {row} has two rows; make it one"));
+        }
+        let names: Vec<&str> = proof.split('`').skip(1).step_by(2).collect();
+        let excused = proof.trim().strip_prefix("none:").is_some_and(|why| why.trim().len() > 10);
+        if names.is_empty() && !excused {
+            problems.push(format!("{TABLE}:{line}: {row} has no test; say `none:` and why"));
+        }
+        for name in names.iter().filter(|name| !tests.contains(**name)) {
+            problems.push(format!("{TABLE}:{line}: there is no test `{name}`"));
+        }
+    }
+}
+
+/// The rows of the tables, with their line, their first and their second column.
+fn rows(table: &str) -> Vec<(usize, &str, &str)> {
+    let lines = table.lines().zip(1..);
+    lines
+        .filter_map(|(line, number)| {
+            let (first, second) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
+            (second != "tests").then_some((number, first, second))
+        })
+        .collect()
+}
+
+/// The functions that are tests: those behind `#[test]`, those in `proptest!`, and those that
+/// `for_every_cli!` makes tests of.
+fn tests_in(text: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let rest = line.trim_start().strip_prefix("fn ")?;
+        Some(rest.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next()?.to_owned())
+    };
+    let mut found = Vec::new();
+    let mut marked = false;
+    for line in text.lines().map(str::trim_start) {
+        if line.starts_with("#[test]") {
+            marked = true;
+        } else if marked && let Some(name) = name(line) {
+            found.push(name);
+            marked = false;
+        }
+    }
+    for piece in text.split("for_every_cli!").skip(1) {
+        let list = piece.split([')', '}', ']']).next().unwrap_or_default();
+        let names = list.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        found.extend(names.filter(|name| !name.is_empty()).map(str::to_owned));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(ids: &str, table: &str) -> Vec<String> {
+        let source =
+            "#[test]\n#[ignore]\nfn it_works() {}\nfn helper() {}\nfor_every_cli!(twice, thrice);";
+        let mut problems = Vec::new();
+        compare(ids, table, &tests_in(source).into_iter().collect(), &mut problems);
+        problems
+    }
+
+    #[test]
+    fn a_row_with_tests_that_exist_or_with_a_reason_is_fine() {
+        let table = "| id | tests |\n|---|---|\n| A1 | `it_works` `thrice` |\n| A2 | none: nobody can observe it |\n\
+            | A story of more words | `twice` |\n";
+        assert_eq!(problems("# ids\nA1 A2\n", table), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_missing_unknown_or_unproven_is_named() {
+        let table = "| A1 | `helper` |\n| A1 | none: |\n| A9 | `it_works` |\n";
+        let expected = [
+            "testing/coverage.md: no row for A2; name its tests, or say `none:` and why",
+            "testing/coverage.md:1: there is no test `helper`",
+            "testing/coverage.md:2: A1 has two rows; make it one",
+            "testing/coverage.md:2: A1 has no test; say `none:` and why",
+            "testing/coverage.md:3: A9 is not in testing/contract-ids.txt",
+        ];
+        assert_eq!(problems("A1 A2\n", table), expected);
+    }
+}

@@ -8,6 +8,7 @@
 
 mod changes;
 mod commit;
+mod create;
 mod error;
 mod set_up;
 mod status;

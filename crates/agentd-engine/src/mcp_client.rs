@@ -32,6 +32,8 @@ pub struct ToolAnswer {
     pub ok: bool,
     /// What it says.
     pub text: String,
+    /// The same for programs, where the tool has that.
+    pub structured: Option<Value>,
 }
 
 /// A running server; dropping this ends it.
@@ -116,12 +118,16 @@ impl McpClient {
             Ok(result) => result,
             Err(error) => {
                 let text = error["message"].as_str().unwrap_or("it failed").to_owned();
-                return Ok(ToolAnswer { ok: false, text });
+                return Ok(ToolAnswer { ok: false, text, structured: None });
             }
         };
         let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
-        Ok(ToolAnswer { ok: result["isError"].as_bool() != Some(true), text: texts.join("\n") })
+        Ok(ToolAnswer {
+            ok: result["isError"].as_bool() != Some(true),
+            text: texts.join("\n"),
+            structured: result.get("structuredContent").cloned(),
+        })
     }
 
     fn send(&mut self, message: &Value) -> Result<(), ClientError> {

@@ -171,11 +171,7 @@ pub fn run(
 /// Runs a command line of the project's own, such as its tests, in the work tree and
 /// under the same supervision as an agent. What it prints on both streams is kept, the end
 /// of it where it is long.
-pub(crate) fn run_shell(
-    agents: &Agents,
-    command: &str,
-    limits: Limits,
-) -> Result<ListOutput, StepError> {
+pub fn run_shell(agents: &Agents, command: &str, limits: Limits) -> Result<ListOutput, StepError> {
     let args = ["-c".to_owned(), format!("exec 2>&1\n{command}")];
     let spec =
         CommandSpec { program: "sh".to_owned(), args: args.into(), ..CommandSpec::default() };

@@ -159,7 +159,8 @@ impl Player<'_, '_> {
             Record::Event { t, event: AgentEvent::ToolResult { id, ok, output } }
                 if id == wanted =>
             {
-                Some((*t, ToolAnswer { ok: *ok, text: output.text().into_owned() }))
+                let text = output.text().into_owned();
+                Some((*t, ToolAnswer { ok: *ok, text, structured: None }))
             }
             _ => None,
         })
@@ -246,6 +247,11 @@ fn difference(recorded: &ToolAnswer, now: &ToolAnswer) -> Option<String> {
     if let (Some(old), Some(new)) = (told_digest(old), told_digest(new)) {
         return (old != new).then(|| "has written another text than then".to_owned());
     }
+    // Some CLIs show the structured answer instead of the words.
+    let shown: Option<Value> = serde_json::from_str(old).ok();
+    if shown.is_some() && shown == now.structured {
+        return None;
+    }
     let quoted = Value::from(new).to_string();
     let quoted = &quoted[1..quoted.len() - 1];
     let same = old.contains(CUT_MARK)
@@ -263,7 +269,7 @@ mod tests {
     use super::*;
 
     fn answer(ok: bool, text: &str) -> ToolAnswer {
-        ToolAnswer { ok, text: text.to_owned() }
+        ToolAnswer { ok, text: text.to_owned(), structured: None }
     }
 
     #[test]
@@ -289,6 +295,14 @@ mod tests {
         assert_eq!(difference(&old, &answer(true, "line\nother")), None);
         assert!(difference(&old, &answer(true, "something")).is_some());
         assert!(difference(&old, &answer(false, "line\nother")).is_some());
+        // In words now, and as data then.
+        let old = answer(true, r#"{"task_id":"2.1","completed":1}"#);
+        let mut new = answer(true, "Task 2.1 is done.");
+        assert!(difference(&old, &new).is_some());
+        new.structured = Some(json!({"completed": 1, "task_id": "2.1"}));
+        assert_eq!(difference(&old, &new), None);
+        new.structured = Some(json!({"completed": 2, "task_id": "2.1"}));
+        assert!(difference(&old, &new).is_some());
     }
 
     #[test]

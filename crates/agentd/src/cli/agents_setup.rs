@@ -58,16 +58,16 @@ pub(crate) fn agents_for(
         environment: std::env::vars_os().collect(),
         agentd: this_program()?,
         supervisor: Supervisor::this_program().map_err(|error| cannot("supervisor", &error))?,
-        cancel: cancel_on_signals().map_err(|error| cannot("signal handler", &error))?,
+        cancel: cancel_on_signals()?,
         holder,
     };
     Ok(AgentRun { agents, lock })
 }
 
-fn cancel_on_signals() -> std::io::Result<Cancel> {
-    let cancel = Cancel::new()?;
-    cancel.on_signals()?;
-    Ok(cancel)
+/// A wish to stop that the first Ctrl-C makes.
+pub(super) fn cancel_on_signals() -> Result<Cancel, CommandError> {
+    let made = Cancel::new().and_then(|cancel| cancel.on_signals().map(|()| cancel));
+    made.map_err(|error| cannot("signal handler", &error))
 }
 
 /// The path under which agents start agentd's MCP server. It stands in JSON and TOML,

@@ -157,7 +157,12 @@ fn show_archived(
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_archived(context: &Context, archived: &Archived, path: &str) -> Result<(), CommandError> {
+/// Says what has become of the change and of the main specs.
+pub(super) fn print_archived(
+    context: &Context,
+    archived: &Archived,
+    path: &str,
+) -> Result<(), CommandError> {
     let mut out = context.ui.out();
     let id = &archived.state.change_id;
     writeln!(out, "{BOLD}{id}{BOLD:#} is archived in {path}")?;

@@ -7,6 +7,7 @@ mod clarify;
 mod completions;
 mod cost;
 mod decide;
+mod demo;
 mod doctor;
 mod explain;
 mod export;
@@ -55,7 +56,7 @@ use crate::ui::Ui;
 #[derive(Debug, Parser)]
 #[command(name = "agentd", version, max_term_width = 100)]
 #[command(
-    after_help = "Examples:\n  agentd init                 set up this project\n  agentd list                 what is open\n  agentd validate add-oauth   is the plan sound?\n  agentd explain T005         what does this code mean?"
+    after_help = "Examples:\n  agentd demo                 see a whole change happen, without any agent\n  agentd init                 set up this project\n  agentd list                 what is open\n  agentd validate add-oauth   is the plan sound?\n  agentd explain T005         what does this code mean?"
 )]
 struct Cli {
     /// Run as if started in this directory.
@@ -72,6 +73,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::Args),
     Init(init::Args),
     Plan(plan::Args),
     #[command(name = "impl")]
@@ -208,6 +210,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         command_line: format!("agentd {}", words.join(" ")),
     };
     let result = match &cli.command {
+        Command::Demo(args) => demo::run(&context, args),
         Command::Init(args) => init::run(&context, args),
         Command::Plan(args) => plan::run(&context, args),
         Command::Implementation(args) => implementation::run(&context, args),

@@ -4,6 +4,7 @@
 //! They must be installed: `cargo xtask test --only npm`.
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
+mod demo;
 mod git;
 mod kills;
 mod layers;

@@ -1,0 +1,1 @@
+sh bin/greet Ada > /dev/null

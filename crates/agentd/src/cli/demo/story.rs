@@ -1,0 +1,159 @@
+//! What happens in the demonstration, by the functions that the commands call.
+
+use std::time::Duration;
+
+use agentd_core::config::Speed;
+use agentd_core::ids::ChangeId;
+use agentd_core::layout;
+use agentd_core::phase::Phase;
+use agentd_core::text::printable;
+use agentd_engine::archive::{self, Archived, Request};
+use agentd_engine::git::{ChangedFile, Commit, Git, GitTool, What};
+use agentd_engine::process::{Cancel, Limits};
+use agentd_engine::step::{Agents, run_shell};
+use agentd_engine::store::Project;
+use agentd_engine::workflow::{self, Mode, Report, Wanted};
+
+use super::place::{self, TEST_COMMAND};
+use crate::cli::agents_setup::agents_for;
+use crate::cli::archive::print_archived;
+use crate::cli::planning::{self, Begin, ClarifyArgs, GitArg, Outcome, run_workflow};
+use crate::cli::{Context, user};
+use crate::error::{CommandError, printed};
+
+pub(super) const CHANGE: &str = "greet-by-name";
+const DESCRIPTION: &str = "Greet people by name";
+
+/// The tests of so small a project end at once.
+const TEST_LIMIT: Duration = Duration::from_mins(1);
+
+/// What has happened.
+pub(super) struct Story {
+    pub(super) archived: Archived,
+    /// The exit codes of the tests, before and after.
+    pub(super) tests: [Option<i32>; 2],
+    /// The commits of the change, oldest first.
+    pub(super) commits: Vec<Commit>,
+    /// The files of the project that are not as they were.
+    pub(super) files: Vec<ChangedFile>,
+}
+
+impl Story {
+    /// Plays all of it where the context was started, which is empty yet.
+    pub(super) fn play(
+        context: &Context,
+        cancel: &Cancel,
+        speed: Speed,
+    ) -> Result<Self, CommandError> {
+        let tool = GitTool { cancel: Some(cancel.clone()), ..GitTool::default() };
+        say(context, "A small project with a test that fails, and recorded agents:");
+        place::furnish(&context.start, speed, &tool)?;
+        let id = planning::new_id(CHANGE)?;
+        let project = context.project()?;
+        let stage = |command: &str| {
+            say(context, &format!("\n$ {command}"));
+            if cancel.reason().is_some() { Err(CommandError::interrupted()) } else { Ok(()) }
+        };
+
+        stage(TEST_COMMAND)?;
+        let agents = agents_for(context, &project, &id)?;
+        let before = test(context, &agents)?;
+        drop(agents);
+
+        stage(&format!(
+            "agentd plan {CHANGE} \"{DESCRIPTION}\" --auto --skip-clarify --git branch"
+        ))?;
+        plan(context, &project, &id)?;
+
+        stage(&format!("agentd impl {CHANGE}"))?;
+        let after = implement(context)?;
+
+        stage(&format!("agentd archive {CHANGE}"))?;
+        let archived = put_away(context, &project, &id)?;
+
+        stage(&format!("git add agentd && git commit -m \"Archive {CHANGE}\""))?;
+        let (commits, files) = commit(&tool, &project, &archived)?;
+        Ok(Self { archived, tests: [before, after], commits, files })
+    }
+}
+
+/// What people read beside the data; with `--json` there is nobody to read it.
+fn say(context: &Context, text: &str) {
+    if !context.ui.json {
+        context.ui.note(text);
+    }
+}
+
+/// Runs the tests of the project as agentd does before a review.
+fn test(context: &Context, agents: &Agents) -> Result<Option<i32>, CommandError> {
+    let limits = Limits { whole: TEST_LIMIT, idle: TEST_LIMIT, ..Limits::default() };
+    let output = run_shell(agents, TEST_COMMAND, limits)?;
+    say(context, printable(output.stdout.trim_end()).as_ref());
+    Ok(output.code)
+}
+
+fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), CommandError> {
+    let agents = agents_for(context, project, id)?;
+    let clarify = ClarifyArgs { skip_clarify: true, answers: None };
+    let git = Some(GitArg::Branch);
+    let begun = Begin { description: Some(DESCRIPTION), clarify: &clarify, git };
+    planning::begin(context, &agents, id, &begun)?;
+    let mode = Mode::Automatic;
+    let report = run_workflow(context, &agents, id, |w| workflow::plan(w, mode))?;
+    if !context.ui.json {
+        let outcome =
+            Outcome { project, change: id, report: &report, mode, exit_code: false, shown: false };
+        planning::finish(context, &outcome)?;
+    }
+    reached(&report, Phase::Challenged)
+}
+
+fn implement(context: &Context) -> Result<Option<i32>, CommandError> {
+    let built = planning::building(context, Some(CHANGE))?;
+    let report = run_workflow(context, &built.agents, &built.id, |workflow| {
+        workflow::implementation(workflow, &Wanted::Open)
+    })?;
+    if !context.ui.json {
+        built.finish(context, &report, false)?;
+    }
+    reached(&report, Phase::Complete)?;
+    say(context, &format!("\n$ {TEST_COMMAND}"));
+    test(context, &built.agents)
+}
+
+/// The recording leads there, unless agentd and it do not fit each other any more.
+fn reached(report: &Report, phase: Phase) -> Result<(), CommandError> {
+    if report.phase == phase {
+        return Ok(());
+    }
+    let message = format!("the change is {} where it should be {phase}", report.phase);
+    Err(CommandError::new("demo", message).cause("the recording does not fit this agentd"))
+}
+
+fn put_away(context: &Context, project: &Project, id: &ChangeId) -> Result<Archived, CommandError> {
+    let (holder, by) = (context.holder(), user());
+    let now = context.now();
+    let request = Request { change: id, force: None, resume: false, by: &by, holder: &holder, now };
+    let archived = archive::archive(project, &request)?;
+    if !context.ui.json {
+        let path = layout::archived_change(&archived.name);
+        printed(print_archived(context, &archived, path.as_str()))?;
+    }
+    Ok(archived)
+}
+
+/// Commits the specs and the archive; what git knows of the change.
+fn commit(
+    tool: &GitTool,
+    project: &Project,
+    archived: &Archived,
+) -> Result<(Vec<Commit>, Vec<ChangedFile>), CommandError> {
+    let lost = || CommandError::new("git", "the repository of the demonstration is gone");
+    let git = Git::discover_with(tool, project.root())?.ok_or_else(lost)?;
+    let base = archived.state.git.as_ref().and_then(|git| git.base_commit.as_deref());
+    let base = base.ok_or_else(lost)?;
+    let files = git.changed_files(base)?;
+    let files = files.into_iter().filter(|file| !file.path.starts_with("agentd/")).collect();
+    git.commit(What::Paths(&[layout::agentd_dir()]), &format!("Archive {CHANGE}"))?;
+    Ok((git.commits_since(base)?, files))
+}

@@ -1,0 +1,260 @@
+//! `agentd demo`, on a machine that has git and a shell and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use agentd_engine::own_agent::DIVERGES;
+use serde_json::{Value, json};
+
+use crate::world::AGENTD;
+
+/// A machine: an empty home, and a PATH of a few programs.
+struct Machine {
+    dir: tempfile::TempDir,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["home", "bin", "tmp"] {
+            fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        let path = std::env::var_os("PATH").unwrap();
+        for program in ["sh", "git"] {
+            let found = std::env::split_paths(&path).map(|folder| folder.join(program));
+            let found = found.into_iter().find(|path| path.is_file()).unwrap();
+            symlink(found, dir.path().join("bin").join(program)).unwrap();
+        }
+        Self { dir }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .current_dir(self.dir.path())
+            .env_clear()
+            .env("HOME", self.at("home"))
+            .env("TMPDIR", self.at("tmp"))
+            .env("PATH", self.at("bin"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Output {
+        self.command(program, args).output().unwrap()
+    }
+
+    /// Something that has to go well; what it prints.
+    #[track_caller]
+    fn fine(&self, program: &str, args: &[&str]) -> String {
+        let output = self.run(program, args);
+        let said = String::from_utf8(output.stdout).unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {args:?}: {said}{errors}");
+        said
+    }
+
+    fn git(&self, dir: &str, args: &[&str]) -> String {
+        self.fine("git", &[&["-C", dir], args].concat())
+    }
+
+    fn is_empty(&self, folder: &str) -> bool {
+        fs::read_dir(self.at(folder)).unwrap().next().is_none()
+    }
+}
+
+/// All files below a directory but those of git, by their paths.
+fn files(root: &Path) -> BTreeMap<String, String> {
+    fn walk(root: &Path, dir: &Path, into: &mut BTreeMap<String, String>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.ends_with(".git") {
+            } else if path.is_dir() {
+                walk(root, &path, into);
+            } else {
+                let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+                into.insert(name, fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    let mut all = BTreeMap::new();
+    walk(root, root, &mut all);
+    all
+}
+
+/// What agents and agentd have written for people: not the ledger and the runs, which have
+/// the times of the very call in them.
+fn documents(root: &Path) -> BTreeMap<String, String> {
+    let mut all = files(root);
+    let timed = ["/STATE.yaml", "/archive.json", "/CHANGELOG.md"];
+    all.retain(|name, _| {
+        !name.contains("/runs/")
+            && !name.contains("/.locks/")
+            && !timed.iter().any(|end| name.ends_with(end))
+    });
+    all
+}
+
+fn archived(root: &Path) -> PathBuf {
+    let entries: Vec<_> = fs::read_dir(root.join("agentd/archive")).unwrap().collect();
+    assert_eq!(entries.len(), 1);
+    entries.into_iter().next().unwrap().unwrap().path()
+}
+
+/// Issue 7, item 3 and its bars: the whole story with git and a shell alone, the same twice,
+/// and the same again by `agentd replay` into a clone.
+#[test]
+fn the_whole_story_runs_with_git_and_a_shell_alone() {
+    let machine = Machine::new();
+    let started = Instant::now();
+    let said = machine.fine(AGENTD, &["demo", "--fast", "--json", "--dir", "one"]);
+    let took = started.elapsed();
+    let report: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(report["version"], 1);
+    assert_eq!(report["phase"], "archived");
+    assert_eq!(report["verdict"], "APPROVED");
+    assert_eq!(report["iteration"], 1, "one round of revision");
+    assert_eq!(report["tests"], json!({"before": 1, "after": 0}), "red, then green");
+    assert_eq!(report["kept"], true);
+    let steps: Vec<&str> =
+        report["steps"].as_array().unwrap().iter().map(|s| s["step"].as_str().unwrap()).collect();
+    let wanted = [
+        "proposal-gen",
+        "proposal-review",
+        "spec-gen-greeting",
+        "spec-review-greeting",
+        "tasks-gen",
+        "tasks-review",
+        "challenge",
+        "reproposal",
+        "challenge",
+        "implement-logic",
+        "implement-testing",
+        "review",
+        "fix",
+        "review",
+    ];
+    assert_eq!(steps, wanted);
+    assert!(report["cost_usd"].as_f64().unwrap() > 0.0);
+    assert_eq!(report["files"], json!(["bin/greet", "tests/no-name.sh"]));
+    assert_eq!(report["next"].as_array().unwrap().len(), 3);
+    // Generous: the bar of 10 s is for a release build on a machine that does nothing else.
+    assert!(took < Duration::from_mins(1), "{took:?}");
+
+    // The specs are merged, the code is there, and the documents are where the tour says.
+    let one = machine.at("one");
+    let spec = fs::read_to_string(one.join("agentd/specs/greeting.md")).unwrap();
+    assert!(spec.contains("### R1: By name") && spec.contains("### R2: Without a name"), "{spec}");
+    let tests = machine.command("sh", &["test.sh"]).current_dir(&one).output().unwrap();
+    assert!(tests.status.success(), "{tests:?}");
+    let proposal = fs::read_to_string(archived(&one).join("proposal.md")).unwrap();
+    assert!(proposal.contains("NEEDS_REVISION") && proposal.contains("APPROVED"), "{proposal}");
+
+    let diverged: Vec<String> = files(&archived(&one).join("runs"))
+        .into_iter()
+        .filter_map(|(name, run)| run.contains(DIVERGES).then_some(name))
+        .collect();
+    assert!(diverged.is_empty(), "the recording does not fit this agentd: {diverged:?}");
+
+    // The history: the tests are red before the change, which is on a branch of its own.
+    let log = machine.git("one", &["log", "--reverse", "--format=%s", "main..HEAD"]);
+    let wanted = "greet-by-name: logic layer\ngreet-by-name: testing layer\n\
+        greet-by-name: fix the findings of review 1\nArchive greet-by-name\n";
+    assert_eq!(log, wanted);
+    assert_eq!(machine.git("one", &["branch", "--show-current"]), "agentd/greet-by-name\n");
+    assert_eq!(machine.git("one", &["status", "--porcelain"]), "");
+
+    // Nothing else was written.
+    assert!(machine.is_empty("home") && machine.is_empty("tmp"));
+
+    // Once more, elsewhere, and in words.
+    let tour = machine.fine(AGENTD, &["demo", "--fast", "--dir", "two"]);
+    for text in ["What was written", "bin/greet", "What it cost", "14 calls", "What to do next"] {
+        assert!(tour.contains(text), "{text:?} is not in\n{tour}");
+    }
+    let two = machine.at("two");
+    let (first, second) = (documents(&one), documents(&two));
+    assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
+    for (name, text) in &first {
+        assert_eq!(text, &second[name], "{name}");
+    }
+
+    // What the demonstration has recorded, done again in a clone of what was there before.
+    machine.git("one", &["clone", "--quiet", "--branch", "main", ".", "../three"]);
+    let clone = machine.at("three");
+    let red = machine.command("sh", &["test.sh"]).current_dir(&clone).output().unwrap();
+    assert_eq!(red.status.code(), Some(1), "{red:?}");
+    let source = archived(&one);
+    let played =
+        machine.fine(AGENTD, &["replay", source.to_str().unwrap(), "--json", "--into", "three"]);
+    let played: Value = serde_json::from_str(&played).unwrap();
+    assert_eq!(played["divergences"], json!([]));
+    assert_eq!(played["runs"].as_array().unwrap().len(), 14);
+    for file in ["bin/greet", "tests/no-name.sh"] {
+        assert_eq!(
+            fs::read(clone.join(file)).unwrap(),
+            fs::read(one.join(file)).unwrap(),
+            "{file}"
+        );
+    }
+    let change = clone.join("agentd/changes/greet-by-name");
+    for file in ["proposal.md", "specs/greeting.md", "tasks.md", "REVIEW.md"] {
+        let again = fs::read_to_string(change.join(file)).unwrap();
+        assert_eq!(again, fs::read_to_string(source.join(file)).unwrap(), "{file}");
+    }
+
+    // So does the recording that came with the program.
+    machine.git("one", &["clone", "--quiet", "--branch", "main", ".", "../four"]);
+    machine.fine(AGENTD, &["replay", "one/recordings/greet-by-name", "--json", "--into", "four"]);
+    let change = machine.at("four").join("agentd/changes/greet-by-name");
+    for file in ["proposal.md", "specs/greeting.md", "tasks.md", "REVIEW.md"] {
+        let again = fs::read_to_string(change.join(file)).unwrap();
+        assert_eq!(again, fs::read_to_string(source.join(file)).unwrap(), "{file}");
+    }
+}
+
+#[test]
+fn a_directory_with_something_in_it_is_left_alone() {
+    let machine = Machine::new();
+    fs::create_dir(machine.at("mine")).unwrap();
+    fs::write(machine.at("mine/notes.txt"), "mine").unwrap();
+    let output = machine.run(AGENTD, &["demo", "--fast", "--json", "--dir", "mine"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["error"]["kind"], "not_empty");
+    assert_eq!(files(&machine.at("mine")).len(), 1);
+}
+
+#[test]
+fn ctrl_c_ends_it_with_130_and_leaves_nothing_behind() {
+    let machine = Machine::new();
+    let mut child = machine
+        .command(AGENTD, &["demo"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // In the middle: the first agent has been called.
+    let begun = || {
+        let dir = fs::read_dir(machine.at("tmp")).unwrap().next()?.ok()?.path();
+        fs::read_dir(dir.join("agentd/changes/greet-by-name/runs")).ok()?.next()?.ok()
+    };
+    let started = Instant::now();
+    while begun().is_none() {
+        assert!(started.elapsed() < Duration::from_mins(1), "it never began");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(machine.is_empty("tmp") && machine.is_empty("home"));
+}

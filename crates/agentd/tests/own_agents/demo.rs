@@ -163,7 +163,7 @@ fn the_whole_story_runs_with_git_and_a_shell_alone() {
         .into_iter()
         .filter_map(|(name, run)| run.contains(DIVERGES).then_some(name))
         .collect();
-    assert!(diverged.is_empty(), "the recording does not fit this agentd: {diverged:?}");
+    assert!(diverged.is_empty(), "record it anew (docs/replay.md): {diverged:?}");
 
     // The history: the tests are red before the change, which is on a branch of its own.
     let log = machine.git("one", &["log", "--reverse", "--format=%s", "main..HEAD"]);

@@ -22,7 +22,8 @@ function showTimes(root = document) {
 function filterCards() {
   const input = one("#filter");
   if (!input) return;
-  const cards = all(".card").map((card) => [card, card.textContent.toLowerCase()]);
+  // By what a change is called: what it shares with others names those too.
+  const cards = all(".card").map((card) => [card, one("a", card).textContent.toLowerCase()]);
   input.addEventListener("input", () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const [card, text] of cards) card.hidden = !words.every((word) => text.includes(word));

@@ -163,10 +163,12 @@ fn scope(description: &str) -> &'static str {
     }
 }
 
-/// With a capital letter in front.
+/// With a capital letter in front, unless that would make a mark of it: `tODO`.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    let first = chars.next().map(|first| first.to_uppercase().chain(chars).collect());
+    let capital: String = first.unwrap_or_default();
+    if crate::check::open_points(&capital).is_empty() { capital } else { text.to_owned() }
 }
 
 /// At most so many characters, at a word.

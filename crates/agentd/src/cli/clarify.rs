@@ -34,8 +34,8 @@ use crate::ui::{BOLD, DIM, questions as asking};
 ///
 /// Without a terminal, `--json` proposes the questions and prints them, and
 /// `--answers` takes the answers: either all that there is to say,
-/// {"answers": [{"topic": "…", "question": "…", "answer": "…", "rationale": "…"}]},
-/// or, for questions that were proposed, {"<header>": "<label, or your own words>"}.
+/// `{"answers": [{"topic": "…", "question": "…", "answer": "…", "rationale": "…"}]}`,
+/// or, for questions that were proposed, `{"<header>": "<label, or your own words>"}`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd clarify add-oauth \"Let people log in with Google\"\n  agentd clarify add-oauth --json\n  agentd clarify add-oauth --answers answers.json\n  agentd clarify add-oauth --show"

@@ -28,7 +28,7 @@ use crate::ui::{BAD, BOLD, GOOD, WARN, ask, diagnostics};
 /// What `--git` takes.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum GitArg {
-    /// On the branch agentd/<id>.
+    /// On the branch `agentd/<id>`.
     Branch,
     /// In a work tree beside the project, on that branch.
     Worktree,

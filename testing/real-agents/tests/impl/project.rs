@@ -98,8 +98,12 @@ pub(crate) fn approve(world: &World<'_>) {
     .unwrap();
 }
 
+/// The arguments of a tool that is called here and not by a model, which would fill in the
+/// change that its prompt names.
 fn object(value: &Value) -> serde_json::Map<String, Value> {
-    value.as_object().unwrap().clone()
+    let mut arguments = value.as_object().unwrap().clone();
+    arguments.insert("change_id".to_owned(), json!(CHANGE));
+    arguments
 }
 
 fn spec() -> Value {

@@ -9,7 +9,7 @@ use real_agents::{Sandbox, Signal};
 use rustix::process::{Pid, kill_process};
 use scripted_models::{Reply, Rule, Script};
 
-use crate::models::{approved, challenges, mend, plan, planner, reproposals, review};
+use crate::models::{approved, calls, challenges, mend, plan, planner, reproposals, review};
 use crate::world::{CODEX_QUICK, Ran, World};
 
 const PLAN: [&str; 7] =
@@ -95,8 +95,11 @@ fn a_closed_stdout_is_no_panic() {
 /// `crates/agentd/tests/cli/plan_kills.rs`.
 #[test]
 fn heavy_kills_of_a_plan_by_the_real_codex() {
+    // A challenge that is killed and asked for again must hear the same as the first time.
     let found = review("NEEDS_REVISION", &[("high", "No lock")]);
-    let script = challenges(planner(&["auth-flow"]), &[found, approved()]);
+    let again = calls("challenge", "append_review", approved()).prompt("Earlier rounds");
+    let first = calls("challenge", "append_review", found);
+    let script = planner(&["auth-flow"]).rule(again).rule(first);
     // A reproposal that is asked for again finds its work done, and says it in other words.
     let edits = [mend("their own data", "their own data, locked")];
     let script = reproposals(script, &edits);

@@ -14,6 +14,9 @@ use crate::viewer::problem::Problem;
 use crate::viewer::subject;
 use crate::viewer::summaries::Known;
 
+/// How much of what it shares a card tells; `agentd overlap` tells all.
+const SHOWN_CONFLICTS: usize = 3;
+
 /// The columns of the board. New changes have no state yet.
 const COLUMNS: [(&str, &[Option<Phase>]); 5] = [
     ("Planning", &[None, Some(Phase::Proposed)]),
@@ -108,13 +111,17 @@ fn card(out: &mut String, known: &Known, running: bool, shared: &[Conflict]) {
     } else if summary.phase.is_none() {
         out.push_str("<span class=\"badge\">new</span>");
     }
-    for conflict in shared {
+    for conflict in shared.iter().take(SHOWN_CONFLICTS) {
         out.push_str(&format!(
             "<a class=\"badge medium\" href=\"/changes/{}\">shares {} with {}</a>",
             conflict.with,
             esc(&conflict.what),
             conflict.with
         ));
+    }
+    if shared.len() > SHOWN_CONFLICTS {
+        let more = shared.len() - SHOWN_CONFLICTS;
+        out.push_str(&format!("<span class=\"badge medium\">and {more} more</span>"));
     }
     out.push_str("</p></li>");
 }

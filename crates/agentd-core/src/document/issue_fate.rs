@@ -18,6 +18,17 @@ pub enum Fate {
     Fixed,
 }
 
+impl Fate {
+    /// `new`, `open` or `fixed`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Open => "open",
+            Self::Fixed => "fixed",
+        }
+    }
+}
+
 /// An issue and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssueFate<'r> {
@@ -25,26 +36,26 @@ pub struct IssueFate<'r> {
     pub issue: &'r Issue,
     /// What became of it.
     pub fate: Fate,
-    /// The round that named it first.
-    pub since: u32,
+    /// For each round whether it named the issue.
+    pub named: Vec<bool>,
 }
 
-/// Every issue that a review has ever named, by number, and what became of it.
+/// Every issue that a review has ever named, by the number that it keeps over the rounds,
+/// and what became of it.
 pub fn fates(reviews: &[ReviewBlock]) -> Vec<IssueFate<'_>> {
     let mut known: BTreeMap<u32, IssueFate<'_>> = BTreeMap::new();
-    let Some((latest, earlier)) = reviews.split_last() else { return Vec::new() };
-    for review in earlier {
+    for (round, review) in reviews.iter().enumerate() {
         for issue in &review.issues {
-            let since = known.get(&issue.number).map_or(review.iteration, |fate| fate.since);
-            known.insert(issue.number, IssueFate { issue, fate: Fate::Fixed, since });
+            let named = vec![false; reviews.len()];
+            let new = IssueFate { issue, fate: Fate::Fixed, named };
+            let entry = known.entry(issue.number).or_insert(new);
+            entry.issue = issue;
+            entry.named[round] = true;
+            if round + 1 == reviews.len() {
+                let before = entry.named[..round].contains(&true);
+                entry.fate = if before { Fate::Open } else { Fate::New };
+            }
         }
-    }
-    for issue in &latest.issues {
-        let (fate, since) = match known.get(&issue.number) {
-            Some(earlier) => (Fate::Open, earlier.since),
-            None => (Fate::New, latest.iteration),
-        };
-        known.insert(issue.number, IssueFate { issue, fate, since });
     }
     known.into_values().collect()
 }
@@ -97,10 +108,14 @@ mod tests {
             review(2, &[(2, Low), (3, High)]),
             review(3, &[(3, High), (4, Low)]),
         ];
-        let told: Vec<(u32, Fate, u32)> =
-            fates(&reviews).iter().map(|f| (f.issue.number, f.fate, f.since)).collect();
-        let expected =
-            [(1, Fate::Fixed, 1), (2, Fate::Fixed, 1), (3, Fate::Open, 2), (4, Fate::New, 3)];
+        let told: Vec<(u32, Fate, Vec<bool>)> =
+            fates(&reviews).iter().map(|f| (f.issue.number, f.fate, f.named.clone())).collect();
+        let expected = [
+            (1, Fate::Fixed, vec![true, false, false]),
+            (2, Fate::Fixed, vec![true, true, false]),
+            (3, Fate::Open, vec![false, true, true]),
+            (4, Fate::New, vec![false, false, true]),
+        ];
         assert_eq!(told, expected);
         assert!(fates(&[]).is_empty());
     }

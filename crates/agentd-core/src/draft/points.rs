@@ -43,10 +43,8 @@ pub(super) fn plain(text: &str) -> String {
     while line.contains("???") {
         line = line.replace("???", "?");
     }
-    if !check::open_points(&line).is_empty() {
-        line = ["TBD", "TODO", "FIXME", "XXX"]
-            .into_iter()
-            .fold(line, |line, mark| line.replace(mark, &mark.to_lowercase()));
+    for mark in check::open_points(&line) {
+        line = line.replace(mark, &mark.to_lowercase());
     }
     if line.len() > LONGEST {
         line = format!("{}…", head(&line, LONGEST).trim_end());

@@ -41,9 +41,9 @@ fn titles(specs: &[SpecTitle]) -> String {
     specs.iter().map(line).collect()
 }
 
-/// Asks the planner for `proposal.md`.
+/// Asks the planner to begin a plan.
 #[derive(Debug, Clone)]
-pub struct ProposalGen<'a> {
+pub struct NewPlan<'a> {
     /// The change.
     pub change: &'a ChangeId,
     /// What the person has asked for.
@@ -56,37 +56,18 @@ pub struct ProposalGen<'a> {
     pub overlaps: &'a [String],
 }
 
-impl ProposalGen<'_> {
-    /// The prompt.
-    pub fn render(&self) -> String {
-        let context = context! {
-            description => self.description,
-            clarified => self.clarified,
-            main_specs => titles(self.main_specs),
-            overlaps => self.overlaps.join("\n"),
-        };
-        render(&StepName::ProposalGen, self.change, "proposal-gen", context)
+impl NewPlan<'_> {
+    /// The prompt that asks for `proposal.md`.
+    pub fn render_proposal(&self) -> String {
+        self.render(&StepName::ProposalGen, "proposal-gen")
     }
-}
 
-/// Asks the planner for the whole plan in one session.
-#[derive(Debug, Clone)]
-pub struct PlanGen<'a> {
-    /// The change.
-    pub change: &'a ChangeId,
-    /// What the person has asked for.
-    pub description: &'a str,
-    /// Whether there is a `clarifications.md`.
-    pub clarified: bool,
-    /// The specs that the project has already.
-    pub main_specs: &'a [SpecTitle],
-    /// Other open changes and what they touch, a line each.
-    pub overlaps: &'a [String],
-}
+    /// The prompt that asks for the whole plan in one session.
+    pub fn render_plan(&self) -> String {
+        self.render(&StepName::PlanGen, "plan-gen")
+    }
 
-impl PlanGen<'_> {
-    /// The prompt.
-    pub fn render(&self) -> String {
+    fn render(&self, step: &StepName, template: &str) -> String {
         let context = context! {
             description => self.description,
             clarified => self.clarified,
@@ -94,7 +75,7 @@ impl PlanGen<'_> {
             overlaps => self.overlaps.join("\n"),
             main_specs_dir => safe(&layout::main_specs_dir()),
         };
-        render(&StepName::PlanGen, self.change, "plan-gen", context)
+        render(step, self.change, template, context)
     }
 }
 

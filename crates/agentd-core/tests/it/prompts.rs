@@ -5,9 +5,9 @@ use agentd_core::diagnostic::Severity;
 use agentd_core::document::tasks::Action;
 use agentd_core::ids::{ChangeId, Layer, SpecId};
 use agentd_core::prompt::{
-    Challenge, Clarify, CommentView, Fix, FormatFix, Implement, ImplementAgain, IssueView,
-    PROMPT_BYTES, PlanGen, ProposalGen, Reproposal, Review, Reviewed, SelfReview, SpecGen,
-    SpecTitle, SpecView, TaskView, TasksGen, TestEvidence,
+    Challenge, Clarify, CommentView, Fix, FormatFix, Implement, ImplementAgain, IssueView, NewPlan,
+    PROMPT_BYTES, Reproposal, Review, Reviewed, SelfReview, SpecGen, SpecTitle, SpecView, TaskView,
+    TasksGen, TestEvidence,
 };
 use agentd_core::rules;
 use agentd_core::span::Span;
@@ -174,26 +174,26 @@ impl Given {
             (
                 "proposal-gen",
                 StepName::ProposalGen,
-                ProposalGen {
+                NewPlan {
                     change,
                     description: &self.text,
                     clarified: true,
                     main_specs: &self.main_specs,
                     overlaps: &self.lines,
                 }
-                .render(),
+                .render_proposal(),
             ),
             (
                 "plan-gen",
                 StepName::PlanGen,
-                PlanGen {
+                NewPlan {
                     change,
                     description: &self.text,
                     clarified: true,
                     main_specs: &self.main_specs,
                     overlaps: &self.lines,
                 }
-                .render(),
+                .render_plan(),
             ),
             ("proposal-review", proposal_step, proposal_review),
             ("spec-review", spec_step, spec_review),
@@ -310,14 +310,8 @@ fn each_prompt_also_works_with_nothing_to_tell() {
     let spec = SpecId::new("auth-flow").unwrap();
     let c = &change;
     let prompts = [
-        ProposalGen {
-            change: c,
-            description: "x",
-            clarified: false,
-            main_specs: &[],
-            overlaps: &[],
-        }
-        .render(),
+        NewPlan { change: c, description: "x", clarified: false, main_specs: &[], overlaps: &[] }
+            .render_proposal(),
         SpecGen {
             change: c,
             spec: &spec,

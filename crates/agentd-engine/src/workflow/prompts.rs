@@ -9,9 +9,9 @@ use agentd_core::document::tasks::Task;
 use agentd_core::ids::{Layer, RequirementId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::prompt::{
-    Challenge, CommentView, Fix, FormatFix, Implement, ImplementAgain, IssueView, PlanGen,
-    ProposalGen, Reproposal, Review as ReviewCode, Reviewed, SelfReview, SpecGen, SpecTitle,
-    SpecView, TaskView, TasksGen, TestEvidence,
+    Challenge, CommentView, Fix, FormatFix, Implement, ImplementAgain, IssueView, NewPlan,
+    Reproposal, Review as ReviewCode, Reviewed, SelfReview, SpecGen, SpecView, TaskView, TasksGen,
+    TestEvidence,
 };
 use agentd_core::step_name::StepName;
 
@@ -19,9 +19,9 @@ use super::generate::spec_order;
 use super::implement::{read_tasks, referred};
 use super::{Workflow, WorkflowError, reviews};
 use crate::comments;
+use crate::context;
 use crate::documents;
 use crate::overlap;
-use crate::store::map_parallel;
 
 /// Of how many other open changes a planner is told.
 const OTHERS: usize = 40;
@@ -33,17 +33,6 @@ pub(super) fn description(workflow: &Workflow<'_>) -> Result<String, WorkflowErr
 
 fn clarified(workflow: &Workflow<'_>) -> Result<bool, WorkflowError> {
     workflow.has(&ChangeFile::Clarifications)
-}
-
-/// The specs of the project, with their titles.
-fn main_specs(workflow: &Workflow<'_>) -> Result<Vec<SpecTitle>, WorkflowError> {
-    let project = &workflow.agents.project;
-    let ids = project.spec_ids()?.ids;
-    Ok(map_parallel(&ids, |id| {
-        let source = documents::load_main_spec(project, id);
-        let title = source.text().map(|text| spec::parse(text).value.title.to_string());
-        SpecTitle { id: id.clone(), title: title.unwrap_or_default() }
-    }))
 }
 
 /// The prompt of a step that writes a document.
@@ -69,17 +58,19 @@ pub(super) fn generate(workflow: &Workflow<'_>, step: &StepName) -> Result<Strin
         StepName::TasksGen => {
             TasksGen { change, specs: &spec_order(workflow)?, clarified }.render()
         }
-        StepName::PlanGen => {
-            let (description, main_specs) = (description(workflow)?, main_specs(workflow)?);
-            let (description, main_specs) = (&*description, &*main_specs);
-            let overlaps = &*overlap::open_ground(&workflow.agents.project, change, OTHERS)?;
-            PlanGen { change, description, clarified, main_specs, overlaps }.render()
-        }
         _ => {
-            let (description, main_specs) = (description(workflow)?, main_specs(workflow)?);
-            let (description, main_specs) = (&*description, &*main_specs);
-            let overlaps = &*overlap::open_ground(&workflow.agents.project, change, OTHERS)?;
-            ProposalGen { change, description, clarified, main_specs, overlaps }.render()
+            let project = &workflow.agents.project;
+            let new_plan = NewPlan {
+                change,
+                description: &description(workflow)?,
+                clarified,
+                main_specs: &context::main_specs(project)?,
+                overlaps: &overlap::open_ground(project, change, OTHERS)?,
+            };
+            match step {
+                StepName::PlanGen => new_plan.render_plan(),
+                _ => new_plan.render_proposal(),
+            }
         }
     })
 }

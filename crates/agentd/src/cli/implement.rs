@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use agentd_core::ids::TaskId;
-use agentd_engine::workflow::{self, Wanted};
+use agentd_engine::workflow::{self, Report, Wanted, Workflow, WorkflowError};
 
 use super::Context;
 use super::planning::{self, run_workflow};
@@ -17,6 +17,13 @@ use crate::error::CommandError;
     after_help = "Examples:\n  agentd implement add-oauth\n  agentd implement add-oauth --tasks 1.1,2.1"
 )]
 pub(crate) struct Args {
+    #[command(flatten)]
+    work: Work,
+}
+
+/// What is to be worked on.
+#[derive(Debug, clap::Args)]
+pub(super) struct Work {
     /// The change; may be left out where exactly one is open.
     id: Option<String>,
 
@@ -25,17 +32,27 @@ pub(crate) struct Args {
     tasks: Vec<String>,
 }
 
+impl Work {
+    /// Has it worked on, by a step or by the whole workflow.
+    pub(super) fn run(
+        &self,
+        context: &Context,
+        work: fn(&mut Workflow<'_>, &Wanted) -> Result<Report, WorkflowError>,
+    ) -> Result<ExitCode, CommandError> {
+        let wanted = wanted(&self.tasks)?;
+        let built = planning::building(context, self.id.as_deref())?;
+        let report =
+            run_workflow(context, &built.agents, &built.id, |workflow| work(workflow, &wanted))?;
+        built.finish(context, &report, false)
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let wanted = wanted(&args.tasks)?;
-    let built = planning::building(context, args.id.as_deref())?;
-    let report = run_workflow(context, &built.agents, &built.id, |workflow| {
-        workflow::implement(workflow, &wanted)
-    })?;
-    built.finish(context, &report, false)
+    args.work.run(context, workflow::implement)
 }
 
 /// The tasks that are asked for.
-pub(super) fn wanted(tasks: &[String]) -> Result<Wanted, CommandError> {
+fn wanted(tasks: &[String]) -> Result<Wanted, CommandError> {
     if tasks.is_empty() {
         return Ok(Wanted::Open);
     }

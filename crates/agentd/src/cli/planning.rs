@@ -221,7 +221,8 @@ pub(crate) fn is_free(project: &Project, id: &ChangeId) -> Result<bool, CommandE
     };
     let begun = documents::load_state_if_begun(&change)?;
     let called = begun.is_some_and(|state| {
-        state.phase != Phase::Proposed || state.llm_calls.iter().any(|call| call.step != "clarify")
+        state.phase != Phase::Proposed
+            || state.llm_calls.iter().any(|call| call.step != agentd_engine::clarify::STEP)
     });
     let written = change.has(&ChangeFile::Proposal)? || change.has(&ChangeFile::Tasks)?;
     Ok(!called && !written)

@@ -4,8 +4,8 @@
 use agentd_core::agent::Role;
 use agentd_core::ids::{ChangeId, Layer, SpecId};
 use agentd_core::prompt::{
-    Challenge, Clarify, Fix, FormatFix, Implement, ImplementAgain, PlanGen, ProposalGen,
-    Reproposal, Review, Reviewed, SelfReview, SpecGen, TasksGen,
+    Challenge, Clarify, Fix, FormatFix, Implement, ImplementAgain, NewPlan, Reproposal, Review,
+    Reviewed, SelfReview, SpecGen, TasksGen,
 };
 use agentd_core::step_name::StepName;
 use agentd_engine::context::ContextKind;
@@ -21,17 +21,12 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
     let specs = std::slice::from_ref(spec);
     let clarified = false;
     let (description, main_specs, overlaps) = ("Add login", &[], &[]);
+    let new_plan = NewPlan { change, description, clarified, main_specs, overlaps };
     let layer = Layer::Data;
     let mut prompts: Vec<(String, &'static [&'static str])> = vec![
         (Clarify { change, description }.render(), &["propose_questions"]),
-        (
-            ProposalGen { change, description, clarified, main_specs, overlaps }.render(),
-            &["create_proposal"],
-        ),
-        (
-            PlanGen { change, description, clarified, main_specs, overlaps }.render(),
-            &["create_proposal", "create_spec", "create_tasks"],
-        ),
+        (new_plan.render_proposal(), &["create_proposal"]),
+        (new_plan.render_plan(), &["create_proposal", "create_spec", "create_tasks"]),
         (
             SpecGen {
                 change,

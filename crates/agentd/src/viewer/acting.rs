@@ -66,23 +66,10 @@ pub(super) async fn comment(
     Ok(back(&base, &wanted))
 }
 
+/// Whether people read it, and so may comment on it.
 fn is_document(file: &ChangeFile) -> bool {
-    match file {
-        ChangeFile::Proposal
-        | ChangeFile::Spec(_)
-        | ChangeFile::Tasks
-        | ChangeFile::Clarifications
-        | ChangeFile::Review => true,
-        ChangeFile::State
-        | ChangeFile::Challenge
-        | ChangeFile::Comments
-        | ChangeFile::Round(_)
-        | ChangeFile::GeminiContext
-        | ChangeFile::AgentsContext
-        | ChangeFile::Base(_)
-        | ChangeFile::ArchiveRecord
-        | ChangeFile::Run(_) => false,
-    }
+    use ChangeFile::{Clarifications, Proposal, Review, Spec, Tasks};
+    matches!(file, Proposal | Spec(_) | Tasks | Clarifications | Review)
 }
 
 /// What becomes of a comment.

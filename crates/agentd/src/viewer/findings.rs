@@ -1,68 +1,13 @@
-//! What became of the findings of reviews over the rounds.
+//! The findings of reviews, in the order in which people want to see them.
 
-use agentd_core::document::review_block::{Issue, ReviewBlock};
+use agentd_core::document::issue_fate::{Fate, IssueFate, fates};
+use agentd_core::document::review_block::ReviewBlock;
 
-/// A finding over the rounds.
-pub(super) struct Finding<'r> {
-    /// As it was last told.
-    pub(super) issue: &'r Issue,
-    /// For each round whether it was told in it.
-    pub(super) told: Vec<bool>,
-}
-
-/// Where a finding stands after the last round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// The last round told it for the first time.
-    New,
-    /// The last round told it again.
-    Open,
-    /// An earlier round told it, the last one did not.
-    Gone,
-}
-
-impl Standing {
-    pub(super) fn label(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Open => "open",
-            Self::Gone => "fixed",
-        }
-    }
-}
-
-impl Finding<'_> {
-    pub(super) fn standing(&self) -> Standing {
-        let before = self.told.len().saturating_sub(1);
-        match (self.told.last(), self.told[..before].contains(&true)) {
-            (Some(true), true) => Standing::Open,
-            (Some(true), false) => Standing::New,
-            _ => Standing::Gone,
-        }
-    }
-}
-
-/// All findings, by their number, which a finding keeps over the rounds.
-pub(super) fn over_rounds(rounds: &[ReviewBlock]) -> Vec<Finding<'_>> {
-    let mut findings: Vec<Finding<'_>> = Vec::new();
-    for (at, round) in rounds.iter().enumerate() {
-        for issue in &round.issues {
-            let known = findings.iter_mut().find(|finding| finding.issue.number == issue.number);
-            match known {
-                Some(finding) => {
-                    finding.issue = issue;
-                    finding.told[at] = true;
-                }
-                None => {
-                    let mut told = vec![false; rounds.len()];
-                    told[at] = true;
-                    findings.push(Finding { issue, told });
-                }
-            }
-        }
-    }
+/// All findings: what is fixed last, the gravest first.
+pub(super) fn over_rounds(rounds: &[ReviewBlock]) -> Vec<IssueFate<'_>> {
+    let mut findings = fates(rounds);
     findings.sort_by_key(|finding| {
-        (finding.standing() == Standing::Gone, finding.issue.severity, finding.issue.number)
+        (finding.fate == Fate::Fixed, finding.issue.severity, finding.issue.number)
     });
     findings
 }
@@ -70,7 +15,7 @@ pub(super) fn over_rounds(rounds: &[ReviewBlock]) -> Vec<Finding<'_>> {
 #[cfg(test)]
 mod tests {
     use agentd_core::diagnostic::Severity;
-    use agentd_core::document::review_block::PlanVerdict;
+    use agentd_core::document::review_block::{Issue, PlanVerdict};
     use agentd_core::span::Aside;
     use agentd_core::text::{Line, Prose};
 
@@ -100,8 +45,8 @@ mod tests {
     #[test]
     fn a_finding_is_followed_by_its_number() {
         let rounds = [round(1, &[1, 2]), round(2, &[2]), round(3, &[2, 3])];
-        let told: Vec<(u32, Standing)> =
-            over_rounds(&rounds).iter().map(|f| (f.issue.number, f.standing())).collect();
-        assert_eq!(told, [(2, Standing::Open), (3, Standing::New), (1, Standing::Gone)]);
+        let told: Vec<(u32, Fate)> =
+            over_rounds(&rounds).iter().map(|f| (f.issue.number, f.fate)).collect();
+        assert_eq!(told, [(2, Fate::Open), (3, Fate::New), (1, Fate::Fixed)]);
     }
 }

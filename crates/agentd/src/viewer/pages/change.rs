@@ -1,5 +1,6 @@
 //! The first page of a change: where it stands, what is wrong, what there is to decide.
 
+use agentd_core::document::issue_fate::Fate;
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
 use agentd_engine::decisions;
@@ -8,7 +9,7 @@ use super::change_page;
 use crate::ui::figures::tokens;
 use crate::viewer::App;
 use crate::viewer::charts;
-use crate::viewer::findings::{Standing, over_rounds};
+use crate::viewer::findings::over_rounds;
 use crate::viewer::html::{dollars, esc, progress, severity, time};
 use crate::viewer::markdown;
 use crate::viewer::problem::Problem;
@@ -196,21 +197,21 @@ fn findings(out: &mut String, subject: &Subject) {
     if all.is_empty() {
         return;
     }
-    let gone = all.iter().filter(|finding| finding.standing() == Standing::Gone).count();
+    let gone = all.iter().filter(|finding| finding.fate == Fate::Fixed).count();
     out.push_str(&format!(
         "<section class=\"panel\"><h2>Findings <span class=\"quiet\">{} open, {gone} fixed</span></h2><ul class=\"findings\">",
         all.len() - gone
     ));
     for finding in all.iter().take(12) {
-        let standing = finding.standing();
+        let standing = finding.fate.name();
         out.push_str(&format!(
             "<li class=\"{}\">{} <a href=\"{}/reviews#i{}\">{}</a> <span class=\"standing\">{}</span></li>",
-            standing.label(),
+            standing,
             severity(finding.issue.severity),
             subject.address(),
             finding.issue.number,
             esc(&finding.issue.title),
-            standing.label(),
+            standing,
         ));
     }
     out.push_str("</ul>");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use agentd_core::document::issue_fate::IssueFate;
 use agentd_core::document::review_block::{Issue, ReviewBlock};
 use agentd_core::document::round::{self, Round};
 use agentd_core::layout::ChangeFile;
@@ -9,7 +10,7 @@ use agentd_core::layout::ChangeFile;
 use super::change_page;
 use crate::viewer::App;
 use crate::viewer::diff::{Change, diff, hunks};
-use crate::viewer::findings::{Finding, over_rounds};
+use crate::viewer::findings::over_rounds;
 use crate::viewer::html::{esc, severity, time};
 use crate::viewer::markdown;
 use crate::viewer::problem::Problem;
@@ -34,7 +35,7 @@ pub(crate) fn reviews(app: &App, subject: &Subject) -> String {
 }
 
 /// Which round told which finding, and what became of it.
-fn matrix(out: &mut String, rounds: &[ReviewBlock], findings: &[Finding<'_>]) {
+fn matrix(out: &mut String, rounds: &[ReviewBlock], findings: &[IssueFate<'_>]) {
     out.push_str("<h2>Findings over the rounds</h2><div class=\"table\"><table class=\"matrix\"><thead><tr><th>Finding</th>");
     for round in rounds {
         out.push_str(&format!(
@@ -51,7 +52,7 @@ fn matrix(out: &mut String, rounds: &[ReviewBlock], findings: &[Finding<'_>]) {
             esc(title)
         ));
         let mut before = false;
-        for told in &finding.told {
+        for told in &finding.named {
             let (mark, what) = match (told, before) {
                 (true, _) => ("●", "found"),
                 (false, true) => ("✓", "not found any more"),
@@ -63,7 +64,7 @@ fn matrix(out: &mut String, rounds: &[ReviewBlock], findings: &[Finding<'_>]) {
                 if *told { "told" } else { "" }
             ));
         }
-        let standing = finding.standing().label();
+        let standing = finding.fate.name();
         out.push_str(&format!("<td><span class=\"badge {standing}\">{standing}</span></td></tr>"));
     }
     out.push_str("</tbody></table></div>");

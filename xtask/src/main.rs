@@ -10,6 +10,7 @@ mod browser;
 mod fuzz;
 mod mermaid;
 mod npm;
+mod picture;
 mod process;
 mod sample_project;
 mod test;
@@ -43,6 +44,8 @@ Usage: cargo xtask <command>
           writes a valid project of that size
   vendor-mermaid
           makes the compressed Mermaid in crates/agentd/assets
+  picture
+          makes docs/demo.svg, the picture of the README, from a run of agentd demo
 ";
 
 fn main() -> ExitCode {
@@ -74,10 +77,13 @@ fn run() -> Result<ExitCode> {
         Some("bench") => bench::main(&workspace, args),
         Some("__peak-rss") => bench::peak_rss_main(args),
         Some("vendor-mermaid") => {
-            if let Some(arg) = args.next()? {
-                return Err(arg.unexpected().into());
-            }
+            no_more(args)?;
             mermaid::vendor(&workspace)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some("picture") => {
+            no_more(args)?;
+            picture::make(&workspace)?;
             Ok(ExitCode::SUCCESS)
         }
         Some("sample-project") => sample_project::main(args),
@@ -86,5 +92,12 @@ fn run() -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         _ => Err(lexopt::Error::from(format!("no command {}\n\n{HELP}", command.display())).into()),
+    }
+}
+
+fn no_more(mut args: lexopt::Parser) -> Result<()> {
+    match args.next()? {
+        None => Ok(()),
+        Some(arg) => Err(arg.unexpected().into()),
     }
 }

@@ -6,6 +6,7 @@ use agentd_core::diagnostic::Diagnostic;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::{Failure, FailureKind};
 use agentd_core::provider::sessions::SessionError;
+use agentd_core::text::counted;
 
 use crate::documents::DocumentError;
 use crate::runner::RunError;
@@ -57,7 +58,7 @@ pub enum StepError {
         said: String,
     },
     /// What the agent wrote is not valid.
-    #[error("{file} is not valid after {agent}: {} findings", findings.len())]
+    #[error("{file} is not valid after {agent}: {}", counted(findings.len(), "finding"))]
     InvalidArtefact {
         /// Who.
         agent: AgentKind,

@@ -9,7 +9,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::phase::{Phase, Transition};
 use agentd_core::state::{State, TestRun};
 use agentd_core::step_name::StepName;
-use agentd_core::text::Prose;
+use agentd_core::text::{Prose, counted};
 
 use super::generate::write_context;
 use super::history::History;
@@ -260,7 +260,7 @@ pub(super) fn mend(workflow: &mut Workflow<'_>) -> Result<Mended, WorkflowError>
             resume,
             artefact: Artefact::Nothing,
         },
-        |_| Ok(format!("{} findings", review.issues.len())),
+        |_| Ok(counted(review.issues.len(), "finding")),
     )?;
     still_approved(workflow)?;
     if before.is_some() && work_digest(workflow)? == before {

@@ -7,6 +7,7 @@ use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::phase::Phase;
 use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
+use agentd_core::text::counted;
 
 use super::generate::write_context;
 use super::{Action, Call, Report, Workflow, WorkflowError, changed_documents, prompts, reviews};
@@ -46,7 +47,8 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
         },
         |_| {
             changed = changed_documents(&before, &documents::load_texts(&change)?);
-            Ok(format!("{} issues, {} files changed", review.issues.len(), changed.len()))
+            let issues = counted(review.issues.len(), "issue");
+            Ok(format!("{issues}, {} changed", counted(changed.len(), "file")))
         },
     )?;
     for file in changed {

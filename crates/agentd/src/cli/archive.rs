@@ -5,7 +5,7 @@ use agentd_core::diff;
 use agentd_core::document::review;
 use agentd_core::ids::RequirementId;
 use agentd_core::layout::{self, ChangeFile};
-use agentd_core::text::printable;
+use agentd_core::text::{counted, printable};
 use agentd_engine::archive::{
     self, ArchiveError, Archived, Preview, Renumbering, Request, SpecChange, SpecConflict,
 };
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Context, user};
 use crate::error::CommandError;
-use crate::ui::{BAD, BOLD, DIM, counted};
+use crate::ui::{BAD, BOLD, DIM};
 
 /// Merge the specs of a change into the main specs and put the change away.
 ///

@@ -158,7 +158,7 @@ fn propose(
         Ok(proposed) => display.watch(&Progress::Done {
             step,
             label,
-            summary: &crate::ui::counted(proposed.questions.questions.len(), "question"),
+            summary: &agentd_core::text::counted(proposed.questions.questions.len(), "question"),
             usage: proposed.report.outcome.usage.unwrap_or_default(),
             cost_usd: proposed.report.cost_usd,
             duration: proposed.report.duration,
@@ -246,7 +246,7 @@ fn write(
         }))?;
     } else {
         let mut out = context.ui.out();
-        let count = crate::ui::counted(answers.len(), "answer");
+        let count = agentd_core::text::counted(answers.len(), "answer");
         writeln!(out, "{BOLD}{}{BOLD:#}: {count}", written.path)?;
         for next in next {
             writeln!(out, "Next: {next}")?;

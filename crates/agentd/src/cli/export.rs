@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
-use agentd_core::text::printable;
+use agentd_core::text::{counted, printable};
 use agentd_engine::export::{self, Exported};
 use agentd_engine::redact::Redactor;
 use agentd_engine::store::Project;
@@ -13,7 +13,6 @@ use serde_json::json;
 
 use super::Context;
 use crate::error::{CommandError, printed};
-use crate::ui::counted;
 
 /// Put a change and its runs into one archive, for a bug report.
 ///

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agentd_core::config::Speed;
-use agentd_core::text::printable;
+use agentd_core::text::{counted, printable};
 use agentd_engine::documents;
 use agentd_engine::process::{Cancel, Supervisor};
 use agentd_engine::reproduce::{ReproduceError, Reproduced, reproduce};
@@ -14,7 +14,7 @@ use serde_json::json;
 use super::Context;
 use crate::error::{CommandError, printed};
 use crate::install;
-use crate::ui::{BAD, GOOD, counted};
+use crate::ui::{BAD, GOOD};
 
 /// Do a recorded change again in another directory, without any agent.
 ///

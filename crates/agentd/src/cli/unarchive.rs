@@ -2,12 +2,13 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use agentd_core::layout;
+use agentd_core::text::counted;
 use agentd_engine::archive;
 use serde_json::json;
 
 use super::Context;
 use crate::error::{CommandError, printed};
-use crate::ui::{BOLD, counted};
+use crate::ui::BOLD;
 
 /// Take an archived change back.
 ///

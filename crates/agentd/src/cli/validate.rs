@@ -3,13 +3,14 @@ use std::process::ExitCode;
 
 use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::Counts;
+use agentd_core::text::counted;
 use agentd_engine::documents;
 use serde_json::json;
 
 use super::Context;
 use crate::error::{CommandError, printed};
 use crate::ui::diagnostics;
-use crate::ui::{BAD, GOOD, counted};
+use crate::ui::{BAD, GOOD};
 
 /// Check the documents of a change, or of the whole project.
 ///

@@ -4,10 +4,11 @@ use std::io::Write as _;
 
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::review_block::Issue;
+use agentd_core::text::counted;
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::{BAD, BOLD, DIM, Ui, WARN, columns, counted};
+use super::{BAD, BOLD, DIM, Ui, WARN, columns};
 
 /// Lines that are longer than this are hard to read, however wide the terminal is.
 const READABLE: usize = 100;

@@ -6,10 +6,6 @@ pub(crate) mod diagnostics;
 pub(crate) mod figures;
 pub(crate) mod issues;
 pub(crate) mod progress;
-/// A terminal for tests; the tests of the commands share it.
-#[cfg(test)]
-#[path = "../../tests/cli/pty.rs"]
-pub(crate) mod pty;
 pub(crate) mod questions;
 
 use std::borrow::Cow;
@@ -44,11 +40,6 @@ fn escape_control(json: &str) -> Cow<'_, str> {
     }
     let escaped = |c: char| if bad(c) { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
     Cow::Owned(json.chars().map(escaped).collect())
-}
-
-/// A count with its noun.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// At most this many columns of a terminal, without control characters.

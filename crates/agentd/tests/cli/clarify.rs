@@ -6,9 +6,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use terminal::{CTRL_C, DOWN, Terminal};
 
 use crate::harness::Project;
-use crate::pty::{CTRL_C, DOWN, Terminal};
 
 const START: &str = r#"{"type":"system","subtype":"init","session_id":"daa347b4","mcp_servers":[{"name":"agentd","status":"connected"}],"model":"claude-opus-4-8"}"#;
 const SAY: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","model":"claude-opus-4-8","content":[{"type":"text","text":"Asked."}]},"session_id":"daa347b4"}"#;

@@ -22,7 +22,6 @@ mod pipes;
 mod plan;
 mod plan_kills;
 mod plan_terminal;
-mod pty;
 mod sarif;
 mod settings;
 mod show;

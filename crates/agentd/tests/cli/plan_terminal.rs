@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
+use terminal::{CTRL_C, DOWN, Terminal};
+
 use crate::harness::Project;
-use crate::pty::{CTRL_C, DOWN, Terminal};
 use crate::stand_in::{AS_MENDED, CHANGE, calls, project};
 
 const MINOR: [(&str, &str); 2] = [("medium", "No limit"), ("low", "Typo")];

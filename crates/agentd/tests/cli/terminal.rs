@@ -1,7 +1,8 @@
 //! What a person at a terminal meets: questions, keys, Ctrl-C.
 
+use terminal::{CTRL_C, DOWN, Terminal};
+
 use crate::harness::Project;
-use crate::pty::{CTRL_C, DOWN, Terminal};
 
 #[test]
 fn init_asks_which_agents_and_space_and_enter_answer() {

@@ -222,6 +222,49 @@ fn the_whole_story_runs_with_git_and_a_shell_alone() {
     }
 }
 
+/// The lines of a picture that stay, without what is different in every run: times, commits,
+/// names of directories.
+fn gist(lines: impl Iterator<Item = String>) -> Vec<String> {
+    let plain = |word: &str| {
+        let commit = word.len() >= 7 && word.chars().all(|c| c.is_ascii_hexdigit());
+        let told = if commit || word.contains("agentd-demo-") { "" } else { word };
+        told.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect::<String>()
+    };
+    lines
+        .map(|line| {
+            // 1.2 s or 900 ms.
+            let line = line.replace(" ms ", " s ");
+            line.split_whitespace().map(plain).collect::<Vec<_>>().join(" ")
+        })
+        .collect()
+}
+
+/// The picture of the README is a picture of this program.
+#[test]
+fn the_picture_in_the_readme_shows_what_the_demo_says() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/demo.svg");
+    let svg = fs::read_to_string(file).unwrap();
+    let stays = svg.lines().filter(|line| line.starts_with("<text class=\"i\""));
+    let drawn = stays.map(|line| {
+        let mut text = String::new();
+        for (index, part) in line.split(['<', '>']).enumerate() {
+            text.push_str(if index % 2 == 0 { part } else { " " });
+        }
+        let text = text.replace("&lt;", "<").replace("&gt;", ">");
+        text.replace("&quot;", "\"").replace("&amp;", "&")
+    });
+    let machine = Machine::new();
+    let mut command = machine.command(AGENTD, &["demo", "--fast"]);
+    let (code, recording) = terminal::Terminal::start(&mut command).record(110);
+    assert_eq!(code, Some(0));
+    let shown = recording.rows().into_iter().filter_map(|row| row.at_last().cloned());
+    let shown = shown.filter(|shown| !shown.runs.is_empty()).map(|shown| {
+        // Styles are apart in the picture, wherever they meet.
+        shown.runs.into_iter().map(|run| run.text).collect::<Vec<_>>().join(" ")
+    });
+    assert_eq!(gist(drawn), gist(shown), "make it anew: cargo xtask picture");
+}
+
 #[test]
 fn a_directory_with_something_in_it_is_left_alone() {
     let machine = Machine::new();

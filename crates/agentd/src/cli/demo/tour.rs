@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use agentd_core::layout;
 use agentd_core::state::LlmCall;
-use agentd_core::text::printable;
+use agentd_core::text::{counted, printable};
 use agentd_engine::git::FileChange;
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use super::story::{CHANGE, Story};
 use crate::cli::Context;
 use crate::error::CommandError;
 use crate::ui::figures::tokens;
-use crate::ui::{BOLD, DIM, counted};
+use crate::ui::{BOLD, DIM};
 
 pub(super) fn show(context: &Context, story: &Story, left: &Left) -> Result<(), CommandError> {
     let next = next(left);

@@ -9,10 +9,10 @@ use agentd_core::ids::ChangeId;
 use agentd_engine::git::Git;
 use agentd_engine::process::Cancel;
 use rustix::process::Signal;
+use terminal::{CTRL_C, DOWN, Terminal};
 
 use super::*;
 use crate::ui::ask::{self, Acceptable};
-use crate::ui::pty::{CTRL_C, DOWN, Terminal};
 
 const DRIVER: &str = "AGENTD_PROGRESS_DRIVER";
 const ESC: &str = "\u{1b}";

@@ -238,7 +238,7 @@ fn diagnostics(out: &mut String, subject: &Subject) {
     }
     out.push_str(&format!(
         "<span class=\"quiet\">{}</span></h2><ul class=\"findings\">",
-        crate::ui::counted(count, "finding")
+        agentd_core::text::counted(count, "finding")
     ));
     for (file, name) in subject.documents() {
         let (text, found) = subject.diagnostics(&file);

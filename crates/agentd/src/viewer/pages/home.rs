@@ -38,7 +38,7 @@ pub(crate) fn home(app: &Arc<App>) -> Result<String, Problem> {
     out.push_str(&format!(
         "<div class=\"title-row\"><h1>{}</h1><p class=\"quiet\">{} open · {} spent</p>",
         esc(&app.project_name()),
-        crate::ui::counted(summaries.len(), "change"),
+        agentd_core::text::counted(summaries.len(), "change"),
         dollars(cost)
     ));
     if !summaries.is_empty() {

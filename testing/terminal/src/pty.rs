@@ -1,5 +1,4 @@
 //! A program on a terminal of its own.
-#![allow(clippy::unwrap_used, dead_code, reason = "for tests, which use each a part of it")]
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -7,17 +6,20 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
+use crate::screen::Recording;
+
 /// Long enough for any machine; only a test that fails waits for so long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A program on a terminal of its own.
-pub(crate) struct Terminal {
+#[derive(Debug)]
+pub struct Terminal {
     child: Child,
     keys: File,
     output: Receiver<Vec<u8>>,
@@ -26,12 +28,12 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Starts it with all three streams on the terminal.
-    pub(crate) fn start(command: &mut Command) -> Self {
+    pub fn start(command: &mut Command) -> Self {
         Self::start_with(command, true)
     }
 
     /// Starts it with stdout going nowhere.
-    pub(crate) fn start_for_stderr(command: &mut Command) -> Self {
+    pub fn start_for_stderr(command: &mut Command) -> Self {
         Self::start_with(command, false)
     }
 
@@ -67,7 +69,7 @@ impl Terminal {
 
     /// Waits for a text to appear after what was waited for before.
     #[track_caller]
-    pub(crate) fn wait_for(&mut self, text: &str) {
+    pub fn wait_for(&mut self, text: &str) {
         loop {
             if let Some(at) = self.seen.find(text) {
                 self.seen.drain(..at + text.len());
@@ -80,23 +82,25 @@ impl Terminal {
         }
     }
 
-    pub(crate) fn press(&mut self, keys: &str) {
+    /// Presses keys.
+    pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Makes the terminal as wide.
-    pub(crate) fn resize(&self, columns: u16) {
+    pub fn resize(&self, columns: u16) {
         set_columns(&self.keys, columns);
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
+    /// Sends a signal to the program.
+    pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
     /// Reads what comes, until `enough` of all that was seen.
     #[track_caller]
-    pub(crate) fn wait_until(&mut self, enough: impl Fn(&str) -> bool) -> &str {
+    pub fn wait_until(&mut self, enough: impl Fn(&str) -> bool) -> &str {
         while !enough(&self.seen) {
             match self.output.recv_timeout(PATIENCE) {
                 Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
@@ -106,8 +110,19 @@ impl Terminal {
         &self.seen
     }
 
+    /// Lets it run to its end: the exit code, and what it has written, with times.
+    pub fn record(mut self, columns: u16) -> (Option<i32>, Recording) {
+        self.resize(columns);
+        let started = Instant::now();
+        let mut pieces = Vec::new();
+        while let Ok(piece) = self.output.recv() {
+            pieces.push((started.elapsed(), piece));
+        }
+        (self.child.wait().unwrap().code(), Recording { columns, pieces })
+    }
+
     /// The exit code, and everything that was printed at last.
-    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+    pub fn end(mut self) -> (Option<i32>, String) {
         loop {
             match self.output.recv_timeout(PATIENCE) {
                 Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
@@ -127,8 +142,10 @@ impl Drop for Terminal {
     }
 }
 
-pub(crate) const DOWN: &str = "\u{1b}[B";
-pub(crate) const CTRL_C: &str = "\u{3}";
+/// The key that goes down in a list.
+pub const DOWN: &str = "\u{1b}[B";
+/// The key that interrupts.
+pub const CTRL_C: &str = "\u{3}";
 
 fn set_columns(terminal: &File, columns: u16) {
     let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };

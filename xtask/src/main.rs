@@ -12,6 +12,7 @@ mod mermaid;
 mod npm;
 mod picture;
 mod process;
+mod readme;
 mod sample_project;
 mod test;
 mod tidy;

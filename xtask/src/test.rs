@@ -19,6 +19,7 @@ use crate::browser;
 use crate::fuzz;
 use crate::npm;
 use crate::process;
+use crate::readme;
 use crate::tidy;
 use crate::tools;
 use crate::workspace::Workspace;
@@ -55,6 +56,7 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", about: "no warnings, in all targets", run: clippy },
     Step { name: "doc", about: "examples in documentation, and its links", run: doc },
     Step { name: "test", about: "unit, property and integration tests", run: test },
+    Step { name: "readme", about: "what the pages say of this repository", run: readme_step },
     Step { name: "fuzz", about: "a few seconds of random input per parser", run: fuzz_step },
     Step { name: "deny", about: "licenses, bans and sources of dependencies", run: deny },
 ];
@@ -208,6 +210,11 @@ fn test(run: &Run<'_>) -> Result<Outcome> {
         command.env("INSTA_UPDATE", "no");
     }
     process::run(&mut command)?;
+    Ok(Outcome::Passed)
+}
+
+fn readme_step(run: &Run<'_>) -> Result<Outcome> {
+    readme::run(run.workspace)?;
     Ok(Outcome::Passed)
 }
 

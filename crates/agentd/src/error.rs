@@ -1,6 +1,8 @@
 //! What went wrong, for people and for programs: a kind, a message, a cause,
 //! and hints that are data, so that `--json` and the terminal say the same.
 
+pub(crate) mod kinds;
+
 use std::io;
 
 use agentd_core::phase::Refused;

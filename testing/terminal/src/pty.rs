@@ -111,11 +111,28 @@ impl Terminal {
     }
 
     /// Lets it run to its end: the exit code, and what it has written, with times.
-    pub fn record(mut self, columns: u16) -> (Option<i32>, Recording) {
+    pub fn record(self, columns: u16) -> (Option<i32>, Recording) {
+        self.answer_all(columns, &[], "")
+    }
+
+    /// The same; wherever one of these texts appears, keys are pressed.
+    pub fn answer_all(
+        mut self,
+        columns: u16,
+        questions: &[&str],
+        keys: &str,
+    ) -> (Option<i32>, Recording) {
         self.resize(columns);
         let started = Instant::now();
         let mut pieces = Vec::new();
         while let Ok(piece) = self.output.recv() {
+            self.seen.push_str(&String::from_utf8_lossy(&piece));
+            while let Some(end) =
+                questions.iter().filter_map(|text| Some(self.seen.find(text)? + text.len())).min()
+            {
+                self.seen.drain(..end);
+                self.press(keys);
+            }
             pieces.push((started.elapsed(), piece));
         }
         (self.child.wait().unwrap().code(), Recording { columns, pieces })

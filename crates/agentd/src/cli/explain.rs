@@ -8,26 +8,32 @@ use serde_json::{Value, json};
 
 use super::Context;
 use crate::error::CommandError;
+use crate::error::kinds::{self, Kind};
 use crate::ui::{BOLD, DIM};
 
-/// Explain a code of `agentd validate`, or list them all.
+/// Explain a code of `agentd validate` or a kind of error, or list them all.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd explain T005\n  agentd explain task-cycle\n  agentd explain            all codes, a line each"
+    after_help = "Examples:\n  agentd explain T005\n  agentd explain task-cycle\n  agentd explain session_not_found\n  agentd explain                       all of them, a line each"
 )]
 pub(crate) struct Args {
-    /// The code or the name of a rule.
+    /// The code or the name of a rule, or the kind of an error.
     code: Option<String>,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let Some(code) = &args.code else { return list(context) };
+    if let Some(kind) = kinds::find(code) {
+        return explain_error(context, kind);
+    }
     let Some(rule) = rules::find(code) else {
         let known = rules::ALL.iter().flat_map(|rule| [rule.code, rule.name]);
-        let error = CommandError::new("no_such_rule", format!("there is no rule `{code}`"));
+        let known = known.chain(kinds::all().map(|kind| kind.name));
+        let message = format!("there is no rule or error `{code}`");
+        let error = CommandError::new("no_such_rule", message);
         return Err(match nearest(code, known) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint("`agentd explain` lists all rules"),
+            None => error.hint("`agentd explain` lists all rules and errors"),
         });
     };
     if context.ui.json {
@@ -48,6 +54,20 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     Ok(ExitCode::SUCCESS)
 }
 
+fn explain_error(context: &Context, kind: &Kind) -> Result<ExitCode, CommandError> {
+    if context.ui.json {
+        let Kind { name, means, remedy } = kind;
+        context
+            .ui
+            .print_json(&json!({ "version": 1, "kind": name, "means": means, "remedy": remedy }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = context.ui.out();
+    writeln!(out, "{BOLD}{}{BOLD:#} (error)\n\n{}\n\n{}", kind.name, kind.means, kind.remedy)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
@@ -55,7 +75,13 @@ fn indented(text: &str) -> String {
 fn list(context: &Context) -> Result<ExitCode, CommandError> {
     if context.ui.json {
         let rules: Vec<Value> = rules::ALL.iter().map(|rule| json_of(rule)).collect();
-        context.ui.print_json(&json!({ "version": 1, "rules": rules }))?;
+        let mut errors: Vec<Value> = Vec::new();
+        for group in kinds::GROUPS {
+            errors.extend(group.kinds.iter().map(|Kind { name, means, remedy }| {
+                json!({ "kind": name, "group": group.title, "means": means, "remedy": remedy })
+            }));
+        }
+        context.ui.print_json(&json!({ "version": 1, "rules": rules, "errors": errors }))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = context.ui.out();
@@ -66,6 +92,9 @@ fn list(context: &Context) -> Result<ExitCode, CommandError> {
             "{BOLD}{}{BOLD:#} {severity:6} {} {DIM}{}{DIM:#}",
             rule.code, rule.summary, rule.name
         )?;
+    }
+    for kind in kinds::all() {
+        writeln!(out, "{BOLD}{}{BOLD:#} {}", kind.name, kind.means)?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)

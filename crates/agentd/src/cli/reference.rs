@@ -1,9 +1,11 @@
-//! Writes docs/cli.md from the definition of the command line, so that the
-//! reference cannot differ from the program.
+//! Writes docs/cli.md from the definition of the command line, and the list of errors in
+//! docs/troubleshooting.md from theirs, so that the references cannot differ from the program.
 
 use std::path::Path;
 
 use clap::Command;
+
+use crate::error::kinds;
 
 /// The reference as it should be.
 fn reference() -> String {
@@ -29,14 +31,41 @@ fn section(command: &mut Command, name: &str) -> String {
     format!("\n## {name}\n\n```text\n{lines}```\n")
 }
 
+/// What comes behind it on the page is made here.
+const ERRORS: &str = "<!-- Made from the program: UPDATE=1 cargo test -p agentd reference -->\n";
+
+fn errors() -> String {
+    let mut text = String::new();
+    for group in kinds::GROUPS {
+        text.push_str(&format!("\n## {}\n", group.title));
+        for kind in group.kinds {
+            text.push_str(&format!("\n**`{}`** {}\n{}\n", kind.name, kind.means, kind.remedy));
+        }
+    }
+    text
+}
+
+/// Compares a page with what it should be, or writes it anew.
+fn is_up_to_date(name: &str, wanted: impl Fn(&str) -> String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    let wanted = wanted(&there);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+        return;
+    }
+    assert!(there == wanted, "docs/{name} is old: UPDATE=1 cargo test -p agentd reference");
+}
+
 #[test]
 fn the_reference_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
-    let wanted = reference();
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, &wanted).unwrap();
-    }
-    let there = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(there == wanted, "docs/cli.md is old: UPDATE=1 cargo test -p agentd reference");
+    is_up_to_date("cli.md", |_| reference());
+}
+
+#[test]
+fn the_reference_of_errors_is_up_to_date() {
+    is_up_to_date("troubleshooting.md", |there| {
+        let (by_hand, _) = there.split_once(ERRORS).expect("the place of the list is marked");
+        format!("{by_hand}{ERRORS}{}", errors())
+    });
 }

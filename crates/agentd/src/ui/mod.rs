@@ -18,7 +18,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::error::CommandError;
+use crate::error::{CommandError, Exit};
 
 /// Bold.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -140,6 +140,10 @@ impl Ui {
         }
         for hint in &error.hints {
             let _ = writeln!(err, "{BOLD}hint{BOLD:#}: {}", printable(hint));
+        }
+        // For people alone: programs have the kind, and what is piped stays as short as it can be.
+        if error.exit == Exit::Failure && io::stderr().is_terminal() {
+            let _ = writeln!(err, "{DIM}more: agentd explain {}{DIM:#}", error.kind);
         }
     }
 }

@@ -20,15 +20,17 @@ fn a_rule_is_explained_by_its_code_and_by_its_name() {
 }
 
 #[test]
-fn all_rules_are_listed_a_line_each() {
+fn all_rules_and_errors_are_listed_a_line_each() {
     let project = Project::empty();
     let list = project.run(["explain"]).fine().stdout;
     let json = project.run(["explain", "--json"]).fine().json();
     let rules = json["rules"].as_array().unwrap();
-    assert_eq!(list.lines().count(), rules.len());
-    for rule in rules {
-        let code = rule["code"].as_str().unwrap();
-        assert!(list.lines().any(|line| line.starts_with(code)), "{code}");
+    let errors = json["errors"].as_array().unwrap();
+    assert_eq!(list.lines().count(), rules.len() + errors.len());
+    let codes = rules.iter().map(|rule| &rule["code"]);
+    for name in codes.chain(errors.iter().map(|error| &error["kind"])) {
+        let name = name.as_str().unwrap();
+        assert!(list.lines().any(|line| line.starts_with(name)), "{name}");
     }
 }
 
@@ -39,10 +41,29 @@ fn a_misspelt_code_names_the_nearest() {
     insta::assert_snapshot!(run.transcript(), @r"
     exit 1
     --- stderr
-    error: there is no rule `t05`
+    error: there is no rule or error `t05`
 
     hint: did you mean `T005`?
     ");
     let error = project.run(["explain", "t05", "--json"]).exits(1).json_error();
     assert_eq!(error["kind"], "no_such_rule");
+}
+
+#[test]
+fn an_error_is_explained_by_its_kind() {
+    let project = Project::new();
+    let error = project.run(["status", "no-such-thing", "--json"]).exits(1).json_error();
+    let kind = error["kind"].as_str().unwrap();
+    let run = project.run(["explain", kind]).fine();
+    insta::assert_snapshot!(run.transcript(), @r"
+    exit 0
+    no_such_change (error)
+
+    No open change has that id.
+
+    `agentd list` shows the open ones, `agentd list --archived` those that are put away.
+    --- stderr
+    ");
+    let json = project.run(["explain", kind, "--json"]).fine().json();
+    assert_eq!(json["kind"], "no_such_change");
 }

@@ -1,0 +1,142 @@
+//! The README and the pages of docs/ are true: what they show is run, with the real CLIs.
+//!
+//! - ```` ```console ````: lines that start with `$ ` are run by `sh`, one after the other; what
+//!   stands below a command is compared with what it prints (`…` stands for anything, a line of
+//!   it for any lines). `in=NAME` begins in a fresh project (see [`places`]), otherwise the block
+//!   goes on where the one before has ended. `answers`: on a terminal, each question is answered
+//!   by Enter. `exit=N`: how the last command ends. `repository`: of this repository, and run by
+//!   the step `readme` of `cargo xtask test`.
+//! - ```` ```toml ````: is a configuration that loads.
+//! - ```` ```yaml ````: the lines `- run:` are run.
+//! - ```` ```json ````: can be read, and so can ```` ```markdown ````, as documents of a change.
+//! - ```` ```text ````: is only shown.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
+
+mod contract;
+mod documents;
+mod examples;
+mod page;
+mod places;
+mod shell;
+mod story;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use real_agents::Sandbox;
+
+use crate::page::{Block, Page};
+use crate::places::Places;
+use crate::shell::Shell;
+use crate::story::ToMend;
+
+/// The root of this repository.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Runs a page from its beginning to its end.
+fn run(name: &str) {
+    let page = Page::read(&repository().join(name));
+    let to_mend = ToMend { plan: page.uses("waiting"), code: false };
+    Sandbox::enter(story::script(to_mend), |sandbox| {
+        let shell = Shell::new(sandbox);
+        let mut places = Places::new(sandbox, &shell);
+        // The story of a newcomer is told with all three; elsewhere the quickest will do.
+        if !matches!(name, "README.md" | "docs/quick-start.md") {
+            places = places.quick();
+        }
+        // The first verdict is the one that this place is made of.
+        if to_mend.plan {
+            places.enter("waiting");
+        }
+        for block in &page.blocks {
+            run_block(&page, block, &shell, &mut places);
+        }
+    });
+}
+
+fn run_block(page: &Page, block: &Block, shell: &Shell<'_>, places: &mut Places<'_>) {
+    let at = format!("{}:{}", page.name, block.line);
+    match block.language.as_str() {
+        "console" if block.has("repository") => {
+            assert!(block.commands().iter().all(|c| c.line.starts_with("cargo ")), "{at}");
+        }
+        "console" => {
+            if let Some(place) = block.value("in") {
+                places.enter(place);
+            }
+            let commands = block.commands();
+            assert!(!commands.is_empty(), "{at} has no line with `$ `");
+            for (index, command) in commands.iter().enumerate() {
+                let last = index + 1 == commands.len();
+                let exit = block.value("exit").filter(|_| last).unwrap_or("0");
+                let ran = shell.run(&command.line, block.has("answers"));
+                let told = format!("{at}: $ {}\n{}", command.line, ran.output);
+                assert_eq!(ran.code.to_string(), exit, "{told}");
+                if let Some(why) = page::differs(&command.output, &ran.output) {
+                    panic!("{told}\n{why}");
+                }
+            }
+        }
+        "toml" => {
+            places.enter("initialised");
+            fs::write(shell.project().join("agentd/config.toml"), &block.text).unwrap();
+            let ran = shell.run("agentd list", false);
+            assert_eq!(ran.code, 0, "{at}: {}", ran.output);
+        }
+        "yaml" => {
+            places.enter("built");
+            let steps = block.text.lines().filter_map(|line| line.trim().strip_prefix("- run: "));
+            let steps: Vec<&str> = steps.collect();
+            assert!(!steps.is_empty(), "{at} has no `- run:`");
+            for step in steps {
+                let ran = shell.run(step, false);
+                assert_eq!(ran.code, 0, "{at}: {step}\n{}", ran.output);
+            }
+        }
+        "json" => {
+            let read: Result<serde_json::Value, _> = serde_json::from_str(&block.text);
+            assert!(read.is_ok(), "{at}: {read:?}");
+        }
+        // documents.rs reads them together.
+        "markdown" | "text" => {}
+        other => panic!("{at}: nobody runs a block of `{other}`"),
+    }
+}
+
+macro_rules! pages {
+    ($($test:ident $file:literal,)*) => {
+        $(#[test] fn $test() { run($file); })*
+        const PAGES: &[&str] = &[$($file),*];
+    };
+}
+
+pages! {
+    readme "README.md",
+    agent_contract "docs/agent-contract.md",
+    agents "docs/agents.md",
+    archive "docs/archive.md",
+    brownfield "docs/brownfield.md",
+    cli "docs/cli.md",
+    configuration "docs/configuration.md",
+    documents_page "docs/documents.md",
+    implementation "docs/implementation.md",
+    quick_start "docs/quick-start.md",
+    replay "docs/replay.md",
+    troubleshooting "docs/troubleshooting.md",
+    viewer "docs/viewer.md",
+}
+
+#[test]
+fn every_page_is_run() {
+    let docs = fs::read_dir(repository().join("docs")).unwrap();
+    let names = docs.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let pages = names.filter(|name| Path::new(name).extension().is_some_and(|e| e == "md"));
+    let mut there: BTreeSet<String> = pages.map(|name| format!("docs/{name}")).collect();
+    there.insert("README.md".to_owned());
+    let run: BTreeSet<String> = PAGES.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(there, run);
+}

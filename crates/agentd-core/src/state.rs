@@ -362,9 +362,7 @@ impl State {
     /// Adds a call to the ledger and to the totals. A cost that is no number,
     /// which YAML could not hold, counts as none.
     pub fn record_call(&mut self, mut call: LlmCall) {
-        if !call.cost.is_finite() {
-            call.cost = 0.0;
-        }
+        call.cost = if call.cost.is_finite() { to_nanodollars(call.cost) } else { 0.0 };
         self.llm_calls.push(call);
         // What an agent reports is not trusted to be small.
         let sum = |tokens: fn(&LlmCall) -> u64| {
@@ -372,8 +370,15 @@ impl State {
         };
         (self.total_tokens_in, self.total_tokens_out) =
             (sum(|c| c.tokens_in), sum(|c| c.tokens_out));
-        self.total_cost = self.llm_calls.iter().map(|c| c.cost).sum::<f64>().min(f64::MAX);
+        let cost = self.llm_calls.iter().map(|c| c.cost).sum::<f64>().min(f64::MAX);
+        self.total_cost = to_nanodollars(cost);
     }
+}
+
+/// Without what sums of fractions leave behind, such as 0.30000000000000004.
+fn to_nanodollars(cost: f64) -> f64 {
+    let rounded = (cost * 1e9).round() / 1e9;
+    if rounded.is_finite() { rounded } else { cost }
 }
 
 /// Reads the state of a change.

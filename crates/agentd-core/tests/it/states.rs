@@ -131,6 +131,15 @@ fn totals_are_sums_that_do_not_overflow() {
     assert_eq!(state::parse(&state::render(&state), &id("a")).unwrap(), state);
 }
 
+#[test]
+fn totals_are_as_round_as_what_they_are_made_of() {
+    let mut state = State::new(id("a"), "", "2026-01-19".parse().unwrap());
+    for cost in [0.1, 0.2, 0.000_3] {
+        state.record_call(call("x", "m", (1, 1, 0, 0), cost, "2026-01-19"));
+    }
+    assert!(state::render(&state).contains("\ntotal_cost: 0.3003\n"));
+}
+
 /// What is wrong, the message and the place.
 #[test]
 fn what_is_no_state_of_this_change_says_where_and_why() {

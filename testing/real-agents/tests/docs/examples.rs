@@ -149,7 +149,15 @@ fn the_examples_of_commands_that_call_agents_work() {
     run(|command| WITH_AGENTS.contains(&command));
 }
 
+/// Commands that play at the speed at which people can follow.
+const PLAYED: [&str; 2] = ["demo", "replay"];
+
+#[test]
+fn the_examples_of_commands_that_play_recordings_work() {
+    run(|command| PLAYED.contains(&command));
+}
+
 #[test]
 fn the_examples_of_all_other_commands_work() {
-    run(|command| !WITH_AGENTS.contains(&command));
+    run(|command| !WITH_AGENTS.contains(&command) && !PLAYED.contains(&command));
 }

@@ -5,7 +5,8 @@
 //!   it for any lines). `in=NAME` begins in a fresh project (see [`places`]), otherwise the block
 //!   goes on where the one before has ended. `answers`: on a terminal, each question is answered
 //!   by Enter. `exit=N`: how the last command ends. `repository`: of this repository, and run by
-//!   the step `readme` of `cargo xtask test`.
+//!   the step `readme` of `cargo xtask test`. `npm`: the packages that all these tests run, which
+//!   the step `npm` installs.
 //! - ```` ```toml ````: is a configuration that loads.
 //! - ```` ```yaml ````: the lines `- run:` are run.
 //! - ```` ```json ````: can be read, and so can ```` ```markdown ````, as documents of a change.
@@ -37,6 +38,14 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The npm packages of the agents.
+fn npm_packages() -> Vec<String> {
+    let package = fs::read_to_string(repository().join("testing/agents/package.json")).unwrap();
+    let package: serde_json::Value = serde_json::from_str(&package).unwrap();
+    let all = package["dependencies"].as_object().unwrap();
+    all.keys().cloned().collect::<BTreeSet<String>>().into_iter().collect()
+}
+
 /// Runs a page from its beginning to its end.
 fn run(name: &str) {
     let page = Page::read(&repository().join(name));
@@ -63,6 +72,10 @@ fn run_block(page: &Page, block: &Block, shell: &Shell<'_>, places: &mut Places<
     match block.language.as_str() {
         "console" if block.has("repository") => {
             assert!(block.commands().iter().all(|c| c.line.starts_with("cargo ")), "{at}");
+        }
+        "console" if block.has("npm") => {
+            let commands: Vec<String> = block.commands().into_iter().map(|c| c.line).collect();
+            assert_eq!(commands, [format!("npm install -g {}", npm_packages().join(" "))], "{at}");
         }
         "console" => {
             if let Some(place) = block.value("in") {
@@ -102,7 +115,13 @@ fn run_block(page: &Page, block: &Block, shell: &Shell<'_>, places: &mut Places<
             assert!(read.is_ok(), "{at}: {read:?}");
         }
         // documents.rs reads them together.
-        "markdown" | "text" => {}
+        "markdown" => {}
+        // The reference is made of these; examples.rs runs its examples.
+        "text" if page.name == "cli.md" => {}
+        "text" => {
+            let command = |line: &&str| line.starts_with("$ ") || line.starts_with("agentd ");
+            assert_eq!(block.text.lines().find(command), None, "{at} hides a command");
+        }
         other => panic!("{at}: nobody runs a block of `{other}`"),
     }
 }

@@ -34,9 +34,9 @@ impl<'s> Places<'s> {
         Self { sandbox, shell, config: "", made: Vec::new() }
     }
 
-    /// All roles of a plan are codex's, which starts more quickly than gemini.
+    /// Plans without gemini, which starts slowly.
     pub(crate) fn quick(self) -> Self {
-        Self { config: "[roles]\nplanner = \"codex\"\n", ..self }
+        Self { config: "[roles]\nplanner = \"codex\"\nchallenger = \"claude\"\n", ..self }
     }
 
     fn template(&self, name: &str) -> PathBuf {

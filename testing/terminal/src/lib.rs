@@ -12,4 +12,4 @@ mod svg;
 
 pub use pty::{CTRL_C, DOWN, Terminal};
 pub use screen::{Recording, Row, Run, Shown, Style};
-pub use svg::picture;
+pub use svg::{COLUMNS, picture};

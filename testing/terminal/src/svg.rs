@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::screen::{Recording, Row, Shown, Style};
 
+/// The columns of the terminal of the picture in the README: no line of the demo is broken.
+pub const COLUMNS: u16 = 118;
+
 const COLUMN: f32 = 8.0;
 const LINE: f32 = 18.0;
 const MARGIN: f32 = 14.0;

@@ -3,9 +3,8 @@
 
 use std::process::{Command, ExitCode};
 
-use terminal::Terminal;
+use terminal::{COLUMNS, Terminal};
 
-const COLUMNS: u16 = 110;
 const LINES: usize = 30;
 
 fn main() -> ExitCode {

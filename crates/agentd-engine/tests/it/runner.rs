@@ -24,7 +24,7 @@ struct Project {
 impl Project {
     /// A project whose agent does these things.
     fn new(actions: &[&str]) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch::dir();
         let change = ChangeId::new("add-oauth").unwrap();
         let request = AgentRequest {
             role: Role::Planner,

@@ -19,7 +19,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch::dir();
         for folder in ["home", "bin", "tmp"] {
             fs::create_dir(dir.path().join(folder)).unwrap();
         }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::{assert_none_left, environment, example, mark};
 
 #[test]
-fn fifty_kills_leave_no_process_and_readable_files() {
+fn heavy_fifty_kills_leave_no_process_and_readable_files() {
     // Moments are spread over the first fraction of a second in steps that do not
     // repeat: before, while and after the agent starts. Most of the time is waiting,
     // so ten run side by side.

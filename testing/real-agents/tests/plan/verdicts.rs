@@ -210,7 +210,10 @@ fn a_budget_stops_before_the_next_call() {
     Sandbox::enter(challenges(planner(&[]), &[approved()]), |sandbox| {
         let config = format!("{CODEX_QUICK}[budget]\nmax_tokens = 1000\n");
         let world = World::new(sandbox, &config);
-        world.plan(&["--json"]).card("budget", "the budget of `add-login` is used up");
+        let error = world.plan(&["--json"]).error();
+        assert_eq!(error["kind"], "budget");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with("the budget of `add-login` is used up"), "{error:#}");
         assert_eq!(world.steps(), ["proposal-gen"]);
         std::fs::write(world.root().join("agentd/config.toml"), CODEX_QUICK).unwrap();
         world.run(&["plan"]).expect(0);

@@ -25,6 +25,25 @@ fn plan_beyond_planning_does_nothing() {
     }
 }
 
+/// PR7: what the structure check finds in a new proposal is a warning, and no more.
+#[test]
+fn a_new_proposal_that_is_invalid_is_warned_of() {
+    let project = stand_in::project("self_review_iterations = 0\n", &[]);
+    // Somebody edits the proposal while the tasks are written.
+    let program = project.bin().join("claude");
+    let script = fs::read_to_string(&program).unwrap();
+    let proposal = "agentd/changes/$change/proposal.md";
+    let damage = format!("sed -i 's/^## Why$/## Wherefore/' {proposal}");
+    let script = format!("{script}\nif [ $step = tasks-gen ]; then {damage}; fi\n");
+    fs::write(&program, script).unwrap();
+    let args = ["proposal", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
+    let run = project.run(args).exits(0);
+    run.stderr_has("Format validation failed: 1 HIGH")
+        .stderr_has("warning: the plan has 1 HIGH findings: agentd validate add-login");
+    let state = project.read_root("agentd/changes/add-login/STATE.yaml");
+    assert!(state.contains("\nphase: proposed\n"), "{state}");
+}
+
 /// PR2.3: the limit of self-reviews is a warning also where one session writes everything.
 #[test]
 fn the_last_review_of_a_plan_in_one_session_is_warned_of() {

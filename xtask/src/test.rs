@@ -194,6 +194,8 @@ fn test(run: &Run<'_>) -> Result<Outcome> {
             let profile = if run.workspace.ci { "ci" } else { "default" };
             let mut command = process::command(nextest, &run.workspace.root);
             command.args(["nextest", "run", "--workspace", "--locked", "--profile", profile]);
+            // The heavy ones too, which the inner loop leaves out.
+            command.arg("--ignore-default-filter");
             command
         }
         Err(why) => {

@@ -416,6 +416,12 @@ mod tests {
     fn nothing_at_all_is_the_default() {
         assert_eq!(Config::parse("").unwrap(), Config::default());
         assert_eq!(Config::parse(TEMPLATE).unwrap(), Config::default());
+        // C1, C9, C11, C12, C13, C27
+        let contract = "[workflow]\nhuman_in_loop = true\ngeneration = \"sequential\"\n\
+            self_review_iterations = 1\nplanning_iterations = 2\nformat_iterations = 2\n\
+            implementation_iterations = 2\nscript_retries = 2\nretry_delay_secs = 5\n\
+            accept_minor = false\nrechallenge = \"fresh\"\n";
+        assert_eq!(Config::parse(contract).unwrap(), Config::default());
     }
 
     /// Lesson 11: the sample is real. Uncommented, it still says the defaults.
@@ -469,6 +475,7 @@ mod tests {
     #[test]
     fn values_are_checked() {
         assert!(error("[workflow]\nself_review_iterations = 6\n").contains("at most 5"));
+        assert!(Config::parse("[workflow]\nself_review_iterations = 5\n").is_ok());
         assert!(error("[workflow]\nself_review_iterations = \"x\"\n").contains("line 2"));
         for bytes in ["0", "8191", "1048577"] {
             let text = format!("[workflow]\ncontext_bytes = {bytes}\n");

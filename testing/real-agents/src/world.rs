@@ -80,6 +80,7 @@ impl Ran {
         let error = self.error();
         assert_eq!(error["kind"], kind, "{error:#}");
         assert!(error["message"].as_str().unwrap().contains(message), "{error:#}");
+        assert!(error["cause"].as_str().is_some_and(|cause| !cause.is_empty()), "{error:#}");
         assert!(!error["hints"].as_array().unwrap().is_empty(), "{error:#}");
         error
     }

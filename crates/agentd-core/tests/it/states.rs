@@ -1,5 +1,6 @@
 //! STATE.yaml: written as it is read, and never guessed at.
 
+use agentd_core::agent::Complexity;
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
 use agentd_core::state::{self, GitSetup, LlmCall, State, StateError, Workflow};
@@ -83,13 +84,17 @@ fn a_state_is_written_in_block_style() {
         "2026-01-19T10:30:00Z".parse().unwrap(),
     );
     state.session_id = Some("1e3".to_owned());
+    state.complexity = Some(Complexity::Medium);
+    state.last_action = Some("challenge".into());
     state.git = Some(GitSetup {
         workflow: Workflow::InPlace,
         branch: Some("agentd/add-oauth".to_owned()),
         work_tree: Some("../p-agentd/add-oauth".to_owned()),
         base_commit: Some("0123456".to_owned()),
     });
-    state.record_call(call("challenge", "gpt-5", (10, 2, 4, 7), 0.5, "2026-01-19T10:31:00Z"));
+    let mut challenge = call("challenge", "gpt-5", (10, 2, 4, 7), 0.5, "2026-01-19T10:31:00Z");
+    challenge.session_id = Some("0199".to_owned());
+    state.record_call(challenge);
     let expected = "\
 # Written by agentd. Change it with agentd's commands, not by hand.
 change_id: add-oauth
@@ -98,6 +103,8 @@ created_at: 2026-01-19T10:30:00Z
 updated_at: 2026-01-19T10:30:00Z
 description: \"Sign in: \\\"now\\\"\\n# really\"
 session_id: \"1e3\"
+complexity: medium
+last_action: challenge
 iteration: 0
 git:
   workflow: in-place
@@ -113,6 +120,7 @@ llm_calls:
     duration_ms: 7
     cost: 0.5
     timestamp: 2026-01-19T10:31:00Z
+    session_id: \"0199\"
 total_cost: 0.5
 total_tokens_in: 10
 total_tokens_out: 2

@@ -103,6 +103,15 @@ impl StepError {
             Self::Agent { failure, .. } if !failure.stderr_tail.is_empty() => {
                 Some(failure.stderr_tail.clone())
             }
+            Self::Agent { failure, .. } if failure.kind == FailureKind::McpUnavailable => {
+                Some("its tool server did not start, or its settings forbid it".to_owned())
+            }
+            Self::Session(SessionError::NotFound { id }) => {
+                Some(format!("the session {id} has expired or was deleted"))
+            }
+            Self::Session(SessionError::NotCaptured) => {
+                Some("no session is known in which the planner could go on".to_owned())
+            }
             Self::Session(error) => error.output(),
             Self::NoArtefact { said, .. } => Some(if said.is_empty() {
                 "it said nothing and called no tool that writes".to_owned()

@@ -27,7 +27,7 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch::dir();
         let root = dir.path();
         fs::create_dir_all(root.join("agentd/changes/add-oauth")).unwrap();
         fs::create_dir_all(root.join("agentd/changes/other")).unwrap();

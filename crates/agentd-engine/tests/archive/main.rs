@@ -61,7 +61,7 @@ pub(crate) fn part(front: &str, requirements: &[(u32, &str)]) -> String {
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch::dir();
         fs::create_dir_all(dir.path().join("agentd/changes")).unwrap();
         let project = Project::discover(dir.path()).unwrap();
         Self { dir, project }

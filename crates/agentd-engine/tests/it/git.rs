@@ -19,7 +19,7 @@ pub(crate) struct Repo {
 impl Repo {
     /// A project without a repository.
     pub(crate) fn none() -> Self {
-        let temp = tempfile::tempdir().unwrap();
+        let temp = scratch::dir();
         let base = temp.path().canonicalize().unwrap();
         let config = "[user]\nname = Ada\nemail = ada@example.org\n[init]\ndefaultBranch = main\n\
                       [protocol \"file\"]\nallow = always\n";

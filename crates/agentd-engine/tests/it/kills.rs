@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::{assert_none_left, environment, example, mark};
 
 #[test]
-fn fifty_kills_leave_no_process_and_readable_files() {
+fn heavy_fifty_kills_leave_no_process_and_readable_files() {
     // Moments are spread over the first fraction of a second in steps that do not
     // repeat: before, while and after the agent starts. Most of the time is waiting,
     // so ten run side by side.
@@ -30,7 +30,7 @@ fn fifty_kills_leave_no_process_and_readable_files() {
 
 #[test]
 fn an_interrupted_run_is_recorded_to_its_end() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch::dir();
     let mark = mark();
     let mut driver = Command::new(example("drive"))
         .args(["gemini", dir.path().to_str().unwrap()])
@@ -61,7 +61,7 @@ fn an_interrupted_run_is_recorded_to_its_end() {
 }
 
 fn kill_once(signal: Signal, moment: Duration, round: u64) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch::dir();
     let mark = mark();
     let actions: &[&str] = match round % 4 {
         0 => {

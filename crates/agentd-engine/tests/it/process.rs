@@ -94,11 +94,17 @@ fn a_program_that_never_ends_is_stopped() {
 
 #[test]
 fn a_silent_program_is_stopped_and_a_talking_one_is_not() {
-    let mut fake = Fake::new();
-    fake.limits.idle = Duration::from_millis(700);
-    let args = ["sleep", "300", "say", "a", "sleep", "300", "err", "b", "sleep", "300", "say", "c"];
-    assert_eq!(fake.run(&args).stopped, None);
-    assert_eq!(fake.run(&["forever"]).stopped, Some(Stopped::IdleLimit));
+    let check = |args: &[&str], stopped: Option<Stopped>| {
+        let mut fake = Fake::new();
+        fake.limits.idle = Duration::from_millis(700);
+        assert_eq!(fake.run(args).stopped, stopped);
+    };
+    let talks =
+        ["sleep", "300", "say", "a", "sleep", "300", "err", "b", "sleep", "300", "say", "c"];
+    std::thread::scope(|scope| {
+        scope.spawn(|| check(&talks, None));
+        scope.spawn(|| check(&["forever"], Some(Stopped::IdleLimit)));
+    });
 }
 
 #[test]
@@ -112,14 +118,18 @@ fn ignoring_term_does_not_help() {
 
 #[test]
 fn a_grandchild_that_holds_the_pipe_delays_and_dies() {
-    for action in ["grandchild", "daemon"] {
+    let check = |action: &str| {
         let mut fake = Fake::new();
         let ended = fake.run(&["say", "hi", action, "exit", "0"]);
         assert_eq!(fake.kept.texts(), ["hi"], "{action}");
         assert_eq!(ended.code, Some(0));
         assert!(ended.undrained, "{action}");
         assert!(ended.stragglers >= 1, "{action}");
-    }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| check("grandchild"));
+        scope.spawn(|| check("daemon"));
+    });
 }
 
 #[test]

@@ -24,7 +24,7 @@ struct Project {
 impl Project {
     /// A project whose agent does these things.
     fn new(actions: &[&str]) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch::dir();
         let change = ChangeId::new("add-oauth").unwrap();
         let request = AgentRequest {
             role: Role::Planner,
@@ -187,7 +187,9 @@ fn a_wrong_session_is_stopped_at_once() {
 fn a_closed_input_is_reported() {
     let mut project = Project::new(&["close-stdin", "sleep", "100", "exit", "3"]);
     project.request.prompt = "x".repeat(1 << 20);
+    project.retries = 1;
     let (report, _) = project.call(AgentKind::Codex);
+    assert_eq!(report.attempts.len(), 2, "it is tried again");
     let failure = report.outcome().unwrap().failure.clone().unwrap();
     assert_eq!(failure.kind, FailureKind::StdinClosed);
 }

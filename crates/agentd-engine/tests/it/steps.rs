@@ -41,7 +41,7 @@ struct World {
 impl World {
     /// `script` is run by a shell in the project; `$N` is the number of the call, from 1.
     fn new(script: &str, config: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch::dir();
         let root = dir.path();
         let change_dir = root.join("agentd/changes/add-login");
         fs::create_dir_all(&change_dir).unwrap();

@@ -39,7 +39,7 @@ fn holder(command: &str) -> Holder {
 
 /// A temporary directory with a project in `project/` that has the change `mine`.
 fn sandbox() -> (TempDir, Project) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch::dir();
     let root = dir.path().join("project");
     fs::create_dir_all(root.join("agentd")).unwrap();
     fs::write(root.join("agentd/config.toml"), "").unwrap();

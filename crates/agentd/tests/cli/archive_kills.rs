@@ -15,20 +15,8 @@ use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
-use tempfile::TempDir;
 
 type Tree = BTreeMap<PathBuf, String>;
-
-/// In memory where there is such a place: a kill loses nothing that was written, so that
-/// waiting for a disk proves nothing here.
-fn scratch() -> TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() {
-        tempfile::tempdir_in(memory).unwrap()
-    } else {
-        tempfile::tempdir().unwrap()
-    }
-}
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -202,7 +190,7 @@ fn all_or_nothing(
     calls: impl Fn(usize) -> Vec<usize>,
 ) {
     let begin = || {
-        let dir = scratch();
+        let dir = scratch::dir();
         set_up(dir.path(), specs);
         for arguments in prepare {
             agentd(dir.path(), arguments);

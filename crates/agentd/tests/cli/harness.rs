@@ -36,7 +36,7 @@ pub(crate) struct Project {
 impl Project {
     /// An empty directory, in which agentd was not set up.
     pub(crate) fn empty() -> Self {
-        let temp = tempfile::tempdir().unwrap();
+        let temp = scratch::dir();
         for dir in ["project", "home", "bin"] {
             fs::create_dir(temp.path().join(dir)).unwrap();
         }

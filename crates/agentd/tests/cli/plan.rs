@@ -1,6 +1,9 @@
 //! `plan` and its steps, where no agent has to be called to see what they do.
 
+use std::fs;
+
 use crate::harness::Project;
+use crate::stand_in::{self, CHANGE};
 
 /// WF6: what is beyond planning is left alone, and said to be.
 #[test]
@@ -20,4 +23,39 @@ fn plan_beyond_planning_does_nothing() {
         project.run(["reproposal"]).exits(1);
         project.run(["challenge"]).exits(1);
     }
+}
+
+/// PR7: what the structure check finds in a new proposal is a warning, and no more.
+#[test]
+fn a_new_proposal_that_is_invalid_is_warned_of() {
+    let project = stand_in::project("self_review_iterations = 0\n", &[]);
+    // Somebody edits the proposal while the tasks are written.
+    let program = project.bin().join("claude");
+    let script = fs::read_to_string(&program).unwrap();
+    let proposal = "agentd/changes/$change/proposal.md";
+    let damage = format!("sed -i 's/^## Why$/## Wherefore/' {proposal}");
+    let script = format!("{script}\nif [ $step = tasks-gen ]; then {damage}; fi\n");
+    fs::write(&program, script).unwrap();
+    let args = ["proposal", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
+    let run = project.run(args).exits(0);
+    run.stderr_has("Format validation failed: 1 HIGH")
+        .stderr_has("warning: the plan has 1 HIGH findings: agentd validate add-login");
+    let state = project.read_root("agentd/changes/add-login/STATE.yaml");
+    assert!(state.contains("\nphase: proposed\n"), "{state}");
+}
+
+/// PR2.3: the limit of self-reviews is a warning also where one session writes everything.
+#[test]
+fn the_last_review_of_a_plan_in_one_session_is_warned_of() {
+    let project = stand_in::project("generation = \"one-shot\"\n", &[]);
+    let answers = project.home().join("answers");
+    fs::copy(answers.join("proposal-gen"), answers.join("plan-gen")).unwrap();
+    let program = project.bin().join("claude");
+    let script = fs::read_to_string(&program).unwrap();
+    fs::write(&program, script.replace("PASS", "NEEDS_REVISION")).unwrap();
+    let args = ["proposal", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
+    let run = project.run(args).exits(0);
+    run.stderr_has("the plan: the planner still found something in review 1, the last one");
+    let steps = ["plan-gen", "spec-gen-auth-flow", "tasks-gen", "plan-review"];
+    assert_eq!(stand_in::calls(&project), steps);
 }

@@ -17,7 +17,7 @@ struct Trapped {
 impl Trapped {
     fn new() -> Self {
         let project = Project::planned();
-        let outside = tempfile::tempdir().unwrap();
+        let outside = scratch::dir();
         fs::write(outside.path().join("secret.md"), "SECRET").unwrap();
         fs::create_dir(outside.path().join("dir")).unwrap();
         project.write(".env", "KEY=SECRET");

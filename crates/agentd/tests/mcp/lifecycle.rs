@@ -130,7 +130,7 @@ fn standard_output_carries_nothing_but_the_protocol() {
 
 #[test]
 fn a_project_that_is_none_is_said_on_standard_error() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch::dir();
     let output = Command::new(env!("CARGO_BIN_EXE_agentd"))
         .arg("mcp")
         .current_dir(dir.path())

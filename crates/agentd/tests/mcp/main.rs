@@ -32,7 +32,7 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn new() -> Self {
-        let project = Self { dir: tempfile::tempdir().unwrap() };
+        let project = Self { dir: scratch::dir() };
         for change in [CHANGE, "other"] {
             fs::create_dir_all(project.path(&format!("agentd/changes/{change}"))).unwrap();
         }

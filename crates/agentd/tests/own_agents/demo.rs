@@ -19,7 +19,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch::dir();
         for folder in ["home", "bin", "tmp"] {
             fs::create_dir(dir.path().join(folder)).unwrap();
         }
@@ -113,7 +113,7 @@ fn archived(root: &Path) -> PathBuf {
 /// Issue 7, item 3 and its bars: the whole story with git and a shell alone, the same twice,
 /// and the same again by `agentd replay` into a clone.
 #[test]
-fn the_whole_story_runs_with_git_and_a_shell_alone() {
+fn heavy_the_whole_story_runs_with_git_and_a_shell_alone() {
     let machine = Machine::new();
     let started = Instant::now();
     let said = machine.fine(AGENTD, &["demo", "--fast", "--json", "--dir", "one"]);

@@ -26,7 +26,7 @@ fn planned(description: &str) -> World {
 
 /// A clone of the project as it was before the change.
 fn clone(world: &World) -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch::dir();
     let status = Command::new("git")
         .args(["clone", "-q"])
         .arg(world.root())
@@ -88,7 +88,7 @@ fn a_difference_is_said_and_the_exit_code_is_1() {
     // What the recording says was written is not what is in the change.
     let path = world.change_dir().join("tasks.md");
     fs::write(&path, world.read("tasks.md") + "\nby hand\n").unwrap();
-    let into = tempfile::tempdir().unwrap();
+    let into = scratch::dir();
     let (code, report) = replay(&world.change_dir(), into.path());
     assert_eq!(code, Some(1));
     assert_eq!(report["divergences"], json!(["tasks.md differs"]));
@@ -97,7 +97,7 @@ fn a_difference_is_said_and_the_exit_code_is_1() {
     assert_eq!((code, &report["error"]["kind"]), (Some(1), &json!("already_there")));
     // A main spec that was not there then is kept as the base now.
     fs::write(&path, world.read("tasks.md").replace("\nby hand\n", "")).unwrap();
-    let other = tempfile::tempdir().unwrap();
+    let other = scratch::dir();
     fs::create_dir_all(other.path().join("agentd/specs")).unwrap();
     fs::write(other.path().join("agentd/specs/login.md"), world.read("specs/login.md")).unwrap();
     let (code, report) = replay(&world.change_dir().join("runs"), other.path());
@@ -274,7 +274,7 @@ fn an_export_holds_the_change_without_secrets() {
     let archive = world.root().join("add-login.tar");
     assert_eq!(report["bytes"].as_u64().unwrap(), fs::metadata(&archive).unwrap().len());
     // Read by the system's own tar.
-    let out = tempfile::tempdir().unwrap();
+    let out = scratch::dir();
     let status = Command::new("tar").arg("-xf").arg(&archive).current_dir(out.path()).status();
     assert!(status.unwrap().success());
     let dir = out.path().join("add-login");

@@ -41,7 +41,7 @@ impl World {
 
     /// A git repository with files, set up for agentd.
     pub(crate) fn empty(id: &str, config: &str, files: &[(&str, &str)]) -> Self {
-        let world = Self { dir: tempfile::tempdir().unwrap(), id: ChangeId::new(id).unwrap() };
+        let world = Self { dir: scratch::dir(), id: ChangeId::new(id).unwrap() };
         for (path, text) in files {
             let path = world.root().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -108,7 +108,9 @@ fn from_an_approved_plan_to_living_specs() {
         world.run(&["impl", "--json"]).expect(1).says("change_not_ready");
         assert_eq!(world.calls().len(), calls);
         let archived = world.run(&["archive", "--json"]).expect(0).json();
-        assert_eq!(archived["phase"], "archived");
+        for key in ["action", "phase"] {
+            assert_eq!(archived[key], "archived", "{archived:#}");
+        }
         let spec = fs::read_to_string(world.root().join("agentd/specs/greeting.md")).unwrap();
         assert!(spec.contains("### R1: By name"), "{spec}");
         assert!(!world.file("STATE.yaml").exists());

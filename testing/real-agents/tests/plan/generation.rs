@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
+use agentd_core::agent::AgentKind;
+use agentd_core::provider::models::default_model;
 use real_agents::{Cli, Sandbox};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
@@ -11,15 +14,27 @@ use crate::models::{
     approved, calls, calls_and_says, challenges, mend, passes, plan, planner, proposal, says, spec,
     tasks,
 };
-use crate::world::{CHANGE, CODEX, CODEX_QUICK, Called, World};
+use crate::world::{CHANGE, CODEX, CODEX_QUICK, Called, Ran, World};
 
 const PROPOSAL: [&str; 6] =
     ["proposal", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
 
-/// What a call may do: its arguments without the name of its step, and its policy.
-fn permissions(call: &Called) -> Vec<String> {
+/// The arguments of a call without the path of its policy, which each call has its own of.
+fn flags(call: &Called) -> Vec<String> {
     let policy = call.after("--policy").unwrap_or_default();
     call.args.iter().filter(|arg| *arg != policy).cloned().collect()
+}
+
+/// Has gemini note what each of its calls may do, before it is run: the text of its policy,
+/// and the command line of its tool server.
+fn note_permissions(world: &World<'_>, file: &Path) {
+    let (real, file) = (world.path_of(Cli::Gemini), file.display());
+    let script = format!(
+        "for word; do [ \"$last\" = --policy ] && policy=$word; last=$word; done\n\
+         {{ cat \"$policy\"; env | grep '^AGENTD_MCP_' | sort; printf '\\036'; }} >> '{file}'\n\
+         exec {real} \"$@\""
+    );
+    world.instead_of(Cli::Gemini, &script);
 }
 
 /// PR scenario "New proposal with specs", WF scenario "Sequential Generation with Metadata",
@@ -29,19 +44,28 @@ fn permissions(call: &Called) -> Vec<String> {
 #[test]
 fn new_proposal_with_specs() {
     // The tag comes in pieces of five letters, with a line break before it; the last review
-    // has none, and the prompt, which gemini echoes, has both.
+    // has none, and the prompt, which gemini echoes, has both. Whatever is not a PASS would
+    // lead to a second round.
     let mut pieces = Reply::text("Fine.\n\n<review>PASS</review>\n");
     pieces.piece = 5;
     let script = Script::new()
         .rule(Rule::new().step("spec-review-auth-flow").reply(pieces))
         .rule(says("tasks-review", "I have looked at it."));
     Sandbox::enter(plan(script, &["auth-flow", "token-management"]), |sandbox| {
-        let world = World::new(sandbox, "");
-        let ran = world.run(&PROPOSAL).expect(0);
-        for text in ["Spec 1/2: auth-flow", "Spec 2/2: token-management", "Review 1: PASS"] {
+        let world = World::new(sandbox, "[workflow]\nself_review_iterations = 2\n");
+        let noted = sandbox.root().join("permissions");
+        note_permissions(&world, &noted);
+        // Somebody is further down in the project.
+        let below = world.root().join("src/login");
+        fs::create_dir_all(&below).unwrap();
+        let ran = Ran::of(world.command(&PROPOSAL).current_dir(below).output().unwrap()).expect(0);
+        for text in ["Spec 1/2: auth-flow", "Spec 2/2: token-management"] {
             ran.says(text);
         }
+        assert_eq!(ran.stderr.matches("Review 1: PASS").count(), 3, "{}", ran.stderr);
         ran.says("tasks-review ended without a review marker; it is taken as PASS");
+        assert_eq!(ran.stderr.matches("without a review marker").count(), 1, "{}", ran.stderr);
+        ran.says("Format validation passed");
         for file in ["specs/auth-flow.md", "specs/token-management.md", "GEMINI.md"] {
             assert!(world.file(file).is_file(), "{file}");
         }
@@ -60,22 +84,37 @@ fn new_proposal_with_specs() {
         assert_eq!(world.steps(), steps);
         let state = world.state();
         assert_eq!(state.phase.name(), "proposed");
-        assert!(state.complexity.is_some());
+        let model = default_model(AgentKind::Gemini, state.complexity.unwrap()).model;
         let sessions: BTreeSet<_> =
             state.llm_calls.iter().map(|call| call.session_id.clone().unwrap()).collect();
         assert_eq!(sessions.len(), steps.len(), "a fresh session for every phase");
         assert_eq!(state.session_id, state.llm_calls[0].session_id, "the one of proposal.md");
-        assert!(state.llm_calls.iter().all(|call| call.tokens_in > 0 && call.cost > 0.0));
+        for call in &state.llm_calls {
+            assert!(call.tokens_in > 0 && call.tokens_out > 0 && call.cost > 0.0, "{call:?}");
+            assert!(call.duration_ms > 0 && !call.model.is_empty(), "{call:?}");
+            assert!(call.timestamp >= state.created_at, "{call:?}");
+        }
         let sum: f64 = state.llm_calls.iter().map(|call| call.cost).sum();
         assert!((state.total_cost - sum).abs() < 1e-9);
+        let sum: u64 = state.llm_calls.iter().map(|call| call.tokens_in).sum();
+        assert_eq!(state.total_tokens_in, sum);
         let all = world.calls();
         for call in &all {
             assert_eq!(call.program, "gemini");
             assert_eq!(call.cwd, world.root(), "E2.4");
             assert!(!call.has("--resume") && !call.has("--list-sessions"), "{call:?}");
-            // E1.5: reviews may do what generations may; one model for all (C14).
-            assert_eq!(permissions(call), permissions(&all[0]));
+            // One model for all (C14), the one for so hard a change (PR5).
+            assert_eq!(flags(call), flags(&all[0]));
+            assert_eq!(call.after("-m"), model.as_deref());
         }
+        // E1.5: reviews may do what generations may. The tool server is told which step it is
+        // for, and has the tools of the role in all of these.
+        let noted = fs::read_to_string(noted).unwrap();
+        let noted = noted.split_terminator('\u{1e}').zip(steps);
+        let may: BTreeSet<String> = noted.map(|(text, step)| text.replace(step, "…")).collect();
+        assert_eq!(may.len(), 1, "{may:#?}");
+        let may = may.first().unwrap();
+        assert!(may.contains("mcpName = \"agentd\"") && may.contains("=planner\n"), "{may}");
         let read = world.prompt("spec-gen-token-management");
         assert!(read.contains("proposal.md") && read.contains("specs/auth-flow.md"), "{read}");
         let review = world.prompt("proposal-review");
@@ -117,6 +156,7 @@ fn self_review_finds_issues() {
         let ran = world.run(&PROPOSAL).expect(0);
         ran.says("Review 1: NEEDS_REVISION (auto-fixed)");
         ran.says("Review 2: NEEDS_REVISION (nothing was changed)");
+        ran.says("the planner still found something in review 2, the last one; going on");
         assert!(world.text("proposal.md").contains("come back safely"), "the edit is kept");
         let steps =
             ["proposal-gen", "proposal-review", "proposal-review", "tasks-gen", "tasks-review"];

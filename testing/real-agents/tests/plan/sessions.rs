@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use agentd_core::agent::{AgentKind, Complexity};
+
+use agentd_core::provider::models::default_model;
 use real_agents::{Cli, Sandbox};
 use serde_json::json;
 
@@ -18,7 +21,9 @@ const QUICK: &str = "[workflow]\nself_review_iterations = 0\nscript_retries = 0\
 #[expect(clippy::too_many_lines, reason = "one session of the slow CLI serves all of it")]
 fn a_reproposal_goes_on_by_index_and_never_guesses() {
     let issues = [("high", "No lock"), ("high", "No limit"), ("high", "No log")];
-    let script = challenges(planner(&["auth-flow"]), &[review("NEEDS_REVISION", &issues)]);
+    let later = review("NEEDS_REVISION", &[("medium", "No help")]);
+    let found = [review("NEEDS_REVISION", &issues), later];
+    let script = challenges(planner(&["auth-flow"]), &found);
     let mut script = reproposals(script, &[mend("their own data", "their own data, locked")]);
     // Two files in one reproposal.
     let rule = script.rules.last_mut().unwrap();
@@ -47,22 +52,34 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
             fs::rename(&file, chats.join(format!("session-2026-01-01T00-00-{id}"))).unwrap();
         }
 
-        // Each way in which the list can be wrong: what it prints, the exit code, and the words.
+        // Each way in which the list can be wrong: the words, what it prints, and what of that
+        // is shown.
         let not_found = "Session not found, please re-run proposal";
         let header = "Available sessions for this project (1):";
         let other = "  1. [not this] (Just now) [00000000-0000-4000-8000-000000000000]";
         let wrong = [
-            ("session_not_found", not_found, format!("echo '{header}'; echo '{other}'")),
-            ("session_not_found", not_found, "echo 'No previous sessions found.'".to_owned()),
-            ("session_list_failed", "exit code 41", "echo 'no key' >&2; exit 41".to_owned()),
-            ("session_list_unparseable", "Failed to parse session list", "echo soon".to_owned()),
+            ("session_not_found", not_found, format!("echo '{header}'; echo '{other}'"), ""),
+            ("session_not_found", not_found, "echo 'No previous sessions found.'".to_owned(), ""),
+            (
+                "session_list_failed",
+                "exit code 41",
+                "echo 'half a list'; echo 'no key' >&2; exit 41".to_owned(),
+                "no key\nhalf a list",
+            ),
+            (
+                "session_list_unparseable",
+                "Failed to parse session list",
+                "echo soon".to_owned(),
+                "soon",
+            ),
             (
                 "session_list_unparseable",
                 "Failed to parse session list",
                 format!("echo '{header}'; echo '  1. no id'"),
+                "  1. no id",
             ),
         ];
-        for (kind, message, list) in wrong {
+        for (kind, message, list, shown) in wrong {
             world.instead_of(
                 Cli::Gemini,
                 &format!(
@@ -70,12 +87,7 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
                 ),
             );
             let error = world.run(&["reproposal", "--json"]).card(kind, message);
-            let cause = error["cause"].as_str().unwrap_or_default();
-            match kind {
-                "session_list_failed" => assert!(cause.contains("no key"), "{error:#}"),
-                "session_list_unparseable" => assert!(!cause.is_empty(), "{error:#}"),
-                _ => {}
-            }
+            assert!(error["cause"].as_str().unwrap().contains(shown), "{error:#}");
         }
         let timeout = format!("{QUICK}[gemini]\ntimeout_secs = 1\n");
         fs::write(world.root().join("agentd/config.toml"), timeout).unwrap();
@@ -104,9 +116,19 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         fs::write(world.file("proposal.md"), &plan).unwrap();
         world.edit("specs/auth-flow.md", "within 1 s", "within 2 s");
 
-        // And now as it should be.
-        world.real(Cli::Gemini);
+        // And now as it should be, also where documents are reviewed by their planner. The shim
+        // keeps the context that the CLI finds.
+        fs::write(world.root().join("agentd/config.toml"), "[workflow]\nscript_retries = 0\n")
+            .unwrap();
+        let found = sandbox.root().join("context");
+        let keep = format!(
+            "[ \"$1\" = --list-sessions ] || cp '{}' '{}'\nexec {real} \"$@\"",
+            world.file("GEMINI.md").display(),
+            found.display()
+        );
+        world.instead_of(Cli::Gemini, &keep);
         fs::write(world.file("GEMINI.md"), "old").unwrap();
+        let paid = world.state().llm_calls.len();
         let calls = world.calls().len();
         let ran = world.run(&["reproposal"]).expect(0);
         for text in [
@@ -124,11 +146,20 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         assert_eq!(calls[1].after("-m"), world.calls()[0].after("-m"), "RP5");
         let prompt = world.prompt("reproposal");
         for (_, title) in issues {
-            assert!(prompt.contains(title), "{prompt}");
-            assert!(prompt.contains(&format!("Mend {title}.")), "{prompt}");
+            for part in [
+                format!(" HIGH: {title}\n  where: proposal.md\n"),
+                format!("  what: {title} goes wrong.\n  do: Mend {title}.\n"),
+            ] {
+                assert!(prompt.contains(&part), "{part:?} is not in {prompt}");
+            }
         }
-        assert_ne!(world.text("GEMINI.md"), "old", "RP4");
+        assert!(world.text("specs/auth-flow.md").contains("within 1 s"), "RP3");
+        let context = fs::read_to_string(&found).unwrap();
+        assert!(context.starts_with("# Context: add-login\n"), "RP4: {context}");
         let after = world.state();
+        let [mended] = &after.llm_calls[paid..] else { panic!("{:#?}", after.llm_calls) };
+        assert_eq!((&*mended.step, &mended.session_id), ("reproposal", &state.session_id));
+        assert!(mended.tokens_in > 0 && mended.cost > 0.0, "RP6: {mended:?}");
         assert_eq!(after.phase.name(), "proposed");
         assert_eq!(after.last_action.as_deref(), Some("reproposal"));
         assert_eq!(after.session_id, state.session_id);
@@ -136,10 +167,22 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         assert!(!world.steps().iter().any(|step| step.ends_with("-review")), "RP7");
         assert!(world.history("reproposal").contains("agentd proposal-gen"), "it has its history");
 
-        // It is repeatable.
+        // It is repeatable; the latest review counts, and the complexity that is stored (C14).
         world.edit("proposal.md", "their own data, locked", "their own data");
+        world.edit("specs/auth-flow.md", "within 1 s", "within 2 s");
+        world.run(&["challenge"]).expect(0).says("No help");
+        let stored = format!("complexity: {}", after.complexity.unwrap().name());
+        world.edit("STATE.yaml", &stored, "complexity: low");
         world.run(&["reproposal"]).expect(0);
         assert_eq!(world.state().iteration, 2);
+        let prompt = world.prompt("reproposal");
+        assert!(
+            prompt.contains("MEDIUM: No help") && !prompt.contains("HIGH: No lock"),
+            "{prompt}"
+        );
+        let model = default_model(AgentKind::Gemini, Complexity::Low).model;
+        assert_ne!(calls[1].after("-m"), model.as_deref());
+        assert_eq!(world.calls().pop().unwrap().after("-m"), model.as_deref());
 
         // Nothing was stored.
         let yaml = world.text("STATE.yaml").replace(&session, "").replace("session_id: ''", "");

@@ -1,5 +1,7 @@
 //! Each verdict in both modes, and what follows from it.
 
+use std::collections::BTreeSet;
+
 use real_agents::{Cli, Sandbox};
 use scripted_models::Script;
 use serde_json::json;
@@ -21,7 +23,8 @@ fn approved_is_challenged() {
         assert_eq!(json["action"], "challenged");
         assert_eq!(json["phase"], "challenged");
         assert_eq!(json["verdict"], "APPROVED");
-        assert_eq!(json["iteration"], 0);
+        assert_eq!((&json["change_id"], &json["iteration"]), (&json!("add-login"), &json!(0)));
+        assert_eq!(json["next"], json!(["agentd impl add-login"]));
         assert_eq!(json["issues"], json!({"high": 0, "medium": 0, "low": 0}));
         assert!(json["cost_usd"].as_f64().unwrap() > 0.0);
         let last = world.calls().pop().unwrap();
@@ -33,6 +36,7 @@ fn approved_is_challenged() {
         let calls = world.calls().len();
         let again = world.run(&["plan", "--json"]).expect(0).json();
         assert_eq!(again["action"], "already_challenged");
+        assert_eq!(again["next"], json!(["agentd impl add-login"]));
         assert_eq!(world.calls().len(), calls, "nothing is paid twice");
     });
 }
@@ -69,6 +73,10 @@ fn needs_revision_waits_for_a_person() {
         let steps = ["reproposal", "challenge"];
         assert!(world.steps().ends_with(&steps.map(str::to_owned)), "{:?}", world.steps());
         assert_eq!(world.proposal().reviews.len(), 2);
+        let state = world.state();
+        let challenges = state.llm_calls.iter().filter(|call| call.step == "challenge");
+        let sessions: BTreeSet<_> = challenges.map(|call| call.session_id.clone()).collect();
+        assert_eq!(sessions.len(), 2, "C27: a fresh one for each");
     });
 }
 
@@ -120,6 +128,8 @@ fn automatic_mode_mends_and_rechallenges_in_the_same_thread() {
         let challenges = of("challenge");
         assert_eq!(challenges[0], challenges[1]);
         assert_eq!(of("reproposal")[0], of("proposal-gen")[0]);
+        // E2.3: codex is resumed by its id, and no list of gemini's is asked for.
+        assert!(world.programs().iter().all(|name| name == "codex"), "{:?}", world.programs());
         let last = world.calls().pop().unwrap();
         assert_eq!(last.after("resume"), Some(&*challenges[0]), "{last:?}");
         // Tokens of a thread are a running total in codex: each call is counted for itself.
@@ -210,7 +220,10 @@ fn a_budget_stops_before_the_next_call() {
     Sandbox::enter(challenges(planner(&[]), &[approved()]), |sandbox| {
         let config = format!("{CODEX_QUICK}[budget]\nmax_tokens = 1000\n");
         let world = World::new(sandbox, &config);
-        world.plan(&["--json"]).card("budget", "the budget of `add-login` is used up");
+        let error = world.plan(&["--json"]).error();
+        assert_eq!(error["kind"], "budget");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with("the budget of `add-login` is used up"), "{error:#}");
         assert_eq!(world.steps(), ["proposal-gen"]);
         std::fs::write(world.root().join("agentd/config.toml"), CODEX_QUICK).unwrap();
         world.run(&["plan"]).expect(0);

@@ -169,6 +169,7 @@ No specs required for this change
 #[test]
 fn a_terminal_has_a_line_that_lives_and_then_one_that_stays() {
     let mut terminal = Terminal::start_for_stderr(driver("steps").env("NO_COLOR", "1"));
+    let colored = Terminal::start_for_stderr(&mut driver("steps"));
     let live = "Spec 1/3: auth-flow  0:00 · gemini";
     let moves =
         |seen: &str| seen.contains(&format!("⠋ {live}")) && seen.contains(&format!("⠙ {live}"));
@@ -179,7 +180,7 @@ fn a_terminal_has_a_line_that_lives_and_then_one_that_stays() {
     assert_eq!(screen(&seen, 80), ENDS);
     assert!(!seen.contains("\u{1b}[3") && !seen.contains("\u{1b}[1m"), "colors: {seen:?}");
     assert!(!seen.contains("?25"), "the cursor is left alone: {seen:?}");
-    let (_, seen) = Terminal::start_for_stderr(&mut driver("steps")).end();
+    let (_, seen) = colored.end();
     assert!(seen.contains("\u{1b}[32m✓"), "{seen:?}");
     assert_eq!(screen(&seen, 80), ENDS);
 }
@@ -196,13 +197,15 @@ Tasks: failed, 1 m 05 s, no
 
 #[test]
 fn elsewhere_there_are_plain_lines_and_only_warnings_with_json() {
+    let dumb = Terminal::start_for_stderr(driver("steps").env("TERM", "dumb"));
+    let json = Terminal::start_for_stderr(&mut driver("json"));
     let output = driver("steps").stdin(Stdio::null()).env("TERM", "xterm").output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), PLAIN);
-    let (code, seen) = Terminal::start_for_stderr(driver("steps").env("TERM", "dumb")).end();
+    let (code, seen) = dumb.end();
     assert_eq!(code, Some(0));
     assert!(!seen.contains(ESC), "{seen:?}");
     assert!(seen.replace('\r', "").contains(PLAIN), "{seen:?}");
-    let (code, seen) = Terminal::start_for_stderr(&mut driver("json")).end();
+    let (code, seen) = json.end();
     assert_eq!((code, &*screen(&seen, 80)), (Some(0), "warning: something[2J is odd\n"));
 }
 
@@ -234,14 +237,7 @@ fn a_panic_is_told_on_a_clean_line() {
 
 #[test]
 fn a_question_after_a_step_has_the_terminal_for_itself() {
-    for (keys, expected) in [
-        (vec!["\r"], "answered Fix"),
-        (vec![DOWN, "\r"], "answered Accept"),
-        (vec![DOWN, DOWN, "\r"], "answered Review"),
-        (vec![DOWN, DOWN, DOWN, "\r"], "answered Stop"),
-        (vec![CTRL_C], "exit 130"),
-        (vec![ESC], "exit 130"),
-    ] {
+    let check = |keys: &[&str], expected: &str| {
         let mut terminal = Terminal::start_for_stderr(driver("prompt").env("NO_COLOR", "1"));
         terminal.wait_for("What next?");
         terminal.wait_for("Stop here");
@@ -255,7 +251,16 @@ fn a_question_after_a_step_has_the_terminal_for_itself() {
         assert!(!until_then.contains("Challenge"), "{seen:?}");
         terminal.wait_for(expected);
         terminal.end();
-    }
+    };
+    // All that they do is to wait, so they do it side by side.
+    std::thread::scope(|scope| {
+        scope.spawn(|| check(&["\r"], "answered Fix"));
+        scope.spawn(|| check(&[DOWN, "\r"], "answered Accept"));
+        scope.spawn(|| check(&[DOWN, DOWN, "\r"], "answered Review"));
+        scope.spawn(|| check(&[DOWN, DOWN, DOWN, "\r"], "answered Stop"));
+        scope.spawn(|| check(&[CTRL_C], "exit 130"));
+        scope.spawn(|| check(&[ESC], "exit 130"));
+    });
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub mod decisions;
 pub mod documents;
 pub mod export;
 pub mod git;
+pub mod git_guard;
 pub mod mcp_client;
 pub mod overlap;
 pub mod own_agent;

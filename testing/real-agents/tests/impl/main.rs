@@ -6,6 +6,7 @@
 
 mod demo;
 mod git;
+mod hooks;
 mod kills;
 mod layers;
 mod project;

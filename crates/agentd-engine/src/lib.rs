@@ -5,6 +5,7 @@ pub mod agent_files;
 pub mod agents;
 pub mod archive;
 pub mod clarify;
+pub mod code_rounds;
 pub mod comments;
 pub mod context;
 pub mod decisions;

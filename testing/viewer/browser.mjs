@@ -4,7 +4,7 @@
 //   node browser.mjs <address with token> <chromium> <directory for pictures> <project>
 
 import { createRequire } from "node:module";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import assert from "node:assert/strict";
@@ -214,6 +214,80 @@ await page.keyboard.press("/");
 await page.keyboard.type("dark");
 assert.equal(await page.locator(".card:visible").count(), 1);
 
+// ---- the board is live: who reads it keeps place, focus and filter, and nothing jumps
+const changes = join(project, "agentd/changes");
+const write = (change, file, text) => {
+  mkdirSync(join(changes, change), { recursive: true });
+  writeFileSync(join(changes, change, file), text);
+};
+const edit = (change, file, from, to) => {
+  const text = readFileSync(join(changes, change, file), "utf8");
+  assert.ok(text.includes(from), `${file} of ${change} has ${from}`);
+  write(change, file, text.replace(from, to));
+};
+for (let n = 10; n < 90; n += 1) write(`filler-${n}`, "proposal.md", `# Change: filler-${n}\n\n## Summary\n\nFiller ${n}\n`);
+await page.goto(origin);
+const reading = page.locator(".card[data-id=filler-40] > a");
+await reading.focus();
+await reading.evaluate((link) => {
+  link.scrollIntoView({ block: "center" });
+  window.__card = document.querySelector(".card[data-id=filler-41]");
+});
+const where = () => page.evaluate(() => [
+  document.activeElement.getAttribute("href"),
+  Math.round(document.querySelector(".card[data-id=filler-40]").getBoundingClientRect().top),
+  window.__card.isConnected,
+]);
+// Cards get their sizes when they come near.
+await page.waitForTimeout(300);
+const place = await where();
+assert.equal(place[0], "/changes/filler-40");
+const stays = async () => {
+  const [focus, top, same] = await where();
+  assert.deepEqual([focus, same], [place[0], true]);
+  assert.ok(Math.abs(top - place[1]) <= 2, `it was at ${place[1]} and is at ${top}`);
+};
+assert.ok(await page.evaluate(() => scrollY > 0), "it is scrolled");
+const waited = [];
+const soon = async (selector, happens, text) => {
+  const begun = Date.now();
+  happens();
+  await page.locator(selector, text ? { hasText: text } : {}).waitFor({ state: "attached" });
+  waited.push(Date.now() - begun);
+};
+// One goes to another column, one is new, one goes, and the one that has the focus changes.
+await soon(".column[data-column=Complete] .card[data-id=export-reports]", () => edit("export-reports", "STATE.yaml", "phase: implementing", "phase: complete"));
+await stays();
+assert.equal(await page.locator(".column[data-column=Implementing]").count(), 0);
+assert.equal(await page.locator(".column[data-column=Complete] .count").textContent(), "2");
+await soon(".column[data-column=Planning] .card:first-child[data-id=brand-new]", () => write("brand-new", "proposal.md", "# Change: brand-new\n"));
+await stays();
+await soon("[data-live=totals]", () => rmSync(join(changes, "filler-11"), { recursive: true }), "86 changes open");
+assert.equal(await page.locator(".card[data-id=filler-11]").count(), 0);
+await stays();
+await soon(".card[data-id=filler-40]", () => edit("filler-40", "proposal.md", "Filler 40", "Something else"), "Something else");
+await stays();
+await page.screenshot({ path: join(pictures, "board-live.png") });
+// A tick elsewhere: the filter stays, what is typed stays, and nothing shifts.
+await page.keyboard.press("/");
+await page.keyboard.type("speed");
+assert.equal(await page.locator(".card:visible").count(), 1);
+const countShifts = () => page.evaluate(() => {
+  window.__shifts = 0;
+  new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.__shifts += entry.value; }).observe({ type: "layout-shift", buffered: false });
+});
+await countShifts();
+await soon(".card[data-id=speed-up-search]", () => edit("speed-up-search", "tasks.md", "status: pending", "status: done"), "3/6");
+await soon(".card[data-id=later]", () => write("later", "proposal.md", "# Change: later\n"));
+assert.equal(await page.locator(".card:visible").count(), 1);
+assert.deepEqual(await page.evaluate(() => [document.activeElement.id, document.activeElement.value]), ["filter", "speed"]);
+assert.equal(await page.evaluate(() => window.__shifts), 0, "no layout shift on the board");
+await page.keyboard.press("Control+a");
+await page.keyboard.press("Delete");
+assert.equal(await page.locator(".card:visible").count(), 87);
+for (const name of readdirSync(changes)) if (/^(filler-|brand-new|later)/.test(name)) rmSync(join(changes, name), { recursive: true });
+waited.sort((a, b) => a - b);
+
 // ---- live: a run that starts elsewhere; the page does not jump
 await page.goto(base);
 await page.locator("#log").waitFor();
@@ -222,10 +296,7 @@ writeFileSync(run, JSON.stringify({ run: 1, step: "reproposal", change: "add-oau
 await page.locator("#log .step", { hasText: "reproposal" }).waitFor();
 const layout = () => page.evaluate(() => [...document.querySelectorAll(".content > *")].map((part) => Math.round(part.getBoundingClientRect().top + scrollY)));
 const [tops, took] = [await layout(), []];
-await page.evaluate(() => {
-  window.__shifts = 0;
-  new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.__shifts += entry.value; }).observe({ type: "layout-shift", buffered: false });
-});
+await countShifts();
 for (let n = 0; n < 12; n += 1) {
   const begun = Date.now();
   appendFileSync(run, JSON.stringify({ t: n, event: "text", text: `word-${n} <b>is</b> text `, delta: true }) + "\n");
@@ -262,4 +333,4 @@ await stranger.close();
 await context.close();
 rmSync(profile, { recursive: true, force: true });
 if (wrong.length > 0) process.exit(1);
-console.log(`${Object.keys(pages).length} pages in three forms; a line is on the page after ${took[6]} ms (median), ${took.at(-1)} ms (worst)`);
+console.log(`${Object.keys(pages).length} pages in three forms; a line is on the page after ${took[6]} ms (median), ${took.at(-1)} ms (worst), a change of the board after ${waited[3]} ms (median), ${waited.at(-1)} ms (worst)`);

@@ -81,6 +81,11 @@ pub fn questions(change: &ChangeId) -> RelPath {
     below_agentd(&format!(".agents/questions/{change}.json"))
 }
 
+/// `agentd/.agents/git/`: what git runs looked like before the calls that are under way.
+pub fn git_pictures_dir() -> RelPath {
+    below_agentd(".agents/git")
+}
+
 /// `agentd/.locks/`, outside of the changes so that archiving does not move a held lock.
 pub fn locks_dir() -> RelPath {
     below_agentd(".locks")

@@ -52,6 +52,8 @@ pub enum FailureKind {
     Crashed,
     /// The program ended without saying whether it had succeeded.
     NoResult,
+    /// Something was left for git to run.
+    GitTampered,
     /// Anything else.
     Other,
 }
@@ -81,6 +83,7 @@ impl FailureKind {
             | Self::McpUnavailable
             | Self::TimedOut
             | Self::Cancelled
+            | Self::GitTampered
             | Self::Other => false,
         }
     }

@@ -10,6 +10,7 @@ mod changes;
 mod commit;
 mod create;
 mod error;
+pub(crate) mod runnable;
 mod set_up;
 mod status;
 mod tool;

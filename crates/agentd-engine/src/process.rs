@@ -23,6 +23,7 @@ use std::time::Duration;
 use agentd_core::outcome::{Exit, Stopped};
 
 pub use cancel::{Cancel, CancelReason};
+pub use confine::confine;
 pub use lines::Line;
 pub use pump::run;
 pub use supervise::{SUPERVISE, supervise};

@@ -6,8 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agentd_core::agent::AgentKind;
+use agentd_core::event::{AgentEvent, Json};
 use agentd_core::layout::RunName;
+use agentd_core::provider::MCP_SERVER;
 use agentd_core::run_format::{Record, RunEnd, RunHeader};
+use agentd_core::stamp::Stamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::run_record::read_run;
 
@@ -141,6 +145,74 @@ impl Recording {
         let agent = played.unwrap_or(header.agent);
         Ok(Run { name: name.clone(), header, agent, records, end })
     }
+}
+
+/// A call of a tool of agentd's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnCall<'r> {
+    pub(crate) id: &'r str,
+    pub(crate) tool: &'r str,
+    pub(crate) arguments: &'r Json<'static>,
+}
+
+/// What a tool has answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    /// Milliseconds since the start.
+    pub(crate) t: u64,
+    /// Whether it did what it was asked to.
+    pub(crate) ok: bool,
+    pub(crate) text: String,
+}
+
+impl<'r> OwnCall<'r> {
+    /// The call that a record tells of.
+    pub(crate) fn of(record: &'r Record) -> Option<Self> {
+        match record {
+            Record::Event {
+                event: AgentEvent::ToolCall { id, server: Some(server), name, arguments },
+                ..
+            } if server == MCP_SERVER => Some(Self { id, tool: name, arguments }),
+            _ => None,
+        }
+    }
+}
+
+impl Run {
+    /// The answer to a call.
+    pub(crate) fn answer(&self, call: &str) -> Option<Answer> {
+        self.records.iter().find_map(|record| match record {
+            Record::Event { t, event: AgentEvent::ToolResult { id, ok, output } } if id == call => {
+                Some(Answer { t: *t, ok: *ok, text: output.text().into_owned() })
+            }
+            _ => None,
+        })
+    }
+
+    /// When it was begun.
+    pub(crate) fn started(&self) -> Timestamp {
+        self.header.started_at.parse().unwrap_or_default()
+    }
+
+    /// When a tool was at work: as its answer tells, else by the clock of the recording.
+    pub(crate) fn moment(&self, answer: Option<&Answer>, last_t: u64) -> Stamp {
+        answer.and_then(|answer| told_time(&answer.text)).unwrap_or_else(|| {
+            let t = answer.map_or(last_t, |answer| answer.t);
+            let passed = SignedDuration::from_millis(i64::try_from(t).unwrap_or(0));
+            let started = self.started();
+            Stamp::new(started.saturating_add(passed).unwrap_or(started))
+        })
+    }
+}
+
+/// `… at 2026-11-15T20:00:00Z (sha256 …` in the answer of a tool that writes, or
+/// `"at":"2026-11-15T20:00:00Z"`, since some CLIs show the structured answer.
+pub(crate) fn told_time(text: &str) -> Option<Stamp> {
+    let length = "2026-11-15T20:00:00Z".len();
+    text.match_indices("at").find_map(|(at, word)| {
+        let behind = text[at + word.len()..].trim_start_matches(['"', '\\', ':', ' ']);
+        behind.get(..length).filter(|time| time.ends_with('Z'))?.parse().ok()
+    })
 }
 
 /// The line with which a replay tells whom it plays.

@@ -2,6 +2,8 @@
 //! under supervision, decode and record what it prints, and try again where that
 //! can help.
 
+mod retry;
+
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
@@ -12,43 +14,21 @@ use agentd_core::event::AgentEvent;
 use agentd_core::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 use agentd_core::provider::classify::not_installed;
 use agentd_core::provider::sessions::ListOutput;
-use agentd_core::provider::{
-    AgentRequest, CommandSpec, Decoder, Gemini, MCP_SERVER, Provider, Session,
-};
+use agentd_core::provider::{AgentRequest, CommandSpec, Decoder, Gemini, MCP_SERVER, Provider};
 use agentd_core::run_format::{RUN_VERSION, RunEnd, RunHeader};
 
 use crate::agent_files::{AgentFiles, FilesError};
+use crate::git::GitTool;
+use crate::git_guard::{self, GitGuard, GuardError, Tampered};
 use crate::process::{
     Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
 };
 use crate::redact::Redactor;
 use crate::run_record::{RecordLimits, RunWriter};
 use crate::work_tree::WorkTree;
+use retry::for_retry;
 
-/// When a transient failure is tried again (C13).
-#[derive(Debug, Clone, Copy)]
-pub struct Retry {
-    /// How often, at most.
-    pub retries: u32,
-    /// How long to wait before the first; twice as long before each further one.
-    pub delay: Duration,
-    /// The longest wait, also when a CLI asks for a longer one.
-    pub longest: Duration,
-}
-
-impl Default for Retry {
-    fn default() -> Self {
-        Self { retries: 2, delay: Duration::from_secs(5), longest: Duration::from_mins(10) }
-    }
-}
-
-impl Retry {
-    /// How long to wait before retry number `n`, from 1.
-    pub fn wait(&self, n: u32, asked_ms: Option<u64>) -> Duration {
-        let doubled = self.delay.saturating_mul(1 << n.saturating_sub(1).min(16));
-        doubled.max(Duration::from_millis(asked_ms.unwrap_or(0))).min(self.longest)
-    }
-}
+pub use retry::Retry;
 
 /// Runs agents. Everything that it needs of the world is given to it.
 #[derive(Debug, Clone)]
@@ -76,6 +56,8 @@ pub struct Attempt {
     pub started_at: String,
     /// How long it took.
     pub duration: Duration,
+    /// What it has left for git to run; all of it is gone again, as far as it says so.
+    pub tampered: Vec<Tampered>,
 }
 
 /// What came of a call. Every attempt has used tokens and belongs in `llm_calls`.
@@ -117,6 +99,9 @@ pub enum RunError {
     /// The process could not be run.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// What git runs could not be kept as it is.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
 }
 
 /// Sees the events of a call as they happen.
@@ -184,6 +169,7 @@ impl Runner {
         let tree = request.role.edits_the_work_tree().then(|| {
             WorkTree::look(&request.project_root, spec.merge.as_ref().map(|merge| merge.path))
         });
+        let guard = self.guard(request)?;
         let files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
         let mut watching =
             Watching { decoder: provider.decoder(request), record, observer, failed: false, tree };
@@ -198,9 +184,12 @@ impl Runner {
         };
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut watching);
         drop(files);
-        let Watching { decoder, mut record, observer, failed, mut tree } = watching;
+        // Before anything else: nobody may call git until this is done.
+        let tampered = guard.map(GitGuard::check).transpose()?.unwrap_or_default();
+        let Watching { decoder, mut record, observer, mut failed, mut tree } = watching;
         record.files(&tree.as_mut().map(WorkTree::changes).unwrap_or_default());
-        let (exit, outcome) = match ended {
+        record.files(&git_guard::edits(&tampered));
+        let (exit, mut outcome) = match ended {
             Ok(ended) => {
                 note_oddities(&ended, &mut record);
                 let exit = ended.exit();
@@ -215,6 +204,11 @@ impl Runner {
             }
             Err(error) => return Err(error.into()),
         };
+        if !tampered.is_empty() {
+            let message = format!("git would have run it: {}", git_guard::list(&tampered));
+            outcome.failure = Some(Failure::new(FailureKind::GitTampered, message));
+            failed = false;
+        }
         if let Some(failure) = outcome.failure.as_ref().filter(|_| !failed) {
             let event = AgentEvent::Failed { failure: failure.clone() };
             record.event(&event);
@@ -228,7 +222,18 @@ impl Runner {
             outcome: outcome.clone(),
         };
         record.end(&end).map_err(unrecorded)?;
-        Ok(Attempt { outcome, run_file, started_at, duration })
+        Ok(Attempt { outcome, run_file, started_at, duration, tampered })
+    }
+
+    /// Guards git from whoever may write to it.
+    fn guard(&self, request: &AgentRequest) -> Result<Option<GitGuard>, GuardError> {
+        if !request.role.edits_the_work_tree() {
+            return Ok(None);
+        }
+        let tool = GitTool { env: self.environment.clone(), ..GitTool::default() };
+        let state_dir = request.private_dir.parent().unwrap_or(&request.private_dir);
+        let name = request.private_dir.file_name().unwrap_or_default().to_string_lossy();
+        GitGuard::take(&tool, &request.project_root, &state_dir.join("git"), &name).map(Some)
     }
 
     /// Runs `gemini --list-sessions` in the project (E2.4), with the environment and
@@ -299,17 +304,6 @@ impl Runner {
             environment.push((name.into(), value.into()));
         }
         environment
-    }
-}
-
-/// A retry must not ask for what the attempt before it has used up: an id that is
-/// taken, or an index that has shifted.
-fn for_retry(session: &Session) -> Session {
-    match session {
-        Session::Fresh | Session::FreshWithId(_) => Session::Fresh,
-        Session::Resume { id, thread_usage, .. } => {
-            Session::Resume { id: id.clone(), index: None, thread_usage: *thread_usage }
-        }
     }
 }
 
@@ -463,29 +457,4 @@ impl Watcher for Capture {
     fn stderr(&mut self, _: &[u8]) {}
 
     fn pause(&mut self) {}
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_double_honour_the_cli_and_have_a_limit() {
-        let retry =
-            Retry { retries: 9, delay: Duration::from_secs(5), longest: Duration::from_mins(1) };
-        let seconds = |n, asked: Option<u64>| retry.wait(n, asked.map(|s| s * 1000)).as_secs();
-        assert_eq!([seconds(1, None), seconds(2, None), seconds(3, None)], [5, 10, 20]);
-        assert_eq!(seconds(9, None), 60);
-        assert_eq!(seconds(1, Some(30)), 30);
-        assert_eq!(seconds(1, Some(2)), 5);
-        assert_eq!(seconds(1, Some(100_000)), 60);
-    }
-
-    #[test]
-    fn a_retry_asks_for_nothing_that_is_used_up() {
-        assert_eq!(for_retry(&Session::FreshWithId("a".into())), Session::Fresh);
-        let resume = Session::Resume { id: "a".into(), index: Some(2), thread_usage: None };
-        let again = Session::Resume { id: "a".into(), index: None, thread_usage: None };
-        assert_eq!(for_retry(&resume), again);
-    }
 }

@@ -155,6 +155,9 @@ pub fn run(
         let failure = Failure::new(agentd_core::outcome::FailureKind::Other, message);
         return Err(StepError::Agent { agent, failure });
     };
+    if !last.tampered.is_empty() {
+        return Err(StepError::GitTampered { agent, tampered: last.tampered.clone() });
+    }
     if let Some(failure) = &last.outcome.failure {
         return Err(StepError::Agent { agent, failure: failure.clone() });
     }

@@ -20,14 +20,12 @@ function showTimes(root = document) {
 
 // ---- the filter of the first page
 function filterCards() {
-  const input = one("#filter");
-  if (!input) return;
-  // By what a change is called: what it shares with others names those too.
-  const cards = all(".card").map((card) => [card, one("a", card).textContent.toLowerCase()]);
-  input.addEventListener("input", () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    for (const [card, text] of cards) card.hidden = !words.every((word) => text.includes(word));
-  });
+  const words = one("#filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const card of all(".card")) {
+    // By what a change is called: what it shares with others names those too.
+    const text = words.length > 0 ? one("a", card).textContent.toLowerCase() : "";
+    card.hidden = !words.every((word) => text.includes(word));
+  }
 }
 
 // ---- diagrams: drawn in a frame without an origin, shown as an image
@@ -116,13 +114,14 @@ function openComments() {
 
 // ---- live: what the agents do, and what they write
 function follow() {
+  const place = one("[data-follow]");
+  if (!place) return;
   const log = one("#log[data-follow]");
-  if (!log) return;
   let source = null;
   let last = null;
-  const only = log.dataset.only;
+  const only = log?.dataset.only;
   const address = () => {
-    const url = new URL(log.dataset.follow, location.href);
+    const url = new URL(place.dataset.follow, location.href);
     if (last) url.searchParams.set("after", last);
     return url;
   };
@@ -140,14 +139,18 @@ function follow() {
       panel?.classList.remove("empty-log");
       panel?.classList.toggle("idle", log.lastElementChild?.classList.contains("end") ?? false);
     });
-    source.addEventListener("documents", () => refresh());
+    source.addEventListener("documents", (event) => {
+      // The board has places of its own; those of a change are in its runs.
+      if (!log) last = event.lastEventId;
+      refresh();
+    });
   };
   const stop = () => { source?.close(); source = null; };
   // Browsers allow six connections to a server: a page that nobody sees gives its own back.
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : start()));
   addEventListener("pagehide", stop);
   addEventListener("pageshow", start);
-  log.scrollTop = log.scrollHeight;
+  if (log) log.scrollTop = log.scrollHeight;
   if (!document.hidden) start();
 }
 
@@ -177,7 +180,9 @@ function append(log, items) {
 const shown = new Map();
 for (const part of all("[data-live]")) shown.set(part.dataset.live, part.innerHTML);
 let refreshing = false;
+let again = false;
 async function refresh() {
+  again = refreshing;
   if (refreshing) return;
   refreshing = true;
   try {
@@ -193,8 +198,69 @@ async function refresh() {
       showTimes(part);
       drawDiagrams(part);
     }
+    refreshBoard(page);
   } finally {
     refreshing = false;
+    // What was told meanwhile may not be on the page that was on its way.
+    if (again) refresh();
+  }
+}
+
+// What the server has said of each card, by the id of its change.
+const cards = new Map(all(".card").map((card) => [card.dataset.id, card.innerHTML]));
+
+// Brings the board up to date card by card. A card stays where somebody has seen it as long as
+// it stays in its column; one that comes is the first. What is looked at does not move, and what
+// has the focus keeps it.
+function refreshBoard(page) {
+  const [board, fresh] = [one("#board"), one("#board", page)];
+  if (!board || !fresh) return;
+  const seen = scrollY > 0 ? all(".card:not([hidden])", board).map((card) => [card, card.parentElement, card.getBoundingClientRect()])
+    .filter(([, , box]) => box.bottom > 0 && box.top < innerHeight) : [];
+  const focused = document.activeElement?.closest("#board .card a");
+  const link = focused && [focused.closest(".card").dataset.id, focused.getAttribute("href")];
+  // The browser would go by one card, which may be the one that moves; for the rest of the time
+  // it knows better, since cards get their sizes only when they are near.
+  board.style.overflowAnchor = "none";
+  const old = new Map(all(".card", board).map((card) => [card.dataset.id, card]));
+  const names = new Set(all(".column", fresh).map((column) => column.dataset.column));
+  let before = null;
+  for (const column of all(".column", fresh)) {
+    let here = one(`.column[data-column="${column.dataset.column}"]`, board);
+    const coming = all(".card", column);
+    const count = one(".count", column).textContent;
+    if (!here) {
+      here = column;
+      one(".cards", here).replaceChildren();
+    }
+    let place = before ? before.nextElementSibling : board.firstElementChild;
+    while (place && !names.has(place.dataset.column)) place = place.nextElementSibling;
+    if (place !== here) board.insertBefore(here, place);
+    before = here;
+    if (one(".count", here).textContent !== count) one(".count", here).textContent = count;
+    const list = one(".cards", here);
+    for (const card of coming.reverse()) {
+      const [id, html] = [card.dataset.id, card.innerHTML];
+      const known = old.get(id);
+      old.delete(id);
+      if (known && cards.get(id) !== html) known.replaceChildren(...card.childNodes);
+      if (!known || cards.get(id) !== html) showTimes(known ?? card);
+      if (known?.parentElement !== list) list.prepend(known ?? card);
+      cards.set(id, html);
+    }
+  }
+  for (const [id, card] of old) {
+    card.remove();
+    cards.delete(id);
+  }
+  for (const column of all(".column", board)) if (!one(".card", column)) column.remove();
+  one(".filter").hidden = cards.size === 0;
+  filterCards();
+  const kept = seen.find(([card, list]) => card.isConnected && card.parentElement === list && !card.hidden);
+  if (kept) scrollBy(0, kept[0].getBoundingClientRect().top - kept[2].top);
+  board.style.overflowAnchor = "";
+  if (link && !document.activeElement?.closest("#board .card a")) {
+    one(`.card[data-id="${link[0]}"] a[href="${link[1]}"]`, board)?.focus({ preventScroll: true });
   }
 }
 
@@ -220,7 +286,7 @@ function keys() {
 }
 
 showTimes();
-filterCards();
+one("#filter")?.addEventListener("input", filterCards);
 drawDiagrams();
 openComments();
 follow();

@@ -116,12 +116,16 @@ impl Fix<'_> {
     }
 }
 
+/// How it is said that tests have ended by themselves, before the code; and that they have not.
+const ENDED: &str = "exit code ";
+const STOPPED: &str = "stopped before they ended";
+
 /// What is said of the tests, whether there are any or not.
 fn tests(tests: Option<&TestEvidence>) -> minijinja::Value {
     let passed = tests.is_some_and(|tests| tests.exit_code == Some(0));
     let ended = match tests.and_then(|tests| tests.exit_code) {
-        Some(code) => format!("exit code {code}"),
-        None => "stopped before they ended".to_owned(),
+        Some(code) => format!("{ENDED}{code}"),
+        None => STOPPED.to_owned(),
     };
     context! {
         passed,
@@ -129,5 +133,57 @@ fn tests(tests: Option<&TestEvidence>) -> minijinja::Value {
         seconds => tests.map_or(0, |tests| tests.seconds),
         command => tests.map(|tests| tests.command.clone()).unwrap_or_default(),
         output => tests.map(|tests| tests.output.clone()).unwrap_or_default(),
+    }
+}
+
+impl Review<'_> {
+    /// How the tests went, from a prompt that says so: STATE.yaml keeps the latest run only, and
+    /// the prompts of all rounds are in the runs. Nothing inside of data is taken for it; the
+    /// output of the tests is left out.
+    pub fn tests_told(prompt: &str) -> Option<TestEvidence> {
+        let mut pieces = Pieces { lines: prompt.lines() };
+        let told = pieces.find_map(|piece| match piece {
+            Piece::Own(line) => line.strip_prefix("The tests, as agentd itself has run them: "),
+            Piece::Data { .. } => None,
+        })?;
+        let (ended, seconds) = told.strip_suffix(" s.")?.split_once(", after ")?;
+        let exit_code = match ended.strip_prefix(ENDED) {
+            Some(code) => Some(code.parse().ok()?),
+            None => (ended == STOPPED).then_some(None)?,
+        };
+        let command = pieces.find_map(|piece| match piece {
+            Piece::Data { label: "test command", text } => Some(text),
+            Piece::Data { .. } | Piece::Own(_) => None,
+        })?;
+        Some(TestEvidence {
+            command: command.join("\n"),
+            exit_code,
+            seconds: seconds.parse().ok()?,
+            output: String::new(),
+        })
+    }
+}
+
+/// A prompt, taken apart: what agentd says itself, and data between fences.
+struct Pieces<'p> {
+    lines: std::str::Lines<'p>,
+}
+
+enum Piece<'p> {
+    Own(&'p str),
+    Data { label: &'p str, text: Vec<&'p str> },
+}
+
+impl<'p> Iterator for Pieces<'p> {
+    type Item = Piece<'p>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = self.lines.next()?;
+        let Some((fence, label)) = line.split_once("data: ") else { return Some(Piece::Own(line)) };
+        if fence.len() < 3 || fence.bytes().any(|byte| byte != b'`') {
+            return Some(Piece::Own(line));
+        }
+        let text = self.lines.by_ref().take_while(|line| *line != fence).collect();
+        Some(Piece::Data { label, text })
     }
 }

@@ -139,15 +139,19 @@ fn settings(request: &AgentRequest) -> JsonMerge {
 /// even offered to the model.
 fn policy_text(request: &AgentRequest) -> String {
     let mut allowed: Vec<&str> = READ_TOOLS.to_vec();
+    let mut shell = "";
     if request.role.edits_the_work_tree() {
         allowed.extend(WRITE_TOOLS);
+        // Else a command with `>` in it, also `2>&1`, is a question, and nobody answers.
+        shell = "\n[[rule]]\ntoolName = \"run_shell_command\"\ndecision = \"allow\"\n\
+                 priority = 950\nallowRedirection = true\n";
     }
     let allowed: Vec<String> = allowed.iter().map(|tool| format!("\"{tool}\"")).collect();
     format!(
         "# Written by agentd for one call.\n\
          [[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 100\n\n\
          [[rule]]\ntoolName = [{}]\ndecision = \"allow\"\npriority = 900\n\n\
-         [[rule]]\ntoolName = \"*\"\nmcpName = \"{MCP_SERVER}\"\ndecision = \"allow\"\npriority = 900\n",
+         [[rule]]\ntoolName = \"*\"\nmcpName = \"{MCP_SERVER}\"\ndecision = \"allow\"\npriority = 900\n{shell}",
         allowed.join(", ")
     )
 }

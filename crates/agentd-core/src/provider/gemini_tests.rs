@@ -113,6 +113,8 @@ fn a_planner_is_called_with_read_tools_and_mcp_only() {
     assert!(policy.contains("mcpName = \"agentd\""));
     let implementer = Gemini.command(&super::super::tests::request(Role::Implementer));
     assert!(implementer.files[0].contents.contains("run_shell_command"));
+    assert!(implementer.files[0].contents.contains("allowRedirection = true"));
+    assert!(!policy.contains("allowRedirection"));
     assert!(spec.env.contains(&("AGENTD_MCP_ARG_5".into(), "add-oauth".into())));
     assert_eq!(spec.merge, implementer.merge, "the settings are the same for every call");
 }

@@ -135,7 +135,8 @@ fn differs(
         }
         Err(why) => return Err(unknown(&why)),
     }
-    let diff = ["--quiet", "--no-ext-diff", "--no-textconv", base, "--", path.as_str()];
+    let never = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
+    let diff = [&["--quiet"], &never[..], &[base, "--", path.as_str()]].concat();
     match ask_git(root, "diff", &diff) {
         Ok(0) => Err(Refusal::new(format!(
             "Task {id} is not done ({label} {path}): the file is as it was at {base}."

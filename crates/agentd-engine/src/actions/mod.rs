@@ -34,6 +34,7 @@ pub use files::{ListDirectory, Listing, READ_CAP, ReadFile, ReadText, list_direc
 pub use outcome::{ActionError, Refusal, Written, other_change};
 pub use proposal::{AffectedSpecInput, CreateProposal, ImpactInput, create_proposal};
 pub use questions::{ProposeQuestions, propose_questions};
+pub(crate) use review::next_review;
 pub use review::{AppendReview, CreateReview, append_review, create_review};
 pub use spec::{CreateSpec, WriteSpec, create_spec, write_spec};
 pub use task_done::{CompleteTask, Completed, complete_task};

@@ -10,6 +10,7 @@ use agentd_core::document::tasks::{self, Status, Task};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::span::Aside;
+use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
 use serde::Deserialize;
 
@@ -146,31 +147,16 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
 /// Writes `REVIEW.md`, the next round. Tests that failed cannot be approved.
 pub fn create_review(session: &Session<'_>, input: CreateReview) -> Result<Written, ActionError> {
     let mut open = session.open(&input.change_id)?;
-    let mut issues = Vec::new();
-    for issue in input.issues.0 {
-        issues.push(code_issue(issue)?);
-    }
-    let approved = input.verdict == CodeVerdict::Approved;
-    consistent(input.verdict.label(), approved, &issues, "NEEDS_FIX or MAJOR_ISSUES")?;
+    let earlier = open.text(&ChangeFile::Review)?.map(|text| review::parse(text).value);
+    let document = next_review(earlier.as_ref(), input, session.actor.clone(), session.now)?;
+    let approved = document.verdict == Some(CodeVerdict::Approved);
+    let issues = &document.issues;
+    let label = document.verdict.map_or("", CodeVerdict::label);
+    consistent(label, approved, issues, "NEEDS_FIX or MAJOR_ISSUES")?;
     if approved {
         refuse_failed_tests(&open.change)?;
         refuse_open_tasks(open.text(&ChangeFile::Tasks)?.unwrap_or_default())?;
     }
-    let earlier = open.text(&ChangeFile::Review)?.map(|text| review::parse(text).value);
-    let blocks: Vec<ReviewBlock> = earlier.iter().map(as_block).collect();
-    let numbered = earlier.as_ref().map_or(0, |review| review.numbered);
-    review_block::number_issues(&blocks, numbered, &mut issues);
-    let highest = issues.iter().map(|issue| issue.number).max().unwrap_or(0);
-    let document = Review {
-        numbered: numbered.max(highest),
-        change_id: Some(input.change_id),
-        iteration: earlier.map_or(1, |review| review.iteration.saturating_add(1)),
-        reviewer: session.actor.clone(),
-        created_at: Some(session.now),
-        verdict: Some(input.verdict),
-        summary: input.summary.0,
-        issues,
-    };
     let text = review::render(&document);
     if review::parse(&text).value != document {
         return Err(ActionError::Internal("the review cannot be read back as given".to_owned()));
@@ -178,6 +164,33 @@ pub fn create_review(session: &Session<'_>, input: CreateReview) -> Result<Writt
     let mut written = open.put(&ChangeFile::Review, &text, Gate::Clean)?;
     written.iteration = Some(document.iteration);
     Ok(written)
+}
+
+/// The review that follows on an earlier one: its round, and its issues with their numbers.
+pub(crate) fn next_review(
+    earlier: Option<&Review>,
+    input: CreateReview,
+    reviewer: Line,
+    now: Stamp,
+) -> Result<Review, ActionError> {
+    let mut issues = Vec::new();
+    for issue in input.issues.0 {
+        issues.push(code_issue(issue)?);
+    }
+    let blocks: Vec<ReviewBlock> = earlier.into_iter().map(as_block).collect();
+    let numbered = earlier.map_or(0, |review| review.numbered);
+    review_block::number_issues(&blocks, numbered, &mut issues);
+    let highest = issues.iter().map(|issue| issue.number).max().unwrap_or(0);
+    Ok(Review {
+        numbered: numbered.max(highest),
+        change_id: Some(input.change_id),
+        iteration: earlier.map_or(1, |review| review.iteration.saturating_add(1)),
+        reviewer,
+        created_at: Some(now),
+        verdict: Some(input.verdict),
+        summary: input.summary.0,
+        issues,
+    })
 }
 
 fn code_issue(input: CodeIssueInput) -> Result<Issue, ActionError> {

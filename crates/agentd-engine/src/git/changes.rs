@@ -18,7 +18,15 @@ const CUT_MARK_BYTES: usize = 64;
 const LEAST_SHARE: usize = 400;
 
 /// Against the commit itself, whatever the repository configures.
-const DIFF: [&str; 5] = ["--no-ext-diff", "--no-textconv", "--no-color", "-M", "--no-relative"];
+/// A submodule has settings of its own, which would be followed for a look into it.
+const DIFF: [&str; 6] = [
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "-M",
+    "--no-relative",
+    "--ignore-submodules=dirty",
+];
 
 /// What was changed, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -164,7 +164,8 @@ fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
     let dirty = git.dirty()?;
     let mut notes = Vec::new();
     let existing = git.branch_commit(&branch)?;
-    let switch = git.call("switch").long();
+    // Quietly: to tell what is changed it would look into submodules, and follow their settings.
+    let switch = git.call("switch").args(["--quiet"]).long();
     let said = if existing.is_some() {
         notes.push(format!("Switched to `{branch}`, which was there already."));
         switch.args(["--no-guess", &branch]).ask()?

@@ -103,7 +103,10 @@ pub(super) enum UncommittedKind {
 impl Git {
     /// Where the checkout stands.
     pub fn head(&self) -> Result<Head, GitError> {
-        let said = self.call("status").args(["--porcelain=v2", "--branch", "-z", "-uno"]).run()?;
+        let said = self
+            .call("status")
+            .args(["--porcelain=v2", "--branch", "-z", "-uno", "--ignore-submodules=all"])
+            .run()?;
         let (mut commit, mut name) = (None, None);
         for record in records(&said.stdout) {
             let record = String::from_utf8_lossy(record);

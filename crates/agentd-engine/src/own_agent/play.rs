@@ -10,13 +10,11 @@ use agentd_core::layout;
 use agentd_core::outcome::head;
 use agentd_core::provider::MCP_SERVER;
 use agentd_core::run_format::{FileEdit, Record};
-use agentd_core::stamp::Stamp;
-use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Call, OwnError, Voice};
 use crate::mcp_client::{McpClient, ToolAnswer};
-use crate::recording::{Recording, RecordingError, Run, plays};
+use crate::recording::{Answer, OwnCall, Recording, RecordingError, Run, plays};
 use crate::store::ProjectDir;
 use crate::work_tree::{Redone, redo};
 
@@ -30,7 +28,7 @@ pub(super) fn run(call: &Call, cwd: &Path, voice: &mut Voice<'_>) -> Result<(), 
     let run = find(call)?;
     let signs = ["--agent", run.agent.name(), "--replaying"].map(str::to_owned);
     voice.line(&plays(run.agent))?;
-    let needs_server = run.records.iter().any(|record| own_call(record).is_some());
+    let needs_server = run.records.iter().any(|record| OwnCall::of(record).is_some());
     let client = if needs_server { Some(call.client(cwd, "agentd-replay", &signs)?) } else { None };
     let mut player = Player {
         call,
@@ -38,7 +36,6 @@ pub(super) fn run(call: &Call, cwd: &Path, voice: &mut Voice<'_>) -> Result<(), 
         client,
         dir: ProjectDir::open(cwd)?,
         renamed: ChangeId::new(&run.header.change).ok().filter(|id| *id != call.change),
-        started: run.header.started_at.parse().unwrap_or_default(),
         run: &run,
         last_t: 0,
         answered: Vec::new(),
@@ -62,17 +59,6 @@ fn find(call: &Call) -> Result<Run, OwnError> {
     Ok(recording.read(&name)?)
 }
 
-/// A call of a tool of agentd's.
-fn own_call(record: &Record) -> Option<(&str, &str, &Json<'static>)> {
-    match record {
-        Record::Event {
-            event: AgentEvent::ToolCall { id, server: Some(server), name, arguments },
-            ..
-        } if server == MCP_SERVER => Some((id, name, arguments)),
-        _ => None,
-    }
-}
-
 struct Player<'a, 'w> {
     call: &'a Call,
     voice: &'a mut Voice<'w>,
@@ -81,7 +67,6 @@ struct Player<'a, 'w> {
     run: &'a Run,
     /// The change as it was called when it was recorded, if that was another name.
     renamed: Option<ChangeId>,
-    started: Timestamp,
     last_t: u64,
     /// Calls whose real answer was told.
     answered: Vec<String>,
@@ -93,8 +78,8 @@ impl Player<'_, '_> {
         let pause = self.call.speed.pause(t.saturating_sub(self.last_t));
         std::thread::sleep(Duration::from_millis(pause));
         self.last_t = *t;
-        if let Some((id, tool, arguments)) = own_call(record) {
-            return self.tool(id, tool, arguments);
+        if let Some(call) = OwnCall::of(record) {
+            return self.tool(call);
         }
         match record {
             Record::Files { files, .. } => files.iter().try_for_each(|edit| self.edit(edit)),
@@ -122,7 +107,8 @@ impl Player<'_, '_> {
     }
 
     /// Calls a tool again and compares the answers.
-    fn tool(&mut self, id: &str, tool: &str, arguments: &Json<'static>) -> Result<(), OwnError> {
+    fn tool(&mut self, call: OwnCall<'_>) -> Result<(), OwnError> {
+        let OwnCall { id, tool, arguments } = call;
         let mut value = arguments.to_value();
         if let Some(old) = &self.renamed {
             rename(&mut value, old, &self.call.change);
@@ -134,36 +120,19 @@ impl Player<'_, '_> {
             name: tool.into(),
             arguments: Json::from(raw),
         })?;
-        let recorded = self.recorded_answer(id);
-        let now = recorded.as_ref().and_then(|(_, answer)| told_time(&answer.text));
-        let now = now.unwrap_or_else(|| {
-            let t = recorded.as_ref().map_or(self.last_t, |(t, _)| *t);
-            let passed = SignedDuration::from_millis(i64::try_from(t).unwrap_or(0));
-            Stamp::new(self.started.saturating_add(passed).unwrap_or(self.started))
-        });
+        let recorded = self.run.answer(id);
+        let now = self.run.moment(recorded.as_ref(), self.last_t);
         let Some(client) = self.client.as_mut() else { return Ok(()) };
         let answer = client.call(tool, &value, Some(json!({ NOW: now })))?;
         self.answered.push(id.to_owned());
         let output = answer.text.as_str().into();
         self.voice.event(&AgentEvent::ToolResult { id: id.into(), ok: answer.ok, output })?;
-        if let Some((_, recorded)) = recorded
+        if let Some(recorded) = recorded
             && let Some(difference) = difference(&recorded, &answer)
         {
             self.diverges(&format!("{tool} {difference}"))?;
         }
         Ok(())
-    }
-
-    fn recorded_answer(&self, wanted: &str) -> Option<(u64, ToolAnswer)> {
-        self.run.records.iter().find_map(|record| match record {
-            Record::Event { t, event: AgentEvent::ToolResult { id, ok, output } }
-                if id == wanted =>
-            {
-                let text = output.text().into_owned();
-                Some((*t, ToolAnswer { ok: *ok, text, structured: None }))
-            }
-            _ => None,
-        })
     }
 
     fn edit(&mut self, edit: &FileEdit) -> Result<(), OwnError> {
@@ -213,16 +182,6 @@ fn rename(value: &mut Value, old: &ChangeId, new: &ChangeId) {
     }
 }
 
-/// `… at 2026-11-15T20:00:00Z (sha256 …` in the answer of a tool that writes, or
-/// `"at":"2026-11-15T20:00:00Z"`, since some CLIs show the structured answer.
-fn told_time(text: &str) -> Option<Stamp> {
-    let length = "2026-11-15T20:00:00Z".len();
-    text.match_indices("at").find_map(|(at, word)| {
-        let behind = text[at + word.len()..].trim_start_matches(['"', '\\', ':', ' ']);
-        behind.get(..length).filter(|time| time.ends_with('Z'))?.parse().ok()
-    })
-}
-
 /// The digest that the answer of a tool names, in either form.
 fn told_digest(text: &str) -> Option<&str> {
     text.match_indices("sha256").find_map(|(at, word)| {
@@ -233,7 +192,7 @@ fn told_digest(text: &str) -> Option<&str> {
 
 /// How an answer differs from the recorded one. CLIs wrap what a tool says, so that
 /// only what it says itself is looked for.
-fn difference(recorded: &ToolAnswer, now: &ToolAnswer) -> Option<String> {
+fn difference(recorded: &Answer, now: &ToolAnswer) -> Option<String> {
     let (old, new) = (recorded.text.as_str(), now.text.as_str());
     if recorded.ok != now.ok {
         let word = |ok: bool| if ok { "was accepted" } else { "was refused" };
@@ -267,6 +226,11 @@ fn difference(recorded: &ToolAnswer, now: &ToolAnswer) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::told_time;
+
+    fn recorded(text: &str) -> Answer {
+        Answer { t: 0, ok: true, text: text.to_owned() }
+    }
 
     fn answer(ok: bool, text: &str) -> ToolAnswer {
         ToolAnswer { ok, text: text.to_owned(), structured: None }
@@ -291,12 +255,12 @@ mod tests {
 
     #[test]
     fn answers_are_compared_by_what_the_tool_said() {
-        let old = answer(true, "{\"output\":\"line\\nother\"}");
+        let old = recorded("{\"output\":\"line\\nother\"}");
         assert_eq!(difference(&old, &answer(true, "line\nother")), None);
         assert!(difference(&old, &answer(true, "something")).is_some());
         assert!(difference(&old, &answer(false, "line\nother")).is_some());
         // In words now, and as data then.
-        let old = answer(true, r#"{"task_id":"2.1","completed":1}"#);
+        let old = recorded(r#"{"task_id":"2.1","completed":1}"#);
         let mut new = answer(true, "Task 2.1 is done.");
         assert!(difference(&old, &new).is_some());
         new.structured = Some(json!({"completed": 1, "task_id": "2.1"}));

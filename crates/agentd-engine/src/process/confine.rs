@@ -22,7 +22,7 @@ const DEVICES: [&str; 8] = [
 /// Restricts this thread and everything that it starts from now on. Says whether the
 /// system enforces it.
 #[cfg(target_os = "linux")]
-pub(super) fn confine(writable: &[PathBuf]) -> bool {
+pub fn confine(writable: &[PathBuf]) -> bool {
     use landlock::{
         ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
         RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus,
@@ -50,6 +50,6 @@ pub(super) fn confine(writable: &[PathBuf]) -> bool {
 
 /// Nothing is known to do it with here.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn confine(_: &[PathBuf]) -> bool {
+pub fn confine(_: &[PathBuf]) -> bool {
     false
 }

@@ -9,6 +9,7 @@ use agentd_core::provider::sessions::SessionError;
 use agentd_core::text::counted;
 
 use crate::documents::DocumentError;
+use crate::git_guard::{self, Tampered};
 use crate::runner::RunError;
 use crate::store::StoreError;
 
@@ -44,6 +45,14 @@ pub enum StepError {
         agent: AgentKind,
         /// How.
         failure: Failure,
+    },
+    /// The agent has left something for git to run.
+    #[error("{agent} has written what git would run: {}", git_guard::list(tampered))]
+    GitTampered {
+        /// Who.
+        agent: AgentKind,
+        /// What.
+        tampered: Vec<Tampered>,
     },
     /// The agent reported success, and what it should have written is not there.
     #[error("{agent} reported success, but {} {}", file, if *.exists { "is as it was" } else { "is not there" })]
@@ -92,6 +101,7 @@ impl StepError {
                 FailureKind::Cancelled => "interrupted",
                 _ => "agent_failed",
             },
+            Self::GitTampered { .. } => "git_tampered",
             Self::NoArtefact { .. } => "no_artefact",
             Self::InvalidArtefact { .. } => "invalid_artefact",
         }
@@ -113,6 +123,16 @@ impl StepError {
                 Some("no session is known in which the planner could go on".to_owned())
             }
             Self::Session(error) => error.output(),
+            Self::GitTampered { tampered, .. } => Some(
+                if tampered.iter().all(|one| one.restored) {
+                    "git would run it outside of the agent's confinement; all of it was put back \
+                     as it was, and nothing of it was run"
+                } else {
+                    "git would run it outside of the agent's confinement, and not all of it could \
+                     be put back as it was"
+                }
+                .to_owned(),
+            ),
             Self::NoArtefact { said, .. } => Some(if said.is_empty() {
                 "it said nothing and called no tool that writes".to_owned()
             } else {
@@ -143,6 +163,17 @@ impl StepError {
                 "look whether the agent's settings forbid MCP servers",
             ]),
             Self::Agent { failure, .. } => failure.hint.clone().into_iter().collect(),
+            Self::GitTampered { tampered, .. } => {
+                let left = tampered.iter().filter(|one| !one.restored);
+                let mut lines: Vec<String> = left
+                    .map(|one| format!("look at it before you call git: {}", one.path))
+                    .collect();
+                lines.extend(own(&[
+                    "see what it wrote: the newest file in the change's runs/",
+                    "if it is wanted, do it yourself; then run the step again",
+                ]));
+                lines
+            }
             Self::NoArtefact { .. } => own(&[
                 "run the step again: a model may forget to call its tool",
                 "look at what it did: the newest file in the change's runs/",

@@ -239,6 +239,19 @@ fn layer_message(change: &ChangeId, layer: Layer, done: &[Task]) -> String {
     format!("{subject}\n\nTasks: {ids}\n\n{}\n", titles.join("\n"))
 }
 
+/// Commits the layers that were ticked and not committed, where nothing is left to be done.
+pub(super) fn commit_done(
+    workflow: &mut Workflow<'_>,
+    wanted: &Wanted,
+) -> Result<(), WorkflowError> {
+    let all = wanted_tasks(workflow, wanted)?;
+    let is_there = |layer: &Layer| all.iter().any(|task| layer_of(task) == *layer);
+    Layer::ALL
+        .into_iter()
+        .filter(is_there)
+        .try_for_each(|layer| commit_late(workflow, layer, wanted))
+}
+
 /// Commits a layer that was ticked and not committed: agentd was killed between the two, or
 /// a hook refused. What is changed after its commit is no part of it.
 fn commit_late(

@@ -6,7 +6,7 @@ use agentd_core::phase::Phase;
 use agentd_core::step_name::StepName;
 
 use super::code_review::{Mended, is_known, latest, mend};
-use super::implement::{Wanted, implement, is_work, read_tasks, start, wanted_tasks};
+use super::implement::{Wanted, commit_done, implement, is_work, read_tasks, start, wanted_tasks};
 use super::{Action, Report, Workflow, WorkflowError, review};
 
 /// Implements, reviews and fixes until the code is approved, a person has to look, or the
@@ -25,6 +25,8 @@ pub fn implementation(
         if has_open_tasks(workflow)? {
             return Ok(report);
         }
+    } else {
+        commit_done(workflow, wanted)?;
     }
     loop {
         match next(workflow)? {

@@ -118,6 +118,16 @@ fn what_the_repository_configures_is_not_run_for_a_look() {
     let repo = Repo::new();
     let base = repo.git(&["rev-parse", "HEAD"]);
     let trap = format!("touch {}; cat", repo.base().join("sprung").display());
+    // A repository inside, which anybody can make a submodule of this one.
+    repo.write("inner/b.txt", "b\n");
+    let inner = repo.root().join("inner");
+    repo.git_in(&inner, &["init", "-q"]);
+    repo.git_in(&inner, &["add", "-A"]);
+    repo.git_in(&inner, &["commit", "-q", "-m", "Inner"]);
+    repo.git(&["-c", "advice.addEmbeddedRepo=false", "add", "inner"]);
+    repo.write("inner/b.txt", "c\n");
+    repo.git_in(&inner, &["config", "filter.trap.clean", &trap]);
+    repo.write("inner/.git/info/attributes", "* filter=trap\n");
     repo.git(&["config", "diff.external", &trap]);
     repo.git(&["config", "diff.trap.textconv", &trap]);
     repo.git(&["config", "core.fsmonitor", &trap]);
@@ -126,6 +136,7 @@ fn what_the_repository_configures_is_not_run_for_a_look() {
     repo.write(".gitattributes", "* diff=trap\n");
     repo.write("a.txt", "two\n");
     let git = repo.found();
+    git.head().unwrap();
     let diff = git.diff(&base, 1 << 20).unwrap();
     assert!(diff.text.contains("+two") && !diff.text.contains('\u{1b}'), "{}", diff.text);
     git.dirty().unwrap();

@@ -3,6 +3,7 @@
 
 mod git;
 mod git_work;
+mod guard;
 mod kills;
 mod process;
 mod runner;

@@ -32,15 +32,15 @@ const SAY: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant",
 const BUSY: &str = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":503,"result":"API Error: 503 busy","session_id":"daa347b4"}"#;
 const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"It is written.","session_id":"daa347b4","total_cost_usd":0.25,"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":2}}"#;
 
-/// A project in which the planner is a script.
-struct World {
+/// A project in which claude is a script.
+pub(crate) struct World {
     dir: tempfile::TempDir,
-    agents: Agents,
+    pub(crate) agents: Agents,
 }
 
 impl World {
     /// `script` is run by a shell in the project; `$N` is the number of the call, from 1.
-    fn new(script: &str, config: &str) -> Self {
+    pub(crate) fn new(script: &str, config: &str) -> Self {
         let dir = scratch::dir();
         let root = dir.path();
         let change_dir = root.join("agentd/changes/add-login");
@@ -81,18 +81,28 @@ impl World {
         Self { dir, agents }
     }
 
-    fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.dir.path()
     }
 
     fn run(&self) -> (Result<StepReport, StepError>, Vec<String>) {
+        self.ask(Role::Planner, "proposal-gen", Artefact::File(ChangeFile::Proposal))
+    }
+
+    /// Runs a step; what came of it, and what was warned of.
+    pub(crate) fn ask(
+        &self,
+        role: Role,
+        name: &str,
+        artefact: Artefact,
+    ) -> (Result<StepReport, StepError>, Vec<String>) {
         let step = Step {
             change: change(),
-            role: Role::Planner,
-            name: "proposal-gen".to_owned(),
-            prompt: "agentd proposal-gen add-login\n".to_owned(),
+            role,
+            name: name.to_owned(),
+            prompt: format!("agentd {name} add-login\n"),
             resume: None,
-            artefact: Artefact::File(ChangeFile::Proposal),
+            artefact,
             on_success: None,
         };
         let mut warnings = Vec::new();
@@ -104,7 +114,7 @@ impl World {
         (result, warnings)
     }
 
-    fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         documents::load_state(&self.agents.project.change(&change()).unwrap()).unwrap()
     }
 

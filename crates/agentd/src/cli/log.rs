@@ -2,11 +2,13 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use agentd_core::document::proposal;
+use agentd_core::document::review::CodeVerdict;
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 use agentd_core::text::printable;
+use agentd_engine::code_rounds::{CodeRounds, code_rounds};
 use agentd_engine::documents;
 use agentd_engine::git::{self, Git, GitTool};
 use agentd_engine::store::{Change, Project};
@@ -20,7 +22,7 @@ use crate::ui::{BOLD, DIM};
 
 /// Show what has happened to a change, oldest first.
 ///
-/// Calls of agents with their tokens, cost and time, reviews of the plan and of
+/// Calls of agents with their tokens, cost and time, all reviews of the plan and of
 /// the code, runs of the tests, commits, and what people have decided.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -43,7 +45,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project = context.project()?;
     let change = context.change(&project, args.id.as_deref())?;
     let state = documents::load_state(&change)?;
-    let mut events = events(&change, &state);
+    let rounds = code_rounds(project.root(), &change, &state);
+    let mut events = events(&change, &state, &rounds);
     events.extend(commits(&project, &state));
     events.sort_by_key(|event| event.at);
     if context.ui.json {
@@ -66,7 +69,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
 }
 
 /// Everything that is known, in order; what has no time stands first.
-fn events(change: &Change, state: &State) -> Vec<Event> {
+fn events(change: &Change, state: &State, rounds: &CodeRounds) -> Vec<Event> {
     let mut events = Vec::new();
     let mut add = |at, kind, text| events.push(Event { at, kind, text });
     let asked = state.description.as_ref().map(|text| text.first_line().to_string());
@@ -100,21 +103,35 @@ fn events(change: &Change, state: &State) -> Vec<Event> {
         );
         add(review.date, "review", text);
     }
-    if let Some(run) = &state.test_run {
-        let result = if run.passed() { "passed" } else { "failed" };
-        add(
-            Some(run.at),
-            "tests",
-            format!("{result} in {}: {}", duration(run.duration_ms), run.command),
-        );
+    let tests = |exit_code: Option<i32>, took: u64, command: &str| {
+        let result = if exit_code == Some(0) { "passed" } else { "failed" };
+        format!("{result} in {}: {command}", duration(took))
+    };
+    for (at, run) in &rounds.tests {
+        let took = run.seconds.saturating_mul(1000);
+        add(Some(*at), "tests", tests(run.exit_code, took, &run.command));
     }
-    if let Some(review) = &state.code_review {
+    if let Some(run) = &state.test_run {
+        add(Some(run.at), "tests", tests(run.exit_code, run.duration_ms, &run.command));
+    }
+    for review in &rounds.reviews {
+        let counts = review.counts();
         let text = format!(
-            "{} by {}, round {}",
-            review.verdict.label(),
+            "{} by {}, round {}: {} HIGH, {} MEDIUM, {} LOW",
+            review.verdict.map_or("no verdict", CodeVerdict::label),
             review.reviewer,
-            review.iteration
+            review.iteration,
+            counts.high,
+            counts.medium,
+            counts.low
         );
+        add(review.created_at, "review", text);
+    }
+    // One whose run is not here.
+    let is_told = |at: Stamp| rounds.reviews.iter().any(|review| review.created_at == Some(at));
+    if let Some(review) = state.code_review.as_ref().filter(|review| !is_told(review.at)) {
+        let label = review.verdict.label();
+        let text = format!("{label} by {}, round {}", review.reviewer, review.iteration);
         add(Some(review.at), "review", text);
     }
     for decision in &state.decisions {

@@ -18,8 +18,11 @@ use std::time::Duration;
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::ids::ChangeId;
+use agentd_core::layout;
 use agentd_engine::archive::recover;
 use agentd_engine::clarify;
+use agentd_engine::git_guard;
+use agentd_engine::process::confine;
 use agentd_engine::store::{Holder, Project, StoreError};
 use jiff::Timestamp;
 use rmcp::ServiceExt as _;
@@ -95,7 +98,15 @@ pub(crate) enum McpError {
 pub(crate) fn run(options: McpOptions) -> Result<(), McpError> {
     let project = Project::discover(&options.start_dir)?;
     let holder = || Holder::this_process("agentd mcp", Timestamp::now());
-    Ui { json: false }.recovered(recover(&project, holder));
+    let ui = Ui { json: false };
+    ui.unchecked(&git_guard::recover(&project));
+    ui.recovered(recover(&project, holder));
+    if options.toolset.role().is_some_and(Role::edits_the_work_tree) {
+        // What this server asks git about is in the hands of the agent, and not every agent
+        // confines its servers. It writes documents and nothing else; so does what git runs.
+        // Where the system cannot do it, the record of the run has said so.
+        confine(&[project.root().join(layout::AGENTD_DIR)]);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // Calls wait for one lock, so many at once gain nothing.

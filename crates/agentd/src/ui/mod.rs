@@ -13,6 +13,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use agentd_core::text::printable;
 use agentd_engine::archive::{ArchiveError, Recovered};
+use agentd_engine::git_guard::{self, Unchecked};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -119,6 +120,23 @@ impl Ui {
             Err(error) => {
                 self.warn(&format!("an interrupted archiving cannot be put right: {error}"));
             }
+        }
+    }
+
+    /// Tells what a killed agentd could not: what an implementer has left for git to run.
+    pub(crate) fn unchecked(&self, unchecked: &[Unchecked]) {
+        for one in unchecked {
+            self.warn(&match one {
+                Unchecked::Call { call, tampered } => {
+                    let list = git_guard::list(tampered);
+                    format!("{call} was cut short, and has written what git would run: {list}")
+                }
+                Unchecked::Unknown { path, why } => format!(
+                    "what git runs may have been changed by an agent, and cannot be compared with \
+                     {}: {why}; look at .git/hooks and .git/config, then remove that file",
+                    path.display()
+                ),
+            });
         }
     }
 

@@ -29,6 +29,8 @@ struct Found {
     /// The changes for which it was found; they are the same while their files are.
     changes: Vec<Arc<Known>>,
     shared: Shared,
+    /// How often something was found after the page that it was looked for.
+    late: u64,
 }
 
 /// What was found so far.
@@ -36,6 +38,11 @@ struct Found {
 pub(super) struct Conflicts(Mutex<Found>);
 
 impl Conflicts {
+    /// A number that grows when a page that is shown already could show more.
+    pub(super) fn times(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).late
+    }
+
     /// What each of these changes shares with others.
     pub(super) fn of(&self, app: &Arc<App>, changes: &[Arc<Known>]) -> Shared {
         let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +58,9 @@ impl Conflicts {
             let app = Arc::clone(app);
             std::thread::spawn(move || {
                 let shared = look(&app.project);
-                app.conflicts.0.lock().unwrap_or_else(PoisonError::into_inner).shared = shared;
+                let mut found = app.conflicts.0.lock().unwrap_or_else(PoisonError::into_inner);
+                found.shared = shared;
+                found.late += 1;
             });
         }
         Arc::clone(&found.shared)

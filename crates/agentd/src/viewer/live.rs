@@ -1,10 +1,11 @@
-//! Following the runs of a change while they happen, from their files: a run that was
-//! started elsewhere is followed like any other.
+//! Following the runs of a change while they happen, and the board: from the files, so that
+//! what was started elsewhere is followed like anything else.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::rel_path::RelPath;
@@ -13,6 +14,8 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use serde_json::{Value, json};
 
+use super::App;
+use super::board::Board;
 use super::transcript::{self, Item};
 
 /// How often the files are looked at: a line is on the page within 300 ms.
@@ -20,6 +23,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// How many looks at the runs there are to one look at the documents.
 const DOCUMENTS_EVERY: u32 = 5;
+
+/// How often the board is looked at.
+const BOARD_PAUSE: Duration = Duration::from_millis(500);
+
+/// How many times as long as a look at the board the pause after it is, at least: an open
+/// page of a large project takes a small part of one processor.
+const BOARD_REST: u32 = 25;
 
 /// The most that is read of one file at a time; the longest line fits.
 const CHUNK: u64 = 8 << 20;
@@ -61,6 +71,8 @@ enum Message {
     Run(Position, Value),
     /// Documents or the state have changed.
     Documents,
+    /// The board is another one, which has this mark.
+    Board(u64),
 }
 
 struct Follower {
@@ -158,31 +170,64 @@ fn fingerprint(change: &Change) -> u64 {
     hasher.finish()
 }
 
-/// The stream of events for a page.
-pub(super) fn stream(
+/// A stream of events for a page.
+type Events<S> = Sse<axum::response::sse::KeepAliveStream<S>>;
+
+/// The stream of events for the pages of a change.
+pub(super) fn change(
     change: Change,
     from: Position,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
-    struct Now {
-        follower: Follower,
+) -> Events<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+    let mut follower = Follower::new(change, from);
+    stream(PAUSE, 1, move || follower.look())
+}
+
+/// The stream of events for the board; `from` is the mark of the one that is shown.
+pub(super) fn board(
+    app: Arc<App>,
+    from: Option<u64>,
+) -> Events<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+    let mut seen = from;
+    stream(BOARD_PAUSE, BOARD_REST, move || {
+        let mark = Board::look(&app)?.mark;
+        let is_new = seen.replace(mark) != Some(mark);
+        Ok(if is_new { vec![Message::Board(mark)] } else { Vec::new() })
+    })
+}
+
+/// Looks again and again, and sends what is found. Between two looks there is a pause, which
+/// is at least `rest` times as long as the first of them took.
+fn stream<L>(
+    pause: Duration,
+    rest: u32,
+    look: L,
+) -> Events<impl Stream<Item = Result<Event, Infallible>> + use<L>>
+where
+    L: FnMut() -> Result<Vec<Message>, StoreError> + Send + 'static,
+{
+    struct Now<L> {
+        look: L,
         waiting: VecDeque<Event>,
+        /// How long to wait before the next look; none before the first.
+        pause: Duration,
     }
-    let now = Now { follower: Follower::new(change, from), waiting: VecDeque::new() };
-    let events = futures_util::stream::unfold(now, |mut now| async move {
+    let now = Now { look, waiting: VecDeque::new(), pause: Duration::ZERO };
+    let events = futures_util::stream::unfold(now, move |mut now| async move {
         loop {
             if let Some(event) = now.waiting.pop_front() {
                 return Some((Ok(event), now));
             }
-            let look = move || {
-                let messages = now.follower.look();
-                (now.follower, messages)
+            tokio::time::sleep(now.pause).await;
+            let mut look = now.look;
+            let looking = move || {
+                let begun = Instant::now();
+                let messages = look();
+                (look, messages, begun.elapsed())
             };
             // A change that was archived or removed ends its stream.
-            let (follower, messages) = tokio::task::spawn_blocking(look).await.ok()?;
-            now = Now { follower, waiting: messages.ok()?.into_iter().map(event).collect() };
-            if now.waiting.is_empty() {
-                tokio::time::sleep(PAUSE).await;
-            }
+            let (look, messages, took) = tokio::task::spawn_blocking(looking).await.ok()?;
+            let waiting = messages.ok()?.into_iter().map(event).collect();
+            now = Now { look, waiting, pause: pause.max(took * rest) };
         }
     });
     Sse::new(events).keep_alive(KeepAlive::default())
@@ -194,6 +239,9 @@ fn event(message: Message) -> Event {
             Event::default().event("run").id(position.to_string()).data(value.to_string())
         }
         Message::Documents => Event::default().event("documents").data("{}"),
+        Message::Board(mark) => {
+            Event::default().event("documents").id(format!("{mark:016x}")).data("{}")
+        }
     }
 }
 

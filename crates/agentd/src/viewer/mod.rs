@@ -7,6 +7,7 @@
 
 mod acting;
 mod assets;
+mod board;
 mod charts;
 mod conflicts;
 mod diff;

@@ -22,6 +22,7 @@ type Answer = Result<Response, Problem>;
 pub(super) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(home))
+        .route("/live", get(follow_board))
         .route("/changes/{id}", get(overview))
         .route("/changes/{id}/{page}", get(page))
         .route("/changes/{id}/{kind}/{name}", get(part))
@@ -191,11 +192,23 @@ async fn follow(
     headers: HeaderMap,
 ) -> Answer {
     let id = open(&id)?;
-    // A browser that comes back says where it was.
-    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let position = Position::parse(last.unwrap_or(&after.after));
+    let position = Position::parse(last_event(&headers).unwrap_or(&after.after));
     let change = blocking(move || Ok(app.project.change(&id)?)).await?;
-    Ok(live::stream(change, position).into_response())
+    Ok(live::change(change, position).into_response())
+}
+
+async fn follow_board(
+    State(app): State<Arc<App>>,
+    Query(after): Query<After>,
+    headers: HeaderMap,
+) -> Response {
+    let last = last_event(&headers).unwrap_or(&after.after);
+    live::board(app, u64::from_str_radix(last, 16).ok()).into_response()
+}
+
+/// A browser that comes back says where it was.
+fn last_event(headers: &HeaderMap) -> Option<&str> {
+    headers.get("last-event-id").and_then(|value| value.to_str().ok())
 }
 
 async fn diagrams(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {

@@ -2,6 +2,7 @@
 //! changes reading is most of the time of the first page.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash as _, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agentd_core::ids::ChangeId;
@@ -22,6 +23,14 @@ pub(super) struct Known {
     pub(super) summary: Summary,
     /// What it is about, in a few words.
     pub(super) title: String,
+}
+
+impl Known {
+    /// Tells which change it is, and which versions of its files were seen.
+    pub(super) fn mark(&self, hasher: &mut impl Hasher) {
+        self.summary.change_id.as_str().hash(hasher);
+        self.seen.hash(hasher);
+    }
 }
 
 /// What was read so far.

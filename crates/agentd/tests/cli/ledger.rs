@@ -1,5 +1,9 @@
 //! `cost` and `log`: what the ledger holds, as people and programs read it.
 
+use agentd_core::ids::ChangeId;
+use agentd_core::prompt::{Review, TestEvidence};
+use serde_json::json;
+
 use crate::harness::Project;
 
 const STATE: &str = "change_id: add-oauth\nphase: proposed\ncreated_at: 2026-11-04T10:00:00Z\ndescription: \"Add OAuth\"\nllm_calls:\n  - step: proposal-gen\n    model: gemini-3.8-flash\n    tokens_in: 15234\n    tokens_out: 892\n    tokens_cached: 600\n    duration_ms: 4521\n    cost: 0.0145\n    timestamp: 2026-11-04T10:01:00Z\n  - step: challenge\n    model: gpt-6.1-sol\n    tokens_in: 24567\n    tokens_out: 2345\n    duration_ms: 68934\n    cost: 0.0726\n    timestamp: 2026-11-04T10:05:00Z\n  - step: challenge\n    model: gpt-6.1-sol\n    tokens_in: 1\n    tokens_out: 1\n    duration_ms: 1\n    cost: 0.0\n    timestamp: 2026-11-04T10:06:00Z\ntotal_cost: 0.0871\ntotal_tokens_in: 39802\ntotal_tokens_out: 3238\n";
@@ -50,4 +54,75 @@ fn the_log_tells_everything_in_order() {
     let json = project.run(["log", "--json"]).fine().json();
     assert_eq!(json["events"][0]["text"], "Add OAuth");
     assert_eq!(json["events"][4]["kind"], "decision");
+}
+
+/// The run of a reviewer who was told of the tests and has tried these verdicts; those that
+/// were refused are marked.
+fn review_run(hour: u32, exit_code: Option<i32>, verdicts: &[(&str, bool)]) -> String {
+    let change = ChangeId::new("add-oauth").unwrap();
+    let tests = TestEvidence {
+        command: "make check".to_owned(),
+        exit_code,
+        seconds: 3,
+        output: "ok".to_owned(),
+    };
+    let (tests, diff) = (Some(&tests), "+x");
+    let prompt =
+        Review { change: &change, specs: &[], tasks: &[], diff, tests, earlier: &[] }.render();
+    let mut lines = vec![json!({"run": 1, "step": "review", "change": "add-oauth",
+        "agent": "codex", "role": "reviewer", "attempt": 1, "argv": ["codex"], "env": [],
+        "cwd": "/p", "prompt": prompt, "started_at": format!("2026-11-04T{hour}:00:00Z")})];
+    for (number, (verdict, taken)) in verdicts.iter().enumerate() {
+        let issues: Vec<_> = (*verdict != "APPROVED")
+            .then(|| json!({"severity": "high", "title": "Wrong", "description": "It is."}))
+            .into_iter()
+            .collect();
+        let arguments = json!({"change_id": "add-oauth", "verdict": verdict,
+            "summary": "Read.", "issues": issues});
+        let id = number.to_string();
+        lines.push(json!({"t": 1, "event": "tool_call", "id": id, "server": "agentd",
+            "name": "create_review", "arguments": arguments}));
+        let told = format!("Wrote REVIEW.md at 2026-11-04T{hour}:0{}:00Z (sha256 0).", number + 1);
+        lines.push(json!({"t": 2, "event": "tool_result", "id": id, "ok": taken, "output": told}));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// STATE.yaml and REVIEW.md have the latest round only; the runs have all of them.
+#[test]
+fn the_log_tells_every_round_of_code_review() {
+    let state = "change_id: add-oauth\nphase: implementing\n\
+        test_run:\n  command: make check\n  exit_code: 0\n  duration_ms: 2500\n  at: 2026-11-04T13:59:00Z\n\
+        code_review:\n  verdict: APPROVED\n  reviewer: codex\n  at: 2026-11-04T14:01:00Z\n  iteration: 3\n";
+    let project = Project::new().change("add-oauth").file("STATE.yaml", state);
+    let told = |project: &Project| -> Vec<String> {
+        let json = project.run(["log", "--json"]).fine().json();
+        let events = json["events"].as_array().unwrap().iter();
+        let text = |event: &serde_json::Value| {
+            format!("{} {}", event["kind"].as_str().unwrap(), event["text"].as_str().unwrap())
+        };
+        events.map(text).filter(|text| !text.starts_with("begun")).collect()
+    };
+    // Without the runs, what the state knows.
+    let latest = ["tests passed in 2.5 s: make check", "review APPROVED by codex, round 3"];
+    assert_eq!(told(&project), latest);
+    let project = project
+        .file(
+            "runs/0003-review.jsonl",
+            review_run(11, Some(2), &[("APPROVED", false), ("NEEDS_FIX", true)]),
+        )
+        .file("runs/0004-fix.jsonl", "not a run\n")
+        .file("runs/0005-review.jsonl", review_run(12, None, &[("MAJOR_ISSUES", true)]))
+        .file("runs/0006-review.jsonl", review_run(13, Some(0), &[]))
+        .file("runs/0007-review.jsonl", review_run(14, Some(0), &[("APPROVED", true)]));
+    let all = [
+        "tests failed in 3.0 s: make check",
+        "review NEEDS_FIX by codex, round 1: 1 HIGH, 0 MEDIUM, 0 LOW",
+        "tests failed in 3.0 s: make check",
+        "review MAJOR_ISSUES by codex, round 2: 1 HIGH, 0 MEDIUM, 0 LOW",
+        "tests passed in 3.0 s: make check",
+        "tests passed in 2.5 s: make check",
+        "review APPROVED by codex, round 3: 0 HIGH, 0 MEDIUM, 0 LOW",
+    ];
+    assert_eq!(told(&project), all);
 }

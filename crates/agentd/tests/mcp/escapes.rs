@@ -262,6 +262,37 @@ fn attempts(outside: &str) -> Vec<(&'static str, Value)> {
     all
 }
 
+/// Not every agent confines the servers that it starts: codex does not.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_git_runs_for_the_server_of_an_implementer_writes_nowhere_else() {
+    let project = Project::planned();
+    project.git(&["init", "-q"]);
+    project.git(&["add", "-A"]);
+    project.git(&["commit", "-q", "-m", "Start"]);
+    let outside = tempfile::tempdir().unwrap();
+    let spring = |place: &std::path::Path| format!("touch {}/sprung", place.display());
+    let trap = format!(
+        "{}; {}; {}; cat",
+        spring(outside.path()),
+        spring(project.root()),
+        spring(&project.path("agentd"))
+    );
+    project.git(&["config", "filter.trap.clean", &trap]);
+    project.write(".git/info/attributes", "*.rs filter=trap\n");
+    project.write("src/models/user.rs", "struct User;\n");
+    project.write("src/main.rs", "fn main() { oauth() }\n");
+    let mut implementer = project.client("implementer");
+    implementer.ok("complete_task", plan::task());
+    implementer.ok("complete_task", with_task("2.1"));
+    assert!(project.path("agentd/sprung").exists(), "git has run it");
+    assert!(!outside.path().join("sprung").exists() && !project.path("sprung").exists());
+}
+
+fn with_task(id: &str) -> Value {
+    with("complete_task", plan::task(), "/task_id", id).1
+}
+
 #[test]
 fn no_path_leads_out_and_nothing_changes() {
     let trapped = Trapped::new();

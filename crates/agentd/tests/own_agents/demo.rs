@@ -255,7 +255,7 @@ fn the_picture_in_the_readme_shows_what_the_demo_says() {
     });
     let machine = Machine::new();
     let mut command = machine.command(AGENTD, &["demo", "--fast"]);
-    let (code, recording) = terminal::Terminal::start(&mut command).record(terminal::COLUMNS);
+    let (code, recording) = terminal::Terminal::start(&mut command).record(2 * terminal::COLUMNS);
     assert_eq!(code, Some(0));
     let shown = recording.rows().into_iter().filter_map(|row| row.at_last().cloned());
     let shown = shown.filter(|shown| !shown.runs.is_empty()).map(|shown| {

@@ -81,3 +81,74 @@ fn a_changed_document_is_told() {
     project.file("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
     until(&mut stream, "event: documents");
 }
+
+/// The address of the stream of the board, as the page has it.
+fn of_board(viewer: &Viewer) -> String {
+    let page = viewer.get("/").body;
+    let (_, rest) = page.split_once("data-follow=\"").unwrap();
+    rest.split_once('"').unwrap().0.to_owned()
+}
+
+#[test]
+fn whatever_the_board_shows_is_told_when_it_changes() {
+    let project = Project::new();
+    let viewer = Viewer::start(project.root());
+    let mut stream = follow(&viewer, &of_board(&viewer), None);
+    until(&mut stream, "text/event-stream");
+    let state = project.read("STATE.yaml");
+    let lock = project.root().join("agentd/.locks/dark-mode.run");
+    let events: [(&str, &dyn Fn()); 6] = [
+        ("a phase", &|| {
+            project.file("STATE.yaml", &state.replace("phase: proposed", "phase: rejected"));
+        }),
+        ("a tick", &|| {
+            let tasks = project.read("tasks.md").replacen("status: pending", "status: done", 1);
+            project.file("tasks.md", &tasks);
+        }),
+        ("a new change", &|| project.root_file("agentd/changes/brand-new/proposal.md", "# New\n")),
+        ("one that goes", &|| {
+            std::fs::remove_dir_all(project.root().join("agentd/changes/brand-new")).unwrap();
+        }),
+        ("a main spec", &|| project.root_file("agentd/specs/more.md", "# More\n")),
+        ("a run that begins", &|| {
+            std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+            let file = File::create(&lock).unwrap();
+            file.lock().unwrap();
+            // For as long as the test runs.
+            std::mem::forget(file);
+        }),
+    ];
+    let mut last = String::new();
+    for (what, happens) in events {
+        let begun = Instant::now();
+        happens();
+        let seen = until(&mut stream, "id: ");
+        assert!(seen.contains("event: documents"), "{what}: {seen}");
+        let id = seen.rsplit_once("id: ").unwrap().1.trim().to_owned();
+        assert_ne!(id, last, "{what}");
+        last = id;
+        eprintln!("{what} was told after {:?}", begun.elapsed());
+    }
+    assert!(of_board(&viewer).ends_with(&last), "the page shows what was told last");
+}
+
+/// Nothing is lost between a page and its stream, nor while a browser was away.
+#[test]
+fn a_board_that_comes_back_hears_what_it_has_missed_and_nothing_else() {
+    let project = Project::new();
+    let viewer = Viewer::start(project.root());
+    let address = of_board(&viewer);
+    project.file("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
+    let seen = until(&mut follow(&viewer, &address, None), "id: ");
+    let id = seen.rsplit_once("id: ").unwrap().1.trim().to_owned();
+    // As the browser says it, and as the script does.
+    let (_, now) = address.split_once("after=").unwrap();
+    for (target, last) in [(address.as_str(), Some(&*id)), (&address.replace(now, &id), None)] {
+        let mut stream = follow(&viewer, target, last);
+        until(&mut stream, "text/event-stream");
+        stream.get_ref().set_read_timeout(Some(Duration::from_millis(1200))).unwrap();
+        let mut rest = String::new();
+        while stream.read_line(&mut rest).is_ok_and(|read| read > 0) {}
+        assert!(!rest.contains("event:"), "{rest}");
+    }
+}

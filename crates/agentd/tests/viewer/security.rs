@@ -49,6 +49,7 @@ fn attacks(port: u16, token: &str) -> Vec<Attack> {
         get("no token on a change", "/changes/add-oauth", vec![ours()], &[401]),
         get("no token on a change that is not there", "/changes/nothing", vec![ours()], &[401]),
         get("no token on the stream", "/changes/add-oauth/live?after=0:0", vec![ours()], &[401]),
+        get("no token on the stream of the board", "/live", vec![ours()], &[401]),
         get("no token on a main spec", "/specs/session-store", vec![ours()], &[401]),
         get("no token on the archive", "/archive/2026-10-01-add-passwords", vec![ours()], &[401]),
         get("no token on the frame", "/diagrams", vec![ours()], &[401]),
@@ -117,6 +118,12 @@ fn attacks(port: u16, token: &str) -> Vec<Attack> {
         get(
             "a foreign origin for the stream",
             "/changes/add-oauth/live",
+            vec![ours(), signed(), ("Origin", "https://evil.example".into())],
+            &[403],
+        ),
+        get(
+            "a foreign origin for the stream of the board",
+            "/live",
             vec![ours(), signed(), ("Origin", "https://evil.example".into())],
             &[403],
         ),

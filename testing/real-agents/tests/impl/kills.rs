@@ -11,7 +11,7 @@ use crate::project::{
 };
 
 /// Kills `agentd impl` once something is so.
-fn killed(world: &World<'_>, what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn killed(world: &World<'_>, what: &str, is_so: impl Fn() -> bool) {
     let mut command = world.command(&["impl"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until(what, is_so);

@@ -3,6 +3,7 @@
 use std::fs;
 
 use real_agents::Sandbox;
+use real_agents::world::World;
 use scripted_models::{Reply, Rule, Script};
 
 use crate::project::{
@@ -102,6 +103,7 @@ fn from_an_approved_plan_to_living_specs() {
         let told = world.run(&["log"]).expect(0);
         told.says("fix the findings of review 1");
         told.says("fix 2 by claude");
+        assert_all_rounds_are_told(&world);
 
         // Nothing is paid twice; then it becomes part of the specs.
         let calls = world.calls().len();
@@ -118,4 +120,25 @@ fn from_an_approved_plan_to_living_specs() {
         let names = archive.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         assert!(names.into_iter().any(|name| name.ends_with("-add-login")));
     });
+}
+
+/// With what came of the tests before each.
+#[track_caller]
+fn assert_all_rounds_are_told(world: &World<'_>) {
+    let log = world.run(&["log", "--json"]).expect(0).json();
+    let of = |kind: &str| -> Vec<String> {
+        let events = log["events"].as_array().unwrap().iter();
+        let events = events.filter(|event| event["kind"] == kind);
+        events.map(|event| event["text"].as_str().unwrap().to_owned()).collect()
+    };
+    let reviews = [
+        "NEEDS_FIX by codex, round 1: 1 HIGH, 1 MEDIUM, 0 LOW",
+        "NEEDS_FIX by codex, round 2: 0 HIGH, 1 MEDIUM, 1 LOW",
+        "APPROVED by codex, round 3: 0 HIGH, 0 MEDIUM, 0 LOW",
+    ];
+    assert_eq!(of("review"), reviews);
+    let tests: Vec<String> = of("tests");
+    let results: Vec<&str> = tests.iter().filter_map(|text| text.split(' ').next()).collect();
+    assert_eq!(results, ["failed", "passed", "passed"], "{tests:?}");
+    assert!(tests.iter().all(|text| text.ends_with(": sh test.sh")), "{tests:?}");
 }

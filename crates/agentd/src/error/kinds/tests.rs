@@ -33,7 +33,7 @@ fn made() -> BTreeSet<String> {
     let mut made = BTreeSet::new();
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        if file.ends_with("kinds/tests.rs") {
+        if file.ends_with("kinds/tests.rs") || file.ends_with("kinds/table.rs") {
             continue;
         }
         let is_command = file.ends_with("error.rs") && file.starts_with(crates.join("agentd"));

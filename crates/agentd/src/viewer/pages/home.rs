@@ -1,17 +1,16 @@
 //! All changes, as a board by phase.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use agentd_core::ids::ChangeId;
+use agentd_core::ids::SpecId;
+use agentd_core::layout::ArchiveName;
 use agentd_core::phase::Phase;
-use agentd_engine::store::Project;
 
 use crate::viewer::App;
+use crate::viewer::board::Board;
 use crate::viewer::conflicts::Conflict;
 use crate::viewer::html::{Page, dollars, esc, progress};
 use crate::viewer::problem::Problem;
-use crate::viewer::subject;
 use crate::viewer::summaries::Known;
 
 /// How much of what it shares a card tells; `agentd overlap` tells all.
@@ -27,31 +26,29 @@ const COLUMNS: [(&str, &[Option<Phase>]); 5] = [
 ];
 
 pub(crate) fn home(app: &Arc<App>) -> Result<String, Problem> {
-    let project = &app.project;
-    let listed = project.change_ids()?;
-    let mut summaries = app.summaries.of(project, &listed.ids);
+    let Board { changes: mut summaries, running, specs, archived, mark } = Board::look(app)?;
     let conflicts = app.conflicts.of(app, &summaries);
     summaries.sort_by(|a, b| b.summary.updated_at.cmp(&a.summary.updated_at));
-    let running = running(project);
     let mut out = String::with_capacity(600 * summaries.len() + 4096);
     let cost: f64 = summaries.iter().map(|known| known.summary.cost_usd).sum();
     out.push_str(&format!(
-        "<div class=\"title-row\"><h1>{}</h1><p class=\"quiet\">{} open · {} spent</p>",
+        "<div class=\"title-row\"><h1>{}</h1><p class=\"quiet\" data-live=\"totals\">{} open · {} spent</p>",
         esc(&app.project_name()),
         agentd_core::text::counted(summaries.len(), "change"),
         dollars(cost)
     ));
-    if !summaries.is_empty() {
-        out.push_str(
-            "<label class=\"filter\"><span class=\"visually-hidden\">Filter changes</span>\
-             <input type=\"search\" id=\"filter\" placeholder=\"Filter changes ( / )\" autocomplete=\"off\"></label>",
-        );
-    }
-    out.push_str("</div>");
+    let hidden = if summaries.is_empty() { " hidden" } else { "" };
+    out.push_str(&format!(
+        "<label class=\"filter\"{hidden}><span class=\"visually-hidden\">Filter changes</span>\
+         <input type=\"search\" id=\"filter\" placeholder=\"Filter changes ( / )\" autocomplete=\"off\"></label></div>\
+         <div data-live=\"empty\">",
+    ));
     if summaries.is_empty() {
         out.push_str("<p class=\"empty\">No change is open. Begin one in a terminal:<br><code>agentd plan &lt;id&gt; \"&lt;what you want&gt;\"</code></p>");
     }
-    out.push_str("<div class=\"board\">");
+    out.push_str(&format!(
+        "</div><div class=\"board\" id=\"board\" data-follow=\"/live?after={mark:016x}\">"
+    ));
     for (name, phases) in COLUMNS {
         let here: Vec<&Arc<Known>> =
             summaries.iter().filter(|known| phases.contains(&known.summary.phase)).collect();
@@ -59,7 +56,7 @@ pub(crate) fn home(app: &Arc<App>) -> Result<String, Problem> {
             continue;
         }
         out.push_str(&format!(
-            "<section class=\"column\"><h2>{name} <span class=\"count\">{}</span></h2><ul class=\"cards\">",
+            "<section class=\"column\" data-column=\"{name}\"><h2>{name} <span class=\"count\">{}</span></h2><ul class=\"cards\">",
             here.len()
         ));
         for known in here {
@@ -69,26 +66,19 @@ pub(crate) fn home(app: &Arc<App>) -> Result<String, Problem> {
         }
         out.push_str("</ul></section>");
     }
+    out.push_str("</div><div data-live=\"more\">");
+    specs_and_archive(&specs, &archived, &mut out);
     out.push_str("</div>");
-    specs_and_archive(app, &mut out)?;
     let name = app.project_name();
     Ok(Page { title: &format!("{name} · agentd"), crumbs: &[], project: &name, body: &out }
         .render())
-}
-
-/// The changes on which a workflow runs now: only those with a lock file are looked at.
-fn running(project: &Project) -> BTreeSet<ChangeId> {
-    let entries = project.dir().list_dir(&agentd_core::layout::locks_dir()).unwrap_or_default();
-    let ids =
-        entries.iter().filter_map(|entry| ChangeId::new(entry.name.strip_suffix(".run")?).ok());
-    ids.filter(|id| subject::running(project, id).is_some()).collect()
 }
 
 fn card(out: &mut String, known: &Known, running: bool, shared: &[Conflict]) {
     let summary = &known.summary;
     let id = &summary.change_id;
     out.push_str(&format!(
-        "<li class=\"card\"><a href=\"/changes/{id}\"><strong>{}</strong><code>{id}</code></a><p class=\"facts\">",
+        "<li class=\"card\" data-id=\"{id}\"><a href=\"/changes/{id}\"><strong>{}</strong><code>{id}</code></a><p class=\"facts\">",
         esc(&known.title),
     ));
     out.push_str(&progress(summary.tasks.completed, summary.tasks.total));
@@ -126,9 +116,7 @@ fn card(out: &mut String, known: &Known, running: bool, shared: &[Conflict]) {
     out.push_str("</p></li>");
 }
 
-fn specs_and_archive(app: &App, out: &mut String) -> Result<(), Problem> {
-    let specs = app.project.spec_ids()?.ids;
-    let archived = app.project.archived()?.ids;
+fn specs_and_archive(specs: &[SpecId], archived: &[ArchiveName], out: &mut String) {
     let mut list = |title: &str, items: Vec<(String, String)>| {
         if items.is_empty() {
             return;
@@ -148,5 +136,4 @@ fn specs_and_archive(app: &App, out: &mut String) -> Result<(), Problem> {
         "Archive",
         newest_first.map(|name| (format!("/archive/{name}"), name.to_string())).collect(),
     );
-    Ok(())
 }

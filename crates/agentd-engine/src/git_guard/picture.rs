@@ -1,0 +1,415 @@
+//! What some places of the disk look like, and putting them back as they were.
+//!
+//! A symbolic link is never followed on the way: each directory that leads to a place is
+//! looked at before what is in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use agentd_core::hash::{hex, unhex};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::GuardError;
+use crate::git::runnable::{HOOKS, Runnable};
+
+/// The most that is kept: places, bytes of one file and of all.
+const MOST_PLACES: usize = 8192;
+const LARGEST: u64 = 4 << 20;
+const KEPT: u64 = 32 << 20;
+/// How deep a directory of hooks is looked into.
+const DEPTH: usize = 6;
+/// The name of a file that is being written, beside the one that it becomes.
+const TEMPORARY: &str = "agentd-restores";
+
+/// Bytes, as hex digits where they are written down: names and hooks need not be text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Bytes(Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let digits = String::deserialize(deserializer)?;
+        unhex(&digits).map(Self).ok_or_else(|| de::Error::custom("not hex digits"))
+    }
+}
+
+impl From<&Path> for Bytes {
+    fn from(path: &Path) -> Self {
+        Self(path.as_os_str().as_bytes().to_vec())
+    }
+}
+
+impl Bytes {
+    fn path(&self) -> PathBuf {
+        PathBuf::from(std::ffi::OsString::from_vec(self.0.clone()))
+    }
+}
+
+/// What is at a place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Thing {
+    Nothing,
+    File {
+        mode: u32,
+        bytes: Bytes,
+    },
+    Directory {
+        mode: u32,
+    },
+    Link {
+        target: Bytes,
+    },
+    /// A file that is too large to be kept, or something that is neither.
+    Other,
+}
+
+impl Thing {
+    /// Looks, without following a link or waiting for anybody.
+    fn at(path: &Path) -> io::Result<Self> {
+        let metadata = match fs::symlink_metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) if is_absent(&error) => return Ok(Self::Nothing),
+            Err(error) => return Err(error),
+        };
+        let mode = |metadata: &Metadata| metadata.permissions().mode() & 0o7777;
+        if metadata.is_dir() {
+            return Ok(Self::Directory { mode: mode(&metadata) });
+        }
+        if metadata.is_symlink() {
+            return Ok(Self::Link { target: Bytes::from(&*fs::read_link(path)?) });
+        }
+        if !metadata.is_file() || metadata.len() > LARGEST {
+            return Ok(Self::Other);
+        }
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|f| f.take(LARGEST + 1).read_to_end(&mut bytes));
+        match read {
+            // Nobody can read it, which was not so when the picture was taken.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Ok(Self::Other);
+            }
+            read => read?,
+        };
+        Ok(Self::File { mode: mode(&metadata), bytes: Bytes(bytes) })
+    }
+
+    /// The content and whether it can be run, of a file.
+    pub(super) fn file(&self) -> Option<(&[u8], bool)> {
+        match self {
+            Self::File { mode, bytes } => Some((&bytes.0, mode & 0o111 != 0)),
+            Self::Nothing | Self::Directory { .. } | Self::Link { .. } | Self::Other => None,
+        }
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// What a place is watched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Watch {
+    /// It is to stay what it is.
+    All,
+    /// It is a directory on the way to something, and is not to lead elsewhere.
+    Way,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Place {
+    path: Bytes,
+    watch: Watch,
+    was: Thing,
+}
+
+/// What some places looked like.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Picture {
+    /// Directories before what is in them.
+    places: Vec<Place>,
+    /// Directories in which nothing may be that was not there.
+    closed: Vec<Bytes>,
+    /// Directories without which nothing can be put back.
+    needed: Vec<Bytes>,
+    /// Where the agent works, to name places from there.
+    work_tree: Bytes,
+    /// The directory of the repository, which may lie elsewhere.
+    repository: Option<Bytes>,
+}
+
+/// A place that does not look as it did.
+#[derive(Debug)]
+pub(super) struct Difference {
+    pub(super) path: PathBuf,
+    pub(super) was: Thing,
+    pub(super) now: Thing,
+    /// Whether it looks again as it did.
+    pub(super) restored: bool,
+}
+
+impl Picture {
+    pub(super) fn take(runnable: &Runnable) -> Result<Self, GuardError> {
+        let mut taking =
+            Taking { runnable, places: BTreeMap::new(), closed: BTreeSet::new(), left: KEPT };
+        for file in &runnable.files {
+            taking.file(file)?;
+        }
+        for dir in &runnable.hooks {
+            taking.directory(dir, DEPTH)?;
+        }
+        for dir in &runnable.mixed_hooks {
+            taking.mixed(dir)?;
+        }
+        let Taking { places, closed, .. } = taking;
+        let places = places.into_iter();
+        let place = |(path, (watch, was)): (PathBuf, (Watch, Thing))| Place {
+            path: Bytes::from(&*path),
+            watch,
+            was,
+        };
+        let as_bytes =
+            |dirs: &BTreeSet<PathBuf>| dirs.iter().map(|dir| Bytes::from(&**dir)).collect();
+        Ok(Self {
+            places: places.map(place).collect(),
+            closed: as_bytes(&closed),
+            needed: as_bytes(&runnable.repositories),
+            work_tree: Bytes::from(runnable.roots.first().map_or(Path::new(""), |root| root)),
+            repository: runnable
+                .repositories
+                .iter()
+                .min_by_key(|dir| dir.as_os_str().len())
+                .map(|dir| Bytes::from(&**dir)),
+        })
+    }
+
+    /// A place in words: from the work tree, or from `.git` where that is elsewhere.
+    pub(super) fn name(&self, path: &Path) -> String {
+        let from = |dir: &Bytes| path.strip_prefix(dir.path()).ok().map(Path::to_owned);
+        let in_repository =
+            || self.repository.as_ref().and_then(from).map(|rest| Path::new(".git").join(rest));
+        let short = from(&self.work_tree).or_else(in_repository);
+        short.as_deref().unwrap_or(path).to_string_lossy().into_owned()
+    }
+
+    /// Compares with what is there now, and puts it back as it was, where `may` allows it.
+    pub(super) fn put_back(
+        &self,
+        may: &dyn Fn(&Path) -> bool,
+    ) -> Result<Vec<Difference>, GuardError> {
+        let mut found: Vec<Difference> = Vec::new();
+        let mut lost: Vec<PathBuf> = Vec::new();
+        for place in &self.places {
+            let path = place.path.path();
+            if lost.iter().any(|dir| path.starts_with(dir) && path != *dir) {
+                continue;
+            }
+            let now = at(&path, Thing::at(&path))?;
+            let is_needed = self.needed.contains(&place.path);
+            let is_same = match (place.watch, &now) {
+                (Watch::Way, Thing::Directory { .. }) => true,
+                (Watch::Way, Thing::Nothing) => !is_needed || place.was == Thing::Nothing,
+                (Watch::Way | Watch::All, now) => *now == place.was,
+            };
+            if is_same {
+                continue;
+            }
+            let was = place.was.clone();
+            // A directory of git's is not made anew without all that was in it.
+            let what = if is_needed { &Thing::Nothing } else { &was };
+            // One that cannot be put back is told, and does not keep the others from it.
+            let restored = may(&path) && restore(&path, &now, what).is_ok();
+            if is_needed || !restored {
+                lost.push(path.clone());
+            }
+            // What is in a directory that was replaced goes without saying.
+            if !found.iter().any(|above| path.starts_with(&above.path)) {
+                found.push(Difference { path, was, now, restored: restored && !is_needed });
+            }
+        }
+        for dir in self.closed.iter().map(Bytes::path) {
+            self.empty(&dir, &lost, may, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Removes what is new in a directory.
+    fn empty(
+        &self,
+        dir: &Path,
+        lost: &[PathBuf],
+        may: &dyn Fn(&Path) -> bool,
+        found: &mut Vec<Difference>,
+    ) -> Result<(), GuardError> {
+        if lost.iter().any(|lost| dir.starts_with(lost))
+            || !matches!(at(dir, Thing::at(dir))?, Thing::Directory { .. })
+        {
+            return Ok(());
+        }
+        for entry in at(dir, fs::read_dir(dir))? {
+            let path = at(dir, entry)?.path();
+            let bytes = Bytes::from(&*path);
+            if self.places.iter().any(|place| place.path == bytes) {
+                continue;
+            }
+            let now = at(&path, Thing::at(&path))?;
+            let restored = may(&path) && restore(&path, &now, &Thing::Nothing).is_ok();
+            found.push(Difference { path, was: Thing::Nothing, now, restored });
+        }
+        Ok(())
+    }
+}
+
+fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuardError> {
+    result.map_err(|source| GuardError::Io { path: path.to_owned(), source })
+}
+
+/// Makes a place look as it did.
+fn restore(path: &Path, now: &Thing, was: &Thing) -> io::Result<()> {
+    match (now, was) {
+        (Thing::Directory { .. }, Thing::Directory { mode }) => {
+            return fs::set_permissions(path, Permissions::from_mode(*mode));
+        }
+        (Thing::Nothing, _) => {}
+        (Thing::Directory { .. }, _) => remove(path)?,
+        // Until the new file is there the old one is: a file replaces a file at once.
+        (Thing::File { .. } | Thing::Link { .. } | Thing::Other, Thing::File { .. }) => {}
+        (Thing::File { .. } | Thing::Link { .. } | Thing::Other, _) => fs::remove_file(path)?,
+    }
+    if *was == Thing::Nothing {
+        return Ok(());
+    }
+    let parent = path.parent().unwrap_or(path);
+    fs::create_dir_all(parent)?;
+    match was {
+        Thing::Nothing | Thing::Other => Ok(()),
+        Thing::Link { target } => symlink(target.path(), path),
+        Thing::Directory { mode } => {
+            fs::create_dir(path)?;
+            fs::set_permissions(path, Permissions::from_mode(*mode))
+        }
+        Thing::File { mode, bytes } => {
+            let temporary = parent.join(TEMPORARY);
+            remove(&temporary)?;
+            let mut file =
+                File::options().write(true).create_new(true).mode(0o600).open(&temporary)?;
+            file.write_all(&bytes.0)?;
+            file.set_permissions(Permissions::from_mode(*mode))?;
+            file.sync_data()?;
+            fs::rename(&temporary, path)
+        }
+    }
+}
+
+/// Removes whatever is at a place, also directories that their maker has closed.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            fs::set_permissions(path, Permissions::from_mode(0o700))?;
+            fs::read_dir(path)?.try_for_each(|entry| remove(&entry?.path()))?;
+            fs::remove_dir(path)
+        }
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    removed.or_else(|error| if is_absent(&error) { Ok(()) } else { Err(error) })
+}
+
+/// A picture that is being taken.
+struct Taking<'r> {
+    runnable: &'r Runnable,
+    places: BTreeMap<PathBuf, (Watch, Thing)>,
+    closed: BTreeSet<PathBuf>,
+    /// How many more bytes may be kept.
+    left: u64,
+}
+
+impl Taking<'_> {
+    /// Watches a place, and the directories on the way to it.
+    fn place(&mut self, path: &Path) -> Result<Thing, GuardError> {
+        for dir in path.ancestors().skip(1) {
+            let is_root = self.runnable.roots.first().is_some_and(|root| dir == root);
+            if is_root || !self.runnable.is_inside(dir) {
+                break;
+            }
+            if !self.places.contains_key(dir) {
+                let thing = at(dir, Thing::at(dir))?;
+                self.places.insert(dir.to_owned(), (Watch::Way, thing));
+            }
+        }
+        let thing = at(path, Thing::at(path))?;
+        let size = thing.file().map_or(0, |(bytes, _)| bytes.len() as u64);
+        let too_large = || GuardError::TooLarge { path: path.to_owned() };
+        self.left = self.left.checked_sub(size).ok_or_else(too_large)?;
+        if thing == Thing::Other || self.places.len() >= MOST_PLACES {
+            return Err(too_large());
+        }
+        // A repository is the way to much, and changes all the time.
+        let is_way =
+            matches!(thing, Thing::Directory { .. }) && self.runnable.repositories.contains(path);
+        let watch = if is_way { Watch::Way } else { Watch::All };
+        self.places.insert(path.to_owned(), (watch, thing.clone()));
+        Ok(thing)
+    }
+
+    /// Watches a file; where it is a link, also what it leads to.
+    fn file(&mut self, path: &Path) -> Result<(), GuardError> {
+        if self.places.get(path).is_some_and(|(watch, _)| *watch == Watch::All) {
+            return Ok(());
+        }
+        if let Thing::Link { .. } = self.place(path)?
+            && let Some(target) = self.target(path)
+            && !target.is_dir()
+        {
+            self.place(&target)?;
+        }
+        Ok(())
+    }
+
+    /// Watches a directory of hooks, all of it.
+    fn directory(&mut self, dir: &Path, depth: usize) -> Result<(), GuardError> {
+        match self.place(dir)? {
+            Thing::Directory { .. } => {}
+            Thing::Link { .. } => {
+                return match self.target(dir) {
+                    Some(target) => self.mixed(&target),
+                    None => Ok(()),
+                };
+            }
+            Thing::Nothing | Thing::File { .. } | Thing::Other => return Ok(()),
+        }
+        if depth == 0 {
+            return Err(GuardError::TooLarge { path: dir.to_owned() });
+        }
+        self.closed.insert(dir.to_owned());
+        for entry in at(dir, fs::read_dir(dir))? {
+            let entry = at(dir, entry)?;
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.directory(&entry.path(), depth - 1)?;
+            } else {
+                self.file(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Watches the hooks in a directory that may hold other things.
+    fn mixed(&mut self, dir: &Path) -> Result<(), GuardError> {
+        HOOKS.iter().try_for_each(|name| self.file(&dir.join(name)))
+    }
+
+    /// Where a link leads, if an implementer may write there.
+    fn target(&self, path: &Path) -> Option<PathBuf> {
+        fs::canonicalize(path).ok().filter(|target| self.runnable.is_inside(target))
+    }
+}

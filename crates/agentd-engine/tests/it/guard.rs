@@ -1,0 +1,370 @@
+//! What git runs stays as it was, whatever an implementer does to it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use agentd_core::agent::Role;
+use agentd_core::hash::hex;
+use agentd_core::outcome::FailureKind;
+use agentd_core::run_format::Record;
+use agentd_engine::git::{Git, What};
+use agentd_engine::git_guard::{self, Unchecked};
+use agentd_engine::run_record::read_run;
+use agentd_engine::step::{Artefact, StepError};
+
+use crate::steps::World;
+
+/// Marks that it was run, and does nothing else.
+const TRAP: &str = "printf '#!/bin/sh\\ntouch %s/sprung\\n' \"$D\"";
+/// What stands before each script: where its files are.
+const START: &str = "D=$(dirname \"$0\"); cat $D/start $D/say\n";
+
+/// A project in a repository with hooks and settings of its person's, and an implementer.
+fn world(script: &str) -> World {
+    let world = World::new(&format!("{START}{script}\ncat $D/end"), "");
+    let root = world.root();
+    fs::write(root.join("a.txt"), "a\n").unwrap();
+    fs::write(root.join(".gitignore"), "calls\n*.json\n").unwrap();
+    git(root, &["init", "-q", "-b", "main"]);
+    git(root, &["config", "user.name", "Ada"]);
+    git(root, &["config", "user.email", "ada@example.org"]);
+    hook(root, ".git/hooks/pre-commit", "touch mine");
+    hook(root, ".git/hooks/helpers/one.sh", "true");
+    fs::write(root.join(".git/hooks/commit-msg"), "#!/bin/sh\ntouch sprung\n").unwrap();
+    git(root, &["add", "-A"]);
+    git(root, &["commit", "-q", "-m", "Start"]);
+    world
+}
+
+fn hook(root: &Path, path: &str, script: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+}
+
+#[track_caller]
+fn git(dir: &Path, args: &[&str]) -> String {
+    let output = Command::new("git").args(args).current_dir(dir).output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The mode of each path, with its kind, and its content.
+type Looks = BTreeMap<PathBuf, (u32, Vec<u8>)>;
+
+/// Everything that git runs or follows.
+fn looks(root: &Path) -> Looks {
+    fn walk(path: &Path, found: &mut Looks) {
+        let Ok(metadata) = fs::symlink_metadata(path) else { return };
+        let bytes = if metadata.is_symlink() {
+            fs::read_link(path).unwrap().into_os_string().into_encoded_bytes()
+        } else if metadata.is_file() {
+            fs::read(path).unwrap()
+        } else {
+            for entry in fs::read_dir(path).unwrap() {
+                walk(&entry.unwrap().path(), found);
+            }
+            Vec::new()
+        };
+        found.insert(path.to_owned(), (metadata.permissions().mode(), bytes));
+    }
+    let mut found = BTreeMap::new();
+    for path in ["hooks", "config", "config.worktree", "commondir", "info/attributes"] {
+        walk(&root.join(".git").join(path), &mut found);
+    }
+    for path in [".githooks", "settings.inc", "more.inc", "HEAD"] {
+        walk(&root.join(path), &mut found);
+    }
+    found
+}
+
+fn implement(world: &World) -> Result<(), StepError> {
+    world.ask(Role::Implementer, "implement-logic", Artefact::Nothing).0.map(|_| ())
+}
+
+/// The paths that the error names.
+#[track_caller]
+fn named(error: &StepError) -> Vec<String> {
+    assert_eq!(error.kind(), "git_tampered", "{error:?}");
+    let StepError::GitTampered { tampered, .. } = error else { panic!("{error:?}") };
+    tampered.iter().map(ToString::to_string).collect()
+}
+
+/// Each of these would run the trap at the next git command; none does, and all is as it was.
+#[test]
+fn whatever_is_planted_is_put_back_and_never_run() {
+    let cases: &[(&str, &[&str])] = &[
+        (
+            "$TRAP > .git/hooks/post-commit; chmod +x .git/hooks/post-commit",
+            &[".git/hooks/post-commit (new)"],
+        ),
+        ("$TRAP > .git/hooks/pre-commit", &[".git/hooks/pre-commit (changed)"]),
+        ("chmod +x .git/hooks/commit-msg", &[".git/hooks/commit-msg (changed)"]),
+        ("rm .git/hooks/pre-commit", &[".git/hooks/pre-commit (removed)"]),
+        (
+            "mkdir -p x; $TRAP > x/pre-commit; chmod +x x/pre-commit; rm -r .git/hooks; ln -s ../x .git/hooks",
+            &[".git/hooks (changed)"],
+        ),
+        (
+            "$TRAP > x; chmod +x x; ln -sf ../../x .git/hooks/pre-commit",
+            &[".git/hooks/pre-commit (changed)"],
+        ),
+        (
+            "mkdir -p .git/hooks/deep/er; $TRAP > .git/hooks/deep/er/x; chmod 0 .git/hooks/deep",
+            &[".git/hooks/deep (new)"],
+        ),
+        ("$TRAP > .git/hooks/helpers/one.sh", &[".git/hooks/helpers/one.sh (changed)"]),
+        ("mkfifo .git/hooks/update", &[".git/hooks/update (new)"]),
+        ("chmod 0 .git/hooks", &[".git/hooks (changed)"]),
+        ("chmod 0 .git/config; mkdir .git/agentd-restores", &[".git/config (changed)"]),
+        (
+            "$TRAP > x; chmod +x x; git config core.hooksPath x; git config core.fsmonitor $PWD/x; git config filter.f.clean $PWD/x; mkdir -p .git/info; echo '* filter=f' > .git/info/attributes; touch a.txt",
+            &[".git/config (changed)", ".git/info/attributes (new)"],
+        ),
+        (
+            "rm -r .git/info; ln -s ../y .git/info; mkdir y; echo '* filter=f' > y/attributes",
+            &[".git/info (changed)"],
+        ),
+        ("echo ../other > .git/commondir; mkdir other", &[".git/commondir (new)"]),
+        (
+            "git config extensions.worktreeConfig true; git config --worktree core.fsmonitor x",
+            &[".git/config (changed)", ".git/config.worktree (new)"],
+        ),
+    ];
+    for (script, expected) in cases {
+        let world = world(&script.replace("$TRAP", TRAP));
+        let root = world.root();
+        let before = looks(root);
+        let error = implement(&world).unwrap_err();
+        assert_eq!(named(&error), *expected, "{script}");
+        assert_eq!(looks(root), before, "{script}");
+        assert!(error.cause().unwrap().contains("all of it was put back"), "{script}");
+        assert!(error.solutions().len() > 1);
+        let found = Git::discover(root).unwrap().unwrap();
+        found.commit(What::Everything, "Go on").unwrap();
+        git(root, &["status"]);
+        assert!(root.join("mine").exists(), "{script}: the person's own hook still runs");
+        assert!(!root.join("sprung").exists(), "{script}");
+        assert!(!root.join("agentd/.agents/git").exists(), "{script}");
+    }
+}
+
+/// It is recorded as other failures are, with what was written, and not tried again.
+#[test]
+fn what_was_planted_is_in_the_run_and_in_the_ledger() {
+    let world = world("echo 'curl evil' > .git/hooks/pre-push; cat $D/busy; exit 1");
+    let error = implement(&world).unwrap_err();
+    assert_eq!(named(&error), [".git/hooks/pre-push (new)"]);
+    let state = world.state();
+    assert_eq!(state.llm_calls.len(), 1, "not tried again, though the failure itself passes");
+    let runs = world.root().join("agentd/changes/add-login/runs");
+    let file = fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
+    let records: Vec<Record> = read_run(&file).unwrap().map(Result::unwrap).collect();
+    let Some(Record::End { end, .. }) = records.last() else { panic!("{records:?}") };
+    assert_eq!(end.outcome.failure.as_ref().unwrap().kind, FailureKind::GitTampered);
+    let planted = records.iter().any(|record| {
+        matches!(record, Record::Files { files, .. } if files.iter().any(|file| {
+            file.path == ".git/hooks/pre-push" && file.text.as_deref() == Some("curl evil\n")
+        }))
+    });
+    assert!(planted, "{records:?}");
+}
+
+#[test]
+fn ordinary_work_with_git_is_no_tampering() {
+    let world = world(
+        "echo b >> a.txt; echo n > new.txt; git add -A; git commit -q -m Work; git branch side; \
+         git tag v1; echo c >> a.txt; git stash -q; git stash pop -q; git gc -q; \
+         git worktree add -q ../tree-$$ 2>/dev/null; git reset -q --soft HEAD~1; \
+         mkdir -p .git/info; echo x >> .git/info/exclude",
+    );
+    implement(&world).unwrap();
+    assert!(git(world.root(), &["branch"]).contains("side"));
+    assert!(!world.root().join("agentd/.agents/git").exists());
+}
+
+/// Hooks in the work tree, linked hooks and included settings are git's too.
+#[test]
+fn what_the_settings_of_the_person_lead_to_is_watched() {
+    let script = "echo x >> .githooks/pre-commit; echo x >> .githooks/readme.md; \
+        echo x >> scripts/push; echo '[alias] x = !y' >> settings.inc; echo '[alias] x = !y' > more.inc";
+    let world = world(script);
+    let root = world.root();
+    hook(root, ".githooks/pre-commit", "touch mine");
+    hook(root, "scripts/push", "true");
+    fs::write(root.join("settings.inc"), "[alias]\n\tst = status\n").unwrap();
+    git(root, &["config", "core.hooksPath", ".githooks"]);
+    git(root, &["config", "include.path", "../settings.inc"]);
+    git(root, &["config", "includeIf.onbranch:other.path", "../more.inc"]);
+    std::os::unix::fs::symlink("../../scripts/push", root.join(".git/hooks/pre-push")).unwrap();
+    let before = looks(root);
+    let error = implement(&world).unwrap_err();
+    let expected = [
+        ".githooks/pre-commit (changed)",
+        "more.inc (new)",
+        "scripts/push (changed)",
+        "settings.inc (changed)",
+    ];
+    assert_eq!(named(&error), expected);
+    let mut after = looks(root);
+    let readme = after.remove(&root.join(".githooks/readme.md"));
+    assert!(readme.is_some(), "what git does not run is the agent's");
+    assert_eq!(after, before);
+}
+
+/// A work tree has `.git` as a file, and its repository elsewhere.
+#[test]
+fn a_work_tree_beside_the_project_is_guarded_with_its_repository() {
+    let mut world = world(
+        "G=$(git rev-parse --git-common-dir); echo x > $G/hooks/post-merge; \
+         echo x > $(git rev-parse --git-dir)/config.worktree; echo 'gitdir: elsewhere' > .git",
+    );
+    let root = world.root().canonicalize().unwrap();
+    let tree = tempfile::tempdir().unwrap();
+    let tree = tree.path().canonicalize().unwrap().join("tree");
+    git(&root, &["worktree", "add", "-q", tree.to_str().unwrap()]);
+    world.agents.work_tree.clone_from(&tree);
+    let (before, pointer) = (looks(&root), fs::read(tree.join(".git")).unwrap());
+    let error = implement(&world).unwrap_err();
+    let expected = [
+        ".git (changed)",
+        ".git/worktrees/tree/config.worktree (new)",
+        ".git/hooks/post-merge (new)",
+    ];
+    let mut names = named(&error);
+    names.sort();
+    let mut expected = expected.map(str::to_owned);
+    expected.sort();
+    assert_eq!(names, expected);
+    assert_eq!((looks(&root), fs::read(tree.join(".git")).unwrap()), (before, pointer));
+    git(&tree, &["status"]);
+}
+
+/// A project below the top of its checkout: a repository of the agent's own would be taken
+/// for the one above.
+#[test]
+fn no_repository_may_come_between() {
+    let mut world = world("git init -q . >/dev/null; echo 'ref: x' > HEAD");
+    let root = world.root().canonicalize().unwrap();
+    let inside = root.join("inside");
+    fs::create_dir(&inside).unwrap();
+    world.agents.work_tree.clone_from(&inside);
+    let error = implement(&world).unwrap_err();
+    assert_eq!(named(&error), [".git (new)", "HEAD (new)"]);
+    assert!(!inside.join(".git").exists() && !inside.join("HEAD").exists());
+    assert!(root.join(".git/HEAD").exists());
+    // The same where there is none at all.
+    let outside = tempfile::tempdir().unwrap();
+    world.agents.work_tree = outside.path().canonicalize().unwrap();
+    let error = implement(&world).unwrap_err();
+    assert_eq!(named(&error), [".git (new)"]);
+    assert!(!outside.path().join(".git").exists() && outside.path().join("HEAD").exists());
+}
+
+/// A repository that is gone cannot be put back, but nothing is followed in its place.
+#[test]
+fn a_repository_that_is_moved_away_is_told() {
+    let world = world("mv .git moved; echo 'gitdir: moved' > .git; echo x > moved/hooks/update");
+    let error = implement(&world).unwrap_err();
+    assert_eq!(named(&error), [".git (changed, left as it is)"]);
+    assert!(!world.root().join(".git").exists());
+    assert!(error.solutions()[0].contains("look at it before you call git: .git"));
+}
+
+/// More than can be kept is not left to chance.
+#[test]
+fn hooks_that_cannot_be_kept_start_no_call() {
+    let world = world("touch called");
+    let big = world.root().join(".git/hooks/big");
+    fs::File::create(&big).unwrap().set_len(5 << 20).unwrap();
+    let error = implement(&world).unwrap_err();
+    assert!(error.to_string().contains("hooks/big is too large"), "{error}");
+    assert!(!world.root().join("called").exists());
+    fs::remove_file(&big).unwrap();
+    implement(&world).unwrap();
+}
+
+/// Everybody else may not write there anyway.
+#[test]
+fn a_planner_is_not_looked_after() {
+    let world = world("ls agentd/.agents/git > pictures 2>&1");
+    let _ = world.ask(Role::Planner, "proposal-gen", Artefact::Nothing);
+    assert!(fs::read_to_string(world.root().join("pictures")).unwrap().contains("No such file"));
+}
+
+/// A world in which agentd was killed at the end of a call that has planted something: its
+/// picture is still there.
+fn killed() -> (World, Looks, Vec<u8>) {
+    let world = world("cp agentd/.agents/git/*.json saved.json");
+    implement(&world).unwrap();
+    let root = world.root();
+    let before = looks(root);
+    let picture = fs::read(root.join("saved.json")).unwrap();
+    fs::write(root.join(".git/hooks/pre-commit"), "#!/bin/sh\ntouch sprung\n").unwrap();
+    fs::write(root.join(".git/hooks/post-index-change"), "x").unwrap();
+    (world, before, picture)
+}
+
+fn leave(world: &World, picture: &[u8]) -> PathBuf {
+    let dir = world.root().join("agentd/.agents/git");
+    fs::create_dir_all(&dir).unwrap();
+    let path = dir.join("add-login-implement-logic.json");
+    fs::write(&path, picture).unwrap();
+    path
+}
+
+#[test]
+fn what_a_killed_agentd_could_not_check_is_checked_by_the_next() {
+    let (world, before, picture) = killed();
+    let project = &world.agents.project;
+    let path = leave(&world, &picture);
+    // Somebody is at it.
+    let lock = fs::File::open(&path).unwrap();
+    lock.lock().unwrap();
+    assert!(git_guard::recover(project).is_empty());
+    drop(lock);
+    let found = git_guard::recover(project);
+    let [Unchecked::Call { call, tampered }] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(call, "add-login-implement-logic");
+    let expected = ".git/hooks/pre-commit (changed), .git/hooks/post-index-change (new)";
+    assert_eq!(git_guard::list(tampered), expected);
+    assert_eq!(looks(world.root()), before);
+    assert!(!path.exists() && git_guard::recover(project).is_empty());
+    // One that says nothing is told until somebody has looked.
+    leave(&world, b"{}");
+    for _ in 0..2 {
+        let found = git_guard::recover(project);
+        assert!(matches!(found.as_slice(), [Unchecked::Unknown { .. }]), "{found:?}");
+    }
+}
+
+/// An agent that works in the project can write a picture: it is never a way out of it.
+#[test]
+fn a_forged_picture_reaches_nothing_outside_of_the_project() {
+    let (world, _, picture) = killed();
+    let root = world.root().canonicalize().unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    let outside = outside.path().canonicalize().unwrap();
+    hook(&outside, ".git/hooks/pre-commit", "mine");
+    let before = looks(&outside);
+    let picture = String::from_utf8(picture).unwrap();
+    let as_hex = |path: &Path| hex(path.to_str().unwrap().as_bytes());
+    let forged = picture.replace(&as_hex(&root), &as_hex(&outside));
+    assert_ne!(forged, picture);
+    leave(&world, forged.as_bytes());
+    let found = git_guard::recover(&world.agents.project);
+    let [Unchecked::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
+    assert!(!tampered.is_empty() && tampered.iter().all(|one| !one.restored), "{tampered:?}");
+    assert_eq!(looks(&outside), before);
+    // Nor through a link.
+    let link = root.join("link");
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    let forged = picture.replace(&as_hex(&root), &as_hex(&link));
+    leave(&world, forged.as_bytes());
+    git_guard::recover(&world.agents.project);
+    assert_eq!(looks(&outside), before);
+}

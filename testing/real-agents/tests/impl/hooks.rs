@@ -1,0 +1,116 @@
+//! What git runs is not an implementer's to write.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use real_agents::Sandbox;
+use real_agents::world::World;
+use scripted_models::{Fault, Reply, Rule, Script};
+
+use crate::kills::killed;
+use crate::project::{
+    GREET, RIGHT, TESTED, approved, bash, does, git, greets, look, says, tick, write,
+};
+
+/// Plants hooks that would tell that they were run. Claude refuses to write to `.git` by its
+/// tools and by commands in which it sees it; in a script it does not see it.
+const PLANTS: &str = "cd .git/hooks\nprintf '#!/bin/sh\\ntouch \"$HOME/sprung\"\\n' > pre-commit\n\
+    cp pre-commit post-commit\nchmod +x post-commit\n\
+    git config core.fsmonitor .git/hooks/post-commit\necho planted\n";
+
+/// The person's own hook.
+const MINE: &str = "#!/bin/sh\necho ran >> \"$HOME/mine\"\n";
+
+fn with_hook<'s>(sandbox: &'s Sandbox, config: &str) -> World<'s> {
+    let world = approved(sandbox, config, &[GREET]);
+    let hook = world.root().join(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, MINE).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    world
+}
+
+#[track_caller]
+fn assert_as_it_was(world: &World<'_>, config: &str) {
+    let hooks = world.root().join(".git/hooks");
+    assert_eq!(fs::read_to_string(hooks.join("pre-commit")).unwrap(), MINE);
+    assert!(!hooks.join("post-commit").exists());
+    assert_eq!(fs::read_to_string(world.root().join(".git/config")).unwrap(), config);
+}
+
+/// The step ends, the person's hook is back, and
+/// neither agentd's commits nor the person's run anything of the agent's. The next time the
+/// work goes on.
+#[test]
+fn a_planted_hook_never_runs_and_the_persons_own_survives() {
+    let script = Script::new()
+        .rule(
+            does(
+                "implement-logic",
+                [
+                    look("greet.sh"),
+                    write("greet.sh", RIGHT),
+                    write(".git/hooks/pre-push", "refused by claude itself"),
+                    write("plant.sh", PLANTS),
+                    bash("sh plant.sh"),
+                    bash("git add -A && git status --short"),
+                    tick("2.1"),
+                ],
+            )
+            .prompts(1),
+        )
+        .rule(greets(RIGHT))
+        .rule(says("APPROVED", &[]));
+    Sandbox::enter(script, |sandbox| {
+        let world = with_hook(sandbox, &format!("{TESTED}[git]\ncommit = \"layer\"\n"));
+        let config = fs::read_to_string(world.root().join(".git/config")).unwrap();
+        let ran = world.run(&["impl", "--json"]).expect(1);
+        let card = ran.card("git_tampered", "claude has written what git would run");
+        for name in [".git/config (changed)", "pre-commit (changed)", "post-commit (new)"] {
+            assert!(card["message"].as_str().unwrap().contains(name), "{card:#}");
+        }
+        assert!(card["cause"].as_str().unwrap().contains("put back"), "{card:#}");
+        let said = sandbox.models().requests();
+        let planted = |text: &String| text.contains("planted");
+        assert!(said.iter().any(|request| request.tool_results.iter().any(planted)));
+        assert_as_it_was(&world, &config);
+        assert_eq!(world.state().llm_calls.len(), 1, "it is in the ledger");
+        let run = fs::read_dir(world.file("runs")).unwrap().next().unwrap().unwrap().path();
+        assert!(fs::read_to_string(run).unwrap().contains("git_tampered"));
+        git(&world, &["status"]);
+
+        // The work itself is there and ticked; it is committed with the person's hook.
+        world.run(&["impl"]).expect(0).says("APPROVED");
+        git(&world, &["commit", "-q", "--allow-empty", "-m", "By hand"]);
+        assert_as_it_was(&world, &config);
+        assert!(!sandbox.home().join("sprung").exists(), "nothing of the agent's was run");
+        let mine = fs::read_to_string(sandbox.home().join("mine")).unwrap();
+        assert_eq!(mine.lines().count(), 2, "by agentd's commit and by the person's");
+    });
+}
+
+/// A kill of agentd does not get a hook past it: the next command, whichever it is, looks.
+#[test]
+fn a_hook_of_a_call_that_was_killed_is_found_by_the_next_command() {
+    let script = Script::new().rule(
+        Rule::new().step("implement-logic").reply(bash(PLANTS)).reply(Reply::fault(Fault::Hang)),
+    );
+    Sandbox::enter(script, |sandbox| {
+        let world = with_hook(sandbox, "");
+        let root = world.root();
+        let config = fs::read_to_string(root.join(".git/config")).unwrap();
+        killed(&world, "planting", || {
+            fs::read_to_string(root.join(".git/config")).unwrap().contains("fsmonitor")
+        });
+        assert!(root.join("agentd/.agents/git").exists());
+        let ran = world.run(&["list"]).expect(0);
+        ran.says("add-login-implement-logic was cut short, and has written what git would run");
+        ran.says(".git/hooks/post-commit (new)");
+        assert_as_it_was(&world, &config);
+        assert!(!root.join("agentd/.agents/git").exists());
+        let quiet = world.run(&["list"]).expect(0);
+        assert!(!quiet.stderr.contains("cut short"), "told once");
+        git(&world, &["commit", "-q", "--allow-empty", "-m", "By hand"]);
+        assert!(!sandbox.home().join("sprung").exists());
+    });
+}

@@ -156,8 +156,8 @@ fn put(
     let base = ChangeFile::Base(id.clone());
     let kept = open.change.has(&base)?;
     let main = documents::load_main_spec(open.project, id);
-    // After the spec, so that a write which is refused leaves nothing behind.
-    let written = open.write(file, text, warnings)?;
+    // Before the spec: whoever is killed between the two writes
+    // the spec again, but nobody would miss the base of one that is there.
     match main {
         _ if kept => {}
         Source::Text(main) => open.put_unchecked(&base, &main)?,
@@ -165,7 +165,12 @@ fn put(
         Source::Missing => open.put_unchecked(&base, "")?,
         Source::Unreadable(_) => {}
     }
-    Ok(written)
+    let written = open.write(file, text, warnings);
+    if written.is_err() && !kept && open.change.has(&base)? {
+        // The disk refused it, such as a link in its place.
+        open.take_back(&base)?;
+    }
+    written
 }
 
 fn requirement(input: RequirementInput) -> Requirement {

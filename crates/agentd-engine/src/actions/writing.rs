@@ -156,6 +156,11 @@ impl Open<'_> {
         Ok(self.change.write(&self.lock, file, text.as_bytes())?)
     }
 
+    /// Removes a file that was written for one that could not be.
+    pub(super) fn take_back(&self, file: &ChangeFile) -> Result<(), ActionError> {
+        Ok(self.change.remove(&self.lock, file)?)
+    }
+
     /// The answer for a document that is already as it should be.
     pub(super) fn unchanged(&self, file: &ChangeFile, text: &str) -> Result<Written, ActionError> {
         let after = self.reports(&self.texts);

@@ -354,7 +354,7 @@ pub(crate) const GROUPS: &[Group] = &[
             kind(
                 "git_tampered",
                 "An implementer has written a hook or a setting that git would run, outside of its confinement. All of it was put back as it was; the code that it wrote stays.",
-                "Look at what the agent did (`agentd log <id>`, `runs/`) before you run the same command again. Hooks that the change needs are for you to install.",
+                "Look at what the agent did (`agentd log <id>`, `runs/`) before you run the same command again. Where a tool of the project installs hooks, as husky does with `npm install`, run it yourself there once.",
             ),
             kind("git", "The repository of the demonstration is gone.", "Run `agentd demo` again."),
         ],

@@ -77,6 +77,16 @@ pub fn mend(old: &str, new: &str) -> Value {
     edit("proposal.md", old, new)
 }
 
+/// Claude writes a whole file, which it has to [`look`] at first where it is there.
+pub fn write(file: &str, text: &str) -> Reply {
+    Reply::call("Write", json!({"file_path": format!("${{cwd}}/{file}"), "content": text}))
+}
+
+/// Claude reads a file.
+pub fn look(file: &str) -> Reply {
+    Reply::call("Read", json!({"file_path": format!("${{cwd}}/{file}")}))
+}
+
 /// A prompt of this step is answered by one tool call and a closing word.
 pub fn calls(step: &str, tool: &str, arguments: Value) -> Rule {
     calls_and_says(step, tool, arguments, "Done.")

@@ -34,9 +34,11 @@ impl<'s> Places<'s> {
         Self { sandbox, shell, config: "", made: Vec::new() }
     }
 
-    /// Plans without gemini, which starts slowly.
+    /// Plans without gemini, which starts slowly, and without self-reviews.
     pub(crate) fn quick(self) -> Self {
-        Self { config: "[roles]\nplanner = \"codex\"\nchallenger = \"claude\"\n", ..self }
+        let config = "[roles]\nplanner = \"codex\"\nchallenger = \"claude\"\n\
+                      [workflow]\nself_review_iterations = 0\n";
+        Self { config, ..self }
     }
 
     fn template(&self, name: &str) -> PathBuf {

@@ -1,6 +1,8 @@
 //! What the models say about `add-oauth`, the change of all pages.
 
-use real_agents::models::{approved, calls, challenges, edit, plan, reproposals, review};
+use real_agents::models::{
+    approved, calls, challenges, edit, look, plan, reproposals, review, write,
+};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::{Value, json};
 
@@ -57,10 +59,6 @@ fn questions() -> Value {
     ]})
 }
 
-fn write(file: &str, text: &str) -> Reply {
-    Reply::call("Write", json!({"file_path": format!("${{cwd}}/{file}"), "content": text}))
-}
-
 fn implements(step: &str, file: &str, task: &str) -> Rule {
     let tick = json!({"change_id": THIS, "task_id": task, "note": "sh test.sh passes"});
     Rule::new()
@@ -73,7 +71,7 @@ fn implements(step: &str, file: &str, task: &str) -> Rule {
 fn fixes(file: &str) -> Rule {
     Rule::new()
         .step("fix")
-        .reply(Reply::call("Read", json!({"file_path": format!("${{cwd}}/{file}")})))
+        .reply(look(file))
         .reply(write(file, "pub fn answer() -> u16 {\n    401\n}\n"))
         .reply(Reply::text("Done."))
 }

@@ -16,6 +16,7 @@ use agentd_engine::store::{Holder, Project};
 use agentd_engine::{clarify, documents};
 use real_agents::Sandbox;
 use real_agents::models::{calls, proposal};
+pub(crate) use real_agents::models::{look, write};
 use real_agents::world::{CHANGE, World};
 use scripted_models::{Reply, Rule};
 use serde_json::{Value, json};
@@ -146,15 +147,6 @@ pub(crate) fn git_in(world: &World<'_>, dir: &Path, args: &[&str]) -> String {
     let output = world.sandbox.command("git").args(args).current_dir(dir).output().unwrap();
     assert!(output.status.success(), "git {args:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
-}
-
-/// Claude writes a whole file, which it has to read first where it is there.
-pub(crate) fn write(file: &str, text: &str) -> Reply {
-    Reply::call("Write", json!({"file_path": format!("${{cwd}}/{file}"), "content": text}))
-}
-
-pub(crate) fn look(file: &str) -> Reply {
-    Reply::call("Read", json!({"file_path": format!("${{cwd}}/{file}")}))
 }
 
 pub(crate) fn edit(file: &str, old: &str, new: &str) -> Reply {

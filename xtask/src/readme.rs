@@ -25,7 +25,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             command.args(words);
             // A build of its own, and a quick one: that it works is shown, not how fast it is.
             let target = workspace.target.join("readme");
-            command.env("CARGO_TARGET_DIR", &target).env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+            command.env("CARGO_TARGET_DIR", &target);
+            command
+                .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+                .env("CARGO_PROFILE_RELEASE_LTO", "off");
             if line.starts_with("cargo install") {
                 // Not into the home of whoever runs the tests.
                 command.arg("--force").arg("--root").arg(target);

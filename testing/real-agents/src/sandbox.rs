@@ -115,6 +115,15 @@ impl Sandbox {
         command
     }
 
+    /// The same, with the programs of a folder before all others.
+    pub fn command_with(&self, folder: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = self.command(program);
+        let rest = self.path();
+        let all = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&rest));
+        command.env("PATH", std::env::join_paths(all).expect("it was split before"));
+        command
+    }
+
     /// The CLIs first, then where node and git are found on this machine.
     fn path(&self) -> OsString {
         let ours = std::env::var_os("PATH").unwrap_or_default();

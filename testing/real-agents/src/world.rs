@@ -21,6 +21,12 @@ pub fn agentd() -> PathBuf {
     agentd
 }
 
+/// Writes a shell script that can be run.
+pub fn write_script(path: &Path, script: &str) {
+    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 /// The change that all of it is about.
 pub const CHANGE: &str = "add-login";
 
@@ -171,9 +177,7 @@ impl<'s> World<'s> {
 
     /// Puts a shell script on PATH, before everything else.
     pub fn shim(&self, name: &str, script: &str) {
-        let path = self.shims().join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_script(&self.shims().join(name), script);
     }
 
     /// The directory of the project.
@@ -193,11 +197,7 @@ impl<'s> World<'s> {
 
     /// agentd, ready to be run in the project.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.sandbox.command(agentd());
-        let path = self.sandbox.environment().into_iter().find(|(name, _)| *name == "PATH");
-        let rest = path.map(|(_, value)| value).unwrap_or_default();
-        let all = std::iter::once(self.shims()).chain(std::env::split_paths(&rest));
-        command.env("PATH", std::env::join_paths(all).unwrap());
+        let mut command = self.sandbox.command_with(&self.shims(), agentd());
         command.env("USER", "tester");
         command.args(args).stdin(Stdio::null());
         command

@@ -37,11 +37,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         });
     };
     if context.ui.json {
-        let mut document = json!({ "version": 1 });
-        if let (Some(document), Value::Object(rule)) = (document.as_object_mut(), json_of(rule)) {
-            document.extend(rule);
-        }
-        context.ui.print_json(&document)?;
+        print_one(context, json_of(rule))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = context.ui.out();
@@ -54,12 +50,18 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     Ok(ExitCode::SUCCESS)
 }
 
+/// One rule or error as a whole document.
+fn print_one(context: &Context, entries: Value) -> Result<(), CommandError> {
+    let mut document = json!({ "version": 1 });
+    if let (Some(document), Value::Object(entries)) = (document.as_object_mut(), entries) {
+        document.extend(entries);
+    }
+    context.ui.print_json(&document)
+}
+
 fn explain_error(context: &Context, kind: &Kind) -> Result<ExitCode, CommandError> {
     if context.ui.json {
-        let Kind { name, means, remedy } = kind;
-        context
-            .ui
-            .print_json(&json!({ "version": 1, "kind": name, "means": means, "remedy": remedy }))?;
+        print_one(context, json!(kind))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = context.ui.out();
@@ -77,8 +79,10 @@ fn list(context: &Context) -> Result<ExitCode, CommandError> {
         let rules: Vec<Value> = rules::ALL.iter().map(|rule| json_of(rule)).collect();
         let mut errors: Vec<Value> = Vec::new();
         for group in kinds::GROUPS {
-            errors.extend(group.kinds.iter().map(|Kind { name, means, remedy }| {
-                json!({ "kind": name, "group": group.title, "means": means, "remedy": remedy })
+            errors.extend(group.kinds.iter().map(|kind| {
+                let mut error = json!(kind);
+                error["group"] = json!(group.title);
+                error
             }));
         }
         context.ui.print_json(&json!({ "version": 1, "rules": rules, "errors": errors }))?;

@@ -5,12 +5,15 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use serde::Serialize;
+
 pub(crate) use table::GROUPS;
 
 /// A kind of error.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Kind {
     /// Its name, as `--json` tells it; stable.
+    #[serde(rename = "kind")]
     pub(crate) name: &'static str,
     /// What has happened.
     pub(crate) means: &'static str,

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use real_agents::world::{agentd, write_script};
 use real_agents::{Sandbox, Signal};
 use terminal::Terminal;
 
@@ -28,15 +28,13 @@ impl<'s> Shell<'s> {
         let shell = Self { sandbox };
         let bin = shell.bin();
         fs::create_dir_all(&bin).unwrap();
-        std::os::unix::fs::symlink(real_agents::world::agentd(), bin.join("agentd")).unwrap();
+        std::os::unix::fs::symlink(agentd(), bin.join("agentd")).unwrap();
         // Somebody who writes a spec.
         let spec = crate::documents::spec();
         fs::write(bin.join("spec.md"), spec).unwrap();
-        let editor = format!("#!/bin/sh\ncp '{}' \"$1\"\n", bin.join("spec.md").display());
-        for (name, script) in [("editor", editor.as_str()), ("xdg-open", "#!/bin/sh\n")] {
-            fs::write(bin.join(name), script).unwrap();
-            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
-        }
+        let editor = format!("cp '{}' \"$1\"", bin.join("spec.md").display());
+        write_script(&bin.join("editor"), &editor);
+        write_script(&bin.join("xdg-open"), "");
         let identity = "[user]\n\tname = Reader\n\temail = reader@example.org\n[init]\n\tdefaultBranch = main\n";
         fs::write(sandbox.home().join(".gitconfig"), identity).unwrap();
         fs::create_dir_all(shell.project()).unwrap();
@@ -66,11 +64,7 @@ impl<'s> Shell<'s> {
             "{line}\ncode=$?\npwd > '{}.new' && mv '{0}.new' '{0}'\nexit $code",
             note.display()
         );
-        let mut command = self.sandbox.command("sh");
-        let environment = self.sandbox.environment();
-        let path = environment.into_iter().find(|(name, _)| *name == "PATH").unwrap().1;
-        let all = std::iter::once(self.bin()).chain(std::env::split_paths(&path));
-        command.env("PATH", std::env::join_paths(all).unwrap());
+        let mut command = self.sandbox.command_with(&self.bin(), "sh");
         command.env("EDITOR", "editor").env("NO_COLOR", "1");
         command.args(["-c", &script]).current_dir(cwd.trim_end()).stdin(Stdio::null());
         command

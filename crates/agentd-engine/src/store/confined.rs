@@ -104,6 +104,12 @@ impl ProjectDir {
         Ok(Self { dir: Arc::new(dir), at: RelPath::root(), symlinks: Symlinks::Follow })
     }
 
+    /// A directory that is open already, in which symlinks are not followed at all.
+    pub(super) fn from_file(dir: File) -> Self {
+        let dir = Arc::new(Dir::from_std_file(dir));
+        Self { dir, at: RelPath::root(), symlinks: Symlinks::Refuse }
+    }
+
     /// A handle on a directory below, which again cannot be left, and in which
     /// symlinks are not followed at all. The last name must not be a symlink either.
     pub fn strict_subdir(&self, path: &RelPath) -> Result<Self, StoreError> {

@@ -104,6 +104,25 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
+    /// There is no home directory to keep anything in.
+    #[error("there is no home directory to keep agentd's own state in")]
+    NoUserDir,
+    /// The project holds the user's state directory, so that a clone could have brought it.
+    #[error("the project {} contains agentd's state directory {}", root.display(), state.display())]
+    StateInProject {
+        /// The state directory.
+        state: PathBuf,
+        /// The project.
+        root: PathBuf,
+    },
+    /// The state directory belongs to somebody else.
+    #[error("{} belongs to user {owner}, not to you", path.display())]
+    ForeignState {
+        /// The directory.
+        path: PathBuf,
+        /// The owner's user id.
+        owner: u32,
+    },
     /// The system refused.
     #[error("cannot {action} `{path}`")]
     Io {

@@ -26,6 +26,7 @@ mod error;
 mod lock;
 mod parallel;
 mod project;
+mod user_dirs;
 mod write;
 
 pub use confined::DOCUMENT_CAP;
@@ -50,3 +51,4 @@ pub use project::Project;
 pub use project::RunLock;
 pub use project::WRITE_LOCK_TIMEOUT;
 pub use project::WriteLock;
+pub use user_dirs::UserDirs;

@@ -12,6 +12,7 @@ use agentd_core::rel_path::RelPath;
 use super::confined::{Entry, EntryKind, ProjectDir};
 use super::error::StoreError;
 use super::lock::{self, Holder, Lock, LockError, LockName, Waiting};
+use super::user_dirs::UserDirs;
 
 /// How long a tool call or a record waits for its turn: each turn takes
 /// milliseconds, so whoever waits this long waits for something broken.
@@ -22,6 +23,7 @@ pub const WRITE_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Project {
     root: PathBuf,
     dir: ProjectDir,
+    user: UserDirs,
 }
 
 /// What a directory lists, and what lies in it that should not.
@@ -69,7 +71,30 @@ impl Project {
 
     /// Opens a directory as a project without looking what is in it; `init` begins so.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
-        Ok(Self { root: root.to_owned(), dir: ProjectDir::open(root)? })
+        let dir = ProjectDir::open(root)?;
+        Ok(Self { root: root.to_owned(), dir, user: UserDirs::from_env() })
+    }
+
+    /// The same project for a user whose directories are elsewhere.
+    #[must_use]
+    pub fn for_user(self, user: UserDirs) -> Self {
+        Self { user, ..self }
+    }
+
+    /// The user's own directories.
+    pub fn user(&self) -> &UserDirs {
+        &self.user
+    }
+
+    /// What agentd keeps about this project on this machine, where neither the repository nor
+    /// an agent can write. Made if it is not there yet.
+    pub fn state_dir(&self) -> Result<ProjectDir, StoreError> {
+        self.user.state_of(&self.root)
+    }
+
+    /// The same for somebody who only looks: none where nothing was ever kept.
+    pub fn state_dir_if_there(&self) -> Result<Option<ProjectDir>, StoreError> {
+        self.user.state_if_there(&self.root)
     }
 
     /// Where the project lies, for messages and for the working directory of agents.

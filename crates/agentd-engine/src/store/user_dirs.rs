@@ -1,0 +1,195 @@
+//! Where agentd keeps what neither a repository nor an agent may write: the state of a project
+//! on this machine, in the user's own state directory.
+//!
+//! Whatever recovery acts on (pictures of what git runs, the journal of an archive, copies of
+//! settings, consent) lies here. A clone cannot bring it along, and an agent's sandbox does not
+//! include it. Caches are apart from it, because agents do write to those.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use agentd_core::hash::Digest;
+use rustix::fs::{Mode, OFlags};
+
+use super::confined::ProjectDir;
+use super::error::StoreError;
+
+/// How much of a project's name is kept in the name of its directory.
+const NAME_CHARS: usize = 40;
+
+/// The user's own directories for agentd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserDirs {
+    state: Option<PathBuf>,
+    cache: Option<PathBuf>,
+}
+
+impl UserDirs {
+    /// Those of this process's environment.
+    pub fn from_env() -> Self {
+        Self::from_variables(std::env::home_dir(), |name| std::env::var_os(name))
+    }
+
+    /// Those of an environment. A relative `XDG_*` is ignored, as its specification asks.
+    pub fn from_variables(
+        home: Option<PathBuf>,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Self {
+        let home = home.filter(|home| home.is_absolute());
+        let dir = |name: &str, default: &str| {
+            let set = variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            let base = set.or_else(|| home.as_ref().map(|home| home.join(default)));
+            base.map(|base| base.join("agentd"))
+        };
+        Self {
+            state: dir("XDG_STATE_HOME", ".local/state"),
+            cache: dir("XDG_CACHE_HOME", ".cache"),
+        }
+    }
+
+    /// Those of a directory that stands for the user's home.
+    pub fn below(home: &Path) -> Self {
+        Self::from_variables(Some(home.to_owned()), |_| None)
+    }
+
+    /// The state of the project at `root`, made if it is not there yet.
+    pub fn state_of(&self, root: &Path) -> Result<ProjectDir, StoreError> {
+        let (base, name) = self.place(root)?;
+        let failed = |source| StoreError::OpenRoot { path: base.join(&name), source };
+        fs::create_dir_all(base.parent().unwrap_or(&base)).map_err(failed)?;
+        let mut path = base.clone();
+        let mut dir: Option<File> = None;
+        for part in [None, Some("projects"), Some(&*name)] {
+            path.extend(part);
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(StoreError::OpenRoot { path, source: error });
+                }
+                _ => {}
+            }
+            dir = Some(open_own(dir.as_ref(), &path)?);
+        }
+        let Some(dir) = dir else { return Err(failed(io::ErrorKind::NotFound.into())) };
+        Ok(ProjectDir::from_file(dir))
+    }
+
+    /// The same for somebody who only looks: none where nothing was ever kept.
+    pub fn state_if_there(&self, root: &Path) -> Result<Option<ProjectDir>, StoreError> {
+        let Ok((base, name)) = self.place(root) else { return Ok(None) };
+        let path = base.join("projects").join(&name);
+        if fs::symlink_metadata(&path).is_err() {
+            return Ok(None);
+        }
+        let base = open_own(None, &base)?;
+        let projects = open_own(Some(&base), Path::new("projects"))?;
+        Ok(Some(ProjectDir::from_file(open_own(Some(&projects), &path)?)))
+    }
+
+    /// Where the state of a project lies, for people and for what is kept out of sandboxes.
+    pub fn state_path(&self, root: &Path) -> Result<PathBuf, StoreError> {
+        let (base, name) = self.place(root)?;
+        Ok(base.join("projects").join(name))
+    }
+
+    /// Where caches for the agents of a project lie. They may write there.
+    pub fn cache_path(&self, root: &Path) -> Result<PathBuf, StoreError> {
+        let cache = self.cache.as_ref().ok_or(StoreError::NoUserDir)?;
+        Ok(cache.join("projects").join(name_of(root)))
+    }
+
+    fn place(&self, root: &Path) -> Result<(PathBuf, String), StoreError> {
+        let base = self.state.clone().ok_or(StoreError::NoUserDir)?;
+        // A home directory that is itself a repository: what lies in it came with the clone.
+        if base.starts_with(root) {
+            return Err(StoreError::StateInProject { state: base, root: root.to_owned() });
+        }
+        Ok((base, name_of(root)))
+    }
+}
+
+/// A name that tells a person which project it is, and no two projects share.
+fn name_of(root: &Path) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    let name: String = name.chars().take(NAME_CHARS).map(plain).collect();
+    let digest = Digest::of(root.as_os_str().as_bytes()).to_string();
+    let digits = digest.trim_start_matches("sha256:");
+    format!("{}-{}", name.trim_start_matches('.'), digits.get(..16).unwrap_or(digits))
+}
+
+/// Opens a directory that must be ours alone. A link is not followed.
+fn open_own(parent: Option<&File>, path: &Path) -> Result<File, StoreError> {
+    let failed = |source: io::Error| StoreError::OpenRoot { path: path.to_owned(), source };
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+    let opened = match (parent, path.file_name()) {
+        (Some(parent), Some(name)) => rustix::fs::openat(parent, name, flags, Mode::empty()),
+        _ => rustix::fs::open(path, flags, Mode::empty()),
+    };
+    let dir = File::from(opened.map_err(|error| failed(error.into()))?);
+    let found = rustix::fs::fstat(&dir).map_err(|error| failed(error.into()))?;
+    if found.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(StoreError::ForeignState { path: path.to_owned(), owner: found.st_uid });
+    }
+    let mode = Mode::from_raw_mode(found.st_mode);
+    if mode.intersects(Mode::RWXG | Mode::RWXO) {
+        rustix::fs::fchmod(&dir, Mode::RWXU).map_err(|error| failed(error.into()))?;
+    }
+    Ok(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use agentd_core::rel_path::RelPath;
+
+    use super::*;
+
+    #[test]
+    fn the_state_of_a_project_is_the_users_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let user = UserDirs::below(home.path());
+        let root = Path::new("/work/shop");
+        assert!(user.state_if_there(root).unwrap().is_none());
+        let dir = user.state_of(root).unwrap();
+        let file = RelPath::new("journal.json").unwrap();
+        dir.write_atomic(&file, b"{}").unwrap();
+        let path = user.state_path(root).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let again = user.state_if_there(root).unwrap().unwrap();
+        assert_eq!(again.read(&file).unwrap(), b"{}");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        let other = user.state_path(Path::new("/elsewhere/shop")).unwrap();
+        assert_ne!(other, path);
+        assert!(path.file_name().unwrap().to_str().unwrap().starts_with("shop-"));
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let user = UserDirs::below(home.path());
+        let root = Path::new("/work/shop");
+        let path = user.state_path(root).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink("/etc", &path).unwrap();
+        assert!(matches!(user.state_of(root), Err(StoreError::OpenRoot { .. })));
+        assert!(matches!(user.state_if_there(root), Err(StoreError::OpenRoot { .. })));
+    }
+
+    #[test]
+    fn a_home_that_is_a_repository_holds_no_state_for_itself() {
+        let user = UserDirs::below(Path::new("/home/me"));
+        let root = Path::new("/home/me");
+        assert!(matches!(user.state_of(root), Err(StoreError::StateInProject { .. })));
+        assert!(user.state_if_there(root).unwrap().is_none());
+        assert!(UserDirs::from_variables(None, |_| None).state_of(root).is_err());
+        let set = |name: &str| (name == "XDG_STATE_HOME").then(|| "relative".into());
+        let relative = UserDirs::from_variables(Some("/home/me".into()), set);
+        assert_eq!(relative, UserDirs::below(Path::new("/home/me")));
+    }
+}

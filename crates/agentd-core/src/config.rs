@@ -2,6 +2,7 @@
 //! names the nearest known one.
 
 mod replay;
+mod sandbox;
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -10,6 +11,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 pub use replay::{Replay, Speed};
+pub use sandbox::{Caches, Sandbox};
 
 use crate::agent::{AgentKind, Role};
 use crate::check::Extras;
@@ -50,6 +52,8 @@ pub struct Config {
     pub git: Git,
     /// How an implementation is tested.
     pub implementation: Implementation,
+    /// What agents, tests and hooks may do to the machine.
+    pub sandbox: Sandbox,
     /// Extra rules for documents.
     pub validation: Validation,
 }
@@ -362,6 +366,12 @@ impl Config {
             && let Err(error) = regex_lite::Regex::new(pattern)
         {
             return fail("scenario_pattern", format!("scenario_pattern is not a pattern: {error}"));
+        }
+        if let Some(path) = self.sandbox.unusable() {
+            let message = format!(
+                "writable has `{path}`: each path is absolute or starts with ~/, without `..`"
+            );
+            return fail("writable", message);
         }
         for (name, agent) in [("codex", &self.codex), ("claude", &self.claude)] {
             if agent.resume.is_some() {

@@ -75,6 +75,11 @@ pub fn archived_change(name: &ArchiveName) -> RelPath {
     below_agentd(&format!("archive/{name}"))
 }
 
+/// `agentd/.agents/questions/`
+pub fn questions_dir() -> RelPath {
+    below_agentd(".agents/questions")
+}
+
 /// `agentd/.agents/questions/<id>.json`: what waits for a person's answer on this machine.
 /// Directories of calls are named `<id>-<step>`, so that none is called `questions`.
 pub fn questions(change: &ChangeId) -> RelPath {

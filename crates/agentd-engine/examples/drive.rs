@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
-use agentd_core::provider::{AgentRequest, Session, provider};
+use agentd_core::provider::{AgentRequest, Session, Surroundings, provider};
 use agentd_engine::process::{Cancel, Limits, SUPERVISE, Supervisor, supervise};
 use agentd_engine::run_record::RecordLimits;
 use agentd_engine::runner::{Retry, Runner};
@@ -57,7 +57,7 @@ fn request(project: &str, program: &str) -> Result<AgentRequest, Box<dyn std::er
         effort: None,
         session: Session::Fresh,
         mcp: None,
-        extra_writable: vec![],
+        surroundings: Surroundings::default(),
     })
 }
 
@@ -79,6 +79,7 @@ fn call(
         retry: Retry { retries: 0, ..Retry::default() },
         record: RecordLimits::default(),
         cancel,
+        sandbox: None,
     };
     let limits = Limits { grace: Duration::from_millis(500), ..Limits::default() };
     let runs = PathBuf::from(project).join("agentd/changes/add-oauth/runs");

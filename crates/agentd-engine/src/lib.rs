@@ -22,6 +22,7 @@ pub mod redact;
 pub mod reproduce;
 pub mod run_record;
 pub mod runner;
+pub mod sandbox;
 pub mod step;
 pub mod store;
 pub mod trace;

@@ -7,11 +7,14 @@
 //! every deadline is in one place. The tree of processes is the business of a
 //! [supervisor](supervise()) process.
 
+mod cage;
 mod cancel;
-mod confine;
 mod control;
 mod descendants;
+pub(crate) mod family;
 mod lines;
+#[cfg(target_os = "linux")]
+mod outside;
 mod pump;
 mod supervise;
 
@@ -22,8 +25,8 @@ use std::time::Duration;
 
 use agentd_core::outcome::{Exit, Stopped};
 
+pub use cage::{Cage, Enforced, Layers, confine, hidden_by_private_tmp};
 pub use cancel::{Cancel, CancelReason};
-pub use confine::confine;
 pub use lines::Line;
 pub use pump::run;
 pub use supervise::{SUPERVISE, supervise};
@@ -42,6 +45,23 @@ impl Supervisor {
     /// is [`SUPERVISE`].
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), args: vec![SUPERVISE.into()] }
+    }
+
+    /// What this system can enforce for a caged program. Tried once per process.
+    pub fn enforceable(&self) -> Enforced {
+        #[cfg(target_os = "linux")]
+        {
+            static KNOWN: std::sync::OnceLock<Enforced> = std::sync::OnceLock::new();
+            *KNOWN.get_or_init(|| {
+                let mut command = std::process::Command::new(&self.program);
+                let output = command.args(&self.args).arg(cage::PROBE).output();
+                let text = output.map(|output| output.stdout).unwrap_or_default();
+                let number = String::from_utf8_lossy(&text).trim().parse().ok();
+                number.map(Enforced::decode).unwrap_or_default()
+            })
+        }
+        #[cfg(not(target_os = "linux"))]
+        Enforced::default()
     }
 
     /// The running program itself, even when its file has been replaced meanwhile.
@@ -71,8 +91,8 @@ pub struct Program<'a> {
     pub cwd: &'a Path,
     /// What it gets on standard input, which is then closed.
     pub stdin: &'a [u8],
-    /// Where it and all that it starts may write; none means wherever the user may.
-    pub writable: Option<&'a [PathBuf]>,
+    /// What it and all that it starts may do; none means whatever the user may.
+    pub cage: Option<&'a Cage>,
 }
 
 /// How long and how much.
@@ -154,8 +174,8 @@ pub struct Ended {
     pub undrained: bool,
     /// How many processes it had left behind, which were then ended.
     pub stragglers: u32,
-    /// Whether the system kept it to where it may write; none if nothing was asked.
-    pub confined: Option<bool>,
+    /// What the system kept it from; none if it was in no cage.
+    pub confined: Option<Enforced>,
     /// From the start to the end.
     pub duration: Duration,
 }
@@ -193,6 +213,17 @@ pub enum ProcessError {
     Supervisor {
         /// The program that was to be the supervisor.
         program: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The cage could not be made. Nothing was started.
+    #[error("cannot set up the sandbox for `{program}`: cannot {step}")]
+    Cage {
+        /// The program.
+        program: String,
+        /// What was being done.
+        step: &'static str,
         /// What the system said.
         #[source]
         source: io::Error,

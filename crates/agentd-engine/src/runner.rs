@@ -25,6 +25,7 @@ use crate::process::{
 };
 use crate::redact::Redactor;
 use crate::run_record::{RecordLimits, RunWriter};
+use crate::sandbox::{Sandbox, Who};
 use crate::work_tree::WorkTree;
 use retry::for_retry;
 
@@ -43,6 +44,8 @@ pub struct Runner {
     pub record: RecordLimits,
     /// The wish to stop.
     pub cancel: Cancel,
+    /// What programs may do; none lets them do whatever the user may.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// One attempt at a call.
@@ -157,7 +160,8 @@ impl Runner {
         observer: &mut Observer<'_>,
     ) -> Result<Attempt, RunError> {
         let spec = provider.command(request);
-        let environment = self.environment_with(&spec.env);
+        let who = Who::Agent(request.role, &spec);
+        let environment = self.environment_for(who, &spec.env);
         let started_at = jiff::Timestamp::now().to_string();
         let header = header(provider, request, &spec, number, &started_at);
         let unrecorded = |source| RunError::Record { runs_dir: runs_dir.to_owned(), source };
@@ -173,14 +177,14 @@ impl Runner {
         let files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
         let mut watching =
             Watching { decoder: provider.decoder(request), record, observer, failed: false, tree };
-        let writable = writable(&spec, &environment);
+        let cage = self.sandbox.as_ref().map(|sandbox| sandbox.cage(who));
         let program = Program {
             program: &spec.program,
             args: &spec.args,
             env: &environment,
             cwd: &request.project_root,
             stdin: spec.stdin.as_bytes(),
-            writable: writable.as_deref(),
+            cage: cage.as_ref(),
         };
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut watching);
         drop(files);
@@ -248,45 +252,38 @@ impl Runner {
         spec.args = vec!["--list-sessions".to_owned()];
         spec.stdin.clear();
         let _files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
-        self.capture(&spec, &request.project_root, limits)
+        let who = Who::Agent(request.role, &spec);
+        self.captured(who, &spec, &request.project_root, limits, Capture::default())
     }
 
-    /// Runs a program and keeps what it prints, up to 1 MiB. For short questions
-    /// such as `--version`.
-    pub fn capture(
+    /// Runs the tests of a project. They may print a lot, of which the end matters.
+    pub fn run_tests(
         &self,
         spec: &CommandSpec,
         cwd: &Path,
         limits: Limits,
     ) -> Result<ListOutput, RunError> {
-        self.captured(spec, cwd, limits, Capture::default())
-    }
-
-    /// The same for a program that may print a lot, of which the end matters.
-    pub fn capture_tail(
-        &self,
-        spec: &CommandSpec,
-        cwd: &Path,
-        limits: Limits,
-    ) -> Result<ListOutput, RunError> {
-        self.captured(spec, cwd, limits, Capture { keep_end: true, ..Capture::default() })
+        let capture = Capture { keep_end: true, ..Capture::default() };
+        self.captured(Who::Tests, spec, cwd, limits, capture)
     }
 
     fn captured(
         &self,
+        who: Who<'_>,
         spec: &CommandSpec,
         cwd: &Path,
         limits: Limits,
         mut capture: Capture,
     ) -> Result<ListOutput, RunError> {
-        let environment = self.environment_with(&spec.env);
+        let environment = self.environment_for(who, &spec.env);
+        let cage = self.sandbox.as_ref().map(|sandbox| sandbox.cage(who));
         let program = Program {
             program: &spec.program,
             args: &spec.args,
             env: &environment,
             cwd,
             stdin: spec.stdin.as_bytes(),
-            writable: None,
+            cage: cage.as_ref(),
         };
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut capture)?;
         Ok(ListOutput {
@@ -297,11 +294,22 @@ impl Runner {
         })
     }
 
-    fn environment_with(&self, added: &[(String, String)]) -> Vec<(OsString, OsString)> {
+    /// The user's environment with what the sandbox sets and what the command asks for.
+    fn environment_for(
+        &self,
+        who: Who<'_>,
+        added: &[(String, String)],
+    ) -> Vec<(OsString, OsString)> {
         let mut environment = self.environment.clone();
+        let mut set = |name: OsString, value: OsString| {
+            environment.retain(|(have, _)| *have != name);
+            environment.push((name, value));
+        };
+        for (name, value) in self.sandbox.iter().flat_map(|sandbox| sandbox.variables(who)) {
+            set(name, value);
+        }
         for (name, value) in added {
-            environment.retain(|(have, _)| have != name.as_str());
-            environment.push((name.into(), value.into()));
+            set(name.into(), value.into());
         }
         environment
     }
@@ -331,27 +339,8 @@ fn header(
     }
 }
 
-/// Where the program may write, with the CLI's own files filled in.
-fn writable(spec: &CommandSpec, environment: &[(OsString, OsString)]) -> Option<Vec<PathBuf>> {
-    let confine = spec.confine.as_ref()?;
-    let mut paths = confine.writable.clone();
-    let variable = |wanted: &str| {
-        let found = environment.iter().find(|(name, value)| name == wanted && !value.is_empty());
-        found.map(|(_, value)| PathBuf::from(value))
-    };
-    if let Some(home) = variable("HOME") {
-        let directory = home.join(confine.state.directory);
-        // The CLI would make it by itself, which it cannot when it is confined.
-        let _ = std::fs::create_dir(&directory);
-        paths.push(directory);
-        paths.extend(confine.state.file.map(|file| home.join(file)));
-    }
-    paths.extend(variable(confine.state.variable));
-    Some(paths)
-}
-
 fn note_oddities(ended: &Ended, record: &mut RunWriter) {
-    if ended.confined == Some(false) {
+    if ended.confined.is_some_and(|held| !held.files) {
         record.note("this system cannot keep commands of the agent to the work tree");
     }
     if ended.undrained {

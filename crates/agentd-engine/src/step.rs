@@ -35,10 +35,11 @@ use agentd_core::state::State;
 use crate::agent_files::restore_leftovers;
 use crate::clarify;
 use crate::documents;
-use crate::git::{Git, GitTool};
+use crate::git::GitTool;
 use crate::process::{Cancel, Limits, Supervisor};
 use crate::run_record::RecordLimits;
 use crate::runner::{Attempt, Observer, Retry, RunError, Runner};
+use crate::sandbox::{self, Sandbox};
 use crate::store::{Change, Holder, Project, StoreError};
 
 pub use error::StepError;
@@ -65,13 +66,20 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// Git, with the environment that agents have and ended with them.
-    pub fn git_tool(&self) -> GitTool {
+    /// Git for a look that runs nothing of the repository.
+    pub(crate) fn git_tool_outside(&self) -> GitTool {
         GitTool {
             env: self.environment.clone(),
             cancel: Some(self.cancel.clone()),
             ..GitTool::default()
         }
+    }
+}
+
+impl Agents {
+    /// Git, with the environment that agents have and ended with them.
+    pub fn git_tool(&self) -> GitTool {
+        self.git_tool_outside()
     }
 }
 
@@ -136,12 +144,13 @@ pub fn run(
     let state = documents::load_state(&change)?;
     check_budget(&step.change, &state, &agents.config.budget)?;
     let agent = agents.config.roles.agent(step.role);
-    let request = request(agents, step, agent, &state)?;
+    let sandbox = Sandbox::open(agents, Some(&step.change))?;
+    let runner = runner(agents, sandbox);
+    let request = request(agents, &runner, step, agent, &state)?;
     restore_settings(&request)?;
     let before = Seen::look(agents, &change, &step.artefact)?;
     let runs_dir =
         agents.project.root().join(layout::change_dir(&step.change).as_path()).join("runs");
-    let runner = runner(agents);
     let report = runner.call(
         provider(agent),
         &request,
@@ -178,7 +187,8 @@ pub fn run_shell(agents: &Agents, command: &str, limits: Limits) -> Result<ListO
     let args = ["-c".to_owned(), format!("exec 2>&1\n{command}")];
     let spec =
         CommandSpec { program: "sh".to_owned(), args: args.into(), ..CommandSpec::default() };
-    let output = runner(agents).capture_tail(&spec, &agents.work_tree, limits)?;
+    let sandbox = Sandbox::open(agents, None)?;
+    let output = runner(agents, sandbox).run_tests(&spec, &agents.work_tree, limits)?;
     if agents.cancel.reason().is_some() { Err(StepError::Interrupted) } else { Ok(output) }
 }
 
@@ -219,7 +229,7 @@ fn limits(config: &Config, agent: AgentKind) -> Limits {
     }
 }
 
-fn runner(agents: &Agents) -> Runner {
+fn runner(agents: &Agents, sandbox: Option<Sandbox>) -> Runner {
     let workflow = &agents.config.workflow;
     Runner {
         supervisor: agents.supervisor.clone(),
@@ -231,11 +241,13 @@ fn runner(agents: &Agents) -> Runner {
         },
         record: RecordLimits::default(),
         cancel: agents.cancel.clone(),
+        sandbox,
     }
 }
 
 fn request(
     agents: &Agents,
+    runner: &Runner,
     step: &Step,
     agent: AgentKind,
     state: &State,
@@ -275,13 +287,16 @@ fn request(
             step.role,
             &step.name,
         )),
-        extra_writable: extra_writable(agents, step.role, change_dir),
+        surroundings: match &runner.sandbox {
+            Some(sandbox) => sandbox.surroundings(),
+            None => sandbox::no_surroundings(&agents.environment),
+        },
     };
     if let Some(id) = &step.resume {
         let by_index =
             agent == AgentKind::Gemini && settings.resume.unwrap_or_default() == Resume::Index;
         let index = if by_index {
-            let output = runner(agents).list_sessions(&request, limits(&agents.config, agent))?;
+            let output = runner.list_sessions(&request, limits(&agents.config, agent))?;
             Some(find(&output, id)?.index)
         } else {
             None
@@ -290,19 +305,6 @@ fn request(
         request.session = Session::Resume { id: id.clone(), index, thread_usage };
     }
     Ok(request)
-}
-
-/// Where an implementer writes besides its work tree: through the tools of the MCP server,
-/// which is its child, and through git.
-fn extra_writable(agents: &Agents, role: Role, change_dir: PathBuf) -> Vec<PathBuf> {
-    let locks = agents.project.root().join(layout::locks_dir().as_path());
-    let mut paths = vec![change_dir, locks];
-    if role == Role::Implementer {
-        // Without git there is nothing of it to write to.
-        let git = Git::discover_with(&agents.git_tool(), &agents.work_tree).ok().flatten();
-        paths.extend(git.and_then(|git| git.directories().ok()).unwrap_or_default());
-    }
-    paths
 }
 
 /// The user's own arguments; for a replay, which recording is played and what has been

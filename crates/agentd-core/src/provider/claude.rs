@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use super::classify::{kind_of_message, kind_of_status};
 use super::tally::{Tally, Text, split_mcp_name};
 use super::{
-    AgentRequest, CliState, CommandSpec, Confinement, Decoder, MCP_SERVER, PrivateFile, Provider,
-    Session, Sink, path_text,
+    AgentRequest, CliState, CommandSpec, Decoder, MCP_SERVER, PrivateFile, Provider, Session, Sink,
+    path_text,
 };
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText, Usage};
@@ -72,12 +72,10 @@ impl Provider for Claude {
             // Else the first turn may start before agentd's tools are there.
             ("MCP_CONNECTION_NONBLOCKING".into(), "0".into()),
         ];
-        if request.role.edits_the_work_tree() {
-            // Its own temporary files, and those of the commands that it runs.
-            let directory = path_text(&request.private_dir);
-            env.push(("CLAUDE_CODE_TMPDIR".into(), directory.clone()));
-            env.push(("TMPDIR".into(), directory));
-        }
+        // Its own temporary files, and those of the commands that it runs.
+        let directory = path_text(&request.surroundings.tmp_dir);
+        env.push(("CLAUDE_CODE_TMPDIR".into(), directory.clone()));
+        env.push(("TMPDIR".into(), directory));
         env.extend(request.extra_env.iter().cloned());
         CommandSpec {
             program: request.program.clone(),
@@ -89,7 +87,8 @@ impl Provider for Claude {
             }],
             merge: None,
             stdin: request.prompt.clone(),
-            confine: Confinement::implementer(request, STATE),
+            state: Some(STATE),
+            makes_mounts: false,
         }
     }
 

@@ -7,7 +7,9 @@ use serde_json::value::RawValue;
 
 use super::classify::kind_of_message;
 use super::tally::{Tally, Text};
-use super::{AgentRequest, CommandSpec, Decoder, MCP_SERVER, Provider, Session, Sink, path_text};
+use super::{
+    AgentRequest, CliState, CommandSpec, Decoder, MCP_SERVER, Provider, Session, Sink, path_text,
+};
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText, Usage};
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
@@ -15,6 +17,8 @@ use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 /// Codex CLI.
 #[derive(Debug, Clone, Copy)]
 pub struct Codex;
+
+const STATE: CliState = CliState { directory: ".codex", file: None, variable: "CODEX_HOME" };
 
 impl Provider for Codex {
     fn kind(&self) -> AgentKind {
@@ -43,12 +47,16 @@ impl Provider for Codex {
         let sandbox =
             if request.role.edits_the_work_tree() { "workspace-write" } else { "read-only" };
         config(format!("sandbox_mode=\"{sandbox}\""));
-        let mut env = Vec::new();
+        let around = &request.surroundings;
+        let mut env = vec![("TMPDIR".to_owned(), path_text(&around.tmp_dir))];
         if request.role.edits_the_work_tree() {
-            // /tmp is open by default, and other people's projects may be in it. What
-            // asks for a temporary directory gets one in the work tree.
-            config("sandbox_workspace_write.exclude_slash_tmp=true".into());
-            env.push(("TMPDIR".into(), path_text(&request.private_dir)));
+            // /tmp is open by default, and other people's projects may be in it.
+            let key = "sandbox_workspace_write";
+            config(format!("{key}.exclude_slash_tmp={}", !around.private_tmp));
+            config(format!("{key}.network_access={}", around.network));
+            let roots: Vec<String> =
+                around.writable.iter().map(|path| toml_text(&path_text(path))).collect();
+            config(format!("{key}.writable_roots=[{}]", roots.join(",")));
         }
         env.extend(request.extra_env.iter().cloned());
         config("approval_policy=\"never\"".into());
@@ -72,8 +80,8 @@ impl Provider for Codex {
             files: Vec::new(),
             merge: None,
             stdin: request.prompt.clone(),
-            // Its own sandbox does it.
-            confine: None,
+            state: Some(STATE),
+            makes_mounts: true,
         }
     }
 

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use super::classify::{kind_of_message, kind_of_status};
 use super::tally::{Tally, Text, split_mcp_name};
 use super::{
-    AgentRequest, CliState, CommandSpec, Confinement, Decoder, JsonMerge, MCP_SERVER, McpServer,
-    PrivateFile, Provider, Session, Sink, path_text,
+    AgentRequest, CliState, CommandSpec, Decoder, JsonMerge, MCP_SERVER, McpServer, PrivateFile,
+    Provider, Session, Sink, path_text,
 };
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText, Usage};
@@ -61,7 +61,7 @@ impl Provider for Gemini {
             // Else a wrapper process starts, ignores signals and costs 0.7 s.
             ("GEMINI_CLI_NO_RELAUNCH".into(), "true".into()),
             // Crash reports go to the temporary directory.
-            ("TMPDIR".into(), path_text(&request.private_dir)),
+            ("TMPDIR".into(), path_text(&request.surroundings.tmp_dir)),
         ];
         if let Some(mcp) = &request.mcp {
             env.extend(mcp_env(mcp));
@@ -74,7 +74,8 @@ impl Provider for Gemini {
             files: vec![PrivateFile { path: policy, contents: policy_text(request) }],
             merge: Some(settings(request)),
             stdin: request.prompt.clone(),
-            confine: Confinement::implementer(request, STATE),
+            state: Some(STATE),
+            makes_mounts: false,
         }
     }
 

@@ -97,9 +97,28 @@ pub struct AgentRequest {
     pub session: Session,
     /// agentd's MCP server; none for a call that needs no tools.
     pub mcp: Option<McpServer>,
-    /// Where else an implementer may write, besides the work tree: the directory of
-    /// the change and the repository, where those lie outside it.
-    pub extra_writable: Vec<PathBuf>,
+    /// What the call finds around it.
+    pub surroundings: Surroundings,
+}
+
+/// What a call finds around it: the sandbox as it looks from inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Where temporary files go.
+    pub tmp_dir: PathBuf,
+    /// Whether `/tmp` is the call's own, and is where temporary files go.
+    pub private_tmp: bool,
+    /// Where an implementer may write besides the work tree and the temporary directory.
+    pub writable: Vec<PathBuf>,
+    /// Whether commands may use the network.
+    pub network: bool,
+}
+
+impl Default for Surroundings {
+    /// No sandbox at all.
+    fn default() -> Self {
+        Self { tmp_dir: "/tmp".into(), private_tmp: false, writable: Vec::new(), network: true }
+    }
 }
 
 /// Which session a call runs in.
@@ -174,19 +193,10 @@ pub struct CommandSpec {
     pub merge: Option<JsonMerge>,
     /// What to write to standard input, which is then closed.
     pub stdin: String,
-    /// Where the program may write, for CLIs that do not confine commands by
-    /// themselves; none leaves it to the CLI.
-    pub confine: Option<Confinement>,
-}
-
-/// The places where a program and everything that it starts may write. Enforced by
-/// the system where the system can (Linux).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Confinement {
-    /// Absolute paths of files and directories.
-    pub writable: Vec<PathBuf>,
-    /// Where the CLI keeps its own files.
-    pub state: CliState,
+    /// Where the CLI keeps its own files, which it writes to in every role.
+    pub state: Option<CliState>,
+    /// Whether the CLI confines its commands by itself, with mounts.
+    pub makes_mounts: bool,
 }
 
 /// Where a CLI keeps its own files.
@@ -198,18 +208,6 @@ pub struct CliState {
     pub file: Option<&'static str>,
     /// A variable by which the user may have put them elsewhere.
     pub variable: &'static str,
-}
-
-impl Confinement {
-    /// For an implementer: the work tree, what was prepared for the call, and the
-    /// CLI's own files.
-    fn implementer(request: &AgentRequest, state: CliState) -> Option<Self> {
-        request.role.edits_the_work_tree().then(|| {
-            let mut writable = vec![request.project_root.clone(), request.private_dir.clone()];
-            writable.extend(request.extra_writable.iter().cloned());
-            Self { writable, state }
-        })
-    }
 }
 
 /// A file in the private directory of a call.
@@ -308,7 +306,12 @@ pub(crate) mod tests {
             model: None,
             effort: None,
             session: Session::Fresh,
-            extra_writable: vec![],
+            surroundings: Surroundings {
+                tmp_dir: "/tmp".into(),
+                private_tmp: true,
+                writable: vec!["/cache/p".into()],
+                network: true,
+            },
         }
     }
 

@@ -33,11 +33,21 @@ pub(super) enum Report {
     Exited(i32),
     /// A signal has ended the child.
     Killed(i32),
-    /// Whether writing is confined: 1 or 0.
+    /// What the cage keeps the child from, encoded.
     Confined(i32),
+    /// The cage could not be made.
+    CageFailed {
+        /// Which step.
+        step: i32,
+        /// The error of the system.
+        error: i32,
+    },
     /// Everything is gone; so many stragglers had to be killed.
     Clean(i32),
 }
+
+/// Numbers of errors are below this.
+const STEP: i32 = 10_000;
 
 /// The size of a report on the wire.
 pub(super) const REPORT_BYTES: usize = 5;
@@ -50,6 +60,7 @@ impl Report {
             Self::Exited(code) => (b'X', code),
             Self::Killed(signal) => (b'G', signal),
             Self::Confined(is) => (b'C', is),
+            Self::CageFailed { step, error } => (b'F', step * STEP + error.clamp(0, STEP - 1)),
             Self::Clean(stragglers) => (b'Z', stragglers),
         };
         let [a, b, c, d] = value.to_le_bytes();
@@ -65,6 +76,7 @@ impl Report {
             b'X' => Self::Exited(value),
             b'G' => Self::Killed(value),
             b'C' => Self::Confined(value),
+            b'F' => Self::CageFailed { step: value / STEP, error: value % STEP },
             b'Z' => Self::Clean(value),
             _ => return None,
         })
@@ -130,7 +142,12 @@ mod tests {
 
     #[test]
     fn reports_round_trip() {
-        for report in [Report::Started(7), Report::Exited(-1), Report::Clean(0)] {
+        for report in [
+            Report::Started(7),
+            Report::Exited(-1),
+            Report::CageFailed { step: 3, error: 22 },
+            Report::Clean(0),
+        ] {
             assert_eq!(Report::decode(report.encode()), Some(report));
         }
     }

@@ -83,8 +83,9 @@ pub(super) fn living_children(leader: Pid) -> Vec<Pid> {
     living
 }
 
+/// The children of this process.
 #[cfg(target_os = "linux")]
-fn children() -> Vec<Pid> {
+pub(super) fn children() -> Vec<Pid> {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let mut listed = false;
     let mut found = Vec::new();
@@ -120,8 +121,9 @@ fn pid(text: &str) -> Option<Pid> {
     text.parse().ok().and_then(Pid::from_raw)
 }
 
+/// Not known here.
 #[cfg(not(target_os = "linux"))]
-fn children() -> Vec<Pid> {
+pub(super) fn children() -> Vec<Pid> {
     Vec::new()
 }
 

@@ -1,6 +1,5 @@
 //! The loop that feeds a program, reads it and watches the clock.
 
-use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter, Read as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -15,9 +14,11 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::cage::{Cage, Enforced};
 use super::control::{REPORT_BYTES, Report, command, send_start};
+use super::family::{self, Own};
 use super::lines::Lines;
-use super::supervise::{PROGRAM, WRITABLE};
+use super::supervise::PROGRAM;
 use super::{
     Cancel, CancelReason, Ended, Flow, Input, Limits, ProcessError, Program, Supervisor, Watcher,
 };
@@ -53,6 +54,10 @@ pub fn run(
             pump.finish();
             return Err(ProcessError::Start { program: name(), source: error });
         }
+        if let Some((step, source)) = pump.cage_failed.take() {
+            pump.finish();
+            return Err(ProcessError::Cage { program: name(), step: cage_step(step), source });
+        }
         if pump.supervisor_gone && pump.ending.is_none() {
             pump.kill_group();
             return Err(ProcessError::SupervisorLost { program: name() });
@@ -84,6 +89,7 @@ enum Stopping {
 
 struct Pump<'a> {
     supervisor: Child,
+    _own: Own,
     control: UnixStream,
     reports: Vec<u8>,
     stdin: Option<PipeWriter>,
@@ -106,7 +112,8 @@ struct Pump<'a> {
     stopped: Option<Stopped>,
     stopping: Option<Stopping>,
     stragglers: i32,
-    confined: Option<bool>,
+    confined: Option<Enforced>,
+    cage_failed: Option<(i32, io::Error)>,
 }
 
 impl<'a> Pump<'a> {
@@ -135,11 +142,13 @@ impl<'a> Pump<'a> {
         let (control, theirs, stdin, stdout, stdout_writer, stderr, stderr_writer) =
             prepare().map_err(StartError::System)?;
         let started = Instant::now();
-        let child = Command::new(&supervisor.program)
+        let mut command = Command::new(&supervisor.program);
+        command
             // What `ps` shows.
             .arg0("agent-guard")
             .args(&supervisor.args)
-            .args(writable_args(program))
+            .args(program.cage.map(Cage::to_args).unwrap_or_default())
+            .arg(PROGRAM)
             .arg(program.program)
             .args(program.args)
             .env_clear()
@@ -147,11 +156,13 @@ impl<'a> Pump<'a> {
             .current_dir(program.cwd)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(OwnedFd::from(stdout_writer)))
-            .stderr(Stdio::from(OwnedFd::from(stderr_writer)))
-            .spawn()
-            .map_err(StartError::Supervisor)?;
+            .stderr(Stdio::from(OwnedFd::from(stderr_writer)));
+        let (child, own) = family::spawn(&mut command).map_err(StartError::Supervisor)?;
+        // It holds our ends of the pipes of the child.
+        drop(command);
         Ok(Self {
             supervisor: child,
+            _own: own,
             control,
             reports: Vec::new(),
             stdin: Some(stdin),
@@ -175,6 +186,7 @@ impl<'a> Pump<'a> {
             stopping: None,
             stragglers: 0,
             confined: None,
+            cage_failed: None,
         })
     }
 
@@ -308,7 +320,10 @@ impl<'a> Pump<'a> {
                     self.drain_until = Some(Instant::now() + self.limits.drain);
                     self.stdin = None;
                 }
-                Some(Report::Confined(is)) => self.confined = Some(is == 1),
+                Some(Report::Confined(held)) => self.confined = Some(Enforced::decode(held)),
+                Some(Report::CageFailed { step, error }) => {
+                    self.cage_failed = Some((step, io::Error::from_raw_os_error(error)));
+                }
                 Some(Report::Clean(stragglers)) => self.stragglers = stragglers,
                 None => {}
             }
@@ -368,6 +383,7 @@ impl<'a> Pump<'a> {
             let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.supervisor.wait();
+        family::end_adopted();
     }
 
     /// What came without a line end is a line too.
@@ -420,17 +436,15 @@ impl<'a> Pump<'a> {
     }
 }
 
-/// The words between the supervisor and the program.
-fn writable_args(program: Program<'_>) -> Vec<&OsStr> {
-    let paths = program.writable.into_iter().flatten();
-    let mut args: Vec<&OsStr> =
-        paths.flat_map(|path| [OsStr::new(WRITABLE), path.as_os_str()]).collect();
-    if args.is_empty() && program.writable.is_some() {
-        // Nowhere, which is not the same as not being asked.
-        args.extend([OsStr::new(WRITABLE), OsStr::new("/dev/null")]);
+/// What was being done when a cage could not be made.
+fn cage_step(step: i32) -> &'static str {
+    #[cfg(target_os = "linux")]
+    return super::cage::namespaces::Step::words(step);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = step;
+        "set it up"
     }
-    args.push(OsStr::new(PROGRAM));
-    args
 }
 
 fn is_passing(error: &io::Error) -> bool {

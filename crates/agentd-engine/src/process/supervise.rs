@@ -10,15 +10,19 @@
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
+use super::cage::{Cage, Enforced};
+#[cfg(target_os = "linux")]
+use super::cage::{INSIDE, PROBE, landlock, namespaces};
 use super::control::{Report, command, receive_start};
 use super::descendants;
+#[cfg(target_os = "linux")]
+use super::outside;
 
 /// The first argument that makes agentd a supervisor.
 pub const SUPERVISE: &str = "__supervise";
@@ -37,13 +41,19 @@ enum Event {
     Ended,
 }
 
-/// Stands before each path that the program may write to.
-pub(super) const WRITABLE: &str = "--writable";
 /// Stands before the program.
 pub(super) const PROGRAM: &str = "--";
 
-/// Runs as the supervisor; `args` are what follows [`SUPERVISE`]. To be called before anything else in `main`.
+/// Runs as the supervisor; `args` are what follows [`SUPERVISE`]. To be called before anything
+/// else in `main`.
 pub fn supervise(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut args = args.into_iter().peekable();
+    #[cfg(target_os = "linux")]
+    match args.next_if(|word| word == PROBE || word == INSIDE) {
+        Some(word) if word == PROBE => return outside::probe(),
+        Some(_) => return inside(args),
+        None => {}
+    }
     // A session of its own: the terminal's Ctrl-C is for agentd, which forwards it,
     // and an agent that wants a password fails instead of waiting for one.
     let _ = rustix::process::setsid();
@@ -53,29 +63,55 @@ pub fn supervise(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         let _ = rustix::thread::set_name(c"agent-guard");
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
-    let mut args = args.into_iter();
-    let mut writable: Vec<PathBuf> = Vec::new();
-    let mut is_confined = false;
-    while let Some(arg) = args.next().filter(|arg| arg != PROGRAM) {
-        is_confined = true;
-        if arg == WRITABLE {
-            writable.extend(args.next().map(PathBuf::from));
-        }
+    let words: Vec<OsString> = args.collect();
+    let mut args = words.clone().into_iter();
+    let Some(cage) = Cage::from_args(&mut args, PROGRAM) else { return ExitCode::from(2) };
+    #[cfg(target_os = "linux")]
+    if let Some(cage) = cage.as_ref().filter(|cage| cage.layers.namespaces) {
+        return outside::run(cage, &words);
     }
+    watch_over(cage.as_ref(), Enforced::default(), args)
+}
+
+/// The supervisor as the first process of a namespace, which [`outside::run`] has made.
+#[cfg(target_os = "linux")]
+fn inside(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let _ = rustix::thread::set_name(c"agent-guard");
+    if let Err(failed) = namespaces::settle() {
+        report(outside::failed(&failed));
+        return ExitCode::FAILURE;
+    }
+    let held = args.next().and_then(|held| held.to_str()?.parse().ok()).map(Enforced::decode);
+    let Some(held) = held else { return ExitCode::from(2) };
+    let Some(cage) = Cage::from_args(&mut args, PROGRAM) else { return ExitCode::from(2) };
+    watch_over(cage.as_ref(), held, args)
+}
+
+/// Starts the program and stays until nothing of it is left. `held` is what the namespaces
+/// enforce already.
+fn watch_over(
+    cage: Option<&Cage>,
+    held: Enforced,
+    mut args: impl Iterator<Item = OsString>,
+) -> ExitCode {
     let Some(program) = args.next() else { return ExitCode::from(2) };
     let Ok(Some(stdin)) = receive_start(std::io::stdin()) else { return ExitCode::FAILURE };
-    if is_confined {
-        report(Report::Confined(i32::from(super::confine::confine(&writable))));
-    }
-    let leader = match start(&program, args, Stdio::from(stdin)) {
-        Ok(leader) => leader,
+    let leader = match start(&program, args, Stdio::from(stdin), cage, held) {
+        Ok((leader, enforced)) => {
+            if cage.is_some() {
+                report(Report::Confined(enforced.encode()));
+            }
+            leader
+        }
         Err(error) => {
             report(Report::SpawnFailed(error.raw_os_error().unwrap_or(0)));
             return ExitCode::FAILURE;
         }
     };
     release_output();
-    report(Report::Started(leader.as_raw_nonzero().get()));
+    // Inside of a namespace the number means nothing to agentd, and something else.
+    let shown = if held.processes { 0 } else { leader.as_raw_nonzero().get() };
+    report(Report::Started(shown));
     let (sender, events) = channel();
     let waiter = sender.clone();
     std::thread::spawn(move || wait_for(leader, &waiter));
@@ -84,33 +120,52 @@ pub fn supervise(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Starts the program, and says what it is kept from. The rules of Landlock take effect in the
+/// child alone: they let a process send signals to those that have the same rules.
 #[cfg_attr(
     target_os = "linux",
-    expect(unsafe_code, reason = "PR_SET_PDEATHSIG must be set between fork and exec")
+    expect(unsafe_code, reason = "what holds for the child alone is set between fork and exec")
 )]
 fn start(
     program: &OsString,
     args: impl Iterator<Item = OsString>,
     stdin: Stdio,
-) -> std::io::Result<Pid> {
+    cage: Option<&Cage>,
+    held: Enforced,
+) -> std::io::Result<(Pid, Enforced)> {
     let mut command = Command::new(program);
     command.args(args).stdin(stdin).process_group(0);
     #[cfg(target_os = "linux")]
-    // SAFETY: the closure makes one prctl system call and touches no memory of the
-    // parent, takes no lock and does not allocate, so it is sound after a fork.
-    unsafe {
-        // The last net, for a supervisor that is itself killed with SIGKILL.
-        command
-            .pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?));
-    }
+    let enforced = {
+        let mut rules = cage.and_then(|cage| landlock::Rules::of(cage, held));
+        let enforced = held.and_also(rules.as_ref().map(landlock::Rules::enforced));
+        // SAFETY: the closure makes system calls and drops the descriptor of the rules. This
+        // process has one thread so far, so that no lock can be held by another one.
+        unsafe {
+            command.pre_exec(move || {
+                // The last net, for a supervisor that is itself killed with SIGKILL.
+                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+                match rules.take().map(landlock::Rules::restrict) {
+                    Some(Err(error)) => Err(error),
+                    _ => Ok(()),
+                }
+            });
+        }
+        enforced
+    };
+    #[cfg(not(target_os = "linux"))]
+    let enforced = {
+        let _ = cage;
+        held
+    };
     let child = command.spawn()?;
     // The command holds our end of the agent's input; dropping it here lets agentd
     // notice when the agent closes its own. The child is waited for by its id.
-    Ok(Pid::from_child(&child))
+    Ok((Pid::from_child(&child), enforced))
 }
 
 /// The agent has its copies; ours would keep the pipes open.
-fn release_output() {
+pub(super) fn release_output() {
     if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdout(&null);
         let _ = rustix::stdio::dup2_stderr(&null);
@@ -118,7 +173,7 @@ fn release_output() {
 }
 
 /// Standard input is the socket, which goes both ways.
-fn report(report: Report) {
+pub(super) fn report(report: Report) {
     let mut bytes: &[u8] = &report.encode();
     while let Ok(sent @ 1..) = rustix::net::send(std::io::stdin(), bytes, send_flags()) {
         bytes = &bytes[sent.min(bytes.len())..];

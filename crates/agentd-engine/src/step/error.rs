@@ -10,7 +10,9 @@ use agentd_core::text::counted;
 
 use crate::documents::DocumentError;
 use crate::git_guard::{self, Tampered};
+use crate::process::ProcessError;
 use crate::runner::RunError;
+use crate::sandbox::SandboxError;
 use crate::store::StoreError;
 
 /// Why a step failed.
@@ -22,6 +24,9 @@ pub enum StepError {
     /// The call could not be made or recorded.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// There is no sandbox to make the call in.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
     /// The session to go on with was not found.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -89,6 +94,7 @@ impl StepError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Documents(_) => "documents",
+            Self::Sandbox(_) | Self::Run(RunError::Process(ProcessError::Cage { .. })) => "sandbox",
             Self::Run(_) => "run",
             Self::Session(error) => error.kind(),
             Self::Budget { .. } => "budget",
@@ -141,8 +147,12 @@ impl StepError {
             Self::InvalidArtefact { findings, .. } => {
                 findings.first().map(|finding| finding.message.clone())
             }
+            Self::Run(RunError::Process(ProcessError::Cage { source, .. })) => {
+                Some(source.to_string())
+            }
             Self::Documents(_)
             | Self::Run(_)
+            | Self::Sandbox(_)
             | Self::Interrupted
             | Self::Budget { .. }
             | Self::Agent { .. } => None,
@@ -153,6 +163,10 @@ impl StepError {
     pub fn solutions(&self) -> Vec<String> {
         let own = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
         match self {
+            Self::Sandbox(_) | Self::Run(RunError::Process(ProcessError::Cage { .. })) => own(&[
+                "see what this system can enforce: agentd doctor",
+                "set `[sandbox] enabled = false` in agentd/config.toml to run without a sandbox",
+            ]),
             Self::Documents(_) | Self::Run(_) | Self::Interrupted => Vec::new(),
             Self::Session(_) => {
                 own(&["re-run the proposal: its session may have expired or been deleted"])

@@ -1,6 +1,8 @@
 //! Tests of the engine against real processes.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+#[cfg(target_os = "linux")]
+mod cage;
 mod git;
 mod git_work;
 mod guard;

@@ -206,21 +206,3 @@ fn a_killed_supervisor_takes_the_program_along() {
     assert!(matches!(error, ProcessError::SupervisorLost { .. }), "{error}");
     assert_none_left(&fake.mark);
 }
-
-#[test]
-fn a_confined_program_writes_where_it_may_and_nowhere_else() {
-    let dir = tempfile::tempdir().unwrap();
-    let (inside, outside) = (dir.path().join("in"), dir.path().join("out"));
-    std::fs::create_dir(&inside).unwrap();
-    std::fs::create_dir(&outside).unwrap();
-    let mut fake = Fake::new();
-    fake.writable = Some(vec![inside.clone(), outside.join("not-there")]);
-    let write = |directory: &Path| directory.join("pids").to_str().unwrap().to_owned();
-    let ended = fake.run(&["quiet-daemon", "pids", &write(&inside), "pids", &write(&outside)]);
-    assert_eq!(ended.code, Some(99), "{}", ended.stderr_tail);
-    assert!(inside.join("pids").exists());
-    assert!(!outside.join("pids").exists());
-    assert_eq!(ended.confined, Some(true));
-    fake.writable = Some(vec![]);
-    assert_eq!(fake.run(&["pids", &write(&inside)]).code, Some(99));
-}

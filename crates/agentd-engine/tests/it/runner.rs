@@ -6,7 +6,7 @@ use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::FailureKind;
 use agentd_core::provider::sessions::{SessionError, find};
-use agentd_core::provider::{AgentRequest, McpServer, Session, provider};
+use agentd_core::provider::{AgentRequest, McpServer, Session, Surroundings, provider};
 use agentd_core::run_format::Record;
 use agentd_engine::process::{Cancel, Limits};
 use agentd_engine::run_record::{RecordLimits, read_run};
@@ -41,7 +41,7 @@ impl Project {
             model: None,
             effort: None,
             session: Session::Fresh,
-            extra_writable: vec![],
+            surroundings: Surroundings::default(),
         };
         Self { dir, mark: mark(), retries: 0, request }
     }
@@ -63,6 +63,7 @@ impl Project {
             },
             record: RecordLimits::default(),
             cancel: Cancel::new().unwrap(),
+            sandbox: None,
         }
     }
 

@@ -8,7 +8,7 @@ use agentd_core::document::proposal::{self, Proposal};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
-use agentd_core::provider::{AgentRequest, McpServer, Session, provider};
+use agentd_core::provider::{AgentRequest, McpServer, Session, Surroundings, provider};
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, LlmCall, State};
 use agentd_engine::agent_files::AgentFiles;
@@ -48,7 +48,7 @@ impl World {
         let program = root.join("agent");
         let lines = format!(
             "#!/bin/sh\ncat >/dev/null\necho x >> \"{0}/calls\"\nN=$(wc -l < \"{0}/calls\" | tr -d ' ')\nC=agentd/changes/add-login\n{script}\n",
-            root.display()
+            change_dir.display()
         );
         fs::write(&program, lines).unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -119,7 +119,10 @@ impl World {
     }
 
     fn calls(&self) -> usize {
-        fs::read_to_string(self.root().join("calls")).unwrap_or_default().lines().count()
+        fs::read_to_string(self.root().join("agentd/changes/add-login/calls"))
+            .unwrap_or_default()
+            .lines()
+            .count()
     }
 }
 
@@ -281,7 +284,7 @@ fn settings_that_a_killed_agentd_left_are_restored_by_any_step() {
         effort: None,
         session: Session::Fresh,
         mcp: Some(McpServer::new("agentd", "/p", &change(), Role::Planner, "proposal-gen")),
-        extra_writable: Vec::new(),
+        surroundings: Surroundings::default(),
     };
     let spec = provider(AgentKind::Gemini).command(&request);
     let files = AgentFiles::prepare(&spec, world.root(), &request.private_dir).unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use agentd_engine::process::{
-    Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
+    Cage, Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
 };
 
 /// A program among the examples, which cargo builds along with the tests.
@@ -107,7 +107,7 @@ pub(crate) struct Fake {
     pub(crate) kept: Kept,
     pub(crate) mark: String,
     pub(crate) cwd: PathBuf,
-    pub(crate) writable: Option<Vec<PathBuf>>,
+    pub(crate) cage: Option<Cage>,
 }
 
 impl Fake {
@@ -120,7 +120,7 @@ impl Fake {
             kept: Kept::default(),
             mark: mark(),
             cwd: std::env::temp_dir(),
-            writable: None,
+            cage: None,
         }
     }
 
@@ -133,7 +133,7 @@ impl Fake {
             env: &environment,
             cwd: &self.cwd,
             stdin: &self.stdin,
-            writable: self.writable.as_deref(),
+            cage: self.cage.as_ref(),
         };
         run(&supervisor(), program, self.limits, &self.cancel, &mut self.kept)
     }

@@ -77,13 +77,14 @@ pub fn supervise(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 #[cfg(target_os = "linux")]
 fn inside(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let _ = rustix::thread::set_name(c"agent-guard");
-    if let Err(failed) = namespaces::settle() {
-        report(outside::failed(&failed));
-        return ExitCode::FAILURE;
-    }
     let held = args.next().and_then(|held| held.to_str()?.parse().ok()).map(Enforced::decode);
     let Some(held) = held else { return ExitCode::from(2) };
     let Some(cage) = Cage::from_args(&mut args, PROGRAM) else { return ExitCode::from(2) };
+    let makes_mounts = cage.as_ref().is_some_and(|cage| cage.makes_mounts);
+    if let Err(failed) = namespaces::settle(makes_mounts) {
+        report(outside::failed(&failed));
+        return ExitCode::FAILURE;
+    }
     watch_over(cage.as_ref(), held, args)
 }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
 use agentd_core::agent::{AgentKind, Role};
+use agentd_core::config::Config;
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::{AgentOutcome, FailureKind};
@@ -14,6 +15,8 @@ use agentd_core::provider::{AgentRequest, McpServer, Session, Surroundings, prov
 use agentd_engine::process::{Cancel, Limits, Supervisor};
 use agentd_engine::run_record::{RecordLimits, read_run};
 use agentd_engine::runner::{Retry, Runner};
+use agentd_engine::step::Agents;
+use agentd_engine::store::{Holder, Project, UserDirs};
 use real_agents::{Cli, Sandbox, work};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
@@ -35,21 +38,36 @@ fn kind(cli: Cli) -> AgentKind {
     }
 }
 
+/// Where the notes server writes, as agentd's own does: in the change.
+const NOTES: &str = "agentd/changes/add-login/notes";
+
 fn runner(sandbox: &Sandbox) -> Runner {
+    std::fs::create_dir_all(sandbox.project().join(NOTES)).unwrap();
     let environment = sandbox.environment();
-    Runner {
-        supervisor: Supervisor::new(env!("CARGO_BIN_EXE_supervise")),
+    let project = Project::open(&sandbox.project()).unwrap();
+    let agents = Agents {
+        work_tree: sandbox.project(),
+        project: project.for_user(UserDirs::below(&sandbox.home())),
+        config: Config::default(),
         environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+        agentd: env!("CARGO_BIN_EXE_notes-mcp").to_owned(),
+        supervisor: Supervisor::new(env!("CARGO_BIN_EXE_supervise")),
+        cancel: Cancel::new().unwrap(),
+        holder: Holder::this_process("test", "2026-11-16T10:00:00Z".parse().unwrap()),
+    };
+    let change = ChangeId::new("add-login").unwrap();
+    Runner {
+        sandbox: agentd_engine::sandbox::Sandbox::open(&agents, Some(&change)).unwrap(),
+        supervisor: agents.supervisor,
+        environment: agents.environment,
         retry: Retry { retries: 0, ..Retry::default() },
         record: RecordLimits::default(),
-        cancel: Cancel::new().unwrap(),
-        sandbox: None,
+        cancel: agents.cancel,
     }
 }
 
 fn request(sandbox: &Sandbox, cli: Cli, role: Role) -> AgentRequest {
-    let notes = sandbox.root().join("notes");
-    std::fs::create_dir_all(&notes).unwrap();
+    let notes = sandbox.project().join(NOTES);
     let names = sandbox.environment();
     AgentRequest {
         role,
@@ -65,7 +83,6 @@ fn request(sandbox: &Sandbox, cli: Cli, role: Role) -> AgentRequest {
         model: None,
         effort: None,
         session: Session::Fresh,
-        // Where the notes server writes, as agentd's own does in the change.
         surroundings: Surroundings::default(),
         mcp: Some(McpServer {
             command: env!("CARGO_BIN_EXE_notes-mcp").into(),
@@ -78,9 +95,11 @@ fn call(sandbox: &Sandbox, cli: Cli, request: &AgentRequest) -> AgentOutcome {
     let runs = sandbox.project().join("agentd/changes/add-login/runs");
     let mut events = Vec::new();
     let mut observer = |event: &AgentEvent<'_>| events.push(event.clone().into_owned());
-    let report = runner(sandbox)
-        .call(provider(kind(cli)), request, &runs, Limits::default(), &mut observer)
-        .unwrap();
+    let runner = runner(sandbox);
+    let surroundings = runner.sandbox.as_ref().unwrap().surroundings();
+    let request = &AgentRequest { surroundings, ..request.clone() };
+    let report =
+        runner.call(provider(kind(cli)), request, &runs, Limits::default(), &mut observer).unwrap();
     let attempt = report.last().unwrap();
     let records = read_run(&attempt.run_file).unwrap().map(Result::unwrap).count();
     assert!(records >= 2);
@@ -110,7 +129,7 @@ fn a_planner_writes_through_mcp_and_is_resumed(cli: Cli) {
         assert_eq!(first.review, Some(ReviewMark::Pass));
         assert_eq!(first.tool_calls, 1);
         assert!(first.usage.unwrap().input > first.usage.unwrap().cached);
-        let note = std::fs::read_to_string(sandbox.root().join("notes/plan.md")).unwrap();
+        let note = std::fs::read_to_string(sandbox.project().join(NOTES).join("plan.md")).unwrap();
         assert_eq!(note, "the plan\n");
 
         let id = first.session_id.clone().unwrap();

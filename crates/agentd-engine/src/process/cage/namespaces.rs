@@ -322,22 +322,26 @@ fn keep_for_inside() -> io::Result<()> {
 
 /// The rest, in the first process of the new process namespace: its own `/proc`, and no rights
 /// that it does not need any more.
-pub(in crate::process) fn settle() -> Result<(), Failed> {
+pub(in crate::process) fn settle(makes_mounts: bool) -> Result<(), Failed> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     rustix::mount::mount("proc", "/proc", "proc", flags, None::<&std::ffi::CStr>)
         .during(Step::Proc)?;
     // Not to be traced or written to by what it is going to start.
     let behavior = rustix::process::DumpableBehavior::NotDumpable;
     rustix::process::set_dumpable_behavior(behavior).during(Step::Inside)?;
-    drop_rights().during(Step::Inside)
+    drop_rights(makes_mounts).during(Step::Inside)
 }
 
-fn drop_rights() -> io::Result<()> {
+fn drop_rights(makes_mounts: bool) -> io::Result<()> {
     rustix::thread::clear_ambient_capability_set()?;
     let mut kept = CapabilitySet::empty();
     if geteuid().is_root() {
         for one in ROOT_KEEPS {
             kept |= one;
+        }
+        if makes_mounts {
+            // The kernel asks it of whoever maps root into a namespace further down.
+            kept |= CapabilitySet::SETFCAP;
         }
         for one in CapabilitySet::all().iter().filter(|one| !kept.contains(*one)) {
             // One that this kernel does not know need not be dropped.

@@ -449,6 +449,7 @@ mod tests {
         assert_eq!(config.workflow, defaults.workflow);
         assert_eq!(config.roles, defaults.roles);
         assert_eq!(config.git, defaults.git);
+        assert_eq!(config.sandbox, defaults.sandbox);
         assert_eq!(config.gemini.timeout_secs, defaults.gemini.timeout_secs);
         assert_eq!(config.gemini.idle_timeout_secs, defaults.gemini.idle_timeout_secs);
         for section in [

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agentd_core::agent::Role;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::config::{self, Caches};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
@@ -185,18 +185,84 @@ impl Sandbox {
             ..Cage::default()
         }
     }
+}
 
-    /// What this system does not enforce of it, in words.
-    pub fn gaps(&self) -> Vec<&'static str> {
-        self.enforced.gaps(self.network)
+/// What is said before the first call, where the system cannot do what the settings ask for.
+pub fn warnings(agents: &Agents) -> Vec<String> {
+    let settings = &agents.config.sandbox;
+    if !settings.enabled {
+        return vec![
+            "the sandbox is off: agents and tests may write wherever you may ([sandbox] enabled)"
+                .to_owned(),
+        ];
     }
+    let mut warnings = Vec::new();
+    let gaps = agents.supervisor.enforceable().gaps(settings.network);
+    if !gaps.is_empty() {
+        warnings.push(format!(
+            "this system cannot enforce all of the sandbox: an agent could {}; see `agentd doctor`",
+            gaps.join(", ")
+        ));
+    }
+    let implementer = agents.config.roles.implementer;
+    if !settings.network && implementer != AgentKind::Codex && !implementer.is_own() {
+        warnings.push(format!(
+            "[sandbox] network = false holds for tests and hooks; {implementer} needs the network \
+             for its model, and its commands share it"
+        ));
+    }
+    warnings
+}
 
-    /// Where implementers and tests may write, for people and for prompts.
-    pub fn places(&self) -> Vec<PathBuf> {
-        let mut places = vec![self.work_tree.clone(), self.tmp_dir()];
-        places.extend(self.surroundings().writable);
-        places
+/// What an implementer is told about the sandbox, a sentence a line.
+pub(crate) fn for_prompt(agents: &Agents) -> String {
+    let settings = &agents.config.sandbox;
+    if !settings.enabled {
+        return String::new();
     }
+    let own_tmp = agents.supervisor.enforceable().private_tmp;
+    let tmp = if own_tmp { "/tmp, which is your own" } else { "$TMPDIR, not /tmp" };
+    let mut lines = vec![
+        format!("You can write in the work tree, in {tmp}, and nowhere else but what follows."),
+        match settings.caches {
+            Caches::Project => "Package managers use caches of this project; environment \
+                                variables such as CARGO_HOME and npm_config_cache lead there."
+                .to_owned(),
+            Caches::Shared => "Package managers use the caches of the user.".to_owned(),
+            Caches::None => "Caches of package managers cannot be written.".to_owned(),
+        },
+    ];
+    if !settings.writable.is_empty() {
+        lines.push(format!("You can also write in: {}.", settings.writable.join(", ")));
+    }
+    let network = if settings.network { "works" } else { "is not there for commands and tests" };
+    lines.push(format!("The network {network}."));
+    lines.push(
+        "\"Read-only file system\" or \"Permission denied\" elsewhere is the sandbox: do not work \
+         around it, say at the end what was needed ([sandbox] writable in agentd/config.toml)."
+            .to_owned(),
+    );
+    lines.join("\n")
+}
+
+/// What to say where a command has failed because of the sandbox, as far as its output tells.
+pub(crate) fn suspects(agents: &Agents, output: &str) -> Option<String> {
+    const SIGNS: [&str; 6] = [
+        "Read-only file system",
+        "Permission denied",
+        "EROFS",
+        "EACCES",
+        "Operation not permitted",
+        "Network is unreachable",
+    ];
+    let sign = SIGNS.into_iter().find(|sign| output.contains(sign))?;
+    agents.config.sandbox.enabled.then(|| {
+        format!(
+            "\"{sign}\" may come from the sandbox: {}; widen it with [sandbox] writable or caches \
+             in agentd/config.toml",
+            in_words(&agents.config.sandbox)
+        )
+    })
 }
 
 /// The settings as they are without a sandbox.

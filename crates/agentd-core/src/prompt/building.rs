@@ -22,6 +22,8 @@ pub struct Implement<'a> {
     pub rules: &'a str,
     /// How the project's tests are run.
     pub test_command: Option<&'a str>,
+    /// What the sandbox allows, a sentence a line; empty where there is none.
+    pub sandbox: &'a str,
 }
 
 impl Implement<'_> {
@@ -33,6 +35,7 @@ impl Implement<'_> {
             specs => views::specs(self.specs),
             rules => self.rules.trim(),
             test_command => self.test_command.unwrap_or_default(),
+            sandbox => self.sandbox.trim(),
         };
         render(&StepName::Implement(self.layer), self.change, "implement", context)
     }
@@ -102,6 +105,8 @@ pub struct Fix<'a> {
     pub findings: &'a [IssueView],
     /// How the tests went; none where the project has no test command.
     pub tests: Option<&'a TestEvidence>,
+    /// What the sandbox allows, a sentence a line; empty where there is none.
+    pub sandbox: &'a str,
 }
 
 impl Fix<'_> {
@@ -109,6 +114,7 @@ impl Fix<'_> {
     pub fn render(&self) -> String {
         let context = context! {
             findings => views::issues(self.findings),
+            sandbox => self.sandbox.trim(),
             has_tests => self.tests.is_some(),
             ..tests(self.tests)
         };

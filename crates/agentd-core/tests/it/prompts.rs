@@ -251,6 +251,7 @@ impl Given {
                     specs: &self.views,
                     rules: &self.text,
                     test_command: Some(&self.text),
+                    sandbox: &self.text,
                 }
                 .render(),
             ),
@@ -272,7 +273,7 @@ impl Given {
                 }
                 .render(),
             ),
-            ("fix", StepName::Fix, Fix { change, findings: &self.issues, tests }.render()),
+            ("fix", StepName::Fix, Fix { change, findings: &self.issues, tests, sandbox: &self.text }.render()),
         ]
     }
 }
@@ -365,10 +366,11 @@ fn each_prompt_also_works_with_nothing_to_tell() {
             specs: &[],
             rules: "",
             test_command: None,
+            sandbox: "",
         }
         .render(),
         Review { change: c, specs: &[], tasks: &[], diff: "", tests: None, earlier: &[] }.render(),
-        Fix { change: c, findings: &[], tests: None }.render(),
+        Fix { change: c, findings: &[], tests: None, sandbox: "" }.render(),
     ];
     insta::assert_snapshot!("prompts_with_nothing_to_tell", prompts.join("\n=====\n\n"));
 }

@@ -18,6 +18,7 @@ use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
 use crate::context::ContextKind;
 use crate::documents;
 use crate::process::Limits;
+use crate::sandbox;
 use crate::step::{Artefact, StepError};
 
 /// How much of a diff the reviewer is given; the rest it reads itself.
@@ -126,6 +127,11 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         (false, None) => "the tests were stopped".to_owned(),
     };
     workflow.note(&format!("{result} after {:.1} s", duration.as_secs_f64()));
+    if !run.passed()
+        && let Some(hint) = sandbox::suspects(workflow.agents, &run.output_tail.to_string())
+    {
+        workflow.warn(&hint);
+    }
     workflow.update(|state| state.test_run = Some(run))
 }
 

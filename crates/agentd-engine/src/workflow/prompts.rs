@@ -21,6 +21,7 @@ use super::{Workflow, WorkflowError, reviews};
 use crate::comments;
 use crate::context;
 use crate::documents;
+use crate::sandbox;
 use crate::overlap;
 
 /// Of how many other open changes a planner is told.
@@ -153,6 +154,7 @@ pub(super) fn implement(
         specs: &specs,
         rules: &rules,
         test_command: workflow.agents.config.implementation.test_command.as_deref(),
+        sandbox: &sandbox::for_prompt(workflow.agents),
     }
     .render())
 }
@@ -189,7 +191,9 @@ pub(super) fn review(
 pub(super) fn fix(workflow: &Workflow<'_>, review: &Review) -> Result<String, WorkflowError> {
     let findings: Vec<IssueView> = review.issues.iter().map(IssueView::from).collect();
     let tests = test_evidence(workflow)?;
-    Ok(Fix { change: &workflow.change, findings: &findings, tests: tests.as_ref() }.render())
+    let sandbox = sandbox::for_prompt(workflow.agents);
+    let (change, tests) = (&workflow.change, tests.as_ref());
+    Ok(Fix { change, findings: &findings, tests, sandbox: &sandbox }.render())
 }
 
 fn task_views(tasks: &[Task]) -> Vec<TaskView> {

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use super::control::{Report, command, receive_start};
-use super::descendants;
+use super::{descendants, dies_with_parent};
 
 /// The first argument that makes agentd a supervisor.
 pub const SUPERVISE: &str = "__supervise";
@@ -84,10 +84,6 @@ pub fn supervise(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-#[cfg_attr(
-    target_os = "linux",
-    expect(unsafe_code, reason = "PR_SET_PDEATHSIG must be set between fork and exec")
-)]
 fn start(
     program: &OsString,
     args: impl Iterator<Item = OsString>,
@@ -95,14 +91,8 @@ fn start(
 ) -> std::io::Result<Pid> {
     let mut command = Command::new(program);
     command.args(args).stdin(stdin).process_group(0);
-    #[cfg(target_os = "linux")]
-    // SAFETY: the closure makes one prctl system call and touches no memory of the
-    // parent, takes no lock and does not allocate, so it is sound after a fork.
-    unsafe {
-        // The last net, for a supervisor that is itself killed with SIGKILL.
-        command
-            .pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?));
-    }
+    // The last net, for a supervisor that is itself killed with SIGKILL.
+    dies_with_parent(&mut command, Signal::KILL);
     let child = command.spawn()?;
     // The command holds our end of the agent's input; dropping it here lets agentd
     // notice when the agent closes its own. The child is waited for by its id.

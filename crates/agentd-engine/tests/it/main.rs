@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod git;
+mod git_seen;
 mod git_work;
 mod guard;
 mod kills;

@@ -23,6 +23,22 @@ impl Digest {
     }
 }
 
+/// Makes a digest of bytes that come in pieces.
+#[derive(Debug, Clone, Default)]
+pub struct Digester(sha2::Sha256);
+
+impl Digester {
+    /// Takes in the next piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The digest of all of it.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 /// Bytes as hex digits.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";

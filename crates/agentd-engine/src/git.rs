@@ -8,18 +8,24 @@
 
 mod changes;
 mod commit;
+mod compare;
+mod convert;
 mod create;
+mod entries;
 mod error;
+mod private;
 pub(crate) mod runnable;
 mod set_up;
+mod shorten;
 mod status;
 mod tool;
+mod walk;
 
 use std::path::{Path, PathBuf};
 
 use agentd_core::layout;
 
-pub use changes::{ChangedFile, Commit, Diff, FileChange};
+pub use changes::{ChangedFile, Commit, Diff, FileChange, LeftOut, WhyLeftOut};
 pub use commit::What;
 pub use error::GitError;
 pub use set_up::{Begun, Setup, begin, branch_of, set_up, work_tree};

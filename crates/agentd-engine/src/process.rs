@@ -21,15 +21,47 @@ mod supervise;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use agentd_core::outcome::{Exit, Stopped};
+use rustix::process::Signal;
 
 pub use cage::{Cage, Enforced, Layers, confine, hidden_by_private_tmp};
 pub use cancel::{Cancel, CancelReason};
 pub use lines::Line;
 pub use pump::run;
 pub use supervise::{SUPERVISE, supervise};
+
+/// Lets the kernel send a signal to a child when the thread that has started it is gone, SIGKILL
+/// of this program included. What that child starts itself is not reached by it.
+#[cfg_attr(
+    target_os = "linux",
+    expect(unsafe_code, reason = "PR_SET_PDEATHSIG must be set between fork and exec")
+)]
+pub(crate) fn dies_with_parent(command: &mut Command, signal: Signal) -> &mut Command {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::process::CommandExt as _;
+        let parent = rustix::process::getpid();
+        // SAFETY: the closure makes two system calls and touches no memory of the parent, takes
+        // no lock and does not allocate, so it is sound after a fork.
+        unsafe {
+            command.pre_exec(move || {
+                rustix::process::set_parent_process_death_signal(Some(signal))?;
+                // It may be gone already, and then nothing would ever come.
+                if rustix::process::getppid() == Some(parent) {
+                    Ok(())
+                } else {
+                    Err(rustix::io::Errno::SRCH.into())
+                }
+            });
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = signal;
+    command
+}
 
 /// How to start the supervisor: this program again, told to be one.
 #[derive(Debug, Clone)]

@@ -25,6 +25,7 @@ use crate::recording::{Recording, RecordingError, Run};
 use crate::runner::Observer;
 use crate::step::{self, Agents, Artefact, Step, StepError};
 use crate::store::{Change, StoreError};
+use crate::work_tree::digest_of;
 use crate::workflow;
 
 /// Why a change could not be reproduced.
@@ -290,7 +291,8 @@ fn code_reviewed(change: &Change, state: &State) -> Result<Option<Transition>, S
 fn compare_files(agents: &Agents, edited: &[(String, Option<Digest>)], report: &mut Reproduced) {
     for (path, after) in edited {
         report.compared += 1;
-        let there = fs::read(agents.work_tree.join(path)).ok().map(Digest::of);
+        let there = fs::File::open(agents.work_tree.join(path)).and_then(digest_of);
+        let there = there.ok().map(|(digest, _)| digest);
         if there != *after {
             report.divergences.push(format!("{path} is not as it was at the end"));
         }

@@ -2,7 +2,7 @@
 //! The format is [`agentd_core::run_format`].
 
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -219,16 +219,35 @@ fn next_number(runs_dir: &Path) -> io::Result<u32> {
     Ok(highest + 1)
 }
 
+/// The longest line of a run file that is read: agentd cuts every text that it writes there.
+pub const LONGEST_LINE: u64 = 8 << 20;
+/// The largest run file that is read as a whole.
+const LARGEST_RUN: u64 = 512 << 20;
+
 /// Reads a run file, line by line. Lines that are cut short are passed over: the
-/// last one of a call that was killed.
+/// last one of a call that was killed. So are lines that are too long to be agentd's.
 pub fn read_run(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Record>>> {
-    let mut reader = BufReader::new(File::open(path)?);
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    if length > LARGEST_RUN {
+        let message = format!("it has {length} bytes, and at most {LARGEST_RUN} are read");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    Ok(records(BufReader::new(file.take(LARGEST_RUN))))
+}
+
+fn records(mut reader: impl io::BufRead) -> impl Iterator<Item = io::Result<Record>> {
     let mut line = Vec::new();
-    Ok(std::iter::from_fn(move || {
+    std::iter::from_fn(move || {
         loop {
             line.clear();
-            match reader.read_until(b'\n', &mut line) {
+            match reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
                 Ok(0) => return None,
+                Ok(read) if read as u64 == LONGEST_LINE && !line.ends_with(b"\n") => {
+                    if let Err(error) = reader.skip_until(b'\n') {
+                        return Some(Err(error));
+                    }
+                }
                 Ok(_) => {
                     if let Some(record) = std::str::from_utf8(&line).ok().and_then(parse_line) {
                         return Some(Ok(record));
@@ -237,7 +256,7 @@ pub fn read_run(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Recor
                 Err(error) => return Some(Err(error)),
             }
         }
-    }))
+    })
 }
 
 #[cfg(test)]
@@ -337,5 +356,30 @@ mod tests {
             records.last(),
             Some(Record::Event { event: AgentEvent::Finished { .. }, .. })
         ));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over() {
+        let note = |text: &str| format!("{{\"t\":1,\"note\":\"{text}\"}}\n");
+        let long = "x".repeat(usize::try_from(LONGEST_LINE).unwrap() + 5);
+        let text = [note("one"), note(&long), note("two"), long].concat();
+        let found: Vec<Record> = records(text.as_bytes()).map(Result::unwrap).collect();
+        let texts: Vec<&str> = found
+            .iter()
+            .map(|record| match record {
+                Record::Note { text, .. } => text.as_ref(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(texts, ["one", "two"]);
+    }
+
+    #[test]
+    fn a_run_file_that_no_memory_holds_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("0001-x.jsonl");
+        File::create(&path).unwrap().set_len(2 << 30).unwrap();
+        let error = read_run(&path).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("at most"), "{error}");
     }
 }

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use agentd_core::draft::{SourceFile, Survey};
 use agentd_core::event::KEPT_BYTES;
-use agentd_core::hash::{Digest, hex, unhex};
+use agentd_core::hash::{Digest, Digester, hex, unhex};
 use agentd_core::layout::AGENTD_DIR;
 use agentd_core::rel_path::RelPath;
 use agentd_core::run_format::FileEdit;
@@ -106,7 +106,7 @@ impl WorkTree {
         let mut left = DIGESTED;
         for (path, place, metadata) in tree.files() {
             let small = metadata.len() <= KEPT && metadata.len() <= left;
-            let digest = if small { fs::read(&place).ok().map(Digest::of) } else { None };
+            let digest = if small { read(&place).ok().map(|it| it.digest()) } else { None };
             left -= if digest.is_some() { metadata.len() } else { 0 };
             tree.seen.insert(path, seen(&metadata, digest));
         }
@@ -129,7 +129,7 @@ impl WorkTree {
                 now.insert(path, same.clone());
                 continue;
             }
-            let Ok(bytes) = read(&place, &metadata) else { continue };
+            let Ok(bytes) = read(&place) else { continue };
             let digest = bytes.digest();
             let current = seen(&metadata, Some(digest.clone()));
             let touched = before.as_ref().is_some_and(|before| {
@@ -180,9 +180,32 @@ enum Bytes {
     Long(Digest),
 }
 
-fn read(place: &Path, metadata: &Metadata) -> io::Result<Bytes> {
-    let bytes = fs::read(place)?;
-    Ok(if metadata.len() <= KEPT { Bytes::Short(bytes) } else { Bytes::Long(Digest::of(bytes)) })
+fn read(place: &Path) -> io::Result<Bytes> {
+    let mut bytes = Vec::new();
+    // Not by its size, which may be another one by now.
+    fs::File::open(place)?.take(KEPT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 <= KEPT {
+        return Ok(Bytes::Short(bytes));
+    }
+    Ok(Bytes::Long(digest_of(fs::File::open(place)?)?.0))
+}
+
+/// The digest and the size of a file, which may be larger than the memory.
+pub(crate) fn digest_of(mut file: fs::File) -> io::Result<(Digest, u64)> {
+    let mut digester = Digester::default();
+    let mut piece = vec![0; 256 << 10];
+    let mut size = 0;
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok((digester.finish(), size)),
+            Ok(read) => {
+                digester.update(&piece[..read]);
+                size += read as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 impl Bytes {
@@ -225,8 +248,11 @@ pub fn redo(dir: &ProjectDir, edit: &FileEdit) -> Result<Redone, StoreError> {
     if path.components().next().is_none_or(|first| first == AGENTD_DIR || first == ".git") {
         return Ok(Redone::Diverged("it is not a file of the work tree".to_owned()));
     }
-    let there = match dir.read_capped(&path, 1 << 30) {
-        Ok(bytes) => Some(Digest::of(bytes)),
+    let there = match dir.open_file(&path) {
+        Ok((file, _)) => {
+            let failed = |source| StoreError::from_io("read", path.clone(), source);
+            Some(digest_of(file).map_err(failed)?.0)
+        }
         Err(error) if error.is_not_found() => None,
         Err(error) => return Ok(Redone::Diverged(error.to_string())),
     };
@@ -371,5 +397,23 @@ mod tests {
         let paths: Vec<&str> = found.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["src/a.rs", "src/gone.rs"]);
         assert_eq!(found.files[0].names, ["a"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_large_file_does_not_take_its_size_in_memory() {
+        let peak = || -> u64 {
+            let status = fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+            line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+        };
+        let dir = tree();
+        let mut watched = WorkTree::look(dir.path(), None);
+        let before = peak();
+        fs::File::create(dir.path().join("large")).unwrap().set_len(64 << 20).unwrap();
+        let edits = watched.changes();
+        assert!(peak() - before < 16 << 20, "{} bytes more", peak() - before);
+        let digest = Digest::of(vec![0; 64 << 20]);
+        assert_eq!((&*edits[0].path, &edits[0].after), ("large", &Some(digest)));
     }
 }

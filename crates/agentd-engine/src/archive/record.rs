@@ -76,11 +76,14 @@ impl FileRecord {
     }
 }
 
+/// The largest record that is read, and the largest file that one speaks of.
+const RECORD_CAP: u64 = 64 << 20;
+
 pub(super) fn read_if_exists(
     dir: &ProjectDir,
     path: &RelPath,
 ) -> Result<Option<Vec<u8>>, StoreError> {
-    match dir.read_capped(path, u64::MAX - 1) {
+    match dir.read_capped(path, RECORD_CAP) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),

@@ -1,32 +1,17 @@
 //! What the work on a change has changed, against the commit from which it started.
 
-use std::fs::File;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use super::Git;
+use super::compare::Compared;
 use super::error::GitError;
-use super::status::{os, path_line, records};
+use super::shorten::shorten;
+use super::status::{os, records};
 
 /// The most of a difference that is looked at, before it is brought to its limit.
 const LOOKED_AT: usize = 32 << 20;
 
-/// What saying that a file was shortened takes, at most.
-const CUT_MARK_BYTES: usize = 64;
-
-/// The least of a file that is worth being shown.
-const LEAST_SHARE: usize = 400;
-
-/// Against the commit itself, whatever the repository configures.
-/// A submodule has settings of its own, which would be followed for a look into it.
-const DIFF: [&str; 6] = [
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-    "-M",
-    "--no-relative",
-    "--ignore-submodules=dirty",
-];
+/// How two lists of files are compared.
+const DIFF: [&str; 7] =
+    ["--cached", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "--no-relative", "-r"];
 
 /// What was changed, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +22,51 @@ pub struct Diff {
     pub truncated: bool,
     /// Every file that was changed, also those that the text leaves out.
     pub files: Vec<ChangedFile>,
+    /// What lies in the work tree, or was committed, and is not in the text.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Something that a diff does not show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its path from the top of the checkout; of a directory with a `/` behind it where it
+    /// stands for several files.
+    pub path: String,
+    /// Why it is not shown.
+    pub why: WhyLeftOut,
+    /// How many files it stands for.
+    pub files: u64,
+    /// How large it is, in bytes, where that is known.
+    pub size: Option<u64>,
+}
+
+/// Why something is not in a diff.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WhyLeftOut {
+    /// It was committed, and the work tree has what was there before.
+    OnlyCommitted,
+    /// It is ignored, by a rule that is newer than the commit that is compared with.
+    IgnoredSince,
+    /// It goes through a filter, which is a program and is not run; git believes that it is
+    /// as it was.
+    Filtered {
+        /// The name of the filter.
+        filter: String,
+    },
+    /// It is a repository of its own.
+    Repository,
+    /// It is neither a file nor a directory nor a link.
+    Special,
+    /// It cannot be read.
+    Unreadable,
+    /// There are more new files than are shown.
+    TooMany,
+    /// It is too large.
+    TooLarge,
+    /// It is no text.
+    Binary,
+    /// The sparse checkout of the user leaves it out.
+    NotCheckedOut,
 }
 
 /// A file that was changed.
@@ -83,39 +113,22 @@ pub struct Commit {
 
 impl Git {
     /// What was changed in the project since a commit, committed or not, files included that
-    /// git does not know yet; without what belongs to agentd's changes.
+    /// git does not know yet; without what belongs to agentd's changes. Compared is what lies
+    /// on the disk, whatever the repository has been told about it.
     pub fn diff(&self, base: &str, limit_bytes: usize) -> Result<Diff, GitError> {
-        let base = self.commit_by_hash(base)?;
-        let index = self.index_with_new_files()?;
-        let files = self.files(&base, &index)?;
-        let said = self
-            .call("diff")
-            .env("GIT_INDEX_FILE", &index.0)
-            .args(DIFF)
-            .args([&*base, "--"])
-            .args(self.everything())
-            .at_most(LOOKED_AT)
-            .run()?;
-        let (text, shortened) = shorten(&said.text(), limit_bytes);
-        Ok(Diff { text, truncated: shortened || said.cut, files })
+        let compared = self.compare(base)?;
+        let files = files(&compared)?;
+        let call = compared.private.call("diff-index").args(DIFF).args(["-p", &*compared.base]);
+        let said = call.at_most(LOOKED_AT).run()?;
+        // A NUL is no text, and ends a prompt where it is passed as an argument.
+        let (text, shortened) = shorten(&said.text().replace('\0', "\u{2400}"), limit_bytes);
+        let truncated = shortened || said.cut;
+        Ok(Diff { text, truncated, files, left_out: compared.left_out })
     }
 
     /// The files that were changed in the project since a commit, as in [`Git::diff`].
     pub fn changed_files(&self, base: &str) -> Result<Vec<ChangedFile>, GitError> {
-        let base = self.commit_by_hash(base)?;
-        let index = self.index_with_new_files()?;
-        self.files(&base, &index)
-    }
-
-    fn files(&self, base: &str, index: &Index) -> Result<Vec<ChangedFile>, GitError> {
-        let said = self
-            .call("diff")
-            .env("GIT_INDEX_FILE", &index.0)
-            .args(DIFF)
-            .args(["--raw", "--numstat", "-z", base, "--"])
-            .args(self.everything())
-            .run()?;
-        Ok(changed_files(&said.stdout))
+        files(&self.compare(base)?)
     }
 
     /// The commits since a commit that changed the project, oldest first.
@@ -129,61 +142,15 @@ impl Git {
         let files = log(["--name-only", "--format=%H"])?;
         Ok(commits(&messages.text(), &files.text()))
     }
-
-    /// A copy of the index that also knows the files that git does not know yet, so that git
-    /// itself shows them as new. The index of the user stays as it is.
-    fn index_with_new_files(&self) -> Result<Index, GitError> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let ask = |args: &[&str]| -> Result<PathBuf, GitError> {
-            let said = self.call("rev-parse").args(args).run()?;
-            Ok(path_line(&said.stdout).unwrap_or_default())
-        };
-        let from = self.root.join(ask(&["--git-path", "index"])?);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("agentd-index-{}-{number}", std::process::id());
-        let index = Index(ask(&["--absolute-git-dir"])?.join(name));
-        copy(&from, &index.0).map_err(|source| GitError::Path { path: index.0.clone(), source })?;
-        let unknown = self
-            .call("ls-files")
-            .args(["--others", "--exclude-standard", "--full-name", "-z", "--"])
-            .args(self.everything())
-            .run()?;
-        let nothing = self.call("hash-object").args(["-t", "blob", "/dev/null"]).run()?;
-        let nothing = nothing.text().trim().to_owned();
-        let mut entries = Vec::new();
-        // A directory is a repository of its own.
-        for path in records(&unknown.stdout).filter(|path| !path.ends_with(b"/")) {
-            entries.extend_from_slice(format!("100644 {nothing}\t").as_bytes());
-            entries.extend_from_slice(path);
-            entries.push(0);
-        }
-        if !entries.is_empty() {
-            let update = self.tool.call(&self.top, "update-index").args(["-z", "--index-info"]);
-            update.env("GIT_INDEX_FILE", &index.0).input(entries).run()?;
-        }
-        Ok(index)
-    }
 }
 
-/// A copy of the index, gone with this.
-struct Index(PathBuf);
-
-impl Drop for Index {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-/// Copies an index with its time, by which git knows which files it has to look at.
-fn copy(from: &PathBuf, to: &PathBuf) -> std::io::Result<()> {
-    let modified = match std::fs::metadata(from) {
-        Ok(metadata) => metadata.modified()?,
-        // Nothing was ever added.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    std::fs::copy(from, to)?;
-    File::options().write(true).open(to)?.set_modified(modified)
+fn files(compared: &Compared<'_>) -> Result<Vec<ChangedFile>, GitError> {
+    let call = compared.private.call("diff-index").args(DIFF);
+    let said = call.args(["--raw", "--numstat", "-z", &*compared.base]).run()?;
+    let mut files = changed_files(&said.stdout);
+    files.extend_from_slice(&compared.unseen);
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
 }
 
 /// Reads `git diff --raw --numstat -z`.
@@ -245,84 +212,9 @@ fn commits(messages: &str, files: &str) -> Vec<Commit> {
     commits
 }
 
-/// Brings a diff to a size. Small files stay whole and large ones share what is left, so that
-/// a lock file does not push everything else out.
-fn shorten(text: &str, limit: usize) -> (String, bool) {
-    if text.len() <= limit {
-        return (text.to_owned(), false);
-    }
-    let mut files: Vec<&str> = Vec::new();
-    let mut rest = text;
-    // Every line of content has a mark in front, so that only a header starts so.
-    while let Some(at) = rest.get(1..).and_then(|behind| behind.find("\ndiff --git ")) {
-        let (file, behind) = rest.split_at(at + 2);
-        files.push(file);
-        rest = behind;
-    }
-    files.push(rest);
-    // A share of which nothing could be read helps nobody: then some files get nothing, those
-    // first that are new, since what they break is seen elsewhere.
-    let scarce = limit / files.len() < LEAST_SHARE;
-    let is_new = |file: &str| scarce && file.contains("\nnew file mode ");
-    let mut by_size: Vec<usize> = (0..files.len()).collect();
-    by_size.sort_by_cached_key(|&i| (is_new(files[i]), files[i].len()));
-    let mut shares = vec![0; files.len()];
-    let mut left = limit;
-    for (taken, &i) in by_size.iter().enumerate() {
-        let fair = (left / (files.len() - taken)).max(LEAST_SHARE).min(left);
-        shares[i] = files[i].len().min(fair);
-        left -= shares[i];
-    }
-    let mut short = String::new();
-    for (file, share) in files.into_iter().zip(shares) {
-        push_shortened(&mut short, file, share);
-    }
-    (short, true)
-}
-
-fn push_shortened(out: &mut String, file: &str, share: usize) {
-    if file.len() <= share {
-        out.push_str(file);
-        return;
-    }
-    // A share that is too small for the mark gets nothing.
-    let Some(room) = share.checked_sub(CUT_MARK_BYTES) else { return };
-    let head = agentd_core::outcome::head(file, room);
-    let whole = head.rfind('\n').map_or(0, |at| at + 1);
-    let dropped = file[whole..].lines().count();
-    out.push_str(&file[..whole]);
-    out.push_str(&format!("[agentd: cut, lines of this file left out: {dropped}]\n"));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_large_file_does_not_push_out_small_ones() {
-        let file = |name: &str, lines: usize| {
-            format!("diff --git a/{name} b/{name}\n@@ -0,0 +1 @@\n{}", "+x\n".repeat(lines))
-        };
-        let text = [file("Cargo.lock", 10_000), file("src/a.rs", 10), file("z", 2)].concat();
-        assert_eq!(shorten(&text, text.len()), (text.clone(), false));
-        let (short, cut) = shorten(&text, 2000);
-        assert!(cut && short.len() <= 2000 && short.len() > 1800, "{}", short.len());
-        assert!(short.ends_with(&[file("src/a.rs", 10), file("z", 2)].concat()), "{short}");
-        assert_eq!(short.matches("[agentd: cut, lines of this file left out: ").count(), 1);
-        // Many files: some are left out, and those that were there before are not.
-        let new =
-            |i: usize| file(&format!("new-{i}"), 20).replace("\n@@", "\nnew file mode 100644\n@@");
-        let many: String = (0..300).map(new).chain([file("zz", 40)]).collect();
-        let (short, cut) = shorten(&many, 4000);
-        assert!(cut && short.len() <= 4000 && short.len() > 3500, "{}", short.len());
-        assert!(short.ends_with(&file("zz", 40)) && short.starts_with(&new(0)), "{short}");
-        for limit in 0..400 {
-            assert!(shorten(&text, limit).0.len() <= limit, "{limit}");
-        }
-        // Content cannot look like the header of a file.
-        let sly = format!("diff --git a/x b/x\n{}", "+\n+diff --git a/y b/y\n".repeat(200));
-        assert_eq!(shorten(&sly, 1000).0.matches("[agentd: cut").count(), 1);
-    }
 
     #[test]
     fn files_are_read_with_their_lines() {

@@ -53,7 +53,7 @@ impl Git {
         }
         self.knows_who_commits()?;
         if !new.is_empty() {
-            self.on_paths("add", &["--intent-to-add"], &new).run()?;
+            self.on_paths("add", &["--intent-to-add", "--sparse"], &new).run()?;
         }
         let args = ["--quiet", "--only", "-m", message];
         let said = self.on_paths("commit", &args, &all).long().in_own_words().ask();
@@ -85,6 +85,7 @@ impl Git {
         }
         self.tool
             .call(&self.top, subcommand)
+            .writing()
             .literal_paths()
             .args(args)
             .args(["--pathspec-from-file=-", "--pathspec-file-nul"])
@@ -98,7 +99,7 @@ impl Git {
         // Also after Ctrl-C, which ended the commit and must not end this.
         let mut git = self.clone();
         git.tool.cancel = None;
-        git.on_paths("rm", &["--cached", "--quiet", "--force"], new).run().map(drop)
+        git.on_paths("rm", &["--cached", "--quiet", "--force", "--sparse"], new).run().map(drop)
     }
 
     fn knows_who_commits(&self) -> Result<(), GitError> {

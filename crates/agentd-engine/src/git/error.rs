@@ -107,6 +107,12 @@ pub enum GitError {
         /// What was given.
         revision: String,
     },
+    /// An object is not what its name says, or is missing.
+    #[error("the object {object} of the repository is damaged or missing")]
+    Damaged {
+        /// Its hash.
+        object: String,
+    },
     /// Nothing can be committed while files are in conflict.
     #[error("files are in conflict: {}", files.join(", "))]
     Conflicts {
@@ -188,6 +194,7 @@ impl GitError {
             Self::OtherBranchThere { .. } => "git_other_branch",
             Self::LeadsOut { .. } => "git_leads_out",
             Self::NoSuchCommit { .. } => "git_no_such_commit",
+            Self::Damaged { .. } => "git_damaged",
             Self::Conflicts { .. } => "git_conflicts",
             Self::NoIdentity { .. } => "git_no_identity",
             Self::CommitRefused { .. } => "git_commit_refused",
@@ -215,6 +222,7 @@ impl GitError {
             Self::CheckedOutElsewhere { gone: true, .. } => {
                 Some("that directory is gone, and git still knows of it".to_owned())
             }
+            Self::Damaged { .. } => Some("its content is not what its hash stands for".to_owned()),
             Self::TooOld { .. } => Some("agentd needs git 2.36 or newer".to_owned()),
             Self::NotInstalled
             | Self::NoRepository { .. }
@@ -287,6 +295,10 @@ impl GitError {
             Self::NoSuchCommit { .. } => {
                 own(&["it may have been rebased away; look at `git reflog`"])
             }
+            Self::Damaged { .. } => own(&[
+                "see what else is damaged: git fsck",
+                "get the object again from a clone: git fetch --refetch",
+            ]),
             Self::Conflicts { .. } => own(&["resolve them, `git add` them, and run it again"]),
             Self::NoIdentity { .. } => own(&[
                 "git config --global user.name 'Your Name'",

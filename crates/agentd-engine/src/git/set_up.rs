@@ -8,7 +8,7 @@ use agentd_core::state::{GitSetup, Workflow};
 
 use super::error::GitError;
 use super::status::{Dirty, Head, Worktree};
-use super::tool::GitTool;
+use super::tool::{GitTool, Said};
 use super::{Git, canonical};
 
 /// Where a change is worked on.
@@ -179,7 +179,11 @@ fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
         switch.args(["--no-track", "-c", &branch, &start]).ask()?
     };
     if said.code != 0 {
-        return Err(GitError::SwitchRefused { branch, output: said.output() });
+        // Git also fails where it has switched and a hook was not content with it.
+        if git.head()?.branch() != Some(&branch) {
+            return Err(GitError::SwitchRefused { branch, output: said.output() });
+        }
+        notes.push(hook_note(&branch, &said));
     }
     if !dirty.is_clean() {
         let what = uncommitted(&dirty);
@@ -212,7 +216,8 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
             tree.path.clone()
         }
         Some(_) | None => {
-            make(git, &trees, &path, &branch, existing.is_some().then_some(&*branch), &start)?;
+            let existing_branch = existing.is_some().then_some(&*branch);
+            notes.extend(make(git, &trees, &path, &branch, existing_branch, &start)?);
             if existing.is_none() {
                 notes.extend(remote_note(git, &branch)?);
             }
@@ -239,7 +244,14 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
     })
 }
 
-/// Makes a work tree, of a branch that exists or of a new one.
+/// What a person should know of a hook that failed after a branch was checked out.
+fn hook_note(branch: &str, said: &Said) -> String {
+    let said = said.stderr.lines().next_back().unwrap_or("it said nothing");
+    format!("`{branch}` is checked out, but the post-checkout hook failed: {said}")
+}
+
+/// Makes a work tree, of a branch that exists or of a new one. Gives a note, where there is
+/// something to know about it.
 fn make(
     git: &Git,
     trees: &[Worktree],
@@ -247,7 +259,7 @@ fn make(
     branch: &str,
     existing: Option<&str>,
     start: &str,
-) -> Result<(), GitError> {
+) -> Result<Option<String>, GitError> {
     if let Some(around) = &git.superproject {
         return Err(GitError::Submodule { around: around.clone() });
     }
@@ -264,15 +276,24 @@ fn make(
     let add = git.call("worktree").long().args(["add"]);
     // Git still knows of one here whose directory is gone.
     let add = if known.is_some() { add.args(["--force"]) } else { add };
-    match existing {
-        Some(branch) => add.args(["--"]).args([path]).args([branch]).run()?,
+    let said = match existing {
+        Some(branch) => add.args(["--"]).args([path]).args([branch]).ask()?,
         None => {
             name_is_free(git, branch)?;
             let add = add.args(["--no-track", "-b", branch, "--"]);
-            add.args([path]).args([start]).run()?
+            add.args([path]).args([start]).ask()?
         }
     };
-    Ok(())
+    if said.code == 0 {
+        return Ok(None);
+    }
+    // Also here git fails where a hook does, and then the work tree is there.
+    let is_made = |tree: &Worktree| !tree.gone && canonical_or(&tree.path) == canonical_or(path);
+    if checked_out(&git.worktrees()?, branch).is_some_and(is_made) {
+        return Ok(Some(hook_note(branch, &said)));
+    }
+    let what = "git worktree".to_owned();
+    Err(GitError::Failed { what, code: said.code, output: said.output() })
 }
 
 /// Where the work tree of a change is to be: `../<project>-agentd/<id>`, beside the checkout

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use super::error::GitError;
 use crate::agents::{in_own_group, kill_group, signal_group};
-use crate::process::Cancel;
+use crate::process::{Cancel, dies_with_parent};
 
 /// How long a question to git may take, in a repository of any size.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -76,6 +76,7 @@ impl GitTool {
             limit: PATIENCE,
             kept: KEPT,
             own_words: false,
+            ended_by: Signal::KILL,
         }
     }
 }
@@ -88,11 +89,13 @@ pub(crate) struct Call<'t> {
     dir: &'t Path,
     subcommand: &'static str,
     args: Vec<OsString>,
-    env: Vec<(&'static str, OsString)>,
+    env: Vec<(OsString, OsString)>,
     input: Vec<u8>,
     limit: Duration,
     kept: usize,
     own_words: bool,
+    /// What it gets when agentd is gone.
+    ended_by: Signal,
 }
 
 /// What git said.
@@ -123,8 +126,8 @@ impl Call<'_> {
         self
     }
 
-    pub(crate) fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
-        self.env.push((name, value.into()));
+    pub(crate) fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
         self
     }
 
@@ -139,8 +142,19 @@ impl Call<'_> {
     }
 
     /// It may check out files or run hooks.
-    pub(crate) fn long(mut self) -> Self {
+    pub(crate) fn long(self) -> Self {
+        self.writing().patient()
+    }
+
+    /// It may have to read much.
+    pub(crate) fn patient(mut self) -> Self {
         self.limit = LONG_PATIENCE;
+        self
+    }
+
+    /// It changes something, and must get to remove its lock files when agentd is gone.
+    pub(crate) fn writing(mut self) -> Self {
+        self.ended_by = Signal::TERM;
         self
     }
 
@@ -203,6 +217,8 @@ impl Call<'_> {
         for variable in REPOSITORY_VARIABLES {
             command.env_remove(variable);
         }
+        // Whoever can write to the repository could show other commits than there are.
+        command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null/none");
         for (name, value) in &self.tool.env {
             command.env(name, value);
         }
@@ -210,7 +226,7 @@ impl Call<'_> {
             command.env(name, value);
         }
         let stdin = if self.input.is_empty() { Stdio::null() } else { Stdio::piped() };
-        in_own_group(&mut command)
+        dies_with_parent(in_own_group(&mut command), self.ended_by)
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -376,5 +392,25 @@ mod tests {
         let said = tool.call(dir.path(), "talk").at_most(100_000).run().unwrap();
         assert!(said.cut);
         assert_eq!(said.stdout.len(), 100_000);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_git_ends_with_whatever_has_started_it() {
+        use std::os::unix::process::ExitStatusExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().to_owned();
+        let script = dir.path().join("git");
+        std::fs::write(&script, "#!/bin/sh\nexec sleep 600\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).unwrap();
+        let tool = GitTool { program: script.into(), ..GitTool::default() };
+        // What the kernel watches is the thread, which can end without this test.
+        let started = std::thread::spawn(move || {
+            let reading = tool.call(&path, "hang").start().unwrap();
+            [reading, tool.call(&path, "hang").writing().start().unwrap()]
+        });
+        let ended = started.join().unwrap().map(|mut child| child.wait().unwrap().signal());
+        assert_eq!(ended, [Some(9), Some(15)]);
     }
 }

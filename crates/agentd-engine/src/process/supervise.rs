@@ -20,9 +20,9 @@ use super::cage::{Cage, Enforced};
 #[cfg(target_os = "linux")]
 use super::cage::{INSIDE, PROBE, landlock, namespaces};
 use super::control::{Report, command, receive_start};
-use super::descendants;
 #[cfg(target_os = "linux")]
 use super::outside;
+use super::{descendants, dies_with_parent};
 
 /// The first argument that makes agentd a supervisor.
 pub const SUPERVISE: &str = "__supervise";
@@ -140,12 +140,12 @@ fn start(
     let enforced = {
         let mut rules = cage.and_then(|cage| landlock::Rules::of(cage, held));
         let enforced = held.and_also(rules.as_ref().map(landlock::Rules::enforced));
+        // The last net, for a supervisor that is itself killed with SIGKILL.
+        dies_with_parent(&mut command, Signal::KILL);
         // SAFETY: the closure makes system calls and drops the descriptor of the rules. This
         // process has one thread so far, so that no lock can be held by another one.
         unsafe {
             command.pre_exec(move || {
-                // The last net, for a supervisor that is itself killed with SIGKILL.
-                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
                 match rules.take().map(landlock::Rules::restrict) {
                     Some(Err(error)) => Err(error),
                     _ => Ok(()),

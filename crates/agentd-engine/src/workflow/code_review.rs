@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use agentd_core::agent::Role;
 use agentd_core::document::review::{self, CodeVerdict, Review};
 use agentd_core::layout::ChangeFile;
+use agentd_core::outcome::head;
 use agentd_core::phase::{Phase, Transition};
 use agentd_core::state::{State, TestRun};
 use agentd_core::step_name::StepName;
-use agentd_core::text::{Prose, counted};
+use agentd_core::text::{Line, Prose, counted};
 
 use super::generate::write_context;
 use super::history::History;
@@ -17,6 +18,7 @@ use super::implement::{commit_work, is_work, last_session, repository, still_app
 use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
 use crate::context::ContextKind;
 use crate::documents;
+use crate::git::{LeftOut, WhyLeftOut};
 use crate::process::Limits;
 use crate::sandbox;
 use crate::step::{Artefact, StepError};
@@ -26,6 +28,10 @@ const DIFF_BYTES: usize = 19_000;
 
 /// How much of it the names of the files may be, where it is shortened.
 const FILES_BYTES: usize = 2000;
+
+/// How many of the files that a diff leaves out are named for each reason, and how much of a name.
+const NAMED_OF_EACH: usize = 12;
+const NAME_BYTES: usize = 200;
 
 /// How much of the tests' output is recorded.
 const OUTPUT_BYTES: usize = 16 << 10;
@@ -187,16 +193,73 @@ fn diff(workflow: &mut Workflow<'_>) -> Result<String, WorkflowError> {
         return Ok("(no diff: the project had no commit when the change began)".to_owned());
     };
     let diff = git.diff(&base, DIFF_BYTES)?;
-    if !diff.truncated {
-        return Ok(diff.text);
-    }
     // At the top, where nothing cuts it off.
-    let files: Vec<&str> = diff.files.iter().map(|file| &*file.path).collect();
-    let all = files.join(", ");
-    let names = agentd_core::outcome::head(&all, FILES_BYTES);
-    let more = if names.len() < all.len() { " …" } else { "" };
-    let count = files.len();
-    Ok(format!("(shortened; the {count} files that were changed: {names}{more})\n{}", diff.text))
+    let mut told = not_shown(&diff.left_out);
+    if diff.truncated {
+        let files: Vec<&str> = diff.files.iter().map(|file| &*file.path).collect();
+        let all = files.join(", ");
+        let names = head(&all, FILES_BYTES);
+        let more = if names.len() < all.len() { " …" } else { "" };
+        let count = files.len();
+        told.push_str(&format!(
+            "(shortened; the {count} files that were changed: {names}{more})\n"
+        ));
+    }
+    told.push_str(&diff.text);
+    Ok(told)
+}
+
+/// Names what a diff does not show, so that nothing goes by unseen.
+fn not_shown(left_out: &[LeftOut]) -> String {
+    if left_out.is_empty() {
+        return String::new();
+    }
+    let mut told =
+        "(not in the diff below; look at what matters of it yourself before you approve:\n"
+            .to_owned();
+    // Of each reason some, so that many of one kind push none of another out.
+    for same in left_out.chunk_by(|a, b| a.why == b.why) {
+        for it in same.iter().take(NAMED_OF_EACH) {
+            let path = Line::new(head(&it.path, NAME_BYTES));
+            let several = (it.files > 1)
+                .then(|| counted(usize::try_from(it.files).unwrap_or(usize::MAX), "file"));
+            let size = it.size.map(|size| format!("{size} bytes"));
+            let facts: Vec<String> = several.into_iter().chain(size).collect();
+            let facts =
+                if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
+            told.push_str(&format!("- {path}{facts}: {}\n", why(&it.why)));
+        }
+        if let Some(more @ 1..) = same.len().checked_sub(NAMED_OF_EACH) {
+            told.push_str(&format!("- and {more} more like these\n"));
+        }
+    }
+    told.push_str(")\n");
+    told
+}
+
+fn why(why: &WhyLeftOut) -> String {
+    let why = match why {
+        WhyLeftOut::OnlyCommitted => {
+            "a commit has another version of it, while the work tree has the one from before; \
+             see `git show HEAD`"
+        }
+        WhyLeftOut::IgnoredSince => "ignored, by a rule that was added since",
+        WhyLeftOut::Filtered { filter } => {
+            return format!(
+                "stored through the filter `{}`, which was not run; git believes that it is \
+                 unchanged",
+                Line::new(head(filter, NAME_BYTES))
+            );
+        }
+        WhyLeftOut::Repository => "a git repository of its own",
+        WhyLeftOut::Special => "neither a file nor a directory nor a link",
+        WhyLeftOut::Unreadable => "cannot be read",
+        WhyLeftOut::TooMany => "one new file too many",
+        WhyLeftOut::TooLarge => "changed, and too large to be shown",
+        WhyLeftOut::Binary => "changed, and not text",
+        WhyLeftOut::NotCheckedOut => "left out by the sparse checkout",
+    };
+    why.to_owned()
 }
 
 /// Moves the phase by the verdict in REVIEW.md.
@@ -289,5 +352,29 @@ pub(super) fn mend(workflow: &mut Workflow<'_>) -> Result<Mended, WorkflowError>
 fn work_digest(workflow: &Workflow<'_>) -> Result<Option<String>, WorkflowError> {
     let base = workflow.state()?.base_commit().map(str::to_owned);
     let Some((git, base)) = repository(workflow)?.zip(base) else { return Ok(None) };
-    Ok(Some(git.diff(&base, 1 << 20)?.text))
+    let diff = git.diff(&base, 1 << 20)?;
+    Ok(Some(format!("{}{:?}", diff.text, diff.left_out)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_diff_leaves_out_is_named_whatever_there_is_much_of() {
+        let it = |path: &str, why, size| LeftOut { path: path.into(), why, files: 1, size };
+        let mut left_out = vec![it("evil\n(end)", WhyLeftOut::OnlyCommitted, None)];
+        left_out.extend((0..100).map(|i| it(&format!("{i}"), WhyLeftOut::TooLarge, Some(5))));
+        left_out.push(it("x.png", WhyLeftOut::Binary, Some(3)));
+        let told = not_shown(&left_out);
+        for has in [
+            "- evil (end): a commit has another version",
+            "- 0 (5 bytes): changed, and too large",
+            "- and 88 more like these",
+            "- x.png (3 bytes): changed, and not text",
+        ] {
+            assert!(told.contains(has), "no {has}: {told}");
+        }
+        assert_eq!(not_shown(&[]), "");
+    }
 }

@@ -90,6 +90,8 @@ impl History {
 
 /// How far into a file the session is looked for, in lines: agents say it first.
 const FIRST_LINES: usize = 64;
+/// And in bytes, whatever lies there.
+const FIRST_BYTES: u64 = 16 << 20;
 
 fn read(dir: &Path, name: &RunName) -> PastRun {
     let mut run = PastRun {
@@ -109,7 +111,7 @@ fn read(dir: &Path, name: &RunName) -> PastRun {
 }
 
 fn read_into(run: &mut PastRun, path: &Path) -> io::Result<()> {
-    let mut reader = BufReader::new(File::open(path)?);
+    let mut reader = BufReader::new(File::open(path)?.take(FIRST_BYTES));
     let mut line = Vec::new();
     for _ in 0..FIRST_LINES {
         line.clear();
@@ -125,7 +127,7 @@ fn read_into(run: &mut PastRun, path: &Path) -> io::Result<()> {
         }
     }
     // The last line holds at most one text, which was cut to what is kept.
-    let mut file = reader.into_inner();
+    let mut file = reader.into_inner().into_inner();
     let length = file.metadata()?.len();
     let tail = (2 * KEPT_BYTES as u64).min(length);
     file.seek(SeekFrom::Start(length - tail))?;

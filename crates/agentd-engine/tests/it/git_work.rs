@@ -4,8 +4,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, SystemTime};
 
+use agentd_core::ids::ChangeId;
 use agentd_core::rel_path::RelPath;
-use agentd_engine::git::{ChangedFile, FileChange, Git, GitError, GitTool, What};
+use agentd_core::state::Workflow;
+use agentd_engine::git::{ChangedFile, FileChange, Git, GitError, GitTool, What, set_up};
 use agentd_engine::process::{Cancel, CancelReason};
 
 use crate::git::Repo;
@@ -306,4 +308,52 @@ fn files_in_conflict_are_not_committed() {
     let error = repo.found().commit(What::Everything, "work").unwrap_err();
     assert!(matches!(&error, GitError::Conflicts { files } if files == &["a.txt"]), "{error:?}");
     assert_eq!(repo.found().dirty().unwrap().conflicts, ["a.txt"]);
+}
+
+#[test]
+fn a_hook_that_fails_after_the_switch_does_not_undo_it() {
+    let id = ChangeId::new("add-oauth").unwrap();
+    for (workflow, place) in
+        [(Workflow::Branch, "proj"), (Workflow::Worktree, "proj-agentd/add-oauth")]
+    {
+        let repo = Repo::new();
+        hook(&repo, "post-checkout", "echo it is not content >&2; exit 3");
+        let setup = set_up(&repo.found(), &id, workflow, None).unwrap();
+        assert_eq!(setup.work_tree, repo.base().join(place));
+        let note = "`agentd/add-oauth` is checked out, but the post-checkout hook failed: \
+                    it is not content";
+        assert!(setup.notes.iter().any(|it| it == note), "{:?}", setup.notes);
+        let branch = repo.git_in(&setup.work_tree, &["branch", "--show-current"]);
+        assert_eq!(branch, "agentd/add-oauth");
+    }
+    // One that git refuses is still refused.
+    let repo = Repo::new();
+    repo.git(&["switch", "-q", "-c", "agentd/add-oauth"]);
+    repo.write("a.txt", "theirs\n");
+    repo.commit_all("theirs");
+    repo.git(&["switch", "-q", "main"]);
+    repo.write("a.txt", "mine\n");
+    let error = set_up(&repo.found(), &id, Workflow::Branch, None).unwrap_err();
+    assert_eq!(error.kind(), "git_switch_refused");
+}
+
+#[test]
+fn a_commit_in_a_sparse_checkout_takes_new_files_outside_of_it() {
+    let repo = Repo::new();
+    repo.write("in/a", "a\n");
+    repo.write("out/b", "b\n");
+    repo.commit_all("more");
+    repo.git(&["sparse-checkout", "set", "in", "agentd"]);
+    repo.write("in/new", "new\n");
+    repo.write("elsewhere/new", "new\n");
+    let git = repo.found();
+    git.commit(What::Everything, "work").unwrap().unwrap();
+    let committed = repo.git(&["show", "--format=", "--name-only"]);
+    assert_eq!(committed, "elsewhere/new\nin/new");
+    // Nothing is left staged where a hook refuses.
+    repo.write("elsewhere/again", "new\n");
+    let before = repo.git(&["status", "--porcelain=v2"]);
+    hook(&repo, "pre-commit", "exit 1");
+    git.commit(What::Everything, "work").unwrap_err();
+    assert_eq!(repo.git(&["status", "--porcelain=v2"]), before);
 }

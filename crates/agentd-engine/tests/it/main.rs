@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 mod cage;
 mod git;
+mod git_seen;
 mod git_work;
 mod guard;
 mod kills;

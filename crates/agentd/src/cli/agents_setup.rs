@@ -2,6 +2,7 @@
 //! environment, the supervisor, the wish to stop, and the lock that says who is at work.
 
 use std::ops::Deref;
+use std::path::Path;
 
 use agentd_core::ids::ChangeId;
 use agentd_engine::documents;
@@ -48,6 +49,7 @@ pub(crate) fn agents_for(
     project: &Project,
     change: &ChangeId,
 ) -> Result<AgentRun, CommandError> {
+    root_is_text(project.root())?;
     let config = documents::load_config(project)?;
     let holder = context.holder();
     let lock = project.try_run_lock(change, &holder)?;
@@ -83,6 +85,19 @@ fn this_program() -> Result<String, CommandError> {
                 .hint("install agentd in a directory with a plain name"))
         }
     }
+}
+
+/// Agents get the path of the project in JSON and TOML, which hold text only. To be asked
+/// before anything is written.
+pub(super) fn root_is_text(root: &Path) -> Result<(), CommandError> {
+    if root.to_str().is_some() {
+        return Ok(());
+    }
+    let message = "agents cannot be run here: the path of the project is not UTF-8";
+    let shown = root.as_os_str().as_encoded_bytes().escape_ascii().to_string();
+    Err(CommandError::new("path_not_utf8", message)
+        .cause(shown)
+        .hint("move the project, or rename the directory, to a name that is UTF-8"))
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> CommandError {

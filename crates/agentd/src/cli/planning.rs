@@ -18,7 +18,7 @@ use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 use serde_json::json;
 
-use super::agents_setup::{AgentRun, agents_for};
+use super::agents_setup::{AgentRun, agents_for, root_is_text};
 use super::clarify::{self, Wish};
 use super::{Context, next};
 use crate::error::{CommandError, printed};
@@ -106,6 +106,7 @@ pub(crate) fn change_to_plan(
 pub(crate) fn project(context: &Context) -> Result<Project, CommandError> {
     match Project::discover(&context.start) {
         Err(StoreError::NotInitialised { suggested, .. }) if suggested.join(".git").exists() => {
+            root_is_text(&suggested)?;
             super::init::set_up_least(&suggested)?;
             context.ui.note(&format!(
                 "agentd is set up in {}; `agentd init` adds what agents need to know of it",

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::rel_path::RelPath;
+use agentd_engine::run_record::LONGEST_LINE;
 use agentd_engine::store::{Change, StoreError};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
@@ -32,7 +33,7 @@ const BOARD_PAUSE: Duration = Duration::from_millis(500);
 const BOARD_REST: u32 = 25;
 
 /// The most that is read of one file at a time; the longest line fits.
-const CHUNK: u64 = 8 << 20;
+const CHUNK: u64 = LONGEST_LINE;
 
 /// A place in the runs of a change: everything before it has been seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -131,7 +132,13 @@ fn more(change: &Change, run: &RunName, tail: &mut Tail) -> Result<Option<Vec<Va
     if read.is_err() {
         return Ok(None);
     }
-    let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else { return Ok(None) };
+    let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
+        // No line of agentd's is that long: the rest of it is passed over as well.
+        if bytes.len() as u64 == CHUNK {
+            tail.offset += CHUNK;
+        }
+        return Ok(None);
+    };
     bytes.truncate(end + 1);
     tail.offset += bytes.len() as u64;
     let mut items: Vec<Value> = Vec::new();

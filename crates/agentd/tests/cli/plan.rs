@@ -1,6 +1,8 @@
 //! `plan` and its steps, where no agent has to be called to see what they do.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 
 use crate::harness::Project;
 use crate::stand_in::{self, CHANGE};
@@ -58,4 +60,27 @@ fn the_last_review_of_a_plan_in_one_session_is_warned_of() {
     run.stderr_has("the plan: the planner still found something in review 1, the last one");
     let steps = ["plan-gen", "spec-gen-auth-flow", "tasks-gen", "plan-review"];
     assert_eq!(stand_in::calls(&project), steps);
+}
+
+/// Agents get the path of the project as text; what cannot go on is not begun.
+#[test]
+fn a_path_that_is_not_utf8_is_refused_before_anything_is_written() {
+    let project = Project::new();
+    for marker in ["agentd/config.toml", ".git/HEAD"] {
+        let root = project.home().join(OsStr::from_bytes(b"caf\xe9-"));
+        let marker = root.join(marker);
+        let dir = marker.parent().unwrap();
+        fs::create_dir_all(dir).unwrap();
+        fs::write(&marker, "").unwrap();
+        let mut command = project.command(["plan", "new", "x", "--git", "branch", "--json"]);
+        let run = project.finish(command.current_dir(&root)).exits(1);
+        let error = run.json_error();
+        assert_eq!(error["kind"], "path_not_utf8", "{run:#?}");
+        assert!(error["cause"].as_str().unwrap().ends_with("/caf\\xe9-"), "{run:#?}");
+        for (place, only) in [(&*root, dir), (dir, &*marker)] {
+            let found: Vec<_> = fs::read_dir(place).unwrap().map(|it| it.unwrap().path()).collect();
+            assert_eq!(found, [only]);
+        }
+        fs::remove_dir_all(root).unwrap();
+    }
 }

@@ -222,6 +222,11 @@ pub(crate) const GROUPS: &[Group] = &[
                 "The cause is what the system said.",
             ),
             kind(
+                "path_not_utf8",
+                "The path of the project is not UTF-8, and agents get it in files that hold text only.",
+                "Move the project, or rename the directory. The cause shows the path, with the odd bytes as `\\xNN`.",
+            ),
+            kind(
                 "session_not_captured",
                 "The planner has told no session, or the change was planned before one was stored. What it has written stays.",
                 "Write the plan anew (`agentd proposal`), or edit it yourself and run `agentd challenge <id>`.",
@@ -325,6 +330,11 @@ pub(crate) const GROUPS: &[Group] = &[
                 "git_no_such_commit",
                 "A commit that the change refers to is not in this repository, for example after a rebase and a clean-up, or in a shallow clone.",
                 "Fetch the missing history: `git fetch --unshallow`.",
+            ),
+            kind(
+                "git_damaged",
+                "An object of the repository is missing, or its content is not what its hash stands for. A diff made of it could hide an edit.",
+                "Look with `git fsck`; get the object again with `git fetch --refetch`, or from another clone.",
             ),
             kind(
                 "git_conflicts",

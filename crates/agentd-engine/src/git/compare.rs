@@ -1,0 +1,474 @@
+//! Comparing what lies on the disk with a commit, into an index of our own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use agentd_core::layout;
+
+use super::changes::{ChangedFile, FileChange, LeftOut, WhyLeftOut};
+use super::convert::{self, Attributes, Side};
+use super::entries::{Believed, Entries, Entry, OBJECTS_AT_ONCE, Repository, index_lines, sizes};
+use super::error::GitError;
+use super::private::{Hashed, Private, as_path};
+use super::walk::{self, Found, FoundKind, Known, Walked};
+use super::{Git, is_hash};
+
+/// The largest file that git does not know and that is shown.
+const LARGEST_NEW: u64 = 1 << 20;
+/// The largest file that is shown at all.
+const LARGEST: u64 = 16 << 20;
+/// How many new files are shown, and how much they may have in all.
+const MOST_NEW: usize = 2000;
+const MOST_NEW_BYTES: u64 = 24 << 20;
+/// How many files are shown that only a new rule ignores; more are build output, and named.
+const MOST_IGNORED_SINCE: usize = 50;
+/// How much the objects may have that are asked for at a time.
+const BYTES_AT_ONCE: u64 = 24 << 20;
+
+/// What a comparison has come to: the index of `private` is what lies on the disk.
+pub(super) struct Compared<'g> {
+    pub(super) private: Private<'g>,
+    pub(super) base: String,
+    pub(super) left_out: Vec<LeftOut>,
+    /// Files that were changed and are not in the index.
+    pub(super) unseen: Vec<ChangedFile>,
+}
+
+/// What is to be done to the index of the commit.
+#[derive(Default)]
+struct Plan {
+    /// Files that are gone.
+    gone: Vec<Vec<u8>>,
+    /// Files by their paths: their modes, and where their content is.
+    put: BTreeMap<Vec<u8>, (&'static str, PathBuf)>,
+    /// Repositories inside, and their commits.
+    links: Vec<(Vec<u8>, String)>,
+    /// The content that files of the commit had, as far as it was looked at.
+    before: BTreeMap<Vec<u8>, Vec<u8>>,
+    left_out: Vec<LeftOut>,
+    unseen: Vec<ChangedFile>,
+}
+
+impl Plan {
+    fn leave_out(&mut self, path: &[u8], why: WhyLeftOut, size: Option<u64>) {
+        self.left_out.push(LeftOut { path: shown(path), why, files: 1, size });
+    }
+
+    fn unseen(&mut self, path: &[u8], change: FileChange) {
+        self.unseen.push(ChangedFile { path: shown(path), change, lines: None });
+    }
+}
+
+impl Git {
+    /// Compares the project with a commit.
+    pub(super) fn compare(&self, base: &str) -> Result<Compared<'_>, GitError> {
+        let base = self.commit_by_hash(base)?;
+        let private = Private::of(self)?;
+        let repository = self.repository(&private, &base)?;
+        let walked = self.walk(&private, &repository)?;
+        let first = index_lines(&repository.base);
+        if !first.is_empty() {
+            private.call("update-index").args(["-z", "--index-info"]).input(first).run()?;
+        }
+        let mut plan = Plan::default();
+        let mut seen = BTreeSet::new();
+        self.compare_known(&private, &repository, &walked, &mut plan, &mut seen)?;
+        take_new(&private, self.top(), &repository, &walked, &mut plan)?;
+        self.compare_repositories(&repository, &walked, &mut plan)?;
+        self.find_gone(&repository, &walked, &mut plan);
+        find_committed(&repository, &seen, &mut plan);
+        for (paths, why) in
+            [(&walked.special, WhyLeftOut::Special), (&walked.unreadable, WhyLeftOut::Unreadable)]
+        {
+            for path in paths {
+                plan.leave_out(path, why.clone(), None);
+            }
+        }
+        if walked.cut {
+            let more = format!("(files beyond the first {})", walk::MOST);
+            plan.leave_out(more.as_bytes(), WhyLeftOut::TooMany, None);
+        }
+        write(&private, self.top(), &base, &mut plan)?;
+        plan.left_out.sort_by(|a, b| (&a.why, &a.path).cmp(&(&b.why, &b.path)));
+        Ok(Compared { private, base, left_out: plan.left_out, unseen: plan.unseen })
+    }
+
+    fn walk(&self, private: &Private<'_>, repository: &Repository) -> Result<Walked, GitError> {
+        let is_rules = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(walk::RULES);
+        let rules: Vec<(&Vec<u8>, &Entry)> = repository
+            .base
+            .iter()
+            .filter(|(path, entry)| entry.is_file() && is_rules(path))
+            .collect();
+        let mut texts = BTreeMap::new();
+        for some in rules.chunks(OBJECTS_AT_ONCE) {
+            let hashes: Vec<&str> = some.iter().map(|(_, entry)| &*entry.hash).collect();
+            let read = private.objects(Hashed::Blob, &hashes)?;
+            texts.extend(some.iter().map(|(path, _)| (*path).clone()).zip(read));
+        }
+        // What agentd keeps beside the changes is ignored also where nobody has committed that.
+        let own = texts.entry(self.in_project(layout::gitignore().as_str())).or_default();
+        for line in layout::GITIGNORE_LINES {
+            own.extend_from_slice(format!("\n{line}\n").as_bytes());
+        }
+        Ok(walk::walk(&Known {
+            top: &self.top,
+            start: self.prefix.as_os_str().as_bytes(),
+            rules: texts,
+            is_tracked: &|path| repository.is_tracked(path),
+            has_tracked: &|path| repository.has_tracked(path),
+            excluded: &|path| !self.is_ours(path),
+        }))
+    }
+
+    /// A path of the project, from the top of the checkout.
+    fn in_project(&self, path: &str) -> Vec<u8> {
+        self.prefix.join(path).into_os_string().as_bytes().to_vec()
+    }
+
+    /// Whether a path is in the project, and does not belong to agentd's changes.
+    fn is_ours(&self, path: &[u8]) -> bool {
+        let path = as_path(path);
+        path.starts_with(&self.prefix)
+            && !path.starts_with(self.prefix.join(layout::changes_dir().as_path()))
+    }
+
+    /// The files that the commit has and that are on the disk.
+    fn compare_known(
+        &self,
+        private: &Private<'_>,
+        repository: &Repository,
+        walked: &Walked,
+        plan: &mut Plan,
+        seen: &mut BTreeSet<Vec<u8>>,
+    ) -> Result<(), GitError> {
+        let mut files: Vec<(&Found, &Entry)> = Vec::new();
+        for found in &walked.files {
+            let Some(entry) = repository.base.get(&found.path) else { continue };
+            if (found.kind == FoundKind::Link) == (entry.mode == "120000") && !entry.is_repository()
+            {
+                files.push((found, entry));
+            } else {
+                let content = content_of(private, &self.top, found)?;
+                plan.put.insert(found.path.clone(), (mode(found), content));
+            }
+        }
+        let mut places = Vec::new();
+        for (found, _) in &files {
+            places.push(content_of(private, &self.top, found)?);
+        }
+        let hashes = match private.hash(Hashed::Blob, places.iter().map(PathBuf::as_path)) {
+            Ok(hashes) => hashes,
+            Err(GitError::Failed { .. }) => {
+                // One that cannot be read must not keep the others from being compared.
+                let can_read: Vec<bool> = places
+                    .iter()
+                    .map(|place| fs::File::open(self.top.join(place)).is_ok())
+                    .collect();
+                for ((found, _), _) in files.iter().zip(&can_read).filter(|(_, can)| !**can) {
+                    plan.leave_out(&found.path, WhyLeftOut::Unreadable, Some(found.size));
+                }
+                let mut can = can_read.iter();
+                files.retain(|_| can.next() == Some(&true));
+                let mut can = can_read.iter();
+                places.retain(|_| can.next() == Some(&true));
+                private.hash(Hashed::Blob, places.iter().map(PathBuf::as_path))?
+            }
+            Err(error) => return Err(error),
+        };
+        let mut different = Vec::new();
+        for (((found, entry), hash), place) in files.into_iter().zip(hashes).zip(places) {
+            let mode = known_mode(found, entry, repository.settings.file_mode);
+            if hash != entry.hash && entry.is_file() {
+                different.push((found, entry));
+            } else if hash != entry.hash || mode != entry.mode {
+                plan.put.insert(found.path.clone(), (mode, place));
+            } else {
+                seen.insert(found.path.clone());
+            }
+        }
+        self.compare_contents(private, repository, &different, plan, seen)
+    }
+
+    /// Files whose bytes are different: that can also be how git stores them.
+    fn compare_contents(
+        &self,
+        private: &Private<'_>,
+        repository: &Repository,
+        different: &[(&Found, &Entry)],
+        plan: &mut Plan,
+        seen: &mut BTreeSet<Vec<u8>>,
+    ) -> Result<(), GitError> {
+        if different.is_empty() {
+            return Ok(());
+        }
+        let paths = different.iter().map(|(found, _)| &*found.path);
+        let attributes = Attributes::ask(private, paths)?;
+        let believed = Believed::ask(self, repository, &attributes)?;
+        let sizes = sizes(private, different)?;
+        let mut rest: &[(&Found, &Entry)] = different;
+        let mut sizes: &[u64] = &sizes;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = sizes.iter().take(OBJECTS_AT_ONCE).take_while(|size| {
+                bytes += if **size > LARGEST { 0 } else { **size };
+                bytes <= BYTES_AT_ONCE
+            });
+            let count = fits.count().max(1);
+            let (some, some_sizes) = (&rest[..count], &sizes[..count]);
+            (rest, sizes) = (&rest[count..], &sizes[count..]);
+            let small: Vec<&str> = some
+                .iter()
+                .zip(some_sizes)
+                .filter(|(_, size)| **size <= LARGEST)
+                .map(|((_, entry), _)| &*entry.hash)
+                .collect();
+            let mut contents = private.objects(Hashed::Blob, &small)?.into_iter();
+            for ((found, entry), size) in some.iter().zip(some_sizes) {
+                let before = if *size <= LARGEST { contents.next() } else { None };
+                let mode = known_mode(found, entry, repository.settings.file_mode);
+                let place = self.top.join(as_path(&found.path));
+                let of = attributes.of(&found.path);
+                let is_believed = believed.holds(&found.path, &entry.hash);
+                let side = convert::side(&repository.settings, &of, &place, before.as_deref());
+                match side {
+                    Side::Same if mode == entry.mode => {
+                        seen.insert(found.path.clone());
+                        continue;
+                    }
+                    Side::Filtered(filter) if is_believed && mode == entry.mode => {
+                        let why = WhyLeftOut::Filtered { filter };
+                        plan.leave_out(&found.path, why, Some(found.size));
+                        continue;
+                    }
+                    Side::Content(content) => {
+                        plan.put.insert(found.path.clone(), (mode, private.file(&content)?));
+                    }
+                    Side::Same => {
+                        let content = private.file(before.as_deref().unwrap_or_default())?;
+                        plan.put.insert(found.path.clone(), (mode, content));
+                    }
+                    Side::AsItIs | Side::Filtered(_)
+                        if found.size <= LARGEST && before.is_some() =>
+                    {
+                        plan.put.insert(found.path.clone(), (mode, as_path(&found.path)));
+                    }
+                    Side::AsItIs | Side::Filtered(_) => {
+                        plan.leave_out(&found.path, WhyLeftOut::TooLarge, Some(found.size));
+                        plan.unseen(&found.path, FileChange::Modified);
+                    }
+                }
+                plan.before.extend(before.map(|before| (found.path.clone(), before)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Repositories inside are not looked into: they have settings of their own.
+    fn compare_repositories(
+        &self,
+        repository: &Repository,
+        walked: &Walked,
+        plan: &mut Plan,
+    ) -> Result<(), GitError> {
+        for path in &walked.repositories {
+            plan.leave_out(path, WhyLeftOut::Repository, None);
+            let is_link = |entries: &&Entries| entries.get(path).is_some_and(Entry::is_repository);
+            if !repository.lists().any(|entries| is_link(&entries)) {
+                continue;
+            }
+            let inner = self.top.join(as_path(path)).join(".git");
+            let head = self.call("rev-parse").args(["--verify", "--quiet", "HEAD^{commit}"]);
+            let said = head.env("GIT_DIR", inner).ask()?;
+            let commit = said.text().trim().to_owned();
+            let before = repository.base.get(path).map(|entry| &*entry.hash);
+            if said.code == 0 && is_hash(&commit) && before != Some(&commit) {
+                plan.links.push((path.clone(), commit));
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of the commit that are not on the disk.
+    fn find_gone(&self, repository: &Repository, walked: &Walked, plan: &mut Plan) {
+        let there: BTreeSet<&[u8]> = walked.files.iter().map(|found| &*found.path).collect();
+        let not_looked_at = |path: &[u8]| {
+            let lists = [&walked.unreadable, &walked.special, &walked.repositories];
+            lists.into_iter().flatten().any(|dir| as_path(path).starts_with(as_path(dir)))
+        };
+        let mut not_checked_out: BTreeMap<&[u8], u64> = BTreeMap::new();
+        for (path, entry) in &repository.base {
+            if there.contains(&**path) || !self.is_ours(path) || not_looked_at(path) {
+                continue;
+            }
+            let place = self.top.join(as_path(path));
+            if entry.is_repository() && place.symlink_metadata().is_ok_and(|it| it.is_dir()) {
+                continue;
+            }
+            if repository.settings.sparse && repository.skipped.contains(path) {
+                let end =
+                    path.iter().position(|byte| *byte == b'/').map_or(path.len(), |at| at + 1);
+                *not_checked_out.entry(&path[..end]).or_default() += 1;
+            } else {
+                plan.gone.push(path.clone());
+            }
+        }
+        for (path, files) in not_checked_out {
+            let (path, why) = (shown(path), WhyLeftOut::NotCheckedOut);
+            plan.left_out.push(LeftOut { path, why, files, size: None });
+        }
+    }
+}
+
+/// The files that the commit does not have.
+fn take_new(
+    private: &Private<'_>,
+    top: &Path,
+    repository: &Repository,
+    walked: &Walked,
+    plan: &mut Plan,
+) -> Result<(), GitError> {
+    let mut new: Vec<&Found> =
+        walked.files.iter().filter(|found| !repository.base.contains_key(&found.path)).collect();
+    let since = new.iter().filter(|found| found.ignored_since.is_some()).count();
+    if since > MOST_IGNORED_SINCE {
+        let mut groups: BTreeMap<&[u8], (u64, u64)> = BTreeMap::new();
+        new.retain(|found| {
+            let Some(by) = &found.ignored_since else { return true };
+            let group = groups.entry(by).or_default();
+            *group = (group.0 + 1, group.1.saturating_add(found.size));
+            false
+        });
+        for (path, (files, size)) in groups {
+            let mut path = shown(path);
+            if files > 1 {
+                path.push('/');
+            }
+            let why = WhyLeftOut::IgnoredSince;
+            plan.left_out.push(LeftOut { path, why, files, size: Some(size) });
+        }
+    }
+    // The small ones first: a large one must not take the place of many.
+    new.sort_by_key(|found| found.size);
+    let (mut count, mut bytes) = (0, 0);
+    for found in new {
+        let why = if found.size > LARGEST_NEW {
+            WhyLeftOut::TooLarge
+        } else if count >= MOST_NEW || bytes + found.size > MOST_NEW_BYTES {
+            WhyLeftOut::TooMany
+        } else if found.kind != FoundKind::Link
+            && fs::File::open(top.join(as_path(&found.path))).is_err()
+        {
+            WhyLeftOut::Unreadable
+        } else {
+            (count, bytes) = (count + 1, bytes + found.size);
+            let content = content_of(private, top, found)?;
+            plan.put.insert(found.path.clone(), (mode(found), content));
+            continue;
+        };
+        plan.leave_out(&found.path, why, Some(found.size));
+        plan.unseen(&found.path, FileChange::Added);
+    }
+    Ok(())
+}
+
+/// What was committed, and is not in the work tree: no diff with the work tree shows it.
+fn find_committed(repository: &Repository, seen: &BTreeSet<Vec<u8>>, plan: &mut Plan) {
+    let Some(head) = &repository.head else { return };
+    for path in seen {
+        if head.get(path) != repository.base.get(path) {
+            plan.leave_out(path, WhyLeftOut::OnlyCommitted, None);
+        }
+    }
+    for (path, entry) in head {
+        let is_new = !repository.base.contains_key(path) && !entry.is_repository();
+        if is_new && !plan.put.contains_key(path) && !is_named(plan, path) {
+            plan.leave_out(path, WhyLeftOut::OnlyCommitted, None);
+        }
+    }
+}
+
+fn is_named(plan: &Plan, path: &[u8]) -> bool {
+    let path = shown(path);
+    plan.left_out.iter().any(|left_out| left_out.path == path)
+}
+
+/// Brings the index of the commit to what lies on the disk.
+fn write(private: &Private<'_>, top: &Path, base: &str, plan: &mut Plan) -> Result<(), GitError> {
+    let (mut text, mut binary): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
+    let mut named = Vec::new();
+    for (path, (mode, place)) in &plan.put {
+        let before = plan.before.get(path).map(Vec::as_slice);
+        if !mode.starts_with("100") {
+            continue;
+        }
+        match convert::look(&top.join(place), before) {
+            convert::Look::AsGitDoes => {}
+            convert::Look::Text => text.push(path),
+            convert::Look::Binary(size) => {
+                binary.push(path);
+                named.push((path.clone(), size));
+            }
+        }
+    }
+    private.set_kinds(&text, &binary)?;
+    for (path, size) in named {
+        plan.leave_out(&path, WhyLeftOut::Binary, Some(size));
+    }
+    let hashes = private.hash(Hashed::Kept, plan.put.values().map(|(_, place)| place.as_path()))?;
+    let mut lines = Vec::new();
+    let mut line = |mode: &str, hash: &str, path: &[u8]| {
+        lines.extend_from_slice(format!("{mode} {hash}\t").as_bytes());
+        lines.extend_from_slice(path);
+        lines.push(0);
+    };
+    let nothing = "0".repeat(base.len());
+    for path in &plan.gone {
+        line("0", &nothing, path);
+    }
+    for ((path, (mode, _)), hash) in plan.put.iter().zip(&hashes) {
+        line(mode, hash, path);
+    }
+    for (path, commit) in &plan.links {
+        line("160000", commit, path);
+    }
+    if !lines.is_empty() {
+        private.call("update-index").args(["-z", "--index-info"]).input(lines).run()?;
+    }
+    Ok(())
+}
+
+/// Where the content of a file is that git would store.
+fn content_of(private: &Private<'_>, top: &Path, found: &Found) -> Result<PathBuf, GitError> {
+    let path = as_path(&found.path);
+    match found.kind {
+        FoundKind::File { .. } => Ok(path),
+        FoundKind::Link => {
+            let to = fs::read_link(top.join(&path)).unwrap_or_default();
+            private.file(to.as_os_str().as_bytes())
+        }
+    }
+}
+
+fn mode(found: &Found) -> &'static str {
+    match found.kind {
+        FoundKind::File { executable: true } => "100755",
+        FoundKind::File { executable: false } => "100644",
+        FoundKind::Link => "120000",
+    }
+}
+
+/// Its mode, where the commit has one of the same kind. Some file systems have no modes.
+fn known_mode(found: &Found, entry: &Entry, file_mode: bool) -> &'static str {
+    match (&*entry.mode, found.kind) {
+        ("100755", FoundKind::File { .. }) if !file_mode => "100755",
+        (_, FoundKind::File { .. }) if !file_mode => "100644",
+        _ => mode(found),
+    }
+}
+
+fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}

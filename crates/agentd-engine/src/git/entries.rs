@@ -1,0 +1,201 @@
+//! What a repository says that it has: the files of commits and of the index.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::convert::{Attributes, Settings};
+use super::error::GitError;
+use super::private::{Hashed, Private};
+use super::status::records;
+use super::walk::Found;
+use super::{Git, is_hash};
+
+/// How many objects are asked for at a time.
+pub(super) const OBJECTS_AT_ONCE: usize = 1000;
+/// The most that is read of a list of files: about five million of them.
+const LONGEST_LIST: usize = 512 << 20;
+
+/// A file in a commit or in the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) mode: String,
+    pub(super) hash: String,
+}
+
+impl Entry {
+    pub(super) fn is_file(&self) -> bool {
+        self.mode.starts_with("100")
+    }
+
+    pub(super) fn is_repository(&self) -> bool {
+        self.mode == "160000"
+    }
+}
+
+pub(super) type Entries = BTreeMap<Vec<u8>, Entry>;
+
+/// What is known of the repository.
+pub(super) struct Repository {
+    pub(super) base: Entries,
+    /// What was committed since; none where nothing was.
+    pub(super) head: Option<Entries>,
+    pub(super) index: Entries,
+    /// What the index says is not checked out.
+    pub(super) skipped: BTreeSet<Vec<u8>>,
+    pub(super) settings: Settings,
+}
+
+impl Repository {
+    pub(super) fn is_tracked(&self, path: &[u8]) -> bool {
+        self.lists().any(|entries| entries.contains_key(path))
+    }
+
+    pub(super) fn has_tracked(&self, dir: &[u8]) -> bool {
+        let first = [dir, b"/"].concat();
+        let starts = |entries: &Entries| {
+            let next = entries.range(first.clone()..).next();
+            next.is_some_and(|(path, _)| path.starts_with(&first))
+        };
+        self.lists().any(starts)
+    }
+
+    pub(super) fn lists(&self) -> impl Iterator<Item = &Entries> {
+        [&self.base, &self.index].into_iter().chain(&self.head)
+    }
+}
+
+impl Git {
+    /// What is known, checked to be what the hash of the commit stands for.
+    pub(super) fn repository(
+        &self,
+        private: &Private<'_>,
+        base: &str,
+    ) -> Result<Repository, GitError> {
+        let commit = private.objects(Hashed::Commit, &[base])?.pop().unwrap_or_default();
+        let commit = String::from_utf8_lossy(&commit).into_owned();
+        let tree = commit.strip_prefix("tree ").and_then(|rest| rest.lines().next());
+        let tree = tree.filter(|tree| is_hash(tree)).unwrap_or_default().to_owned();
+        let (base_entries, trees) = list(private, base)?;
+        let trees: BTreeSet<&str> = trees.iter().map(String::as_str).chain([&*tree]).collect();
+        let trees: Vec<&str> = trees.into_iter().collect();
+        for some in trees.chunks(OBJECTS_AT_ONCE) {
+            private.objects(Hashed::Tree, some)?;
+        }
+        let head = self.head_commit()?.filter(|head| head != base);
+        let head = head.map(|head| Ok::<_, GitError>(list(private, &head)?.0)).transpose()?;
+        let said = self.tool.call(&self.top, "ls-files").args(["-v", "-s", "-z"]);
+        let said = said.at_most(LONGEST_LIST).run()?;
+        let (index, skipped) = read_index(&said.stdout);
+        let said = self.tool.call(&self.top, "config").args(["--list", "-z", "--includes"]);
+        let settings = Settings::read(&said.run()?.stdout);
+        Ok(Repository { base: base_entries, head, index, skipped, settings })
+    }
+}
+
+/// What the index of the user says is as it was, of files that go through a filter.
+pub(super) struct Believed {
+    modified: BTreeSet<Vec<u8>>,
+    index: BTreeMap<Vec<u8>, String>,
+}
+
+impl Believed {
+    pub(super) fn ask(
+        git: &Git,
+        repository: &Repository,
+        attributes: &Attributes,
+    ) -> Result<Self, GitError> {
+        let mut believed = Self { modified: BTreeSet::new(), index: BTreeMap::new() };
+        let converted = attributes.converted(&repository.settings);
+        if converted.is_empty() {
+            return Ok(believed);
+        }
+        for path in converted {
+            let entry = repository.index.get(path);
+            believed.index.extend(entry.map(|entry| (path.to_vec(), entry.hash.clone())));
+        }
+        let call = git.tool.call(&git.top, "ls-files").args(["-m", "-z"]);
+        let said = repository.settings.without_filters(call).run()?;
+        believed.modified.extend(records(&said.stdout).map(<[u8]>::to_vec));
+        Ok(believed)
+    }
+
+    pub(super) fn holds(&self, path: &[u8], hash: &str) -> bool {
+        self.index.get(path).is_some_and(|known| known == hash) && !self.modified.contains(path)
+    }
+}
+
+/// Reads `git ls-tree -r -t -z`: files, and the hashes of directories.
+fn list(private: &Private<'_>, commit: &str) -> Result<(Entries, Vec<String>), GitError> {
+    let said = private.call("ls-tree").args(["-r", "-t", "-z", "--full-tree", commit]);
+    let said = said.at_most(LONGEST_LIST).run()?;
+    let (mut entries, mut trees) = (Entries::new(), Vec::new());
+    for record in records(&said.stdout) {
+        let Some((head, path)) = split(record) else { continue };
+        let mut fields = head.split(' ').map(str::to_owned);
+        let (Some(mode), Some(kind), Some(hash)) = (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        if kind == "tree" {
+            trees.push(hash);
+        } else {
+            entries.insert(path.to_vec(), Entry { mode, hash });
+        }
+    }
+    Ok((entries, trees))
+}
+
+/// Reads `git ls-files -v -s -z`: the files, and those that are not checked out.
+fn read_index(bytes: &[u8]) -> (Entries, BTreeSet<Vec<u8>>) {
+    let (mut entries, mut skipped) = (Entries::new(), BTreeSet::new());
+    for record in records(bytes) {
+        let Some((head, path)) = split(record) else { continue };
+        let mut fields = head.split(' ').map(str::to_owned);
+        let (Some(tag), Some(mode), Some(hash)) = (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        if tag.eq_ignore_ascii_case("s") {
+            skipped.insert(path.to_vec());
+        }
+        entries.insert(path.to_vec(), Entry { mode, hash });
+    }
+    (entries, skipped)
+}
+
+fn split(record: &[u8]) -> Option<(&str, &[u8])> {
+    let tab = record.iter().position(|byte| *byte == b'\t')?;
+    Some((std::str::from_utf8(&record[..tab]).ok()?, &record[tab + 1..]))
+}
+
+pub(super) fn index_lines(entries: &Entries) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for (path, entry) in entries {
+        lines.extend_from_slice(format!("{} {}\t", entry.mode, entry.hash).as_bytes());
+        lines.extend_from_slice(path);
+        lines.push(0);
+    }
+    lines
+}
+
+/// How large files are in the commit.
+pub(super) fn sizes(
+    private: &Private<'_>,
+    files: &[(&Found, &Entry)],
+) -> Result<Vec<u64>, GitError> {
+    let input: String = files.iter().map(|(_, entry)| format!("{}\n", entry.hash)).collect();
+    let call = private.call("cat-file").args(["--batch-check"]).input(input.into_bytes());
+    let said = call.run()?.text();
+    let sizes: Vec<u64> = said
+        .lines()
+        .map(|line| line.rsplit(' ').next().and_then(|size| size.parse().ok()))
+        .zip(files)
+        .map(|(size, (_, entry))| {
+            size.ok_or_else(|| GitError::Damaged { object: entry.hash.clone() })
+        })
+        .collect::<Result<_, _>>()?;
+    if sizes.len() == files.len() {
+        return Ok(sizes);
+    }
+    let what = "git cat-file".to_owned();
+    Err(GitError::Failed { what, code: 0, output: "it did not answer for each object".to_owned() })
+}

@@ -1,0 +1,285 @@
+//! A git directory of our own, for a look at what was changed.
+//!
+//! It has its own settings, attributes, index and place for new objects, and takes from the
+//! repository nothing but its objects. So nothing that lies in `.git` has a say in what is
+//! shown: no bits in the index, no excludes, no filters, no replaced commits.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
+
+use super::error::GitError;
+use super::status::{os, path_line};
+use super::tool::Call;
+use super::{Git, is_hash};
+
+/// How often a name for the directory is tried that somebody has taken.
+const TRIES: u32 = 16;
+
+/// The most that is read of objects and hashes at a time.
+const MOST_BYTES: usize = 256 << 20;
+
+/// The git directory, gone with this.
+pub(super) struct Private<'g> {
+    git: &'g Git,
+    dir: PathBuf,
+    /// Where the objects of the repository are, as git wants to be told.
+    objects: OsString,
+    files: AtomicU32,
+}
+
+impl Drop for Private<'_> {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+impl<'g> Private<'g> {
+    /// Makes one for a repository, where nobody else can write.
+    pub(super) fn of(git: &'g Git) -> Result<Self, GitError> {
+        let objects = git.call("rev-parse").args(["--git-path", "objects"]).run()?;
+        let objects = git.root.join(path_line(&objects.stdout).unwrap_or_default());
+        let format = git.call("rev-parse").args(["--show-object-format"]).run()?.text();
+        let dir = new_dir().map_err(|(path, source)| GitError::Path { path, source })?;
+        // From here on it is removed, whatever happens.
+        let objects = OsString::from_vec(quoted(objects.as_os_str().as_bytes()));
+        let private = Self { git, dir, objects, files: AtomicU32::new(0) };
+        private.fill(format.trim()).map_err(|source| private.failed(source))?;
+        Ok(private)
+    }
+
+    fn fill(&self, format: &str) -> io::Result<()> {
+        for dir in ["objects", "refs", "info", "files"] {
+            fs::create_dir(self.dir.join(dir))?;
+        }
+        fs::write(self.dir.join("HEAD"), "ref: refs/heads/none\n")?;
+        // The graph of commits and the index of packs are caches that anybody can write.
+        let mut config = "[core]\nbare = true\nattributesFile = /dev/null\ncommitGraph = false\n\
+             multiPackIndex = false\n"
+            .to_owned();
+        config.push_str(&match format {
+            "sha1" => "repositoryFormatVersion = 0\n".to_owned(),
+            other => {
+                format!("repositoryFormatVersion = 1\n[extensions]\nobjectFormat = {other}\n")
+            }
+        });
+        fs::write(self.dir.join("config"), config)
+    }
+
+    /// A call of git at the top of the checkout, that knows the objects of the repository.
+    pub(super) fn call(&self, subcommand: &'static str) -> Call<'_> {
+        self.alone(subcommand).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.objects.clone())
+    }
+
+    /// A call of git that knows no objects but those that were made for this look.
+    fn alone(&self, subcommand: &'static str) -> Call<'_> {
+        self.git
+            .tool
+            .call(&self.git.top, subcommand)
+            .env("GIT_DIR", &self.dir)
+            .env("GIT_INDEX_FILE", self.dir.join("index"))
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_ATTR_NOSYSTEM", "1")
+            // All of the files may have to be read.
+            .patient()
+    }
+
+    /// Lets the diff treat these paths as text, whatever is in them, and those as binary.
+    pub(super) fn set_kinds(&self, text: &[&[u8]], binary: &[&[u8]]) -> Result<(), GitError> {
+        let mut lines = Vec::new();
+        for (paths, attribute) in [(text, " diff\n"), (binary, " -diff\n")] {
+            for path in paths {
+                lines.extend_from_slice(&quoted(&pattern(path)));
+                lines.extend_from_slice(attribute.as_bytes());
+            }
+        }
+        let file = self.dir.join("info/attributes");
+        fs::write(file, lines).map_err(|source| self.failed(source))
+    }
+
+    /// Writes a file for [`Private::hash`].
+    pub(super) fn file(&self, content: &[u8]) -> Result<PathBuf, GitError> {
+        let number = self.files.fetch_add(1, Ordering::Relaxed);
+        let path = self.dir.join("files").join(number.to_string());
+        fs::write(&path, content).map_err(|source| self.failed(source))?;
+        Ok(path)
+    }
+
+    /// The hashes of files as they are, in order; paths are from the top of the checkout.
+    pub(super) fn hash<'p>(
+        &self,
+        kind: Hashed,
+        paths: impl IntoIterator<Item = &'p Path>,
+    ) -> Result<Vec<String>, GitError> {
+        let mut input = Vec::new();
+        let mut count = 0;
+        for path in paths {
+            input.extend_from_slice(&quoted(path.as_os_str().as_bytes()));
+            input.push(b'\n');
+            count += 1;
+        }
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let call = self.alone("hash-object").args(match kind {
+            Hashed::Kept => ["-w", "-t", "blob"],
+            Hashed::Blob => ["--literally", "-t", "blob"],
+            Hashed::Tree => ["--literally", "-t", "tree"],
+            Hashed::Commit => ["--literally", "-t", "commit"],
+        });
+        let call = call.args(["--no-filters", "--stdin-paths"]).input(input);
+        let said = call.at_most(MOST_BYTES).run()?;
+        let hashes: Vec<String> = said.text().lines().map(str::to_owned).collect();
+        if hashes.len() == count && hashes.iter().all(|hash| is_hash(hash)) {
+            return Ok(hashes);
+        }
+        Err(GitError::Failed {
+            what: "git hash-object".to_owned(),
+            code: said.code,
+            output: format!("{} answers for {count} files", hashes.len()),
+        })
+    }
+
+    /// Reads objects, and checks that each of them is what its name says: git does not, and
+    /// their files can be written to by anybody who can write to the repository.
+    pub(super) fn objects(&self, kind: Hashed, names: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let damaged = |name: &str| GitError::Damaged { object: name.to_owned() };
+        let input = names.join("\n") + "\n";
+        let call = self.call("cat-file").args(["--batch"]).input(input.into_bytes());
+        let said = call.at_most(MOST_BYTES).run()?;
+        let mut rest = said.stdout.as_slice();
+        let mut contents = Vec::new();
+        for name in names {
+            let read = read_object(rest, name).ok_or_else(|| damaged(name))?;
+            contents.push(read.0.to_vec());
+            rest = read.1;
+        }
+        let files: Vec<PathBuf> =
+            contents.iter().map(|content| self.file(content)).collect::<Result<_, _>>()?;
+        let hashes = self.hash(kind, files.iter().map(PathBuf::as_path))?;
+        for file in files {
+            let _ = fs::remove_file(file);
+        }
+        match names.iter().zip(hashes).find(|(name, hash)| *name != hash) {
+            Some((name, _)) => Err(damaged(name)),
+            None => Ok(contents),
+        }
+    }
+
+    fn failed(&self, source: io::Error) -> GitError {
+        GitError::Path { path: self.dir.clone(), source }
+    }
+}
+
+/// What a file is hashed as.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Hashed {
+    /// The content of a file, which the diff needs.
+    Kept,
+    /// The content of a file.
+    Blob,
+    /// The list of a directory.
+    Tree,
+    /// A commit.
+    Commit,
+}
+
+/// Reads one answer of `git cat-file --batch`: the content, and what follows.
+fn read_object<'a>(bytes: &'a [u8], name: &str) -> Option<(&'a [u8], &'a [u8])> {
+    let end = memchr::memchr(b'\n', bytes)?;
+    let (head, rest) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]);
+    let mut fields = head.split(' ');
+    let (found, _, size) = (fields.next()?, fields.next()?, fields.next()?);
+    let (content, rest) = rest.split_at_checked(size.parse().ok()?)?;
+    (found == name).then_some((content, rest.strip_prefix(b"\n")?))
+}
+
+/// A directory that is new, and that nobody else can look into.
+fn new_dir() -> Result<PathBuf, (PathBuf, io::Error)> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let mut tries = 0;
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let time = time.map_or(0, |time| time.subsec_nanos());
+        let name = format!("agentd-git-{}-{number}-{time:x}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        // Fails where something is, also where that is a link.
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {
+                tries += 1;
+            }
+            Err(error) => return Err((path, error)),
+            Ok(()) => return Ok(path),
+        }
+    }
+}
+
+/// Bytes in the quotes of C, as git reads them in many places.
+fn quoted(bytes: &[u8]) -> Vec<u8> {
+    let mut quoted = vec![b'"'];
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' => quoted.extend_from_slice(&[b'\\', byte]),
+            0..32 | 127 => quoted.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+            _ => quoted.push(byte),
+        }
+    }
+    quoted.push(b'"');
+    quoted
+}
+
+/// A pattern for attributes that means this path only.
+fn pattern(path: &[u8]) -> Vec<u8> {
+    let mut pattern = vec![b'/'];
+    for &byte in path {
+        if b"*?[\\".contains(&byte) {
+            pattern.push(b'\\');
+        }
+        pattern.push(byte);
+    }
+    pattern
+}
+
+/// A path from the top of the checkout.
+pub(super) fn as_path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(os(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_as_git_reads_them() {
+        for (path, expected) in [
+            ("a b", r#""a b""#),
+            ("\"x\\", r#""\"x\\""#),
+            ("new\nline\r", r#""new\012line\015""#),
+            ("ü", "\"ü\""),
+        ] {
+            assert_eq!(quoted(path.as_bytes()), expected.as_bytes(), "{path}");
+        }
+        assert_eq!(pattern(b"a[1]*"), b"/a\\[1]\\*");
+    }
+
+    #[test]
+    fn an_object_is_read_with_what_follows_it() {
+        let bytes = b"12 blob 3\na\nb\n34 blob 0\n\n56 missing\n";
+        let (content, rest) = read_object(bytes, "12").unwrap();
+        assert_eq!(content, b"a\nb");
+        let (content, rest) = read_object(rest, "34").unwrap();
+        assert_eq!(content, b"");
+        assert_eq!(read_object(rest, "56"), None);
+        assert_eq!(read_object(bytes, "13"), None);
+    }
+}

@@ -1,0 +1,340 @@
+//! A diff shows what lies on the disk, whatever an implementer has told git about it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use agentd_engine::git::{ChangedFile, Diff, FileChange, Git, LeftOut, WhyLeftOut};
+
+use crate::git::Repo;
+
+/// A repository with some files, and the commit that has them.
+fn start(files: &[(&str, &str)]) -> (Repo, String) {
+    let repo = Repo::new();
+    for (path, text) in files {
+        repo.write(path, text);
+    }
+    let base = repo.commit_all("base");
+    (repo, base)
+}
+
+fn diff(repo: &Repo, base: &str) -> Diff {
+    repo.found().diff(base, 1 << 20).unwrap()
+}
+
+fn paths(diff: &Diff) -> Vec<&str> {
+    diff.files.iter().map(|file| &*file.path).collect()
+}
+
+fn named(diff: &Diff) -> Vec<(&str, &WhyLeftOut, u64, Option<u64>)> {
+    diff.left_out.iter().map(|it| (&*it.path, &it.why, it.files, it.size)).collect()
+}
+
+fn put(repo: &Repo, path: &str, bytes: &[u8]) {
+    fs::write(repo.root().join(path), bytes).unwrap();
+}
+
+#[test]
+fn no_setting_of_the_repository_hides_an_edit() {
+    type Hide = fn(&Repo, &str);
+    let ways: [(&str, Hide); 9] = [
+        ("skip-worktree", |repo, _| {
+            repo.git(&["update-index", "--skip-worktree", "code.rs"]);
+        }),
+        ("assume-unchanged", |repo, _| {
+            repo.git(&["update-index", "--assume-unchanged", "code.rs"]);
+        }),
+        ("info/exclude", |repo, _| repo.write(".git/info/exclude", "*.rs\n")),
+        ("core.excludesFile", |repo, _| {
+            repo.write(".git/mine", "*.rs\n");
+            let file = repo.root().join(".git/mine");
+            repo.git(&["config", "core.excludesFile", file.to_str().unwrap()]);
+        }),
+        (".gitattributes", |repo, _| {
+            repo.write(".gitattributes", "*.rs -diff binary\n");
+        }),
+        ("info/attributes", |repo, _| {
+            repo.write(".git/info/attributes", "*.rs -diff filter=hide\n");
+            repo.git(&["config", "filter.hide.clean", "git show HEAD:%f"]);
+        }),
+        (".gitignore", |repo, _| repo.write(".gitignore", "*.rs\n")),
+        ("replace", |repo, base| {
+            let add = |path: &str| {
+                repo.git(&["add", path]);
+            };
+            add("code.rs");
+            add("new.rs");
+            let tree = repo.git(&["write-tree"]);
+            let commit = repo.git(&["commit-tree", "-m", "other", &tree]);
+            repo.git(&["replace", base, &commit]);
+        }),
+        ("sparse checkout", |repo, _| {
+            repo.git(&["config", "core.sparseCheckout", "true"]);
+            repo.write(".git/info/sparse-checkout", "/a.txt\n");
+            repo.git(&["update-index", "--skip-worktree", "code.rs"]);
+        }),
+    ];
+    for (way, hide) in ways {
+        let (repo, base) = start(&[("code.rs", "fn good() {}\n")]);
+        repo.write("code.rs", "fn evil() {}\n");
+        repo.write("new.rs", "fn also_evil() {}\n");
+        hide(&repo, &base);
+        let diff = diff(&repo, &base);
+        for has in ["-fn good() {}", "+fn evil() {}", "+fn also_evil() {}"] {
+            assert!(diff.text.contains(has), "{way}: no {has}: {}", diff.text);
+        }
+        assert!(paths(&diff).contains(&"code.rs") && paths(&diff).contains(&"new.rs"), "{way}");
+    }
+}
+
+#[test]
+fn what_a_forged_index_says_is_as_it_was_is_shown_too() {
+    let (repo, base) = start(&[("code.rs", "fn good() {}\n")]);
+    repo.write("code.rs", "fn evil() {}\n");
+    // The index has the times of the new file, and the content of the old one.
+    let old = repo.git(&["rev-parse", "HEAD:code.rs"]);
+    let blob = repo.root().join(".git/objects").join(&old[..2]).join(&old[2..]);
+    repo.git(&["add", "code.rs"]);
+    let new = repo.git(&["rev-parse", ":code.rs"]);
+    let mut index = fs::read(repo.root().join(".git/index")).unwrap();
+    let bytes = |hash: &str| agentd_core::hash::unhex(hash).unwrap();
+    let at = index.windows(20).position(|it| it == bytes(&new)).unwrap();
+    index[at..at + 20].copy_from_slice(&bytes(&old));
+    let end = index.len() - 20;
+    index[end..].fill(0);
+    fs::write(repo.root().join(".git/index"), index).unwrap();
+    assert!(diff(&repo, &base).text.contains("+fn evil() {}"));
+    // The object of the old file has the content of the new one.
+    let other = repo.root().join(".git/objects").join(&new[..2]).join(&new[2..]);
+    fs::set_permissions(&blob, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::copy(other, &blob).unwrap();
+    let error = repo.found().diff(&base, 1 << 20).unwrap_err();
+    assert_eq!(error.kind(), "git_damaged", "{error:?}");
+}
+
+#[test]
+fn what_was_only_committed_is_named() {
+    let (repo, base) = start(&[("code.rs", "good\n"), ("kept.rs", "kept\n")]);
+    repo.write("code.rs", "evil\n");
+    repo.write("new.rs", "evil\n");
+    repo.commit_all("evil");
+    repo.write("code.rs", "good\n");
+    fs::remove_file(repo.root().join("new.rs")).unwrap();
+    let diff = diff(&repo, &base);
+    assert_eq!(diff.text, "");
+    let why = &WhyLeftOut::OnlyCommitted;
+    assert_eq!(named(&diff), [("code.rs", why, 1, None), ("new.rs", why, 1, None)]);
+}
+
+#[test]
+fn rules_of_the_first_commit_ignore_and_later_ones_do_not() {
+    let (repo, base) = start(&[
+        (".gitignore", "target/\n*.log\n!kept.log\n"),
+        ("sub/.gitignore", "out\n"),
+        ("sub/x.rs", "x\n"),
+    ]);
+    for ignored in ["target/a", "b.log", "sub/out/c"] {
+        repo.write(ignored, "built\n");
+    }
+    repo.write("kept.log", "kept\n");
+    repo.write(".gitignore", "target/\n*.log\n!kept.log\nsrc/\n");
+    repo.write("src/evil.rs", "evil\n");
+    repo.write("target/forced.rs", "forced\n");
+    repo.git(&["add", "-f", "target/forced.rs"]);
+    repo.write("agentd/.agents/x/settings.json", "agentd's own\n");
+    let found = diff(&repo, &base);
+    let expected = [".gitignore", "kept.log", "src/evil.rs", "target/forced.rs"];
+    assert_eq!(paths(&found), expected);
+    assert_eq!(named(&found), []);
+    // Build output that was ignored since, and is too much to be shown.
+    for i in 0..60 {
+        repo.write(&format!("src/{i}"), "12");
+    }
+    let found = diff(&repo, &base);
+    assert_eq!(paths(&found), [".gitignore", "kept.log", "target/forced.rs"]);
+    let why = &WhyLeftOut::IgnoredSince;
+    assert_eq!(named(&found), [("src/", why, 61, Some(125))]);
+}
+
+#[test]
+fn text_is_shown_and_what_is_none_is_named_with_its_size() {
+    let (repo, base) = start(&[("code.rs", "fn good() {}\n"), ("logo.png", "\0\u{fffd}")]);
+    put(&repo, "code.rs", b"// \0\xff\nfn evil() {}\n");
+    put(&repo, "readable", b"a NUL: \0\n");
+    put(&repo, "logo.png", b"\0\xff\xfe");
+    put(&repo, "large.txt", &b"line\n".repeat(300_000));
+    let found = diff(&repo, &base);
+    for has in ["+fn evil() {}", "+a NUL: \u{2400}", "logo.png differ"] {
+        assert!(found.text.contains(has), "no {has}: {}", found.text);
+    }
+    assert!(!found.text.contains("large.txt"));
+    let large = ChangedFile { path: "large.txt".into(), change: FileChange::Added, lines: None };
+    assert!(found.files.contains(&large), "{:?}", found.files);
+    let expected = [
+        ("large.txt", &WhyLeftOut::TooLarge, 1, Some(1_500_000)),
+        ("logo.png", &WhyLeftOut::Binary, 1, Some(3)),
+    ];
+    assert_eq!(named(&found), expected);
+}
+
+#[test]
+fn line_ends_that_git_converts_are_no_change() {
+    let (repo, base) = start(&[("a.rs", "one\ntwo\n"), ("b.rs", "one\n"), ("crlf", "1\r\n")]);
+    repo.git(&["config", "core.autocrlf", "true"]);
+    repo.write("a.rs", "one\r\ntwo\r\n");
+    repo.write("b.rs", "one\r\ntwo\r\n");
+    let found = diff(&repo, &base);
+    assert_eq!(paths(&found), ["b.rs"]);
+    assert!(found.text.contains("+two\n") && !found.text.contains("-one"), "{}", found.text);
+    assert_eq!(named(&found), []);
+    // Where nothing converts them, they are.
+    repo.git(&["config", "core.autocrlf", "false"]);
+    assert_eq!(paths(&diff(&repo, &base)), ["a.rs", "b.rs"]);
+    // By an attribute of the commit, and not by one that is newer.
+    repo.write(".gitattributes", "*.rs text\n");
+    assert_eq!(paths(&diff(&repo, &base)), [".gitattributes", "a.rs", "b.rs"]);
+    repo.git(&["add", ".gitattributes"]);
+    repo.git(&["commit", "-q", "-m", "attributes"]);
+    let base = repo.git(&["rev-parse", "HEAD"]);
+    assert_eq!(paths(&diff(&repo, &base)), ["b.rs"]);
+}
+
+#[test]
+fn filters_are_not_run_and_their_files_do_not_all_look_changed() {
+    let repo = Repo::new();
+    let sprung = repo.base().join("sprung");
+    repo.git(&["config", "filter.rot.clean", "tr a-z n-za-m"]);
+    repo.git(&["config", "filter.rot.smudge", "tr a-z n-za-m"]);
+    repo.git(&["config", "filter.lfs.clean", "true"]);
+    repo.write(".gitattributes", "*.rot filter=rot\n*.big filter=lfs -text\n");
+    repo.write("same.rot", "secret\n");
+    repo.write("edited.rot", "secret\n");
+    // Older than the index, so that git need not look into it.
+    let file = fs::File::options().write(true).open(repo.root().join("same.rot")).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(100)).unwrap();
+    repo.git(&["add", "-A"]);
+    let pointer = |content: &str| {
+        let digest = agentd_core::hash::Digest::of(content);
+        format!(
+            "version https://git-lfs.github.com/spec/v1\noid {digest}\nsize {}\n",
+            content.len()
+        )
+    };
+    for name in ["same.big", "edited.big"] {
+        let file = repo.base().join("pointer");
+        fs::write(&file, pointer("large content")).unwrap();
+        let hash = repo.git(&["hash-object", "-w", "--no-filters", file.to_str().unwrap()]);
+        repo.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{hash},{name}")]);
+        repo.write(name, "large content");
+    }
+    repo.git(&["commit", "-q", "-m", "base"]);
+    let base = repo.git(&["rev-parse", "HEAD"]);
+    let trap = format!("touch {}; cat", sprung.display());
+    for driver in ["rot", "lfs"] {
+        for kind in ["clean", "smudge", "process"] {
+            repo.git(&["config", &format!("filter.{driver}.{kind}"), &trap]);
+        }
+        repo.git(&["config", &format!("filter.{driver}.required"), "true"]);
+    }
+    repo.write("edited.rot", "another\n");
+    repo.write("edited.big", "other content");
+    let found = diff(&repo, &base);
+    assert!(!sprung.exists(), "a filter was run");
+    assert_eq!(paths(&found), ["edited.big", "edited.rot"]);
+    let new = agentd_core::hash::Digest::of("other content").to_string();
+    assert!(found.text.contains(&format!("+oid {new}")), "{}", found.text);
+    assert!(found.text.contains("+another"), "{}", found.text);
+    let why = WhyLeftOut::Filtered { filter: "rot".into() };
+    assert_eq!(named(&found), [("same.rot", &why, 1, Some(7))]);
+}
+
+#[test]
+fn a_sparse_checkout_is_no_deletion() {
+    let (repo, base) = start(&[("in/a", "a\n"), ("out/b", "b\n"), ("out/c/d", "d\n")]);
+    repo.git(&["sparse-checkout", "set", "in", "agentd"]);
+    assert!(!repo.root().join("out").exists());
+    let found = diff(&repo, &base);
+    assert_eq!(paths(&found), Vec::<&str>::new());
+    assert_eq!(named(&found), [("out/", &WhyLeftOut::NotCheckedOut, 2, None)]);
+    // The bit alone makes no sparse checkout.
+    repo.git(&["sparse-checkout", "disable"]);
+    repo.git(&["config", "core.sparseCheckout", "false"]);
+    repo.git(&["update-index", "--skip-worktree", "out/b"]);
+    fs::remove_file(repo.root().join("out/b")).unwrap();
+    assert_eq!(paths(&diff(&repo, &base)), ["out/b"]);
+}
+
+#[test]
+fn odd_things_in_the_tree_are_named_and_hide_nothing() {
+    let (repo, base) = start(&[("src/a.rs", "a\n"), ("link", "x\n"), ("dir", "x\n")]);
+    repo.git(&["init", "-q", "nested"]);
+    repo.write("nested/evil.rs", "evil\n");
+    repo.git(&["init", "-q", "src"]);
+    repo.write("src/a.rs", "evil\n");
+    repo.write("fake/.git", "not a repository");
+    repo.write("fake/evil.rs", "evil in fake\n");
+    fs::remove_file(repo.root().join("link")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", repo.root().join("link")).unwrap();
+    fs::remove_file(repo.root().join("dir")).unwrap();
+    repo.write("dir/x", "now a directory\n");
+    let pipe = repo.root().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let found = diff(&repo, &base);
+    let expected = ["dir", "dir/x", "fake/evil.rs", "link", "src/a.rs"];
+    assert_eq!(paths(&found), expected);
+    assert!(found.text.contains("+/etc/passwd") && !found.text.contains("root:"));
+    assert!(found.text.contains("+evil in fake"), "{}", found.text);
+    let expected =
+        [("nested", &WhyLeftOut::Repository, 1, None), ("pipe", &WhyLeftOut::Special, 1, None)];
+    assert_eq!(named(&found), expected);
+}
+
+#[test]
+fn a_look_leaves_nothing_in_the_repository_nor_beside_it() {
+    let (repo, base) = start(&[("code.rs", "good\n")]);
+    repo.write("code.rs", "other\n");
+    repo.write("new.rs", "new\n");
+    let listed = |dir: PathBuf| {
+        let mut found = Vec::new();
+        let mut left = vec![dir];
+        while let Some(dir) = left.pop() {
+            for entry in fs::read_dir(dir).unwrap().flatten() {
+                if entry.file_type().unwrap().is_dir() {
+                    left.push(entry.path());
+                }
+                found.push((entry.path(), entry.metadata().unwrap().len()));
+            }
+        }
+        found.sort();
+        found
+    };
+    let before = listed(repo.root());
+    diff(&repo, &base);
+    assert_eq!(listed(repo.root()), before);
+}
+
+#[test]
+fn a_repository_of_sha256_and_a_project_below_the_top_are_compared() {
+    let repo = Repo::none();
+    repo.git(&["init", "-q", "--object-format=sha256"]);
+    for (path, text) in [
+        (".gitignore", "*.o\n"),
+        ("sub/.gitignore", "*.out\n"),
+        ("sub/agentd/config.toml", ""),
+        ("sub/a \"quoted\".rs", "a\n"),
+        ("sub/gone.rs", "gone\n"),
+    ] {
+        repo.write(path, text);
+    }
+    let base = repo.commit_all("base");
+    fs::remove_file(repo.root().join("sub/gone.rs")).unwrap();
+    for path in ["sub/a \"quoted\".rs", "sub/x.o", "sub/x.out", "sub/new\n.rs", "outside"] {
+        repo.write(path, "changed\n");
+    }
+    let git = Git::discover_with(&repo.tool, &repo.root().join("sub")).unwrap().unwrap();
+    let found = git.diff(&base, 1 << 20).unwrap();
+    assert_eq!(paths(&found), ["sub/a \"quoted\".rs", "sub/gone.rs", "sub/new\n.rs"]);
+    assert_eq!(found.left_out, Vec::<LeftOut>::new());
+}

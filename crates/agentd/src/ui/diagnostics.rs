@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use agentd_core::check::FileReport;
+use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::{Diagnostic, Severity};
 use agentd_core::rules;
 use agentd_core::span::LineIndex;
@@ -22,7 +22,7 @@ pub(crate) fn write_human(
     reports: &[FileReport],
 ) -> Result<(), CommandError> {
     let renderer = Renderer::styled();
-    let total = reports.iter().map(|report| report.diagnostics.len()).sum::<usize>();
+    let total = reports.iter().map(|report| report.counts().total()).sum::<usize>();
     let mut left = SHOWN;
     for report in reports {
         let index = LineIndex::new(&report.text);
@@ -32,7 +32,12 @@ pub(crate) fn write_human(
         left = left.saturating_sub(report.diagnostics.len());
     }
     if total > SHOWN {
-        writeln!(out, "… and {} more; `--json` gives them all\n", total - SHOWN)?;
+        let most = if reports.iter().any(|report| !report.omitted.is_empty()) {
+            format!("the first {} of each rule", check::FINDINGS_PER_RULE)
+        } else {
+            "them all".to_owned()
+        };
+        writeln!(out, "… and {} more; `--json` gives {most}\n", total - SHOWN)?;
     }
     Ok(())
 }
@@ -114,6 +119,16 @@ pub(crate) fn json(reports: &[FileReport]) -> Vec<Value> {
     findings
 }
 
+/// How many findings of which rule were left out.
+pub(crate) fn omitted(reports: &[FileReport]) -> Vec<Value> {
+    let omitted = reports.iter().flat_map(|report| {
+        report.omitted.iter().map(|omitted| {
+            json!({ "code": omitted.rule.code, "file": report.file, "count": omitted.count })
+        })
+    });
+    omitted.collect()
+}
+
 /// The findings as SARIF 2.1.0, which code hosts show at the lines of a change.
 pub(crate) fn sarif(reports: &[FileReport]) -> Value {
     let level = |severity| match severity {
@@ -154,7 +169,7 @@ pub(crate) fn sarif(reports: &[FileReport]) -> Value {
             }));
         }
     }
-    json!({
+    let mut document = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
@@ -166,5 +181,10 @@ pub(crate) fn sarif(reports: &[FileReport]) -> Value {
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],
-    })
+    });
+    let omitted = omitted(reports);
+    if !omitted.is_empty() {
+        document["runs"][0]["properties"] = json!({ "omitted": omitted });
+    }
+    document
 }

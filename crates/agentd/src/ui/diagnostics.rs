@@ -2,12 +2,14 @@
 //! as SARIF for CI.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::{Diagnostic, Severity};
 use agentd_core::rules;
 use agentd_core::span::LineIndex;
+use agentd_core::text::{self, printable};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use serde_json::{Value, json};
 
@@ -60,7 +62,7 @@ fn render(
     // A whole frontmatter underlined says less than its first line, and only that line
     // need be looked at.
     let (line, _) = index.line_column(diagnostic.span.start);
-    let source = printable(index.line(line));
+    let source = aligned(index.line(line));
     let group = if report.text.is_empty() {
         title.element(annotate_snippets::Origin::path(file.as_ref()))
     } else {
@@ -83,18 +85,25 @@ fn places(report: &FileReport) -> impl Iterator<Item = (&Diagnostic, [usize; 4])
     })
 }
 
-/// Text from files without control characters, byte for byte as long as before,
-/// so that places still fit.
-fn printable(text: &str) -> Cow<'_, str> {
+/// A line without what [`printable`] takes out or shows, byte for byte as long as before, so
+/// that places still fit.
+fn aligned(line: &str) -> Cow<'_, str> {
     let bad = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
-    if !text.contains(bad) {
-        return Cow::Borrowed(text);
+    let hidden: BTreeSet<usize> = text::hidden(line).map(|(at, _)| at).collect();
+    if hidden.is_empty() && !line.contains(bad) {
+        return Cow::Borrowed(line);
     }
-    text.chars()
-        .flat_map(|c| {
-            std::iter::repeat_n(if bad(c) { ' ' } else { c }, if bad(c) { c.len_utf8() } else { 1 })
-        })
-        .collect()
+    let mut out = String::with_capacity(line.len());
+    for (at, c) in line.char_indices() {
+        match c.len_utf8() {
+            length if bad(c) => out.extend(std::iter::repeat_n(' ', length)),
+            // As long as nearly all that cannot be seen.
+            3 if hidden.contains(&at) => out.push('\u{fffd}'),
+            length if hidden.contains(&at) => out.extend(std::iter::repeat_n('?', length)),
+            _ => out.push(c),
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// The findings as the contract's JSON.

@@ -25,7 +25,7 @@ mod summaries;
 mod task_graph;
 mod transcript;
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -81,9 +81,12 @@ impl App {
     /// A page that leads to an address, in a directory that nobody else may look into. It is
     /// opened in place of the address: what is on a command line, everybody can read.
     pub(crate) fn doorway(address: &str) -> io::Result<(tempfile::TempDir, PathBuf)> {
-        use std::os::unix::fs::OpenOptionsExt as _;
+        use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 
-        let dir = tempfile::Builder::new().prefix("agentd-view-").tempdir()?;
+        let dir = tempfile::Builder::new()
+            .prefix("agentd-view-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir()?;
         let path = dir.path().join("open.html");
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         let to = html::esc(address);

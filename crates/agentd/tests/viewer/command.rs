@@ -50,7 +50,7 @@ fn a_change_that_is_not_there_is_told_at_once() {
 /// Attack L1: everybody can read the command line of a browser.
 #[test]
 fn a_browser_is_given_a_private_page_and_not_the_token() {
-    use std::io::{BufRead as _, BufReader};
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::os::unix::fs::PermissionsExt as _;
 
     let project = Project::new();
@@ -81,6 +81,13 @@ fn a_browser_is_given_a_private_page_and_not_the_token() {
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(page) & 0o777, 0o600);
     assert_eq!(mode(page.parent().unwrap()) & 0o777, 0o700);
+    // Whoever is answered knows that the viewer listens for signals, too.
+    let port: u16 = address.split([':', '/']).nth(4).unwrap().parse().unwrap();
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.to_lowercase().contains("connection: close"), "strangers keep no connection");
     let pid = Pid::from_raw(i32::try_from(viewer.id()).unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
     assert!(viewer.wait().unwrap().success());

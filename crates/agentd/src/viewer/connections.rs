@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep, sleep};
 const HEADERS: Duration = Duration::from_secs(10);
 
 /// How long a connection may be silent after an answer. Streams say something every 15 s.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 
 /// How many connections there are at a time: a browser takes six.
 const MOST: usize = 64;

@@ -90,11 +90,11 @@ impl App {
         let path = dir.path().join("open.html");
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         let to = html::esc(address);
-        write!(
+        writeln!(
             file,
             "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
              <meta http-equiv=\"refresh\" content=\"0;url={to}\"><title>agentd</title>\
-             <a href=\"{to}\">Open the viewer</a>\n"
+             <a href=\"{to}\">Open the viewer</a>"
         )?;
         Ok((dir, path))
     }

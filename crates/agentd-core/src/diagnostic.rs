@@ -145,6 +145,11 @@ impl Counts {
         counts
     }
 
+    /// How many there are together.
+    pub fn total(self) -> usize {
+        self.high + self.medium + self.low
+    }
+
     /// The two counts together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

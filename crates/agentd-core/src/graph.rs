@@ -108,10 +108,17 @@ pub fn task_chain(cycle: &[TaskId]) -> String {
     chain(cycle.iter().map(|id| id.layer_form()))
 }
 
-/// A circle as people read it, its first member again at the end.
+/// A circle as people read it, its first member again at the end; of a long one the beginning.
 pub fn chain(members: impl Iterator<Item = String>) -> String {
-    let mut names: Vec<String> = members.collect();
-    names.extend(names.first().cloned());
+    const TOLD: usize = 30;
+    let mut members = members;
+    let mut names: Vec<String> = members.by_ref().take(TOLD).collect();
+    let first = names.first().cloned();
+    let more = members.count();
+    if more > 0 {
+        names.push(format!("… {more} more …"));
+    }
+    names.extend(first);
     names.join(" → ")
 }
 
@@ -160,6 +167,14 @@ mod tests {
             "- [ ] 1.1 a\n  Depends: 2.1\n- [ ] 2.1 b\n  Depends: data.1\n- [ ] 4.1 c\n  Depends: 1.1\n",
         );
         assert_eq!(task_chain(&task_cycle(&tasks).unwrap()), "data.1 → logic.1 → data.1");
+    }
+
+    #[test]
+    fn a_circle_of_thousands_is_told_by_its_beginning() {
+        let told = chain((0..100_000).map(|n| n.to_string()));
+        assert!(told.starts_with("0 → 1 → 2 → "), "{told}");
+        assert!(told.ends_with(" → 29 → … 99970 more … → 0"), "{told}");
+        assert_eq!(chain(["a", "b"].map(str::to_owned).into_iter()), "a → b → a");
     }
 
     #[test]

@@ -183,15 +183,76 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Control characters of agents' text must not reach a terminal: everything
-/// but line breaks and tabs is taken out.
+/// Text of agents and repositories for a terminal: control characters but line breaks and tabs
+/// are taken out, and characters that only steer how others look are [revealed](reveal).
 pub fn printable(text: &str) -> Cow<'_, str> {
     let bad = |c: char| c.is_control() && c != '\n' && c != '\t';
     if text.contains(bad) {
-        Cow::Owned(text.chars().filter(|&c| !bad(c)).collect())
+        let kept: String = text.chars().filter(|&c| !bad(c)).collect();
+        Cow::Owned(reveal(&kept).into_owned())
     } else {
-        Cow::Borrowed(text)
+        reveal(text)
     }
+}
+
+/// Shows what cannot be seen, as `‹U+202E›`: characters that turn the direction of text around,
+/// join or hide others would make people read something else than what is there.
+pub fn reveal(text: &str) -> Cow<'_, str> {
+    let mut hidden = hidden(text).peekable();
+    if hidden.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut at = 0;
+    for (start, c) in hidden {
+        out.push_str(&text[at..start]);
+        out.push_str(&format!("‹U+{:04X}›", u32::from(c)));
+        at = start + c.len_utf8();
+    }
+    out.push_str(&text[at..]);
+    Cow::Owned(out)
+}
+
+/// The characters of a text that nobody can see, and where they are. A joiner that belongs to
+/// an emoji, or to a script that is not written without, is none of them.
+pub fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+    // All of them take two bytes or more, and most texts have no such byte at all.
+    let found = if text.is_ascii() { "" } else { text };
+    let hidden = found.char_indices().filter(|(_, c)| is_format(*c));
+    hidden.filter(|(at, c)| {
+        let before = text[..*at].chars().next_back();
+        let after = text[at + c.len_utf8()..].chars().next();
+        match (*c, before, after) {
+            ('\u{200c}' | '\u{200d}', Some(before), Some(after)) => {
+                let in_emoji = *c == '\u{200d}' && is_emoji(before) && is_emoji(after);
+                !(in_emoji || (joins(before) && (joins(after) || after.is_whitespace())))
+            }
+            _ => true,
+        }
+    })
+}
+
+/// The characters of Unicode's category Cf that have no shape, and the two separators, which
+/// end lines.
+fn is_format(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Pictures, their skin tones, and the mark that asks for a picture.
+fn is_emoji(c: char) -> bool {
+    matches!(c, '\u{fe0f}' | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Letters and signs of scripts in which joiners belong to the spelling: Arabic to Myanmar,
+/// Khmer and Mongolian, and the Arabic forms.
+fn joins(c: char) -> bool {
+    let script = matches!(c,
+        '\u{600}'..='\u{109f}' | '\u{1780}'..='\u{18af}' | '\u{fb50}'..='\u{fdff}'
+        | '\u{fe70}'..='\u{fefc}');
+    script && !is_format(c)
 }
 
 /// The longest prefix of a text that fits into `max` bytes.
@@ -208,6 +269,33 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Attack L7.
+    #[test]
+    fn what_cannot_be_seen_is_shown() {
+        for (text, shown) in [
+            ("a\u{202e}b\u{2066}c\u{1b}[1m", "a‹U+202E›b‹U+2066›c[1m"),
+            (
+                "x\u{200b}y\u{200e}\u{61c}\u{feff}\u{ad}",
+                "x‹U+200B›y‹U+200E›‹U+061C›‹U+FEFF›‹U+00AD›",
+            ),
+            ("tag\u{e0041}\u{2028}", "tag‹U+E0041›‹U+2028›"),
+            ("pay\u{200d}pal \u{200d}", "pay‹U+200D›pal ‹U+200D›"),
+            ("pay\u{200c}pal", "pay‹U+200C›pal"),
+            ("\u{645}\u{200c}\u{200c}\u{645}", "\u{645}‹U+200C›‹U+200C›\u{645}"),
+        ] {
+            assert_eq!(printable(text), shown, "{text:?}");
+        }
+        for fine in [
+            "plain\n\ttext",
+            "über 認証",
+            "\u{1F469}\u{200d}\u{1F4BB} \u{1F468}\u{1F3FD}\u{200d}\u{2764}\u{fe0f}\u{200d}\u{1F468}",
+            "\u{0645}\u{06CC}\u{200c}\u{062E}\u{0648}\u{0627}\u{0647}\u{0645}",
+            "\u{0915}\u{094D}\u{200D}\u{0937}",
+        ] {
+            assert_eq!(printable(fine), fine);
+        }
+    }
 
     #[test]
     fn a_line_is_one_line() {

@@ -117,7 +117,9 @@ pub fn validate_change(
 ) -> Result<Vec<FileReport>, StoreError> {
     let (texts, strays) = load_texts_and_strays(change)?;
     let main = main_specs_for(project, &texts);
-    Ok(findings(&texts, &strays, &main, extras))
+    let mut reports = findings(&texts, &strays, &main, extras);
+    check::cap(&mut reports);
+    Ok(reports)
 }
 
 /// What is wrong with the texts of a change, by files of the project.
@@ -146,6 +148,7 @@ fn stray_spec(dir: &str, stray: &Entry) -> FileReport {
         file: format!("{dir}/{}", stray.name),
         text: String::new(),
         diagnostics: vec![finding],
+        omitted: Vec::new(),
     }
 }
 
@@ -178,14 +181,19 @@ pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, Sto
         main.insert(id.clone(), requirements);
         reports.extend(report);
     }
-    let changes = map_parallel(&change_ids, |id| -> Result<Vec<FileReport>, StoreError> {
-        let (texts, strays) = load_texts_and_strays(&project.change(id)?)?;
-        Ok(findings(&texts, &strays, &main, extras))
+    let changes = map_parallel(&change_ids, |id| -> Result<Option<_>, StoreError> {
+        let Some(change) = project.change_if_open(id)? else { return Ok(None) };
+        let (texts, strays) = load_texts_and_strays(&change)?;
+        let mut reports = findings(&texts, &strays, &main, extras);
+        check::cap(&mut reports);
+        Ok(Some(reports))
     });
-    let mut validated =
-        Validated { changes: change_ids.len(), specs: spec_ids.len(), reports: Vec::new() };
+    let mut validated = Validated { changes: 0, specs: spec_ids.len(), reports: Vec::new() };
     for found in changes {
-        validated.reports.extend(found?);
+        if let Some(found) = found? {
+            validated.changes += 1;
+            validated.reports.extend(found);
+        }
     }
     validated.reports.extend(reports);
     // Notes for people, such as README.md and CHANGELOG.md, may stand among the main specs.
@@ -193,6 +201,7 @@ pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, Sto
     let dir = layout::main_specs_dir();
     let strays = listed.odd.iter().filter(|stray| !is_note(stray));
     validated.reports.extend(strays.map(|stray| stray_spec(dir.as_str(), stray)));
+    check::cap(&mut validated.reports);
     Ok(validated)
 }
 

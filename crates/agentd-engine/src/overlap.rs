@@ -174,11 +174,7 @@ fn touched_by(
     interest: &Interest,
 ) -> Result<Touched, StoreError> {
     let mut touched = Touched::new();
-    let change = match project.change(id) {
-        // It may just have been archived.
-        Err(StoreError::NoSuchChange { .. }) => return Ok(touched),
-        change => change?,
-    };
+    let Some(change) = project.change_if_open(id)? else { return Ok(touched) };
     let mut add = |kind, what: String, how, requirement| {
         touched.entry((kind, what)).or_insert((how, requirement));
     };

@@ -12,7 +12,7 @@ use agentd_engine::clarify::ClarifyError;
 use agentd_engine::documents::DocumentError;
 use agentd_engine::git::GitError;
 use agentd_engine::step::StepError;
-use agentd_engine::store::{LockError, StoreError};
+use agentd_engine::store::{LockError, StoreError, causes, remedy};
 use serde::Serialize;
 
 use crate::cli::next;
@@ -143,7 +143,8 @@ impl From<StoreError> for CommandError {
             StoreError::NoSuchChange { .. } => Self::new("no_such_change", message)
                 .hint("`agentd list` shows the changes that are open"),
             StoreError::OpenRoot { source, .. } | StoreError::Io { source, .. } => {
-                Self::new("store", message).cause(source.to_string())
+                let error = Self::new("store", message).cause(source.to_string());
+                remedy(&source).into_iter().fold(error, Self::hint)
             }
             _ => Self::new("store", message),
         }
@@ -162,8 +163,22 @@ impl From<GitError> for CommandError {
 
 impl From<LockError> for CommandError {
     fn from(error: LockError) -> Self {
-        Self::new("locked", error.to_string())
-            .hint("wait for it to end, or stop it; a lock ends with its process")
+        let message = error.to_string();
+        match &error {
+            // Nobody has it: the file cannot be used.
+            LockError::Store { source, .. } => {
+                let wrong = Self { cause: causes(&error), ..Self::new("store", message) };
+                source.io().and_then(remedy).into_iter().fold(wrong, Self::hint)
+            }
+            LockError::Unsupported { .. } => {
+                Self { cause: causes(&error), ..Self::new("store", message) }
+                    .hint("move the project to a file system with locks, such as a local disk")
+            }
+            LockError::Held { .. } | LockError::TimedOut { .. } | LockError::Cancelled { .. } => {
+                Self::new("locked", message)
+                    .hint("wait for it to end, or stop it; a lock ends with its process")
+            }
+        }
     }
 }
 
@@ -255,12 +270,6 @@ impl From<StepError> for CommandError {
     }
 }
 
-/// What lies behind an error, in one line.
-fn causes(error: &dyn std::error::Error) -> Option<String> {
-    let chain = std::iter::successors(error.source(), |error| error.source());
-    let texts: Vec<String> = chain.map(ToString::to_string).collect();
-    (!texts.is_empty()).then(|| texts.join(": "))
-}
 impl From<ArchiveError> for CommandError {
     fn from(error: ArchiveError) -> Self {
         let message = error.to_string();

@@ -7,6 +7,7 @@ use agentd_core::agent::AgentKind;
 use agentd_core::config;
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
+use agentd_core::text::truncate;
 use agentd_engine::store::{EntryKind, ProjectDir, StoreError};
 use serde_json::{Map, Value, json};
 
@@ -279,13 +280,29 @@ fn with_mcp_entry(old: Option<&str>) -> FileAction {
     let Some(servers) = servers.as_object_mut() else {
         return FileAction::Leave(NOT_JSON.to_owned());
     };
-    if servers.contains_key("agentd") {
-        // Whatever it says: if a person has changed it, they had a reason.
-        return FileAction::Unchanged;
+    if let Some(entry) = servers.get("agentd") {
+        // Whatever it says: if a person has changed it, they had a reason. But the file may
+        // have come with the repository, and agents run what it names.
+        return match entry {
+            entry if *entry == mcp_entry() => FileAction::Unchanged,
+            entry => FileAction::Leave(other_entry(entry)),
+        };
     }
     servers.insert("agentd".to_owned(), mcp_entry());
     let new = pretty(&settings, text);
     if old.is_none() { FileAction::Create(new) } else { FileAction::Update(new) }
+}
+
+/// What an entry runs that is not the one that `init` writes.
+fn other_entry(entry: &Value) -> String {
+    let words = entry["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let words: Vec<&str> = entry["command"].as_str().into_iter().chain(words).collect();
+    let runs = match words.as_slice() {
+        [] => truncate(&entry.to_string(), 200).to_owned(),
+        words => truncate(&words.join(" "), 200).to_owned(),
+    };
+    let and = if entry.get("env").is_some() { " with variables of its own" } else { "" };
+    format!("its `agentd` entry differs: it runs `{runs}`{and}, not `agentd mcp`")
 }
 
 fn without_mcp_entry(old: &str) -> FileAction {
@@ -370,6 +387,20 @@ mod tests {
         assert_eq!(with_mcp_entry(Some(&text)), FileAction::Unchanged);
         let back: Value = serde_json::from_str(new_text(&without_mcp_entry(&text))).unwrap();
         assert_eq!(back, serde_json::from_str::<Value>(mine).unwrap());
+        // Attack L8: a repository may bring an entry of its own.
+        for (entry, told) in [
+            ("{\"command\": \"./evil.sh\"}", "it runs `./evil.sh`, not"),
+            ("{\"command\": \"sh\", \"args\": [\"-c\", \"x\"]}", "it runs `sh -c x`, not"),
+            (
+                "{\"command\": \"agentd\", \"args\": [\"mcp\"], \"env\": {\"PATH\": \".\"}}",
+                "it runs `agentd mcp` with variables of its own",
+            ),
+            ("{\"url\": \"http://x\"}", "it runs `{\"url\":\"http://x\"}`"),
+        ] {
+            let text = format!("{{\"mcpServers\": {{\"agentd\": {entry}}}}}");
+            let FileAction::Leave(why) = with_mcp_entry(Some(&text)) else { panic!("{entry}") };
+            assert!(why.contains(told), "{why}");
+        }
         let fresh = with_mcp_entry(None);
         assert_eq!(without_mcp_entry(new_text(&fresh)), FileAction::Remove);
         for odd in ["// c\n{}", "[]", "{\"mcpServers\": 3}", "{"] {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use quality::{is_unhappy, open_points, vague_words};
 
-use crate::diagnostic::{Counts, Diagnostic, Rule};
+use crate::diagnostic::{Counts, Diagnostic, Rule, Severity};
 use crate::document;
 use crate::document::clarifications::MAX_QUESTIONS;
 use crate::document::proposal::Proposal;
@@ -91,12 +91,54 @@ pub struct FileReport {
     pub text: String,
     /// What is wrong, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// What is wrong too and was left out by [`cap`].
+    pub omitted: Vec<Omitted>,
+}
+
+/// Findings of a rule that are counted, but not told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Omitted {
+    /// The rule that was broken.
+    pub rule: &'static Rule,
+    /// How many more times.
+    pub count: usize,
 }
 
 impl FileReport {
-    /// How many findings there are of each severity.
+    /// How many findings there are of each severity, told or not.
     pub fn counts(&self) -> Counts {
-        Counts::of(self.diagnostics.iter().map(Diagnostic::severity))
+        let told = Counts::of(self.diagnostics.iter().map(Diagnostic::severity));
+        self.omitted.iter().fold(told, |sum, omitted| {
+            let count = omitted.count;
+            sum.plus(match omitted.rule.severity {
+                Severity::High => Counts { high: count, ..Counts::default() },
+                Severity::Medium => Counts { medium: count, ..Counts::default() },
+                Severity::Low => Counts { low: count, ..Counts::default() },
+            })
+        })
+    }
+}
+
+/// How many findings of one rule are told.
+pub const FINDINGS_PER_RULE: usize = 1000;
+
+/// Leaves out what nobody reads: of each rule the first thousand findings are told, the others
+/// are counted. A file of two megabytes can break a rule a hundred thousand times.
+pub fn cap(reports: &mut [FileReport]) {
+    let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+    for report in reports {
+        let mut omitted: BTreeMap<&str, Omitted> = BTreeMap::new();
+        report.diagnostics.retain(|diagnostic| {
+            let rule = diagnostic.rule;
+            let told = told.entry(rule.code).or_default();
+            *told += 1;
+            if *told > FINDINGS_PER_RULE {
+                omitted.entry(rule.code).or_insert(Omitted { rule, count: 0 }).count += 1;
+            }
+            *told <= FINDINGS_PER_RULE
+        });
+        report.diagnostics.shrink_to_fit();
+        report.omitted.extend(omitted.into_values());
     }
 }
 
@@ -292,7 +334,7 @@ fn push(
     }
     diagnostics.sort_by_key(|d| (d.span.start, d.rule.code));
     let text = source.text().unwrap_or_default().to_owned();
-    reports.push(FileReport { file: file.to_owned(), text, diagnostics });
+    reports.push(FileReport { file: file.to_owned(), text, diagnostics, omitted: Vec::new() });
 }
 
 /// The digest of a plan: of everything that a reviewer judges and nothing that

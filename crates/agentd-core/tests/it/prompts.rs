@@ -62,6 +62,7 @@ impl Given {
             file: text.clone(),
             text: text.clone(),
             diagnostics: vec![rules::BAD_ID.at(Span::at(0), text.clone()).with_fix(text.clone())],
+            omitted: Vec::new(),
         };
         let comment = CommentView { author: text.clone(), place: text.clone(), text: text.clone() };
         let title = SpecTitle { id: spec.clone(), title: text.clone() };
@@ -127,6 +128,7 @@ impl Given {
                 file: s("agentd/changes/add-oauth/tasks.md"),
                 text: s("# Tasks\n"),
                 diagnostics: vec![rules::BAD_ID.at(Span::at(0), "a broken id")],
+                omitted: Vec::new(),
             }],
             tasks: vec![task("1.1", true, &[]), task("1.2", false, &["1.1"])],
             views: vec![SpecView {

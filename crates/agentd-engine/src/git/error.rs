@@ -72,7 +72,7 @@ pub enum GitError {
         branch: String,
     },
     /// Git refused to switch.
-    #[error("git cannot switch to `{branch}` without losing something")]
+    #[error("git cannot switch to `{branch}`{}", if lacks_room(output) { "" } else { " without losing something" })]
     SwitchRefused {
         /// The branch.
         branch: String,
@@ -279,6 +279,15 @@ impl GitError {
             Self::NoWorkTreeOf { .. } => {
                 own(&["run the workflow again: it makes the work tree where it is missing"])
             }
+            Self::SwitchRefused { output, .. }
+            | Self::CommitRefused { output }
+            | Self::Failed { output, .. }
+                if lacks_room(output) =>
+            {
+                own(&[
+                    "make room on the disk, or see who may write there: df -h . && ls -la . .git",
+                ])
+            }
             Self::SwitchRefused { .. } => own(&[
                 "commit what you have: git add -A && git commit",
                 "or put it aside for now: git stash --include-untracked",
@@ -318,6 +327,13 @@ impl GitError {
             | Self::Path { .. } => Vec::new(),
         }
     }
+}
+
+/// Whether git was refused by the disk, and not by what is on it.
+fn lacks_room(output: &str) -> bool {
+    ["No space left on device", "Read-only file system", "Permission denied"]
+        .iter()
+        .any(|said| output.contains(said))
 }
 
 /// A path as it can be pasted into a shell.

@@ -336,7 +336,12 @@ impl ProjectDir {
         if error.kind() != io::ErrorKind::NotFound && is_symlink() {
             return StoreError::Symlink { path };
         }
-        StoreError::from_io(action, path, error)
+        match StoreError::from_io(action, path, error) {
+            // One name that is no symlink leads nowhere else: it was moved in this very moment,
+            // as by whoever archives the change, and the system saw it at its new place.
+            StoreError::Escapes { path } => StoreError::NotFound { path },
+            error => error,
+        }
     }
 }
 

@@ -135,7 +135,44 @@ pub enum StoreError {
     },
 }
 
+/// What lies behind an error, in one line.
+pub fn causes(error: &dyn std::error::Error) -> Option<String> {
+    let chain = std::iter::successors(error.source(), |error| error.source());
+    let mut texts: Vec<String> = chain.map(ToString::to_string).collect();
+    // Transparent errors say the same thing twice.
+    texts.dedup();
+    (!texts.is_empty()).then(|| texts.join(": "))
+}
+
+/// What to do when the system refuses to write, where that is known.
+pub fn remedy(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::StorageFull => Some("the disk is full: make room, and run it again"),
+        io::ErrorKind::QuotaExceeded => {
+            Some("the quota of the disk is used up: make room, and run it again")
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            Some("the file system is read-only: remount it, or work on a copy of the project")
+        }
+        io::ErrorKind::PermissionDenied => {
+            Some("see who owns the files, and who may write: ls -la agentd")
+        }
+        io::ErrorKind::FileTooLarge => {
+            Some("the process may not write files of this size: see `ulimit -f`")
+        }
+        _ => None,
+    }
+}
+
 impl StoreError {
+    /// What the system said, where it was the system that refused.
+    pub fn io(&self) -> Option<&io::Error> {
+        match self {
+            Self::OpenRoot { source, .. } | Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
     /// Whether the thing is simply not there.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. } | Self::NoSuchChange { .. })

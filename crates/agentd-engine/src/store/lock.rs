@@ -13,6 +13,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::ops::ControlFlow;
 use std::process;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,8 +31,6 @@ use super::error::StoreError;
 /// How long nothing is said about waiting, and how often afterwards.
 const FIRST_NOTICE: Duration = Duration::from_millis(200);
 const NEXT_NOTICE: Duration = Duration::from_millis(100);
-/// The longest pause between two tries.
-const MAX_PAUSE: Duration = Duration::from_millis(10);
 /// Tries of [`try_lock`]: somebody may just be looking, see [`lock_state`].
 const TRIES: u32 = 4;
 const MAX_COMMAND_CHARS: usize = 200;
@@ -224,12 +223,24 @@ pub fn lock(
     mut on_wait: impl FnMut(&Waiting) -> ControlFlow<()>,
 ) -> Result<Lock, LockError> {
     let locks = Locks::open(project, name)?;
+    if let Some(lock) = locks.attempt(name, holder)? {
+        return Ok(lock);
+    }
     let start = Instant::now();
     let mut next_notice = FIRST_NOTICE;
-    let mut pause = Duration::from_micros(300);
+    let mut turn = locks.turn(name)?;
     loop {
-        if let Some(lock) = locks.attempt(name, holder)? {
-            return Ok(lock);
+        let waited = start.elapsed();
+        let pause = next_notice.min(timeout).saturating_sub(waited);
+        match turn.recv_timeout(pause) {
+            Ok(Ok(file)) => match locks.signed(file, name, holder)? {
+                Some(lock) => return Ok(lock),
+                None => turn = locks.turn(name)?,
+            },
+            Ok(Err(source)) => return Err(LockError::Unsupported { name: name.clone(), source }),
+            Err(RecvTimeoutError::Timeout) => {}
+            // The thread has died, which it has no reason to do.
+            Err(RecvTimeoutError::Disconnected) => turn = locks.turn(name)?,
         }
         let waited = start.elapsed();
         if waited >= timeout {
@@ -243,8 +254,6 @@ pub fn lock(
                 return Err(LockError::Cancelled { name: name.clone() });
             }
         }
-        thread::sleep(pause.min(timeout.saturating_sub(waited)));
-        pause = (pause * 3 / 2).min(MAX_PAUSE);
     }
 }
 
@@ -295,7 +304,6 @@ impl Locks {
     /// One try. `None` where somebody else has the lock.
     fn attempt(&self, name: &LockName, holder: &Holder) -> Result<Option<Lock>, LockError> {
         let fail = |source| LockError::Store { name: name.clone(), source };
-        let io = |error| fail(StoreError::from_io("lock", self.dir.shown(&self.path), error));
         loop {
             let file = self.open_lock_file().map_err(fail)?;
             match file.try_lock() {
@@ -305,14 +313,57 @@ impl Locks {
                     return Err(LockError::Unsupported { name: name.clone(), source });
                 }
             }
-            // `git clean` may have removed the file between opening and locking it.
-            if !self.is_current(&file).map_err(io)? {
-                continue;
+            if let Some(lock) = self.signed(file, name, holder)? {
+                return Ok(Some(lock));
             }
-            let mut lock = Lock { name: name.clone(), file };
-            sign(&mut lock.file, holder).map_err(io)?;
-            return Ok(Some(lock));
         }
+    }
+
+    /// A file that is locked becomes the lock. `None` where it is not the file any more:
+    /// `git clean` may have removed it between opening and locking it.
+    fn signed(
+        &self,
+        file: File,
+        name: &LockName,
+        holder: &Holder,
+    ) -> Result<Option<Lock>, LockError> {
+        let fail = |error| {
+            let source = StoreError::from_io("lock", self.dir.shown(&self.path), error);
+            LockError::Store { name: name.clone(), source }
+        };
+        if !self.is_current(&file).map_err(fail)? {
+            return Ok(None);
+        }
+        let mut lock = Lock { name: name.clone(), file };
+        sign(&mut lock.file, holder).map_err(fail)?;
+        if !matches!(name, LockName::Write(_)) {
+            // What killed writers left beside the locks: nobody else comes by here often.
+            self.dir.sweep(&RelPath::root());
+        }
+        Ok(Some(lock))
+    }
+
+    /// Waits for the system's lock in a thread of its own: the system wakes those who wait in
+    /// the order in which they came, nearly, while of those who ask again and again the lucky
+    /// ones win. A wait that is given up goes on in its thread, and what it gets it lets go.
+    fn turn(&self, name: &LockName) -> Result<Receiver<io::Result<File>>, LockError> {
+        let fail = |source| LockError::Store { name: name.clone(), source };
+        let file = self.open_lock_file().map_err(fail)?;
+        let (sender, turn) = mpsc::sync_channel(1);
+        let wait = move || {
+            let taken = loop {
+                match file.lock() {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    result => break result,
+                }
+            };
+            let _ = sender.send(taken.map(|()| file));
+        };
+        let started = thread::Builder::new().name("lock".to_owned()).spawn(wait);
+        started.map_err(|error| {
+            fail(StoreError::from_io("wait for", self.dir.shown(&self.path), error))
+        })?;
+        Ok(turn)
     }
 
     fn open_lock_file(&self) -> Result<File, StoreError> {

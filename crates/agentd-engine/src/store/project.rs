@@ -141,6 +141,16 @@ impl Project {
         }
     }
 
+    /// Opens a change that was listed, or nothing where it has been archived since. One that is
+    /// open stays readable when it moves: its directory is held, not its path.
+    pub fn change_if_open(&self, id: &ChangeId) -> Result<Option<Change>, StoreError> {
+        match self.change(id) {
+            Ok(change) => Ok(Some(change)),
+            Err(StoreError::NoSuchChange { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens an archived change, for reading: a write to it finds no open change and fails.
     pub fn archived_change(&self, name: &ArchiveName) -> Result<Change, StoreError> {
         let dir = self.dir.strict_subdir(&layout::archived_change(name))?;

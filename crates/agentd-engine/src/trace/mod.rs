@@ -127,15 +127,27 @@ impl Source {
 
 /// Every change, the archived ones first, oldest first.
 fn sources(project: &Project) -> Result<Vec<Source>, StoreError> {
+    // The open ones are looked for first: what is archived meanwhile is found there.
+    let mut open = Vec::new();
+    for id in project.change_ids()?.ids {
+        open.extend(unless_gone(Source::new(project, &id, &layout::change_dir(&id), None))?);
+    }
     let mut sources = Vec::new();
     for name in project.archived()?.ids {
         let at = layout::archived_change(&name);
-        sources.push(Source::new(project, &name.change.clone(), &at, Some(name))?);
+        let source = Source::new(project, &name.change.clone(), &at, Some(name));
+        sources.extend(unless_gone(source)?);
     }
-    for id in project.change_ids()?.ids {
-        sources.push(Source::new(project, &id, &layout::change_dir(&id), None)?);
-    }
+    sources.extend(open);
     Ok(sources)
+}
+
+/// What has moved since it was listed is left out.
+fn unless_gone(source: Result<Source, StoreError>) -> Result<Option<Source>, StoreError> {
+    match source {
+        Err(error) if error.is_not_found() => Ok(None),
+        result => result.map(Some),
+    }
 }
 
 /// What every change has done for a requirement, or for all of a spec.

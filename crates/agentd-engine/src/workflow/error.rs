@@ -15,7 +15,7 @@ use crate::context::ContextError;
 use crate::documents::DocumentError;
 use crate::git::GitError;
 use crate::step::StepError;
-use crate::store::{LockError, StoreError};
+use crate::store::{LockError, StoreError, causes};
 
 /// Why a workflow stopped.
 #[derive(Debug, thiserror::Error)]
@@ -177,7 +177,7 @@ impl WorkflowError {
     pub fn cause(&self) -> Option<String> {
         match self {
             Self::Step(error) => error.cause(),
-            Self::Documents(_) => None,
+            Self::Documents(error) => causes(error),
             Self::Context(error) => std::error::Error::source(error).map(ToString::to_string),
             Self::Format { reports, rounds, .. } => {
                 let counts = check::counts(reports);

@@ -354,3 +354,61 @@ fn c11_a_review_that_was_edited_removed_or_outdated_accepts_nothing() {
     challenge(&project, PlanVerdict::Rejected, &[]);
     assert!(accept(&project).is_err(), "a rejected plan");
 }
+
+/// Attack L9: changes that are archived while all of them are looked at.
+#[test]
+fn what_goes_away_while_all_are_looked_at_is_left_out() {
+    let (_dir, project) = planned();
+    let at = |n: usize| project.root().join(format!("agentd/changes/c-{n}"));
+    let away = |n: usize| project.root().join(format!("agentd/archive/2026-01-02-c-{n}"));
+    fs::create_dir_all(project.root().join("agentd/archive")).unwrap();
+    for n in 0..40 {
+        fs::create_dir(at(n)).unwrap();
+    }
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let looked = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                (0..40).for_each(|n| fs::rename(at(n), away(n)).unwrap());
+                (0..40).for_each(|n| fs::rename(away(n), at(n)).unwrap());
+            }
+        });
+        let wanted = "auth-flow".parse().unwrap();
+        let looked: Result<Vec<usize>, _> = (0..60)
+            .map(|_| {
+                agentd_engine::overlap::overlaps(&project, None)?;
+                agentd_engine::trace::of_requirement(&project, &wanted)?;
+                Ok::<_, agentd_engine::store::StoreError>(
+                    validate_all(&project, &Extras::default())?.changes,
+                )
+            })
+            .collect();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        looked
+    });
+    let looked = looked.unwrap();
+    assert!(looked.iter().all(|changes| (1..=41).contains(changes)), "{looked:?}");
+}
+
+#[test]
+fn of_each_rule_a_thousand_findings_are_told_and_all_are_counted() {
+    let (_dir, project) = planned();
+    let mut tasks = format!("{TASKS}\n## 2. Logic Layer\n");
+    for n in 1..=3000 {
+        tasks.push_str(&format!("\n- [ ] 2.{n} Title\n"));
+    }
+    write(&project, &format!("{DIR}/tasks.md"), tasks);
+    let change = project.change(&id("mine")).unwrap();
+    let reports = validate_change(&project, &change, &Extras::default()).unwrap();
+    let report = reports.iter().find(|report| report.file.ends_with("tasks.md")).unwrap();
+    let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+    for diagnostic in &report.diagnostics {
+        *told.entry(diagnostic.rule.code).or_default() += 1;
+    }
+    assert!(told.values().all(|n| *n == check::FINDINGS_PER_RULE), "{told:?}");
+    assert!(report.omitted.iter().all(|omitted| omitted.count == 2000), "{:?}", report.omitted);
+    assert_eq!(report.omitted.len(), told.len());
+    assert_eq!(report.counts().total(), told.len() * 3000);
+    let all = validate_all(&project, &Extras::default()).unwrap().reports;
+    assert_eq!(check::counts(&all), check::counts(&reports));
+}

@@ -167,3 +167,48 @@ fn a_lock_file_that_was_removed_is_made_anew() {
     assert_eq!(lock_state(project.dir(), &LockName::Run(id("mine"))).unwrap(), LockState::Free);
     drop(project.try_run_lock(&id("mine"), &holder("a")).unwrap());
 }
+
+/// Attack L13: of those who asked again and again, the lucky ones won.
+#[test]
+fn who_waits_comes_before_who_takes_the_lock_again_and_again() {
+    const TURNS: usize = 100;
+    let (_dir, project) = sandbox();
+    let mine = id("mine");
+    let hold = || project.write_lock(&mine, &holder("hog")).unwrap();
+    let first = hold();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let turns = thread::scope(|scope| {
+        let (began, begun) = std::sync::mpsc::channel();
+        let (project, mine, done) = (&project, &mine, &done);
+        scope.spawn(move || {
+            let told = |_: &Waiting| {
+                let _ = began.send(());
+                ControlFlow::Continue(())
+            };
+            let _lock = project.write_lock_or(mine, &holder("waiter"), told).unwrap();
+            done.store(true, std::sync::atomic::Ordering::SeqCst);
+        });
+        begun.recv().unwrap();
+        drop(first);
+        let mut turns = 0;
+        while turns < TURNS && !done.load(std::sync::atomic::Ordering::SeqCst) {
+            let _lock = hold();
+            thread::sleep(Duration::from_millis(3));
+            turns += 1;
+        }
+        turns
+    });
+    assert!(turns < TURNS / 4, "the waiter got its turn after {turns}");
+}
+
+/// Attack L4: what a killed writer left beside the locks stayed for ever.
+#[test]
+fn what_killed_writers_left_beside_the_locks_is_removed() {
+    let (_dir, project) = sandbox();
+    drop(project.try_run_lock(&id("mine"), &holder("first")).unwrap());
+    let left = project.root().join("agentd/.locks/.agentd-tmp-123-4");
+    fs::write(&left, "half").unwrap();
+    drop(project.write_lock(&id("mine"), &holder("a tool")).unwrap());
+    drop(project.try_run_lock(&id("mine"), &holder("second")).unwrap());
+    assert!(!left.exists());
+}

@@ -173,7 +173,8 @@ fn changes(project: &Project) -> Result<Vec<Check>, CommandError> {
         );
     }
     for id in &listed.ids {
-        if let Err(error) = documents::load_state_if_begun(&project.change(id)?) {
+        let Some(change) = project.change_if_open(id)? else { continue };
+        if let Err(error) = documents::load_state_if_begun(&change) {
             checks.push(Check::of_error("state", Status::Failed, &error.into()));
         }
     }

@@ -2,7 +2,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use agentd_core::ids::SpecId;
-use agentd_engine::store::map_parallel;
+use agentd_engine::store::{StoreError, map_parallel};
 use serde_json::json;
 
 use super::summary::{self, Summary};
@@ -48,8 +48,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             .ui
             .warn(&format!("agentd/changes/{} is not a change: its name is not an id", odd.name));
     }
-    let summaries = map_parallel(&listed.ids, |id| summary::of(&project, id));
-    let summaries: Vec<Summary> = summaries.into_iter().collect::<Result<_, _>>()?;
+    let summaries = map_parallel(&listed.ids, |id| -> Result<_, StoreError> {
+        Ok(project.change_if_open(id)?.as_ref().map(summary::of))
+    });
+    let summaries: Vec<Summary> =
+        summaries.into_iter().filter_map(Result::transpose).collect::<Result<_, _>>()?;
     for problem in summaries.iter().filter_map(|summary| summary.problem.as_ref()) {
         context.ui.warn(problem);
     }

@@ -31,7 +31,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let counts = check::counts(&documents::validate_change(&project, &change, &extras)?);
     let layers = summary::layers(&change);
     let review = summary::latest_review(&change);
-    let summary = summary::of(&project, change.id())?;
+    let summary = summary::of(&change);
     let plan_changed = state.plan_review.as_ref().map(|review| {
         documents::load_texts(&change).map(|texts| check::plan_digest(&texts) != review.plan_hash)
     });

@@ -8,10 +8,8 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
 use agentd_engine::documents;
-use agentd_engine::store::{Change, Project};
+use agentd_engine::store::Change;
 use serde::Serialize;
-
-use crate::error::CommandError;
 
 /// A change in one look.
 #[derive(Debug, Serialize)]
@@ -47,20 +45,19 @@ pub(crate) struct LayerProgress {
 }
 
 /// Looks at a change; a state that cannot be read is told, not an error.
-pub(crate) fn of(project: &Project, id: &ChangeId) -> Result<Summary, CommandError> {
-    let change = project.change(id)?;
-    let state = documents::load_state_if_begun(&change);
+pub(crate) fn of(change: &Change) -> Summary {
+    let state = documents::load_state_if_begun(change);
     let known = state.as_ref().ok().and_then(Option::as_ref);
-    Ok(Summary {
-        change_id: id.clone(),
+    Summary {
+        change_id: change.id().clone(),
         phase: known.map(|state| state.phase),
-        title: title(&change, known),
-        tasks: progress(&change),
+        title: title(change, known),
+        tasks: progress(change),
         cost_usd: known.map_or(0.0, |state| state.total_cost),
         updated_at: known.and_then(|state| state.updated_at).map(|at| at.to_string()),
         last_action: known.and_then(|state| state.last_action.clone()),
         problem: state.as_ref().err().map(ToString::to_string),
-    })
+    }
 }
 
 /// What the change is about: its proposal's summary, else what was asked for.

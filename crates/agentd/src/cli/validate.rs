@@ -55,12 +55,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     printed(if args.sarif {
         context.ui.print_json(&diagnostics::sarif(&reports))
     } else if context.ui.json {
-        let document = json!({
+        let mut document = json!({
             "version": 1,
             "valid": valid,
             "counts": counts,
             "diagnostics": diagnostics::json(&reports),
         });
+        let omitted = diagnostics::omitted(&reports);
+        if !omitted.is_empty() {
+            document["omitted"] = omitted.into();
+        }
         context.ui.print_json(&document)
     } else {
         print(context, &what, &reports, counts, valid)

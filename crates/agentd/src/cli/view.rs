@@ -1,11 +1,12 @@
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use serde_json::json;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::viewer;
+use crate::viewer::{self, App};
 
 /// Show the changes in a browser: documents, reviews, cost, and what is running now.
 ///
@@ -46,7 +47,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         writeln!(out, "{address}")?;
         out.flush()?;
     }
-    if !args.no_open && !open(&address) {
+    // Kept until the end, and removed with it.
+    let doorway = if args.no_open { None } else { Some(App::doorway(&address)) };
+    if let Some(doorway) = &doorway
+        && !doorway.as_ref().is_ok_and(|(_dir, page)| open(page))
+    {
         context.ui.note("No browser could be opened: copy the address into one.");
     }
     context.ui.note("Ctrl-C ends the viewer.");
@@ -62,13 +67,13 @@ fn cannot_listen(port: u16, error: &io::Error) -> CommandError {
     if port == 0 { wrong } else { wrong.hint("leave --port out, and a free port is taken") }
 }
 
-/// Asks the desktop to open an address. Whether it did is not known, only whether it was asked.
-fn open(address: &str) -> bool {
+/// Asks the desktop to open a page. Whether it did is not known, only whether it was asked.
+fn open(page: &Path) -> bool {
     let programs: &[&str] =
         if cfg!(target_os = "macos") { &["open"] } else { &["xdg-open", "wslview"] };
     let quiet = |program: &&&str| {
         let mut command = Command::new(program);
-        command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let Ok(mut child) = command.spawn() else { return false };
         std::thread::spawn(move || child.wait());
         true

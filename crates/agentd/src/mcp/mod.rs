@@ -11,6 +11,7 @@ mod schemas;
 mod server;
 mod stdio;
 mod tools;
+mod transport;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -124,9 +125,10 @@ pub(crate) fn run(options: McpOptions) -> Result<(), McpError> {
 
 async fn serve(project: Project, options: McpOptions, hung_up: HungUp) -> Result<(), McpError> {
     let server = Server::new(project, options, hung_up.clone());
-    let streams = stdio::streams(hung_up);
+    let (input, output) = stdio::streams(hung_up.clone());
+    let (lines, mut writer) = transport::lines(input, output);
     let until_closed = async {
-        match server.serve(streams).await {
+        let result = match server.serve(lines).await {
             Ok(service) => {
                 if let Err(error) = service.waiting().await {
                     log(&format!("the server has failed: {error}"));
@@ -136,11 +138,14 @@ async fn serve(project: Project, options: McpOptions, hung_up: HungUp) -> Result
             // The client came and went.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(McpError::Protocol(Box::new(error))),
-        }
+        };
+        // What was refused last is still on its way, perhaps to a client that does not read.
+        let _ = tokio::time::timeout(GRACE, &mut writer).await;
+        result
     };
     tokio::select! {
         result = until_closed => result,
-        () = stdio::orphaned() => {
+        () = stdio::orphaned(&hung_up) => {
             log("the process that started agentd mcp has ended");
             Ok(())
         }

@@ -21,11 +21,7 @@ pub(super) fn list(
     };
     let mut resources = Vec::new();
     for id in ids.into_iter().take(MAX_CHANGES) {
-        let change = match project.change(&id) {
-            // Archived since it was listed.
-            Err(error) if error.is_not_found() => continue,
-            result => result?,
-        };
+        let Some(change) = project.change_if_open(&id)? else { continue };
         for file in documents(&change)? {
             if change.has(&file)? {
                 let name = file.path();

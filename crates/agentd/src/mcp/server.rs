@@ -14,10 +14,11 @@ use agentd_engine::own_agent::NOW;
 use agentd_engine::store::{Holder, Project, Waiting};
 use jiff::Timestamp;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerCapabilities, ServerConfig, Tool as Description,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, Implementation, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+    Tool as Description,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -26,6 +27,7 @@ use tokio::task;
 
 use super::stdio::HungUp;
 use super::tools::Tool;
+use super::transport::unfit;
 use super::{McpOptions, Role, Toolset, resources};
 
 /// How often a call that waits for others says so.
@@ -231,6 +233,16 @@ impl ServerHandler for Server {
             })
             .await?;
         Ok(result.into())
+    }
+
+    /// What rmcp knows by no other name. A method of the protocol comes here when its
+    /// parameters do not fit.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unfit(&request.method))
     }
 
     async fn list_resources(

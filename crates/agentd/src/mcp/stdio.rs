@@ -13,7 +13,7 @@ use tokio::sync::watch;
 /// How long calls may still wait for their turn after the client has gone.
 const PATIENCE: Duration = Duration::from_millis(600);
 
-/// How often the parent is looked for.
+/// How often the parent and the client's end of the pipe are looked for.
 const PARENT_CHECK: Duration = Duration::from_millis(250);
 
 /// Whether the client has hung up. Clones know the same.
@@ -71,20 +71,37 @@ impl AsyncRead for Input {
 
 /// Returns when the process that started this one has ended. Its end of the
 /// pipe may be held open by a child of its own, so the pipe does not tell.
+///
+/// Notes meanwhile when the client hangs up: nobody reads to the end of the input while all
+/// requests that may be worked on wait for something.
 #[cfg(unix)]
-pub(super) async fn orphaned() {
+pub(super) async fn orphaned(hung_up: &HungUp) {
     let parent = rustix::process::getppid();
     loop {
         tokio::time::sleep(PARENT_CHECK).await;
+        if !hung_up.is_set() && input_is_closed() {
+            hung_up.set();
+        }
         if rustix::process::getppid() != parent {
             return;
         }
     }
 }
 
+/// Whether nobody has the other end of standard input, whatever is still to be read from it.
+#[cfg(unix)]
+fn input_is_closed() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let input = io::stdin();
+    let mut input = [PollFd::new(&input, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut input, Some(&at_once)).is_ok() && input[0].revents().contains(PollFlags::HUP)
+}
+
 /// There is no such notion elsewhere; the closed pipe has to do.
 #[cfg(not(unix))]
-pub(super) async fn orphaned() {
+pub(super) async fn orphaned(_hung_up: &HungUp) {
     let _ = PARENT_CHECK;
     std::future::pending::<()>().await;
 }

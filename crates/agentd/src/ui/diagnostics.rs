@@ -2,12 +2,14 @@
 //! as SARIF for CI.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::Write;
 
-use agentd_core::check::FileReport;
+use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::{Diagnostic, Severity};
 use agentd_core::rules;
 use agentd_core::span::LineIndex;
+use agentd_core::text::{self, printable};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use serde_json::{Value, json};
 
@@ -22,7 +24,7 @@ pub(crate) fn write_human(
     reports: &[FileReport],
 ) -> Result<(), CommandError> {
     let renderer = Renderer::styled();
-    let total = reports.iter().map(|report| report.diagnostics.len()).sum::<usize>();
+    let total = reports.iter().map(|report| report.counts().total()).sum::<usize>();
     let mut left = SHOWN;
     for report in reports {
         let index = LineIndex::new(&report.text);
@@ -32,7 +34,12 @@ pub(crate) fn write_human(
         left = left.saturating_sub(report.diagnostics.len());
     }
     if total > SHOWN {
-        writeln!(out, "… and {} more; `--json` gives them all\n", total - SHOWN)?;
+        let most = if reports.iter().any(|report| !report.omitted.is_empty()) {
+            format!("the first {} of each rule", check::FINDINGS_PER_RULE)
+        } else {
+            "them all".to_owned()
+        };
+        writeln!(out, "… and {} more; `--json` gives {most}\n", total - SHOWN)?;
     }
     Ok(())
 }
@@ -55,7 +62,7 @@ fn render(
     // A whole frontmatter underlined says less than its first line, and only that line
     // need be looked at.
     let (line, _) = index.line_column(diagnostic.span.start);
-    let source = printable(index.line(line));
+    let source = aligned(index.line(line));
     let group = if report.text.is_empty() {
         title.element(annotate_snippets::Origin::path(file.as_ref()))
     } else {
@@ -78,18 +85,25 @@ fn places(report: &FileReport) -> impl Iterator<Item = (&Diagnostic, [usize; 4])
     })
 }
 
-/// Text from files without control characters, byte for byte as long as before,
-/// so that places still fit.
-fn printable(text: &str) -> Cow<'_, str> {
+/// A line without what [`printable`] takes out or shows, byte for byte as long as before, so
+/// that places still fit.
+fn aligned(line: &str) -> Cow<'_, str> {
     let bad = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
-    if !text.contains(bad) {
-        return Cow::Borrowed(text);
+    let hidden: BTreeSet<usize> = text::hidden(line).map(|(at, _)| at).collect();
+    if hidden.is_empty() && !line.contains(bad) {
+        return Cow::Borrowed(line);
     }
-    text.chars()
-        .flat_map(|c| {
-            std::iter::repeat_n(if bad(c) { ' ' } else { c }, if bad(c) { c.len_utf8() } else { 1 })
-        })
-        .collect()
+    let mut out = String::with_capacity(line.len());
+    for (at, c) in line.char_indices() {
+        match c.len_utf8() {
+            length if bad(c) => out.extend(std::iter::repeat_n(' ', length)),
+            // As long as nearly all that cannot be seen.
+            3 if hidden.contains(&at) => out.push('\u{fffd}'),
+            length if hidden.contains(&at) => out.extend(std::iter::repeat_n('?', length)),
+            _ => out.push(c),
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// The findings as the contract's JSON.
@@ -112,6 +126,16 @@ pub(crate) fn json(reports: &[FileReport]) -> Vec<Value> {
         }
     }
     findings
+}
+
+/// How many findings of which rule were left out.
+pub(crate) fn omitted(reports: &[FileReport]) -> Vec<Value> {
+    let omitted = reports.iter().flat_map(|report| {
+        report.omitted.iter().map(|omitted| {
+            json!({ "code": omitted.rule.code, "file": report.file, "count": omitted.count })
+        })
+    });
+    omitted.collect()
 }
 
 /// The findings as SARIF 2.1.0, which code hosts show at the lines of a change.
@@ -154,7 +178,7 @@ pub(crate) fn sarif(reports: &[FileReport]) -> Value {
             }));
         }
     }
-    json!({
+    let mut document = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
@@ -166,5 +190,10 @@ pub(crate) fn sarif(reports: &[FileReport]) -> Value {
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],
-    })
+    });
+    let omitted = omitted(reports);
+    if !omitted.is_empty() {
+        document["runs"][0]["properties"] = json!({ "omitted": omitted });
+    }
+    document
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::review_block::Issue;
-use agentd_core::text::counted;
+use agentd_core::text::{counted, printable};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -85,7 +85,7 @@ fn push(out: &mut String, text: &str, style: Style, indent: usize, columns: usiz
 /// longer than a line is broken.
 fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    for line in text.lines() {
+    for line in printable(text).lines() {
         let mut current = String::new();
         for word in line.split_whitespace() {
             let joined = current.width() + 1 + word.width();
@@ -97,7 +97,7 @@ fn wrap(text: &str, columns: usize) -> Vec<String> {
             if !current.is_empty() {
                 lines.push(std::mem::take(&mut current));
             }
-            for c in word.chars().filter(|c| !c.is_control()) {
+            for c in word.chars() {
                 if current.width() + c.width().unwrap_or(0) > columns && !current.is_empty() {
                     lines.push(std::mem::take(&mut current));
                 }

@@ -35,7 +35,11 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 /// JSON escapes the control characters of ASCII, but not those that some
 /// terminals obey as well. In JSON they can stand in strings only.
 fn escape_control(json: &str) -> Cow<'_, str> {
-    let bad = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
+    let bad = |c: char| {
+        // Those that turn the direction of writing.
+        let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        turns || ('\u{7f}'..='\u{9f}').contains(&c)
+    };
     if !json.contains(bad) {
         return Cow::Borrowed(json);
     }

@@ -51,7 +51,12 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     let mut response = match admit(&app, &request) {
         Admitted::Yes => next.run(request).await,
         Admitted::Enter(to) => enter(&app, &to),
-        Admitted::No(status, why) => problem::refused(status, why).into_response(),
+        Admitted::No(status, why) => {
+            let mut response = problem::refused(status, why).into_response();
+            // Connections are few, and strangers keep none.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response
+        }
     };
     let headers = response.headers_mut();
     let mut default = |name: HeaderName, value: &'static str| {

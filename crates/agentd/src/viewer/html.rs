@@ -4,12 +4,13 @@ use std::fmt;
 
 use agentd_core::diagnostic::Severity;
 use agentd_core::stamp::Stamp;
+use agentd_core::text::reveal;
 
 use super::assets;
 
 /// Text in HTML, in an element or in a quoted attribute: whatever it is, it stays text.
 pub(super) fn esc(text: &(impl fmt::Display + ?Sized)) -> Esc {
-    Esc(text.to_string())
+    Esc(reveal(&text.to_string()).into_owned())
 }
 
 /// See [`esc`].
@@ -150,6 +151,7 @@ mod tests {
             esc("<a href='x'>&\"\u{1b}").to_string(),
             "&lt;a href=&#39;x&#39;&gt;&amp;&quot;\u{fffd}"
         );
+        assert_eq!(esc("a\u{202e}b").to_string(), "a‹U+202E›b");
         assert_eq!(slug("R1: <script>alert(1)</script> É"), "h-r1-script-alert-1-script-é");
     }
 }

@@ -32,8 +32,10 @@ const BOARD_PAUSE: Duration = Duration::from_millis(500);
 /// page of a large project takes a small part of one processor.
 const BOARD_REST: u32 = 25;
 
-/// The most that is read of one file at a time; the longest line fits.
-const CHUNK: u64 = LONGEST_LINE;
+/// How much is read at a time, of all runs together: what is told of it waits in memory until
+/// the page has read it.
+const CHUNK: u64 = 256 << 10;
+
 
 /// A place in the runs of a change: everything before it has been seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,13 +86,22 @@ struct Follower {
     documents: Option<u64>,
 }
 
+/// What one look has found.
+#[derive(Debug, Default, PartialEq)]
+struct Found {
+    messages: Vec<Message>,
+    /// Whether there is more, which need not be waited for.
+    more: bool,
+}
+
 impl Follower {
     fn new(change: Change, from: Position) -> Self {
         Self { change, from, tails: BTreeMap::new(), looks: 0, documents: None }
     }
 
-    fn look(&mut self) -> Result<Vec<Message>, StoreError> {
+    fn look(&mut self) -> Result<Found, StoreError> {
         let mut messages = Vec::new();
+        let mut left = CHUNK;
         if self.looks.is_multiple_of(DOCUMENTS_EVERY) {
             let now = fingerprint(&self.change);
             if self.documents.replace(now).is_some_and(|before| before != now) {
@@ -106,36 +117,54 @@ impl Follower {
             if tail.ended {
                 continue;
             }
-            if let Some(items) = more(&self.change, &run, tail)? {
+            let before = tail.offset;
+            if let Some((items, cut)) = more(&self.change, &run, tail, left)? {
+                left = left.saturating_sub(tail.offset - before);
                 let position = Position { run: number, offset: tail.offset };
                 messages.push(Message::Run(
                     position,
                     json!({ "run": run.to_string(), "items": items }),
                 ));
+                if cut || left == 0 {
+                    return Ok(Found { messages, more: true });
+                }
             }
         }
-        Ok(messages)
+        Ok(Found { messages, more: false })
     }
 }
 
-/// What was added to a run file since the last look, in whole lines.
-fn more(change: &Change, run: &RunName, tail: &mut Tail) -> Result<Option<Vec<Value>>, StoreError> {
+/// What was added to a run file since the last look, in whole lines, and whether it was cut: not
+/// much more than `most` is read.
+fn more(
+    change: &Change,
+    run: &RunName,
+    tail: &mut Tail,
+    most: u64,
+) -> Result<Option<(Vec<Value>, bool)>, StoreError> {
     let path = ChangeFile::Run(run.clone()).path();
     let (mut file, length) = change.dir().open_file(&path)?;
     if length <= tail.offset {
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    let read = file
-        .seek(SeekFrom::Start(tail.offset))
-        .and_then(|_| file.take(CHUNK).read_to_end(&mut bytes));
-    if read.is_err() {
+    let ends = |bytes: &[u8]| bytes.iter().rposition(|byte| *byte == b'\n');
+    if file.seek(SeekFrom::Start(tail.offset)).is_err() {
         return Ok(None);
     }
-    let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
+    let mut read = |most, bytes: &mut Vec<u8>| (&mut file).take(most).read_to_end(bytes).is_ok();
+    if !read(most, &mut bytes) {
+        return Ok(None);
+    }
+    let cut = bytes.len() as u64 >= most;
+    // A line that is longer than the rest is read alone.
+    if ends(&bytes).is_none() && !read(LONGEST_LINE, &mut bytes) {
+        return Ok(None);
+    }
+    let Some(end) = ends(&bytes) else {
         // No line of agentd's is that long: the rest of it is passed over as well.
-        if bytes.len() as u64 == CHUNK {
-            tail.offset += CHUNK;
+        if bytes.len() as u64 >= LONGEST_LINE {
+            tail.offset += bytes.len() as u64;
         }
         return Ok(None);
     };
@@ -160,7 +189,7 @@ fn more(change: &Change, run: &RunName, tail: &mut Tail) -> Result<Option<Vec<Va
     if !writing.is_empty() {
         items.push(json!({ "delta": writing }));
     }
-    Ok(Some(items))
+    Ok(Some((items, cut)))
 }
 
 /// A number that changes when a document or the state of a change does.
@@ -198,7 +227,8 @@ pub(super) fn board(
     stream(BOARD_PAUSE, BOARD_REST, move || {
         let mark = Board::look(&app)?.mark;
         let is_new = seen.replace(mark) != Some(mark);
-        Ok(if is_new { vec![Message::Board(mark)] } else { Vec::new() })
+        let messages = if is_new { vec![Message::Board(mark)] } else { Vec::new() };
+        Ok(Found { messages, more: false })
     })
 }
 
@@ -210,7 +240,7 @@ fn stream<L>(
     look: L,
 ) -> Events<impl Stream<Item = Result<Event, Infallible>> + use<L>>
 where
-    L: FnMut() -> Result<Vec<Message>, StoreError> + Send + 'static,
+    L: FnMut() -> Result<Found, StoreError> + Send + 'static,
 {
     struct Now<L> {
         look: L,
@@ -228,13 +258,15 @@ where
             let mut look = now.look;
             let looking = move || {
                 let begun = Instant::now();
-                let messages = look();
-                (look, messages, begun.elapsed())
+                let found = look();
+                (look, found, begun.elapsed())
             };
             // A change that was archived or removed ends its stream.
-            let (look, messages, took) = tokio::task::spawn_blocking(looking).await.ok()?;
-            let waiting = messages.ok()?.into_iter().map(event).collect();
-            now = Now { look, waiting, pause: pause.max(took * rest) };
+            let (look, found, took) = tokio::task::spawn_blocking(looking).await.ok()?;
+            let Found { messages, more } = found.ok()?;
+            let waiting = messages.into_iter().map(event).collect();
+            let pause = if more { Duration::ZERO } else { pause.max(took * rest) };
+            now = Now { look, waiting, pause };
         }
     });
     Sse::new(events).keep_alive(KeepAlive::default())
@@ -271,16 +303,51 @@ mod tests {
         let change = project.change(&ChangeId::new("a").unwrap()).unwrap();
         fs::write(runs.join("0001-x.jsonl"), "{\"t\":1,\"note\":\"old\"}\n").unwrap();
         let mut follower = Follower::new(change, Position::parse("2:0"));
-        assert_eq!(follower.look().unwrap(), []);
+        assert_eq!(follower.look().unwrap(), Found::default());
         let path = runs.join("0002-y.jsonl");
         let mut file = fs::File::create(&path).unwrap();
         write!(file, "{{\"t\":1,\"note\":\"one\"}}\n{{\"t\":2,\"no").unwrap();
-        let [Message::Run(position, value)] = &follower.look().unwrap()[..] else { panic!() };
+        let [Message::Run(position, value)] = &follower.look().unwrap().messages[..] else {
+            panic!()
+        };
         assert_eq!((position.run, position.offset), (2, 21));
         assert_eq!(value["items"][0]["html"], "<li class=\"note\">one</li>");
-        assert_eq!(follower.look().unwrap(), []);
+        assert_eq!(follower.look().unwrap(), Found::default());
         writeln!(file, "te\":\"two\"}}").unwrap();
-        let [Message::Run(_, value)] = &follower.look().unwrap()[..] else { panic!() };
+        let [Message::Run(_, value)] = &follower.look().unwrap().messages[..] else { panic!() };
         assert_eq!(value["items"][0]["html"], "<li class=\"note\">two</li>");
+    }
+
+    /// Attack L1: 50 streams that nobody read held 710 MB of a run of 10 MB.
+    #[test]
+    fn a_long_run_is_told_in_pieces_and_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = dir.path().join("agentd/changes/a/runs");
+        fs::create_dir_all(&runs).unwrap();
+        let project = Project::open(dir.path()).unwrap();
+        let change = project.change(&ChangeId::new("a").unwrap()).unwrap();
+        let long = "x".repeat(700 << 10);
+        let line = |text: &str| format!("{{\"t\":1,\"note\":\"{text}\"}}\n");
+        let text = line(&"y".repeat(1000)).repeat(1000) + &line(&long) + &line("end");
+        fs::write(runs.join("0001-x.jsonl"), &text).unwrap();
+        fs::write(runs.join("0002-y.jsonl"), line("next")).unwrap();
+        let mut follower = Follower::new(change, Position::default());
+        let (mut told, mut looks) = (0, 0);
+        loop {
+            let found = follower.look().unwrap();
+            looks += 1;
+            let mut size = 0;
+            for message in &found.messages {
+                let Message::Run(_, value) = message else { continue };
+                told += value["items"].as_array().unwrap().len();
+                size += value.to_string().len();
+            }
+            assert!(size < 900 << 10, "{size} at once");
+            if !found.more {
+                break;
+            }
+        }
+        assert_eq!(told, 1003, "in {looks} looks");
+        assert!(looks >= 5, "{looks}");
     }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use agentd_core::span::{LineIndex, Span};
+use agentd_core::text::reveal;
 use ammonia::{Builder, UrlRelative};
 use pulldown_cmark::{
     CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
@@ -215,11 +216,26 @@ const INLINE: [&str; 13] = [
     "</b>", "<i>", "</i>",
 ];
 
+/// See [`reveal`].
+fn revealed(text: CowStr<'_>) -> CowStr<'_> {
+    match reveal(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(shown) => shown.into(),
+    }
+}
+
 /// The same events without raw HTML, pictures, and links that lead into nothing.
 fn tamed(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     let mut out = Vec::with_capacity(events.len());
     let mut links: Vec<bool> = Vec::new();
     for event in events {
+        let event = match event {
+            Event::Text(text) => Event::Text(revealed(text)),
+            Event::Code(text) => Event::Code(revealed(text)),
+            Event::Html(text) => Event::Html(revealed(text)),
+            Event::InlineHtml(text) => Event::InlineHtml(revealed(text)),
+            event => event,
+        };
         match event {
             Event::Start(Tag::HtmlBlock) => out.push(raw("<div class=\"raw\"><pre>")),
             Event::End(TagEnd::HtmlBlock) => out.push(raw("</pre></div>")),

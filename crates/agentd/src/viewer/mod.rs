@@ -10,6 +10,7 @@ mod assets;
 mod board;
 mod charts;
 mod conflicts;
+mod connections;
 mod diff;
 mod findings;
 mod guard;
@@ -24,14 +25,17 @@ mod summaries;
 mod task_graph;
 mod transcript;
 
-use std::io;
+use std::fs::{OpenOptions, Permissions};
+use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use agentd_engine::store::{Holder, Project};
 use jiff::Timestamp;
 
 use conflicts::Conflicts;
+use connections::Connections;
 use guard::Token;
 use summaries::Summaries;
 
@@ -53,8 +57,9 @@ impl App {
     /// Whether a `Host` means this server, and not a name that somebody has pointed at it.
     fn is_our_host(&self, host: &str) -> bool {
         ["127.0.0.1", "localhost"].iter().any(|name| {
+            // Compared as text: numbers have other spellings, such as `+80`.
             let port = host.strip_prefix(name).unwrap_or("?");
-            port.strip_prefix(':').and_then(|port| port.parse().ok()) == Some(self.port)
+            port.strip_prefix(':') == Some(&self.port.to_string())
                 || (port.is_empty() && self.port == 80)
         })
     }
@@ -71,6 +76,27 @@ impl App {
 
     fn holder(&self) -> Holder {
         Holder::this_process(&self.command_line, Timestamp::now())
+    }
+
+    /// A page that leads to an address, in a directory that nobody else may look into. It is
+    /// opened in place of the address: what is on a command line, everybody can read.
+    pub(crate) fn doorway(address: &str) -> io::Result<(tempfile::TempDir, PathBuf)> {
+        use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+
+        let dir = tempfile::Builder::new()
+            .prefix("agentd-view-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir()?;
+        let path = dir.path().join("open.html");
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let to = html::esc(address);
+        writeln!(
+            file,
+            "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+             <meta http-equiv=\"refresh\" content=\"0;url={to}\"><title>agentd</title>\
+             <a href=\"{to}\">Open the viewer</a>"
+        )?;
+        Ok((dir, path))
     }
 
     /// The address to open, with the token.
@@ -116,7 +142,7 @@ impl Listening {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let result = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let server = axum::serve(listener, routes::router(self.app));
+            let server = axum::serve(Connections::new(listener), routes::router(self.app));
             // Streams to open pages never end by themselves: nobody is waited for.
             tokio::select! {
                 result = async { server.await } => result,

@@ -60,7 +60,7 @@ fn look(project: &Project, id: &ChangeId, before: Option<&Arc<Known>>) -> Option
     if let Some(known) = before.filter(|known| known.seen == seen) {
         return Some(Arc::clone(known));
     }
-    let summary = summary::of(project, id).ok()?;
+    let summary = summary::of(&change);
     let title = if summary.title.is_empty() { id.to_string() } else { headline(&summary.title) };
     Some(Arc::new(Known { seen, summary, title }))
 }

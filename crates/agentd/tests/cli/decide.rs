@@ -100,3 +100,24 @@ fn a_choice_that_is_none_is_wrong_usage() {
     project.run(["decide", "add-oauth", "approve"]).exits(2).stderr_has("fix, accept, stop");
     project.run(["decide", "add-oauth"]).exits(2).stderr_has("fix, accept, stop");
 }
+
+/// Attack L3: a disk that takes nothing looked like somebody else's lock.
+#[test]
+fn a_lock_file_that_cannot_be_written_is_told_with_its_cause() {
+    let project = Project::new().change("add-oauth");
+    let agentd = project.command(["decide", "add-oauth", "stop", "--json"]);
+    let mut limited = std::process::Command::new("/bin/sh");
+    limited
+        .args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""])
+        .arg(agentd.get_program())
+        .args(agentd.get_args())
+        .current_dir(project.root())
+        .env_clear()
+        .envs(agentd.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::null());
+    let json = project.finish(&mut limited).exits(1).json();
+    let error = &json["error"];
+    assert_eq!(error["kind"], "store", "{json}");
+    assert!(error["cause"].as_str().unwrap().contains("File too large"), "{json}");
+    assert!(error["hints"][0].as_str().unwrap().contains("ulimit"), "{json}");
+}

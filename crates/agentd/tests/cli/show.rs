@@ -81,3 +81,19 @@ fn control_characters_do_not_reach_a_terminal() {
     assert!(!run.stdout.contains(|c: char| c.is_control() && c != '\n'), "{run:#?}");
     assert_eq!(run.json()["text"], *text, "programs get the text as it is");
 }
+
+/// Attack L7: a text that is read in another direction than it is written.
+#[test]
+fn characters_that_turn_text_around_are_shown() {
+    let project = Project::new().change("add-oauth").edit(
+        "proposal.md",
+        "Sign in with OAuth.",
+        "Sign in \u{202e}htuAO\u{2066} with \u{200b}OAuth.",
+    );
+    for command in ["list", "status", "show"] {
+        let run = project.run([command]).fine();
+        assert!(run.stdout.contains("‹U+202E›"), "{command}: {}", run.stdout);
+        let hidden = |c: char| matches!(c, '\u{200b}' | '\u{202e}' | '\u{2066}');
+        assert!(!run.stdout.contains(hidden), "{command}: {}", run.stdout);
+    }
+}

@@ -54,7 +54,7 @@ fn what_was_asked_before_the_end_is_still_answered() {
 }
 
 /// Holds the write lock of the change, as another agentd would.
-fn hold_lock(project: &Project) -> std::fs::File {
+pub(crate) fn hold_lock(project: &Project) -> std::fs::File {
     std::fs::create_dir_all(project.path("agentd/.locks")).unwrap();
     let file =
         std::fs::File::create(project.path(&format!("agentd/.locks/{CHANGE}.write"))).unwrap();

@@ -5,6 +5,7 @@
 
 mod concurrency;
 mod escapes;
+mod floods;
 mod handshakes;
 mod inspector;
 mod lifecycle;

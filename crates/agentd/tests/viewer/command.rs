@@ -46,3 +46,50 @@ fn a_change_that_is_not_there_is_told_at_once() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("add-oauth"));
 }
+
+/// Attack L1: everybody can read the command line of a browser.
+#[test]
+fn a_browser_is_given_a_private_page_and_not_the_token() {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let project = Project::new();
+    let bin = scratch::dir();
+    let temp = scratch::dir();
+    let fifo = bin.path().join("opened");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let browser = bin.path().join("xdg-open");
+    std::fs::write(&browser, format!("#!/bin/sh\necho \"$*\" >{}\n", fifo.display())).unwrap();
+    std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut viewer = Command::new(env!("CARGO_BIN_EXE_agentd"))
+        .arg("view")
+        .current_dir(project.root())
+        .env("PATH", format!("{}:/usr/bin:/bin", bin.path().display()))
+        .env("TMPDIR", temp.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut address = String::new();
+    BufReader::new(viewer.stdout.take().unwrap()).read_line(&mut address).unwrap();
+    let (address, token) = (address.trim(), address.trim().split_once("token=").unwrap().1);
+    let opened = std::fs::read_to_string(&fifo).unwrap();
+    assert!(!opened.contains(token), "{opened}");
+    let page = std::path::Path::new(opened.trim());
+    assert!(page.starts_with(temp.path()), "{opened}");
+    assert!(std::fs::read_to_string(page).unwrap().contains(address));
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(page) & 0o777, 0o600);
+    assert_eq!(mode(page.parent().unwrap()) & 0o777, 0o700);
+    // Whoever is answered knows that the viewer listens for signals, too.
+    let port: u16 = address.split([':', '/']).nth(4).unwrap().parse().unwrap();
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.to_lowercase().contains("connection: close"), "strangers keep no connection");
+    let pid = Pid::from_raw(i32::try_from(viewer.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    assert!(viewer.wait().unwrap().success());
+    assert!(!page.exists() && !page.parent().unwrap().exists());
+}

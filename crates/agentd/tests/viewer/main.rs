@@ -4,6 +4,7 @@
 
 mod browser;
 mod command;
+mod connections;
 mod live;
 mod pages;
 mod project;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agentd_core::event::Usage;
-use agentd_core::text::Line;
+use agentd_core::text::{Line, reveal};
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -148,8 +148,7 @@ fn figures(end: Ended<'_>) -> Vec<String> {
 /// Text from outside on one line, without anything that steers a terminal: neither control
 /// characters nor those that turn the direction of writing.
 fn one_line(text: &str) -> Line {
-    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if text.contains(turns) { Line::new(&text.replace(turns, "")) } else { Line::new(text) }
+    Line::new(&reveal(text))
 }
 
 fn cost(usd: f64) -> String {

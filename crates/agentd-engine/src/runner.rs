@@ -425,7 +425,7 @@ impl Watcher for Watching<'_, '_> {
     }
 
     fn stderr(&mut self, bytes: &[u8]) {
-        self.record.stderr(&String::from_utf8_lossy(bytes));
+        self.record.stderr(bytes);
     }
 
     fn pause(&mut self) {

@@ -13,11 +13,17 @@ mod tests;
 use std::borrow::Cow;
 use std::ffi::OsString;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use agentd_core::agent::AgentKind;
+use agentd_core::config::Config;
 use agentd_core::event::AgentEvent;
 use agentd_core::hash::{hex, unhex};
+use agentd_core::layout;
 use agentd_core::outcome::{AgentOutcome, Failure};
 use agentd_core::run_format::{FileEdit, RunHeader};
+use aho_corasick::{AhoCorasick, MatchKind};
+use serde_json::Value;
+
+use crate::store::Project;
 
 /// What stands in the place of a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -68,12 +74,29 @@ impl Redactor {
         Self { values: search.ok() }
     }
 
+    /// One that knows the secrets of this environment, and what the settings add to it for agents.
+    pub fn with_settings(environment: &[(OsString, OsString)], config: &Config) -> Self {
+        let mut environment = environment.to_vec();
+        for agent in AgentKind::ALL {
+            let added = &config.agent(agent).env;
+            environment.extend(added.iter().map(|(name, value)| (name.into(), value.into())));
+        }
+        Self::new(&environment)
+    }
+
+    /// The same with the settings of a project. Those that cannot be read add nothing.
+    pub fn of_project(environment: &[(OsString, OsString)], project: &Project) -> Self {
+        let text = project.dir().read_to_string(&layout::config()).unwrap_or_default();
+        Self::with_settings(environment, &Config::parse(&text).unwrap_or_default())
+    }
+
     /// The text without secrets; None when there are none in it, which is the
     /// usual case and costs a pass or two.
     pub fn redact(&self, text: &[u8]) -> Option<Vec<u8>> {
-        let values = self.values.as_ref().and_then(|values| {
-            without(text, values.find_iter(text).map(|found| found.range()))
-        });
+        let values = self
+            .values
+            .as_ref()
+            .and_then(|values| without(text, values.find_iter(text).map(|found| found.range())));
         let kinds = {
             let text = values.as_deref().unwrap_or(text);
             without(text, kinds::find(text))
@@ -169,6 +192,70 @@ impl Redactor {
             edit
         });
         Cow::Owned(clean.collect())
+    }
+
+    /// A run file, or a part of one, without secrets: also one that was written by an agentd
+    /// that knew fewer of them. None when there are none in it.
+    pub fn redact_run(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let mut changed = false;
+        let (mut lines, mut stderr) = (Open::default(), Open::default());
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            let is_worth_it = lines.key
+                || stderr.key
+                || self.suspects(line)
+                || memchr::memmem::find(line, b"\"hex\":").is_some();
+            let clean = is_worth_it.then(|| self.redact_record(line, &mut lines, &mut stderr));
+            changed |= clean.as_ref().is_some_and(Option::is_some);
+            out.extend_from_slice(clean.flatten().as_deref().unwrap_or(line));
+        }
+        changed.then_some(out)
+    }
+
+    fn redact_record(&self, line: &[u8], raw: &mut Open, stderr: &mut Open) -> Option<Vec<u8>> {
+        let Ok(mut record) = serde_json::from_slice::<Value>(line) else {
+            return self.redact(line);
+        };
+        let mut changed = false;
+        for (key, open) in [("raw", raw), ("stderr", stderr)] {
+            if let Some(Value::String(text)) = record.get_mut(key)
+                && let Cow::Owned(clean) = self.clean_next(text, open)
+            {
+                changed |= *text != clean;
+                *text = clean;
+            }
+        }
+        changed |= self.redact_value(&mut record, "");
+        let written = changed.then(|| format!("{record}\n").into_bytes());
+        // A name and its value may be two texts.
+        self.redact(written.as_deref().unwrap_or(line)).or(written)
+    }
+
+    /// Takes the secrets out of every text in a value; whether there were any.
+    fn redact_value(&self, value: &mut Value, name: &str) -> bool {
+        match value {
+            Value::String(text) => {
+                let before = text.len();
+                let clean = match name {
+                    "hex" => {
+                        self.redact_hex(text);
+                        return text.len() != before;
+                    }
+                    _ => self.redacted(text),
+                };
+                clean.is_some_and(|clean| {
+                    *text = clean;
+                    true
+                })
+            }
+            Value::Array(values) => values
+                .iter_mut()
+                .fold(false, |changed, value| self.redact_value(value, name) || changed),
+            Value::Object(values) => values
+                .iter_mut()
+                .fold(false, |changed, (key, value)| self.redact_value(value, key) || changed),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
     }
 
     fn redact_hex(&self, digits: &mut String) {

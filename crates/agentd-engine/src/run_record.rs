@@ -20,11 +20,13 @@ pub struct RecordLimits {
     pub raw_bytes: u64,
     /// Bytes of events. After that only those that tell how the call ended.
     pub event_bytes: u64,
+    /// The highest number that a run has had: the ledger may know of files that are not here.
+    pub last_run: u32,
 }
 
 impl Default for RecordLimits {
     fn default() -> Self {
-        Self { raw_bytes: 64 << 20, event_bytes: 256 << 20 }
+        Self { raw_bytes: 64 << 20, event_bytes: 256 << 20, last_run: 0 }
     }
 }
 
@@ -62,7 +64,7 @@ impl RunWriter {
         limits: RecordLimits,
     ) -> io::Result<Self> {
         fs::create_dir_all(runs_dir)?;
-        let mut number = next_number(runs_dir)?;
+        let mut number = next_number(runs_dir)?.max(limits.last_run.saturating_add(1));
         let (path, file) = loop {
             let path = runs_dir.join(format!("{number:04}-{}.jsonl", header.step));
             match File::options().append(true).create_new(true).open(&path) {
@@ -369,7 +371,8 @@ mod tests {
     #[test]
     fn the_size_is_limited_and_the_end_is_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let mut run = writer(dir.path(), RecordLimits { raw_bytes: 100, event_bytes: 100 });
+        let mut run =
+            writer(dir.path(), RecordLimits { raw_bytes: 100, event_bytes: 100, last_run: 0 });
         for _ in 0..1000 {
             run.raw("0123456789");
             run.event(&AgentEvent::Text { text: "0123456789".into(), delta: true });

@@ -9,9 +9,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem;
 
 use super::named;
-use super::scan::{
-    begins_word, from_base64, is_base64, is_word, run_end, skip_quote, skip_while,
-};
+use super::scan::{begins_word, from_base64, is_base64, is_word, run_end, skip_quote, skip_while};
 
 /// What to look at where a mark was found.
 #[derive(Debug, Clone, Copy)]
@@ -166,9 +164,7 @@ fn sk(text: &[u8], mark: Range<usize>) -> Option<Range<usize>> {
 }
 
 fn aws(text: &[u8], mark: Range<usize>) -> Option<Range<usize>> {
-    let end = skip_while(text, mark.end, |byte| {
-        byte.is_ascii_uppercase() || byte.is_ascii_digit()
-    });
+    let end = skip_while(text, mark.end, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
     let is_whole = text.get(end).is_none_or(|byte| !is_base64(*byte) || *byte == b'=');
     (end - mark.end >= 16 && end - mark.end <= 28 && is_whole).then_some(mark.start..end)
 }
@@ -205,9 +201,7 @@ fn jwt(text: &[u8], mark: Range<usize>) -> Option<Range<usize>> {
 /// The password of an address, and the addresses that are secrets as a whole.
 fn url(text: &[u8], mark: Range<usize>) -> Option<Range<usize>> {
     let host = mark.end;
-    let is_part = |byte: u8| {
-        byte.is_ascii_graphic() && !b"/?#\"'`<>\\()|,".contains(&byte)
-    };
+    let is_part = |byte: u8| byte.is_ascii_graphic() && !b"/?#\"'`<>\\()|,".contains(&byte);
     let end = skip_while(text, host, is_part).min(host + 512);
     let authority = &text[host..end];
     for (address, path) in [
@@ -265,7 +259,9 @@ pub(super) fn key_end(text: &[u8], from: usize) -> usize {
             .iter()
             .any(|name| text[at..].starts_with(name));
         if is_header {
-            at = skip_while(text, at, |byte| byte.is_ascii_graphic() && byte != b'\\' || byte == b' ');
+            at = skip_while(text, at, |byte| {
+                byte.is_ascii_graphic() && byte != b'\\' || byte == b' '
+            });
         } else if line_end - at >= 16 || (line_end > at && line_end == text.len()) {
             at = line_end;
         } else {

@@ -66,9 +66,21 @@ fn without_dots(value: &[u8]) -> &[u8] {
 fn is_secret_name(name: &[u8]) -> bool {
     const PARTS: [&[u8]; 4] = [b"secret", b"password", b"passwd", b"passphrase"];
     const ENDS: [&[u8]; 15] = [
-        b"token", b"apikey", b"accesskey", b"privatekey", b"authkey", b"encryptionkey",
-        b"signingkey", b"accountkey", b"masterkey", b"servicekey", b"storagekey", b"sharedkey",
-        b"sshkey", b"authorization", b"licensekey",
+        b"token",
+        b"apikey",
+        b"accesskey",
+        b"privatekey",
+        b"authkey",
+        b"encryptionkey",
+        b"signingkey",
+        b"accountkey",
+        b"masterkey",
+        b"servicekey",
+        b"storagekey",
+        b"sharedkey",
+        b"sshkey",
+        b"authorization",
+        b"licensekey",
     ];
     PARTS.iter().any(|part| memmem::find(name, part).is_some())
         || ENDS.iter().any(|end| name.ends_with(end))
@@ -117,7 +129,8 @@ pub(super) fn changes(value: &[u8]) -> usize {
         b'0'..=b'9' => 3,
         _ => 0,
     };
-    let classes: Vec<u8> = value.iter().map(|byte| class(*byte)).filter(|class| *class > 0).collect();
+    let classes: Vec<u8> =
+        value.iter().map(|byte| class(*byte)).filter(|class| *class > 0).collect();
     let mut count = 0;
     for at in 1..classes.len() {
         let is_hump = classes[at - 1] == 2 && classes[at] == 1 && (at < 2 || classes[at - 2] != 2);
@@ -127,8 +140,23 @@ pub(super) fn changes(value: &[u8]) -> usize {
 }
 
 fn is_something_else(value: &[u8]) -> bool {
-    let starts = [&b"$"[..], b"<", b"{", b"[", b"/", b".", b"~", b"%", b"sha1", b"sha256", b"sha512", b"md5", b"your"];
-    let parts = [&b"://"[..], b"${", b"{{", b"(", b")", b"process.env", b"environ", b"****", b"xxxx"];
+    let starts = [
+        &b"$"[..],
+        b"<",
+        b"{",
+        b"[",
+        b"/",
+        b".",
+        b"~",
+        b"%",
+        b"sha1",
+        b"sha256",
+        b"sha512",
+        b"md5",
+        b"your",
+    ];
+    let parts =
+        [&b"://"[..], b"${", b"{{", b"(", b")", b"process.env", b"environ", b"****", b"xxxx"];
     starts.iter().any(|start| value.starts_with(start))
         || parts.iter().any(|part| memmem::find(value, part).is_some())
         || is_uuid(value)

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::rel_path::RelPath;
+use agentd_engine::redact::Redactor;
 use agentd_engine::store::{Change, StoreError};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
@@ -78,14 +79,15 @@ enum Message {
 struct Follower {
     change: Change,
     from: Position,
+    redactor: Redactor,
     tails: BTreeMap<u32, Tail>,
     looks: u32,
     documents: Option<u64>,
 }
 
 impl Follower {
-    fn new(change: Change, from: Position) -> Self {
-        Self { change, from, tails: BTreeMap::new(), looks: 0, documents: None }
+    fn new(change: Change, from: Position, redactor: Redactor) -> Self {
+        Self { change, from, redactor, tails: BTreeMap::new(), looks: 0, documents: None }
     }
 
     fn look(&mut self) -> Result<Vec<Message>, StoreError> {
@@ -105,7 +107,7 @@ impl Follower {
             if tail.ended {
                 continue;
             }
-            if let Some(items) = more(&self.change, &run, tail)? {
+            if let Some(items) = more(&self.change, &run, tail, &self.redactor)? {
                 let position = Position { run: number, offset: tail.offset };
                 messages.push(Message::Run(
                     position,
@@ -118,7 +120,12 @@ impl Follower {
 }
 
 /// What was added to a run file since the last look, in whole lines.
-fn more(change: &Change, run: &RunName, tail: &mut Tail) -> Result<Option<Vec<Value>>, StoreError> {
+fn more(
+    change: &Change,
+    run: &RunName,
+    tail: &mut Tail,
+    redactor: &Redactor,
+) -> Result<Option<Vec<Value>>, StoreError> {
     let path = ChangeFile::Run(run.clone()).path();
     let (mut file, length) = change.dir().open_file(&path)?;
     if length <= tail.offset {
@@ -134,6 +141,7 @@ fn more(change: &Change, run: &RunName, tail: &mut Tail) -> Result<Option<Vec<Va
     let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else { return Ok(None) };
     bytes.truncate(end + 1);
     tail.offset += bytes.len() as u64;
+    let bytes = redactor.redact_run(&bytes).unwrap_or(bytes);
     let mut items: Vec<Value> = Vec::new();
     let mut writing = String::new();
     for line in String::from_utf8_lossy(&bytes).lines() {
@@ -177,8 +185,9 @@ type Events<S> = Sse<axum::response::sse::KeepAliveStream<S>>;
 pub(super) fn change(
     change: Change,
     from: Position,
+    redactor: Redactor,
 ) -> Events<impl Stream<Item = Result<Event, Infallible>> + use<>> {
-    let mut follower = Follower::new(change, from);
+    let mut follower = Follower::new(change, from, redactor);
     stream(PAUSE, 1, move || follower.look())
 }
 
@@ -263,7 +272,7 @@ mod tests {
         let project = Project::open(dir.path()).unwrap();
         let change = project.change(&ChangeId::new("a").unwrap()).unwrap();
         fs::write(runs.join("0001-x.jsonl"), "{\"t\":1,\"note\":\"old\"}\n").unwrap();
-        let mut follower = Follower::new(change, Position::parse("2:0"));
+        let mut follower = Follower::new(change, Position::parse("2:0"), Redactor::new(&[]));
         assert_eq!(follower.look().unwrap(), []);
         let path = runs.join("0002-y.jsonl");
         let mut file = fs::File::create(&path).unwrap();

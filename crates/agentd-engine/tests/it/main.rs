@@ -5,6 +5,7 @@ mod git;
 mod git_work;
 mod guard;
 mod kills;
+mod ledger;
 mod process;
 mod runner;
 mod steps;

@@ -176,7 +176,12 @@ impl Redactor {
                 header.argv[at] = value.to_owned();
             }
         }
-        header.argv.iter_mut().for_each(|argument| self.redact_in(argument));
+        let mut open = Open::default();
+        for argument in &mut header.argv {
+            if let Cow::Owned(clean) = self.clean_next(argument, &mut open) {
+                *argument = clean;
+            }
+        }
         self.redact_in(&mut header.prompt);
         self.redact_in(&mut header.cwd);
         header

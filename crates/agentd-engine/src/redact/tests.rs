@@ -235,6 +235,50 @@ fn files_that_are_not_text_and_arguments_behind_their_names_are_looked_at() {
     let clean = redactor.edits(std::slice::from_ref(&edit));
     let bytes = unhex(clean[0].hex.as_deref().unwrap()).unwrap();
     assert_eq!(bytes, b"\xff\x00[redacted]\xff");
+    let header = RunHeader {
+        run: 1,
+        step: "x".into(),
+        change: "x".into(),
+        agent: AgentKind::Claude,
+        role: agentd_core::agent::Role::Planner,
+        attempt: 1,
+        argv: ["agent", "--token", &LETTERS[..20], "--model", "gpt-5-codex-2026-11-15"]
+            .map(str::to_owned)
+            .to_vec(),
+        env: vec![],
+        cwd: "/p".into(),
+        prompt: format!("see\n{key}"),
+        started_at: String::new(),
+    };
+    let clean = redactor.header(&header);
+    assert_eq!(clean.argv, ["agent", "--token", REDACTED, "--model", "gpt-5-codex-2026-11-15"]);
+    assert_eq!(clean.prompt, "see\n[redacted]");
+}
+
+#[test]
+fn old_run_files_are_cleaned_line_by_line() {
+    let redactor = redactor();
+    let key = format!("ghp_{}", &LETTERS[..36]);
+    let digits = hex(key.as_bytes());
+    let text = [
+        r#"{"t":1,"raw":"a \"token\" and 2.50"}"#.to_owned(),
+        r#"{"t":1,"raw":"-----BEGIN RSA PRIVATE KEY-----"}"#.to_owned(),
+        r#"{"t":1,"raw":"MIIEowIBAAKCAQEAabcdefghijklmnop"}"#.to_owned(),
+        format!(r#"{{"t":2,"files":[{{"path":"x","hex":"{digits}"}}]}}"#),
+        format!(r#"{{"t":3,"raw":"{{\"a\":\"\\n{key}\"}}"}}"#),
+        "{\"t\":4,\"ra".to_owned(),
+    ];
+    let clean = redactor.redact_run(text.join("\n").as_bytes()).unwrap();
+    let expected = [
+        text[0].clone(),
+        r#"{"t":1,"raw":"[redacted]"}"#.to_owned(),
+        r#"{"t":1,"raw":"[redacted]"}"#.to_owned(),
+        format!(r#"{{"t":2,"files":[{{"path":"x","hex":"{}"}}]}}"#, hex(REDACTED.as_bytes())),
+        r#"{"t":3,"raw":"{\"a\":\"\\n[redacted]\"}"}"#.to_owned(),
+        text[5].clone(),
+    ];
+    assert_eq!(String::from_utf8(clean).unwrap(), expected.join("\n"));
+    assert_eq!(redactor.redact_run(expected.join("\n").as_bytes()), None);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod command;
 mod live;
 mod pages;
 mod project;
+mod secrets;
 mod security;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -168,18 +168,18 @@ impl Redactor {
     #[must_use]
     pub fn header(&self, header: &RunHeader) -> RunHeader {
         let mut header = header.clone();
+        let mut open = Open::default();
+        for argument in &mut header.argv {
+            if let Cow::Owned(clean) = self.clean_next(argument, &mut open) {
+                *argument = clean;
+            }
+        }
         // A value may be the argument behind its name.
         for at in 1..header.argv.len() {
             let pair = format!("{} {}", header.argv[at - 1], header.argv[at]);
             let clean = self.clean(&pair);
             if let Some(value) = clean.strip_prefix(&format!("{} ", header.argv[at - 1])) {
                 header.argv[at] = value.to_owned();
-            }
-        }
-        let mut open = Open::default();
-        for argument in &mut header.argv {
-            if let Cow::Owned(clean) = self.clean_next(argument, &mut open) {
-                *argument = clean;
             }
         }
         self.redact_in(&mut header.prompt);

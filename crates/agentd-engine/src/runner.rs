@@ -205,7 +205,9 @@ impl Runner {
         let (exit, mut outcome) = match ended {
             Ok(ended) => {
                 note_oddities(&ended, &mut record);
-                let exit = ended.exit();
+                let mut exit = ended.exit();
+                // Before it is cut: half of a key would not be known for one.
+                exit.stderr_tail = redactor.redact_text(&exit.stderr_tail);
                 let outcome = decoder.finish(&exit);
                 (exit, outcome)
             }

@@ -86,11 +86,18 @@ fn is_secret_name(name: &[u8]) -> bool {
         || ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// Whether this is the password of a machine in a `.netrc`.
+/// Whether this is the password of a machine in a `.netrc`: `machine … login … password`. Less
+/// would be prose that tells of a login.
 fn is_netrc(before: &[u8], name: &[u8]) -> bool {
+    if name != b"password" {
+        return false;
+    }
     let near = &before[before.len().saturating_sub(256)..];
-    name == b"password"
-        && [&b"machine "[..], b"login "].iter().any(|word| memmem::find(near, word).is_some())
+    let near =
+        String::from_utf8_lossy(near).replace("\\n", " ").replace("\\t", " ").replace('\\', "");
+    let mut words = near.split_whitespace().rev();
+    let (_user, login, host, machine) = (words.next(), words.next(), words.next(), words.next());
+    login == Some("login") && (machine == Some("machine") || host == Some("default"))
 }
 
 /// `token abc` in a header: the word is none of the secret.

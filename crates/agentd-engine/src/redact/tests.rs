@@ -67,7 +67,10 @@ fn secrets() -> Vec<(String, String)> {
     let login = scan::to_base64(b"joe:my-password");
     cases.push((format!("Authorization: Basic {login}"), login));
     cases.push((format!("Set-Cookie: a=b; session_id={}; Path=/", body(32)), body(32)));
-    cases.push(("machine x login joe password hunter2".into(), "hunter2".into()));
+    for gap in [" ", "\n  "] {
+        let entry = format!("machine x{gap}login joe{gap}password hunter2");
+        cases.push((entry, "hunter2".into()));
+    }
     for name in ["password", "api_key", "apiKey", "token", "client_secret", "DB_PASSWORD"] {
         for (open, close) in [(": \"", "\""), ("=", ""), (" = '", "'"), ("\":\"", "\"")] {
             cases.push((format!("{name}{open}{}{close}", body(24)), body(24)));
@@ -130,6 +133,7 @@ fn what_is_no_secret_stays() {
         "integrity sha512-9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4AIzaSyA9k1L2m3",
         "{\"input_tokens\":1034,\"cache_read_input_tokens\":200,\"output_tokens\":1}",
+        "Add login with email and password lock after 5 attempts; a login by password is gone",
         "the password is checked: a token must have sixteen characters at least",
         "let token = parse_next_token_from_stream(input);",
         "let api_key = std::env::var(\"OPENAI_API_KEY\")?;",
@@ -242,16 +246,27 @@ fn files_that_are_not_text_and_arguments_behind_their_names_are_looked_at() {
         agent: AgentKind::Claude,
         role: agentd_core::agent::Role::Planner,
         attempt: 1,
-        argv: ["agent", "--token", &LETTERS[..20], "--model", "gpt-5-codex-2026-11-15"]
-            .map(str::to_owned)
-            .to_vec(),
+        argv: [
+            "agent",
+            "--token",
+            &LETTERS[..20],
+            "--model",
+            "gpt-5-codex-2026-11-15",
+            "-----BEGIN RSA PRIVATE KEY-----",
+            &LETTERS[..48],
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         env: vec![],
         cwd: "/p".into(),
         prompt: format!("see\n{key}"),
         started_at: String::new(),
     };
     let clean = redactor.header(&header);
-    assert_eq!(clean.argv, ["agent", "--token", REDACTED, "--model", "gpt-5-codex-2026-11-15"]);
+    assert_eq!(
+        clean.argv,
+        ["agent", "--token", REDACTED, "--model", "gpt-5-codex-2026-11-15", REDACTED, REDACTED]
+    );
     assert_eq!(clean.prompt, "see\n[redacted]");
 }
 

@@ -97,7 +97,9 @@ fn is_netrc(before: &[u8], name: &[u8]) -> bool {
         String::from_utf8_lossy(near).replace("\\n", " ").replace("\\t", " ").replace('\\', "");
     let mut words = near.split_whitespace().rev();
     let (_user, login, host, machine) = (words.next(), words.next(), words.next(), words.next());
-    login == Some("login") && (machine == Some("machine") || host == Some("default"))
+    // An escape or a quotation mark may stand in front of a word.
+    let is = |word: Option<&str>, known| word.is_some_and(|word| word.ends_with(known));
+    is(login, "login") && (is(machine, "machine") || is(host, "default"))
 }
 
 /// `token abc` in a header: the word is none of the secret.

@@ -179,7 +179,7 @@ impl Redactor {
             let pair = format!("{} {}", header.argv[at - 1], header.argv[at]);
             let clean = self.clean(&pair);
             if let Some(value) = clean.strip_prefix(&format!("{} ", header.argv[at - 1])) {
-                header.argv[at] = value.to_owned();
+                value.clone_into(&mut header.argv[at]);
             }
         }
         self.redact_in(&mut header.prompt);
@@ -188,15 +188,14 @@ impl Redactor {
     }
 
     /// Edits of files without secrets. What is not text is looked at as bytes.
-    pub fn edits<'e>(&self, edits: &'e [FileEdit]) -> Cow<'e, [FileEdit]> {
-        let clean = edits.iter().map(|edit| {
-            let mut edit = edit.clone();
+    pub fn edits(&self, edits: &[FileEdit]) -> Vec<FileEdit> {
+        let mut edits = edits.to_vec();
+        for edit in &mut edits {
             self.redact_in(&mut edit.path);
             edit.text.iter_mut().for_each(|text| self.redact_in(text));
             edit.hex.iter_mut().for_each(|digits| self.redact_hex(digits));
-            edit
-        });
-        Cow::Owned(clean.collect())
+        }
+        edits
     }
 
     /// A run file, or a part of one, without secrets: also one that was written by an agentd
@@ -253,12 +252,21 @@ impl Redactor {
                     true
                 })
             }
-            Value::Array(values) => values
-                .iter_mut()
-                .fold(false, |changed, value| self.redact_value(value, name) || changed),
-            Value::Object(values) => values
-                .iter_mut()
-                .fold(false, |changed, (key, value)| self.redact_value(value, key) || changed),
+            // All of them are looked at, also behind the first that has one.
+            Value::Array(values) => {
+                values
+                    .iter_mut()
+                    .filter_map(|value| self.redact_value(value, name).then_some(()))
+                    .count()
+                    > 0
+            }
+            Value::Object(values) => {
+                values
+                    .iter_mut()
+                    .filter_map(|(key, value)| self.redact_value(value, key).then_some(()))
+                    .count()
+                    > 0
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }

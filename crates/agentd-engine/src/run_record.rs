@@ -182,7 +182,7 @@ impl RunWriter {
     /// What has changed in the work tree.
     pub fn files(&mut self, edits: &[FileEdit]) {
         if !edits.is_empty() {
-            self.record("files", &*self.redactor.edits(edits));
+            self.record("files", &self.redactor.edits(edits));
         }
     }
 

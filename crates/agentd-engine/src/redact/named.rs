@@ -41,7 +41,7 @@ pub(super) fn value(text: &[u8], mark: Range<usize>) -> Option<Range<usize>> {
         (Some(b','), _) if text[start..].starts_with(b"--") => operator + 1,
         _ if operator > at && text[start..].starts_with(b"--") => operator,
         _ if operator > at && is_netrc(&text[..start], &name) => {
-            let end = skip_while(text, operator, |byte| is_quoted(byte));
+            let end = skip_while(text, operator, is_quoted);
             return (end > operator && text[operator] != b'[').then_some(operator..end);
         }
         _ => return None,

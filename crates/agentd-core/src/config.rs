@@ -1,6 +1,7 @@
 //! `agentd/config.toml`: every key optional, an unknown key an error that
 //! names the nearest known one.
 
+mod git;
 mod replay;
 mod sandbox;
 
@@ -10,6 +11,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+pub use git::{Git, GitCommit, GitWorkflow};
 pub use replay::{Replay, Speed};
 pub use sandbox::{Caches, Sandbox};
 
@@ -225,42 +227,6 @@ pub struct Budget {
     pub max_cost_usd: Option<f64>,
     /// The most tokens, in and out, that a change may use.
     pub max_tokens: Option<u64>,
-}
-
-/// `[git]`
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Git {
-    /// Where a change is worked on.
-    pub workflow: GitWorkflow,
-    /// What is committed.
-    pub commit: GitCommit,
-}
-
-/// Where a change is worked on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GitWorkflow {
-    /// The person is asked once.
-    #[default]
-    Ask,
-    /// On a branch of its own.
-    Branch,
-    /// In a work tree of its own.
-    Worktree,
-    /// Where one stands.
-    InPlace,
-}
-
-/// What is committed during an implementation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GitCommit {
-    /// Each layer, once it is done.
-    Layer,
-    /// Nothing; that is left to the person.
-    #[default]
-    None,
 }
 
 /// `[implementation]`

@@ -6,6 +6,8 @@
 //! be gigabytes long and most events are looked at once; [`AgentEvent::into_owned`]
 //! is for whoever keeps one.
 
+mod texts;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

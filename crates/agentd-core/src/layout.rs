@@ -17,8 +17,12 @@ pub const AGENTD_DIR: &str = "agentd";
 pub const TEMP_PREFIX: &str = ".agentd-tmp-";
 
 /// What `agentd/.gitignore` must hold: locks, what is written for a running agent,
-/// and leftovers are of one machine.
-pub const GITIGNORE_LINES: [&str; 3] = ["/.locks/", "/.agents/", ".agentd-tmp-*"];
+/// and leftovers are of one machine; [`GITIGNORE_RUNS`] unless the project wants them in git.
+pub const GITIGNORE_LINES: [&str; 5] =
+    ["/.locks/", "/.agents/", ".agentd-tmp-*", GITIGNORE_RUNS[0], GITIGNORE_RUNS[1]];
+
+/// The lines for the records of what agents did, which hold their prompts and outputs.
+pub const GITIGNORE_RUNS: [&str; 2] = ["/changes/*/runs/", "/archive/*/runs/"];
 
 /// `agentd/`
 pub fn agentd_dir() -> RelPath {

@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use agentd_core::hash::Digest;
-use agentd_core::layout;
+use agentd_core::layout::{self, ChangeFile};
 use agentd_core::rel_path::RelPath;
 use serde_json::json;
 
@@ -70,7 +70,10 @@ pub fn export(
                 continue;
             }
         };
-        let clean = redactor.redact(&bytes);
+        let is_run = path
+            .strip_prefix(dir)
+            .is_some_and(|path| matches!(ChangeFile::from_path(&path), Some(ChangeFile::Run(_))));
+        let clean = if is_run { redactor.redact_run(&bytes) } else { redactor.redact(&bytes) };
         let redacted = clean.is_some();
         let bytes = clean.unwrap_or(bytes);
         add(&mut exported, format!("{name}/{inside}"), &bytes, redacted)?;

@@ -10,7 +10,7 @@ use agentd_core::event::{AgentEvent, KEPT_BYTES};
 use agentd_core::run_format::{FileEdit, Record, RunEnd, RunHeader, parse_line};
 use serde::Serialize;
 
-use crate::redact::Redactor;
+use crate::redact::{Open, Redactor};
 
 /// How much a run file may hold, so that an agent that prints for ever does not
 /// fill the disk.
@@ -20,11 +20,13 @@ pub struct RecordLimits {
     pub raw_bytes: u64,
     /// Bytes of events. After that only those that tell how the call ended.
     pub event_bytes: u64,
+    /// The highest number that a run has had: the ledger may know of files that are not here.
+    pub last_run: u32,
 }
 
 impl Default for RecordLimits {
     fn default() -> Self {
-        Self { raw_bytes: 64 << 20, event_bytes: 256 << 20 }
+        Self { raw_bytes: 64 << 20, event_bytes: 256 << 20, last_run: 0 }
     }
 }
 
@@ -37,11 +39,18 @@ pub struct RunWriter {
     file: File,
     block: Vec<u8>,
     redactor: Redactor,
+    /// What the lines of the agent, and those of its standard error, have left open.
+    open: (Open, Open),
+    /// The line of standard error that is not whole yet.
+    half: Vec<u8>,
     started: Instant,
     raw_left: u64,
     events_left: u64,
     error: Option<io::Error>,
 }
+
+/// A line of standard error that gets this long is written before it ends.
+const LONGEST_HALF: usize = 64 << 10;
 
 /// A block is written when it gets this long, even between flushes.
 const BLOCK: usize = 1 << 20;
@@ -55,7 +64,7 @@ impl RunWriter {
         limits: RecordLimits,
     ) -> io::Result<Self> {
         fs::create_dir_all(runs_dir)?;
-        let mut number = next_number(runs_dir)?;
+        let mut number = next_number(runs_dir)?.max(limits.last_run.saturating_add(1));
         let (path, file) = loop {
             let path = runs_dir.join(format!("{number:04}-{}.jsonl", header.step));
             match File::options().append(true).create_new(true).open(&path) {
@@ -69,12 +78,14 @@ impl RunWriter {
             file,
             block: Vec::new(),
             redactor,
+            open: (Open::default(), Open::default()),
+            half: Vec::new(),
             started: Instant::now(),
             raw_left: limits.raw_bytes,
             events_left: limits.event_bytes,
             error: None,
         };
-        writer.put(header);
+        writer.put(&writer.redactor.header(header));
         writer.block.push(b'\n');
         writer.flush();
         match writer.error.take() {
@@ -90,12 +101,35 @@ impl RunWriter {
 
     /// A line that the agent printed.
     pub fn raw(&mut self, line: &str) {
-        self.limited("raw", line, "raw lines are no longer kept: there were too many");
+        if self.raw_left == 0 {
+            return;
+        }
+        let clean = self.redactor.clean_next(line, &mut self.open.0);
+        self.limited("raw", &clean, "raw lines are no longer kept: there were too many");
     }
 
-    /// What the agent wrote to standard error.
-    pub fn stderr(&mut self, text: &str) {
-        self.limited("stderr", text, "standard error is no longer kept: there was too much");
+    /// What the agent wrote to standard error. It is kept in whole lines: half of a key would
+    /// not be known for one.
+    pub fn stderr(&mut self, bytes: &[u8]) {
+        if self.raw_left == 0 {
+            return;
+        }
+        self.half.extend_from_slice(bytes);
+        let end = self.half.iter().rposition(|byte| matches!(byte, b'\n' | b'\r'));
+        let whole = match end {
+            Some(end) => end + 1,
+            None if self.half.len() > LONGEST_HALF => self.half.len(),
+            None => return,
+        };
+        let half = self.half.split_off(whole);
+        let lines = std::mem::replace(&mut self.half, half);
+        self.stderr_lines(&lines);
+    }
+
+    fn stderr_lines(&mut self, lines: &[u8]) {
+        let text = String::from_utf8_lossy(lines);
+        let clean = self.redactor.clean_next(&text, &mut self.open.1);
+        self.limited("stderr", &clean, "standard error is no longer kept: there was too much");
     }
 
     fn limited(&mut self, key: &str, text: &str, too_much: &str) {
@@ -127,15 +161,14 @@ impl RunWriter {
             return;
         }
         let before = self.block.len();
-        let t = self.now();
-        let _ = write!(self.block, "{{\"t\":{t}");
-        let brace = self.block.len();
-        self.put(&*event.capped());
-        // `{"t":1{"event":…}` becomes `{"t":1,"event":…}`.
-        if let Some(byte) = self.block.get_mut(brace) {
-            *byte = b',';
+        self.put_event(event);
+        // Nearly always it is done with that: one look at all of its texts at once.
+        if self.redactor.suspects(&self.block[before..])
+            && let Some(clean) = self.redactor.redact_event(event)
+        {
+            self.block.truncate(before);
+            self.put_event(&clean);
         }
-        self.block.push(b'\n');
         let size = (self.block.len() - before) as u64;
         if bulky && self.events_left > 0 {
             self.events_left = self.events_left.saturating_sub(size);
@@ -149,13 +182,13 @@ impl RunWriter {
     /// What has changed in the work tree.
     pub fn files(&mut self, edits: &[FileEdit]) {
         if !edits.is_empty() {
-            self.record("files", edits);
+            self.record("files", &self.redactor.edits(edits));
         }
     }
 
     /// A remark of agentd's own.
     pub fn note(&mut self, text: &str) {
-        self.record("note", text);
+        self.record("note", &*self.redactor.clean(text));
     }
 
     /// Hands everything to the system.
@@ -163,9 +196,7 @@ impl RunWriter {
         if self.block.is_empty() {
             return;
         }
-        let redacted = self.redactor.redact(&self.block);
-        let result = self.file.write_all(redacted.as_deref().unwrap_or(&self.block));
-        if let Err(error) = result {
+        if let Err(error) = self.file.write_all(&self.block) {
             self.error.get_or_insert(error);
         }
         self.block.clear();
@@ -175,12 +206,30 @@ impl RunWriter {
     /// Writes the last line and makes sure that all of it is on disk. An error of
     /// any earlier write comes out here: a run that is not recorded is not done.
     pub fn end(mut self, end: &RunEnd) -> io::Result<PathBuf> {
-        self.record("end", end);
+        let half = std::mem::take(&mut self.half);
+        if !half.is_empty() {
+            self.stderr_lines(&half);
+        }
+        let mut end = end.clone();
+        self.redactor.redact_outcome(&mut end.outcome);
+        self.record("end", &end);
         self.flush();
         match self.error {
             Some(error) => Err(error),
             None => self.file.sync_data().map(|()| self.path),
         }
+    }
+
+    fn put_event(&mut self, event: &AgentEvent<'_>) {
+        let t = self.now();
+        let _ = write!(self.block, "{{\"t\":{t}");
+        let brace = self.block.len();
+        self.put(&*event.capped());
+        // `{"t":1{"event":…}` becomes `{"t":1,"event":…}`.
+        if let Some(byte) = self.block.get_mut(brace) {
+            *byte = b',';
+        }
+        self.block.push(b'\n');
     }
 
     fn record<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) {
@@ -295,7 +344,7 @@ mod tests {
         run.raw("{\"type\":\"x\"}");
         run.event(&event);
         run.event(&AgentEvent::Raw { line: "not again".into() });
-        run.stderr("warn\n");
+        run.stderr(b"warn\n");
         let outcome = AgentOutcome { tool_calls: 3, ..AgentOutcome::default() };
         let end = RunEnd { exit_code: Some(0), signal: None, duration_ms: 5, outcome };
         let path = run.end(&end).unwrap();
@@ -341,7 +390,8 @@ mod tests {
     #[test]
     fn the_size_is_limited_and_the_end_is_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let mut run = writer(dir.path(), RecordLimits { raw_bytes: 100, event_bytes: 100 });
+        let mut run =
+            writer(dir.path(), RecordLimits { raw_bytes: 100, event_bytes: 100, last_run: 0 });
         for _ in 0..1000 {
             run.raw("0123456789");
             run.event(&AgentEvent::Text { text: "0123456789".into(), delta: true });

@@ -2,6 +2,7 @@
 //! under supervision, decode and record what it prints, and try again where that
 //! can help.
 
+mod not_begun;
 mod retry;
 
 use std::borrow::Cow;
@@ -27,6 +28,7 @@ use crate::redact::Redactor;
 use crate::run_record::{RecordLimits, RunWriter};
 use crate::sandbox::{Sandbox, Who};
 use crate::work_tree::WorkTree;
+use not_begun::not_begun;
 use retry::for_retry;
 
 pub use retry::Retry;
@@ -61,6 +63,9 @@ pub struct Attempt {
     pub duration: Duration,
     /// What it has left for git to run; all of it is gone again, as far as it says so.
     pub tampered: Vec<Tampered>,
+    /// Why it could not be made, watched or recorded to its end. What it has used until then
+    /// is in the outcome all the same.
+    pub error: Option<RunError>,
 }
 
 /// What came of a call. Every attempt has used tokens and belongs in `llm_calls`.
@@ -89,8 +94,7 @@ pub enum RunError {
     /// The agent's files could not be prepared.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// The run could not be recorded. The outcome is lost with it, since a run that
-    /// nobody can look at did not happen.
+    /// The run could not be recorded. A run that nobody can look at has not succeeded.
     #[error("cannot write the run file in {}", runs_dir.display())]
     Record {
         /// Where it was to be.
@@ -126,11 +130,9 @@ impl Runner {
         loop {
             let number = u32::try_from(attempts.len()).unwrap_or(u32::MAX).saturating_add(1);
             let attempt = self.attempt(provider, &request, runs_dir, limits, number, observer)?;
-            let again = attempt
-                .outcome
-                .failure
-                .as_ref()
-                .filter(|failure| failure.is_transient() && number <= self.retry.retries);
+            let again = attempt.outcome.failure.as_ref().filter(|failure| {
+                failure.is_transient() && attempt.error.is_none() && number <= self.retry.retries
+            });
             let wait = again.map(|failure| self.retry.wait(number, failure.retry_after_ms));
             let reason = again.map(|failure| failure.message.clone());
             attempts.push(attempt);
@@ -149,7 +151,8 @@ impl Runner {
         Ok(CallReport { attempts })
     }
 
-    /// Makes a call once.
+    /// Makes a call once. An error means that nothing was begun; whatever goes wrong later is
+    /// in the attempt, so that nothing that was used is lost.
     pub fn attempt(
         &self,
         provider: &dyn Provider,
@@ -166,15 +169,21 @@ impl Runner {
         let header = header(provider, request, &spec, number, &started_at);
         let unrecorded = |source| RunError::Record { runs_dir: runs_dir.to_owned(), source };
         let redactor = Redactor::new(&environment);
-        let record =
-            RunWriter::create(runs_dir, &header, redactor, self.record).map_err(unrecorded)?;
+        let record = RunWriter::create(runs_dir, &header, redactor.clone(), self.record)
+            .map_err(unrecorded)?;
         let run_file = record.path().to_owned();
         let started = Instant::now();
         let tree = request.role.edits_the_work_tree().then(|| {
             WorkTree::look(&request.project_root, spec.merge.as_ref().map(|merge| merge.path))
         });
-        let guard = self.guard(request)?;
-        let files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
+        let guard = match self.guard(request) {
+            Ok(guard) => guard,
+            Err(error) => return Ok(not_begun(record, started_at, error.into())),
+        };
+        let files = match AgentFiles::prepare(&spec, &request.project_root, &request.private_dir) {
+            Ok(files) => files,
+            Err(error) => return Ok(not_begun(record, started_at, error.into())),
+        };
         let mut watching =
             Watching { decoder: provider.decoder(request), record, observer, failed: false, tree };
         let cage = self.sandbox.as_ref().map(|sandbox| sandbox.cage(who));
@@ -189,14 +198,20 @@ impl Runner {
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut watching);
         drop(files);
         // Before anything else: nobody may call git until this is done.
-        let tampered = guard.map(GitGuard::check).transpose()?.unwrap_or_default();
+        let checked = guard.map(GitGuard::check).transpose();
+        let (tampered, mut error) = match checked {
+            Ok(tampered) => (tampered.unwrap_or_default(), None),
+            Err(error) => (Vec::new(), Some(RunError::from(error))),
+        };
         let Watching { decoder, mut record, observer, mut failed, mut tree } = watching;
         record.files(&tree.as_mut().map(WorkTree::changes).unwrap_or_default());
         record.files(&git_guard::edits(&tampered));
         let (exit, mut outcome) = match ended {
             Ok(ended) => {
                 note_oddities(&ended, &mut record);
-                let exit = ended.exit();
+                let mut exit = ended.exit();
+                // Before it is cut: half of a key would not be known for one.
+                exit.stderr_tail = redactor.redact_text(&exit.stderr_tail);
                 let outcome = decoder.finish(&exit);
                 (exit, outcome)
             }
@@ -206,13 +221,21 @@ impl Runner {
                 outcome.failure = Some(failure);
                 (Exit::default(), outcome)
             }
-            Err(error) => return Err(error.into()),
+            Err(lost) => {
+                error = error.or(Some(lost.into()));
+                (Exit::default(), decoder.finish(&Exit::default()))
+            }
         };
+        if let Some(error) = &error {
+            outcome.failure = Some(Failure::new(FailureKind::Other, error.to_string()));
+            failed = false;
+        }
         if !tampered.is_empty() {
             let message = format!("git would have run it: {}", git_guard::list(&tampered));
             outcome.failure = Some(Failure::new(FailureKind::GitTampered, message));
             failed = false;
         }
+        redactor.redact_outcome(&mut outcome);
         if let Some(failure) = outcome.failure.as_ref().filter(|_| !failed) {
             let event = AgentEvent::Failed { failure: failure.clone() };
             record.event(&event);
@@ -225,8 +248,9 @@ impl Runner {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             outcome: outcome.clone(),
         };
-        record.end(&end).map_err(unrecorded)?;
-        Ok(Attempt { outcome, run_file, started_at, duration, tampered })
+        let recorded = record.end(&end).map_err(unrecorded);
+        error = error.or(recorded.err());
+        Ok(Attempt { outcome, run_file, started_at, duration, tampered, error })
     }
 
     /// Guards git from whoever may write to it.
@@ -286,11 +310,12 @@ impl Runner {
             cage: cage.as_ref(),
         };
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut capture)?;
+        let redactor = Redactor::new(&environment);
         Ok(ListOutput {
             code: ended.code,
             timed_out: ended.stopped.is_some(),
-            stdout: capture.text,
-            stderr: ended.stderr_tail,
+            stdout: redactor.redact_text(&capture.text),
+            stderr: redactor.redact_text(&ended.stderr_tail),
         })
     }
 
@@ -414,7 +439,7 @@ impl Watcher for Watching<'_, '_> {
     }
 
     fn stderr(&mut self, bytes: &[u8]) {
-        self.record.stderr(&String::from_utf8_lossy(bytes));
+        self.record.stderr(bytes);
     }
 
     fn pause(&mut self) {

@@ -37,6 +37,7 @@ use crate::clarify;
 use crate::documents;
 use crate::git::GitTool;
 use crate::process::{Cancel, Limits, Supervisor};
+use crate::redact::Redactor;
 use crate::run_record::RecordLimits;
 use crate::runner::{Attempt, Observer, Retry, RunError, Runner};
 use crate::sandbox::{self, Sandbox};
@@ -66,6 +67,11 @@ pub struct Agents {
 }
 
 impl Agents {
+    /// Takes out of texts what is secret here: for agents, and for everybody who runs them.
+    pub fn redactor(&self) -> Redactor {
+        Redactor::with_settings(&self.environment, &self.config)
+    }
+
     /// Git for a look that runs nothing of the repository.
     pub(crate) fn git_tool_outside(&self) -> GitTool {
         GitTool {
@@ -145,13 +151,16 @@ pub fn run(
     check_budget(&step.change, &state, &agents.config.budget)?;
     let agent = agents.config.roles.agent(step.role);
     let sandbox = Sandbox::open(agents, Some(&step.change))?;
-    let runner = runner(agents, sandbox);
+    let mut runner = runner(agents, sandbox);
     let request = request(agents, &runner, step, agent, &state)?;
     restore_settings(&request)?;
     let before = Seen::look(agents, &change, &step.artefact)?;
     let runs_dir =
         agents.project.root().join(layout::change_dir(&step.change).as_path()).join("runs");
-    let report = runner.call(
+    // Else a call could pass for an earlier one whose file is not here, and not be counted.
+    runner.record.last_run =
+        state.llm_calls.iter().filter_map(|call| call.run).max().unwrap_or_default();
+    let mut report = runner.call(
         provider(agent),
         &request,
         &runs_dir,
@@ -159,6 +168,9 @@ pub fn run(
         observer,
     )?;
     let cost_usd = record(agents, step, &request, &report.attempts, now(), observer)?;
+    if let Some(error) = report.attempts.last_mut().and_then(|last| last.error.take()) {
+        return Err(error.into());
+    }
     let Some(last) = report.attempts.last() else {
         let message = "there was no attempt at all";
         let failure = Failure::new(agentd_core::outcome::FailureKind::Other, message);
@@ -322,7 +334,7 @@ fn extra_args(agents: &Agents, agent: AgentKind, change_dir: &Path) -> Vec<Strin
 
 /// What a session has used so far, from the ledger: codex reports a thread's running
 /// total, and each call was recorded for itself.
-fn usage_of_session(state: &State, id: &str) -> Usage {
+pub(crate) fn usage_of_session(state: &State, id: &str) -> Usage {
     let mut sum = Usage::default();
     for call in state.llm_calls.iter().filter(|call| call.session_id.as_deref() == Some(id)) {
         sum.input += call.tokens_in;

@@ -4,7 +4,7 @@
 mod workflows;
 
 use agentd_core::agent::AgentKind;
-use agentd_core::config;
+use agentd_core::config::{self, Config};
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::truncate;
@@ -62,17 +62,8 @@ pub(crate) fn install(
             if dir.is_file(&path)? { FileAction::Unchanged } else { FileAction::Create(text) };
         changes.push(FileChange { path, action });
     }
-    let mut ignored = read(dir, &layout::gitignore())?.unwrap_or_default();
-    let before = ignored.clone();
-    for line in layout::GITIGNORE_LINES {
-        if !ignored.lines().any(|there| there.trim() == line) {
-            if !ignored.is_empty() && !ignored.ends_with('\n') {
-                ignored.push('\n');
-            }
-            ignored.push_str(line);
-            ignored.push('\n');
-        }
-    }
+    let before = read(dir, &layout::gitignore())?.unwrap_or_default();
+    let ignored = with_ignored(&before, commits_runs(dir)?);
     changes.push(changed(layout::gitignore(), &before, ignored));
     for agent in agents {
         if let Some(path) = context_file(*agent)? {
@@ -87,6 +78,32 @@ pub(crate) fn install(
         }
     }
     Ok(changes)
+}
+
+/// Whether the project wants the records of runs in git. A config that cannot be read says
+/// nothing about it.
+fn commits_runs(dir: &ProjectDir) -> Result<bool, StoreError> {
+    let config = read(dir, &layout::config())?.and_then(|text| Config::parse(&text).ok());
+    Ok(config.is_some_and(|config| config.git.commit_runs))
+}
+
+/// The text of `agentd/.gitignore` with what must be in it, and without the runs where they
+/// are wanted in git.
+fn with_ignored(before: &str, commit_runs: bool) -> String {
+    let is_unwanted = |line: &str| commit_runs && layout::GITIGNORE_RUNS.contains(&line.trim());
+    let mut ignored: String =
+        before.split_inclusive('\n').filter(|line| !is_unwanted(line)).collect();
+    for line in layout::GITIGNORE_LINES {
+        if is_unwanted(line) || ignored.lines().any(|there| there.trim() == line) {
+            continue;
+        }
+        if !ignored.is_empty() && !ignored.ends_with('\n') {
+            ignored.push('\n');
+        }
+        ignored.push_str(line);
+        ignored.push('\n');
+    }
+    ignored
 }
 
 /// What `uninstall` does: only what is still as `init` wrote it goes.
@@ -107,13 +124,18 @@ pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError>
         }
     }
     changes.retain(|change| change.action != FileAction::Unchanged);
-    let ignored = layout::GITIGNORE_LINES.map(|line| format!("{line}\n")).concat();
-    for (path, text) in own_files().into_iter().chain([(layout::gitignore(), ignored)]) {
+    let edited = || FileAction::Leave("it was edited".to_owned());
+    for (path, text) in own_files() {
         if let Some(old) = read(dir, &path)? {
-            let edited = || FileAction::Leave("it was edited".to_owned());
             let action = if old == text { FileAction::Remove } else { edited() };
             changes.push(FileChange { path, action });
         }
+    }
+    if let Some(old) = read(dir, &layout::gitignore())? {
+        // Earlier versions wrote fewer lines.
+        let is_ours = old.lines().all(|line| layout::GITIGNORE_LINES.contains(&line));
+        let action = if is_ours { FileAction::Remove } else { edited() };
+        changes.push(FileChange { path: layout::gitignore(), action });
     }
     Ok(changes)
 }
@@ -368,6 +390,18 @@ mod tests {
             assert_eq!(new_text(&removed).trim_end(), mine.trim_end());
         }
         assert_eq!(without_block(&block()), FileAction::Remove);
+    }
+
+    #[test]
+    fn runs_are_kept_out_of_git_unless_they_are_wanted() {
+        let fresh = with_ignored("", false);
+        assert!(fresh.lines().eq(layout::GITIGNORE_LINES));
+        assert_eq!(with_ignored(&fresh, false), fresh);
+        let wanted = with_ignored(&format!("{fresh}mine"), true);
+        assert_eq!(wanted, "/.locks/\n/.agents/\n.agentd-tmp-*\nmine");
+        assert_eq!(with_ignored(&wanted, true), wanted);
+        // What an earlier version wrote.
+        assert_eq!(with_ignored("/.locks/\n/.agents/\n.agentd-tmp-*\n", false), fresh);
     }
 
     #[test]

@@ -389,10 +389,10 @@ impl ClaudeDecoder {
         if let Some((model, _)) = models.iter().max_by_key(|(_, usage)| usage.usage().total()) {
             tally.model = Some(model.clone());
         }
-        tally.cost_usd = line.total_cost_usd;
+        let cost_usd = tally.cost(line.total_cost_usd, sink);
         tally.usage = used;
         if let Some(usage) = used {
-            sink(AgentEvent::Usage { usage, cost_usd: line.total_cost_usd });
+            sink(AgentEvent::Usage { usage, cost_usd });
         }
         for denial in line.permission_denials.unwrap_or_default() {
             if let Some(name) = denial.tool_name.filter(|_| tally.denied_tools.len() < 100) {

@@ -108,7 +108,7 @@ impl Decoder for OwnDecoder {
             }
             AgentEvent::Usage { usage, cost_usd } => {
                 tally.usage = Some(usage);
-                tally.cost_usd = cost_usd;
+                let cost_usd = tally.cost(cost_usd, sink);
                 sink(AgentEvent::Usage { usage, cost_usd });
             }
             AgentEvent::Failed { failure } => tally.failed(failure, sink),

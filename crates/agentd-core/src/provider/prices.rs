@@ -120,14 +120,15 @@ impl PriceTable {
     }
 
     /// What a call cost: the CLI's own figure, else by the table. None when
-    /// neither is known; that is not the same as nothing.
+    /// neither is known; that is not the same as nothing. Never below zero: a call gives
+    /// nothing back, whatever its CLI or an edited run file says.
     pub fn cost(
         &self,
         model: Option<&str>,
         usage: Option<Usage>,
         own: Option<f64>,
     ) -> Option<(f64, CostSource)> {
-        if let Some(own) = own {
+        if let Some(own) = own.filter(|own| *own >= 0.0) {
             return Some((own, CostSource::Agent));
         }
         let price = self.price(model?)?;
@@ -159,6 +160,10 @@ mod tests {
         let usage = Some(Usage { input: 1_000_000, ..Usage::default() });
         assert_eq!(table.cost(Some("x"), usage, Some(0.5)), Some((0.5, CostSource::Agent)));
         assert_eq!(table.cost(Some("unknown-model"), usage, None), None);
+        for absurd in [-5.0, f64::NEG_INFINITY, f64::NAN] {
+            let cost = table.cost(Some("claude-opus-4-8"), usage, Some(absurd));
+            assert_eq!(cost, table.cost(Some("claude-opus-4-8"), usage, None));
+        }
         let (cost, source) = table.cost(Some("claude-opus-4-8[1m]"), usage, None).unwrap();
         assert!((cost - 5.0).abs() < 1e-9);
         assert_eq!(source, CostSource::Table);

@@ -41,7 +41,7 @@ pub(super) struct Tally {
     pub(super) model: Option<String>,
     pub(super) usage: Option<Usage>,
     pub(super) thread_usage: Option<Usage>,
-    pub(super) cost_usd: Option<f64>,
+    cost_usd: Option<f64>,
     pub(super) denied_tools: Vec<String>,
     pub(super) terminal: Option<Terminal>,
     pub(super) wrong_session: Option<Failure>,
@@ -133,6 +133,17 @@ impl Tally {
     ) {
         self.last_retry_ms = delay_ms.or(self.last_retry_ms);
         sink(AgentEvent::Retry { attempt, delay_ms, reason });
+    }
+
+    /// The cost that the CLI reports. One below zero would lower what a change has cost: it is
+    /// none, and the tokens are counted by their price.
+    pub(super) fn cost(&mut self, said: Option<f64>, sink: &mut Sink<'_>) -> Option<f64> {
+        self.cost_usd = said.filter(|cost| *cost >= 0.0);
+        if let Some(cost) = said.filter(|_| self.cost_usd.is_none()) {
+            let message = format!("the agent reports a cost of ${cost}, which is not counted");
+            sink(AgentEvent::Warning { message: message.into() });
+        }
+        self.cost_usd
     }
 
     pub(super) fn succeeded(&mut self, text: Option<&str>, sink: &mut Sink<'_>) {

@@ -275,7 +275,11 @@ impl Given {
                 }
                 .render(),
             ),
-            ("fix", StepName::Fix, Fix { change, findings: &self.issues, tests, sandbox: &self.text }.render()),
+            (
+                "fix",
+                StepName::Fix,
+                Fix { change, findings: &self.issues, tests, sandbox: &self.text }.render(),
+            ),
         ]
     }
 }

@@ -145,11 +145,9 @@ fn start(
         // SAFETY: the closure makes system calls and drops the descriptor of the rules. This
         // process has one thread so far, so that no lock can be held by another one.
         unsafe {
-            command.pre_exec(move || {
-                match rules.take().map(landlock::Rules::restrict) {
-                    Some(Err(error)) => Err(error),
-                    _ => Ok(()),
-                }
+            command.pre_exec(move || match rules.take().map(landlock::Rules::restrict) {
+                Some(Err(error)) => Err(error),
+                _ => Ok(()),
             });
         }
         enforced

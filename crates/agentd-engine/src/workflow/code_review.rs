@@ -119,7 +119,9 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     if output.timed_out {
         tail.push_str(&format!("\n(stopped by agentd after {} s)", limit.as_secs()));
     }
-    let tail = agentd_core::outcome::tail(&tail, OUTPUT_BYTES);
+    // Before it is cut: half of a key would not be known for one.
+    let clean = workflow.agents.redactor().redact_text(&tail);
+    let tail = agentd_core::outcome::tail(&clean, OUTPUT_BYTES);
     let run = TestRun {
         command,
         exit_code: if output.timed_out { None } else { output.code },

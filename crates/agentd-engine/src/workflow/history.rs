@@ -4,18 +4,22 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use agentd_core::agent::AgentKind;
 use agentd_core::event::{AgentEvent, KEPT_BYTES};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, RunName};
-use agentd_core::outcome::AgentOutcome;
-use agentd_core::run_format::{Record, RunEnd, parse_line};
+use agentd_core::outcome::{AgentOutcome, Exit};
+use agentd_core::provider::{AgentRequest, Session, Surroundings, provider};
+use agentd_core::run_format::{Record, RunEnd, RunHeader, parse_line};
+use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use super::effect_of;
 use crate::documents::{self, DocumentError};
-use crate::step::{Agents, ledger};
+use crate::run_record::read_run;
+use crate::step::{self, Agents, ledger};
 use crate::store::Change;
 
 /// A call that was made.
@@ -140,6 +144,75 @@ fn read_into(run: &mut PastRun, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// What is known of a call that was killed with agentd: what its lines told until then, read
+/// again as they were read the first time.
+fn unfinished(dir: &Path, run: &PastRun, state: &State) -> AgentOutcome {
+    let mut decoder = None;
+    let mut used = None;
+    let name = format!("{:04}-{}.jsonl", run.number, run.step);
+    // What cannot be read stays unknown.
+    for record in read_run(&dir.join(name)).into_iter().flatten().map_while(Result::ok) {
+        match record {
+            Record::Header(header) => {
+                let request = request_of(&header, run, state);
+                decoder = request.map(|request| provider(header.agent).decoder(&request));
+            }
+            Record::Raw { line, .. } => {
+                if let Some(decoder) = &mut decoder {
+                    decoder.line(&line, &mut |_| {});
+                }
+            }
+            // Kept also where there were too many lines for all of them to be kept.
+            Record::Event { event: AgentEvent::Usage { usage, cost_usd }, .. } => {
+                used = Some((usage, cost_usd));
+            }
+            Record::Event { .. }
+            | Record::Stderr { .. }
+            | Record::Files { .. }
+            | Record::Note { .. }
+            | Record::End { .. } => {}
+        }
+    }
+    let mut outcome = decoder.map(|decoder| decoder.finish(&Exit::default())).unwrap_or_default();
+    if let Some((usage, cost_usd)) = used {
+        outcome.usage = Some(usage);
+        outcome.cost_usd = cost_usd;
+    }
+    outcome.session_id = outcome.session_id.or_else(|| run.session_id.clone());
+    outcome.model = run.model.clone().or(outcome.model);
+    outcome
+}
+
+/// As much of a request as a decoder wants to know.
+fn request_of(header: &RunHeader, run: &PastRun, state: &State) -> Option<AgentRequest> {
+    // Codex tells the total of a thread, of which the calls before have their part.
+    let session = match &run.session_id {
+        Some(id) if header.agent == AgentKind::Codex => Session::Resume {
+            id: id.clone(),
+            index: None,
+            thread_usage: Some(step::usage_of_session(state, id)),
+        },
+        _ => Session::Fresh,
+    };
+    Some(AgentRequest {
+        role: header.role,
+        change: ChangeId::new(&header.change).ok()?,
+        step: header.step.clone(),
+        prompt: String::new(),
+        project_root: PathBuf::new(),
+        private_dir: PathBuf::new(),
+        program: String::new(),
+        extra_args: Vec::new(),
+        extra_env: Vec::new(),
+        env_names: Vec::new(),
+        model: None,
+        effort: None,
+        session,
+        mcp: None,
+        surroundings: Surroundings::default(),
+    })
+}
+
 /// Puts calls into the ledger that were made and are not there: agentd was killed before
 /// it could. They count as they would have. Whoever calls this holds the run lock, so none of
 /// them is still going on.
@@ -157,14 +230,12 @@ pub(crate) fn reconcile(
     if lost.is_empty() {
         return Ok(history);
     }
+    let dir = agents.project.root().join(layout::change_dir(id).as_path()).join("runs");
     documents::update_state(&agents.project, id, &agents.holder, now, |state| {
         for run in lost {
-            let unknown = AgentOutcome {
-                session_id: run.session_id.clone(),
-                model: run.model.clone(),
-                ..AgentOutcome::default()
-            };
-            let outcome = run.end.as_ref().map_or(&unknown, |end| &end.outcome);
+            let known = run.end.as_ref().map(|end| end.outcome.clone());
+            let outcome = known.unwrap_or_else(|| unfinished(&dir, run, state));
+            let outcome = &outcome;
             let mut call = ledger::entry(&agents.config, &run.step, outcome, None).call;
             call.duration_ms = run.end.as_ref().map_or(0, |end| end.duration_ms);
             call.timestamp = Some(now);

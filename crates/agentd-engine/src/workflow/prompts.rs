@@ -21,8 +21,8 @@ use super::{Workflow, WorkflowError, reviews};
 use crate::comments;
 use crate::context;
 use crate::documents;
-use crate::sandbox;
 use crate::overlap;
+use crate::sandbox;
 
 /// Of how many other open changes a planner is told.
 const OTHERS: usize = 40;

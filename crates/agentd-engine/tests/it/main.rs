@@ -8,6 +8,7 @@ mod git_seen;
 mod git_work;
 mod guard;
 mod kills;
+mod ledger;
 mod process;
 mod runner;
 mod steps;

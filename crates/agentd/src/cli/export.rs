@@ -40,7 +40,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     if to_stdout && context.ui.json {
         return Err(CommandError::usage("`--json` and `--output -` both want standard output"));
     }
-    let redactor = Redactor::new(&std::env::vars_os().collect::<Vec<_>>());
+    let environment: Vec<_> = std::env::vars_os().collect();
+    let redactor = Redactor::of_project(&environment, &project);
     let exported = if to_stdout {
         let mut out = io::BufWriter::new(io::stdout().lock());
         export::export(&project, &dir, &id, &redactor, &mut out)

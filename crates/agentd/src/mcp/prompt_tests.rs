@@ -45,8 +45,16 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
         (Challenge { change, specs, clarified, earlier: &[] }.render(), &["append_review"]),
         (Reproposal { change, issues: &[], comments: &[] }.render(), &["edit_file", "write_spec"]),
         (
-            Implement { change, layer, tasks: &[], specs: &[], rules: "", test_command: None }
-                .render(),
+            Implement {
+                change,
+                layer,
+                tasks: &[],
+                specs: &[],
+                rules: "",
+                test_command: None,
+                sandbox: "",
+            }
+            .render(),
             &["complete_task"],
         ),
         (ImplementAgain { change, layer, tasks: &[] }.render(), &["complete_task"]),
@@ -54,7 +62,7 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
             Review { change, specs: &[], tasks: &[], diff: "", tests: None, earlier: &[] }.render(),
             &["create_review"],
         ),
-        (Fix { change, findings: &[], tests: None }.render(), &["complete_task"]),
+        (Fix { change, findings: &[], tests: None, sandbox: "" }.render(), &["complete_task"]),
     ];
     for reviewed in [
         Reviewed::Proposal,

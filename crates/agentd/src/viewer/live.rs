@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::rel_path::RelPath;
+use agentd_engine::redact::Redactor;
 use agentd_engine::run_record::LONGEST_LINE;
 use agentd_engine::store::{Change, StoreError};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -35,7 +36,6 @@ const BOARD_REST: u32 = 25;
 /// How much is read at a time, of all runs together: what is told of it waits in memory until
 /// the page has read it.
 const CHUNK: u64 = 256 << 10;
-
 
 /// A place in the runs of a change: everything before it has been seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,6 +81,7 @@ enum Message {
 struct Follower {
     change: Change,
     from: Position,
+    redactor: Redactor,
     tails: BTreeMap<u32, Tail>,
     looks: u32,
     documents: Option<u64>,
@@ -95,8 +96,8 @@ struct Found {
 }
 
 impl Follower {
-    fn new(change: Change, from: Position) -> Self {
-        Self { change, from, tails: BTreeMap::new(), looks: 0, documents: None }
+    fn new(change: Change, from: Position, redactor: Redactor) -> Self {
+        Self { change, from, redactor, tails: BTreeMap::new(), looks: 0, documents: None }
     }
 
     fn look(&mut self) -> Result<Found, StoreError> {
@@ -118,7 +119,8 @@ impl Follower {
                 continue;
             }
             let before = tail.offset;
-            if let Some((items, cut)) = more(&self.change, &run, tail, left)? {
+            let found = more(&self.change, &run, tail, &self.redactor, left)?;
+            if let Some((items, cut)) = found {
                 left = left.saturating_sub(tail.offset - before);
                 let position = Position { run: number, offset: tail.offset };
                 messages.push(Message::Run(
@@ -140,6 +142,7 @@ fn more(
     change: &Change,
     run: &RunName,
     tail: &mut Tail,
+    redactor: &Redactor,
     most: u64,
 ) -> Result<Option<(Vec<Value>, bool)>, StoreError> {
     let path = ChangeFile::Run(run.clone()).path();
@@ -170,6 +173,7 @@ fn more(
     };
     bytes.truncate(end + 1);
     tail.offset += bytes.len() as u64;
+    let bytes = redactor.redact_run(&bytes).unwrap_or(bytes);
     let mut items: Vec<Value> = Vec::new();
     let mut writing = String::new();
     for line in String::from_utf8_lossy(&bytes).lines() {
@@ -213,8 +217,9 @@ type Events<S> = Sse<axum::response::sse::KeepAliveStream<S>>;
 pub(super) fn change(
     change: Change,
     from: Position,
+    redactor: Redactor,
 ) -> Events<impl Stream<Item = Result<Event, Infallible>> + use<>> {
-    let mut follower = Follower::new(change, from);
+    let mut follower = Follower::new(change, from, redactor);
     stream(PAUSE, 1, move || follower.look())
 }
 
@@ -302,7 +307,7 @@ mod tests {
         let project = Project::open(dir.path()).unwrap();
         let change = project.change(&ChangeId::new("a").unwrap()).unwrap();
         fs::write(runs.join("0001-x.jsonl"), "{\"t\":1,\"note\":\"old\"}\n").unwrap();
-        let mut follower = Follower::new(change, Position::parse("2:0"));
+        let mut follower = Follower::new(change, Position::parse("2:0"), Redactor::new(&[]));
         assert_eq!(follower.look().unwrap(), Found::default());
         let path = runs.join("0002-y.jsonl");
         let mut file = fs::File::create(&path).unwrap();
@@ -331,7 +336,7 @@ mod tests {
         let text = line(&"y".repeat(1000)).repeat(1000) + &line(&long) + &line("end");
         fs::write(runs.join("0001-x.jsonl"), &text).unwrap();
         fs::write(runs.join("0002-y.jsonl"), line("next")).unwrap();
-        let mut follower = Follower::new(change, Position::default());
+        let mut follower = Follower::new(change, Position::default(), Redactor::new(&[]));
         let (mut told, mut looks) = (0, 0);
         loop {
             let found = follower.look().unwrap();

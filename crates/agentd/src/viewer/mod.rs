@@ -31,6 +31,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use agentd_engine::redact::Redactor;
 use agentd_engine::store::{Holder, Project};
 use jiff::Timestamp;
 
@@ -43,6 +44,8 @@ use summaries::Summaries;
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) project: Project,
+    /// Run files may be of an earlier agentd, which knew fewer secrets.
+    redactor: Redactor,
     summaries: Summaries,
     conflicts: Conflicts,
     token: Token,
@@ -125,7 +128,9 @@ pub(crate) fn listen(
     let port = listener.local_addr()?.port();
     let (summaries, conflicts) = (Summaries::default(), Conflicts::default());
     let token = Token::random()?;
-    let app = App { project, summaries, conflicts, token, port, person, command_line };
+    let environment: Vec<_> = std::env::vars_os().collect();
+    let redactor = Redactor::of_project(&environment, &project);
+    let app = App { project, redactor, summaries, conflicts, token, port, person, command_line };
     Ok(Listening { listener, app: Arc::new(app) })
 }
 

@@ -193,8 +193,9 @@ async fn follow(
 ) -> Answer {
     let id = open(&id)?;
     let position = Position::parse(last_event(&headers).unwrap_or(&after.after));
+    let redactor = app.redactor.clone();
     let change = blocking(move || Ok(app.project.change(&id)?)).await?;
-    Ok(live::change(change, position).into_response())
+    Ok(live::change(change, position, redactor).into_response())
 }
 
 async fn follow_board(

@@ -8,6 +8,7 @@ mod connections;
 mod live;
 mod pages;
 mod project;
+mod secrets;
 mod security;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

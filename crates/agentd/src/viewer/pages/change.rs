@@ -36,7 +36,7 @@ pub(crate) fn overview(app: &App, subject: &Subject) -> Result<String, Problem> 
         ));
     }
     if subject.is_open() {
-        super::runs::live_panel(&mut out, subject)?;
+        super::runs::live_panel(app, &mut out, subject)?;
     }
     out.push_str("<div class=\"two\" data-live=\"findings\">");
     findings(&mut out, subject);

@@ -24,7 +24,7 @@ pub(crate) fn runs(app: &App, subject: &Subject) -> Result<String, Problem> {
     let here = format!("{}/runs", subject.address());
     let mut out = String::from("<h1>Runs and cost</h1>");
     if subject.is_open() {
-        live_panel(&mut out, subject)?;
+        live_panel(app, &mut out, subject)?;
     }
     let calls: &[LlmCall] = subject.state.as_ref().map_or(&[], |state| &state.llm_calls);
     out.push_str("<div data-live=\"charts\">");
@@ -92,7 +92,7 @@ fn table(out: &mut String, calls: &[LlmCall]) {
 }
 
 /// The end of a run file, and how far that goes.
-fn end_of(subject: &Subject, run: &RunName) -> Result<(String, Position), Problem> {
+fn end_of(app: &App, subject: &Subject, run: &RunName) -> Result<(String, Position), Problem> {
     let path = ChangeFile::Run(run.clone()).path();
     let (mut file, length) = subject.change.dir().open_file(&path)?;
     let mut bytes = Vec::new();
@@ -105,15 +105,16 @@ fn end_of(subject: &Subject, run: &RunName) -> Result<(String, Position), Proble
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let offset = length.saturating_sub(TAIL) + whole as u64;
     bytes.truncate(whole);
+    let bytes = app.redactor.redact_run(&bytes).unwrap_or(bytes);
     Ok((String::from_utf8_lossy(&bytes).into_owned(), Position { run: run.number(), offset }))
 }
 
 /// A box of fixed size in which a running agent can be watched.
-pub(super) fn live_panel(out: &mut String, subject: &Subject) -> Result<(), Problem> {
+pub(super) fn live_panel(app: &App, out: &mut String, subject: &Subject) -> Result<(), Problem> {
     let last = subject.change.runs()?.ids.pop();
     let (items, position, name) = match &last {
         Some(run) => {
-            let (text, position) = end_of(subject, run)?;
+            let (text, position) = end_of(app, subject, run)?;
             (transcript::list(&text, PANEL_ITEMS), position, run.to_string())
         }
         // Whatever comes first is new.
@@ -131,7 +132,7 @@ pub(super) fn live_panel(out: &mut String, subject: &Subject) -> Result<(), Prob
 }
 
 pub(crate) fn run(app: &App, subject: &Subject, run: &RunName) -> Result<String, Problem> {
-    let (text, position) = end_of(subject, run)?;
+    let (text, position) = end_of(app, subject, run)?;
     let here = format!("{}/runs", subject.address());
     let items = transcript::list(&text, MOST_ITEMS);
     let follow = if subject.is_open() {

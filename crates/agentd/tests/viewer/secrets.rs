@@ -1,0 +1,269 @@
+//! Secrets that an agent meets are in nothing that agentd keeps or shows: 20 kinds of them, each
+//! in 10 places, through real runs of an implementer, the tests and a reviewer.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use agentd_core::check::plan_digest;
+use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::ids::ChangeId;
+use agentd_core::phase::Transition;
+use agentd_core::stamp::Stamp;
+use agentd_core::text::Line;
+use agentd_engine::documents::{load_texts, update_state};
+use agentd_engine::store::{Holder, Project as Store};
+use serde_json::{Value, json};
+
+use super::{Project, Viewer};
+
+const CHANGE: &str = "add-oauth";
+const KINDS: usize = 20;
+/// Where they are planted.
+const PLACES: [&str; 10] =
+    ["text", "arguments", "result", "stderr", "line", "edit", "prompt", "argv", "test", "failure"];
+
+/// Letters and digits that nobody else has.
+fn made(kind: usize, place: usize, length: usize) -> String {
+    let mut seed = u64::try_from(kind * 100 + place + 1).unwrap();
+    let letters = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789";
+    let next = |_| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(letters[usize::try_from(seed >> 33).unwrap() % letters.len()])
+    };
+    (0..length).map(next).collect()
+}
+
+/// A text with a secret in it, and the secret.
+fn secret(kind: usize, place: usize) -> (String, String) {
+    let body = |length| made(kind, place, length);
+    let alone = |start: &str, length| {
+        let secret = format!("{start}{}", body(length));
+        (secret.clone(), secret)
+    };
+    let behind = |name: &str, secret: String| (format!("{name}{secret}"), secret);
+    match kind {
+        0 => alone("ghp_", 36),
+        1 => alone("github_pat_", 60),
+        2 => alone("glpat-", 20),
+        3 => alone("sk-ant-api03-", 60),
+        4 => alone("sk-proj-", 60),
+        5 => alone("AIza", 35),
+        6 => alone("ya29.", 60),
+        7 => alone("xoxb-", 40),
+        8 => {
+            let id = format!("AKIA{}", body(16).to_uppercase());
+            (id.clone(), id)
+        }
+        9 => behind("aws_secret_access_key = ", format!("{}/+{}", body(20), body(18))),
+        10 => alone(&format!("eyJ{}.eyJ{}.", body(20), body(40)), 43),
+        11 => {
+            let password = body(12);
+            (format!("postgres://joe:{password}@db.example.com/app"), password)
+        }
+        12 => {
+            let line = body(48);
+            let key = format!(
+                "-----BEGIN OPENSSH PRIVATE KEY-----\n{}\n{line}\n-----END OPENSSH PRIVATE KEY-----",
+                made(kind, place + 50, 64)
+            );
+            (key, line)
+        }
+        13 => alone("npm_", 36),
+        14 => alone("pypi-AgEIcHlwaS5vcmc", 60),
+        15 => alone("sk_live_", 24),
+        16 => alone(&format!("SG.{}.", body(22)), 43),
+        17 => behind("https://hooks.slack.com/services/", format!("T00/B00/{}", body(24))),
+        18 => behind("Authorization: Bearer ", body(40)),
+        19 => behind("DefaultEndpointsProtocol=https;AccountKey=", format!("{}==", body(86))),
+        _ => unreachable!("{kind}"),
+    }
+}
+
+/// All kinds for a place, each at the start of a line.
+fn planted(place: &str) -> String {
+    let place = PLACES.iter().position(|known| *known == place).unwrap();
+    let lines = (0..KINDS).map(|kind| format!("{}\n", secret(kind, place).0));
+    format!("what is here:\n{}", lines.collect::<String>())
+}
+
+/// What the stand-in prints; the end of it is a failure.
+fn stream() -> String {
+    let said = |content: Value| json!({"type": "assistant", "message": {"id": "m", "role": "assistant", "model": "claude-opus-4-8", "content": [content]}, "session_id": "daa347b4"});
+    let answer = json!({"type": "user", "message": {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "t", "content": planted("result")}]}});
+    let lines = [
+        json!({"type": "system", "subtype": "init", "session_id": "daa347b4", "model": "claude-opus-4-8", "mcp_servers": [{"name": "agentd", "status": "connected"}]}),
+        said(json!({"type": "text", "text": planted("text")})),
+        said(
+            json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": planted("arguments"), "nested": json!({"deep": planted("arguments")}).to_string()}}),
+        ),
+        answer,
+        json!({"type": "result", "subtype": "error_during_execution", "is_error": true, "errors": [planted("failure")], "session_id": "daa347b4", "total_cost_usd": 0.25, "usage": {"input_tokens": 10, "output_tokens": 2}}),
+    ];
+    let raw = planted("line");
+    lines.map(|line| format!("{line}\n{raw}")).concat()
+}
+
+fn run(project: &Project, program: &str, arguments: &[&str]) -> Output {
+    Command::new(program)
+        .args(arguments)
+        .current_dir(project.root())
+        .env("HOME", project.root().join(".git"))
+        .env("AGENTD_TRUST", "all")
+        .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@b"), ("GIT_COMMITTER_NAME", "a")])
+        .envs([("GIT_COMMITTER_EMAIL", "a@b"), ("DEPLOY_TOKEN", "a value that only I know")])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// As a challenger who approves.
+fn approve(project: &Project) {
+    let store = Store::open(project.root()).unwrap();
+    let id = ChangeId::new(CHANGE).unwrap();
+    let at: Stamp = "2026-11-10T11:00:00Z".parse().unwrap();
+    let holder = Holder::this_process("test", at.moment());
+    update_state(&store, &id, &holder, at, |state| {
+        let plan = plan_digest(&load_texts(&store.change(&id)?)?);
+        let (verdict, reviewer) = (PlanVerdict::Approved, Line::new("codex"));
+        *state = state.apply(&Transition::PlanReviewed { verdict, plan, reviewer, at })?;
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// Every text below a directory, as it is and as its JSON reads.
+fn texts(dir: &Path, found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            texts(&path, found);
+        } else {
+            let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+            found.push((path.display().to_string(), text));
+        }
+    }
+}
+
+#[test]
+fn heavy_none_of_200_planted_secrets_is_kept_or_shown() {
+    let project = Project::new();
+    approve(&project);
+    let outside = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| fs::write(outside.path().join(name), text).unwrap();
+    let at = |name: &str| outside.path().join(name).display().to_string();
+    for place in ["edit", "stderr", "test"] {
+        put(place, &planted(place));
+    }
+    put("stream", &stream());
+    let agent = format!(
+        "#!/bin/sh\ncat > /dev/null\ncat '{}' >&2\ncp '{}' notes.txt\n\
+         printf '\\377' > notes.bin; cat '{}' >> notes.bin\n\
+         echo \"$DEPLOY_TOKEN\"; echo \"$AGENT_SECRET\"; cat '{}'\nexit 1\n",
+        at("stderr"),
+        at("edit"),
+        at("edit"),
+        at("stream"),
+    );
+    put("claude", &agent);
+    fs::set_permissions(outside.path().join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut argv: Vec<String> = planted("argv").lines().map(str::to_owned).collect();
+    argv.push(planted("argv"));
+    let config = format!(
+        "[workflow]\nscript_retries = 0\n[roles]\nimplementer = \"claude\"\nreviewer = \"claude\"\n\
+         [git]\nworkflow = \"in-place\"\n[claude]\ncommand = '{}'\nargs = {}\n\
+         env = {{ AGENT_SECRET = \"what only agents know\" }}\n\
+         [implementation]\ntest_command = \"cat '{}'; exit 1\"\n",
+        at("claude"),
+        json!(argv),
+        at("test"),
+    );
+    project.root_file("agentd/config.toml", &config);
+    run(&project, "git", &["init", "-q"]);
+    run(&project, "git", &["add", "-A"]);
+    run(&project, "git", &["commit", "-qm", "start"]);
+    let agentd = env!("CARGO_BIN_EXE_agentd");
+    let mut shown: Vec<(String, String)> = Vec::new();
+    // The reviewer's prompt has the difference, and so what is in this file.
+    project.root_file("prompt.txt", &planted("prompt"));
+    for command in ["implement", "review"] {
+        let output = run(&project, agentd, &[command, CHANGE]);
+        for text in [output.stdout, output.stderr] {
+            shown.push((command.to_owned(), String::from_utf8_lossy(&text).into_owned()));
+        }
+    }
+    let change = project.root().join("agentd/changes").join(CHANGE);
+    texts(&change, &mut shown);
+    let exported = run(&project, agentd, &["export", CHANGE, "--output", "-"]).stdout;
+    shown.push(("export".to_owned(), String::from_utf8_lossy(&exported).into_owned()));
+    let viewer = Viewer::start(project.root());
+    let mut pages = vec![format!("/changes/{CHANGE}"), format!("/changes/{CHANGE}/runs")];
+    assert!(change.join("runs").is_dir(), "{:?}", &shown[..4]);
+    for run in fs::read_dir(change.join("runs")).unwrap() {
+        let name = run.unwrap().file_name();
+        pages.push(format!("/changes/{CHANGE}/runs/{}", name.to_str().unwrap()));
+    }
+    assert_eq!(pages.len(), 5, "{pages:?}: {shown:?}");
+    for page in pages {
+        let answer = viewer.get(&page);
+        assert_eq!(answer.status, 200);
+        shown.push((page, answer.body));
+    }
+    // All of it was there to be found.
+    let all: String = shown.iter().map(|(_, text)| text.as_str()).collect();
+    for (kind, what) in ["\"stderr\":", "\"raw\":", "\"files\":", "output_tail", "prompt.txt"]
+        .into_iter()
+        .enumerate()
+    {
+        assert!(all.contains(what), "{kind}: no {what}");
+    }
+    let found: Vec<String> = (0..KINDS * PLACES.len())
+        .flat_map(|number| {
+            let (kind, place) = (number / PLACES.len(), number % PLACES.len());
+            let (_, secret) = secret(kind, place);
+            let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+            let has = |text: &str| text.contains(&secret) || text.contains(&hex);
+            let places: Vec<String> = shown
+                .iter()
+                .filter(|(_, text)| has(text))
+                .map(|(name, _)| format!("{} of kind {kind} in {name}", PLACES[place]))
+                .collect();
+            places
+        })
+        .collect();
+    assert!(found.is_empty(), "{} leaks:\n{}", found.len(), found.join("\n"));
+    for value in ["a value that only I know", "what only agents know"] {
+        assert!(!all.contains(value), "{value}");
+    }
+}
+
+#[test]
+fn run_files_of_an_earlier_version_are_cleaned_before_they_are_shown() {
+    let project = Project::new();
+    let key = secret(0, 0).0;
+    let (pem, line) = secret(12, 0);
+    let mut records = vec![
+        json!({"t": 1, "event": "text", "text": format!("a\n{key}")}),
+        json!({"t": 1, "raw": json!({"text": format!("a\n{key}")}).to_string()}),
+    ];
+    records.extend(pem.lines().map(|line| json!({"t": 1, "stderr": format!("{line}\n")})));
+    let hex: String = format!("\u{1}{key}").bytes().map(|byte| format!("{byte:02x}")).collect();
+    records.push(json!({"t": 2, "files": [{"path": "x.bin", "hex": hex}]}));
+    let text: String = records.iter().map(|record| format!("{record}\n")).collect();
+    project.file("runs/0002-challenge.jsonl", &text);
+    let output =
+        run(&project, env!("CARGO_BIN_EXE_agentd"), &["export", "add-oauth", "--output", "-"]);
+    let exported = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(exported.contains("[redacted]"), "{exported}");
+    let viewer = Viewer::start(project.root());
+    let page = viewer.get("/changes/add-oauth/runs/0002-challenge.jsonl").body;
+    assert!(page.contains("[redacted]"), "{page}");
+    let digits: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    for shown in [exported, page] {
+        for secret in [&key, &line, &digits] {
+            assert!(!shown.contains(secret), "{secret}: {shown}");
+        }
+    }
+}

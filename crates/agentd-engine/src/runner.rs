@@ -18,6 +18,7 @@ use agentd_core::provider::{AgentRequest, CommandSpec, Decoder, Gemini, MCP_SERV
 use agentd_core::run_format::{RUN_VERSION, RunEnd, RunHeader};
 
 use crate::agent_files::{AgentFiles, FilesError};
+use crate::calls::Claim;
 use crate::git::GitTool;
 use crate::git_guard::{self, GitGuard, GuardError, Tampered};
 use crate::process::{
@@ -169,7 +170,8 @@ impl Runner {
         let tree = request.role.edits_the_work_tree().then(|| {
             WorkTree::look(&request.project_root, spec.merge.as_ref().map(|merge| merge.path))
         });
-        let guard = self.guard(request)?;
+        let claim = Claim::of(&request.private_dir).map_err(FilesError::from)?;
+        let guard = self.guard(request, &claim)?;
         let files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
         let mut watching =
             Watching { decoder: provider.decoder(request), record, observer, failed: false, tree };
@@ -185,7 +187,7 @@ impl Runner {
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut watching);
         drop(files);
         // Before anything else: nobody may call git until this is done.
-        let tampered = guard.map(GitGuard::check).transpose()?.unwrap_or_default();
+        let tampered = guard.map(|guard| guard.check(&claim)).transpose()?.unwrap_or_default();
         let Watching { decoder, mut record, observer, mut failed, mut tree } = watching;
         record.files(&tree.as_mut().map(WorkTree::changes).unwrap_or_default());
         record.files(&git_guard::edits(&tampered));
@@ -225,15 +227,13 @@ impl Runner {
         Ok(Attempt { outcome, run_file, started_at, duration, tampered })
     }
 
-    /// Guards git from whoever may write to it.
-    fn guard(&self, request: &AgentRequest) -> Result<Option<GitGuard>, GuardError> {
+    /// Guards what others run and obey from whoever may write to it.
+    fn guard(&self, request: &AgentRequest, claim: &Claim) -> Result<Option<GitGuard>, GuardError> {
         if !request.role.edits_the_work_tree() {
             return Ok(None);
         }
         let tool = GitTool { env: self.environment.clone(), ..GitTool::default() };
-        let state_dir = request.private_dir.parent().unwrap_or(&request.private_dir);
-        let name = request.private_dir.file_name().unwrap_or_default().to_string_lossy();
-        GitGuard::take(&tool, &request.project_root, &state_dir.join("git"), &name).map(Some)
+        GitGuard::take(&tool, &request.project_root, claim).map(Some)
     }
 
     /// Runs `gemini --list-sessions` in the project (E2.4), with the environment and
@@ -247,6 +247,7 @@ impl Runner {
         let mut spec = Gemini.command(request);
         spec.args = vec!["--list-sessions".to_owned()];
         spec.stdin.clear();
+        let _claim = Claim::of(&request.private_dir).map_err(FilesError::from)?;
         let _files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
         self.capture(&spec, &request.project_root, limits)
     }

@@ -33,6 +33,7 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 
 use crate::agent_files::restore_leftovers;
+use crate::calls;
 use crate::clarify;
 use crate::documents;
 use crate::git::{Git, GitTool};
@@ -185,9 +186,9 @@ pub fn run_shell(agents: &Agents, command: &str, limits: Limits) -> Result<ListO
 /// An agentd that was killed may have left its keys in the project's settings of
 /// Gemini CLI; whichever agent is called next, they go first.
 fn restore_settings(request: &AgentRequest) -> Result<(), StepError> {
-    let state_dir = request.private_dir.parent().unwrap_or(&request.private_dir);
+    let calls = request.private_dir.parent().unwrap_or(&request.private_dir);
     if let Some(merge) = Gemini.command(request).merge {
-        restore_leftovers(&request.project_root, state_dir, &merge).map_err(RunError::from)?;
+        restore_leftovers(&request.project_root, calls, &merge).map_err(RunError::from)?;
     }
     Ok(())
 }
@@ -244,8 +245,10 @@ fn request(
     let complexity = state.complexity.unwrap_or(Complexity::Medium);
     let model = choose(agent, complexity, settings.models.get(&complexity));
     let change_dir = agents.project.root().join(layout::change_dir(&step.change).as_path());
-    let private_dir =
-        agents.project.root().join("agentd/.agents").join(format!("{}-{}", step.change, step.name));
+    // Made here, so that it is the user's own.
+    agents.project.state_dir()?;
+    let state_path = agents.project.user().state_path(agents.project.root())?;
+    let private_dir = calls::private_dir(&state_path, &format!("{}-{}", step.change, step.name));
     let mut request = AgentRequest {
         role: step.role,
         change: step.change.clone(),

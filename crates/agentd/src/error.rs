@@ -145,6 +145,15 @@ impl From<StoreError> for CommandError {
             StoreError::OpenRoot { source, .. } | StoreError::Io { source, .. } => {
                 Self::new("store", message).cause(source.to_string())
             }
+            StoreError::NoUserDir => Self::new("store", message)
+                .hint("set HOME, or XDG_STATE_HOME to a directory of your own"),
+            StoreError::StateInProject { .. } => Self::new("store", message)
+                .cause("what lies in a repository may have come with it, so it decides nothing")
+                .hint("set XDG_STATE_HOME to a directory outside of the project"),
+            StoreError::ForeignState { path, .. } => Self::new("store", message).hint(format!(
+                "remove {}, or set XDG_STATE_HOME to a directory of your own",
+                path.display()
+            )),
             _ => Self::new("store", message),
         }
     }

@@ -8,12 +8,13 @@ use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use agentd_core::hash::{hex, unhex};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::GuardError;
+use super::way::{Missing, Way};
 use crate::git::runnable::{HOOKS, Runnable};
 
 /// The most that is kept: places, bytes of one file and of all.
@@ -159,9 +160,9 @@ pub(super) struct Difference {
 }
 
 impl Picture {
-    pub(super) fn take(runnable: &Runnable) -> Result<Self, GuardError> {
-        let mut taking =
-            Taking { runnable, places: BTreeMap::new(), closed: BTreeSet::new(), left: KEPT };
+    pub(super) fn take(runnable: &Runnable, taken: Taken) -> Result<Self, GuardError> {
+        let (places, closed) = (BTreeMap::new(), BTreeSet::new());
+        let mut taking = Taking { runnable, taken, places, closed, left: KEPT };
         for file in &runnable.files {
             taking.file(file)?;
         }
@@ -193,6 +194,32 @@ impl Picture {
         })
     }
 
+    /// Where the agent worked.
+    pub(super) fn work_tree(&self) -> PathBuf {
+        self.work_tree.path()
+    }
+
+    /// Whether this picture speaks of a place, where that is now. A directory is named only
+    /// inside of one that holds nothing but what is watched: a repository that somebody has made
+    /// since is not to be removed.
+    pub(super) fn names(&self, path: &Path, now: &Thing) -> bool {
+        let is_plain = path.is_absolute()
+            && path
+                .components()
+                .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+        let in_closed = self.closed.iter().any(|dir| {
+            let dir = dir.path();
+            path.starts_with(&dir) && path != dir
+        });
+        let is_directory = matches!(now, Thing::Directory { .. });
+        let is_place = || {
+            let bytes = Bytes::from(path);
+            let named = self.places.iter().any(|place| place.path == bytes);
+            named && (!is_directory || self.closed.contains(&bytes))
+        };
+        is_plain && (in_closed || is_place())
+    }
+
     /// A place in words: from the work tree, or from `.git` where that is elsewhere.
     pub(super) fn name(&self, path: &Path) -> String {
         let from = |dir: &Bytes| path.strip_prefix(dir.path()).ok().map(Path::to_owned);
@@ -205,7 +232,7 @@ impl Picture {
     /// Compares with what is there now, and puts it back as it was, where `may` allows it.
     pub(super) fn put_back(
         &self,
-        may: &dyn Fn(&Path) -> bool,
+        may: &dyn Fn(&Path, &Thing) -> bool,
     ) -> Result<Vec<Difference>, GuardError> {
         let mut found: Vec<Difference> = Vec::new();
         let mut lost: Vec<PathBuf> = Vec::new();
@@ -228,7 +255,7 @@ impl Picture {
             // A directory of git's is not made anew without all that was in it.
             let what = if is_needed { &Thing::Nothing } else { &was };
             // One that cannot be put back is told, and does not keep the others from it.
-            let restored = may(&path) && restore(&path, &now, what).is_ok();
+            let restored = may(&path, &now) && restore(&path, &now, what).is_ok();
             if is_needed || !restored {
                 lost.push(path.clone());
             }
@@ -248,7 +275,7 @@ impl Picture {
         &self,
         dir: &Path,
         lost: &[PathBuf],
-        may: &dyn Fn(&Path) -> bool,
+        may: &dyn Fn(&Path, &Thing) -> bool,
         found: &mut Vec<Difference>,
     ) -> Result<(), GuardError> {
         if lost.iter().any(|lost| dir.starts_with(lost))
@@ -263,7 +290,7 @@ impl Picture {
                 continue;
             }
             let now = at(&path, Thing::at(&path))?;
-            let restored = may(&path) && restore(&path, &now, &Thing::Nothing).is_ok();
+            let restored = may(&path, &now) && restore(&path, &now, &Thing::Nothing).is_ok();
             found.push(Difference { path, was: Thing::Nothing, now, restored });
         }
         Ok(())
@@ -274,8 +301,17 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuardError> {
     result.map_err(|source| GuardError::Io { path: path.to_owned(), source })
 }
 
-/// Makes a place look as it did.
+/// Makes a place look as it did. No link is followed on the way to it.
 fn restore(path: &Path, now: &Thing, was: &Thing) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    if (now, was) == (&Thing::Nothing, &Thing::Nothing) {
+        return Ok(());
+    }
+    let way =
+        Way::open(parent, if *was == Thing::Nothing { Missing::Fail } else { Missing::Make })?;
+    let path = &way.to(name);
     match (now, was) {
         (Thing::Directory { .. }, Thing::Directory { mode }) => {
             return fs::set_permissions(path, Permissions::from_mode(*mode));
@@ -286,11 +322,6 @@ fn restore(path: &Path, now: &Thing, was: &Thing) -> io::Result<()> {
         (Thing::File { .. } | Thing::Link { .. } | Thing::Other, Thing::File { .. }) => {}
         (Thing::File { .. } | Thing::Link { .. } | Thing::Other, _) => fs::remove_file(path)?,
     }
-    if *was == Thing::Nothing {
-        return Ok(());
-    }
-    let parent = path.parent().unwrap_or(path);
-    fs::create_dir_all(parent)?;
     match was {
         Thing::Nothing | Thing::Other => Ok(()),
         Thing::Link { target } => symlink(target.path(), path),
@@ -299,7 +330,7 @@ fn restore(path: &Path, now: &Thing, was: &Thing) -> io::Result<()> {
             fs::set_permissions(path, Permissions::from_mode(*mode))
         }
         Thing::File { mode, bytes } => {
-            let temporary = parent.join(TEMPORARY);
+            let temporary = way.to(TEMPORARY.as_ref());
             remove(&temporary)?;
             let mut file =
                 File::options().write(true).create_new(true).mode(0o600).open(&temporary)?;
@@ -325,9 +356,19 @@ fn remove(path: &Path) -> io::Result<()> {
     removed.or_else(|error| if is_absent(&error) { Ok(()) } else { Err(error) })
 }
 
+/// What a picture is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// To put everything back: what cannot be kept is an error.
+    Whole,
+    /// To know which places there are, whatever is in them.
+    Names,
+}
+
 /// A picture that is being taken.
 struct Taking<'r> {
     runnable: &'r Runnable,
+    taken: Taken,
     places: BTreeMap<PathBuf, (Watch, Thing)>,
     closed: BTreeSet<PathBuf>,
     /// How many more bytes may be kept.
@@ -350,9 +391,11 @@ impl Taking<'_> {
         let thing = at(path, Thing::at(path))?;
         let size = thing.file().map_or(0, |(bytes, _)| bytes.len() as u64);
         let too_large = || GuardError::TooLarge { path: path.to_owned() };
-        self.left = self.left.checked_sub(size).ok_or_else(too_large)?;
-        if thing == Thing::Other || self.places.len() >= MOST_PLACES {
-            return Err(too_large());
+        if self.taken == Taken::Whole {
+            self.left = self.left.checked_sub(size).ok_or_else(too_large)?;
+            if thing == Thing::Other || self.places.len() >= MOST_PLACES {
+                return Err(too_large());
+            }
         }
         // A repository is the way to much, and changes all the time.
         let is_way =
@@ -389,9 +432,15 @@ impl Taking<'_> {
             Thing::Nothing | Thing::File { .. } | Thing::Other => return Ok(()),
         }
         if depth == 0 {
+            if self.taken == Taken::Names {
+                return Ok(());
+            }
             return Err(GuardError::TooLarge { path: dir.to_owned() });
         }
         self.closed.insert(dir.to_owned());
+        if self.taken == Taken::Names {
+            return Ok(());
+        }
         for entry in at(dir, fs::read_dir(dir))? {
             let entry = at(dir, entry)?;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

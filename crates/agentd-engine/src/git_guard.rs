@@ -89,6 +89,23 @@ pub enum Tampering {
     Removed,
 }
 
+impl Tampered {
+    /// A text file of a change that was put back.
+    pub(crate) fn text(path: &RelPath, was: &str, now: Option<&str>) -> Self {
+        let how = if now.is_some() { Tampering::Changed } else { Tampering::Removed };
+        let edit = FileEdit {
+            path: path.to_string(),
+            created: false,
+            before: Some(Digest::of(was)),
+            after: now.map(Digest::of),
+            text: now.filter(|now| now.len() <= KEPT_BYTES).map(str::to_owned),
+            hex: None,
+            executable: false,
+        };
+        Self { path: path.to_string(), how, restored: true, edit }
+    }
+}
+
 impl std::fmt::Display for Tampered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let how = match self.how {

@@ -12,6 +12,7 @@ use agentd_core::rel_path::RelPath;
 use crate::archive::{self, ArchiveError, Recovered};
 use crate::calls::{self, Claim};
 use crate::git_guard::{self, Unchecked};
+use crate::state_guard;
 use crate::store::{Holder, Project, StoreError};
 
 /// What was found and done.
@@ -29,7 +30,7 @@ pub struct PutRight {
 /// costs a few looks for things that are hardly ever there.
 pub fn put_right(project: &Project, holder: impl Fn() -> Holder) -> PutRight {
     let unchecked = match project.user().state_path(project.root()) {
-        Ok(state) => unchecked(project, &state),
+        Ok(state) => unchecked(project, &state, &holder),
         // Then nothing was ever kept.
         Err(_) => Vec::new(),
     };
@@ -41,14 +42,18 @@ pub fn put_right(project: &Project, holder: impl Fn() -> Holder) -> PutRight {
     PutRight { unchecked, archive, ignored }
 }
 
-fn unchecked(project: &Project, at: &Path) -> Vec<Unchecked> {
+fn unchecked(project: &Project, at: &Path, holder: impl Fn() -> Holder) -> Vec<Unchecked> {
     let abandoned = || -> Result<Vec<Claim>, StoreError> {
         let Some(state) = project.state_dir_if_there()? else { return Ok(Vec::new()) };
         calls::abandoned(&state, at)
     };
     match abandoned() {
         Ok(claims) => {
-            claims.iter().filter_map(|claim| git_guard::recover(project, claim, at)).collect()
+            let check = |claim: &Claim| {
+                let picture = git_guard::recover(project, claim, at);
+                [picture, state_guard::recover(project, claim, &holder())]
+            };
+            claims.iter().flat_map(check).flatten().collect()
         }
         Err(error) => vec![Unchecked::Unknown { path: at.to_owned(), why: error.to_string() }],
     }

@@ -24,6 +24,7 @@ pub mod redact;
 pub mod reproduce;
 pub mod run_record;
 pub mod runner;
+mod state_guard;
 pub mod step;
 pub mod store;
 pub mod trace;

@@ -207,8 +207,9 @@ impl Runner {
             Err(error) => return Err(error.into()),
         };
         if !tampered.is_empty() {
-            let message = format!("git would have run it: {}", git_guard::list(&tampered));
-            outcome.failure = Some(Failure::new(FailureKind::GitTampered, message));
+            let message =
+                format!("what is not its own was changed: {}", git_guard::list(&tampered));
+            outcome.failure = Some(Failure::new(FailureKind::Tampered, message));
             failed = false;
         }
         if let Some(failure) = outcome.failure.as_ref().filter(|_| !failed) {

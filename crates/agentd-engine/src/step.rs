@@ -7,6 +7,7 @@
 //! judged, so that no failure can hide what it has cost.
 
 mod error;
+mod guarded;
 pub(crate) mod ledger;
 
 use std::ffi::OsString;
@@ -37,12 +38,15 @@ use crate::calls;
 use crate::clarify;
 use crate::documents;
 use crate::git::{Git, GitTool};
+use crate::git_guard::Tampered;
 use crate::process::{Cancel, Limits, Supervisor};
 use crate::run_record::RecordLimits;
 use crate::runner::{Attempt, Observer, Retry, RunError, Runner};
 use crate::store::{Change, Holder, Project, StoreError};
 
 pub use error::StepError;
+use guarded::Guarded;
+pub use guarded::run_tests;
 
 /// What a step needs of the world.
 #[derive(Debug)]
@@ -143,21 +147,21 @@ pub fn run(
     let runs_dir =
         agents.project.root().join(layout::change_dir(&step.change).as_path()).join("runs");
     let runner = runner(agents);
-    let report = runner.call(
-        provider(agent),
-        &request,
-        &runs_dir,
-        limits(&agents.config, agent),
-        observer,
-    )?;
+    let guarded = Guarded::take(agents, &step.change, step.role, &request.private_dir)?;
+    let report =
+        runner.call(provider(agent), &request, &runs_dir, limits(&agents.config, agent), observer);
+    // Before anything is recorded, and also where the call could not be finished.
+    let forged = guarded.check(agents)?;
+    let report = report?;
     let cost_usd = record(agents, step, &request, &report.attempts, now(), observer)?;
     let Some(last) = report.attempts.last() else {
         let message = "there was no attempt at all";
         let failure = Failure::new(agentd_core::outcome::FailureKind::Other, message);
         return Err(StepError::Agent { agent, failure });
     };
-    if !last.tampered.is_empty() {
-        return Err(StepError::GitTampered { agent, tampered: last.tampered.clone() });
+    let tampered: Vec<Tampered> = last.tampered.iter().cloned().chain(forged).collect();
+    if !tampered.is_empty() {
+        return Err(StepError::Tampered { who: agent.name(), tampered });
     }
     if let Some(failure) = &last.outcome.failure {
         return Err(StepError::Agent { agent, failure: failure.clone() });
@@ -172,15 +176,22 @@ pub fn run(
     })
 }
 
-/// Runs a command line of the project's own, such as its tests, in the work tree and
-/// under the same supervision as an agent. What it prints on both streams is kept, the end
-/// of it where it is long.
+/// Runs a command line of the project's own in the work tree, under the same supervision as an
+/// agent. What it prints on both streams is kept, the end of it where it is long.
 pub fn run_shell(agents: &Agents, command: &str, limits: Limits) -> Result<ListOutput, StepError> {
     let args = ["-c".to_owned(), format!("exec 2>&1\n{command}")];
     let spec =
         CommandSpec { program: "sh".to_owned(), args: args.into(), ..CommandSpec::default() };
     let output = runner(agents).capture_tail(&spec, &agents.work_tree, limits)?;
     if agents.cancel.reason().is_some() { Err(StepError::Interrupted) } else { Ok(output) }
+}
+
+/// The private directory of a call, in the user's state directory.
+fn private_dir(agents: &Agents, call: &str) -> Result<PathBuf, StoreError> {
+    // Made here, so that it is the user's own.
+    agents.project.state_dir()?;
+    let state = agents.project.user().state_path(agents.project.root())?;
+    Ok(calls::private_dir(&state, call))
 }
 
 /// An agentd that was killed may have left its keys in the project's settings of
@@ -245,10 +256,7 @@ fn request(
     let complexity = state.complexity.unwrap_or(Complexity::Medium);
     let model = choose(agent, complexity, settings.models.get(&complexity));
     let change_dir = agents.project.root().join(layout::change_dir(&step.change).as_path());
-    // Made here, so that it is the user's own.
-    agents.project.state_dir()?;
-    let state_path = agents.project.user().state_path(agents.project.root())?;
-    let private_dir = calls::private_dir(&state_path, &format!("{}-{}", step.change, step.name));
+    let private_dir = private_dir(agents, &format!("{}-{}", step.change, step.name))?;
     let mut request = AgentRequest {
         role: step.role,
         change: step.change.clone(),

@@ -5,7 +5,7 @@ pub(crate) mod kinds;
 
 use std::io;
 
-use agentd_core::phase::Refused;
+use agentd_core::phase::{Phase, Refused};
 use agentd_engine::actions::ActionError;
 use agentd_engine::archive::ArchiveError;
 use agentd_engine::clarify::ClarifyError;
@@ -182,6 +182,9 @@ impl From<Refused> for CommandError {
         let allowed: Vec<String> =
             next::existing(&refused.allowed).map(|name| format!("`agentd {name}`")).collect();
         match allowed.as_slice() {
+            [] if refused.phase == Phase::Complete => error.hint(
+                "if you have looked at the code yourself: agentd archive <id> --force \"why\"",
+            ),
             [] => error,
             allowed => error.hint(format!("allowed now: {}", allowed.join(", "))),
         }

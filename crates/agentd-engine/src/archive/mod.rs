@@ -159,7 +159,7 @@ pub fn preview(project: &Project, request: &Request<'_>) -> Result<Preview, Arch
     let change = project.change(request.change)?;
     let plan = plan::make(project, &change, request)?;
     let state = plan::state_before(&change, request)?;
-    let refused = plan::state_after(&state, request).err();
+    let refused = plan::state_after(&change, &state, request).err();
     Ok(Preview {
         totals: Totals::of(&plan.specs),
         specs: plan.specs,
@@ -182,7 +182,7 @@ pub fn archive(project: &Project, request: &Request<'_>) -> Result<Archived, Arc
     let lock = project.write_lock(request.change, request.holder)?;
     let change = project.change(request.change)?;
     let before = plan::state_before(&change, request)?;
-    let state = plan::state_after(&before, request)?;
+    let state = plan::state_after(&change, &before, request)?;
     let plan = plan::make(project, &change, request)?;
     if !plan.conflicts.is_empty() {
         plan::note_conflicts(project, request, &plan.conflicts)?;

@@ -60,6 +60,9 @@ pub(crate) fn part(front: &str, requirements: &[(u32, &str)]) -> String {
     out
 }
 
+/// What a state tells of a review by a known run.
+const APPROVED: &str = "code_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-15T09:00:00Z\n  run: 1\nllm_calls:\n  - step: review\n    run: 1\n";
+
 impl Fixture {
     pub(crate) fn new() -> Self {
         let dir = scratch::dir();
@@ -110,7 +113,7 @@ impl Fixture {
 
     pub(crate) fn change_in(&self, change: &str, phase: &str) {
         let state = format!(
-            "change_id: {change}\nphase: {phase}\ndescription: \"About {change}\"\niteration: 1\nllm_calls: []\n"
+            "change_id: {change}\nphase: {phase}\ndescription: \"About {change}\"\niteration: 1\n{APPROVED}"
         );
         self.write(&format!("agentd/changes/{change}/STATE.yaml"), &state);
     }

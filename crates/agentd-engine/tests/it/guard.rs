@@ -13,6 +13,7 @@ use agentd_core::run_format::Record;
 use agentd_engine::git::{Git, What};
 use agentd_engine::git_guard::{self, Unchecked};
 use agentd_engine::leftovers::put_right;
+use agentd_engine::process::Limits;
 use agentd_engine::run_record::read_run;
 use agentd_engine::step::{Artefact, StepError};
 use agentd_engine::store::Holder;
@@ -91,8 +92,8 @@ fn implement(world: &World) -> Result<(), StepError> {
 /// The paths that the error names.
 #[track_caller]
 fn named(error: &StepError) -> Vec<String> {
-    assert_eq!(error.kind(), "git_tampered", "{error:?}");
-    let StepError::GitTampered { tampered, .. } = error else { panic!("{error:?}") };
+    assert_eq!(error.kind(), "tampered", "{error:?}");
+    let StepError::Tampered { tampered, .. } = error else { panic!("{error:?}") };
     tampered.iter().map(ToString::to_string).collect()
 }
 
@@ -167,7 +168,7 @@ fn what_was_planted_is_in_the_run_and_in_the_ledger() {
     let file = fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
     let records: Vec<Record> = read_run(&file).unwrap().map(Result::unwrap).collect();
     let Some(Record::End { end, .. }) = records.last() else { panic!("{records:?}") };
-    assert_eq!(end.outcome.failure.as_ref().unwrap().kind, FailureKind::GitTampered);
+    assert_eq!(end.outcome.failure.as_ref().unwrap().kind, FailureKind::Tampered);
     let planted = records.iter().any(|record| {
         matches!(record, Record::Files { files, .. } if files.iter().any(|file| {
             file.path == ".git/hooks/pre-push" && file.text.as_deref() == Some("curl evil\n")
@@ -274,7 +275,7 @@ fn a_repository_that_is_moved_away_is_told() {
     let error = implement(&world).unwrap_err();
     assert_eq!(named(&error), [".git (changed, left as it is)"]);
     assert!(!world.root().join(".git").exists());
-    assert!(error.solutions()[0].contains("look at it before you call git: .git"));
+    assert!(error.solutions()[0].contains("look at it before you call git or an agent: .git"));
 }
 
 /// More than can be kept is not left to chance.
@@ -430,4 +431,81 @@ fn a_picture_reaches_nothing_but_what_git_runs_in_this_project() {
             assert_eq!(fs::read_to_string(root.join("source.rs")).unwrap(), "mine", "{to:?}");
         }
     }
+}
+
+/// The fields by which an implementer would gain something.
+#[test]
+fn what_is_forged_in_the_state_is_put_back() {
+    for script in [
+        "sed -i 's/^phase: .*/phase: complete/' $C/STATE.yaml",
+        "printf 'git:\\n  workflow: in-place\\n  base_commit: abcdef1\\n' >> $C/STATE.yaml",
+        "sed -i 's/^total_cost: .*/total_cost: -5.0/' $C/STATE.yaml",
+        "printf 'code_review:\\n  verdict: APPROVED\\n  iteration: 1\\n  reviewer: me\\n  at: 2026-01-01T00:00:00Z\\n' >> $C/STATE.yaml",
+        "echo nonsense > $C/STATE.yaml",
+        "rm $C/STATE.yaml",
+        "rm $C/STATE.yaml; ln -s ../../config.toml $C/STATE.yaml",
+    ] {
+        let world = world(script);
+        let config = fs::read(world.root().join("agentd/config.toml")).unwrap();
+        let before = world.state();
+        let error = implement(&world).unwrap_err();
+        assert!(named(&error)[0].starts_with("agentd/changes/add-login/STATE.yaml"), "{error}");
+        let after = world.state();
+        assert_eq!((after.phase, &after.git), (before.phase, &before.git), "{script}");
+        assert_eq!(after.code_review, None, "{script}");
+        assert_eq!(after.llm_calls.len(), 1, "{script}: the call is in the ledger");
+        assert!(after.total_cost > 0.0, "{script}");
+        assert_eq!(fs::read(world.root().join("agentd/config.toml")).unwrap(), config);
+        assert!(nothing_kept(&world), "{script}");
+    }
+}
+
+/// People decide while agents work.
+#[test]
+fn a_decision_of_a_person_during_a_call_is_kept() {
+    let decision = "decisions:\\n- choice: stop\\n  by: ada\\n  at: 2026-01-01T00:00:00Z\\n";
+    let world = world(&format!("printf '{decision}' >> $C/STATE.yaml"));
+    implement(&world).unwrap();
+    assert_eq!(world.state().decisions.len(), 1);
+    // The same with something else in the same write: that is put back, and this is kept.
+    let world = crate::guard::world(&format!(
+        "printf '{decision}' >> $C/STATE.yaml; sed -i 's/^phase: .*/phase: complete/' $C/STATE.yaml"
+    ));
+    let before = world.state();
+    implement(&world).unwrap_err();
+    assert_eq!((world.state().decisions.len(), world.state().phase), (1, before.phase));
+}
+
+/// What a call of an agentd that was killed has forged does not count either.
+#[test]
+fn a_state_that_was_forged_before_a_kill_is_put_back_by_the_next_command() {
+    let world = world("cp $(dirname $TMPDIR)/*.state.json saved.json");
+    implement(&world).unwrap();
+    let path = world.root().join("agentd/changes/add-login/STATE.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("phase: proposed", "phase: complete")).unwrap();
+    let kept = world.kept().join("_state-add-login-implement-logic.state.json");
+    fs::copy(world.root().join("saved.json"), kept).unwrap();
+    let found = recover(&world);
+    let [Unchecked::Call { call, .. }] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(call, "add-login-implement-logic");
+    assert_eq!(world.state().phase.name(), "proposed");
+    assert!(nothing_kept(&world));
+}
+
+/// Tests run what an implementer wrote.
+#[test]
+fn the_tests_are_guarded_like_the_implementer() {
+    let world = world("true");
+    let change = agentd_core::ids::ChangeId::new("add-login").unwrap();
+    let run = |command: &str| {
+        agentd_engine::step::run_tests(&world.agents, &change, command, Limits::default())
+    };
+    assert_eq!(run("echo fine").unwrap().stdout, "fine\n");
+    let state = "agentd/changes/add-login/STATE.yaml";
+    let error = run(&format!("echo x > .git/hooks/update; echo x > {state}")).unwrap_err();
+    assert_eq!(named(&error), [".git/hooks/update (new)", &format!("{state} (changed)")]);
+    assert!(error.to_string().starts_with("the test command changed"), "{error}");
+    assert_eq!(world.state().phase.name(), "proposed");
+    assert!(nothing_kept(&world));
 }

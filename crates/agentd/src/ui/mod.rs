@@ -145,7 +145,9 @@ impl Ui {
             self.warn(&match one {
                 Unchecked::Call { call, tampered } => {
                     let list = git_guard::list(tampered);
-                    format!("{call} was cut short, and has written what git would run: {list}")
+                    format!(
+                        "{call} was cut short, and changed what is not its own, put back: {list}"
+                    )
                 }
                 Unchecked::Unknown { path, why } => format!(
                     "what git runs may have been changed by an agent, and cannot be compared with \

@@ -28,7 +28,7 @@ fn set_up(root: &Path, specs: usize) {
     let change = root.join("agentd/changes/big");
     write(
         &change.join("STATE.yaml"),
-        "change_id: big\nphase: complete\niteration: 0\nllm_calls: []\n",
+        "change_id: big\nphase: complete\niteration: 0\ncode_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-15T09:00:00Z\n  run: 1\nllm_calls:\n  - step: review\n    run: 1\n",
     );
     write(
         &change.join("tasks.md"),

@@ -71,6 +71,12 @@ impl Claim {
         &self.name
     }
 
+    /// Whether another call needs keys of agentd's in settings of the project.
+    pub(crate) fn settings_are_merged(&self) -> bool {
+        let entries = self.dir.list_dir(&RelPath::root()).unwrap_or_default();
+        entries.iter().any(|entry| entry.name.ends_with(".backup"))
+    }
+
     /// What is kept under the name.
     pub(crate) fn read(&self, what: &str) -> Result<Option<Vec<u8>>, StoreError> {
         match self.dir.read_capped(&path(&self.name, what)?, LARGEST) {

@@ -11,6 +11,7 @@
 //! [`recover`] does what is left to do: in the places that git and others name by then, and
 //! nowhere else.
 
+mod obeyed;
 mod picture;
 mod way;
 
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::event::KEPT_BYTES;
 use agentd_core::hash::{Digest, hex};
+use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
 use agentd_core::run_format::FileEdit;
 
@@ -27,6 +29,7 @@ use crate::calls::{self, Claim};
 use crate::git::runnable::Runnable;
 use crate::git::{Git, GitError, GitTool};
 use crate::store::{Project, StoreError};
+use obeyed::Obeyed;
 use picture::{Difference, Picture, Taken, Thing};
 
 /// Why git could not be guarded.
@@ -145,9 +148,19 @@ impl GitGuard {
     pub(crate) fn take(
         tool: &GitTool,
         work_tree: &Path,
+        planned: &[String],
         claim: &Claim,
     ) -> Result<Self, GuardError> {
-        let picture = Picture::take(&Runnable::of(tool, work_tree)?, Taken::Whole)?;
+        let mut picture = picture(tool, work_tree, Taken::Whole)?;
+        let root = picture.work_tree();
+        // Which programs agentd runs, and what git runs, no plan decides.
+        let mine = |file: &&String| {
+            let path = Path::new(file);
+            !path.starts_with(layout::AGENTD_DIR)
+                && !path.components().any(|part| part.as_os_str() == ".git")
+        };
+        picture.allow(planned.iter().filter(mine).map(|file| root.join(file)));
+        allow_merged(&mut picture, claim);
         let bytes = serde_json::to_vec(&picture).map_err(|error| {
             GuardError::Kept(StoreError::from_io("write", RelPath::root(), error.into()))
         })?;
@@ -157,11 +170,34 @@ impl GitGuard {
 
     /// Puts back what does not look as it did. To be called when the agent has ended, and
     /// before git is.
-    pub(crate) fn check(self, claim: &Claim) -> Result<Vec<Tampered>, GuardError> {
+    pub(crate) fn check(mut self, claim: &Claim) -> Result<Vec<Tampered>, GuardError> {
+        allow_merged(&mut self.picture, claim);
         let found = self.picture.put_back(&|_, _| true)?;
         claim.forget(calls::PICTURE)?;
         Ok(found.iter().map(|one| tampered(&self.picture, one)).collect())
     }
+}
+
+/// While another call needs its keys in the settings of Gemini CLI they come and go; whoever
+/// takes them out keeps what else is there.
+fn allow_merged(picture: &mut Picture, claim: &Claim) {
+    if claim.settings_are_merged() {
+        picture.allow([picture.work_tree().join(".gemini/settings.json")]);
+    }
+}
+
+/// A picture of what git runs in a work tree, and of what others obey.
+fn picture(tool: &GitTool, work_tree: &Path, taken: Taken) -> Result<Picture, GuardError> {
+    let mut runnable = Runnable::of(tool, work_tree)?;
+    let own: Vec<_>;
+    let environment = if tool.env.is_empty() {
+        own = std::env::vars_os().collect();
+        &own
+    } else {
+        &tool.env
+    };
+    let obeyed = Obeyed::of(&mut runnable, environment);
+    Picture::take(&runnable, &obeyed, taken)
 }
 
 fn tampered(picture: &Picture, found: &Difference) -> Tampered {
@@ -242,7 +278,7 @@ fn put_back_known(project: &Project, picture: &Picture) -> Result<Vec<Tampered>,
     }
     let mut all: Vec<Difference> = Vec::new();
     for _ in 0..ROUNDS {
-        let known = Picture::take(&Runnable::of(&tool, &work_tree)?, Taken::Names)?;
+        let known = self::picture(&tool, &work_tree, Taken::Names)?;
         let found = picture.put_back(&|path, now| known.names(path, now))?;
         let (restored, left): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.restored);
         let is_done = restored.is_empty();

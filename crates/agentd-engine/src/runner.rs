@@ -171,7 +171,7 @@ impl Runner {
             WorkTree::look(&request.project_root, spec.merge.as_ref().map(|merge| merge.path))
         });
         let claim = Claim::of(&request.private_dir).map_err(FilesError::from)?;
-        let guard = self.guard(request, &claim)?;
+        let guard = Self::guard(request, &environment, runs_dir, &claim)?;
         let files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
         let mut watching =
             Watching { decoder: provider.decoder(request), record, observer, failed: false, tree };
@@ -229,12 +229,18 @@ impl Runner {
     }
 
     /// Guards what others run and obey from whoever may write to it.
-    fn guard(&self, request: &AgentRequest, claim: &Claim) -> Result<Option<GitGuard>, GuardError> {
+    fn guard(
+        request: &AgentRequest,
+        environment: &[(OsString, OsString)],
+        runs_dir: &Path,
+        claim: &Claim,
+    ) -> Result<Option<GitGuard>, GuardError> {
         if !request.role.edits_the_work_tree() {
             return Ok(None);
         }
-        let tool = GitTool { env: self.environment.clone(), ..GitTool::default() };
-        GitGuard::take(&tool, &request.project_root, claim).map(Some)
+        let tool = GitTool { env: environment.to_vec(), ..GitTool::default() };
+        let planned = runs_dir.parent().map(planned_files).unwrap_or_default();
+        GitGuard::take(&tool, &request.project_root, &planned, claim).map(Some)
     }
 
     /// Runs `gemini --list-sessions` in the project (E2.4), with the environment and
@@ -331,6 +337,13 @@ fn header(
         prompt: spec.stdin.clone(),
         started_at: started_at.to_owned(),
     }
+}
+
+/// The files that the plan of a change names: a task may be to change settings.
+pub(crate) fn planned_files(change_dir: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(change_dir.join("tasks.md")).unwrap_or_default();
+    let tasks = agentd_core::document::tasks::parse(&text).value.tasks;
+    tasks.iter().filter_map(|task| task.file.as_ref()).map(ToString::to_string).collect()
 }
 
 /// Where the program may write, with the CLI's own files filled in.

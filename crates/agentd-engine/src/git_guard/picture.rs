@@ -14,6 +14,7 @@ use agentd_core::hash::{hex, unhex};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::GuardError;
+use super::obeyed::{Obeyed, deciding, with_deciding};
 use super::way::{Missing, Way};
 use crate::git::runnable::{HOOKS, Runnable};
 
@@ -123,6 +124,8 @@ fn is_absent(error: &io::Error) -> bool {
 enum Watch {
     /// It is to stay what it is.
     All,
+    /// It may become anything.
+    Name,
     /// It is a directory on the way to something, and is not to lead elsewhere.
     Way,
 }
@@ -134,6 +137,13 @@ struct Place {
     was: Thing,
 }
 
+/// The values of a file that decide something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Part {
+    path: Bytes,
+    was: serde_json::Value,
+}
+
 /// What some places looked like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Picture {
@@ -141,6 +151,10 @@ pub(super) struct Picture {
     places: Vec<Place>,
     /// Directories in which nothing may be that was not there.
     closed: Vec<Bytes>,
+    /// Files of which only some values are watched.
+    parts: Vec<Part>,
+    /// Files that the plan says are to be changed.
+    allowed: Vec<Bytes>,
     /// Directories without which nothing can be put back.
     needed: Vec<Bytes>,
     /// Where the agent works, to name places from there.
@@ -160,7 +174,11 @@ pub(super) struct Difference {
 }
 
 impl Picture {
-    pub(super) fn take(runnable: &Runnable, taken: Taken) -> Result<Self, GuardError> {
+    pub(super) fn take(
+        runnable: &Runnable,
+        obeyed: &Obeyed,
+        taken: Taken,
+    ) -> Result<Self, GuardError> {
         let (places, closed) = (BTreeMap::new(), BTreeSet::new());
         let mut taking = Taking { runnable, taken, places, closed, left: KEPT };
         for file in &runnable.files {
@@ -171,6 +189,23 @@ impl Picture {
         }
         for dir in &runnable.mixed_hooks {
             taking.mixed(dir)?;
+        }
+        // Of the settings of agents as much as can be kept: a user's skills may be large, and
+        // are no reason to do nothing.
+        if taken == Taken::Whole {
+            taking.taken = Taken::Most;
+        }
+        for file in &obeyed.files {
+            taking.file(file)?;
+        }
+        for dir in &obeyed.dirs {
+            taking.directory(dir, DEPTH)?;
+        }
+        let mut parts = Vec::new();
+        for path in &obeyed.parts {
+            if let Thing::File { bytes, .. } = at(path, Thing::at(path))? {
+                parts.push(Part { path: Bytes::from(&**path), was: deciding(&bytes.0) });
+            }
         }
         let Taking { places, closed, .. } = taking;
         let places = places.into_iter();
@@ -184,6 +219,8 @@ impl Picture {
         Ok(Self {
             places: places.map(place).collect(),
             closed: as_bytes(&closed),
+            parts,
+            allowed: Vec::new(),
             needed: as_bytes(&runnable.repositories),
             work_tree: Bytes::from(runnable.roots.first().map_or(Path::new(""), |root| root)),
             repository: runnable
@@ -192,6 +229,20 @@ impl Picture {
                 .min_by_key(|dir| dir.as_os_str().len())
                 .map(|dir| Bytes::from(&**dir)),
         })
+    }
+
+    /// Lets these files be changed: the plan says so.
+    pub(super) fn allow(&mut self, files: impl IntoIterator<Item = PathBuf>) {
+        self.allowed.extend(files.into_iter().map(|file| Bytes::from(&*file)));
+    }
+
+    /// Whether the plan says that a place changes: it is such a file, or the way to one.
+    fn is_allowed(&self, path: &Path, now: &Thing) -> bool {
+        let is_way = matches!(now, Thing::Directory { .. });
+        self.allowed
+            .iter()
+            .map(Bytes::path)
+            .any(|file| file == path || (is_way && file.starts_with(path)))
     }
 
     /// Where the agent worked.
@@ -203,6 +254,9 @@ impl Picture {
     /// inside of one that holds nothing but what is watched: a repository that somebody has made
     /// since is not to be removed.
     pub(super) fn names(&self, path: &Path, now: &Thing) -> bool {
+        if self.parts.iter().any(|part| part.path.path() == path) {
+            return true;
+        }
         let is_plain = path.is_absolute()
             && path
                 .components()
@@ -244,11 +298,12 @@ impl Picture {
             let now = at(&path, Thing::at(&path))?;
             let is_needed = self.needed.contains(&place.path);
             let is_same = match (place.watch, &now) {
+                (Watch::Name, _) => true,
                 (Watch::Way, Thing::Directory { .. }) => true,
                 (Watch::Way, Thing::Nothing) => !is_needed || place.was == Thing::Nothing,
                 (Watch::Way | Watch::All, now) => *now == place.was,
             };
-            if is_same {
+            if is_same || self.is_allowed(&path, &now) {
                 continue;
             }
             let was = place.was.clone();
@@ -266,6 +321,20 @@ impl Picture {
         }
         for dir in self.closed.iter().map(Bytes::path) {
             self.empty(&dir, &lost, may, &mut found)?;
+        }
+        for part in &self.parts {
+            let path = part.path.path();
+            let now = at(&path, Thing::at(&path))?;
+            let Thing::File { mode, bytes } = &now else { continue };
+            if deciding(&bytes.0) == part.was {
+                continue;
+            }
+            let right = with_deciding(&bytes.0, &part.was);
+            let was = right.map(|right| Thing::File { mode: *mode, bytes: Bytes(right) });
+            let restored = was
+                .as_ref()
+                .is_some_and(|was| may(&path, &now) && restore(&path, &now, was).is_ok());
+            found.push(Difference { path, was: was.unwrap_or(Thing::Other), now, restored });
         }
         Ok(found)
     }
@@ -290,6 +359,9 @@ impl Picture {
                 continue;
             }
             let now = at(&path, Thing::at(&path))?;
+            if self.is_allowed(&path, &now) {
+                continue;
+            }
             let restored = may(&path, &now) && restore(&path, &now, &Thing::Nothing).is_ok();
             found.push(Difference { path, was: Thing::Nothing, now, restored });
         }
@@ -361,6 +433,8 @@ fn remove(path: &Path) -> io::Result<()> {
 pub(super) enum Taken {
     /// To put everything back: what cannot be kept is an error.
     Whole,
+    /// To put back as much as can be kept.
+    Most,
     /// To know which places there are, whatever is in them.
     Names,
 }
@@ -391,11 +465,17 @@ impl Taking<'_> {
         let thing = at(path, Thing::at(path))?;
         let size = thing.file().map_or(0, |(bytes, _)| bytes.len() as u64);
         let too_large = || GuardError::TooLarge { path: path.to_owned() };
-        if self.taken == Taken::Whole {
-            self.left = self.left.checked_sub(size).ok_or_else(too_large)?;
-            if thing == Thing::Other || self.places.len() >= MOST_PLACES {
-                return Err(too_large());
+        let is_full = thing == Thing::Other || self.places.len() >= MOST_PLACES;
+        match (self.taken, self.left.checked_sub(size)) {
+            (Taken::Whole, Some(left)) if !is_full => self.left = left,
+            (Taken::Whole, _) => return Err(too_large()),
+            (Taken::Most, Some(left)) if !is_full => self.left = left,
+            // It is there, and that is all that is known of it.
+            (Taken::Most, _) => {
+                self.places.insert(path.to_owned(), (Watch::Name, Thing::Other));
+                return Ok(Thing::Other);
             }
+            (Taken::Names, _) => {}
         }
         // A repository is the way to much, and changes all the time.
         let is_way =
@@ -432,7 +512,7 @@ impl Taking<'_> {
             Thing::Nothing | Thing::File { .. } | Thing::Other => return Ok(()),
         }
         if depth == 0 {
-            if self.taken == Taken::Names {
+            if self.taken != Taken::Whole {
                 return Ok(());
             }
             return Err(GuardError::TooLarge { path: dir.to_owned() });

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use agentd_core::agent::Role;
 use agentd_core::ids::ChangeId;
+use agentd_core::layout;
 use agentd_core::provider::sessions::ListOutput;
 
 use super::{Agents, StepError, private_dir, run_shell};
 use crate::calls::Claim;
 use crate::git_guard::{GitGuard, Tampered};
 use crate::process::Limits;
-use crate::runner::RunError;
+use crate::runner::{RunError, planned_files};
 use crate::state_guard::{self, StateGuard};
 
 /// Runs the tests of a change. They run what an implementer wrote, so what it must not change
@@ -24,7 +25,9 @@ pub fn run_tests(
     let private_dir = private_dir(agents, &format!("{change}-tests"))?;
     let claim = Claim::of(&private_dir)?;
     let guarded = Guarded::take(agents, change, Role::Implementer, &private_dir)?;
-    let guard = GitGuard::take(&agents.git_tool(), &agents.work_tree, &claim);
+    let change_dir = agents.project.root().join(layout::change_dir(change).as_path());
+    let planned = planned_files(&change_dir);
+    let guard = GitGuard::take(&agents.git_tool(), &agents.work_tree, &planned, &claim);
     let guard = guard.map_err(RunError::from)?;
     let output = run_shell(agents, command, limits);
     let mut tampered = guard.check(&claim).map_err(RunError::from)?;

@@ -509,3 +509,88 @@ fn the_tests_are_guarded_like_the_implementer() {
     assert_eq!(world.state().phase.name(), "proposed");
     assert!(nothing_kept(&world));
 }
+
+/// Whoever writes to these decides what the next call runs, outside of any confinement.
+#[test]
+fn settings_that_others_obey_are_put_back() {
+    let plants = [
+        ("W/.claude/settings.json", ".claude/settings.json (new)"),
+        ("W/.claude/commands/x.md", ".claude/commands (new)"),
+        ("W/.gemini/settings.json", ".gemini/settings.json (new)"),
+        ("W/.gemini/.env", ".gemini/.env (new)"),
+        ("W/.codex/config.toml", ".codex (new)"),
+        ("W/.mcp.json", ".mcp.json (new)"),
+        ("W/agentd/config.toml", "agentd/config.toml (changed)"),
+        ("$HOME/.claude/settings.json", "H/.claude/settings.json (changed)"),
+        ("$HOME/.claude/commands/y.md", "H/.claude/commands/y.md (new)"),
+    ];
+    for (path, expected) in plants {
+        let path = path.replace("W/", "");
+        let (world, home) = at_home(&format!("mkdir -p $(dirname {path}); echo evil > {path}"));
+        let root = world.root();
+        let before = (fs::read(root.join("agentd/config.toml")).unwrap(), everything(&home));
+        let error = implement(&world).unwrap_err();
+        let expected = expected.replace("H/", &format!("{}/", home.display()));
+        assert_eq!(named(&error), [expected]);
+        let after = (fs::read(root.join("agentd/config.toml")).unwrap(), everything(&home));
+        assert_eq!(after, before, "{path}");
+        for dir in
+            [".claude/settings.json", ".claude/commands", ".gemini/.env", ".codex", ".mcp.json"]
+        {
+            assert!(!root.join(dir).exists(), "{path}: {dir}");
+        }
+    }
+}
+
+/// What the CLIs themselves write in a call, and documents, are no tampering.
+#[test]
+fn what_sessions_and_tasks_write_is_left_alone() {
+    let (world, home) = at_home(
+        "mkdir -p $HOME/.claude/projects/p; echo x > $HOME/.claude/projects/p/s.jsonl; \
+         echo '{\"numStartups\": 2, \"mcpServers\": {}, \"projects\": {\"/p\": {\"allowedTools\": []}}}' > $HOME/.claude.json; \
+         echo x > CLAUDE.md; echo x > AGENTS.md; mkdir -p .claude/commands; echo x > .claude/commands/planned.md",
+    );
+    let tasks = "# Tasks: add-login\n\n## 1. Data Layer\n\n### Task 1.1: A command\n\n```yaml\nid: \"1.1\"\naction: CREATE\nfile: .claude/commands/planned.md\n```\n";
+    fs::write(world.root().join("agentd/changes/add-login/tasks.md"), tasks).unwrap();
+    implement(&world).unwrap();
+    implement(&world).unwrap();
+    assert!(world.root().join(".claude/commands/planned.md").exists(), "the plan says so");
+    assert!(fs::read_to_string(home.join(".claude.json")).unwrap().contains("numStartups"));
+}
+
+/// The CLI rewrites the rest of this file all the time.
+#[test]
+fn of_the_state_of_claude_only_what_decides_is_put_back() {
+    let (world, home) = at_home(
+        "echo '{\"numStartups\": 7, \"mcpServers\": {\"evil\": {\"command\": \"evil\"}}}' > $HOME/.claude.json",
+    );
+    let error = implement(&world).unwrap_err();
+    assert!(named(&error)[0].ends_with("/.claude.json (changed)"), "{error}");
+    let text = fs::read_to_string(home.join(".claude.json")).unwrap();
+    assert!(text.contains("\"numStartups\": 7") && !text.contains("evil"), "{text}");
+}
+
+/// A world whose agents have a home with settings.
+fn at_home(script: &str) -> (World, PathBuf) {
+    let world = world(script);
+    let home = world.home().canonicalize().unwrap();
+    fs::create_dir_all(home.join(".claude/commands")).unwrap();
+    fs::create_dir_all(home.join(".gemini")).unwrap();
+    fs::create_dir_all(home.join(".codex")).unwrap();
+    fs::write(home.join(".claude/settings.json"), "{}").unwrap();
+    fs::write(home.join(".claude.json"), "{\"numStartups\": 1}").unwrap();
+    (world, home)
+}
+
+/// The files below a home directory, without agentd's own.
+fn everything(home: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for dir in [".claude", ".claude/commands", ".gemini", ".codex"] {
+        let files = fs::read_dir(home.join(dir)).unwrap().map(|entry| entry.unwrap().path());
+        found.extend(
+            files.filter(|path| path.is_file()).map(|path| (path.clone(), fs::read(path).unwrap())),
+        );
+    }
+    found.sort();
+    found
+}

@@ -1,5 +1,6 @@
 //! Steps with the stand-in for an agent: what is recorded, what is judged, what is refused.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,14 @@ pub(crate) struct World {
     pub(crate) agents: Agents,
 }
 
+/// The environment of tests, with a home of its own.
+fn environment_at(home: &Path) -> Vec<(OsString, OsString)> {
+    let mut environment = environment(&mark());
+    environment.retain(|(name, _)| name != "HOME");
+    environment.push(("HOME".into(), home.into()));
+    environment
+}
+
 impl World {
     /// `script` is run by a shell in the project; `$N` is the number of the call, from 1.
     pub(crate) fn new(script: &str, config: &str) -> Self {
@@ -73,7 +82,7 @@ impl World {
         let agents = Agents {
             config: documents::load_config(&project).unwrap(),
             work_tree: root.to_owned(),
-            environment: environment(&mark()),
+            environment: environment_at(home.path()),
             agentd: example("drive").to_str().unwrap().to_owned(),
             supervisor: supervisor(),
             cancel: Cancel::new().unwrap(),
@@ -85,6 +94,11 @@ impl World {
 
     pub(crate) fn root(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// The home directory of the user.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// Where what agentd keeps about calls lies.

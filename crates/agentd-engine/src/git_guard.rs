@@ -13,6 +13,7 @@
 
 mod obeyed;
 mod picture;
+mod restore;
 mod way;
 
 use std::fs;

@@ -4,10 +4,10 @@
 //! looked at before what is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, Metadata, Permissions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use agentd_core::hash::{hex, unhex};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::GuardError;
 use super::obeyed::{Obeyed, deciding, with_deciding};
-use super::way::{Missing, Way};
+use super::restore::restore;
 use crate::git::runnable::{HOOKS, Runnable};
 
 /// The most that is kept: places, bytes of one file and of all.
@@ -24,12 +24,10 @@ const LARGEST: u64 = 4 << 20;
 const KEPT: u64 = 32 << 20;
 /// How deep a directory of hooks is looked into.
 const DEPTH: usize = 6;
-/// The name of a file that is being written, beside the one that it becomes.
-const TEMPORARY: &str = "agentd-restores";
 
 /// Bytes, as hex digits where they are written down: names and hooks need not be text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Bytes(Vec<u8>);
+pub(super) struct Bytes(pub(super) Vec<u8>);
 
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -51,7 +49,7 @@ impl From<&Path> for Bytes {
 }
 
 impl Bytes {
-    fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         PathBuf::from(std::ffi::OsString::from_vec(self.0.clone()))
     }
 }
@@ -114,7 +112,7 @@ impl Thing {
     }
 }
 
-fn is_absent(error: &io::Error) -> bool {
+pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
@@ -371,61 +369,6 @@ impl Picture {
 
 fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuardError> {
     result.map_err(|source| GuardError::Io { path: path.to_owned(), source })
-}
-
-/// Makes a place look as it did. No link is followed on the way to it.
-fn restore(path: &Path, now: &Thing, was: &Thing) -> io::Result<()> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    if (now, was) == (&Thing::Nothing, &Thing::Nothing) {
-        return Ok(());
-    }
-    let way =
-        Way::open(parent, if *was == Thing::Nothing { Missing::Fail } else { Missing::Make })?;
-    let path = &way.to(name);
-    match (now, was) {
-        (Thing::Directory { .. }, Thing::Directory { mode }) => {
-            return fs::set_permissions(path, Permissions::from_mode(*mode));
-        }
-        (Thing::Nothing, _) => {}
-        (Thing::Directory { .. }, _) => remove(path)?,
-        // Until the new file is there the old one is: a file replaces a file at once.
-        (Thing::File { .. } | Thing::Link { .. } | Thing::Other, Thing::File { .. }) => {}
-        (Thing::File { .. } | Thing::Link { .. } | Thing::Other, _) => fs::remove_file(path)?,
-    }
-    match was {
-        Thing::Nothing | Thing::Other => Ok(()),
-        Thing::Link { target } => symlink(target.path(), path),
-        Thing::Directory { mode } => {
-            fs::create_dir(path)?;
-            fs::set_permissions(path, Permissions::from_mode(*mode))
-        }
-        Thing::File { mode, bytes } => {
-            let temporary = way.to(TEMPORARY.as_ref());
-            remove(&temporary)?;
-            let mut file =
-                File::options().write(true).create_new(true).mode(0o600).open(&temporary)?;
-            file.write_all(&bytes.0)?;
-            file.set_permissions(Permissions::from_mode(*mode))?;
-            file.sync_data()?;
-            fs::rename(&temporary, path)
-        }
-    }
-}
-
-/// Removes whatever is at a place, also directories that their maker has closed.
-fn remove(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            fs::set_permissions(path, Permissions::from_mode(0o700))?;
-            fs::read_dir(path)?.try_for_each(|entry| remove(&entry?.path()))?;
-            fs::remove_dir(path)
-        }
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    removed.or_else(|error| if is_absent(&error) { Ok(()) } else { Err(error) })
 }
 
 /// What a picture is taken for.

@@ -205,6 +205,9 @@ fn ask(
     Ok(report.outcome.session_id)
 }
 
+/// A tick that is taken back, and why.
+type Unproven = (TaskId, String);
+
 fn done(tasks: &[Task]) -> BTreeSet<TaskId> {
     tasks.iter().filter(|task| task.status == Status::Done).map(|task| task.id).collect()
 }
@@ -218,7 +221,7 @@ fn look_at_ticks(
     asked: &[Task],
     earlier: &BTreeSet<TaskId>,
     now: Stamp,
-) -> Result<(usize, Vec<(TaskId, String)>), WorkflowError> {
+) -> Result<(usize, Vec<Unproven>), WorkflowError> {
     let was_asked = |id: TaskId| asked.iter().any(|task| task.id == id);
     let (ticked, unproven) = take_back(agents, change, now, |task, state| {
         if earlier.contains(&task.id) {
@@ -249,7 +252,7 @@ fn take_back(
     change: &ChangeId,
     now: Stamp,
     why_not: impl Fn(&Task, &State) -> Option<String>,
-) -> Result<(Vec<TaskId>, Vec<(TaskId, String)>), WorkflowError> {
+) -> Result<(Vec<TaskId>, Vec<Unproven>), WorkflowError> {
     let lock = agents.project.write_lock(change, &agents.holder)?;
     let files = agents.project.change(change)?;
     let state = documents::load_state(&files)?;

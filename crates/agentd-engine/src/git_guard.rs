@@ -30,6 +30,7 @@ use crate::calls::{self, Claim};
 use crate::git::runnable::Runnable;
 use crate::git::{Git, GitError, GitTool};
 use crate::store::{Project, StoreError};
+pub(crate) use obeyed::Homes;
 use obeyed::Obeyed;
 use picture::{Difference, Picture, Taken, Thing};
 
@@ -149,10 +150,11 @@ impl GitGuard {
     pub(crate) fn take(
         tool: &GitTool,
         work_tree: &Path,
+        homes: Homes,
         planned: &[String],
         claim: &Claim,
     ) -> Result<Self, GuardError> {
-        let mut picture = picture(tool, work_tree, Taken::Whole)?;
+        let mut picture = picture(tool, work_tree, homes, Taken::Whole)?;
         let root = picture.work_tree();
         // Which programs agentd runs, and what git runs, no plan decides.
         let mine = |file: &&String| {
@@ -188,7 +190,12 @@ fn allow_merged(picture: &mut Picture, claim: &Claim) {
 }
 
 /// A picture of what git runs in a work tree, and of what others obey.
-fn picture(tool: &GitTool, work_tree: &Path, taken: Taken) -> Result<Picture, GuardError> {
+fn picture(
+    tool: &GitTool,
+    work_tree: &Path,
+    homes: Homes,
+    taken: Taken,
+) -> Result<Picture, GuardError> {
     let mut runnable = Runnable::of(tool, work_tree)?;
     let own: Vec<_>;
     let environment = if tool.env.is_empty() {
@@ -197,7 +204,7 @@ fn picture(tool: &GitTool, work_tree: &Path, taken: Taken) -> Result<Picture, Gu
     } else {
         &tool.env
     };
-    let obeyed = Obeyed::of(&mut runnable, environment);
+    let obeyed = Obeyed::of(&mut runnable, environment, homes);
     Picture::take(&runnable, &obeyed, taken)
 }
 
@@ -279,7 +286,7 @@ fn put_back_known(project: &Project, picture: &Picture) -> Result<Vec<Tampered>,
     }
     let mut all: Vec<Difference> = Vec::new();
     for _ in 0..ROUNDS {
-        let known = self::picture(&tool, &work_tree, Taken::Names)?;
+        let known = self::picture(&tool, &work_tree, Homes::All, Taken::Names)?;
         let found = picture.put_back(&|path, now| known.names(path, now))?;
         let (restored, left): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.restored);
         let is_done = restored.is_empty();

@@ -20,7 +20,7 @@ use agentd_core::run_format::{RUN_VERSION, RunEnd, RunHeader};
 use crate::agent_files::{AgentFiles, FilesError};
 use crate::calls::Claim;
 use crate::git::GitTool;
-use crate::git_guard::{self, GitGuard, GuardError, Tampered};
+use crate::git_guard::{self, GitGuard, GuardError, Homes, Tampered};
 use crate::process::{
     Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
 };
@@ -171,7 +171,7 @@ impl Runner {
             WorkTree::look(&request.project_root, spec.merge.as_ref().map(|merge| merge.path))
         });
         let claim = Claim::of(&request.private_dir).map_err(FilesError::from)?;
-        let guard = Self::guard(request, &environment, runs_dir, &claim)?;
+        let guard = Self::guard(provider, request, &environment, runs_dir, &claim)?;
         let files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
         let mut watching =
             Watching { decoder: provider.decoder(request), record, observer, failed: false, tree };
@@ -230,6 +230,7 @@ impl Runner {
 
     /// Guards what others run and obey from whoever may write to it.
     fn guard(
+        provider: &dyn Provider,
         request: &AgentRequest,
         environment: &[(OsString, OsString)],
         runs_dir: &Path,
@@ -240,7 +241,8 @@ impl Runner {
         }
         let tool = GitTool { env: environment.to_vec(), ..GitTool::default() };
         let planned = runs_dir.parent().map(planned_files).unwrap_or_default();
-        GitGuard::take(&tool, &request.project_root, &planned, claim).map(Some)
+        let homes = Homes::Of(provider.kind());
+        GitGuard::take(&tool, &request.project_root, homes, &planned, claim).map(Some)
     }
 
     /// Runs `gemini --list-sessions` in the project (E2.4), with the environment and

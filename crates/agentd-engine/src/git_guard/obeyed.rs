@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use agentd_core::agent::AgentKind;
 use serde_json::{Map, Value};
 
 use crate::git::runnable::Runnable;
@@ -37,38 +38,57 @@ const PROJECT_DIRS: [&str; 13] = [
     ".codex",
     ".agents/skills",
 ];
-/// Of a user: the variable that names the directory, what is below it, its place in the home
-/// directory, files and directories.
-type Home =
-    (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+/// Of a user.
+struct Home {
+    agent: AgentKind,
+    /// The variable that names its directory, and what is below that.
+    variable: (&'static str, &'static str),
+    /// Where it is in the home directory otherwise.
+    default: &'static str,
+    files: &'static [&'static str],
+    dirs: &'static [&'static str],
+}
+
 const HOMES: [Home; 3] = [
-    (
-        "CLAUDE_CONFIG_DIR",
-        "",
-        ".claude",
-        &[
+    Home {
+        agent: AgentKind::Claude,
+        variable: ("CLAUDE_CONFIG_DIR", ""),
+        default: ".claude",
+        files: &[
             "settings.json",
             "settings.local.json",
             "plugins/installed_plugins.json",
             "plugins/config.json",
         ],
-        &["commands", "agents", "hooks", "skills"],
-    ),
-    (
-        "GEMINI_CLI_HOME",
-        ".gemini",
-        ".gemini",
-        &["settings.json", "trustedFolders.json", ".env"],
-        &["commands", "agents", "hooks", "skills", "policies", "extensions"],
-    ),
-    (
-        "CODEX_HOME",
-        "",
-        ".codex",
-        &["config.toml", "hooks.json"],
-        &["prompts", "rules", "hooks", "skills"],
-    ),
+        dirs: &["commands", "agents", "hooks", "skills"],
+    },
+    Home {
+        agent: AgentKind::Gemini,
+        variable: ("GEMINI_CLI_HOME", ".gemini"),
+        default: ".gemini",
+        files: &["settings.json", "trustedFolders.json", ".env"],
+        dirs: &["commands", "agents", "hooks", "skills", "policies", "extensions"],
+    },
+    // It writes its config.toml and skills/ itself in each call; its own sandbox keeps what it
+    // runs from them.
+    Home {
+        agent: AgentKind::Codex,
+        variable: ("CODEX_HOME", ""),
+        default: ".codex",
+        files: &["hooks.json"],
+        dirs: &["prompts", "rules", "hooks"],
+    },
 ];
+
+/// Whose settings in the home directory are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Homes {
+    /// Those of the agent that is called: it cannot write to others', and those change while
+    /// other calls run.
+    Of(AgentKind),
+    /// Everybody's.
+    All,
+}
 
 /// The places of settings.
 #[derive(Debug, Default)]
@@ -82,7 +102,11 @@ pub(super) struct Obeyed {
 impl Obeyed {
     /// Those of a work tree and of an environment. The directories of users' settings become
     /// places below which the picture may look.
-    pub(super) fn of(runnable: &mut Runnable, environment: &[(OsString, OsString)]) -> Self {
+    pub(super) fn of(
+        runnable: &mut Runnable,
+        environment: &[(OsString, OsString)],
+        homes: Homes,
+    ) -> Self {
         let mut found = Self::default();
         let Some(work_tree) = runnable.roots.first().cloned() else { return found };
         found.files.extend(PROJECT_FILES.map(|file| work_tree.join(file)));
@@ -92,16 +116,21 @@ impl Obeyed {
             set.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
         };
         let home = variable("HOME");
-        for (name, below, default, files, dirs) in HOMES {
-            let named = variable(name).map(|dir| dir.join(below));
-            let Some(dir) = named.or_else(|| home.as_ref().map(|home| home.join(default))) else {
+        let is_watched = |agent: AgentKind| homes == Homes::All || homes == Homes::Of(agent);
+        for of in HOMES.iter().filter(|of| is_watched(of.agent)) {
+            let named = variable(of.variable.0).map(|dir| dir.join(of.variable.1));
+            let Some(dir) = named.or_else(|| home.as_ref().map(|home| home.join(of.default)))
+            else {
                 continue;
             };
             // What is not there yet the CLI makes; what leads there is the user's own.
             let Some(dir) = real(&dir) else { continue };
-            found.files.extend(files.iter().map(|file| dir.join(file)));
-            found.dirs.extend(dirs.iter().map(|name| dir.join(name)));
+            found.files.extend(of.files.iter().map(|file| dir.join(file)));
+            found.dirs.extend(of.dirs.iter().map(|name| dir.join(name)));
             runnable.roots.push(dir);
+        }
+        if !is_watched(AgentKind::Claude) {
+            return found;
         }
         let of_claude = variable("CLAUDE_CONFIG_DIR").or(home);
         let file = of_claude.map(|dir| dir.join(".claude.json"));
@@ -216,16 +245,18 @@ mod tests {
             ("CODEX_HOME".into(), dir.join("codex").into()),
         ];
         let mut runnable = Runnable { roots: vec![dir.join("work")], ..Runnable::default() };
-        let found = Obeyed::of(&mut runnable, &environment);
+        let found = Obeyed::of(&mut runnable, &environment, Homes::All);
         for file in [
             "work/.mcp.json",
             "home/.claude/settings.json",
             "gemini/.gemini/settings.json",
-            "codex/config.toml",
+            "codex/hooks.json",
         ] {
             assert!(found.files.contains(&dir.join(file)), "{file}: {found:?}");
         }
         assert!(found.dirs.contains(&dir.join("gemini/.gemini/policies")));
+        let found = Obeyed::of(&mut runnable, &environment, Homes::Of(AgentKind::Gemini));
+        assert!(!found.files.contains(&dir.join("home/.claude/settings.json")));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use agentd_core::provider::sessions::ListOutput;
 
 use super::{Agents, StepError, private_dir, run_shell};
 use crate::calls::Claim;
-use crate::git_guard::{GitGuard, Tampered};
+use crate::git_guard::{GitGuard, Homes, Tampered};
 use crate::process::Limits;
 use crate::runner::{RunError, planned_files};
 use crate::state_guard::{self, StateGuard};
@@ -27,7 +27,7 @@ pub fn run_tests(
     let guarded = Guarded::take(agents, change, Role::Implementer, &private_dir)?;
     let change_dir = agents.project.root().join(layout::change_dir(change).as_path());
     let planned = planned_files(&change_dir);
-    let guard = GitGuard::take(&agents.git_tool(), &agents.work_tree, &planned, &claim);
+    let guard = GitGuard::take(&agents.git_tool(), &agents.work_tree, Homes::All, &planned, &claim);
     let guard = guard.map_err(RunError::from)?;
     let output = run_shell(agents, command, limits);
     let mut tampered = guard.check(&claim).map_err(RunError::from)?;

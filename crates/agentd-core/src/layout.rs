@@ -90,9 +90,10 @@ pub fn questions(change: &ChangeId) -> RelPath {
     below_agentd(&format!(".agents/questions/{change}.json"))
 }
 
-/// `agentd/.agents/git/`: what git runs looked like before the calls that are under way.
-pub fn git_pictures_dir() -> RelPath {
-    below_agentd(".agents/git")
+/// Where agentd used to keep what recovery acts on. A repository can bring such files along, so
+/// nothing reads them any more.
+pub fn former_recovery_files() -> [RelPath; 3] {
+    [".agents/git", ".agents/gemini-settings.json.backup", ".locks/_archive.json"].map(below_agentd)
 }
 
 /// `agentd/.locks/`, outside of the changes so that archiving does not move a held lock.
@@ -100,10 +101,10 @@ pub fn locks_dir() -> RelPath {
     below_agentd(".locks")
 }
 
-/// `agentd/.locks/_archive.json`: the move into or out of the archive that is under way.
-/// No id has an underscore, so it is nobody's lock.
+/// `archive.json` in the user's state directory: the move into or out of the archive that is
+/// under way.
 pub fn archive_journal() -> RelPath {
-    below_agentd(".locks/_archive.json")
+    RelPath::from_safe("archive.json".to_owned())
 }
 
 /// `agentd/.locks/<id>.conflicts.json`: the conflicts that somebody was shown.

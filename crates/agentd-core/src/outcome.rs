@@ -52,8 +52,9 @@ pub enum FailureKind {
     Crashed,
     /// The program ended without saying whether it had succeeded.
     NoResult,
-    /// Something was left for git to run.
-    GitTampered,
+    /// Something was changed that others run or obey, or that only agentd writes.
+    #[serde(alias = "git_tampered")]
+    Tampered,
     /// Anything else.
     Other,
 }
@@ -83,7 +84,7 @@ impl FailureKind {
             | Self::McpUnavailable
             | Self::TimedOut
             | Self::Cancelled
-            | Self::GitTampered
+            | Self::Tampered
             | Self::Other => false,
         }
     }

@@ -48,7 +48,7 @@ fn request(project: &str, program: &str) -> Result<AgentRequest, Box<dyn std::er
         step: "proposal-gen".into(),
         prompt: std::env::var("DRIVE_PROMPT").unwrap_or_else(|_| "hello\n".into()),
         project_root: project.into(),
-        private_dir: PathBuf::from(project).join("agentd/.agents/call"),
+        private_dir: PathBuf::from(project).join(".calls/call"),
         program: program.into(),
         extra_args: vec![],
         extra_env: vec![],

@@ -6,13 +6,18 @@
 //! is killed, the original is still in a backup, and the next call, or
 //! [`restore_leftovers`], puts it back.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use agentd_core::hash::Digest;
 use agentd_core::provider::{CommandSpec, JsonMerge};
+use agentd_core::rel_path::RelPath;
 use serde::{Deserialize, Serialize};
+
+use crate::store::{ProjectDir, StoreError, own_dir};
 
 /// Why an agent's files could not be prepared.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +31,9 @@ pub enum FilesError {
         #[source]
         source: io::Error,
     },
+    /// A settings file of the project, or what is kept about it, could not be read or written.
+    #[error("cannot prepare the agent's files: {0}")]
+    Store(#[from] StoreError),
     /// A settings file of the project is not a JSON object, so nothing can be merged
     /// into it without losing what is there.
     #[error("{} is not plain JSON, so agentd cannot add its MCP server to it", path.display())]
@@ -48,7 +56,7 @@ pub struct AgentFiles {
 
 impl AgentFiles {
     /// Writes what the command needs. `private_dir` is emptied first: what is in it
-    /// was left by a call that was killed.
+    /// was left by a call that was killed. What is kept about settings lies beside it.
     pub fn prepare(
         spec: &CommandSpec,
         project_root: &Path,
@@ -60,16 +68,15 @@ impl AgentFiles {
             }
             _ => {}
         }
-        let mut builder = fs::DirBuilder::new();
-        at(private_dir, builder.recursive(true).mode(0o700).create(private_dir))?;
+        let kept = own_dir(private_dir.parent().unwrap_or(private_dir))?;
+        at(private_dir, fs::DirBuilder::new().mode(0o700).create(private_dir))?;
         let mut files = Self { private_dir: private_dir.to_owned(), merged: None };
         for file in &spec.files {
             let open = File::options().write(true).create_new(true).mode(0o600).open(&file.path);
             at(&file.path, open.and_then(|mut open| open.write_all(file.contents.as_bytes())))?;
         }
         if let Some(merge) = spec.merge.as_ref().filter(|merge| !merge.set.is_empty()) {
-            let state_dir = private_dir.parent().unwrap_or(private_dir);
-            files.merged = Some(Merged::apply(project_root, state_dir, merge)?);
+            files.merged = Some(Merged::apply(Place::new(project_root, &kept, merge)?, merge)?);
         }
         Ok(files)
     }
@@ -98,48 +105,63 @@ struct Merged {
     users: File,
 }
 
+/// A settings file of a project, which a link may lead to as long as it stays inside of it, and
+/// what is kept about it elsewhere.
 #[derive(Debug, Clone)]
 struct Place {
-    file: PathBuf,
-    state_dir: PathBuf,
+    project: ProjectDir,
+    file: RelPath,
+    /// Where it is, for messages.
+    path: PathBuf,
+    kept: ProjectDir,
     name: String,
 }
 
 impl Place {
-    fn new(project_root: &Path, state_dir: &Path, merge: &JsonMerge) -> Self {
-        Self {
-            file: project_root.join(merge.path),
-            state_dir: state_dir.to_owned(),
-            name: merge.path.trim_start_matches('.').replace('/', "-"),
-        }
+    fn new(project_root: &Path, kept: &ProjectDir, merge: &JsonMerge) -> Result<Self, StoreError> {
+        let path = project_root.join(merge.path);
+        // Work trees of a project share the directory in which this is kept.
+        let digest = Digest::of(path.as_os_str().as_bytes()).to_string();
+        let digits = digest.trim_start_matches("sha256:");
+        let name = merge.path.trim_start_matches('.').replace('/', "-");
+        Ok(Self {
+            project: ProjectDir::open(project_root)?,
+            file: RelPath::new(merge.path)?,
+            path,
+            kept: kept.clone(),
+            name: format!("{name}.{}", digits.get(..16).unwrap_or(digits)),
+        })
     }
 
-    fn state(&self, what: &str) -> PathBuf {
-        self.state_dir.join(format!("{}.{what}", self.name))
+    fn kept(&self, what: &str) -> Result<RelPath, StoreError> {
+        Ok(RelPath::new(&format!("{}.{what}", self.name))?)
     }
 
     /// Held exclusively, and briefly, by whoever changes the file.
     fn mutex(&self) -> Result<File, FilesError> {
-        let mutex = self.open_state("lock")?;
-        at(&self.state("lock"), mutex.lock())?;
+        let mutex = self.open_kept("lock")?;
+        at(&self.path, mutex.lock())?;
         Ok(mutex)
     }
 
-    fn open_state(&self, what: &str) -> Result<File, FilesError> {
-        let path = self.state(what);
-        at(&path, File::options().write(true).create(true).truncate(false).open(&path))
+    fn open_kept(&self, what: &str) -> Result<File, StoreError> {
+        self.kept.open_append(&self.kept(what)?)
     }
 
     fn backup(&self) -> Option<Backup> {
-        let text = fs::read_to_string(self.state("backup")).ok()?;
-        serde_json::from_str(&text).ok()
+        let text = self.kept.read(&self.kept("backup").ok()?).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
-    fn current(&self) -> Result<Option<String>, FilesError> {
-        match fs::read_to_string(&self.file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            read => at(&self.file, read).map(Some),
+    fn current(&self) -> Result<Option<String>, StoreError> {
+        match self.project.read_to_string(&self.file) {
+            Err(error) if error.is_not_found() => Ok(None),
+            read => read.map(Some),
         }
+    }
+
+    fn dir(&self) -> RelPath {
+        self.file.parent().unwrap_or_else(RelPath::root)
     }
 
     /// Puts the file back as it was; what somebody else changed in it stays.
@@ -149,43 +171,41 @@ impl Place {
             let ours = merge.apply(backup.text.as_deref()).is_some_and(|ours| ours == current);
             let text = if ours { backup.text } else { merge.remove(&current).or(Some(current)) };
             if let Some(text) = text {
-                write_atomically(&self.file, &text)?;
+                self.project.write_atomic(&self.file, text.as_bytes())?;
             } else {
-                at(&self.file, fs::remove_file(&self.file))?;
-                if let (true, Some(dir)) = (backup.made_dir, self.file.parent()) {
-                    // Fails when something else is in it by now, and then it stays.
-                    let _ = fs::remove_dir(dir);
+                self.project.remove_file(&self.file)?;
+                if backup.made_dir {
+                    // Stays where something else is in it by now.
+                    self.project.remove_empty_dir(&self.dir())?;
                 }
             }
         }
-        at(&self.state("backup"), fs::remove_file(self.state("backup")))
+        Ok(self.kept.remove_file(&self.kept("backup")?)?)
     }
 }
 
 impl Merged {
-    fn apply(project_root: &Path, state_dir: &Path, merge: &JsonMerge) -> Result<Self, FilesError> {
-        let place = Place::new(project_root, state_dir, merge);
+    fn apply(place: Place, merge: &JsonMerge) -> Result<Self, FilesError> {
         let _mutex = place.mutex()?;
-        let users = place.open_state("users")?;
+        let users = place.open_kept("users")?;
         if users.try_lock().is_ok() {
             // Nobody else is at it: a backup is of a call that was killed.
             place.restore(merge)?;
-            at(&place.state("users"), users.unlock())?;
+            at(&place.path, users.unlock())?;
         }
-        at(&place.state("users"), users.lock_shared())?;
+        at(&place.path, users.lock_shared())?;
         let current = place.current()?;
         let Some(merged) = merge.apply(current.as_deref()) else {
-            return Err(FilesError::NotJson { path: place.file });
+            return Err(FilesError::NotJson { path: place.path });
         };
         if current.as_deref() != Some(&merged) {
-            let dir = place.file.parent().unwrap_or(project_root);
             if place.backup().is_none() {
-                let backup = Backup { text: current, made_dir: !dir.exists() };
-                let text = serde_json::to_string(&backup).unwrap_or_default();
-                write_atomically(&place.state("backup"), &text)?;
+                let made_dir = place.project.kind(&place.dir())?.is_none();
+                let backup = Backup { text: current, made_dir };
+                let text = serde_json::to_vec(&backup).unwrap_or_default();
+                place.kept.write_atomic(&place.kept("backup")?, &text)?;
             }
-            at(dir, fs::create_dir_all(dir))?;
-            write_atomically(&place.file, &merged)?;
+            place.project.write_atomic(&place.file, merged.as_bytes())?;
         }
         Ok(Self { place, merge: merge.clone(), users })
     }
@@ -202,41 +222,35 @@ impl Drop for Merged {
     }
 }
 
-/// Restores a settings file that a killed agentd has left changed. Does nothing
-/// while a call needs it.
+/// Restores a settings file that a killed agentd has left changed. `kept` is the directory in
+/// which private directories lie. Does nothing while a call needs it.
 pub fn restore_leftovers(
     project_root: &Path,
-    state_dir: &Path,
+    kept: &Path,
     merge: &JsonMerge,
 ) -> Result<(), FilesError> {
-    let place = Place::new(project_root, state_dir, merge);
+    let place = Place::new(project_root, &own_dir(kept)?, merge)?;
     if place.backup().is_none() {
         return Ok(());
     }
     let _mutex = place.mutex()?;
-    let users = place.open_state("users")?;
+    let users = place.open_kept("users")?;
     if users.try_lock().is_ok() { place.restore(merge) } else { Ok(()) }
-}
-
-/// Writes beside the file and renames, keeping the permissions of what was there.
-fn write_atomically(path: &Path, text: &str) -> Result<(), FilesError> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".agentd-tmp");
-    let temporary = PathBuf::from(temporary);
-    let mode = fs::metadata(path).map_or(0o600, |meta| meta.permissions().mode() & 0o777);
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_data()?;
-        fs::rename(&temporary, path)
-    };
-    at(path, write())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
+
+    /// A project, and a directory beside it in which things are kept.
+    fn places() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, calls) = (dir.path().join("project"), dir.path().join("calls"));
+        fs::create_dir(&root).unwrap();
+        (dir, root, calls)
+    }
 
     fn spec() -> CommandSpec {
         let set: Vec<(&'static [&'static str], _)> =
@@ -247,8 +261,8 @@ mod tests {
 
     #[test]
     fn the_settings_file_comes_and_goes() {
-        let root = tempfile::tempdir().unwrap();
-        let (root, private) = (root.path(), root.path().join("agentd/.agents/1"));
+        let (_dir, root, calls) = places();
+        let (root, private) = (&*root, calls.join("1"));
         let settings = root.join(".gemini/settings.json");
         let files = AgentFiles::prepare(&spec(), root, &private).unwrap();
         assert!(fs::read_to_string(&settings).unwrap().contains("agentd"));
@@ -260,8 +274,8 @@ mod tests {
 
     #[test]
     fn what_the_user_wrote_is_restored_to_the_byte() {
-        let root = tempfile::tempdir().unwrap();
-        let (root, agents) = (root.path(), root.path().join("agentd/.agents"));
+        let (_dir, root, agents) = places();
+        let root = &*root;
         let settings = root.join(".gemini/settings.json");
         fs::create_dir(root.join(".gemini")).unwrap();
         let original = "{ \"ui\" : {\"theme\":1} ,\n\t\"mcpServers\":{} }";
@@ -276,8 +290,8 @@ mod tests {
 
     #[test]
     fn a_killed_call_is_cleaned_up_after_and_edits_meanwhile_survive() {
-        let root = tempfile::tempdir().unwrap();
-        let (root, agents) = (root.path(), root.path().join("agentd/.agents"));
+        let (_dir, root, agents) = places();
+        let root = &*root;
         let settings = root.join(".gemini/settings.json");
         let killed = AgentFiles::prepare(&spec(), root, &agents.join("1")).unwrap();
         killed.merged.as_ref().unwrap().users.unlock().unwrap();
@@ -297,13 +311,56 @@ mod tests {
 
     #[test]
     fn settings_with_comments_are_not_touched() {
-        let root = tempfile::tempdir().unwrap();
-        fs::create_dir(root.path().join(".gemini")).unwrap();
-        let settings = root.path().join(".gemini/settings.json");
+        let (_dir, root, calls) = places();
+        fs::create_dir(root.join(".gemini")).unwrap();
+        let settings = root.join(".gemini/settings.json");
         fs::write(&settings, "// mine\n{}").unwrap();
-        let error =
-            AgentFiles::prepare(&spec(), root.path(), &root.path().join("a/1")).unwrap_err();
+        let error = AgentFiles::prepare(&spec(), &root, &calls.join("1")).unwrap_err();
         assert!(matches!(error, FilesError::NotJson { .. }));
         assert_eq!(fs::read_to_string(&settings).unwrap(), "// mine\n{}");
+    }
+
+    /// The plants of a repository: each leads to a file or a directory outside of it.
+    #[test]
+    fn no_link_leads_a_write_out_of_the_project() {
+        for (link, target) in [
+            (".gemini/settings.json", "outside/settings.json"),
+            (".gemini/settings.json", "outside/new.json"),
+            (".gemini", "outside"),
+            (".gemini/settings.json.agentd-tmp", "outside/settings.json"),
+            ("agentd/.agents", "outside"),
+        ] {
+            let (dir, root, calls) = places();
+            let outside = dir.path().join("outside");
+            fs::create_dir(&outside).unwrap();
+            fs::write(outside.join("settings.json"), "{}").unwrap();
+            let link = root.join(link);
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(dir.path().join(target), &link).unwrap();
+            let prepared = AgentFiles::prepare(&spec(), &root, &calls.join("1"));
+            if let Err(error) = &prepared {
+                assert!(error.to_string().contains("`.gemini/settings.json`"), "{error}");
+            }
+            drop(prepared);
+            let names: Vec<_> =
+                fs::read_dir(&outside).unwrap().map(|e| e.unwrap().file_name()).collect();
+            assert_eq!(names, ["settings.json"], "{link:?}");
+            assert_eq!(fs::read_to_string(outside.join("settings.json")).unwrap(), "{}");
+        }
+    }
+
+    #[test]
+    fn a_link_of_the_user_that_stays_inside_is_written_through_and_restored() {
+        let (_dir, root, calls) = places();
+        fs::create_dir_all(root.join(".gemini")).unwrap();
+        fs::create_dir_all(root.join("shared")).unwrap();
+        let (link, target) = (root.join(".gemini/settings.json"), root.join("shared/gemini.json"));
+        fs::write(&target, "{ \"mine\":1 }").unwrap();
+        symlink("../shared/gemini.json", &link).unwrap();
+        let files = AgentFiles::prepare(&spec(), &root, &calls.join("1")).unwrap();
+        assert!(fs::read_to_string(&target).unwrap().contains("${X}"));
+        drop(files);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "{ \"mine\":1 }");
     }
 }

@@ -6,27 +6,33 @@
 //! is taken before each call, and what does not look the same after it is put back before
 //! anybody calls git.
 //!
-//! The picture is on the disk for the time of the call, locked by whoever takes care of it.
-//! Where agentd was killed, the next command finds it, and [`recover`] does what is left to
-//! do. An agent may have written to that file where it works in the project itself: so it is
-//! only ever used to write where the agent could have written, too.
+//! The picture is kept in the user's state directory for the time of the call, where neither a
+//! repository nor an agent can write. Where agentd was killed, the next command finds it, and
+//! [`recover`] does what is left to do: in the places that git and others name by then, and
+//! nowhere else.
 
+mod obeyed;
 mod picture;
+mod restore;
+mod way;
 
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use agentd_core::event::KEPT_BYTES;
 use agentd_core::hash::{Digest, hex};
 use agentd_core::layout;
+use agentd_core::rel_path::RelPath;
 use agentd_core::run_format::FileEdit;
 
+use crate::calls::{self, Claim};
 use crate::git::runnable::Runnable;
-use crate::git::{GitError, GitTool};
-use crate::store::Project;
-use picture::{Difference, Picture, Thing};
+use crate::git::{Git, GitError, GitTool};
+use crate::store::{Project, StoreError};
+pub(crate) use obeyed::Homes;
+use obeyed::Obeyed;
+use picture::{Difference, Picture, Taken, Thing};
 
 /// Why git could not be guarded.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +49,15 @@ pub enum GuardError {
         #[source]
         source: io::Error,
     },
+    /// The picture could not be kept.
+    #[error("what git runs cannot be kept as it is")]
+    Kept(#[from] StoreError),
+    /// A picture speaks of a directory that is not the project's.
+    #[error("{} is no work tree of this project", path.display())]
+    Elsewhere {
+        /// Which.
+        path: PathBuf,
+    },
     /// There is more than can be kept, or something that is no file.
     #[error("{} is too large or no plain file, so it could not be put back", path.display())]
     TooLarge {
@@ -50,9 +65,6 @@ pub enum GuardError {
         path: PathBuf,
     },
 }
-
-/// The largest picture that is read.
-const LARGEST: u64 = 128 << 20;
 
 fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuardError> {
     result.map_err(|source| GuardError::Io { path: path.to_owned(), source })
@@ -82,6 +94,23 @@ pub enum Tampering {
     Removed,
 }
 
+impl Tampered {
+    /// A text file of a change that was put back.
+    pub(crate) fn text(path: &RelPath, was: &str, now: Option<&str>) -> Self {
+        let how = if now.is_some() { Tampering::Changed } else { Tampering::Removed };
+        let edit = FileEdit {
+            path: path.to_string(),
+            created: false,
+            before: Some(Digest::of(was)),
+            after: now.map(Digest::of),
+            text: now.filter(|now| now.len() <= KEPT_BYTES).map(str::to_owned),
+            hex: None,
+            executable: false,
+        };
+        Self { path: path.to_string(), how, restored: true, edit }
+    }
+}
+
 impl std::fmt::Display for Tampered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let how = match self.how {
@@ -109,62 +138,74 @@ pub(crate) fn edits(tampered: &[Tampered]) -> Vec<FileEdit> {
     tampered.iter().map(|one| one.edit.clone()).collect()
 }
 
-/// Watches over git for the time of a call.
+/// Watches over what others run or obey, for the time of a call.
 #[derive(Debug)]
 pub(crate) struct GitGuard {
     picture: Picture,
-    kept: PathBuf,
-    /// Locked: whoever finds the picture knows that somebody takes care of it.
-    _lock: File,
 }
 
 impl GitGuard {
-    /// Takes a picture. `dir` is where pictures are kept, `name` is that of the call.
+    /// Takes a picture, and keeps it with the call until it was compared with: where agentd is
+    /// killed, the next command does it.
     pub(crate) fn take(
         tool: &GitTool,
         work_tree: &Path,
-        dir: &Path,
-        name: &str,
+        homes: Homes,
+        planned: &[String],
+        claim: &Claim,
     ) -> Result<Self, GuardError> {
-        let picture = Picture::take(&Runnable::of(tool, work_tree)?)?;
-        at(dir, DirBuilder::new().recursive(true).mode(0o700).create(dir))?;
-        let kept = dir.join(format!("{name}.json"));
-        let temporary = dir.join(format!("{name}.{}", std::process::id()));
-        let write = || {
-            let mut file = File::options()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&temporary)?;
-            // Where there are no locks nobody looks for what was left either.
-            let _ = file.try_lock();
-            file.write_all(&serde_json::to_vec(&picture)?)?;
-            file.sync_data()?;
-            fs::rename(&temporary, &kept)?;
-            Ok(file)
+        let mut picture = picture(tool, work_tree, homes, Taken::Whole)?;
+        let root = picture.work_tree();
+        // Which programs agentd runs, and what git runs, no plan decides.
+        let mine = |file: &&String| {
+            let path = Path::new(file);
+            !path.starts_with(layout::AGENTD_DIR)
+                && !path.components().any(|part| part.as_os_str() == ".git")
         };
-        let lock = at(&kept, write())?;
-        Ok(Self { picture, kept, _lock: lock })
+        picture.allow(planned.iter().filter(mine).map(|file| root.join(file)));
+        allow_merged(&mut picture, claim);
+        let bytes = serde_json::to_vec(&picture).map_err(|error| {
+            GuardError::Kept(StoreError::from_io("write", RelPath::root(), error.into()))
+        })?;
+        claim.keep(calls::PICTURE, &bytes)?;
+        Ok(Self { picture })
     }
 
     /// Puts back what does not look as it did. To be called when the agent has ended, and
     /// before git is.
-    pub(crate) fn check(self) -> Result<Vec<Tampered>, GuardError> {
-        let found = self.picture.put_back(&|_| true)?;
-        forget(&self.kept)?;
+    pub(crate) fn check(mut self, claim: &Claim) -> Result<Vec<Tampered>, GuardError> {
+        allow_merged(&mut self.picture, claim);
+        let found = self.picture.put_back(&|_, _| true)?;
+        claim.forget(calls::PICTURE)?;
         Ok(found.iter().map(|one| tampered(&self.picture, one)).collect())
     }
 }
 
-/// Removes a picture, and its directory with the last one, so that a command that looks for
-/// pictures usually finds nothing to look into.
-fn forget(kept: &Path) -> Result<(), GuardError> {
-    at(kept, fs::remove_file(kept))?;
-    if let Some(dir) = kept.parent() {
-        let _ = fs::remove_dir(dir);
+/// While another call needs its keys in the settings of Gemini CLI they come and go; whoever
+/// takes them out keeps what else is there.
+fn allow_merged(picture: &mut Picture, claim: &Claim) {
+    if claim.settings_are_merged() {
+        picture.allow([picture.work_tree().join(".gemini/settings.json")]);
     }
-    Ok(())
+}
+
+/// A picture of what git runs in a work tree, and of what others obey.
+fn picture(
+    tool: &GitTool,
+    work_tree: &Path,
+    homes: Homes,
+    taken: Taken,
+) -> Result<Picture, GuardError> {
+    let mut runnable = Runnable::of(tool, work_tree)?;
+    let own: Vec<_>;
+    let environment = if tool.env.is_empty() {
+        own = std::env::vars_os().collect();
+        &own
+    } else {
+        &tool.env
+    };
+    let obeyed = Obeyed::of(&mut runnable, environment, homes);
+    Picture::take(&runnable, &obeyed, taken)
 }
 
 fn tampered(picture: &Picture, found: &Difference) -> Tampered {
@@ -201,74 +242,72 @@ pub enum Unchecked {
     },
     /// A picture that cannot be read, or cannot be compared with.
     Unknown {
-        /// The file.
+        /// Where it is.
         path: PathBuf,
         /// Why.
         why: String,
     },
 }
 
-/// Checks what a killed agentd could not. Everyone who opens a project calls this before git;
-/// it costs one look for a directory that is hardly ever there.
-pub fn recover(project: &Project) -> Vec<Unchecked> {
-    let dir = project.root().join(layout::git_pictures_dir().as_path());
-    let Ok(entries) = fs::read_dir(&dir) else { return Vec::new() };
-    let mut found = Vec::new();
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if !entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= LARGEST) {
-            continue;
-        }
-        // Whoever holds the lock lives, and looks after the call.
-        let Ok(file) = File::open(&path) else { continue };
-        if file.try_lock().is_err() {
-            continue;
-        }
-        if path.extension().is_none_or(|extension| extension != "json") {
-            // Its writer was killed before the call began.
-            let _ = fs::remove_file(&path);
-            continue;
-        }
-        let call = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let unknown = |why: String| Unchecked::Unknown { path: path.clone(), why };
-        match fs::read(&path).map(|bytes| serde_json::from_slice::<Picture>(&bytes)) {
-            Ok(Ok(picture)) => match put_back_inside(project, &picture).and_then(|found| {
-                forget(&path)?;
-                Ok(found)
-            }) {
-                Ok(tampered) if tampered.is_empty() => {}
-                Ok(tampered) => found.push(Unchecked::Call { call, tampered }),
-                Err(error) => found.push(unknown(error.to_string())),
-            },
-            Ok(Err(error)) => found.push(unknown(error.to_string())),
-            // Somebody else has just done it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => found.push(unknown(error.to_string())),
+/// Checks what a killed agentd could not, for a call that nobody makes any more.
+/// `state` is where the state of the project lies.
+pub(crate) fn recover(project: &Project, claim: &Claim, state: &Path) -> Option<Unchecked> {
+    let call = claim.name().to_owned();
+    let checked = || -> Result<Vec<Tampered>, String> {
+        let Some(bytes) = claim.read(calls::PICTURE).map_err(|error| error.to_string())? else {
+            return Ok(Vec::new());
+        };
+        let picture: Picture = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+        let found = put_back_known(project, &picture).map_err(|error| error.to_string())?;
+        claim.forget(calls::PICTURE).map_err(|error| error.to_string())?;
+        Ok(found)
+    };
+    match checked() {
+        Ok(tampered) if tampered.is_empty() => None,
+        Ok(tampered) => Some(Unchecked::Call { call, tampered }),
+        Err(why) => {
+            let path = calls::private_dir(state, &format!("{call}.{}", calls::PICTURE));
+            Some(Unchecked::Unknown { path, why })
         }
     }
-    found
 }
 
-/// Puts back what is in the project and in its repository, and nothing else: an agent that
-/// works in the project can write its own picture, and must gain nothing by it.
-fn put_back_inside(project: &Project, picture: &Picture) -> Result<Vec<Tampered>, GuardError> {
+/// How often it is looked anew what git runs: a setting that is put back may name another file,
+/// and that one another.
+const ROUNDS: usize = 5;
+
+/// Puts back what git runs and others obey *now*, and nothing else: a picture tells how
+/// something was, and never what may be written or removed.
+fn put_back_known(project: &Project, picture: &Picture) -> Result<Vec<Tampered>, GuardError> {
+    let work_tree = picture.work_tree();
+    let tool = GitTool::default();
+    if !is_of_project(&tool, project, &work_tree)? {
+        return Err(GuardError::Elsewhere { path: work_tree });
+    }
+    let mut all: Vec<Difference> = Vec::new();
+    for _ in 0..ROUNDS {
+        let known = self::picture(&tool, &work_tree, Homes::All, Taken::Names)?;
+        let found = picture.put_back(&|path, now| known.names(path, now))?;
+        let (restored, left): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.restored);
+        let is_done = restored.is_empty();
+        all.extend(restored);
+        if is_done {
+            all.extend(left);
+            break;
+        }
+    }
+    Ok(all.iter().map(|one| tampered(picture, one)).collect())
+}
+
+/// Whether a directory is the project, or is in another checkout of its repository.
+fn is_of_project(tool: &GitTool, project: &Project, dir: &Path) -> Result<bool, GuardError> {
     let root = at(project.root(), fs::canonicalize(project.root()))?;
-    let repository = root
-        .ancestors()
-        .map(|dir| dir.join(".git"))
-        .find(|dir| fs::symlink_metadata(dir).is_ok_and(|metadata| metadata.is_dir()));
-    let may = |path: &Path| {
-        let parent =
-            path.parent().and_then(|dir| existing(dir)).and_then(|dir| fs::canonicalize(dir).ok());
-        parent.is_some_and(|dir| {
-            dir.starts_with(&root) || repository.as_ref().is_some_and(|git| dir.starts_with(git))
-        })
-    };
-    let found = picture.put_back(&may)?;
-    Ok(found.iter().map(|one| tampered(picture, one)).collect())
-}
-
-/// The nearest directory above that is there.
-fn existing(dir: &Path) -> Option<&Path> {
-    dir.ancestors().find(|dir| dir.symlink_metadata().is_ok())
+    if dir == root {
+        return Ok(true);
+    }
+    let Some(git) = Git::discover_with(tool, &root)? else { return Ok(false) };
+    let trees = git.worktrees()?;
+    Ok(trees
+        .iter()
+        .any(|tree| fs::canonicalize(&tree.path).is_ok_and(|tree| dir.starts_with(tree))))
 }

@@ -8,6 +8,8 @@ use std::time::Instant;
 
 use agentd_core::event::{AgentEvent, KEPT_BYTES};
 use agentd_core::run_format::{FileEdit, Record, RunEnd, RunHeader, parse_line};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::redact::{Open, Redactor};
@@ -64,13 +66,21 @@ impl RunWriter {
         limits: RecordLimits,
     ) -> io::Result<Self> {
         fs::create_dir_all(runs_dir)?;
+        // A link that came with the repository would lead what an agent says elsewhere.
+        let dir = rustix::fs::open(
+            runs_dir,
+            OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
         let mut number = next_number(runs_dir)?.max(limits.last_run.saturating_add(1));
+        let flags =
+            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let (path, file) = loop {
-            let path = runs_dir.join(format!("{number:04}-{}.jsonl", header.step));
-            match File::options().append(true).create_new(true).open(&path) {
-                Ok(file) => break (path, file),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-                Err(error) => return Err(error),
+            let name = format!("{number:04}-{}.jsonl", header.step);
+            match rustix::fs::openat(&dir, &name, flags, Mode::from_raw_mode(0o666)) {
+                Ok(file) => break (runs_dir.join(name), File::from(file)),
+                Err(Errno::EXIST) => number += 1,
+                Err(error) => return Err(error.into()),
             }
         };
         let mut writer = Self {
@@ -365,6 +375,17 @@ mod tests {
         assert!(!fs::read_to_string(&path).unwrap().contains("very-secret"));
         let second = writer(dir.path(), RecordLimits::default());
         assert!(second.path().ends_with("0002-challenge.jsonl"));
+    }
+
+    #[test]
+    fn a_directory_of_runs_that_is_a_link_is_not_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let (outside, runs) = (dir.path().join("outside"), dir.path().join("runs"));
+        fs::create_dir(&outside).unwrap();
+        std::os::unix::fs::symlink(&outside, &runs).unwrap();
+        let limits = RecordLimits::default();
+        assert!(RunWriter::create(&runs, &header(), Redactor::new(&[]), limits).is_err());
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     }
 
     #[test]

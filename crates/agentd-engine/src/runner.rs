@@ -19,8 +19,9 @@ use agentd_core::provider::{AgentRequest, CommandSpec, Decoder, Gemini, MCP_SERV
 use agentd_core::run_format::{RUN_VERSION, RunEnd, RunHeader};
 
 use crate::agent_files::{AgentFiles, FilesError};
+use crate::calls::Claim;
 use crate::git::GitTool;
-use crate::git_guard::{self, GitGuard, GuardError, Tampered};
+use crate::git_guard::{self, GitGuard, GuardError, Homes, Tampered};
 use crate::process::{
     Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
 };
@@ -176,7 +177,13 @@ impl Runner {
         let tree = request.role.edits_the_work_tree().then(|| {
             WorkTree::look(&request.project_root, spec.merge.as_ref().map(|merge| merge.path))
         });
-        let guard = match self.guard(request) {
+        let claim = match Claim::of(&request.private_dir) {
+            Ok(claim) => claim,
+            Err(error) => {
+                return Ok(not_begun(record, started_at, FilesError::from(error).into()));
+            }
+        };
+        let guard = match Self::guard(provider, request, &environment, runs_dir, &claim) {
             Ok(guard) => guard,
             Err(error) => return Ok(not_begun(record, started_at, error.into())),
         };
@@ -198,7 +205,7 @@ impl Runner {
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut watching);
         drop(files);
         // Before anything else: nobody may call git until this is done.
-        let checked = guard.map(GitGuard::check).transpose();
+        let checked = guard.map(|guard| guard.check(&claim)).transpose();
         let (tampered, mut error) = match checked {
             Ok(tampered) => (tampered.unwrap_or_default(), None),
             Err(error) => (Vec::new(), Some(RunError::from(error))),
@@ -231,8 +238,9 @@ impl Runner {
             failed = false;
         }
         if !tampered.is_empty() {
-            let message = format!("git would have run it: {}", git_guard::list(&tampered));
-            outcome.failure = Some(Failure::new(FailureKind::GitTampered, message));
+            let message =
+                format!("what is not its own was changed: {}", git_guard::list(&tampered));
+            outcome.failure = Some(Failure::new(FailureKind::Tampered, message));
             failed = false;
         }
         redactor.redact_outcome(&mut outcome);
@@ -253,15 +261,21 @@ impl Runner {
         Ok(Attempt { outcome, run_file, started_at, duration, tampered, error })
     }
 
-    /// Guards git from whoever may write to it.
-    fn guard(&self, request: &AgentRequest) -> Result<Option<GitGuard>, GuardError> {
+    /// Guards what others run and obey from whoever may write to it.
+    fn guard(
+        provider: &dyn Provider,
+        request: &AgentRequest,
+        environment: &[(OsString, OsString)],
+        runs_dir: &Path,
+        claim: &Claim,
+    ) -> Result<Option<GitGuard>, GuardError> {
         if !request.role.edits_the_work_tree() {
             return Ok(None);
         }
-        let tool = GitTool { env: self.environment.clone(), ..GitTool::default() };
-        let state_dir = request.private_dir.parent().unwrap_or(&request.private_dir);
-        let name = request.private_dir.file_name().unwrap_or_default().to_string_lossy();
-        GitGuard::take(&tool, &request.project_root, &state_dir.join("git"), &name).map(Some)
+        let tool = GitTool { env: environment.to_vec(), ..GitTool::default() };
+        let planned = runs_dir.parent().map(planned_files).unwrap_or_default();
+        let homes = Homes::Of(provider.kind());
+        GitGuard::take(&tool, &request.project_root, homes, &planned, claim).map(Some)
     }
 
     /// Runs `gemini --list-sessions` in the project (E2.4), with the environment and
@@ -275,6 +289,7 @@ impl Runner {
         let mut spec = Gemini.command(request);
         spec.args = vec!["--list-sessions".to_owned()];
         spec.stdin.clear();
+        let _claim = Claim::of(&request.private_dir).map_err(FilesError::from)?;
         let _files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
         let who = Who::Agent(request.role, &spec);
         self.captured(who, &spec, &request.project_root, limits, Capture::default())
@@ -362,6 +377,13 @@ fn header(
         prompt: spec.stdin.clone(),
         started_at: started_at.to_owned(),
     }
+}
+
+/// The files that the plan of a change names: a task may be to change settings.
+pub(crate) fn planned_files(change_dir: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(change_dir.join("tasks.md")).unwrap_or_default();
+    let tasks = agentd_core::document::tasks::parse(&text).value.tasks;
+    tasks.iter().filter_map(|task| task.file.as_ref()).map(ToString::to_string).collect()
 }
 
 fn note_oddities(ended: &Ended, record: &mut RunWriter) {

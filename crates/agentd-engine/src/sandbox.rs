@@ -339,6 +339,8 @@ fn visible(agents: &Agents, home: Option<&Path>) -> Vec<PathBuf> {
     all.extend([agents.project.root().to_owned(), agents.work_tree.clone()]);
     all.push(PathBuf::from(&agents.agentd));
     all.extend(home.map(Path::to_owned));
+    // The files of the call lie there.
+    all.extend(agents.project.user().state_path(agents.project.root()));
     let mut visible: Vec<PathBuf> =
         all.iter().filter_map(|path| hidden_by_private_tmp(path)).collect();
     visible.sort_unstable();

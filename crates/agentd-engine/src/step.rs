@@ -7,6 +7,7 @@
 //! judged, so that no failure can hide what it has cost.
 
 mod error;
+mod guarded;
 pub(crate) mod ledger;
 
 use std::ffi::OsString;
@@ -33,9 +34,11 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 
 use crate::agent_files::restore_leftovers;
+use crate::calls;
 use crate::clarify;
 use crate::documents;
 use crate::git::GitTool;
+use crate::git_guard::Tampered;
 use crate::process::{Cancel, Limits, Supervisor};
 use crate::redact::Redactor;
 use crate::run_record::RecordLimits;
@@ -44,6 +47,8 @@ use crate::sandbox::{self, Sandbox};
 use crate::store::{Change, Holder, Project, StoreError};
 
 pub use error::StepError;
+use guarded::Guarded;
+pub use guarded::run_tests;
 
 /// What a step needs of the world.
 #[derive(Debug)]
@@ -160,14 +165,14 @@ pub fn run(
     // Else a call could pass for an earlier one whose file is not here, and not be counted.
     runner.record.last_run =
         state.llm_calls.iter().filter_map(|call| call.run).max().unwrap_or_default();
-    let mut report = runner.call(
-        provider(agent),
-        &request,
-        &runs_dir,
-        limits(&agents.config, agent),
-        observer,
-    )?;
+    let guarded = Guarded::take(agents, &step.change, step.role, &request.private_dir)?;
+    let report =
+        runner.call(provider(agent), &request, &runs_dir, limits(&agents.config, agent), observer);
+    // Before anything is recorded, and also where the call could not be finished.
+    let forged = guarded.check(agents);
+    let mut report = report?;
     let cost_usd = record(agents, step, &request, &report.attempts, now(), observer)?;
+    let forged = forged?;
     if let Some(error) = report.attempts.last_mut().and_then(|last| last.error.take()) {
         return Err(error.into());
     }
@@ -176,8 +181,9 @@ pub fn run(
         let failure = Failure::new(agentd_core::outcome::FailureKind::Other, message);
         return Err(StepError::Agent { agent, failure });
     };
-    if !last.tampered.is_empty() {
-        return Err(StepError::GitTampered { agent, tampered: last.tampered.clone() });
+    let tampered: Vec<Tampered> = last.tampered.iter().cloned().chain(forged).collect();
+    if !tampered.is_empty() {
+        return Err(StepError::Tampered { who: agent.name(), tampered });
     }
     if let Some(failure) = &last.outcome.failure {
         return Err(StepError::Agent { agent, failure: failure.clone() });
@@ -192,9 +198,8 @@ pub fn run(
     })
 }
 
-/// Runs a command line of the project's own, such as its tests, in the work tree and
-/// under the same supervision as an agent. What it prints on both streams is kept, the end
-/// of it where it is long.
+/// Runs a command line of the project's own in the work tree, under the same supervision as an
+/// agent. What it prints on both streams is kept, the end of it where it is long.
 pub fn run_shell(agents: &Agents, command: &str, limits: Limits) -> Result<ListOutput, StepError> {
     let args = ["-c".to_owned(), format!("exec 2>&1\n{command}")];
     let spec =
@@ -204,12 +209,20 @@ pub fn run_shell(agents: &Agents, command: &str, limits: Limits) -> Result<ListO
     if agents.cancel.reason().is_some() { Err(StepError::Interrupted) } else { Ok(output) }
 }
 
+/// The private directory of a call, in the user's state directory.
+fn private_dir(agents: &Agents, call: &str) -> Result<PathBuf, StoreError> {
+    // Made here, so that it is the user's own.
+    agents.project.state_dir()?;
+    let state = agents.project.user().state_path(agents.project.root())?;
+    Ok(calls::private_dir(&state, call))
+}
+
 /// An agentd that was killed may have left its keys in the project's settings of
 /// Gemini CLI; whichever agent is called next, they go first.
 fn restore_settings(request: &AgentRequest) -> Result<(), StepError> {
-    let state_dir = request.private_dir.parent().unwrap_or(&request.private_dir);
+    let calls = request.private_dir.parent().unwrap_or(&request.private_dir);
     if let Some(merge) = Gemini.command(request).merge {
-        restore_leftovers(&request.project_root, state_dir, &merge).map_err(RunError::from)?;
+        restore_leftovers(&request.project_root, calls, &merge).map_err(RunError::from)?;
     }
     Ok(())
 }
@@ -268,8 +281,7 @@ fn request(
     let complexity = state.complexity.unwrap_or(Complexity::Medium);
     let model = choose(agent, complexity, settings.models.get(&complexity));
     let change_dir = agents.project.root().join(layout::change_dir(&step.change).as_path());
-    let private_dir =
-        agents.project.root().join("agentd/.agents").join(format!("{}-{}", step.change, step.name));
+    let private_dir = private_dir(agents, &format!("{}-{}", step.change, step.name))?;
     let mut request = AgentRequest {
         role: step.role,
         change: step.change.clone(),

@@ -5,7 +5,7 @@ pub(crate) mod kinds;
 
 use std::io;
 
-use agentd_core::phase::Refused;
+use agentd_core::phase::{Phase, Refused};
 use agentd_engine::actions::ActionError;
 use agentd_engine::archive::ArchiveError;
 use agentd_engine::clarify::ClarifyError;
@@ -146,6 +146,15 @@ impl From<StoreError> for CommandError {
                 let error = Self::new("store", message).cause(source.to_string());
                 remedy(&source).into_iter().fold(error, Self::hint)
             }
+            StoreError::NoUserDir => Self::new("store", message)
+                .hint("set HOME, or XDG_STATE_HOME to a directory of your own"),
+            StoreError::StateInProject { .. } => Self::new("store", message)
+                .cause("what lies in a repository may have come with it, so it decides nothing")
+                .hint("set XDG_STATE_HOME to a directory outside of the project"),
+            StoreError::ForeignState { path, .. } => Self::new("store", message).hint(format!(
+                "remove {}, or set XDG_STATE_HOME to a directory of your own",
+                path.display()
+            )),
             _ => Self::new("store", message),
         }
     }
@@ -188,6 +197,9 @@ impl From<Refused> for CommandError {
         let allowed: Vec<String> =
             next::existing(&refused.allowed).map(|name| format!("`agentd {name}`")).collect();
         match allowed.as_slice() {
+            [] if refused.phase == Phase::Complete => error.hint(
+                "if you have looked at the code yourself: agentd archive <id> --force \"why\"",
+            ),
             [] => error,
             allowed => error.hint(format!("allowed now: {}", allowed.join(", "))),
         }

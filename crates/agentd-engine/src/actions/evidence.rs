@@ -15,6 +15,27 @@ use crate::store::{EntryKind, Project, StoreError};
 /// How long git may take; it compares one file.
 const GIT_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Why a task is not shown to be done.
+enum Lack {
+    /// Its file is missing, is as it was, or is still there.
+    NotDone(Refusal),
+    /// Nothing can show it; a person's word counts.
+    Unknown(Refusal),
+    Failed(ActionError),
+}
+
+impl From<ActionError> for Lack {
+    fn from(error: ActionError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<StoreError> for Lack {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
 /// Refuses unless the file of the task shows that the task was done.
 pub fn require(
     project: &Project,
@@ -22,19 +43,43 @@ pub fn require(
     task: &Task,
     state: Option<&State>,
 ) -> Result<(), ActionError> {
+    look(project, change, task, state).map_err(|lack| match lack {
+        Lack::NotDone(refusal) | Lack::Unknown(refusal) => refusal.into(),
+        Lack::Failed(error) => error,
+    })
+}
+
+/// Why a task was visibly not done, if so.
+pub fn contradicted(
+    project: &Project,
+    change: &ChangeId,
+    task: &Task,
+    state: Option<&State>,
+) -> Option<Refusal> {
+    match look(project, change, task, state) {
+        Err(Lack::NotDone(refusal)) => Some(refusal),
+        Ok(()) | Err(Lack::Unknown(_) | Lack::Failed(_)) => None,
+    }
+}
+
+fn look(
+    project: &Project,
+    change: &ChangeId,
+    task: &Task,
+    state: Option<&State>,
+) -> Result<(), Lack> {
     let base_commit = state.and_then(State::base_commit);
     let worked_on = worked_on(project, change, state)?;
     let project = worked_on.as_ref().unwrap_or(project);
     let id = task.id;
     let Some(file) = &task.file else {
-        return Err(Refusal::new(format!(
-            "Task {id} names no file, so nothing can show that it was done."
-        ))
-        .hint("A person has to tick it, or the planner has to name its file.")
-        .into());
+        return Err(Lack::Unknown(
+            Refusal::new(format!("Task {id} names no file, so nothing can show that it was done."))
+                .hint("A person has to tick it, or the planner has to name its file."),
+        ));
     };
     let path = RelPath::new(file.as_str())
-        .map_err(|error| Refusal::new(format!("Task {id}: {error}.")))?;
+        .map_err(|error| Lack::Unknown(Refusal::new(format!("Task {id}: {error}."))))?;
     match task.action {
         Some(Action::Create) => exists(project, task, &path),
         Some(Action::Delete) => gone(project, task, &path),
@@ -70,12 +115,13 @@ fn label(task: &Task) -> &'static str {
     task.action.map_or("MODIFY", Action::label)
 }
 
-fn exists(project: &Project, task: &Task, path: &RelPath) -> Result<(), ActionError> {
-    let missing = |what: String| -> ActionError {
+fn exists(project: &Project, task: &Task, path: &RelPath) -> Result<(), Lack> {
+    let missing = |what: String| {
         let (id, label) = (task.id, label(task));
-        Refusal::new(format!("Task {id} is not done ({label} {path}): {what}."))
-            .hint("Do the work first, then call complete_task again.")
-            .into()
+        Lack::NotDone(
+            Refusal::new(format!("Task {id} is not done ({label} {path}): {what}."))
+                .hint("Do the work first, then call complete_task again."),
+        )
     };
     match project.dir().open_file(path) {
         Ok((_, 0)) => Err(missing("the file is empty".to_owned())),
@@ -85,18 +131,19 @@ fn exists(project: &Project, task: &Task, path: &RelPath) -> Result<(), ActionEr
     }
 }
 
-fn gone(project: &Project, task: &Task, path: &RelPath) -> Result<(), ActionError> {
+fn gone(project: &Project, task: &Task, path: &RelPath) -> Result<(), Lack> {
     match project.dir().kind(path)? {
         None => Ok(()),
         Some(kind) => {
             let kind =
                 if kind == EntryKind::File { "the file".to_owned() } else { kind.to_string() };
-            Err(Refusal::new(format!(
-                "Task {} is not done (DELETE {path}): {kind} is still there.",
-                task.id
+            Err(Lack::NotDone(
+                Refusal::new(format!(
+                    "Task {} is not done (DELETE {path}): {kind} is still there.",
+                    task.id
+                ))
+                .hint("Delete it, then call complete_task again."),
             ))
-            .hint("Delete it, then call complete_task again.")
-            .into())
         }
     }
 }
@@ -106,15 +153,16 @@ fn differs(
     task: &Task,
     path: &RelPath,
     base_commit: Option<&str>,
-) -> Result<(), ActionError> {
+) -> Result<(), Lack> {
     let (id, label) = (task.id, label(task));
-    let unknown = |why: &str| -> ActionError {
-        Refusal::new(format!(
-            "Task {id} ({label} {path}) cannot be shown to be done: {why}, so it is not known what \
-             the file was before."
-        ))
-        .hint("A person can set `status: done` in tasks.md.")
-        .into()
+    let unknown = |why: &str| {
+        Lack::Unknown(
+            Refusal::new(format!(
+                "Task {id} ({label} {path}) cannot be shown to be done: {why}, so it is not known \
+                 what the file was before."
+            ))
+            .hint("A person can set `status: done` in tasks.md."),
+        )
     };
     let base = base_commit.unwrap_or("HEAD");
     if base_commit.is_some_and(|base| !is_hash(base)) {
@@ -138,11 +186,12 @@ fn differs(
     let never = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
     let diff = [&["--quiet"], &never[..], &[base, "--", path.as_str()]].concat();
     match ask_git(root, "diff", &diff) {
-        Ok(0) => Err(Refusal::new(format!(
-            "Task {id} is not done ({label} {path}): the file is as it was at {base}."
-        ))
-        .hint("Change the file as the task says, then call complete_task again.")
-        .into()),
+        Ok(0) => Err(Lack::NotDone(
+            Refusal::new(format!(
+                "Task {id} is not done ({label} {path}): the file is as it was at {base}."
+            ))
+            .hint("Change the file as the task says, then call complete_task again."),
+        )),
         Ok(1) => Ok(()),
         Ok(code) => Err(unknown(&format!("git diff exited with {code}"))),
         Err(why) => Err(unknown(&why)),

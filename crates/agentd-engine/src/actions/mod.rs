@@ -29,7 +29,7 @@ use crate::store::{Holder, Project, Waiting};
 
 pub use clarifications::{CreateClarifications, create_clarifications};
 pub use edit::{EditFile, edit_file};
-pub use evidence::require as evidence;
+pub use evidence::{contradicted, require as evidence};
 pub use files::{ListDirectory, Listing, READ_CAP, ReadFile, ReadText, list_directory, read_file};
 pub use outcome::{ActionError, Refusal, Written, other_change};
 pub use proposal::{AffectedSpecInput, CreateProposal, ImpactInput, create_proposal};

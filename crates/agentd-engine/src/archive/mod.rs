@@ -4,8 +4,8 @@
 //! Several files change, so the disk passes through states that are neither before nor
 //! after. Three things make it one step all the same:
 //!
-//! 1. a **journal** in `agentd/.locks/` says that it has begun, before anything else is
-//!    touched, and is removed last;
+//! 1. a **journal** in the user's state directory says that it has begun, and by which record,
+//!    before anything else is touched, and is removed last;
 //! 2. a **record**, `archive.json` in the directory of the change, holds every file as it
 //!    was before, and is durable before the first of them changes;
 //! 3. the **move of the directory** is the moment at which it counts. Found before it, the
@@ -16,6 +16,7 @@
 //! move back is made after everything else, and an unfinished one is finished.
 
 mod error;
+mod paths;
 mod plan;
 mod record;
 mod transaction;
@@ -158,7 +159,7 @@ pub fn preview(project: &Project, request: &Request<'_>) -> Result<Preview, Arch
     let change = project.change(request.change)?;
     let plan = plan::make(project, &change, request)?;
     let state = plan::state_before(&change, request)?;
-    let refused = plan::state_after(&state, request).err();
+    let refused = plan::state_after(&change, &state, request).err();
     Ok(Preview {
         totals: Totals::of(&plan.specs),
         specs: plan.specs,
@@ -180,9 +181,8 @@ pub fn archive(project: &Project, request: &Request<'_>) -> Result<Archived, Arc
     transaction::recover_locked(project, request.holder)?;
     let lock = project.write_lock(request.change, request.holder)?;
     let change = project.change(request.change)?;
-    transaction::roll_back_leftover(project, &change, &lock)?;
     let before = plan::state_before(&change, request)?;
-    let state = plan::state_after(&before, request)?;
+    let state = plan::state_after(&change, &before, request)?;
     let plan = plan::make(project, &change, request)?;
     if !plan.conflicts.is_empty() {
         plan::note_conflicts(project, request, &plan.conflicts)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use agentd_core::diagnostic::Severity;
+use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::spec;
 use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, SpecId};
@@ -10,6 +11,7 @@ use agentd_core::layout::{self, ChangeFile};
 use agentd_core::merge::{self, Conflict, ConflictKind, Sides};
 use agentd_core::phase::{Phase, Refused, Transition};
 use agentd_core::state::{Choice, Decision, State};
+use agentd_core::step_name::StepName;
 use agentd_core::text::Line;
 use serde::{Deserialize, Serialize};
 
@@ -51,10 +53,34 @@ pub(super) fn state_before(change: &Change, request: &Request<'_>) -> Result<Sta
     }
 }
 
+/// Whether a run of a reviewer is known that approved the code: a phase alone is a word that
+/// anybody who can write to the file can write. The ledger knows the run where run files are
+/// not in the clone, and the run file where the ledger is older than its numbers.
+fn is_approved(change: &Change, state: &State) -> bool {
+    let Some(review) = &state.code_review else { return false };
+    let step = StepName::Review.to_string();
+    let is_it = |run: Option<u32>| review.run.is_none() || run == review.run;
+    let in_ledger = || state.llm_calls.iter().any(|call| call.step == step && is_it(call.run));
+    let on_disk = || {
+        let runs = change.runs().map(|runs| runs.ids).unwrap_or_default();
+        runs.iter().any(|run| run.step() == step && is_it(Some(run.number())))
+    };
+    review.verdict == CodeVerdict::Approved && (in_ledger() || on_disk())
+}
+
 /// The state after; force is recorded as a decision, where it was needed.
-pub(super) fn state_after(state: &State, request: &Request<'_>) -> Result<State, Refused> {
+pub(super) fn state_after(
+    change: &Change,
+    state: &State,
+    request: &Request<'_>,
+) -> Result<State, Refused> {
     let mut after = state.apply(&Transition::Archived { forced: request.force.is_some() })?;
-    if let Some(reason) = request.force.filter(|_| state.phase != Phase::Complete) {
+    let is_approved = state.phase == Phase::Complete && is_approved(change, state);
+    if !is_approved && request.force.is_none() {
+        let reason = "no run of a reviewer is known that has approved its code";
+        return Err(Refused { allowed: Vec::new(), ..state.refuse("be archived", Some(reason)) });
+    }
+    if let Some(reason) = request.force.filter(|_| !is_approved) {
         after.decisions.push(Decision {
             choice: Choice::Archive,
             note: Line::new(reason),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Request;
 use super::error::ArchiveError;
+use super::paths::{Changelog, MadeDir, MainSpec, OwnFile, RecordedPath};
 use super::plan::Plan;
 use crate::store::{Change, Project, ProjectDir, StoreError};
 
@@ -27,21 +28,21 @@ pub(super) struct Record {
     pub(super) name: String,
     pub(super) archived_at: Stamp,
     /// Main specs, by their paths in the project.
-    pub(super) specs: Vec<FileRecord>,
+    pub(super) specs: Vec<FileRecord<MainSpec>>,
     /// Documents of the change, by their paths in its directory.
-    pub(super) own: Vec<FileRecord>,
-    pub(super) changelog: FileRecord,
+    pub(super) own: Vec<FileRecord<OwnFile>>,
+    pub(super) changelog: FileRecord<Changelog>,
     /// What was written into the changelog.
     pub(super) entry: String,
     /// Directories that were not there.
-    pub(super) made: Vec<String>,
+    pub(super) made: Vec<MadeDir>,
 }
 
 /// One file: how it was, and what it is from now on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FileRecord {
-    pub(super) path: String,
+pub(super) struct FileRecord<P> {
+    pub(super) path: P,
     pub(super) before: Option<String>,
     pub(super) after: Digest,
 }
@@ -55,19 +56,18 @@ pub(super) enum Found {
     Neither,
 }
 
-impl FileRecord {
-    fn new(path: &RelPath, before: Option<&str>, after: &str) -> Self {
-        let path = path.as_str().to_owned();
+impl<P: RecordedPath> FileRecord<P> {
+    fn new(path: P, before: Option<&str>, after: &str) -> Self {
         Self { path, before: before.map(str::to_owned), after: Digest::of(after) }
     }
 
-    pub(super) fn rel_path(&self) -> Result<RelPath, StoreError> {
-        Ok(RelPath::new(&self.path)?)
+    pub(super) fn rel_path(&self) -> RelPath {
+        self.path.rel_path()
     }
 
     /// How the file is now.
     pub(super) fn found(&self, dir: &ProjectDir) -> Result<Found, StoreError> {
-        let now = read_if_exists(dir, &self.rel_path()?)?;
+        let now = read_if_exists(dir, &self.rel_path())?;
         Ok(match &now {
             now if now.as_deref() == self.before.as_deref().map(str::as_bytes) => Found::Before,
             Some(now) if Digest::of(now) == self.after => Found::After,
@@ -91,8 +91,36 @@ pub(super) fn read_if_exists(
 }
 
 impl Record {
+    /// As the file holds it.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec_pretty(self).unwrap_or_default()
+    }
+
     /// Reads a record; none where there is no such file.
     pub(super) fn read(dir: &ProjectDir, at: &RelPath) -> Result<Option<Self>, ArchiveError> {
+        Ok(Self::read_with_digest(dir, at)?.map(|(record, _)| record))
+    }
+
+    /// The record of this digest. Another one is somebody else's, and says nothing about what
+    /// is under way here.
+    pub(super) fn read_known(
+        dir: &ProjectDir,
+        at: &RelPath,
+        known: &Digest,
+    ) -> Result<Option<Self>, ArchiveError> {
+        let file = at.join(&ChangeFile::ArchiveRecord.path());
+        let Some(bytes) = read_if_exists(dir, &file)? else { return Ok(None) };
+        if Digest::of(&bytes) != *known {
+            return Ok(None);
+        }
+        Self::read(dir, at)
+    }
+
+    /// Reads a record, with the digest of its file.
+    pub(super) fn read_with_digest(
+        dir: &ProjectDir,
+        at: &RelPath,
+    ) -> Result<Option<(Self, Digest)>, ArchiveError> {
         let file = at.join(&ChangeFile::ArchiveRecord.path());
         let Some(bytes) = read_if_exists(dir, &file)? else { return Ok(None) };
         let record: Self = serde_json::from_slice(&bytes).map_err(|error| {
@@ -102,7 +130,7 @@ impl Record {
             let why = format!("it has version {}", record.version);
             return Err(ArchiveError::BadRecord { file, why });
         }
-        Ok(Some(record))
+        Ok(Some((record, Digest::of(&bytes))))
     }
 }
 
@@ -140,10 +168,11 @@ pub(super) fn prepare(
     let mut specs = Vec::new();
     for spec in &plan.specs {
         let path = layout::main_spec(&spec.spec);
-        specs.push(FileRecord::new(&path, spec.before.as_deref(), &spec.after));
+        let recorded = MainSpec(spec.spec.clone());
+        specs.push(FileRecord::new(recorded, spec.before.as_deref(), &spec.after));
         main.push((path, spec.after.clone()));
     }
-    let changelog = FileRecord::new(&log_path, old_log.as_deref(), &log);
+    let changelog = FileRecord::new(Changelog, old_log.as_deref(), &log);
     main.push((log_path, log));
     let state_before = change.read_if_exists(&ChangeFile::State)?;
     let state_text = state::render(state);
@@ -153,12 +182,14 @@ pub(super) fn prepare(
         std::iter::once(state_file).chain(others).collect();
     let own = own_texts
         .iter()
-        .map(|(file, before, after)| FileRecord::new(&file.path(), before.as_deref(), after))
+        .map(|(file, before, after)| {
+            FileRecord::new(OwnFile(file.clone()), before.as_deref(), after)
+        })
         .collect();
     let mut made = Vec::new();
-    for dir in [layout::main_specs_dir(), layout::archive_dir()] {
-        if project.dir().kind(&dir)?.is_none() {
-            made.push(dir.as_str().to_owned());
+    for dir in MadeDir::ALL {
+        if project.dir().kind(&dir.rel_path())?.is_none() {
+            made.push(dir);
         }
     }
     let record = Record {

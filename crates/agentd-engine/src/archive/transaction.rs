@@ -1,11 +1,13 @@
 //! The one step, and how it is undone or finished after a crash.
 
+use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ArchiveName, ChangeFile};
 use agentd_core::rel_path::RelPath;
 use serde::{Deserialize, Serialize};
 
 use super::error::ArchiveError;
+use super::paths::RecordedPath;
 use super::record::{FileRecord, Found, Prepared, Record};
 use super::undo;
 use crate::store::{Change, EntryKind, Holder, LockError, Project, StoreError, WriteLock};
@@ -18,27 +20,37 @@ pub(super) enum Action {
     Unarchive,
 }
 
-/// `agentd/.locks/_archive.json`.
+/// `archive.json` in the user's state directory, where no repository can write: it decides
+/// whether a record is acted upon, and which one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Journal {
     pub(super) action: Action,
     pub(super) change_id: ChangeId,
     /// The directory in the archive.
     pub(super) name: String,
+    /// Of the file of the record.
+    pub(super) record: Digest,
 }
 
 impl Journal {
-    pub(super) fn new(action: Action, change: &ChangeId, name: &ArchiveName) -> Self {
-        Self { action, change_id: change.clone(), name: name.to_string() }
+    pub(super) fn new(
+        action: Action,
+        change: &ChangeId,
+        name: &ArchiveName,
+        record: Digest,
+    ) -> Self {
+        Self { action, change_id: change.clone(), name: name.to_string(), record }
     }
 
+    /// Durable before anything is written in the project, which may be on another disk.
     pub(super) fn begin(&self, project: &Project) -> Result<(), ArchiveError> {
         let bytes = serde_json::to_vec(self).unwrap_or_default();
-        Ok(project.dir().write_atomic(&layout::archive_journal(), &bytes)?)
+        Ok(project.state_dir()?.write_atomic(&layout::archive_journal(), &bytes)?)
     }
 
     pub(super) fn end(project: &Project) -> Result<(), ArchiveError> {
-        match project.dir().remove_file(&layout::archive_journal()) {
+        match project.state_dir()?.remove_file(&layout::archive_journal()) {
             Err(error) if error.is_not_found() => Ok(()),
             result => Ok(result?),
         }
@@ -59,11 +71,13 @@ pub(super) fn archive(
     lock: &WriteLock,
     prepared: &Prepared,
 ) -> Result<(), ArchiveError> {
-    Journal::new(Action::Archive, change.id(), &prepared.name).begin(project)?;
-    let written = write(project, change, lock, prepared);
+    let record = prepared.record.bytes();
+    let digest = Digest::of(&record);
+    Journal::new(Action::Archive, change.id(), &prepared.name, digest.clone()).begin(project)?;
+    let written = write(project, change, lock, prepared, &record);
     if let Err(error) = written {
         // If this fails too, the journal stays and the next command tries again.
-        roll_back(project, change, lock)?;
+        roll_back(project, change, lock, &digest)?;
         Journal::end(project)?;
         return Err(error);
     }
@@ -75,9 +89,14 @@ fn write(
     change: &Change,
     lock: &WriteLock,
     prepared: &Prepared,
+    record: &[u8],
 ) -> Result<(), ArchiveError> {
-    let record = serde_json::to_vec_pretty(&prepared.record).unwrap_or_default();
-    change.write(lock, &ChangeFile::ArchiveRecord, &record)?;
+    for (path, _) in &prepared.main {
+        if project.dir().kind(path)? == Some(EntryKind::Symlink) {
+            return Err(StoreError::Symlink { path: path.clone() }.into());
+        }
+    }
+    change.write(lock, &ChangeFile::ArchiveRecord, record)?;
     let main: Vec<(RelPath, &[u8])> =
         prepared.main.iter().map(|(path, text)| (path.clone(), text.as_bytes())).collect();
     project.dir().write_batch(&main)?;
@@ -105,7 +124,8 @@ pub fn recover(
     project: &Project,
     holder: impl FnOnce() -> Holder,
 ) -> Result<Option<Recovered>, ArchiveError> {
-    if project.dir().kind(&layout::archive_journal())? != Some(EntryKind::File) {
+    let Some(state) = project.state_dir_if_there()? else { return Ok(None) };
+    if state.kind(&layout::archive_journal())? != Some(EntryKind::File) {
         return Ok(None);
     }
     let holder = &holder();
@@ -124,7 +144,8 @@ pub(super) fn recover_locked(
     holder: &Holder,
 ) -> Result<Option<Recovered>, ArchiveError> {
     let path = layout::archive_journal();
-    let bytes = match project.dir().read(&path) {
+    let Some(state) = project.state_dir_if_there()? else { return Ok(None) };
+    let bytes = match state.read(&path) {
         Err(error) if error.is_not_found() => return Ok(None),
         bytes => bytes?,
     };
@@ -136,7 +157,7 @@ pub(super) fn recover_locked(
     let recovered = match journal.action {
         Action::Archive => match project.change(id) {
             Ok(change) => {
-                let left = roll_back(project, &change, &lock)?;
+                let left = roll_back(project, &change, &lock, &journal.record)?;
                 Recovered { change: id.clone(), archived: false, left }
             }
             // The directory has moved: all that was left to do is to say so.
@@ -146,7 +167,7 @@ pub(super) fn recover_locked(
             Err(error) => return Err(error.into()),
         },
         Action::Unarchive => {
-            let left = undo::finish(project, id, &name)?;
+            let left = undo::finish(project, id, &name, &journal.record)?;
             Recovered { change: id.clone(), archived: false, left }
         }
     };
@@ -156,30 +177,21 @@ pub(super) fn recover_locked(
     Ok(Some(recovered))
 }
 
-/// Takes back what is left of an archiving whose journal is gone, as with the whole
-/// directory of locks: a record has no business in an open change.
-pub(super) fn roll_back_leftover(
-    project: &Project,
-    change: &Change,
-    lock: &WriteLock,
-) -> Result<(), ArchiveError> {
-    if change.has(&ChangeFile::ArchiveRecord)? {
-        roll_back(project, change, lock)?;
-    }
-    Ok(())
-}
-
-/// Puts every file back as it was. Without a record nothing had been changed yet.
+/// Puts every file back as it was. Without the record of this digest nothing had been changed
+/// yet: one that lies there came with the change, and the next archiving replaces it.
 fn roll_back(
     project: &Project,
     change: &Change,
     lock: &WriteLock,
+    record: &Digest,
 ) -> Result<Vec<RelPath>, ArchiveError> {
     let at = layout::change_dir(change.id());
-    let Some(record) = Record::read(project.dir(), &at)? else { return Ok(Vec::new()) };
-    let main: Vec<&FileRecord> = record.specs.iter().chain([&record.changelog]).collect();
-    let left = restore(project, &RelPath::root(), &main)?;
-    restore(project, &at, &record.own.iter().collect::<Vec<_>>())?;
+    let Some(record) = Record::read_known(project.dir(), &at, record)? else {
+        return Ok(Vec::new());
+    };
+    let mut left = restore(project, &RelPath::root(), &record.specs)?;
+    left.extend(restore(project, &RelPath::root(), [&record.changelog])?);
+    restore(project, &at, &record.own)?;
     change.remove(lock, &ChangeFile::ArchiveRecord)?;
     remove_made(project, &record)?;
     Ok(left)
@@ -187,16 +199,21 @@ fn roll_back(
 
 /// Puts files back as they were, below a directory; those that somebody else has written
 /// since are left alone and named.
-pub(super) fn restore(
+pub(super) fn restore<'f, P: RecordedPath + 'f>(
     project: &Project,
     at: &RelPath,
-    files: &[&FileRecord],
+    files: impl IntoIterator<Item = &'f FileRecord<P>>,
 ) -> Result<Vec<RelPath>, ArchiveError> {
     let dir = if at.is_root() { project.dir().clone() } else { project.dir().strict_subdir(at)? };
     let mut left = Vec::new();
     let mut back: Vec<(RelPath, &[u8])> = Vec::new();
     for file in files {
-        let path = file.rel_path()?;
+        let path = file.rel_path();
+        // What a link leads to was never archived.
+        if dir.kind(&path)? == Some(EntryKind::Symlink) {
+            left.push(at.join(&path));
+            continue;
+        }
         match (file.found(&dir)?, &file.before) {
             (Found::Before, _) => {}
             (Found::After, Some(before)) => back.push((path, before.as_bytes())),
@@ -211,7 +228,7 @@ pub(super) fn restore(
 /// Removes the directories that archiving has made, where nothing else is in them.
 pub(super) fn remove_made(project: &Project, record: &Record) -> Result<(), ArchiveError> {
     for dir in &record.made {
-        let dir = RelPath::new(dir).map_err(StoreError::from)?;
+        let dir = dir.rel_path();
         project.dir().sweep(&dir);
         project.dir().remove_empty_dir(&dir)?;
     }

@@ -1,6 +1,7 @@
 //! Taking an archived change back.
 
 use agentd_core::document::changelog;
+use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ArchiveName, ChangeFile};
 use agentd_core::phase::Transition;
@@ -42,7 +43,7 @@ pub fn unarchive(
     recover_locked(project, holder)?;
     let _write = project.write_lock(&id, holder)?;
     let at = layout::archived_change(&name);
-    let Some(record) = Record::read(project.dir(), &at)? else {
+    let Some((record, digest)) = Record::read_with_digest(project.dir(), &at)? else {
         return Err(ArchiveError::NotArchived { change: which.to_owned() });
     };
     if project.dir().kind(&layout::change_dir(&id))?.is_some() {
@@ -52,16 +53,16 @@ pub fn unarchive(
     let mut changed = Vec::new();
     for file in &record.specs {
         if file.found(project.dir())? == Found::Neither {
-            changed.push(file.rel_path()?);
+            changed.push(file.rel_path());
         }
     }
     if !changed.is_empty() {
         return Err(ArchiveError::ChangedSince { change: id, files: changed });
     }
-    Journal::new(Action::Unarchive, &id, &name).begin(project)?;
-    finish(project, &id, &name)?;
+    Journal::new(Action::Unarchive, &id, &name, digest.clone()).begin(project)?;
+    finish(project, &id, &name, &digest)?;
     Journal::end(project)?;
-    let specs = record.specs.iter().map(FileRecord::rel_path).collect::<Result<_, _>>()?;
+    let specs = record.specs.iter().map(FileRecord::rel_path).collect();
     let state = load_state_if_begun(&project.change(&id)?)?;
     Ok(Unarchived { change: id, state, name, specs })
 }
@@ -71,19 +72,20 @@ pub(super) fn finish(
     project: &Project,
     id: &ChangeId,
     name: &ArchiveName,
+    known: &Digest,
 ) -> Result<Vec<RelPath>, ArchiveError> {
     let at = layout::archived_change(name);
     let back = layout::change_dir(id);
     let mut left = Vec::new();
     if project.dir().kind(&at)? == Some(EntryKind::Dir)
-        && let Some(record) = Record::read(project.dir(), &at)?
+        && let Some(record) = Record::read_known(project.dir(), &at, known)?
     {
-        left = restore(project, &RelPath::root(), &record.specs.iter().collect::<Vec<_>>())?;
+        left = restore(project, &RelPath::root(), &record.specs)?;
         take_entry_out(project, &record)?;
         restore_own(project, &at, &record)?;
         project.dir().rename_dir(&at, &back)?;
     }
-    if let Some(record) = Record::read(project.dir(), &back)? {
+    if let Some(record) = Record::read_known(project.dir(), &back, known)? {
         // First the directories: once the record is gone nobody knows of them.
         remove_made(project, &record)?;
         project.dir().remove_file(&back.join(&ChangeFile::ArchiveRecord.path()))?;
@@ -95,10 +97,13 @@ pub(super) fn finish(
 fn take_entry_out(project: &Project, record: &Record) -> Result<(), ArchiveError> {
     let log = &record.changelog;
     if log.found(project.dir())? != Found::Neither {
-        restore(project, &RelPath::root(), &[log])?;
+        restore(project, &RelPath::root(), [log])?;
         return Ok(());
     }
-    let path = log.rel_path()?;
+    let path = log.rel_path();
+    if project.dir().kind(&path)? == Some(EntryKind::Symlink) {
+        return Ok(());
+    }
     let Some(bytes) = read_if_exists(project.dir(), &path)? else { return Ok(()) };
     let text = String::from_utf8(bytes).unwrap_or_default();
     if let Some(without) = changelog::remove(&text, &record.entry) {
@@ -109,8 +114,7 @@ fn take_entry_out(project: &Project, record: &Record) -> Result<(), ArchiveError
 
 /// The documents of the change as they were; a state that was written since moves on.
 fn restore_own(project: &Project, at: &RelPath, record: &Record) -> Result<(), ArchiveError> {
-    let own: Vec<&FileRecord> = record.own.iter().collect();
-    let left = restore(project, at, &own)?;
+    let left = restore(project, at, &record.own)?;
     let path = at.join(&ChangeFile::State.path());
     if left.contains(&path) {
         let state = archived_state(project, at, record)?.apply(&Transition::Unarchived)?;
@@ -123,7 +127,7 @@ fn restore_own(project: &Project, at: &RelPath, record: &Record) -> Result<(), A
 fn check_state(project: &Project, at: &RelPath, record: &Record) -> Result<(), ArchiveError> {
     let dir = project.dir().strict_subdir(at)?;
     let untouched = record.own.iter().any(|file| {
-        file.path == ChangeFile::State.path().as_str()
+        file.path.0 == ChangeFile::State
             && file.found(&dir).is_ok_and(|found| found != Found::Neither)
     });
     if !untouched {

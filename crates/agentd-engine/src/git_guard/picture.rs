@@ -4,16 +4,18 @@
 //! looked at before what is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, Metadata, Permissions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
 
 use agentd_core::hash::{hex, unhex};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::GuardError;
+use super::obeyed::{Obeyed, deciding, with_deciding};
+use super::restore::restore;
 use crate::git::runnable::{HOOKS, Runnable};
 
 /// The most that is kept: places, bytes of one file and of all.
@@ -22,12 +24,10 @@ const LARGEST: u64 = 4 << 20;
 const KEPT: u64 = 32 << 20;
 /// How deep a directory of hooks is looked into.
 const DEPTH: usize = 6;
-/// The name of a file that is being written, beside the one that it becomes.
-const TEMPORARY: &str = "agentd-restores";
 
 /// Bytes, as hex digits where they are written down: names and hooks need not be text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Bytes(Vec<u8>);
+pub(super) struct Bytes(pub(super) Vec<u8>);
 
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -49,7 +49,7 @@ impl From<&Path> for Bytes {
 }
 
 impl Bytes {
-    fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         PathBuf::from(std::ffi::OsString::from_vec(self.0.clone()))
     }
 }
@@ -112,7 +112,7 @@ impl Thing {
     }
 }
 
-fn is_absent(error: &io::Error) -> bool {
+pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
@@ -122,6 +122,8 @@ fn is_absent(error: &io::Error) -> bool {
 enum Watch {
     /// It is to stay what it is.
     All,
+    /// It may become anything.
+    Name,
     /// It is a directory on the way to something, and is not to lead elsewhere.
     Way,
 }
@@ -133,6 +135,13 @@ struct Place {
     was: Thing,
 }
 
+/// The values of a file that decide something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Part {
+    path: Bytes,
+    was: serde_json::Value,
+}
+
 /// What some places looked like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Picture {
@@ -140,6 +149,10 @@ pub(super) struct Picture {
     places: Vec<Place>,
     /// Directories in which nothing may be that was not there.
     closed: Vec<Bytes>,
+    /// Files of which only some values are watched.
+    parts: Vec<Part>,
+    /// Files that the plan says are to be changed.
+    allowed: Vec<Bytes>,
     /// Directories without which nothing can be put back.
     needed: Vec<Bytes>,
     /// Where the agent works, to name places from there.
@@ -159,9 +172,13 @@ pub(super) struct Difference {
 }
 
 impl Picture {
-    pub(super) fn take(runnable: &Runnable) -> Result<Self, GuardError> {
-        let mut taking =
-            Taking { runnable, places: BTreeMap::new(), closed: BTreeSet::new(), left: KEPT };
+    pub(super) fn take(
+        runnable: &Runnable,
+        obeyed: &Obeyed,
+        taken: Taken,
+    ) -> Result<Self, GuardError> {
+        let (places, closed) = (BTreeMap::new(), BTreeSet::new());
+        let mut taking = Taking { runnable, taken, places, closed, left: KEPT };
         for file in &runnable.files {
             taking.file(file)?;
         }
@@ -170,6 +187,23 @@ impl Picture {
         }
         for dir in &runnable.mixed_hooks {
             taking.mixed(dir)?;
+        }
+        // Of the settings of agents as much as can be kept: a user's skills may be large, and
+        // are no reason to do nothing.
+        if taken == Taken::Whole {
+            taking.taken = Taken::Most;
+        }
+        for file in &obeyed.files {
+            taking.file(file)?;
+        }
+        for dir in &obeyed.dirs {
+            taking.directory(dir, DEPTH)?;
+        }
+        let mut parts = Vec::new();
+        for path in &obeyed.parts {
+            if let Thing::File { bytes, .. } = at(path, Thing::at(path))? {
+                parts.push(Part { path: Bytes::from(&**path), was: deciding(&bytes.0) });
+            }
         }
         let Taking { places, closed, .. } = taking;
         let places = places.into_iter();
@@ -183,6 +217,8 @@ impl Picture {
         Ok(Self {
             places: places.map(place).collect(),
             closed: as_bytes(&closed),
+            parts,
+            allowed: Vec::new(),
             needed: as_bytes(&runnable.repositories),
             work_tree: Bytes::from(runnable.roots.first().map_or(Path::new(""), |root| root)),
             repository: runnable
@@ -191,6 +227,49 @@ impl Picture {
                 .min_by_key(|dir| dir.as_os_str().len())
                 .map(|dir| Bytes::from(&**dir)),
         })
+    }
+
+    /// Lets these files be changed: the plan says so.
+    pub(super) fn allow(&mut self, files: impl IntoIterator<Item = PathBuf>) {
+        self.allowed.extend(files.into_iter().map(|file| Bytes::from(&*file)));
+    }
+
+    /// Whether the plan says that a place changes: it is such a file, or the way to one.
+    fn is_allowed(&self, path: &Path, now: &Thing) -> bool {
+        let is_way = matches!(now, Thing::Directory { .. });
+        self.allowed
+            .iter()
+            .map(Bytes::path)
+            .any(|file| file == path || (is_way && file.starts_with(path)))
+    }
+
+    /// Where the agent worked.
+    pub(super) fn work_tree(&self) -> PathBuf {
+        self.work_tree.path()
+    }
+
+    /// Whether this picture speaks of a place, where that is now. A directory is named only
+    /// inside of one that holds nothing but what is watched: a repository that somebody has made
+    /// since is not to be removed.
+    pub(super) fn names(&self, path: &Path, now: &Thing) -> bool {
+        if self.parts.iter().any(|part| part.path.path() == path) {
+            return true;
+        }
+        let is_plain = path.is_absolute()
+            && path
+                .components()
+                .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+        let in_closed = self.closed.iter().any(|dir| {
+            let dir = dir.path();
+            path.starts_with(&dir) && path != dir
+        });
+        let is_directory = matches!(now, Thing::Directory { .. });
+        let is_place = || {
+            let bytes = Bytes::from(path);
+            let named = self.places.iter().any(|place| place.path == bytes);
+            named && (!is_directory || self.closed.contains(&bytes))
+        };
+        is_plain && (in_closed || is_place())
     }
 
     /// A place in words: from the work tree, or from `.git` where that is elsewhere.
@@ -205,7 +284,7 @@ impl Picture {
     /// Compares with what is there now, and puts it back as it was, where `may` allows it.
     pub(super) fn put_back(
         &self,
-        may: &dyn Fn(&Path) -> bool,
+        may: &dyn Fn(&Path, &Thing) -> bool,
     ) -> Result<Vec<Difference>, GuardError> {
         let mut found: Vec<Difference> = Vec::new();
         let mut lost: Vec<PathBuf> = Vec::new();
@@ -217,18 +296,19 @@ impl Picture {
             let now = at(&path, Thing::at(&path))?;
             let is_needed = self.needed.contains(&place.path);
             let is_same = match (place.watch, &now) {
+                (Watch::Name, _) => true,
                 (Watch::Way, Thing::Directory { .. }) => true,
                 (Watch::Way, Thing::Nothing) => !is_needed || place.was == Thing::Nothing,
                 (Watch::Way | Watch::All, now) => *now == place.was,
             };
-            if is_same {
+            if is_same || self.is_allowed(&path, &now) {
                 continue;
             }
             let was = place.was.clone();
             // A directory of git's is not made anew without all that was in it.
             let what = if is_needed { &Thing::Nothing } else { &was };
             // One that cannot be put back is told, and does not keep the others from it.
-            let restored = may(&path) && restore(&path, &now, what).is_ok();
+            let restored = may(&path, &now) && restore(&path, &now, what).is_ok();
             if is_needed || !restored {
                 lost.push(path.clone());
             }
@@ -240,6 +320,20 @@ impl Picture {
         for dir in self.closed.iter().map(Bytes::path) {
             self.empty(&dir, &lost, may, &mut found)?;
         }
+        for part in &self.parts {
+            let path = part.path.path();
+            let now = at(&path, Thing::at(&path))?;
+            let Thing::File { mode, bytes } = &now else { continue };
+            if deciding(&bytes.0) == part.was {
+                continue;
+            }
+            let right = with_deciding(&bytes.0, &part.was);
+            let was = right.map(|right| Thing::File { mode: *mode, bytes: Bytes(right) });
+            let restored = was
+                .as_ref()
+                .is_some_and(|was| may(&path, &now) && restore(&path, &now, was).is_ok());
+            found.push(Difference { path, was: was.unwrap_or(Thing::Other), now, restored });
+        }
         Ok(found)
     }
 
@@ -248,7 +342,7 @@ impl Picture {
         &self,
         dir: &Path,
         lost: &[PathBuf],
-        may: &dyn Fn(&Path) -> bool,
+        may: &dyn Fn(&Path, &Thing) -> bool,
         found: &mut Vec<Difference>,
     ) -> Result<(), GuardError> {
         if lost.iter().any(|lost| dir.starts_with(lost))
@@ -263,7 +357,10 @@ impl Picture {
                 continue;
             }
             let now = at(&path, Thing::at(&path))?;
-            let restored = may(&path) && restore(&path, &now, &Thing::Nothing).is_ok();
+            if self.is_allowed(&path, &now) {
+                continue;
+            }
+            let restored = may(&path, &now) && restore(&path, &now, &Thing::Nothing).is_ok();
             found.push(Difference { path, was: Thing::Nothing, now, restored });
         }
         Ok(())
@@ -274,60 +371,21 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuardError> {
     result.map_err(|source| GuardError::Io { path: path.to_owned(), source })
 }
 
-/// Makes a place look as it did.
-fn restore(path: &Path, now: &Thing, was: &Thing) -> io::Result<()> {
-    match (now, was) {
-        (Thing::Directory { .. }, Thing::Directory { mode }) => {
-            return fs::set_permissions(path, Permissions::from_mode(*mode));
-        }
-        (Thing::Nothing, _) => {}
-        (Thing::Directory { .. }, _) => remove(path)?,
-        // Until the new file is there the old one is: a file replaces a file at once.
-        (Thing::File { .. } | Thing::Link { .. } | Thing::Other, Thing::File { .. }) => {}
-        (Thing::File { .. } | Thing::Link { .. } | Thing::Other, _) => fs::remove_file(path)?,
-    }
-    if *was == Thing::Nothing {
-        return Ok(());
-    }
-    let parent = path.parent().unwrap_or(path);
-    fs::create_dir_all(parent)?;
-    match was {
-        Thing::Nothing | Thing::Other => Ok(()),
-        Thing::Link { target } => symlink(target.path(), path),
-        Thing::Directory { mode } => {
-            fs::create_dir(path)?;
-            fs::set_permissions(path, Permissions::from_mode(*mode))
-        }
-        Thing::File { mode, bytes } => {
-            let temporary = parent.join(TEMPORARY);
-            remove(&temporary)?;
-            let mut file =
-                File::options().write(true).create_new(true).mode(0o600).open(&temporary)?;
-            file.write_all(&bytes.0)?;
-            file.set_permissions(Permissions::from_mode(*mode))?;
-            file.sync_data()?;
-            fs::rename(&temporary, path)
-        }
-    }
-}
-
-/// Removes whatever is at a place, also directories that their maker has closed.
-fn remove(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            fs::set_permissions(path, Permissions::from_mode(0o700))?;
-            fs::read_dir(path)?.try_for_each(|entry| remove(&entry?.path()))?;
-            fs::remove_dir(path)
-        }
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    removed.or_else(|error| if is_absent(&error) { Ok(()) } else { Err(error) })
+/// What a picture is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// To put everything back: what cannot be kept is an error.
+    Whole,
+    /// To put back as much as can be kept.
+    Most,
+    /// To know which places there are, whatever is in them.
+    Names,
 }
 
 /// A picture that is being taken.
 struct Taking<'r> {
     runnable: &'r Runnable,
+    taken: Taken,
     places: BTreeMap<PathBuf, (Watch, Thing)>,
     closed: BTreeSet<PathBuf>,
     /// How many more bytes may be kept.
@@ -350,9 +408,17 @@ impl Taking<'_> {
         let thing = at(path, Thing::at(path))?;
         let size = thing.file().map_or(0, |(bytes, _)| bytes.len() as u64);
         let too_large = || GuardError::TooLarge { path: path.to_owned() };
-        self.left = self.left.checked_sub(size).ok_or_else(too_large)?;
-        if thing == Thing::Other || self.places.len() >= MOST_PLACES {
-            return Err(too_large());
+        let is_full = thing == Thing::Other || self.places.len() >= MOST_PLACES;
+        match (self.taken, self.left.checked_sub(size)) {
+            (Taken::Whole, Some(left)) if !is_full => self.left = left,
+            (Taken::Whole, _) => return Err(too_large()),
+            (Taken::Most, Some(left)) if !is_full => self.left = left,
+            // It is there, and that is all that is known of it.
+            (Taken::Most, _) => {
+                self.places.insert(path.to_owned(), (Watch::Name, Thing::Other));
+                return Ok(Thing::Other);
+            }
+            (Taken::Names, _) => {}
         }
         // A repository is the way to much, and changes all the time.
         let is_way =
@@ -389,9 +455,15 @@ impl Taking<'_> {
             Thing::Nothing | Thing::File { .. } | Thing::Other => return Ok(()),
         }
         if depth == 0 {
+            if self.taken != Taken::Whole {
+                return Ok(());
+            }
             return Err(GuardError::TooLarge { path: dir.to_owned() });
         }
         self.closed.insert(dir.to_owned());
+        if self.taken == Taken::Names {
+            return Ok(());
+        }
         for entry in at(dir, fs::read_dir(dir))? {
             let entry = at(dir, entry)?;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -51,11 +51,11 @@ pub enum StepError {
         /// How.
         failure: Failure,
     },
-    /// The agent has left something for git to run.
-    #[error("{agent} has written what git would run: {}", git_guard::list(tampered))]
-    GitTampered {
-        /// Who.
-        agent: AgentKind,
+    /// Something was changed that others run or obey, or that only agentd writes.
+    #[error("{who} changed what is not its own: {}", git_guard::list(tampered))]
+    Tampered {
+        /// The agent, or the tests.
+        who: &'static str,
         /// What.
         tampered: Vec<Tampered>,
     },
@@ -107,7 +107,7 @@ impl StepError {
                 FailureKind::Cancelled => "interrupted",
                 _ => "agent_failed",
             },
-            Self::GitTampered { .. } => "git_tampered",
+            Self::Tampered { .. } => "tampered",
             Self::NoArtefact { .. } => "no_artefact",
             Self::InvalidArtefact { .. } => "invalid_artefact",
         }
@@ -129,13 +129,13 @@ impl StepError {
                 Some("no session is known in which the planner could go on".to_owned())
             }
             Self::Session(error) => error.output(),
-            Self::GitTampered { tampered, .. } => Some(
+            Self::Tampered { tampered, .. } => Some(
                 if tampered.iter().all(|one| one.restored) {
-                    "git would run it outside of the agent's confinement; all of it was put back \
-                     as it was, and nothing of it was run"
+                    "others would run or obey it outside of the agent's confinement; all of it \
+                     was put back as it was, and nothing of it was run"
                 } else {
-                    "git would run it outside of the agent's confinement, and not all of it could \
-                     be put back as it was"
+                    "others would run or obey it outside of the agent's confinement, and not all \
+                     of it could be put back as it was"
                 }
                 .to_owned(),
             ),
@@ -177,10 +177,10 @@ impl StepError {
                 "look whether the agent's settings forbid MCP servers",
             ]),
             Self::Agent { failure, .. } => failure.hint.clone().into_iter().collect(),
-            Self::GitTampered { tampered, .. } => {
+            Self::Tampered { tampered, .. } => {
                 let left = tampered.iter().filter(|one| !one.restored);
                 let mut lines: Vec<String> = left
-                    .map(|one| format!("look at it before you call git: {}", one.path))
+                    .map(|one| format!("look at it before you call git or an agent: {}", one.path))
                     .collect();
                 lines.extend(own(&[
                     "see what it wrote: the newest file in the change's runs/",

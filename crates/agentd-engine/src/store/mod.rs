@@ -54,3 +54,4 @@ pub use project::RunLock;
 pub use project::WRITE_LOCK_TIMEOUT;
 pub use project::WriteLock;
 pub use user_dirs::UserDirs;
+pub(crate) use user_dirs::own_dir;

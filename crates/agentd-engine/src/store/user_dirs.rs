@@ -65,12 +65,7 @@ impl UserDirs {
         let mut dir: Option<File> = None;
         for part in [None, Some("projects"), Some(&*name)] {
             path.extend(part);
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(StoreError::OpenRoot { path, source: error });
-                }
-                _ => {}
-            }
+            make_own(&path)?;
             dir = Some(open_own(dir.as_ref(), &path)?);
         }
         let Some(dir) = dir else { return Err(failed(io::ErrorKind::NotFound.into())) };
@@ -119,6 +114,26 @@ fn name_of(root: &Path) -> String {
     let digest = Digest::of(root.as_os_str().as_bytes()).to_string();
     let digits = digest.trim_start_matches("sha256:");
     format!("{}-{}", name.trim_start_matches('.'), digits.get(..16).unwrap_or(digits))
+}
+
+/// A directory of ours alone below one that is there, made if need be.
+pub(crate) fn own_dir(path: &Path) -> Result<ProjectDir, StoreError> {
+    make_own(path)?;
+    Ok(ProjectDir::from_file(open_own(None, path)?))
+}
+
+/// Makes a directory, durably: what is kept in it speaks of files on other disks, and must not
+/// be gone when those are not.
+fn make_own(path: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::OpenRoot { path: path.to_owned(), source };
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => {
+            let parent = path.parent().unwrap_or(path);
+            File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
 }
 
 /// Opens a directory that must be ours alone. A link is not followed.

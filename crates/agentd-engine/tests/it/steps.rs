@@ -1,7 +1,8 @@
 //! Steps with the stand-in for an agent: what is recorded, what is judged, what is refused.
 
+use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::document::proposal::{self, Proposal};
@@ -15,7 +16,7 @@ use agentd_engine::agent_files::AgentFiles;
 use agentd_engine::documents;
 use agentd_engine::process::{Cancel, CancelReason};
 use agentd_engine::step::{self, Agents, Artefact, Step, StepError, StepReport};
-use agentd_engine::store::{Holder, Project};
+use agentd_engine::store::{Holder, Project, UserDirs};
 
 use crate::support::{environment, example, mark, supervisor};
 
@@ -35,7 +36,16 @@ const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"resu
 /// A project in which claude is a script.
 pub(crate) struct World {
     dir: tempfile::TempDir,
+    home: tempfile::TempDir,
     pub(crate) agents: Agents,
+}
+
+/// The environment of tests, with a home of its own.
+fn environment_at(home: &Path) -> Vec<(OsString, OsString)> {
+    let mut environment = environment(&mark());
+    environment.retain(|(name, _)| name != "HOME");
+    environment.push(("HOME".into(), home.into()));
+    environment
 }
 
 impl World {
@@ -67,22 +77,34 @@ impl World {
             state::render(&State::new(change(), "Add a login", now())),
         )
         .unwrap();
-        let project = Project::open(root).unwrap();
+        let home = scratch::dir();
+        let project = Project::open(root).unwrap().for_user(UserDirs::below(home.path()));
         let agents = Agents {
             config: documents::load_config(&project).unwrap(),
             work_tree: root.to_owned(),
-            environment: environment(&mark()),
+            environment: environment_at(home.path()),
             agentd: example("drive").to_str().unwrap().to_owned(),
             supervisor: supervisor(),
             cancel: Cancel::new().unwrap(),
             holder: Holder::this_process("test", now().moment()),
             project,
         };
-        Self { dir, agents }
+        Self { dir, home, agents }
     }
 
     pub(crate) fn root(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// The home directory of the user.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Where what agentd keeps about calls lies.
+    pub(crate) fn kept(&self) -> PathBuf {
+        let user = UserDirs::below(self.home.path());
+        user.state_path(self.agents.project.root()).unwrap().join("calls")
     }
 
     fn run(&self) -> (Result<StepReport, StepError>, Vec<String>) {
@@ -268,7 +290,8 @@ fn settings_that_a_killed_agentd_left_are_restored_by_any_step() {
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
     let mine = "{ \"mine\":  true }";
     fs::write(&settings, mine).unwrap();
-    let agents = world.root().join("agentd/.agents");
+    let agents = world.kept();
+    world.agents.project.state_dir().unwrap();
     let request = AgentRequest {
         role: Role::Planner,
         change: change(),
@@ -288,7 +311,9 @@ fn settings_that_a_killed_agentd_left_are_restored_by_any_step() {
     };
     let spec = provider(AgentKind::Gemini).command(&request);
     let files = AgentFiles::prepare(&spec, world.root(), &request.private_dir).unwrap();
-    let backup = agents.join("gemini-settings.json.backup");
+    let backups = fs::read_dir(&agents).unwrap().map(|entry| entry.unwrap().path());
+    let backup =
+        backups.into_iter().find(|path| path.extension().is_some_and(|e| e == "backup")).unwrap();
     let left = [&settings, &backup].map(|path| (path, fs::read(path).unwrap()));
     drop(files);
     assert_eq!(fs::read_to_string(&settings).unwrap(), mine);

@@ -44,8 +44,7 @@ use std::process::ExitCode;
 use agentd_core::config::nearest;
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
-use agentd_engine::archive::recover;
-use agentd_engine::git_guard;
+use agentd_engine::leftovers::put_right;
 use agentd_engine::store::{Change, Holder, Project, StoreError};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
@@ -123,8 +122,7 @@ impl Context {
     /// done is put right first.
     pub(crate) fn project(&self) -> Result<Project, CommandError> {
         let project = Project::discover(&self.start)?;
-        self.ui.unchecked(&git_guard::recover(&project));
-        self.ui.recovered(recover(&project, || self.holder()));
+        self.ui.put_right(put_right(&project, || self.holder()));
         Ok(project)
     }
 

@@ -20,9 +20,8 @@ use std::time::Duration;
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
-use agentd_engine::archive::recover;
 use agentd_engine::clarify;
-use agentd_engine::git_guard;
+use agentd_engine::leftovers::put_right;
 use agentd_engine::process::confine;
 use agentd_engine::store::{Holder, Project, StoreError};
 use jiff::Timestamp;
@@ -99,9 +98,10 @@ pub(crate) enum McpError {
 pub(crate) fn run(options: McpOptions) -> Result<(), McpError> {
     let project = Project::discover(&options.start_dir)?;
     let holder = || Holder::this_process("agentd mcp", Timestamp::now());
-    let ui = Ui { json: false };
-    ui.unchecked(&git_guard::recover(&project));
-    ui.recovered(recover(&project, holder));
+    // Where there is a role, the agentd that makes the call has done it.
+    if options.toolset.role().is_none() {
+        Ui { json: false }.put_right(put_right(&project, holder));
+    }
     if options.toolset.role().is_some_and(Role::edits_the_work_tree) {
         // What this server asks git about is in the hands of the agent, and not every agent
         // confines its servers. It writes documents and nothing else; so does what git runs.

@@ -11,9 +11,11 @@ pub(crate) mod questions;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use agentd_core::rel_path::RelPath;
 use agentd_core::text::printable;
 use agentd_engine::archive::{ArchiveError, Recovered};
 use agentd_engine::git_guard::{self, Unchecked};
+use agentd_engine::leftovers::PutRight;
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -110,8 +112,22 @@ impl Ui {
         let _ = writeln!(anstream::stderr(), "{WARN}warning{WARN:#}: {}", printable(text));
     }
 
+    /// Tells what a killed agentd has left, and what has become of it.
+    pub(crate) fn put_right(&self, put_right: PutRight) {
+        self.unchecked(&put_right.unchecked);
+        self.recovered(put_right.archive);
+        if !put_right.ignored.is_empty() {
+            let names: Vec<&str> = put_right.ignored.iter().map(RelPath::as_str).collect();
+            self.warn(&format!(
+                "left alone: {}; an older agentd kept its recovery data there, or it came with \
+                 the repository",
+                names.join(", ")
+            ));
+        }
+    }
+
     /// Tells what has become of a move into the archive that was interrupted.
-    pub(crate) fn recovered(&self, recovered: Result<Option<Recovered>, ArchiveError>) {
+    fn recovered(&self, recovered: Result<Option<Recovered>, ArchiveError>) {
         match recovered {
             Ok(None) => {}
             Ok(Some(Recovered { change, archived, left })) => {
@@ -128,12 +144,14 @@ impl Ui {
     }
 
     /// Tells what a killed agentd could not: what an implementer has left for git to run.
-    pub(crate) fn unchecked(&self, unchecked: &[Unchecked]) {
+    fn unchecked(&self, unchecked: &[Unchecked]) {
         for one in unchecked {
             self.warn(&match one {
                 Unchecked::Call { call, tampered } => {
                     let list = git_guard::list(tampered);
-                    format!("{call} was cut short, and has written what git would run: {list}")
+                    format!(
+                        "{call} was cut short, and changed what is not its own, put back: {list}"
+                    )
                 }
                 Unchecked::Unknown { path, why } => format!(
                     "what git runs may have been changed by an agent, and cannot be compared with \

@@ -2,11 +2,16 @@
 
 use std::fs;
 
+use agentd_core::hash::Digest;
+use agentd_engine::store::UserDirs;
 use serde_json::json;
 
 use crate::harness::Project;
 
 const MAIN: &str = include_str!("fixtures/auth-flow.md");
+
+/// What a state tells of an approval.
+const APPROVED: &str = "code_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-04T12:00:00Z\n  run: 1";
 
 /// A change that is complete and edits R1 of a main spec; its base is that main spec.
 fn project() -> Project {
@@ -14,7 +19,8 @@ fn project() -> Project {
     Project::new()
         .root_file("agentd/specs/auth-flow.md", MAIN)
         .change("add-oauth")
-        .edit("STATE.yaml", "phase: proposed", "phase: complete")
+        .edit("STATE.yaml", "phase: proposed", &format!("phase: complete\n{APPROVED}"))
+        .file("runs/0001-review.jsonl", "")
         .file("base/auth-flow.md", MAIN)
         .file("specs/auth-flow.md", own)
 }
@@ -177,7 +183,7 @@ fn a_trace_leads_from_the_requirement_to_the_review() {
         run.stdout
     );
     let run = run.stdout_has("  task      1.1").stdout_has("  scenario  Signing in\n");
-    run.stdout_has("  review    none yet\n");
+    run.stdout_has("  review    APPROVED");
     let document = project.run(["trace", "add-oauth", "--json"]).fine().json();
     assert_eq!(document["traces"][0]["requirement"], "auth-flow:R1");
     project.run(["trace", "auth-flow:R99"]).exits(1).stderr_has("no change touches");
@@ -189,11 +195,34 @@ fn what_a_kill_has_left_is_told_once() {
     let project = project();
     project.run(["archive"]).exits(0);
     let name = project.run(["list", "--archived"]).fine().stdout.trim().to_owned();
-    let journal = json!({"action": "archive", "change_id": "add-oauth", "name": name}).to_string();
-    let project = project.root_file("agentd/.locks/_archive.json", journal);
+    let digest = Digest::of("");
+    let journal = json!({
+        "action": "archive", "change_id": "add-oauth", "name": name, "record": digest,
+    });
+    let root = project.root().canonicalize().unwrap();
+    let state = UserDirs::below(&project.home()).state_path(&root).unwrap();
+    fs::write(state.join("archive.json"), journal.to_string()).unwrap();
     project
         .run(["list"])
         .exits(0)
         .stderr_has("archiving `add-oauth` was interrupted; it is finished");
     project.run(["list"]).exits(0).stderr_lacks("interrupted");
+}
+
+/// A phase is a word that anybody who can write to the file can write.
+#[test]
+fn complete_without_a_run_that_approved_it_is_not_archived() {
+    for (from, to) in [
+        (APPROVED, "complexity: low"),
+        ("verdict: APPROVED", "verdict: NEEDS_FIX"),
+        ("run: 1", "run: 2"),
+    ] {
+        let project = project().edit("STATE.yaml", from, to);
+        let before = files(&project);
+        let run = project.run(["archive"]).exits(1);
+        run.stderr_has("no run of a reviewer is known that has approved its code")
+            .stderr_has("--force");
+        assert_eq!(files(&project), before, "{to}");
+        project.run(["archive", "--force", "looked at it"]).exits(0);
+    }
 }

@@ -28,7 +28,7 @@ fn set_up(root: &Path, specs: usize) {
     let change = root.join("agentd/changes/big");
     write(
         &change.join("STATE.yaml"),
-        "change_id: big\nphase: complete\niteration: 0\nllm_calls: []\n",
+        "change_id: big\nphase: complete\niteration: 0\ncode_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-15T09:00:00Z\n  run: 1\nllm_calls:\n  - step: review\n    run: 1\n",
     );
     write(
         &change.join("tasks.md"),
@@ -48,9 +48,15 @@ fn set_up(root: &Path, specs: usize) {
     }
 }
 
+/// Beside the project, as a home directory is.
+fn home(root: &Path) -> PathBuf {
+    root.with_file_name("home")
+}
+
 fn agentd(root: &Path, arguments: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
-    let output = command.args(arguments).current_dir(root).env_clear().output().unwrap();
+    command.args(arguments).current_dir(root).env_clear().env("HOME", home(root));
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {output:?}");
 }
 
@@ -132,6 +138,7 @@ fn traced(root: &Path, arguments: &[&str], kill_at: Option<usize>) -> usize {
         .args(arguments)
         .current_dir(root)
         .env_clear()
+        .env("HOME", home(root))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -182,6 +189,13 @@ fn traced(root: &Path, arguments: &[&str], kill_at: Option<usize>) -> usize {
     }
 }
 
+/// Where the journal of an archiving is while it is under way.
+fn journal(root: &Path) -> PathBuf {
+    let root = root.canonicalize().unwrap();
+    let user = agentd_engine::store::UserDirs::below(&home(&root));
+    user.state_path(&root).unwrap().join("archive.json")
+}
+
 /// Kills a command at these calls, each time from the same beginning.
 fn all_or_nothing(
     specs: usize,
@@ -191,24 +205,26 @@ fn all_or_nothing(
 ) {
     let begin = || {
         let dir = scratch::dir();
-        set_up(dir.path(), specs);
+        let root = dir.path().join("project");
+        fs::create_dir(home(&root)).unwrap();
+        set_up(&root, specs);
         for arguments in prepare {
-            agentd(dir.path(), arguments);
+            agentd(&root, arguments);
         }
-        dir
+        (dir, root)
     };
-    let dir = begin();
-    let before = tree(dir.path());
-    let total = traced(dir.path(), arguments, None);
-    let after = tree(dir.path());
+    let (_dir, root) = begin();
+    let before = tree(&root);
+    let total = traced(&root, arguments, None);
+    let after = tree(&root);
     assert_ne!(before, after);
     assert!(total > 4 * specs, "{total} calls that change the disk");
     let (mut nothing, mut all) = (0, 0);
     for at in calls(total) {
-        let dir = begin();
-        traced(dir.path(), arguments, Some(at));
-        agentd(dir.path(), &["list"]);
-        let found = tree(dir.path());
+        let (_dir, root) = begin();
+        traced(&root, arguments, Some(at));
+        agentd(&root, &["list"]);
+        let found = tree(&root);
         if found == before {
             nothing += 1;
         } else if found == after {
@@ -220,7 +236,7 @@ fn all_or_nothing(
             let partial: Vec<String> = found.iter().filter_map(differs).take(10).collect();
             panic!("killed at call {at} of {total}: neither before nor after: {partial:?}");
         }
-        assert!(!dir.path().join("agentd/.locks/_archive.json").exists(), "call {at}");
+        assert!(!journal(&root).exists(), "call {at}");
     }
     assert!(nothing > 0 && all > 0, "{nothing} times nothing, {all} times all");
 }

@@ -14,6 +14,7 @@ mod explain;
 mod harness;
 mod help;
 mod hints;
+mod hostile;
 mod init;
 mod json;
 mod ledger;

@@ -16,7 +16,7 @@ use agentd_core::state::{self, State};
 use agentd_engine::documents;
 use agentd_engine::process::{Cancel, Supervisor};
 use agentd_engine::step::{self, Agents, Artefact, Step, StepError, StepReport};
-use agentd_engine::store::{Holder, Project};
+use agentd_engine::store::{Holder, Project, UserDirs};
 use jiff::Timestamp;
 
 pub(crate) const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
@@ -25,6 +25,7 @@ pub(crate) const BUILTIN: &str = "[workflow]\nscript_retries = 0\n[roles]\nplann
 
 pub(crate) struct World {
     pub(crate) dir: tempfile::TempDir,
+    home: tempfile::TempDir,
     pub(crate) id: ChangeId,
 }
 
@@ -41,7 +42,8 @@ impl World {
 
     /// A git repository with files, set up for agentd.
     pub(crate) fn empty(id: &str, config: &str, files: &[(&str, &str)]) -> Self {
-        let world = Self { dir: scratch::dir(), id: ChangeId::new(id).unwrap() };
+        let world =
+            Self { dir: scratch::dir(), home: scratch::dir(), id: ChangeId::new(id).unwrap() };
         for (path, text) in files {
             let path = world.root().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -81,11 +83,13 @@ impl World {
     }
 
     pub(crate) fn agentd(&self, args: &[&str]) -> Output {
-        Command::new(AGENTD).args(args).current_dir(self.root()).output().unwrap()
+        let mut command = Command::new(AGENTD);
+        command.args(args).current_dir(self.root()).env("HOME", self.home.path());
+        command.env_remove("XDG_STATE_HOME").output().unwrap()
     }
 
     pub(crate) fn project(&self) -> Project {
-        Project::open(self.root()).unwrap()
+        Project::open(self.root()).unwrap().for_user(UserDirs::below(self.home.path()))
     }
 
     pub(crate) fn agents(&self) -> Agents {

@@ -65,7 +65,7 @@ fn a_planted_hook_never_runs_and_the_persons_own_survives() {
         let world = with_hook(sandbox, &format!("{TESTED}[git]\ncommit = \"layer\"\n"));
         let config = fs::read_to_string(world.root().join(".git/config")).unwrap();
         let ran = world.run(&["impl", "--json"]).expect(1);
-        let card = ran.card("git_tampered", "claude has written what git would run");
+        let card = ran.card("tampered", "claude changed what is not its own");
         for name in [".git/config (changed)", "pre-commit (changed)", "post-commit (new)"] {
             assert!(card["message"].as_str().unwrap().contains(name), "{card:#}");
         }
@@ -76,7 +76,7 @@ fn a_planted_hook_never_runs_and_the_persons_own_survives() {
         assert_as_it_was(&world, &config);
         assert_eq!(world.state().llm_calls.len(), 1, "it is in the ledger");
         let run = fs::read_dir(world.file("runs")).unwrap().next().unwrap().unwrap().path();
-        assert!(fs::read_to_string(run).unwrap().contains("git_tampered"));
+        assert!(fs::read_to_string(run).unwrap().contains("tampered"));
         git(&world, &["status"]);
 
         // The work itself is there and ticked; it is committed with the person's hook.
@@ -102,12 +102,17 @@ fn a_hook_of_a_call_that_was_killed_is_found_by_the_next_command() {
         killed(&world, "planting", || {
             fs::read_to_string(root.join(".git/config")).unwrap().contains("fsmonitor")
         });
-        assert!(root.join("agentd/.agents/git").exists());
+        let kept = || {
+            let user = agentd_engine::store::UserDirs::below(&sandbox.home());
+            let calls = user.state_path(&root).unwrap().join("calls");
+            fs::read_dir(calls).unwrap().count()
+        };
+        assert!(kept() > 0);
         let ran = world.run(&["list"]).expect(0);
-        ran.says("add-login-implement-logic was cut short, and has written what git would run");
+        ran.says("add-login-implement-logic was cut short, and changed what is not its own");
         ran.says(".git/hooks/post-commit (new)");
         assert_as_it_was(&world, &config);
-        assert!(!root.join("agentd/.agents/git").exists());
+        assert_eq!(kept(), 0);
         let quiet = world.run(&["list"]).expect(0);
         assert!(!quiet.stderr.contains("cut short"), "told once");
         git(&world, &["commit", "-q", "--allow-empty", "-m", "By hand"]);

@@ -138,7 +138,7 @@ fn no_implementer_plants_a_hook() {
             let world = approved(sandbox, &config, &[GREET]);
             let ran = world.run(&["impl", "--json"]).expect(exit);
             if exit == 1 {
-                ran.card("git_tampered", ".git/hooks/pre-commit (new)");
+                ran.card("tampered", ".git/hooks/pre-commit (new)");
             }
             let requests = sandbox.models().requests();
             let tried = |text: &String| text.contains("tried");

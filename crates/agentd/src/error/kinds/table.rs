@@ -362,8 +362,8 @@ pub(crate) const GROUPS: &[Group] = &[
                 "The cause is what git said.",
             ),
             kind(
-                "git_tampered",
-                "An implementer has written a hook or a setting that git would run, outside of its confinement. All of it was put back as it was; the code that it wrote stays.",
+                "tampered",
+                "An implementer, or the tests that it wrote, has changed what others run or obey outside of its confinement (a hook, settings of git or of an agent, agentd/config.toml), or what only agentd writes in STATE.yaml. All of it was put back as it was; the code that it wrote stays.",
                 "Look at what the agent did (`agentd log <id>`, `runs/`) before you run the same command again. Where a tool of the project installs hooks, as husky does with `npm install`, run it yourself there once.",
             ),
             kind("git", "The repository of the demonstration is gone.", "Run `agentd demo` again."),

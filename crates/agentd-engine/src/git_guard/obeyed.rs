@@ -1,0 +1,278 @@
+//! Settings from which agents take permissions and commands to run, in the project and in the
+//! user's home: whoever writes there decides what the next call does, outside of any confinement.
+//!
+//! Documents that agents only read (CLAUDE.md, GEMINI.md, AGENTS.md) are not among them: a task
+//! may edit those.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use agentd_core::agent::AgentKind;
+use serde_json::{Map, Value};
+
+use crate::git::runnable::Runnable;
+
+/// Of a project.
+const PROJECT_FILES: [&str; 6] = [
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".gemini/settings.json",
+    ".gemini/.env",
+    ".mcp.json",
+    "agentd/config.toml",
+];
+const PROJECT_DIRS: [&str; 13] = [
+    ".claude/commands",
+    ".claude/agents",
+    ".claude/hooks",
+    ".claude/skills",
+    ".claude/plugins",
+    ".gemini/commands",
+    ".gemini/agents",
+    ".gemini/hooks",
+    ".gemini/skills",
+    ".gemini/policies",
+    ".gemini/extensions",
+    ".codex",
+    ".agents/skills",
+];
+/// Of a user.
+struct Home {
+    agent: AgentKind,
+    /// The variable that names its directory, and what is below that.
+    variable: (&'static str, &'static str),
+    /// Where it is in the home directory otherwise.
+    default: &'static str,
+    files: &'static [&'static str],
+    dirs: &'static [&'static str],
+}
+
+const HOMES: [Home; 3] = [
+    Home {
+        agent: AgentKind::Claude,
+        variable: ("CLAUDE_CONFIG_DIR", ""),
+        default: ".claude",
+        files: &[
+            "settings.json",
+            "settings.local.json",
+            "plugins/installed_plugins.json",
+            "plugins/config.json",
+        ],
+        dirs: &["commands", "agents", "hooks", "skills"],
+    },
+    Home {
+        agent: AgentKind::Gemini,
+        variable: ("GEMINI_CLI_HOME", ".gemini"),
+        default: ".gemini",
+        files: &["settings.json", "trustedFolders.json", ".env"],
+        dirs: &["commands", "agents", "hooks", "skills", "policies", "extensions"],
+    },
+    // It writes its config.toml and skills/ itself in each call; its own sandbox keeps what it
+    // runs from them.
+    Home {
+        agent: AgentKind::Codex,
+        variable: ("CODEX_HOME", ""),
+        default: ".codex",
+        files: &["hooks.json"],
+        dirs: &["prompts", "rules", "hooks"],
+    },
+];
+
+/// Whose settings in the home directory are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Homes {
+    /// Those of the agent that is called: it cannot write to others', and those change while
+    /// other calls run.
+    Of(AgentKind),
+    /// Everybody's.
+    All,
+}
+
+/// The places of settings.
+#[derive(Debug, Default)]
+pub(super) struct Obeyed {
+    pub(super) files: BTreeSet<PathBuf>,
+    pub(super) dirs: BTreeSet<PathBuf>,
+    /// Files of which only some values are watched: the CLI itself writes the others.
+    pub(super) parts: BTreeSet<PathBuf>,
+}
+
+impl Obeyed {
+    /// Those of a work tree and of an environment. The directories of users' settings become
+    /// places below which the picture may look.
+    pub(super) fn of(
+        runnable: &mut Runnable,
+        environment: &[(OsString, OsString)],
+        homes: Homes,
+    ) -> Self {
+        let mut found = Self::default();
+        let Some(work_tree) = runnable.roots.first().cloned() else { return found };
+        found.files.extend(PROJECT_FILES.map(|file| work_tree.join(file)));
+        found.dirs.extend(PROJECT_DIRS.map(|dir| work_tree.join(dir)));
+        let variable = |wanted: &str| {
+            let set = environment.iter().rfind(|(name, value)| name == wanted && !value.is_empty());
+            set.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
+        };
+        let home = variable("HOME");
+        let is_watched = |agent: AgentKind| homes == Homes::All || homes == Homes::Of(agent);
+        for of in HOMES.iter().filter(|of| is_watched(of.agent)) {
+            let named = variable(of.variable.0).map(|dir| dir.join(of.variable.1));
+            let Some(dir) = named.or_else(|| home.as_ref().map(|home| home.join(of.default)))
+            else {
+                continue;
+            };
+            // What is not there yet the CLI makes; what leads there is the user's own.
+            let Some(dir) = real(&dir) else { continue };
+            found.files.extend(of.files.iter().map(|file| dir.join(file)));
+            found.dirs.extend(of.dirs.iter().map(|name| dir.join(name)));
+            runnable.roots.push(dir);
+        }
+        if !is_watched(AgentKind::Claude) {
+            return found;
+        }
+        let of_claude = variable("CLAUDE_CONFIG_DIR").or(home);
+        let file = of_claude.map(|dir| dir.join(".claude.json"));
+        found.parts.extend(file.and_then(|file| fs::canonicalize(file).ok()));
+        found
+    }
+}
+
+/// The directory without links on the way to it, whether it is there or not.
+fn real(dir: &Path) -> Option<PathBuf> {
+    if let Ok(real) = fs::canonicalize(dir) {
+        return Some(real);
+    }
+    Some(fs::canonicalize(dir.parent()?).ok()?.join(dir.file_name()?))
+}
+
+/// The keys of a project in `.claude.json` that give permissions or name programs.
+const PROJECT_KEYS: [&str; 6] = [
+    "mcpServers",
+    "allowedTools",
+    "enabledMcpjsonServers",
+    "disabledMcpjsonServers",
+    "hasTrustDialogAccepted",
+    "hasClaudeMdExternalIncludesApproved",
+];
+
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(entries) => !entries.is_empty(),
+        Value::Bool(true) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+/// The values that decide, of the text of a `.claude.json`. What says nothing is left out: the
+/// CLI makes an empty entry for each project.
+pub(super) fn deciding(text: &[u8]) -> Value {
+    let whole: Value = serde_json::from_slice(text).unwrap_or_default();
+    let mut found = Map::new();
+    found.extend(
+        whole
+            .get("mcpServers")
+            .filter(|v| says_something(v))
+            .map(|v| ("mcpServers".to_owned(), v.clone())),
+    );
+    let mut projects = Map::new();
+    for (path, project) in whole.get("projects").and_then(Value::as_object).into_iter().flatten() {
+        let kept = PROJECT_KEYS.iter().filter_map(|key| {
+            let value = project.get(*key).filter(|value| says_something(value))?;
+            Some(((*key).to_owned(), value.clone()))
+        });
+        let kept: Map<String, Value> = kept.collect();
+        if !kept.is_empty() {
+            projects.insert(path.clone(), Value::Object(kept));
+        }
+    }
+    found.insert("projects".to_owned(), Value::Object(projects));
+    Value::Object(found)
+}
+
+/// The text with the values that decide as they were, and everything else as it is. None where
+/// it is no JSON any more.
+pub(super) fn with_deciding(text: &[u8], was: &Value) -> Option<Vec<u8>> {
+    let mut whole: Value = serde_json::from_slice(text).ok()?;
+    let root = whole.as_object_mut()?;
+    set(root, "mcpServers", was.get("mcpServers"));
+    let before = was.get("projects").and_then(Value::as_object);
+    let paths = before.into_iter().flatten().map(|(path, _)| path.clone());
+    let projects = root.entry("projects").or_insert_with(|| Value::Object(Map::new()));
+    let projects = projects.as_object_mut()?;
+    for path in paths.chain(projects.keys().cloned().collect::<Vec<_>>()).collect::<BTreeSet<_>>() {
+        let old = before.and_then(|projects| projects.get(&path));
+        let Some(project) =
+            projects.entry(path).or_insert_with(|| Value::Object(Map::new())).as_object_mut()
+        else {
+            continue;
+        };
+        for key in PROJECT_KEYS {
+            set(project, key, old.and_then(|old| old.get(key)));
+        }
+    }
+    serde_json::to_vec_pretty(&whole).ok()
+}
+
+fn set(object: &mut Map<String, Value>, key: &str, was: Option<&Value>) {
+    match was {
+        Some(was) => {
+            object.insert(key.to_owned(), was.clone());
+        }
+        None if object.get(key).is_some_and(says_something) => {
+            object.shift_remove(key);
+        }
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variables_of_the_clis_say_where_their_settings_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        for name in ["home", "gemini", "codex"] {
+            fs::create_dir(dir.join(name)).unwrap();
+        }
+        let environment: Vec<(OsString, OsString)> = vec![
+            ("HOME".into(), dir.join("home").into()),
+            ("GEMINI_CLI_HOME".into(), dir.join("gemini").into()),
+            ("CODEX_HOME".into(), dir.join("codex").into()),
+        ];
+        let mut runnable = Runnable { roots: vec![dir.join("work")], ..Runnable::default() };
+        let found = Obeyed::of(&mut runnable, &environment, Homes::All);
+        for file in [
+            "work/.mcp.json",
+            "home/.claude/settings.json",
+            "gemini/.gemini/settings.json",
+            "codex/hooks.json",
+        ] {
+            assert!(found.files.contains(&dir.join(file)), "{file}: {found:?}");
+        }
+        assert!(found.dirs.contains(&dir.join("gemini/.gemini/policies")));
+        let found = Obeyed::of(&mut runnable, &environment, Homes::Of(AgentKind::Gemini));
+        assert!(!found.files.contains(&dir.join("home/.claude/settings.json")));
+    }
+
+    #[test]
+    fn only_what_decides_is_compared_and_put_back() {
+        let was = br#"{"numStartups":1,"mcpServers":{"a":{"command":"a"}},"projects":{"/p":{"allowedTools":["x"],"lastCost":1}}}"#;
+        let honest = br#"{"numStartups":2,"mcpServers":{"a":{"command":"a"}},"projects":{"/p":{"allowedTools":["x"],"lastCost":2},"/q":{"allowedTools":[],"hasTrustDialogAccepted":false}}}"#;
+        assert_eq!(deciding(was), deciding(honest));
+        let forged = br#"{"numStartups":3,"mcpServers":{"evil":{"command":"e"}},"projects":{"/p":{"allowedTools":["Bash"],"lastCost":3},"/r":{"hasTrustDialogAccepted":true}}}"#;
+        let back = with_deciding(forged, &deciding(was)).unwrap();
+        assert_eq!(deciding(&back), deciding(was));
+        let back: Value = serde_json::from_slice(&back).unwrap();
+        assert_eq!(
+            (&back["numStartups"], &back["projects"]["/p"]["lastCost"]),
+            (&3.into(), &3.into())
+        );
+        assert_eq!(with_deciding(b"nonsense", &deciding(was)), None);
+        assert_ne!(deciding(b"nonsense"), deciding(was));
+    }
+}

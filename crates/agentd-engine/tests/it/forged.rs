@@ -1,0 +1,172 @@
+//! What an implementer and its tests leave in STATE.yaml and in settings that others obey.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use agentd_engine::git_guard::Unchecked;
+use agentd_engine::process::Limits;
+
+use crate::guard::{self, implement, named, nothing_kept, recover};
+use crate::steps::World;
+
+/// The fields by which an implementer would gain something.
+#[test]
+fn what_is_forged_in_the_state_is_put_back() {
+    for script in [
+        "sed -i 's/^phase: .*/phase: complete/' $C/STATE.yaml",
+        "printf 'git:\\n  workflow: in-place\\n  base_commit: abcdef1\\n' >> $C/STATE.yaml",
+        "sed -i 's/^total_cost: .*/total_cost: -5.0/' $C/STATE.yaml",
+        "printf 'code_review:\\n  verdict: APPROVED\\n  iteration: 1\\n  reviewer: me\\n  at: 2026-01-01T00:00:00Z\\n' >> $C/STATE.yaml",
+        "echo nonsense > $C/STATE.yaml",
+        "rm $C/STATE.yaml",
+        "rm $C/STATE.yaml; ln -s ../../config.toml $C/STATE.yaml",
+    ] {
+        let world = guard::world(script);
+        let config = fs::read(world.root().join("agentd/config.toml")).unwrap();
+        let before = world.state();
+        let error = implement(&world).unwrap_err();
+        assert!(named(&error)[0].starts_with("agentd/changes/add-login/STATE.yaml"), "{error}");
+        let after = world.state();
+        assert_eq!((after.phase, &after.git), (before.phase, &before.git), "{script}");
+        assert_eq!(after.code_review, None, "{script}");
+        assert_eq!(after.llm_calls.len(), 1, "{script}: the call is in the ledger");
+        assert!(after.total_cost > 0.0, "{script}");
+        assert_eq!(fs::read(world.root().join("agentd/config.toml")).unwrap(), config);
+        assert!(nothing_kept(&world), "{script}");
+    }
+}
+
+/// People decide while agents work.
+#[test]
+fn a_decision_of_a_person_during_a_call_is_kept() {
+    let decision = "decisions:\\n- choice: stop\\n  by: ada\\n  at: 2026-01-01T00:00:00Z\\n";
+    let world = guard::world(&format!("printf '{decision}' >> $C/STATE.yaml"));
+    implement(&world).unwrap();
+    assert_eq!(world.state().decisions.len(), 1);
+    // The same with something else in the same write: that is put back, and this is kept.
+    let world = guard::world(&format!(
+        "printf '{decision}' >> $C/STATE.yaml; sed -i 's/^phase: .*/phase: complete/' $C/STATE.yaml"
+    ));
+    let before = world.state();
+    implement(&world).unwrap_err();
+    assert_eq!((world.state().decisions.len(), world.state().phase), (1, before.phase));
+}
+
+/// What a call of an agentd that was killed has forged does not count either.
+#[test]
+fn a_state_that_was_forged_before_a_kill_is_put_back_by_the_next_command() {
+    let world = guard::world("cp $(dirname $TMPDIR)/*.state.json saved.json");
+    implement(&world).unwrap();
+    let path = world.root().join("agentd/changes/add-login/STATE.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("phase: proposed", "phase: complete")).unwrap();
+    let kept = world.kept().join("_state-add-login-implement-logic.state.json");
+    fs::copy(world.root().join("saved.json"), kept).unwrap();
+    let found = recover(&world);
+    let [Unchecked::Call { call, .. }] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(call, "add-login-implement-logic");
+    assert_eq!(world.state().phase.name(), "proposed");
+    assert!(nothing_kept(&world));
+}
+
+/// Tests run what an implementer wrote.
+#[test]
+fn the_tests_are_guarded_like_the_implementer() {
+    let world = guard::world("true");
+    let change = agentd_core::ids::ChangeId::new("add-login").unwrap();
+    let run = |command: &str| {
+        agentd_engine::step::run_tests(&world.agents, &change, command, Limits::default())
+    };
+    assert_eq!(run("echo fine").unwrap().stdout, "fine\n");
+    let state = "agentd/changes/add-login/STATE.yaml";
+    let error = run(&format!("echo x > .git/hooks/update; echo x > {state}")).unwrap_err();
+    assert_eq!(named(&error), [".git/hooks/update (new)", &format!("{state} (changed)")]);
+    assert!(error.to_string().starts_with("the test command changed"), "{error}");
+    assert_eq!(world.state().phase.name(), "proposed");
+    assert!(nothing_kept(&world));
+}
+
+/// Whoever writes to these decides what the next call runs, outside of any confinement.
+#[test]
+fn settings_that_others_obey_are_put_back() {
+    let plants = [
+        ("W/.claude/settings.json", ".claude/settings.json (new)"),
+        ("W/.claude/commands/x.md", ".claude/commands (new)"),
+        ("W/.gemini/settings.json", ".gemini/settings.json (new)"),
+        ("W/.gemini/.env", ".gemini/.env (new)"),
+        ("W/.codex/config.toml", ".codex (new)"),
+        ("W/.mcp.json", ".mcp.json (new)"),
+        ("W/agentd/config.toml", "agentd/config.toml (changed)"),
+        ("$HOME/.claude/settings.json", "H/.claude/settings.json (changed)"),
+        ("$HOME/.claude/commands/y.md", "H/.claude/commands/y.md (new)"),
+    ];
+    for (path, expected) in plants {
+        let path = path.replace("W/", "");
+        let (world, home) = at_home(&format!("mkdir -p $(dirname {path}); echo evil > {path}"));
+        let root = world.root();
+        let before = (fs::read(root.join("agentd/config.toml")).unwrap(), everything(&home));
+        let error = implement(&world).unwrap_err();
+        let expected = expected.replace("H/", &format!("{}/", home.display()));
+        assert_eq!(named(&error), [expected]);
+        let after = (fs::read(root.join("agentd/config.toml")).unwrap(), everything(&home));
+        assert_eq!(after, before, "{path}");
+        for dir in
+            [".claude/settings.json", ".claude/commands", ".gemini/.env", ".codex", ".mcp.json"]
+        {
+            assert!(!root.join(dir).exists(), "{path}: {dir}");
+        }
+    }
+}
+
+/// What the CLIs themselves write in a call, and documents, are no tampering.
+#[test]
+fn what_sessions_and_tasks_write_is_left_alone() {
+    let (world, home) = at_home(
+        "mkdir -p $HOME/.claude/projects/p; echo x > $HOME/.claude/projects/p/s.jsonl; \
+         echo '{\"numStartups\": 2, \"mcpServers\": {}, \"projects\": {\"/p\": {\"allowedTools\": []}}}' > $HOME/.claude.json; \
+         echo x > CLAUDE.md; echo x > AGENTS.md; mkdir -p .claude/commands; echo x > .claude/commands/planned.md",
+    );
+    let tasks = "# Tasks: add-login\n\n## 1. Data Layer\n\n### Task 1.1: A command\n\n```yaml\nid: \"1.1\"\naction: CREATE\nfile: .claude/commands/planned.md\n```\n";
+    fs::write(world.root().join("agentd/changes/add-login/tasks.md"), tasks).unwrap();
+    implement(&world).unwrap();
+    implement(&world).unwrap();
+    assert!(world.root().join(".claude/commands/planned.md").exists(), "the plan says so");
+    assert!(fs::read_to_string(home.join(".claude.json")).unwrap().contains("numStartups"));
+}
+
+/// The CLI rewrites the rest of this file all the time.
+#[test]
+fn of_the_state_of_claude_only_what_decides_is_put_back() {
+    let (world, home) = at_home(
+        "echo '{\"numStartups\": 7, \"mcpServers\": {\"evil\": {\"command\": \"evil\"}}}' > $HOME/.claude.json",
+    );
+    let error = implement(&world).unwrap_err();
+    assert!(named(&error)[0].ends_with("/.claude.json (changed)"), "{error}");
+    let text = fs::read_to_string(home.join(".claude.json")).unwrap();
+    assert!(text.contains("\"numStartups\": 7") && !text.contains("evil"), "{text}");
+}
+
+/// A world whose agents have a home with settings.
+fn at_home(script: &str) -> (World, PathBuf) {
+    let world = guard::world(script);
+    let home = world.home().canonicalize().unwrap();
+    fs::create_dir_all(home.join(".claude/commands")).unwrap();
+    fs::create_dir_all(home.join(".gemini")).unwrap();
+    fs::create_dir_all(home.join(".codex")).unwrap();
+    fs::write(home.join(".claude/settings.json"), "{}").unwrap();
+    fs::write(home.join(".claude.json"), "{\"numStartups\": 1}").unwrap();
+    (world, home)
+}
+
+/// The files below a home directory, without agentd's own.
+fn everything(home: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for dir in [".claude", ".claude/commands", ".gemini", ".codex"] {
+        let files = fs::read_dir(home.join(dir)).unwrap().map(|entry| entry.unwrap().path());
+        found.extend(
+            files.filter(|path| path.is_file()).map(|path| (path.clone(), fs::read(path).unwrap())),
+        );
+    }
+    found.sort();
+    found
+}

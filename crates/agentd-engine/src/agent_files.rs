@@ -28,7 +28,7 @@ pub enum FilesError {
     },
     /// A settings file of the project is not a JSON object, so nothing can be merged
     /// into it without losing what is there.
-    #[error("{} is not plain JSON, so agentd cannot add its MCP server to it", path.display())]
+    #[error("{} is not a JSON object, so agentd cannot add its MCP server to it", path.display())]
     NotJson {
         /// The file.
         path: PathBuf,
@@ -147,7 +147,11 @@ impl Place {
         let Some(backup) = self.backup() else { return Ok(()) };
         if let Some(current) = self.current()? {
             let ours = merge.apply(backup.text.as_deref()).is_some_and(|ours| ours == current);
-            let text = if ours { backup.text } else { merge.remove(&current).or(Some(current)) };
+            let text = if ours {
+                backup.text
+            } else {
+                merge.undo(backup.text.as_deref(), &current).or(Some(current))
+            };
             if let Some(text) = text {
                 write_atomically(&self.file, &text)?;
             } else {
@@ -241,7 +245,7 @@ mod tests {
     fn spec() -> CommandSpec {
         let set: Vec<(&'static [&'static str], _)> =
             vec![(&["mcpServers", "agentd"], serde_json::json!({"command": "${X}"}))];
-        let merge = Some(JsonMerge { path: ".gemini/settings.json", set });
+        let merge = Some(JsonMerge { path: ".gemini/settings.json", set, keep: &[] });
         CommandSpec { merge, ..CommandSpec::default() }
     }
 
@@ -264,12 +268,13 @@ mod tests {
         let (root, agents) = (root.path(), root.path().join("agentd/.agents"));
         let settings = root.join(".gemini/settings.json");
         fs::create_dir(root.join(".gemini")).unwrap();
-        let original = "{ \"ui\" : {\"theme\":1} ,\n\t\"mcpServers\":{} }";
+        let original = "// mine\n{ \"ui\" : {\"theme\":1} ,\n\t\"hooks\":{}, /* x */ }";
         fs::write(&settings, original).unwrap();
         let first = AgentFiles::prepare(&spec(), root, &agents.join("1")).unwrap();
         let second = AgentFiles::prepare(&spec(), root, &agents.join("2")).unwrap();
         drop(first);
-        assert!(fs::read_to_string(&settings).unwrap().contains("${X}"), "still needed");
+        let shown = fs::read_to_string(&settings).unwrap();
+        assert!(shown.contains("${X}") && !shown.contains("hooks"), "still needed: {shown}");
         drop(second);
         assert_eq!(fs::read_to_string(&settings).unwrap(), original);
     }
@@ -296,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn settings_with_comments_are_not_touched() {
+    fn settings_that_cannot_be_read_are_not_touched() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join(".gemini")).unwrap();
         let settings = root.path().join(".gemini/settings.json");
-        fs::write(&settings, "// mine\n{}").unwrap();
+        fs::write(&settings, "{ mine").unwrap();
         let error =
             AgentFiles::prepare(&spec(), root.path(), &root.path().join("a/1")).unwrap_err();
         assert!(matches!(error, FilesError::NotJson { .. }));
-        assert_eq!(fs::read_to_string(&settings).unwrap(), "// mine\n{}");
+        assert_eq!(fs::read_to_string(&settings).unwrap(), "{ mine");
     }
 }

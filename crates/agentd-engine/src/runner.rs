@@ -23,6 +23,7 @@ use crate::git_guard::{self, GitGuard, GuardError, Tampered};
 use crate::process::{
     Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
 };
+use crate::project_files::{ObeyedError, check_env_file};
 use crate::redact::Redactor;
 use crate::run_record::{RecordLimits, RunWriter};
 use crate::work_tree::WorkTree;
@@ -102,6 +103,9 @@ pub enum RunError {
     /// What git runs could not be kept as it is.
     #[error(transparent)]
     Guard(#[from] GuardError),
+    /// The repository would have a say in what the agent does.
+    #[error(transparent)]
+    Obeyed(#[from] ObeyedError),
 }
 
 /// Sees the events of a call as they happen.
@@ -158,6 +162,7 @@ impl Runner {
     ) -> Result<Attempt, RunError> {
         let spec = provider.command(request);
         let environment = self.environment_with(&spec.env);
+        check_env_file(spec.env_file.as_ref(), &request.project_root, &environment)?;
         let started_at = jiff::Timestamp::now().to_string();
         let header = header(provider, request, &spec, number, &started_at);
         let unrecorded = |source| RunError::Record { runs_dir: runs_dir.to_owned(), source };
@@ -247,6 +252,8 @@ impl Runner {
         let mut spec = Gemini.command(request);
         spec.args = vec!["--list-sessions".to_owned()];
         spec.stdin.clear();
+        let environment = self.environment_with(&spec.env);
+        check_env_file(spec.env_file.as_ref(), &request.project_root, &environment)?;
         let _files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
         self.capture(&spec, &request.project_root, limits)
     }

@@ -9,7 +9,7 @@ use agentd_core::agent::{AgentKind, Role};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::{AgentOutcome, Exit};
-use agentd_core::provider::{AgentRequest, McpServer, Session, provider, sessions};
+use agentd_core::provider::{AgentRequest, FoundInProject, McpServer, Session, provider, sessions};
 use serde::Deserialize;
 
 fn fixtures(kind: AgentKind) -> PathBuf {
@@ -42,6 +42,7 @@ fn request(kind: AgentKind) -> AgentRequest {
         effort: None,
         session: Session::Fresh,
         extra_writable: vec![],
+        found: FoundInProject::default(),
     }
 }
 

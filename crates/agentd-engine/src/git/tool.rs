@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::error::GitError;
-use crate::agents::{in_own_group, kill_group, signal_group};
+use crate::agents::{find_program, in_own_group, kill_group, signal_group};
 use crate::process::Cancel;
 
 /// How long a question to git may take, in a repository of any size.
@@ -186,8 +186,20 @@ impl Call<'_> {
         format!("git {}", self.subcommand)
     }
 
+    /// The program: by its plain name, never one of the repository that is asked about.
+    fn program(&self) -> Result<OsString, GitError> {
+        let Some(name) = self.tool.program.to_str().filter(|name| !name.contains('/')) else {
+            return Ok(self.tool.program.clone());
+        };
+        let set = self.tool.env.iter().rfind(|(name, _)| name == "PATH");
+        let path = set.map(|(_, path)| path.clone()).or_else(|| std::env::var_os("PATH"));
+        // Without a PATH the system looks where it always does.
+        let Some(path) = path else { return Ok(name.into()) };
+        find_program(name, &path, self.dir).map(Into::into).ok_or(GitError::NotInstalled)
+    }
+
     fn start(&self) -> Result<Child, GitError> {
-        let mut command = Command::new(&self.tool.program);
+        let mut command = Command::new(self.program()?);
         command
             // Whatever the repository configures to be run for a look at it is not.
             .args(["--no-pager", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false"])
@@ -360,6 +372,20 @@ mod tests {
         ] {
             assert_eq!(is_too_old(version), old, "{version}");
         }
+    }
+
+    #[test]
+    fn a_git_of_the_repository_is_not_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("git");
+        std::fs::write(&script, "#!/bin/sh\ntouch ran\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).unwrap();
+        let path = format!(".:{}:", dir.path().display());
+        let tool = GitTool { env: vec![("PATH".into(), path.into())], ..GitTool::default() };
+        let said = tool.call(dir.path(), "status").run();
+        assert!(matches!(said, Err(GitError::NotInstalled)));
+        assert!(!dir.path().join("ran").exists());
     }
 
     #[test]

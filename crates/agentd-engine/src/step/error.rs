@@ -89,6 +89,7 @@ impl StepError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Documents(_) => "documents",
+            Self::Run(RunError::Obeyed(_)) => "repository_settings",
             Self::Run(_) => "run",
             Self::Session(error) => error.kind(),
             Self::Budget { .. } => "budget",
@@ -153,6 +154,10 @@ impl StepError {
     pub fn solutions(&self) -> Vec<String> {
         let own = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
         match self {
+            Self::Run(RunError::Obeyed(_)) => own(&[
+                "set variables in your own environment, or in ~/.gemini/.env",
+                "then remove that file from the project, or move it away",
+            ]),
             Self::Documents(_) | Self::Run(_) | Self::Interrupted => Vec::new(),
             Self::Session(_) => {
                 own(&["re-run the proposal: its session may have expired or been deleted"])

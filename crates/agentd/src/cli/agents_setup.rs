@@ -10,6 +10,7 @@ use agentd_engine::step::Agents;
 use agentd_engine::store::{Project, RunLock};
 
 use super::Context;
+use super::trust::trusted;
 use crate::error::CommandError;
 
 /// The agents, ready to be called for one change. Nobody else runs agents for the
@@ -37,7 +38,8 @@ impl Deref for AgentRun {
 }
 
 /// Takes the run lock of a change and makes ready what its agents need. The change
-/// itself may not exist yet.
+/// itself may not exist yet. Nothing is begun before somebody has agreed to what the
+/// project's settings run.
 ///
 /// From here on the first Ctrl-C is a wish: the agent is ended with all that it has
 /// started, the step fails with [`Exit::Interrupted`](crate::error::Exit), and the
@@ -48,7 +50,7 @@ pub(crate) fn agents_for(
     project: &Project,
     change: &ChangeId,
 ) -> Result<AgentRun, CommandError> {
-    let config = documents::load_config(project)?;
+    let config = trusted(context, project, documents::load_config(project)?)?;
     let holder = context.holder();
     let lock = project.try_run_lock(change, &holder)?;
     let agents = Agents {

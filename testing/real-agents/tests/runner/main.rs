@@ -10,7 +10,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::outcome::{AgentOutcome, FailureKind};
 use agentd_core::provider::review::ReviewMark;
 use agentd_core::provider::sessions::find;
-use agentd_core::provider::{AgentRequest, McpServer, Session, provider};
+use agentd_core::provider::{AgentRequest, FoundInProject, McpServer, Session, provider};
 use agentd_engine::process::{Cancel, Limits, Supervisor};
 use agentd_engine::run_record::{RecordLimits, read_run};
 use agentd_engine::runner::{Retry, Runner};
@@ -66,6 +66,7 @@ fn request(sandbox: &Sandbox, cli: Cli, role: Role) -> AgentRequest {
         session: Session::Fresh,
         // Where the notes server writes, as agentd's own does in the change.
         extra_writable: vec![notes.clone()],
+        found: FoundInProject::default(),
         mcp: Some(McpServer {
             command: env!("CARGO_BIN_EXE_notes-mcp").into(),
             args: vec![notes.to_str().unwrap().into()],

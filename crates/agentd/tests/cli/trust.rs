@@ -126,7 +126,8 @@ fn plain_names_need_no_consent_but_never_mean_a_program_of_the_project() {
     let with = path(&format!(":{}", project.bin().display()));
     project.finish(command.env("PATH", with)).fine();
     assert!(!ran(&project), "the one of the user was run");
-    let mut command = project.command(["challenge"]);
+    let other = ["plan", "add-other", "Add it", "--skip-clarify", "--git", "in-place"];
+    let mut command = project.command(other);
     let run = project.finish(command.env("PATH", path(""))).exits(1);
     run.stderr_has("only the project itself has it");
     let mut command = project.command(["doctor"]);

@@ -170,7 +170,7 @@ mod tests {
         })
         .unwrap();
         assert!(check().unwrap_err().contains("cannot be looked at"));
-        assert_eq!(check_env_file(None, &work, &environment).is_ok(), true);
+        assert!(check_env_file(None, &work, &environment).is_ok());
     }
 
     #[test]

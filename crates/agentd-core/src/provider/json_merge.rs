@@ -93,7 +93,7 @@ fn carry(from: &Map<String, Value>, to: &Map<String, Value>, onto: &mut Map<Stri
 fn names_instructions(value: &Value) -> bool {
     let plain = |name: &str| {
         let inside = name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-        inside && name.ends_with(".md") && !name.starts_with('.')
+        inside && name.strip_suffix(".md").is_some() && !name.starts_with('.')
     };
     match value {
         Value::String(name) => plain(name),

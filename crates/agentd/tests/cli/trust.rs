@@ -111,7 +111,7 @@ fn on_a_terminal_the_question_shows_what_would_run_and_enter_agrees_to_nothing()
 
 #[test]
 fn plain_names_need_no_consent_but_never_mean_a_program_of_the_project() {
-    let project = stand_in::project(QUICK, &[]);
+    let project = stand_in::project(QUICK, &[("medium", "No limit")]);
     let bin = project.root().join("node_modules/.bin");
     fs::create_dir_all(&bin).unwrap();
     let mark = project.home().join("ran");

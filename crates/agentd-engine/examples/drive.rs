@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
-use agentd_core::provider::{AgentRequest, Session, Surroundings, provider};
+use agentd_core::provider::{AgentRequest, FoundInProject, Session, Surroundings, provider};
 use agentd_engine::process::{Cancel, Limits, SUPERVISE, Supervisor, supervise};
 use agentd_engine::run_record::RecordLimits;
 use agentd_engine::runner::{Retry, Runner};
@@ -58,6 +58,7 @@ fn request(project: &str, program: &str) -> Result<AgentRequest, Box<dyn std::er
         session: Session::Fresh,
         mcp: None,
         surroundings: Surroundings::default(),
+        found: FoundInProject::default(),
     })
 }
 

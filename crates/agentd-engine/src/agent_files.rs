@@ -36,7 +36,7 @@ pub enum FilesError {
     Store(#[from] StoreError),
     /// A settings file of the project is not a JSON object, so nothing can be merged
     /// into it without losing what is there.
-    #[error("{} is not plain JSON, so agentd cannot add its MCP server to it", path.display())]
+    #[error("{} is not a JSON object, so agentd cannot add its MCP server to it", path.display())]
     NotJson {
         /// The file.
         path: PathBuf,
@@ -169,7 +169,11 @@ impl Place {
         let Some(backup) = self.backup() else { return Ok(()) };
         if let Some(current) = self.current()? {
             let ours = merge.apply(backup.text.as_deref()).is_some_and(|ours| ours == current);
-            let text = if ours { backup.text } else { merge.remove(&current).or(Some(current)) };
+            let text = if ours {
+                backup.text
+            } else {
+                merge.undo(backup.text.as_deref(), &current).or(Some(current))
+            };
             if let Some(text) = text {
                 self.project.write_atomic(&self.file, text.as_bytes())?;
             } else {
@@ -255,7 +259,7 @@ mod tests {
     fn spec() -> CommandSpec {
         let set: Vec<(&'static [&'static str], _)> =
             vec![(&["mcpServers", "agentd"], serde_json::json!({"command": "${X}"}))];
-        let merge = Some(JsonMerge { path: ".gemini/settings.json", set });
+        let merge = Some(JsonMerge { path: ".gemini/settings.json", set, keep: &[] });
         CommandSpec { merge, ..CommandSpec::default() }
     }
 
@@ -278,12 +282,13 @@ mod tests {
         let root = &*root;
         let settings = root.join(".gemini/settings.json");
         fs::create_dir(root.join(".gemini")).unwrap();
-        let original = "{ \"ui\" : {\"theme\":1} ,\n\t\"mcpServers\":{} }";
+        let original = "// mine\n{ \"ui\" : {\"theme\":1} ,\n\t\"hooks\":{}, /* x */ }";
         fs::write(&settings, original).unwrap();
         let first = AgentFiles::prepare(&spec(), root, &agents.join("1")).unwrap();
         let second = AgentFiles::prepare(&spec(), root, &agents.join("2")).unwrap();
         drop(first);
-        assert!(fs::read_to_string(&settings).unwrap().contains("${X}"), "still needed");
+        let shown = fs::read_to_string(&settings).unwrap();
+        assert!(shown.contains("${X}") && !shown.contains("hooks"), "still needed: {shown}");
         drop(second);
         assert_eq!(fs::read_to_string(&settings).unwrap(), original);
     }
@@ -310,14 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn settings_with_comments_are_not_touched() {
+    fn settings_that_cannot_be_read_are_not_touched() {
         let (_dir, root, calls) = places();
         fs::create_dir(root.join(".gemini")).unwrap();
         let settings = root.join(".gemini/settings.json");
-        fs::write(&settings, "// mine\n{}").unwrap();
+        fs::write(&settings, "{ mine").unwrap();
         let error = AgentFiles::prepare(&spec(), &root, &calls.join("1")).unwrap_err();
         assert!(matches!(error, FilesError::NotJson { .. }));
-        assert_eq!(fs::read_to_string(&settings).unwrap(), "// mine\n{}");
+        assert_eq!(fs::read_to_string(&settings).unwrap(), "{ mine");
     }
 
     /// The plants of a repository: each leads to a file or a directory outside of it.

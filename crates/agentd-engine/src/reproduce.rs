@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::check;
+use agentd_core::config::{Budget, Config, Roles};
 use agentd_core::document::{proposal, review};
 use agentd_core::event::AgentEvent;
 use agentd_core::hash::Digest;
@@ -25,6 +26,7 @@ use crate::recording::{Recording, RecordingError, Run};
 use crate::runner::Observer;
 use crate::step::{self, Agents, Artefact, Step, StepError};
 use crate::store::{Change, StoreError};
+use crate::trust::Trusted;
 use crate::work_tree::digest_of;
 use crate::workflow;
 
@@ -126,18 +128,15 @@ pub fn reproduce(
 
 /// The agents with the recording in every role. One recorded attempt is one run, so
 /// that nothing is tried again by itself.
-fn playing(mut agents: Agents, recording: &Recording) -> Agents {
-    let roles = &mut agents.config.roles;
-    for role in
-        [&mut roles.planner, &mut roles.challenger, &mut roles.implementer, &mut roles.reviewer]
-    {
-        *role = AgentKind::Replay;
-    }
-    agents.config.replay.recording = Some(recording.dir().to_string_lossy().into_owned());
-    agents.config.workflow.script_retries = 0;
+fn playing(agents: Agents, recording: &Recording) -> Agents {
+    let mut config = Config::clone(&agents.config);
+    let play = AgentKind::Replay;
+    config.roles = Roles { planner: play, challenger: play, implementer: play, reviewer: play };
+    config.replay.recording = Some(recording.dir().to_string_lossy().into_owned());
+    config.workflow.script_retries = 0;
     // It was paid for when it was recorded.
-    agents.config.budget = agentd_core::config::Budget::default();
-    agents
+    config.budget = Budget::default();
+    Agents { config: Trusted::harmless(config), ..agents }
 }
 
 /// The change that the runs were recorded in, if they still lie in it.

@@ -25,6 +25,7 @@ use crate::git_guard::{self, GitGuard, GuardError, Homes, Tampered};
 use crate::process::{
     Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
 };
+use crate::project_files::{ObeyedError, check_env_file};
 use crate::redact::Redactor;
 use crate::run_record::{RecordLimits, RunWriter};
 use crate::sandbox::{Sandbox, Who};
@@ -110,6 +111,9 @@ pub enum RunError {
     /// What git runs could not be kept as it is.
     #[error(transparent)]
     Guard(#[from] GuardError),
+    /// The repository would have a say in what the agent does.
+    #[error(transparent)]
+    Obeyed(#[from] ObeyedError),
 }
 
 /// Sees the events of a call as they happen.
@@ -166,6 +170,7 @@ impl Runner {
         let spec = provider.command(request);
         let who = Who::Agent(request.role, &spec);
         let environment = self.environment_for(who, &spec.env);
+        check_env_file(spec.env_file.as_ref(), &request.project_root, &environment)?;
         let started_at = jiff::Timestamp::now().to_string();
         let header = header(provider, request, &spec, number, &started_at);
         let unrecorded = |source| RunError::Record { runs_dir: runs_dir.to_owned(), source };
@@ -289,9 +294,11 @@ impl Runner {
         let mut spec = Gemini.command(request);
         spec.args = vec!["--list-sessions".to_owned()];
         spec.stdin.clear();
+        let who = Who::Agent(request.role, &spec);
+        let environment = self.environment_for(who, &spec.env);
+        check_env_file(spec.env_file.as_ref(), &request.project_root, &environment)?;
         let _claim = Claim::of(&request.private_dir).map_err(FilesError::from)?;
         let _files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
-        let who = Who::Agent(request.role, &spec);
         self.captured(who, &spec, &request.project_root, limits, Capture::default())
     }
 

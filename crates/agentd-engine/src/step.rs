@@ -24,6 +24,7 @@ use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::outcome::{AgentOutcome, Failure};
+use agentd_core::provider::classify::not_installed;
 use agentd_core::provider::models::choose;
 use agentd_core::provider::sessions::{ListOutput, find};
 use agentd_core::provider::{
@@ -34,17 +35,20 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 
 use crate::agent_files::restore_leftovers;
+use crate::agents;
 use crate::calls;
 use crate::clarify;
 use crate::documents;
 use crate::git::GitTool;
 use crate::git_guard::Tampered;
 use crate::process::{Cancel, Limits, Supervisor};
+use crate::project_files;
 use crate::redact::Redactor;
 use crate::run_record::RecordLimits;
 use crate::runner::{Attempt, Observer, Retry, RunError, Runner};
 use crate::sandbox::{self, Sandbox};
 use crate::store::{Change, Holder, Project, StoreError};
+use crate::trust::Trusted;
 
 pub use error::StepError;
 use guarded::Guarded;
@@ -55,8 +59,8 @@ pub use guarded::run_tests;
 pub struct Agents {
     /// The project.
     pub project: Project,
-    /// Its settings.
-    pub config: Config,
+    /// Its settings, which somebody has agreed to.
+    pub config: Trusted,
     /// Where the agents work: the project, or a work tree of it.
     pub work_tree: PathBuf,
     /// The user's own environment, which every agent gets.
@@ -205,7 +209,10 @@ pub fn run_shell(agents: &Agents, command: &str, limits: Limits) -> Result<ListO
     let spec =
         CommandSpec { program: "sh".to_owned(), args: args.into(), ..CommandSpec::default() };
     let sandbox = Sandbox::open(agents, None)?;
-    let output = runner(agents, sandbox).run_tests(&spec, &agents.work_tree, limits)?;
+    // A person has agreed to the command, and may mean a program of the project by it.
+    let environment = agents.environment.clone();
+    let runner = Runner { environment, ..runner(agents, sandbox) };
+    let output = runner.run_tests(&spec, &agents.work_tree, limits)?;
     if agents.cancel.reason().is_some() { Err(StepError::Interrupted) } else { Ok(output) }
 }
 
@@ -258,7 +265,7 @@ fn runner(agents: &Agents, sandbox: Option<Sandbox>) -> Runner {
     let workflow = &agents.config.workflow;
     Runner {
         supervisor: agents.supervisor.clone(),
-        environment: agents.environment.clone(),
+        environment: agents::without_relative_paths(&agents.environment),
         retry: Retry {
             retries: workflow.script_retries,
             delay: Duration::from_secs(workflow.retry_delay_secs),
@@ -289,11 +296,7 @@ fn request(
         prompt: step.prompt.clone(),
         project_root: agents.work_tree.clone(),
         private_dir,
-        program: if agent.is_own() {
-            agents.agentd.clone()
-        } else {
-            settings.command.clone().unwrap_or_else(|| agent.name().to_owned())
-        },
+        program: if agent.is_own() { agents.agentd.clone() } else { program(agents, agent)? },
         extra_args: extra_args(agents, agent, &change_dir),
         extra_env: settings.env.clone().into_iter().collect(),
         env_names: agents
@@ -315,6 +318,7 @@ fn request(
             Some(sandbox) => sandbox.surroundings(),
             None => sandbox::no_surroundings(&agents.environment),
         },
+        found: project_files::look(agent, &agents.work_tree, &agents.environment),
     };
     if let Some(id) = &step.resume {
         let by_index =
@@ -329,6 +333,15 @@ fn request(
         request.session = Session::Resume { id: id.clone(), index, thread_usage };
     }
     Ok(request)
+}
+
+/// The program of an agent. A plain name never means a program of the repository.
+fn program(agents: &Agents, agent: AgentKind) -> Result<String, StepError> {
+    let name = agents.config.agent(agent).command.as_deref().unwrap_or(agent.name());
+    agents::resolve(name, &agents.environment, agents.project.root()).map_err(|inside| {
+        let failure = not_installed(agent, name, &inside.to_string());
+        StepError::Agent { agent, failure }
+    })
 }
 
 /// The user's own arguments; for a replay, which recording is played and what has been

@@ -13,9 +13,10 @@ use agentd_engine::documents::DocumentError;
 use agentd_engine::git::GitError;
 use agentd_engine::step::StepError;
 use agentd_engine::store::{LockError, StoreError, causes, remedy};
+use agentd_engine::trust::TrustError;
 use serde::Serialize;
 
-use crate::cli::next;
+use crate::cli::{next, trust};
 
 /// An error of a command.
 #[derive(Debug, Serialize)]
@@ -156,6 +157,25 @@ impl From<StoreError> for CommandError {
                 path.display()
             )),
             _ => Self::new("store", message),
+        }
+    }
+}
+
+impl From<TrustError> for CommandError {
+    fn from(error: TrustError) -> Self {
+        let message = error.to_string();
+        match error {
+            TrustError::NotTrusted(standing) => {
+                let lines: Vec<String> =
+                    standing.settings.iter().map(ToString::to_string).collect();
+                let details = serde_json::json!({ "settings": trust::settings_json(&standing) });
+                Self::new("not_trusted", message)
+                    .cause(lines.join("; "))
+                    .details(details)
+                    .hint("see what would run, and agree to it: agentd trust")
+                    .hint("for this one command: --trust; for a CI job: AGENTD_TRUST=all")
+            }
+            TrustError::Store(error) => error.into(),
         }
     }
 }

@@ -58,6 +58,16 @@ impl Provider for Claude {
             flag("--allowedTools", &format!("mcp__{MCP_SERVER}__*"));
         }
         flag("--mcp-config", &path_text(&config));
+        // Those of the project could run programs (hooks, apiKeyHelper), allow tools, and point
+        // the user's key at another host (env).
+        flag("--setting-sources", "user");
+        // Without them CLAUDE.md is not read either.
+        let instructions = request.found.instructions.as_ref().map(|text| {
+            let path = request.private_dir.join("claude-instructions.md");
+            flag("--append-system-prompt-file", &path_text(&path));
+            let contents = format!("# CLAUDE.md, the instructions of this project\n\n{text}");
+            PrivateFile { path, contents }
+        });
         args.push("--strict-mcp-config".into());
         args.extend(request.extra_args.iter().cloned());
 
@@ -77,15 +87,15 @@ impl Provider for Claude {
         env.push(("CLAUDE_CODE_TMPDIR".into(), directory.clone()));
         env.push(("TMPDIR".into(), directory));
         env.extend(request.extra_env.iter().cloned());
+        let contents = json!({ "mcpServers": servers }).to_string();
+        let config = PrivateFile { path: config, contents };
         CommandSpec {
             program: request.program.clone(),
             args,
             env,
-            files: vec![PrivateFile {
-                path: config,
-                contents: json!({ "mcpServers": servers }).to_string(),
-            }],
+            files: std::iter::once(config).chain(instructions).collect(),
             merge: None,
+            env_file: None,
             stdin: request.prompt.clone(),
             state: Some(STATE),
             makes_mounts: false,

@@ -98,3 +98,15 @@ fn roles_have_their_tools() {
     let line = Claude.command(&request(Role::Implementer)).args.join(" ");
     assert!(line.contains("--permission-mode acceptEdits"), "{line}");
 }
+
+#[test]
+fn settings_of_the_project_are_left_out_and_its_instructions_are_handed_over() {
+    let mut request = request(Role::Planner);
+    let line = Claude.command(&request).args.join(" ");
+    assert!(line.contains("--setting-sources user --strict-mcp-config"), "{line}");
+    request.found.instructions = Some("Use tabs.".into());
+    let spec = Claude.command(&request);
+    let path = "/work/p/agentd/.agents/1/claude-instructions.md";
+    assert!(spec.args.join(" ").contains(&format!("--append-system-prompt-file {path}")));
+    assert!(spec.files[1].contents.contains("Use tabs."));
+}

@@ -13,12 +13,16 @@ use super::{
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText, Usage};
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
+use crate::prompt::{Keep, fenced};
 
 /// Codex CLI.
 #[derive(Debug, Clone, Copy)]
 pub struct Codex;
 
 const STATE: CliState = CliState { directory: ".codex", file: None, variable: "CODEX_HOME" };
+
+/// How much of AGENTS.md codex itself would take.
+const INSTRUCTIONS: usize = 32 << 10;
 
 impl Provider for Codex {
     fn kind(&self) -> AgentKind {
@@ -60,6 +64,14 @@ impl Provider for Codex {
         }
         env.extend(request.extra_env.iter().cloned());
         config("approval_policy=\"never\"".into());
+        let untrusted: Vec<String> = (request.found.settings_dirs.iter())
+            .map(|dir| format!("{}={{trust_level=\"untrusted\"}}", toml_text(&path_text(dir))))
+            .collect();
+        if !untrusted.is_empty() {
+            // Whoever has trusted the directory for their own work has not done so for this: its
+            // `.codex/` could start servers and run hooks. Dotted keys are not understood here.
+            config(format!("projects={{{}}}", untrusted.join(",")));
+        }
         // Both together save 5 s at the end of a run without network.
         config("analytics.enabled=false".into());
         args.extend(["--disable".into(), "plugins".into()]);
@@ -73,13 +85,22 @@ impl Provider for Codex {
             args.extend(["resume".into(), id.clone()]);
         }
         args.push("-".into());
+        let mut stdin = request.prompt.clone();
+        if let (Some(text), false) =
+            (&request.found.instructions, matches!(request.session, Session::Resume { .. }))
+        {
+            // From a directory that is not trusted, codex does not read AGENTS.md either.
+            stdin.push_str("\n\n# The instructions of this project\n\n");
+            stdin.push_str(&fenced("AGENTS.md", text, INSTRUCTIONS, Keep::Head));
+        }
         CommandSpec {
             program: request.program.clone(),
             args,
             env,
             files: Vec::new(),
             merge: None,
-            stdin: request.prompt.clone(),
+            env_file: None,
+            stdin,
             state: Some(STATE),
             makes_mounts: true,
         }

@@ -1,6 +1,7 @@
 use super::super::tests::{decode, exit, request};
 use super::*;
 use crate::agent::Role;
+use crate::provider::FoundInProject;
 use crate::provider::review::ReviewMark;
 
 const STREAM: &str = r#"{"type":"thread.started","thread_id":"01a1"}
@@ -114,4 +115,20 @@ fn a_challenger_reads_and_an_implementer_writes_in_the_work_tree() {
     );
     let spec = Codex.command(&super::super::tests::request(Role::Implementer));
     assert!(spec.args.contains(&"sandbox_mode=\"workspace-write\"".to_owned()));
+}
+
+#[test]
+fn a_directory_with_settings_is_not_trusted_and_its_instructions_are_handed_over() {
+    let mut request = request(Role::Challenger);
+    request.found = FoundInProject {
+        settings_dirs: vec!["/work/p".into(), "/work \"x\"".into()],
+        instructions: Some("Use tabs.".into()),
+    };
+    let spec = Codex.command(&request);
+    let wanted =
+        r#"projects={"/work/p"={trust_level="untrusted"},"/work \"x\""={trust_level="untrusted"}}"#;
+    assert!(spec.args.iter().any(|arg| arg == wanted), "{:?}", spec.args);
+    assert!(spec.stdin.starts_with(&request.prompt) && spec.stdin.contains("Use tabs."));
+    request.session = Session::Resume { id: "T".into(), index: None, thread_usage: None };
+    assert_eq!(Codex.command(&request).stdin, request.prompt, "the session has them already");
 }

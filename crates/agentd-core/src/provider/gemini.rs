@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use super::classify::{kind_of_message, kind_of_status};
 use super::tally::{Tally, Text, split_mcp_name};
 use super::{
-    AgentRequest, CliState, CommandSpec, Decoder, JsonMerge, MCP_SERVER, McpServer, PrivateFile,
-    Provider, Session, Sink, path_text,
+    AgentRequest, CliState, CommandSpec, Decoder, EnvFile, JsonMerge, MCP_SERVER, McpServer,
+    PrivateFile, Provider, Session, Sink, path_text,
 };
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText, Usage};
@@ -22,6 +22,13 @@ use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 pub struct Gemini;
 
 const STATE: CliState = CliState { directory: ".gemini", file: None, variable: "GEMINI_CLI_HOME" };
+
+/// What Gemini CLI takes from `.gemini/.env` of any directory above its own; there is no way to
+/// tell it not to. These are what it accepts from a folder that nobody trusts.
+const ENV_FILE: EnvFile = EnvFile {
+    path: ".gemini/.env",
+    allowed: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"],
+};
 
 /// The tools with which a model can read the project and nothing else.
 const READ_TOOLS: [&str; 5] =
@@ -56,7 +63,8 @@ impl Provider for Gemini {
         args.extend(request.extra_args.iter().cloned());
 
         let mut env = vec![
-            // Else a project is untrusted, its settings are ignored and the exit is 55.
+            // Else a project is untrusted, its settings are ignored and the exit is 55. The
+            // settings are ours for the call, so this trusts nothing of the repository.
             ("GEMINI_CLI_TRUST_WORKSPACE".into(), "true".into()),
             // Else a wrapper process starts, ignores signals and costs 0.7 s.
             ("GEMINI_CLI_NO_RELAUNCH".into(), "true".into()),
@@ -73,6 +81,7 @@ impl Provider for Gemini {
             env,
             files: vec![PrivateFile { path: policy, contents: policy_text(request) }],
             merge: Some(settings(request)),
+            env_file: Some(ENV_FILE),
             stdin: request.prompt.clone(),
             state: Some(STATE),
             makes_mounts: false,
@@ -103,7 +112,9 @@ fn mcp_env(mcp: &McpServer) -> impl Iterator<Item = (String, String)> {
     MCP_VARIABLES.iter().zip(words).map(|(name, word)| ((*name).to_owned(), word.clone()))
 }
 
-/// What `.gemini/settings.json` must hold. There is no other way in: a settings
+/// What `.gemini/settings.json` holds during a call, instead of what the repository has there:
+/// Gemini CLI would run its hooks and `discoveryCommand`, start its servers, and allow its
+/// tools. There is no other way in: a settings
 /// file named by `GEMINI_CLI_SYSTEM_SETTINGS_PATH` is skipped unless root owns it
 /// and every directory above it. The values are variables that Gemini CLI fills in
 /// from its environment, so that the file is the same for every change and role
@@ -124,6 +135,8 @@ fn settings(request: &AgentRequest) -> JsonMerge {
     // A resume in a later minute than the session's first leaves a stub of the same id beside it,
     // which the next call's clean-up takes for damaged and deletes together with the session.
     set.push((&["general", "sessionRetention", "enabled"], json!(false)));
+    // Else variables of the repository's `.env` are loaded, among them the host of the models.
+    set.push((&["advanced", "ignoreLocalEnv"], json!(true)));
     // With a base URL the auth type guessed from the environment is one that
     // headless runs refuse (exit 41).
     let has = |name: &str| {
@@ -133,11 +146,12 @@ fn settings(request: &AgentRequest) -> JsonMerge {
     if has("GEMINI_API_KEY") && has("GOOGLE_GEMINI_BASE_URL") {
         set.push((&["security", "auth", "selectedType"], json!("gemini-api-key")));
     }
-    JsonMerge { path: ".gemini/settings.json", set }
+    JsonMerge { path: ".gemini/settings.json", set, keep: &[&["context", "fileName"]] }
 }
 
 /// Denies every tool but those of the role. In headless mode a denied tool is not
-/// even offered to the model.
+/// even offered to the model. What settings allow or deny has priorities up to 900 in the
+/// same tier (`tools.allowed` 300, `mcp.excluded` 900): these rules are above all of it.
 fn policy_text(request: &AgentRequest) -> String {
     let mut allowed: Vec<&str> = READ_TOOLS.to_vec();
     let mut shell = "";
@@ -145,14 +159,14 @@ fn policy_text(request: &AgentRequest) -> String {
         allowed.extend(WRITE_TOOLS);
         // Else a command with `>` in it, also `2>&1`, is a question, and nobody answers.
         shell = "\n[[rule]]\ntoolName = \"run_shell_command\"\ndecision = \"allow\"\n\
-                 priority = 950\nallowRedirection = true\n";
+                 priority = 995\nallowRedirection = true\n";
     }
     let allowed: Vec<String> = allowed.iter().map(|tool| format!("\"{tool}\"")).collect();
     format!(
         "# Written by agentd for one call.\n\
-         [[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 100\n\n\
-         [[rule]]\ntoolName = [{}]\ndecision = \"allow\"\npriority = 900\n\n\
-         [[rule]]\ntoolName = \"*\"\nmcpName = \"{MCP_SERVER}\"\ndecision = \"allow\"\npriority = 900\n{shell}",
+         [[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 980\n\n\
+         [[rule]]\ntoolName = [{}]\ndecision = \"allow\"\npriority = 990\n\n\
+         [[rule]]\ntoolName = \"*\"\nmcpName = \"{MCP_SERVER}\"\ndecision = \"allow\"\npriority = 990\n{shell}",
         allowed.join(", ")
     )
 }

@@ -109,6 +109,7 @@ fn a_planner_is_called_with_read_tools_and_mcp_only() {
          /work/p/agentd/.agents/1/gemini-policy.toml --allowed-mcp-server-names agentd"
     );
     let policy = &spec.files[0].contents;
+    assert!(policy.contains("\"deny\"\npriority = 980"), "above all that settings allow");
     assert!(!policy.contains("write_file") && !policy.contains("run_shell_command"));
     assert!(policy.contains("mcpName = \"agentd\""));
     let implementer = Gemini.command(&super::super::tests::request(Role::Implementer));

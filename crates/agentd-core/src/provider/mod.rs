@@ -10,7 +10,9 @@ mod assistant_text;
 pub mod classify;
 mod claude;
 mod codex;
+mod env_file;
 mod gemini;
+mod json_merge;
 pub mod models;
 mod own;
 pub mod prices;
@@ -22,7 +24,9 @@ use std::path::{Path, PathBuf};
 
 pub use claude::Claude;
 pub use codex::Codex;
+pub use env_file::EnvFile;
 pub use gemini::Gemini;
+pub use json_merge::JsonMerge;
 pub use own::{BUILTIN, Builtin, REPLAY, Replay};
 
 use crate::agent::{AgentKind, Role};
@@ -99,6 +103,8 @@ pub struct AgentRequest {
     pub mcp: Option<McpServer>,
     /// What the call finds around it.
     pub surroundings: Surroundings,
+    /// What the repository itself has for this CLI.
+    pub found: FoundInProject,
 }
 
 /// What a call finds around it: the sandbox as it looks from inside.
@@ -119,6 +125,17 @@ impl Default for Surroundings {
     fn default() -> Self {
         Self { tmp_dir: "/tmp".into(), private_tmp: false, writable: Vec::new(), network: true }
     }
+}
+
+/// What a repository has for an agent CLI. Its instructions are handed to the agent as text;
+/// its settings have no effect: whoever clones a repository has not agreed to them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FoundInProject {
+    /// The directories, from the work tree up to the top of the repository, whose settings the
+    /// CLI has to be kept from; empty where there are none.
+    pub settings_dirs: Vec<PathBuf>,
+    /// CLAUDE.md or AGENTS.md of the work tree, where the CLI does not read it by itself.
+    pub instructions: Option<String>,
 }
 
 /// Which session a call runs in.
@@ -191,6 +208,8 @@ pub struct CommandSpec {
     pub files: Vec<PrivateFile>,
     /// A file of the project that must hold some keys while the program runs.
     pub merge: Option<JsonMerge>,
+    /// A file of variables that the program takes from the repository, whatever it is told.
+    pub env_file: Option<EnvFile>,
     /// What to write to standard input, which is then closed.
     pub stdin: String,
     /// Where the CLI keeps its own files, which it writes to in every role.
@@ -217,65 +236,6 @@ pub struct PrivateFile {
     pub path: PathBuf,
     /// What it holds.
     pub contents: String,
-}
-
-/// Keys that a JSON file of the project must have while a program runs. The file
-/// is put back afterwards; what somebody else changed in it meanwhile stays.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JsonMerge {
-    /// The file, relative to the project.
-    pub path: &'static str,
-    /// Paths of keys, each with its value. The same for every call of a provider,
-    /// so that two calls at once do not disturb each other.
-    pub set: Vec<(&'static [&'static str], serde_json::Value)>,
-}
-
-impl JsonMerge {
-    /// The text of the file with the keys set. None: the text is not a JSON object.
-    pub fn apply(&self, text: Option<&str>) -> Option<String> {
-        let mut root = match text.map(str::trim) {
-            None | Some("") => serde_json::Value::Object(serde_json::Map::new()),
-            Some(text) => serde_json::from_str(text).ok().filter(serde_json::Value::is_object)?,
-        };
-        for (path, value) in &self.set {
-            let mut place = &mut root;
-            for key in *path {
-                if !place.is_object() {
-                    *place = serde_json::Value::Object(serde_json::Map::new());
-                }
-                place = place.as_object_mut()?.entry(*key).or_insert(serde_json::Value::Null);
-            }
-            *place = value.clone();
-        }
-        serde_json::to_string_pretty(&root).ok().map(|text| text + "\n")
-    }
-
-    /// The text with the keys taken out again and everything else kept. None: it
-    /// is not a JSON object any more, and is best left alone.
-    pub fn remove(&self, text: &str) -> Option<String> {
-        fn take(value: &mut serde_json::Value, path: &[&str]) {
-            let (Some(object), [key, rest @ ..]) = (value.as_object_mut(), path) else { return };
-            let emptied = match object.get_mut(*key) {
-                Some(inner) if !rest.is_empty() => {
-                    take(inner, rest);
-                    inner.as_object().is_some_and(serde_json::Map::is_empty)
-                }
-                _ => true,
-            };
-            if emptied {
-                object.shift_remove(*key);
-            }
-        }
-        let mut root: serde_json::Value = serde_json::from_str(text).ok()?;
-        root.as_object()?;
-        for (path, value) in &self.set {
-            let pointer = format!("/{}", path.join("/"));
-            if root.pointer(&pointer) == Some(value) {
-                take(&mut root, path);
-            }
-        }
-        serde_json::to_string_pretty(&root).ok().map(|text| text + "\n")
-    }
 }
 
 /// A path as an argument. Paths of agentd are UTF-8, because they also stand in
@@ -312,6 +272,7 @@ pub(crate) mod tests {
                 writable: vec!["/cache/p".into()],
                 network: true,
             },
+            found: FoundInProject::default(),
         }
     }
 
@@ -332,22 +293,5 @@ pub(crate) mod tests {
 
     pub(crate) fn exit(code: i32) -> Exit {
         Exit { code: Some(code), ..Exit::default() }
-    }
-
-    #[test]
-    fn a_merge_can_be_undone_and_keeps_what_others_wrote() {
-        let merge = JsonMerge {
-            path: ".gemini/settings.json",
-            set: vec![(&["mcpServers", "agentd"], serde_json::json!({"command": "a"}))],
-        };
-        let merged = merge.apply(Some(r#"{"ui":{"theme":"x"},"mcpServers":{"o":{}}}"#)).unwrap();
-        assert!(merged.contains("agentd"));
-        let edited = merged.replace("\"x\"", "\"y\"");
-        let back: serde_json::Value =
-            serde_json::from_str(&merge.remove(&edited).unwrap()).unwrap();
-        assert_eq!(back, serde_json::json!({"ui":{"theme":"y"},"mcpServers":{"o":{}}}));
-        assert_eq!(merge.remove(&merge.apply(None).unwrap()).unwrap(), "{}\n");
-        assert_eq!(merge.apply(Some("[1]")), None);
-        assert_eq!(merge.apply(Some("// comment\n{}")), None);
     }
 }

@@ -9,7 +9,9 @@ use agentd_core::agent::{AgentKind, Role};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::{AgentOutcome, Exit};
-use agentd_core::provider::{AgentRequest, McpServer, Session, Surroundings, provider, sessions};
+use agentd_core::provider::{
+    AgentRequest, FoundInProject, McpServer, Session, Surroundings, provider, sessions,
+};
 use serde::Deserialize;
 
 fn fixtures(kind: AgentKind) -> PathBuf {
@@ -42,6 +44,7 @@ fn request(kind: AgentKind) -> AgentRequest {
         effort: None,
         session: Session::Fresh,
         surroundings: Surroundings::default(),
+        found: FoundInProject::default(),
     }
 }
 

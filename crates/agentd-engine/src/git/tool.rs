@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::error::GitError;
-use crate::agents::{in_own_group, kill_group, signal_group};
+use crate::agents::{find_program, in_own_group, kill_group, signal_group};
 use crate::process::{Cancel, dies_with_parent};
 
 /// How long a question to git may take, in a repository of any size.
@@ -200,11 +200,30 @@ impl Call<'_> {
         format!("git {}", self.subcommand)
     }
 
+    /// The program: by its plain name, never one of the repository that is asked about.
+    fn program(&self) -> Result<OsString, GitError> {
+        let Some(name) = self.tool.program.to_str().filter(|name| !name.contains('/')) else {
+            return Ok(self.tool.program.clone());
+        };
+        let set = self.tool.env.iter().rfind(|(name, _)| name == "PATH");
+        let path = set.map(|(_, path)| path.clone()).or_else(|| std::env::var_os("PATH"));
+        // Without a PATH the system looks where it always does.
+        let Some(path) = path else { return Ok(name.into()) };
+        find_program(name, &path, self.dir).map(Into::into).ok_or(GitError::NotInstalled)
+    }
+
+    /// Whether it only looks. Git runs a hook (`post-index-change`) also for some of these, and
+    /// the hooks of a person may be files of the work tree.
+    fn looks_only(&self) -> bool {
+        matches!(self.subcommand, "diff" | "log" | "ls-files" | "status" | "update-index")
+    }
+
     fn start(&self) -> Result<Child, GitError> {
-        let mut command = Command::new(&self.tool.program);
+        let mut command = Command::new(self.program()?);
         command
             // Whatever the repository configures to be run for a look at it is not.
             .args(["--no-pager", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false"])
+            .args(self.looks_only().then_some(["-c", "core.hooksPath=/dev/null"]).iter().flatten())
             .arg(self.subcommand)
             .args(&self.args)
             .current_dir(self.dir)
@@ -376,6 +395,39 @@ mod tests {
         ] {
             assert_eq!(is_too_old(version), old, "{version}");
         }
+    }
+
+    #[test]
+    fn a_look_runs_no_hook_of_the_work_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let hook = dir.path().join("hooks/post-index-change");
+        std::fs::create_dir(dir.path().join("hooks")).unwrap();
+        std::fs::write(&hook, "#!/bin/sh\ntouch ran\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&hook, mode).unwrap();
+        let tool = GitTool::default();
+        tool.call(dir.path(), "init").args(["--quiet"]).run().unwrap();
+        tool.call(dir.path(), "config").args(["core.hooksPath", "hooks"]).run().unwrap();
+        let line = format!("100644 {}\tfile\n", "a".repeat(40)).into_bytes();
+        tool.call(dir.path(), "update-index").args(["--index-info"]).input(line).run().unwrap();
+        tool.call(dir.path(), "status").args(["--porcelain"]).run().unwrap();
+        assert!(!dir.path().join("ran").exists());
+        let paths = tool.call(dir.path(), "rev-parse").args(["--git-path", "hooks"]).run().unwrap();
+        assert_eq!(paths.text(), "hooks\n", "which hooks there are is still known");
+    }
+
+    #[test]
+    fn a_git_of_the_repository_is_not_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("git");
+        std::fs::write(&script, "#!/bin/sh\ntouch ran\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).unwrap();
+        let path = format!(".:{}:", dir.path().display());
+        let tool = GitTool { env: vec![("PATH".into(), path.into())], ..GitTool::default() };
+        let said = tool.call(dir.path(), "status").run();
+        assert!(matches!(said, Err(GitError::NotInstalled)));
+        assert!(!dir.path().join("ran").exists());
     }
 
     #[test]

@@ -95,6 +95,7 @@ impl StepError {
         match self {
             Self::Documents(_) => "documents",
             Self::Sandbox(_) | Self::Run(RunError::Process(ProcessError::Cage { .. })) => "sandbox",
+            Self::Run(RunError::Obeyed(_)) => "repository_settings",
             Self::Run(_) => "run",
             Self::Session(error) => error.kind(),
             Self::Budget { .. } => "budget",
@@ -166,6 +167,10 @@ impl StepError {
             Self::Sandbox(_) | Self::Run(RunError::Process(ProcessError::Cage { .. })) => own(&[
                 "see what this system can enforce: agentd doctor",
                 "set `[sandbox] enabled = false` in agentd/config.toml to run without a sandbox",
+            ]),
+            Self::Run(RunError::Obeyed(_)) => own(&[
+                "set variables in your own environment, or in ~/.gemini/.env",
+                "then remove that file from the project, or move it away",
             ]),
             Self::Documents(_) | Self::Run(_) | Self::Interrupted => Vec::new(),
             Self::Session(_) => {

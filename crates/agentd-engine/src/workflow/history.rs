@@ -11,7 +11,7 @@ use agentd_core::event::{AgentEvent, KEPT_BYTES};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, RunName};
 use agentd_core::outcome::{AgentOutcome, Exit};
-use agentd_core::provider::{AgentRequest, Session, Surroundings, provider};
+use agentd_core::provider::{AgentRequest, FoundInProject, Session, Surroundings, provider};
 use agentd_core::run_format::{Record, RunEnd, RunHeader, parse_line};
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
@@ -210,6 +210,7 @@ fn request_of(header: &RunHeader, run: &PastRun, state: &State) -> Option<AgentR
         session,
         mcp: None,
         surroundings: Surroundings::default(),
+        found: FoundInProject::default(),
     })
 }
 

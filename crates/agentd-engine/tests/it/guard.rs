@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use agentd_core::agent::Role;
+use agentd_core::config::Config;
 use agentd_core::hash::hex;
 use agentd_core::outcome::FailureKind;
 use agentd_core::run_format::Record;
@@ -16,6 +17,7 @@ use agentd_engine::leftovers::put_right;
 use agentd_engine::run_record::read_run;
 use agentd_engine::step::{Artefact, StepError};
 use agentd_engine::store::Holder;
+use agentd_engine::trust::Trusted;
 
 use crate::steps::World;
 
@@ -276,7 +278,9 @@ fn a_repository_that_is_moved_away_is_told() {
     let _ = implement(&world);
     assert!(world.root().join(".git/HEAD").exists());
     let mut world = world;
-    world.agents.config.sandbox.enabled = false;
+    let mut config = Config::clone(&world.agents.config);
+    config.sandbox.enabled = false;
+    world.agents.config = Trusted::written_here(config);
     let error = implement(&world).unwrap_err();
     assert_eq!(named(&error), [".git (changed, left as it is)"]);
     assert!(!world.root().join(".git").exists());

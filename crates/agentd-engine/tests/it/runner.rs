@@ -6,7 +6,9 @@ use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::FailureKind;
 use agentd_core::provider::sessions::{SessionError, find};
-use agentd_core::provider::{AgentRequest, McpServer, Session, Surroundings, provider};
+use agentd_core::provider::{
+    AgentRequest, FoundInProject, McpServer, Session, Surroundings, provider,
+};
 use agentd_core::run_format::Record;
 use agentd_engine::process::{Cancel, Limits};
 use agentd_engine::run_record::{RecordLimits, read_run};
@@ -42,6 +44,7 @@ impl Project {
             effort: None,
             session: Session::Fresh,
             surroundings: Surroundings::default(),
+            found: FoundInProject::default(),
         };
         Self { dir, mark: mark(), retries: 0, request }
     }

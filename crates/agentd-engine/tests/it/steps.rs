@@ -5,11 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use agentd_core::agent::{AgentKind, Role};
+use agentd_core::config::Config;
 use agentd_core::document::proposal::{self, Proposal};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
-use agentd_core::provider::{AgentRequest, McpServer, Session, Surroundings, provider};
+use agentd_core::provider::{
+    AgentRequest, FoundInProject, McpServer, Session, Surroundings, provider,
+};
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, LlmCall, State};
 use agentd_engine::agent_files::AgentFiles;
@@ -17,6 +20,7 @@ use agentd_engine::documents;
 use agentd_engine::process::{Cancel, CancelReason};
 use agentd_engine::step::{self, Agents, Artefact, Step, StepError, StepReport};
 use agentd_engine::store::{Holder, Project, UserDirs};
+use agentd_engine::trust::Trusted;
 
 use crate::support::{environment, example, mark, supervisor};
 
@@ -80,7 +84,7 @@ impl World {
         let home = scratch::dir();
         let project = Project::open(root).unwrap().for_user(UserDirs::below(home.path()));
         let agents = Agents {
-            config: documents::load_config(&project).unwrap(),
+            config: Trusted::written_here(documents::load_config(&project).unwrap()),
             work_tree: root.to_owned(),
             environment: environment_at(home.path()),
             agentd: example("drive").to_str().unwrap().to_owned(),
@@ -262,7 +266,9 @@ fn a_model_without_a_price_is_said_and_not_guessed() {
 #[test]
 fn an_agent_that_is_not_there_is_named_with_what_to_do() {
     let mut world = World::new(WRITES, "");
-    world.agents.config.claude.command = Some("/nowhere/claude".to_owned());
+    let mut config = Config::clone(&world.agents.config);
+    config.claude.command = Some("/nowhere/claude".to_owned());
+    world.agents.config = Trusted::written_here(config);
     let error = world.run().0.unwrap_err();
     assert_eq!(error.kind(), "agent_not_installed");
     assert!(!error.solutions().is_empty());
@@ -308,6 +314,7 @@ fn settings_that_a_killed_agentd_left_are_restored_by_any_step() {
         session: Session::Fresh,
         mcp: Some(McpServer::new("agentd", "/p", &change(), Role::Planner, "proposal-gen")),
         surroundings: Surroundings::default(),
+        found: FoundInProject::default(),
     };
     let spec = provider(AgentKind::Gemini).command(&request);
     let files = AgentFiles::prepare(&spec, world.root(), &request.private_dir).unwrap();

@@ -11,6 +11,7 @@ use agentd_engine::step::Agents;
 use agentd_engine::store::{Project, RunLock};
 
 use super::Context;
+use super::trust::trusted;
 use crate::error::CommandError;
 
 /// The agents, ready to be called for one change. Nobody else runs agents for the
@@ -38,7 +39,8 @@ impl Deref for AgentRun {
 }
 
 /// Takes the run lock of a change and makes ready what its agents need. The change
-/// itself may not exist yet.
+/// itself may not exist yet. Nothing is begun before somebody has agreed to what the
+/// project's settings run.
 ///
 /// From here on the first Ctrl-C is a wish: the agent is ended with all that it has
 /// started, the step fails with [`Exit::Interrupted`](crate::error::Exit), and the
@@ -50,7 +52,7 @@ pub(crate) fn agents_for(
     change: &ChangeId,
 ) -> Result<AgentRun, CommandError> {
     root_is_text(project.root())?;
-    let config = documents::load_config(project)?;
+    let config = trusted(context, project, documents::load_config(project)?)?;
     let holder = context.holder();
     let lock = project.try_run_lock(change, &holder)?;
     let agents = Agents {

@@ -5,6 +5,7 @@ use agentd_engine::workflow;
 use super::Context;
 use super::agents_setup::agents_for;
 use super::planning::{self, Outcome, run_workflow};
+use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Let another agent look for what is wrong with a plan.
@@ -23,6 +24,9 @@ pub(crate) struct Args {
     /// End with 1 for `NEEDS_REVISION` too.
     #[arg(long)]
     exit_code: bool,
+
+    #[command(flatten)]
+    pub(super) trust: TrustArg,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

@@ -20,6 +20,7 @@ use agentd_engine::workflow::Progress;
 use serde_json::{Value, json};
 
 use super::agents_setup::agents_for;
+use super::trust::TrustArg;
 use super::{Context, next};
 use crate::error::{CommandError, Exit};
 use crate::ui::progress::ProgressUi;
@@ -54,6 +55,9 @@ pub(crate) struct Args {
     /// Only show the questions and answers that there are.
     #[arg(long)]
     show: bool,
+
+    #[command(flatten)]
+    pub(super) trust: TrustArg,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -435,6 +439,7 @@ mod tests {
                 ui: Ui { json: true },
                 start: dir.path().to_owned(),
                 command_line: "agentd plan".to_owned(),
+                consent: agentd_engine::trust::Consent::AsKept,
             };
             let id = ChangeId::new("add-login").unwrap();
             let project = Project::discover(dir.path()).unwrap();

@@ -8,6 +8,8 @@ mod tour;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use agentd_engine::trust::Consent;
+
 use self::place::Place;
 use self::story::Story;
 use super::Context;
@@ -47,6 +49,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         ui: Ui { json: context.ui.json },
         start: place.root().to_owned(),
         command_line: context.command_line.clone(),
+        // agentd has written these settings itself, right now.
+        consent: Consent::Given,
     };
     let speed = if args.fast { agentd_core::config::Speed::Full } else { place::watchable() };
     let story = Story::play(&inside, &cancel, speed);

@@ -1,4 +1,5 @@
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use agentd_core::text::printable;
 use agentd_engine::agents;
 use agentd_engine::documents::{self, DocumentError};
 use agentd_engine::store::{LockName, LockState, Project, lock_state, map_parallel};
+use agentd_engine::trust::{self, Standing, TrustError};
 use serde::Serialize;
 use serde_json::json;
 
@@ -67,7 +69,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         Some(Ok(config)) => config.clone(),
         _ => Config::default(),
     };
-    let mut checks = programs(&settings, Duration::from_secs(args.timeout));
+    let standing = project.as_ref().ok().map(|project| trust::standing(project, &settings));
+    let trusted = standing.as_ref().is_none_or(|s| s.as_ref().is_ok_and(|s| s.trusted));
+    let root = project.as_ref().map_or(&*context.start, Project::root);
+    let mut checks = programs(&settings, trusted, root, Duration::from_secs(args.timeout));
     match &project {
         Err(error) => {
             checks.push(Check::of_error("project", Status::Warning, error));
@@ -75,6 +80,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         Ok(project) => {
             checks.push(Check::new("project", Status::Ok, project.root().display().to_string()));
             checks.push(config_check(project, config)?);
+            checks.extend(standing.and_then(trust_check));
             checks.push(mcp_check(project, Duration::from_secs(args.timeout)));
             checks.extend(changes(project)?);
             checks.extend(locks(project)?);
@@ -89,8 +95,32 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The agents and git, asked for their versions side by side.
-fn programs(config: &Config, limit: Duration) -> Vec<Check> {
+/// What the settings run, where somebody has to agree to it.
+fn trust_check(standing: Result<Standing, TrustError>) -> Option<Check> {
+    Some(match standing {
+        Err(error) => Check::of_error("trust", Status::Warning, &error.into()),
+        Ok(standing) if standing.settings.is_empty() => return None,
+        Ok(standing) => {
+            let settings: Vec<String> = standing.settings.iter().map(ToString::to_string).collect();
+            let settings = settings.join("; ");
+            if standing.trusted {
+                Check::new("trust", Status::Ok, format!("you have agreed to {settings}"))
+            } else {
+                Check::new(
+                    "trust",
+                    Status::Warning,
+                    format!("not trusted, and not run: {settings}"),
+                )
+                .hint("see what would run, and agree to it: agentd trust")
+            }
+        }
+    })
+}
+
+/// The agents and git, asked for their versions side by side. A command of settings that
+/// nobody has agreed to is named and not run.
+fn programs(config: &Config, trusted: bool, root: &Path, limit: Duration) -> Vec<Check> {
+    let mut unasked = Vec::new();
     let mut wanted: Vec<(String, String, String)> = AgentKind::CLIS
         .into_iter()
         .map(|agent| {
@@ -98,22 +128,39 @@ fn programs(config: &Config, limit: Duration) -> Vec<Check> {
                 config.agent(agent).command.clone().unwrap_or_else(|| agent.name().to_owned());
             (agent.name().to_owned(), command, install_hint(agent).to_owned())
         })
+        .filter(|(name, command, _)| {
+            let ask = trusted || command == name;
+            if !ask {
+                let detail =
+                    format!("`{command}` of agentd/config.toml is not trusted, and not run");
+                unasked.push(Check::new(name, Status::Warning, detail).hint("agentd trust"));
+            }
+            ask
+        })
         .collect();
     let git = "install git; changes are kept apart by branches and work trees".to_owned();
     wanted.push(("git".to_owned(), "git".to_owned(), git));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    map_parallel(&wanted, |(name, command, hint)| match agents::find_program(command, &path) {
-        None => Check::new(name, Status::Warning, format!("`{command}` is not on PATH")).hint(hint),
-        Some(program) => match agents::version(&program, limit) {
-            Ok(version) => {
-                Check::new(name, Status::Ok, format!("{version} ({})", program.display()))
-            }
-            Err(error) => {
-                Check::new(name, Status::Warning, format!("{}: {error}", program.display()))
-                    .hint(hint)
-            }
-        },
-    })
+    let asked = map_parallel(&wanted, |(name, command, hint)| {
+        match agents::find_program(command, &path, root) {
+            None => match agents::resolve(command, &[("PATH".into(), path.clone())], root) {
+                Err(inside) => Check::new(name, Status::Warning, format!("`{command}`: {inside}")),
+                Ok(_) => Check::new(name, Status::Warning, format!("`{command}` is not on PATH"))
+                    .hint(hint),
+            },
+            Some(program) => match agents::version(&program, limit) {
+                Ok(version) => {
+                    Check::new(name, Status::Ok, format!("{version} ({})", program.display()))
+                }
+                Err(error) => {
+                    Check::new(name, Status::Warning, format!("{}: {error}", program.display()))
+                        .hint(hint)
+                }
+            },
+        }
+    });
+    unasked.extend(asked);
+    unasked
 }
 
 fn install_hint(agent: AgentKind) -> &'static str {

@@ -4,6 +4,7 @@ use agentd_engine::workflow;
 
 use super::Context;
 use super::planning::{self, run_workflow};
+use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Let the implementer mend what the latest review of its code has found.
@@ -12,6 +13,9 @@ use crate::error::CommandError;
 pub(crate) struct Args {
     /// The change; may be left out where exactly one is open.
     id: Option<String>,
+
+    #[command(flatten)]
+    pub(super) trust: TrustArg,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

@@ -6,6 +6,7 @@ use agentd_engine::workflow::{self, Report, Wanted, Workflow, WorkflowError};
 
 use super::Context;
 use super::planning::{self, run_workflow};
+use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Let the implementer do the tasks of an approved plan.
@@ -19,6 +20,9 @@ use crate::error::CommandError;
 pub(crate) struct Args {
     #[command(flatten)]
     work: Work,
+
+    #[command(flatten)]
+    pub(super) trust: TrustArg,
 }
 
 /// What is to be worked on.

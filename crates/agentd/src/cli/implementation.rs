@@ -4,6 +4,7 @@ use agentd_engine::workflow;
 
 use super::Context;
 use super::implement::Work;
+use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Take an approved plan to approved code: implement, review, fix.
@@ -18,6 +19,9 @@ use crate::error::CommandError;
 pub(crate) struct Args {
     #[command(flatten)]
     work: Work,
+
+    #[command(flatten)]
+    pub(super) trust: TrustArg,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

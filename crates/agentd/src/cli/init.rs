@@ -3,10 +3,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use agentd_core::agent::AgentKind;
-use agentd_core::config::nearest;
+use agentd_core::config::{Config, nearest};
 use agentd_core::text::printable;
 use agentd_engine::agents;
 use agentd_engine::store::Project;
+use agentd_engine::trust;
 use inquire::MultiSelect;
 use serde_json::{Value, json};
 
@@ -45,7 +46,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let root = root(&context.start)?;
     let project = Project::open(&root)?;
-    let agents = choose(context, args)?;
+    let agents = choose(context, args, &root)?;
     let changes = install::install(project.dir(), &agents)?;
     if !args.dry_run {
         write(&project, &changes)?;
@@ -58,6 +59,20 @@ fn write(project: &Project, changes: &[FileChange]) -> Result<(), CommandError> 
     install::apply(project.dir(), changes)?;
     for dir in [agentd_core::layout::changes_dir(), agentd_core::layout::main_specs_dir()] {
         project.dir().create_dir_all(&dir)?;
+    }
+    trust_own(project, changes)
+}
+
+/// Settings that were just written here are trusted by that. Those that were there already are
+/// the repository's, and a person has to agree to them.
+fn trust_own(project: &Project, changes: &[FileChange]) -> Result<(), CommandError> {
+    let written = changes.iter().find_map(|change| match &change.action {
+        FileAction::Create(text) if change.path == agentd_core::layout::config() => Some(text),
+        _ => None,
+    });
+    let config = written.and_then(|text| Config::parse(text).ok());
+    if let Some(config) = config.filter(|config| !config.executable().is_empty()) {
+        trust::grant(project, config)?;
     }
     Ok(())
 }
@@ -81,14 +96,14 @@ fn root(start: &Path) -> Result<std::path::PathBuf, CommandError> {
     Ok(repository.unwrap_or(&real).to_owned())
 }
 
-fn choose(context: &Context, args: &Args) -> Result<Vec<AgentKind>, CommandError> {
+fn choose(context: &Context, args: &Args, root: &Path) -> Result<Vec<AgentKind>, CommandError> {
     if let Some(names) = &args.agents {
         return parse(names);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let here: Vec<AgentKind> = AgentKind::CLIS
         .into_iter()
-        .filter(|agent| agents::find_program(agent.name(), &path).is_some())
+        .filter(|agent| agents::find_program(agent.name(), &path, root).is_some())
         .collect();
     if args.yes || args.dry_run || !context.ui.can_prompt() {
         if here.is_empty() {

@@ -32,6 +32,7 @@ mod show;
 mod status;
 pub(crate) mod summary;
 mod trace;
+pub(crate) mod trust;
 mod unarchive;
 mod uninstall;
 mod validate;
@@ -46,6 +47,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
 use agentd_engine::leftovers::put_right;
 use agentd_engine::store::{Change, Holder, Project, StoreError};
+use agentd_engine::trust::Consent;
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 
@@ -102,6 +104,7 @@ enum Command {
     Replay(replay::Args),
     View(view::Args),
     Mcp(mcp::Args),
+    Trust(trust::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     Uninstall(uninstall::Args),
@@ -115,6 +118,49 @@ pub(crate) struct Context {
     pub(crate) start: PathBuf,
     /// The command line, to name the holder of a lock.
     pub(crate) command_line: String,
+    /// Whether somebody has agreed for this command to what the project's settings run.
+    pub(crate) consent: Consent,
+}
+
+impl Command {
+    /// What the command line says about consent.
+    fn consent(&self) -> Consent {
+        let arg = match self {
+            Self::Plan(args) => args.trust,
+            Self::Implementation(args) => args.trust,
+            Self::Implement(args) => args.trust,
+            Self::Review(args) => args.trust,
+            Self::Fix(args) => args.trust,
+            Self::Proposal(args) => args.trust,
+            Self::Challenge(args) => args.trust,
+            Self::Reproposal(args) => args.trust,
+            Self::Clarify(args) => args.trust,
+            // They run nothing of the project's settings.
+            Self::Demo(_)
+            | Self::Init(_)
+            | Self::List(_)
+            | Self::Status(_)
+            | Self::Show(_)
+            | Self::Validate(_)
+            | Self::Explain(_)
+            | Self::Log(_)
+            | Self::Cost(_)
+            | Self::Decide(_)
+            | Self::Archive(_)
+            | Self::Unarchive(_)
+            | Self::Overlap(_)
+            | Self::Trace(_)
+            | Self::Export(_)
+            | Self::Replay(_)
+            | Self::View(_)
+            | Self::Mcp(_)
+            | Self::Trust(_)
+            | Self::Doctor(_)
+            | Self::Completions(_)
+            | Self::Uninstall(_) => return trust::from_environment(),
+        };
+        if arg.consent() == Consent::Given { Consent::Given } else { trust::from_environment() }
+    }
 }
 
 impl Context {
@@ -208,6 +254,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         ui: Ui { json: cli.json },
         start,
         command_line: format!("agentd {}", words.join(" ")),
+        consent: cli.command.consent(),
     };
     let result = match &cli.command {
         Command::Demo(args) => demo::run(&context, args),
@@ -237,6 +284,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Replay(args) => replay::run(&context, args),
         Command::View(args) => view::run(&context, args),
         Command::Mcp(args) => mcp::run(&context, args),
+        Command::Trust(args) => trust::run(&context, args),
         Command::Doctor(args) => doctor::run(&context, args),
         Command::Completions(args) => completions::run(&context, args),
         Command::Uninstall(args) => uninstall::run(&context, args),

@@ -9,6 +9,7 @@ use agentd_engine::workflow::{self, Mode, Report, Verdict};
 use super::Context;
 use super::agents_setup::{AgentRun, agents_for};
 use super::planning::{self, GitArg, Outcome, run_workflow};
+use super::trust::TrustArg;
 use crate::error::CommandError;
 use crate::ui::ask::{self, Acceptable, PlanAnswer};
 
@@ -48,6 +49,9 @@ pub(crate) struct Args {
     /// End with 1 for a plan that waits for a decision, too.
     #[arg(long)]
     exit_code: bool,
+
+    #[command(flatten)]
+    pub(super) trust: TrustArg,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

@@ -59,7 +59,7 @@ pub(crate) struct Begin<'b> {
 /// judges plans: honest about being no model, and better than nothing.
 pub(crate) fn offer_builtin(context: &Context, agents: &mut AgentRun) -> Result<(), CommandError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    if !agents::offers_builtin(&agents.config, &path) {
+    if !agents::offers_builtin(&agents.config, &path, agents.project.root()) {
         return Ok(());
     }
     let none = "no agent was found on PATH (gemini, codex, claude)";
@@ -68,7 +68,8 @@ pub(crate) fn offer_builtin(context: &Context, agents: &mut AgentRun) -> Result<
             .hint("install one, or name its program in agentd/config.toml: agentd doctor"));
     }
     context.ui.note(&format!("{none}: the built-in agent drafts the plan, without a model"));
-    agents.agents.config = agents::with_builtin(&agents.config);
+    let roles = agents::with_builtin(agents.config.roles);
+    agents.agents.config = agents.config.clone().with_roles(roles);
     Ok(())
 }
 

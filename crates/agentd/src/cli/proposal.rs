@@ -7,6 +7,7 @@ use agentd_engine::workflow;
 use super::Context;
 use super::agents_setup::agents_for;
 use super::planning::{self, GitArg, Outcome, run_workflow};
+use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Let the planner write proposal, specs and tasks of a new change.
@@ -30,6 +31,9 @@ pub(crate) struct Args {
     /// Where to work: on a branch, in a work tree, or where you stand.
     #[arg(long, value_enum, value_name = "WORKFLOW")]
     git: Option<GitArg>,
+
+    #[command(flatten)]
+    pub(super) trust: TrustArg,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

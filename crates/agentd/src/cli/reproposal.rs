@@ -5,6 +5,7 @@ use agentd_engine::workflow;
 use super::Context;
 use super::agents_setup::agents_for;
 use super::planning::{self, Outcome, run_workflow};
+use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Let the planner mend what the latest review of its plan has found.
@@ -18,6 +19,9 @@ use crate::error::CommandError;
 pub(crate) struct Args {
     /// The change; may be left out where exactly one is open.
     id: Option<String>,
+
+    #[command(flatten)]
+    pub(super) trust: TrustArg,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

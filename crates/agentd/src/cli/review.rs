@@ -4,6 +4,7 @@ use agentd_engine::workflow;
 
 use super::Context;
 use super::planning::{self, run_workflow};
+use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Run the tests and let another agent review the code of a change.
@@ -19,6 +20,9 @@ pub(crate) struct Args {
     /// End with 1 for `NEEDS_FIX` too.
     #[arg(long)]
     exit_code: bool,
+
+    #[command(flatten)]
+    pub(super) trust: TrustArg,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

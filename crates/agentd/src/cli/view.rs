@@ -2,6 +2,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
+use agentd_engine::agents::find_program;
 use serde_json::json;
 
 use super::Context;
@@ -37,6 +38,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         None => "/".to_owned(),
     };
     let command = context.command_line.clone();
+    let root = project.root().to_owned();
     let listening = viewer::listen(project, args.port, super::user(), command)
         .map_err(|error| cannot_listen(args.port, &error))?;
     let address = listening.app.address(&path);
@@ -50,7 +52,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     // Kept until the end, and removed with it.
     let doorway = if args.no_open { None } else { Some(App::doorway(&address)) };
     if let Some(doorway) = &doorway
-        && !doorway.as_ref().is_ok_and(|(_dir, page)| open(page))
+        && !doorway.as_ref().is_ok_and(|(_dir, page)| open(page, &root))
     {
         context.ui.note("No browser could be opened: copy the address into one.");
     }
@@ -68,10 +70,12 @@ fn cannot_listen(port: u16, error: &io::Error) -> CommandError {
 }
 
 /// Asks the desktop to open a page. Whether it did is not known, only whether it was asked.
-fn open(page: &Path) -> bool {
+fn open(page: &Path, root: &Path) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
     let programs: &[&str] =
         if cfg!(target_os = "macos") { &["open"] } else { &["xdg-open", "wslview"] };
     let quiet = |program: &&&str| {
+        let Some(program) = find_program(program, &path, root) else { return false };
         let mut command = Command::new(program);
         command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let Ok(mut child) = command.spawn() else { return false };

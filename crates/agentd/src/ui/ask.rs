@@ -54,6 +54,27 @@ pub(crate) fn builtin(why: &str) -> Result<bool, CommandError> {
     choose(&question, vec![yes, no], KEYS, "name agents: [roles] in agentd/config.toml")
 }
 
+/// What a person says to what a repository's settings would run (T7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TrustAnswer {
+    /// No.
+    No,
+    /// Yes, until the settings change.
+    Yes,
+    /// Yes, this time.
+    Once,
+}
+
+/// Asks whether to run it. What it is was shown before; enter alone agrees to nothing.
+pub(crate) fn trust() -> Result<TrustAnswer, CommandError> {
+    let offers = vec![
+        Offer::new(TrustAnswer::No, "No, run nothing of it"),
+        Offer::new(TrustAnswer::Yes, "Yes, until one of these settings changes"),
+        Offer::new(TrustAnswer::Once, "Yes, this once"),
+    ];
+    choose("Do you trust it?", offers, KEYS, "agree beforehand: agentd trust")
+}
+
 /// Asks where a change is worked on (P6).
 pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Workflow, CommandError> {
     let branch = branch_of(change);

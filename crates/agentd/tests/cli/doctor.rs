@@ -69,6 +69,7 @@ fn the_configured_command_is_asked() {
     let command = project.bin().join("my-gemini").display().to_string();
     let config = format!("[gemini]\ncommand = \"{command}\"\n[codex]\ncommand = \"/no/codex\"\n");
     let project = project.root_file("agentd/config.toml", config);
+    project.run(["trust", "--yes"]).fine();
     let run = project.run(["doctor"]).exits(0);
     assert!(!run.stdout.contains('\u{1b}'), "{run:#?}");
     run.stdout_has(&format!("({command})")).stdout_has("`/no/codex` is not on PATH");

@@ -29,5 +29,6 @@ mod show;
 mod stand_in;
 mod status;
 mod terminal;
+mod trust;
 mod uninstall;
 mod validate;

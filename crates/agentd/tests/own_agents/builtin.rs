@@ -243,7 +243,8 @@ fn as_reviewer_it_looks_at_ticks_files_and_tests() {
 fn it_signs_for_itself_where_it_stands_in_for_another() {
     let world = World::new("add-login", LOGIN, "", &[("app/auth.py", "def login():\n    pass\n")]);
     let mut agents = world.agents();
-    agents.config = agentd_engine::agents::with_builtin(&agents.config);
+    let roles = agentd_engine::agents::with_builtin(agents.config.roles);
+    agents.config = agents.config.with_roles(roles);
     for (role, name) in [(Role::Planner, "plan-gen"), (Role::Challenger, "challenge")] {
         let step = agentd_engine::step::Step {
             change: world.id.clone(),

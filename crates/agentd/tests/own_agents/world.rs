@@ -17,6 +17,7 @@ use agentd_engine::documents;
 use agentd_engine::process::{Cancel, Supervisor};
 use agentd_engine::step::{self, Agents, Artefact, Step, StepError, StepReport};
 use agentd_engine::store::{Holder, Project, UserDirs};
+use agentd_engine::trust::Trusted;
 use jiff::Timestamp;
 
 pub(crate) const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
@@ -96,7 +97,7 @@ impl World {
         let project = self.project();
         let keep = ["PATH", "HOME", "TMPDIR"];
         Agents {
-            config: documents::load_config(&project).unwrap(),
+            config: Trusted::written_here(documents::load_config(&project).unwrap()),
             work_tree: self.root().to_owned(),
             environment: std::env::vars_os()
                 .filter(|(name, _)| keep.iter().any(|keep| name == keep))

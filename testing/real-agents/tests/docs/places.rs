@@ -91,6 +91,7 @@ impl<'s> Places<'s> {
                 let test = "\n[implementation]\ntest_command = \"sh test.sh\"\n[git]\ncommit = \"layer\"\n";
                 let text = fs::read_to_string(&config).unwrap();
                 fs::write(config, text + test + self.config).unwrap();
+                self.does("agentd trust --yes");
                 self.does("git add -A && git commit -q -m 'Set up agentd'");
             }
             "waiting" => {

@@ -11,12 +11,15 @@ use agentd_core::ids::ChangeId;
 use agentd_core::outcome::{AgentOutcome, FailureKind};
 use agentd_core::provider::review::ReviewMark;
 use agentd_core::provider::sessions::find;
-use agentd_core::provider::{AgentRequest, McpServer, Session, Surroundings, provider};
+use agentd_core::provider::{
+    AgentRequest, FoundInProject, McpServer, Session, Surroundings, provider,
+};
 use agentd_engine::process::{Cancel, Limits, Supervisor};
 use agentd_engine::run_record::{RecordLimits, read_run};
 use agentd_engine::runner::{Retry, Runner};
 use agentd_engine::step::Agents;
 use agentd_engine::store::{Holder, Project, UserDirs};
+use agentd_engine::trust::Trusted;
 use real_agents::{Cli, Sandbox, work};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
@@ -48,7 +51,7 @@ fn runner(sandbox: &Sandbox) -> Runner {
     let agents = Agents {
         work_tree: sandbox.project(),
         project: project.for_user(UserDirs::below(&sandbox.home())),
-        config: Config::default(),
+        config: Trusted::written_here(Config::default()),
         environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
         agentd: env!("CARGO_BIN_EXE_notes-mcp").to_owned(),
         supervisor: Supervisor::new(env!("CARGO_BIN_EXE_supervise")),
@@ -84,6 +87,7 @@ fn request(sandbox: &Sandbox, cli: Cli, role: Role) -> AgentRequest {
         effort: None,
         session: Session::Fresh,
         surroundings: Surroundings::default(),
+        found: FoundInProject::default(),
         mcp: Some(McpServer {
             command: env!("CARGO_BIN_EXE_notes-mcp").into(),
             args: vec![notes.to_str().unwrap().into()],

@@ -5,6 +5,7 @@
 //! They must be installed: `cargo xtask test --only npm`.
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
+mod hostile;
 mod replay;
 mod workflows;
 
@@ -21,6 +22,7 @@ use agentd_engine::documents;
 use agentd_engine::process::{Cancel, Supervisor};
 use agentd_engine::step::{self, Agents, Artefact, Step, StepError, StepReport};
 use agentd_engine::store::{Holder, Project};
+use agentd_engine::trust::Trusted;
 use real_agents::{Cli, Sandbox};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::{Value, json};
@@ -70,7 +72,7 @@ fn project(sandbox: &Sandbox, cli: Cli) -> Agents {
     fs::write(directory.join("STATE.yaml"), first).unwrap();
     let project = Project::open(&root).unwrap();
     Agents {
-        config: documents::load_config(&project).unwrap(),
+        config: Trusted::written_here(documents::load_config(&project).unwrap()),
         work_tree: root,
         environment: sandbox
             .environment()

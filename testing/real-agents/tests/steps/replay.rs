@@ -94,6 +94,7 @@ fn a_recorded_change_is_done_again_byte_for_byte(cli: Cli) {
 /// The same with settings that have changed on the disk.
 fn project_again(agents: Agents) -> Agents {
     let config = agentd_engine::documents::load_config(&agents.project).unwrap();
+    let config = agentd_engine::trust::Trusted::written_here(config);
     let holder = Holder::this_process("test", now().moment());
     Agents { config, holder, ..agents }
 }

@@ -22,6 +22,16 @@ pub(crate) const GROUPS: &[Group] = &[
                 "Correct the file. `docs/configuration.md` shows all keys, and `agentd init` writes a file in which each default is shown.",
             ),
             kind(
+                "not_trusted",
+                "`agentd/config.toml` makes agentd run something: a `command`, `args` or `env` of an agent, or a `test_command`. It comes with the repository, and you have not agreed to it, or it has changed since you did. Nothing of it was run.",
+                "Run `agentd trust`, which shows what would run and asks. `--trust` agrees for one command, `AGENTD_TRUST=all` for a CI job.",
+            ),
+            kind(
+                "repository_settings",
+                "The repository has a `.gemini/.env` that sets variables for Gemini CLI. They could point it, and your key, at another host, and it cannot be kept from reading them.",
+                "Set the variables in your own environment or in `~/.gemini/.env`, and move the file away. `GEMINI_API_KEY`, `GOOGLE_API_KEY`, `GOOGLE_CLOUD_PROJECT` and `GOOGLE_CLOUD_LOCATION` may stay, as plain `NAME=value` lines.",
+            ),
+            kind(
                 "state_invalid",
                 "`STATE.yaml` of a change cannot be read, for example after a merge with conflict markers. agentd never overwrites a state that it cannot read.",
                 "Restore it: `git checkout -- agentd/changes/<id>/STATE.yaml`.",

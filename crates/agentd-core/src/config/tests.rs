@@ -1,0 +1,96 @@
+use super::*;
+
+fn error(text: &str) -> String {
+    let error = Config::parse(text).unwrap_err();
+    format!("{error} {}", error.hint.clone().unwrap_or_default())
+}
+
+#[test]
+fn nothing_at_all_is_the_default() {
+    assert_eq!(Config::parse("").unwrap(), Config::default());
+    assert_eq!(Config::parse(TEMPLATE).unwrap(), Config::default());
+    // C1, C9, C11, C12, C13, C27
+    let contract = "[workflow]\nhuman_in_loop = true\ngeneration = \"sequential\"\n\
+        self_review_iterations = 1\nplanning_iterations = 2\nformat_iterations = 2\n\
+        implementation_iterations = 2\nscript_retries = 2\nretry_delay_secs = 5\n\
+        accept_minor = false\nrechallenge = \"fresh\"\n";
+    assert_eq!(Config::parse(contract).unwrap(), Config::default());
+}
+
+/// Lesson 11: the sample is real. Uncommented, it still says the defaults.
+#[test]
+fn the_template_shows_every_default_as_it_is() {
+    let lines: Vec<&str> = TEMPLATE
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(rest) if rest.starts_with('[') || rest.contains(" = ") => rest,
+            _ => line,
+        })
+        .collect();
+    let config = Config::parse(&lines.join("\n")).unwrap();
+    let defaults = Config::default();
+    assert_eq!(config.workflow, defaults.workflow);
+    assert_eq!(config.roles, defaults.roles);
+    assert_eq!(config.git, defaults.git);
+    assert_eq!(config.sandbox, defaults.sandbox);
+    assert_eq!(config.gemini.timeout_secs, defaults.gemini.timeout_secs);
+    assert_eq!(config.gemini.idle_timeout_secs, defaults.gemini.idle_timeout_secs);
+    for section in [
+        "workflow",
+        "roles",
+        "gemini",
+        "gemini.models",
+        "prices",
+        "budget",
+        "git",
+        "implementation",
+        "validation",
+    ] {
+        assert!(TEMPLATE.contains(&format!("[{section}")), "{section}");
+    }
+}
+
+#[test]
+fn a_misspelt_key_is_an_error_that_names_the_right_one() {
+    assert_eq!(
+        error("[workflow]\nhuman_in_the_loop = true\n"),
+        "unknown key `human_in_the_loop` (line 2, column 1) did you mean `human_in_loop`?"
+    );
+    assert!(error("[wrokflow]\n").contains("did you mean `workflow`?"));
+    assert_eq!(
+        error("[gemini]\ntimeout = 3\n"),
+        "unknown key `timeout` (line 2, column 1) did you mean `timeout_secs`?"
+    );
+    assert!(error("[roles]\nplanner = \"gemnii\"\n").contains("did you mean `gemini`?"));
+    assert!(error("[budget]\nzzz = 1\n").contains("known here: max_cost_usd, max_tokens"));
+    assert!(error("[gemini.models]\nhuge = \"x\"\n").contains("unknown value `huge`"));
+}
+
+#[test]
+fn values_are_checked() {
+    assert!(error("[workflow]\nself_review_iterations = 6\n").contains("at most 5"));
+    assert!(Config::parse("[workflow]\nself_review_iterations = 5\n").is_ok());
+    assert!(error("[workflow]\nself_review_iterations = \"x\"\n").contains("line 2"));
+    for bytes in ["0", "8191", "1048577"] {
+        let text = format!("[workflow]\ncontext_bytes = {bytes}\n");
+        assert!(error(&text).contains("context_bytes is from 8192 to 1048576 (line 2"));
+    }
+    assert!(Config::parse("[workflow]\ncontext_bytes = 8192\n").is_ok());
+    assert!(error("[validation]\nscenario_pattern = '('\n").contains("not a pattern"));
+    assert!(error("[codex]\nresume = \"uuid\"\n").contains("for [gemini] only"));
+    assert!(error("[prices.x]\ninput = -1.0\noutput = 1.0\n").contains("positive"));
+    assert!(error("a = [\n").contains("line "));
+    // `gemini -m --approval-mode=yolo` would be two flags.
+    for model in ["gemini.models]\nlow = '-y'", "claude.models]\nlow = { effort = '--x' }"] {
+        assert!(error(&format!("[{model}\n")).contains("begins with a hyphen (line 2"));
+    }
+}
+
+#[test]
+fn models_have_a_short_and_a_long_form() {
+    let text = "[codex.models]\nlow = \"a\"\ncritical = { model = \"b\", effort = \"high\" }\n";
+    let models = Config::parse(text).unwrap().codex.models;
+    assert_eq!(models[&Complexity::Low].model.as_deref(), Some("a"));
+    assert_eq!(models[&Complexity::Low].effort, None);
+    assert_eq!(models[&Complexity::Critical].effort.as_deref(), Some("high"));
+}

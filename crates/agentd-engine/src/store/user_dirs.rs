@@ -90,6 +90,14 @@ impl UserDirs {
         Ok(base.join("projects").join(name))
     }
 
+    /// Removes the state of a project that is no more.
+    pub fn forget(&self, root: &Path) {
+        if let Ok(path) = self.state_path(root) {
+            // Nothing depends on it; a link in its place is not followed.
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+
     /// Where caches for the agents of a project lie. They may write there.
     pub fn cache_path(&self, root: &Path) -> Result<PathBuf, StoreError> {
         let cache = self.cache.as_ref().ok_or(StoreError::NoUserDir)?;

@@ -38,7 +38,9 @@ fn clone(world: &World) -> tempfile::TempDir {
 }
 
 fn replay(source: &Path, into: &Path) -> (Option<i32>, Value) {
+    let home = scratch::dir();
     let output = Command::new(AGENTD)
+        .env("HOME", home.path())
         .args(["replay", "--json", "--into"])
         .arg(into)
         .arg(source)

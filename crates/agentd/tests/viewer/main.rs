@@ -22,6 +22,7 @@ use project::Project;
 /// A viewer that runs.
 pub(crate) struct Viewer {
     child: Child,
+    _home: tempfile::TempDir,
     /// The address with the token.
     pub(crate) address: String,
     pub(crate) port: u16,
@@ -34,7 +35,9 @@ impl Viewer {
     }
 
     pub(crate) fn start_with(root: &Path, arguments: &[&str]) -> Self {
+        let home = scratch::dir();
         let mut child = Command::new(env!("CARGO_BIN_EXE_agentd"))
+            .env("HOME", home.path())
             .arg("-C")
             .arg(root)
             .args(["view", "--no-open"])
@@ -50,7 +53,7 @@ impl Viewer {
         let port = address.strip_prefix("http://127.0.0.1:").unwrap().split('/').next().unwrap();
         let port = port.parse().unwrap();
         let token = address.split_once("token=").unwrap().1.to_owned();
-        Self { child, address, port, token }
+        Self { child, _home: home, address, port, token }
     }
 
     pub(crate) fn pid(&self) -> u32 {

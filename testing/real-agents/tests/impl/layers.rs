@@ -6,7 +6,9 @@ use std::fs;
 use real_agents::Sandbox;
 use scripted_models::{Reply, Rule, Script};
 
-use crate::project::{GREET, RIGHT, approve, approved, bash, does, greets, look, tick, write};
+use crate::project::{
+    GREET, RIGHT, approve, approved, bash, does, greets, look, says, tick, write,
+};
 
 /// WF4: one fresh session for each layer, in the order data, logic, integration, testing;
 /// `--tasks` does a part, and only the whole is reviewed.
@@ -74,6 +76,30 @@ fn what_is_not_done_is_not_ticked() {
         let first = world.state().llm_calls[0].session_id.clone();
         assert_eq!(calls[1].after("--resume"), first.as_deref());
         assert_eq!(world.state().phase.name(), "implementing");
+    });
+}
+
+/// Ticks of later layers that are set during the first are ticks like others: nothing shows
+/// them, so those layers are built.
+#[test]
+fn ticks_of_later_layers_need_evidence_too() {
+    let around = "sed -i 's/status: pending/status: done/' agentd/changes/add-login/tasks.md";
+    let script = Script::new()
+        .rule(does("implement-data", [write("data.txt", "x\n"), bash(around)]))
+        .rule(greets(RIGHT))
+        .rule(says("APPROVED", &[]));
+    Sandbox::enter(script, |sandbox| {
+        let world = approved(sandbox, "", &[("data", "data.txt", "CREATE"), GREET]);
+        world.run(&["impl"]).expect(0).says("the tick of 2.1 is taken back");
+        assert_eq!(world.steps(), ["implement-data", "implement-logic", "review"]);
+        assert_eq!(fs::read_to_string(world.root().join("greet.sh")).unwrap(), RIGHT);
+        // One that is contradicted later is found before the next review.
+        let state = world.text("STATE.yaml").replace("phase: complete", "phase: implementing");
+        fs::write(world.file("STATE.yaml"), state).unwrap();
+        fs::remove_file(world.root().join("data.txt")).unwrap();
+        let ran = world.run(&["review", "--json"]).expect(1);
+        assert_eq!(ran.json()["error"]["kind"], "tasks_left", "{ran:#?}");
+        assert_eq!(world.steps().len(), 3, "no reviewer was called");
     });
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::config::Speed;
 use agentd_engine::git::{Git, GitTool};
+use agentd_engine::store::UserDirs;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -49,10 +50,24 @@ const WATCHED_MS: u64 = 18_000;
 
 pub(super) const TEST_COMMAND: &str = "sh test.sh";
 
-/// The directory; a temporary one goes when this does.
+/// A temporary directory, which goes when this does, with what agentd keeps about it.
+struct Temporary {
+    dir: Option<TempDir>,
+    root: PathBuf,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if self.dir.take().is_some() {
+            UserDirs::from_env().forget(&self.root);
+        }
+    }
+}
+
+/// The directory.
 pub(super) struct Place {
     root: PathBuf,
-    temporary: Option<TempDir>,
+    temporary: Option<Temporary>,
     keep: bool,
 }
 
@@ -81,6 +96,7 @@ impl Place {
             return Err(CommandError::new("not_empty", message)
                 .hint("name a directory that is new or empty; nothing of yours is overwritten"));
         }
+        let temporary = temporary.map(|dir| Temporary { dir: Some(dir), root: root.clone() });
         Ok(Self { root, temporary, keep: args.keep })
     }
 
@@ -92,12 +108,14 @@ impl Place {
     pub(super) fn leave(self) -> Result<Left, CommandError> {
         let is_there = match self.temporary {
             None => true,
-            Some(temporary) if self.keep => {
-                let _ = temporary.keep();
+            Some(mut temporary) if self.keep => {
+                let _ = temporary.dir.take().map(TempDir::keep);
                 true
             }
-            Some(temporary) => {
-                temporary.close().map_err(|error| unusable(&self.root, &error))?;
+            Some(mut temporary) => {
+                UserDirs::from_env().forget(&self.root);
+                let closed = temporary.dir.take().map_or(Ok(()), TempDir::close);
+                closed.map_err(|error| unusable(&self.root, &error))?;
                 false
             }
         };

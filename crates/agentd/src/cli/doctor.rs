@@ -80,8 +80,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         Ok(project) => {
             checks.push(Check::new("project", Status::Ok, project.root().display().to_string()));
             checks.push(config_check(project, config)?);
-            checks.extend(standing.and_then(trust_check));
             checks.push(mcp_check(project, Duration::from_secs(args.timeout)));
+            checks.extend(standing.and_then(trust_check));
             checks.extend(changes(project)?);
             checks.extend(locks(project)?);
         }

@@ -59,6 +59,10 @@ impl<'s> Places<'s> {
             self.made.push(name.to_owned());
         }
         self.shell.stand_in(&self.shell.project());
+        if self.shell.project().join("agentd/config.toml").is_file() {
+            // The page may have agreed to other settings at this path.
+            self.does("agentd trust --yes");
+        }
     }
 
     fn copy(&self, from: &Path, to: &Path) {
@@ -91,7 +95,6 @@ impl<'s> Places<'s> {
                 let test = "\n[implementation]\ntest_command = \"sh test.sh\"\n[git]\ncommit = \"layer\"\n";
                 let text = fs::read_to_string(&config).unwrap();
                 fs::write(config, text + test + self.config).unwrap();
-                self.does("agentd trust --yes");
                 self.does("git add -A && git commit -q -m 'Set up agentd'");
             }
             "waiting" => {

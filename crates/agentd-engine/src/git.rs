@@ -6,6 +6,7 @@
 //! STATE.yaml becomes an option: revisions are checked to be hashes, and paths come after
 //! `--` or by standard input.
 
+mod caged;
 mod changes;
 mod commit;
 mod compare;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::layout;
 
+pub use caged::Caged;
 pub use changes::{ChangedFile, Commit, Diff, FileChange, LeftOut, WhyLeftOut};
 pub use commit::What;
 pub use error::GitError;

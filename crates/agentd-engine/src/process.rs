@@ -171,6 +171,10 @@ pub enum Flow {
 pub trait Watcher {
     /// A line of standard output.
     fn line(&mut self, line: Line<'_>) -> Flow;
+    /// A piece of standard output as it comes. Whoever takes it gets no lines.
+    fn raw(&mut self, _bytes: &[u8]) -> Option<Flow> {
+        None
+    }
     /// A piece of standard error.
     fn stderr(&mut self, bytes: &[u8]);
     /// The loop is about to wait: the time to flush.

@@ -339,6 +339,9 @@ fn visible(agents: &Agents, home: Option<&Path>) -> Vec<PathBuf> {
     all.extend([agents.project.root().to_owned(), agents.work_tree.clone()]);
     all.push(PathBuf::from(&agents.agentd));
     all.extend(home.map(Path::to_owned));
+    all.extend(
+        agents.config.replay.recording.as_ref().map(|path| agents.project.root().join(path)),
+    );
     // The files of the call lie there.
     all.extend(agents.project.user().state_path(agents.project.root()));
     let mut visible: Vec<PathBuf> =

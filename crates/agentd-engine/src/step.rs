@@ -39,14 +39,14 @@ use crate::agents;
 use crate::calls;
 use crate::clarify;
 use crate::documents;
-use crate::git::GitTool;
+use crate::git::{Caged, GitTool};
 use crate::git_guard::Tampered;
 use crate::process::{Cancel, Limits, Supervisor};
 use crate::project_files;
 use crate::redact::Redactor;
 use crate::run_record::RecordLimits;
 use crate::runner::{Attempt, Observer, Retry, RunError, Runner};
-use crate::sandbox::{self, Sandbox};
+use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::store::{Change, Holder, Project, StoreError};
 use crate::trust::Trusted;
 
@@ -82,7 +82,7 @@ impl Agents {
     }
 
     /// Git for a look that runs nothing of the repository.
-    pub(crate) fn git_tool_outside(&self) -> GitTool {
+    pub fn git_tool_outside(&self) -> GitTool {
         GitTool {
             env: self.environment.clone(),
             cancel: Some(self.cancel.clone()),
@@ -92,9 +92,16 @@ impl Agents {
 }
 
 impl Agents {
-    /// Git, with the environment that agents have and ended with them.
-    pub fn git_tool(&self) -> GitTool {
-        self.git_tool_outside()
+    /// Git, with the environment that agents have and ended with them. What may run files of
+    /// the work tree runs in the sandbox.
+    pub fn git_tool(&self) -> Result<GitTool, SandboxError> {
+        let sandbox = Sandbox::open(self, None)?;
+        let caged = sandbox.map(|sandbox| Caged {
+            sandbox,
+            supervisor: self.supervisor.clone(),
+            cancel: self.cancel.clone(),
+        });
+        Ok(GitTool { caged, ..self.git_tool_outside() })
     }
 }
 

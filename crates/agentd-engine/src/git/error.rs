@@ -1,6 +1,7 @@
 //! Why something about git failed: for code as a kind, for people as a card with the cause
 //! and what to do.
 
+use crate::process::ProcessError;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -145,6 +146,15 @@ pub enum GitError {
         /// The command.
         what: String,
     },
+    /// There is no sandbox to run it in.
+    #[error("`{what}` cannot be run in the sandbox")]
+    Sandbox {
+        /// The command.
+        what: String,
+        /// Why.
+        #[source]
+        source: ProcessError,
+    },
     /// Git failed in a way that nobody has foreseen.
     #[error("`{what}` failed with exit code {code}")]
     Failed {
@@ -200,6 +210,7 @@ impl GitError {
             Self::CommitRefused { .. } => "git_commit_refused",
             Self::TimedOut { .. } => "git_timed_out",
             Self::Interrupted { .. } => "interrupted",
+            Self::Sandbox { .. } => "sandbox",
             Self::Failed { .. } | Self::Start { .. } | Self::Path { .. } => "git_failed",
         }
     }
@@ -212,6 +223,7 @@ impl GitError {
             | Self::CommitRefused { output }
             | Self::Failed { output, .. } => (!output.is_empty()).then(|| output.clone()),
             Self::Start { source, .. } | Self::Path { source, .. } => Some(source.to_string()),
+            Self::Sandbox { source, .. } => Some(source.to_string()),
             Self::Submodule { around } => {
                 Some(format!("it would lie inside of {}", around.display()))
             }
@@ -321,6 +333,7 @@ impl GitError {
             Self::TimedOut { .. } => {
                 own(&["look whether a hook, a signing key or a lock waits for somebody"])
             }
+            Self::Sandbox { .. } => own(&["see what this system can enforce: agentd doctor"]),
             Self::Interrupted { .. }
             | Self::Failed { .. }
             | Self::Start { .. }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use super::caged::Caged;
 use super::error::GitError;
 use crate::agents::{find_program, in_own_group, kill_group, signal_group};
 use crate::process::{Cancel, dies_with_parent};
@@ -19,13 +20,13 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// How long git may take where it checks files out or runs hooks.
 const LONG_PATIENCE: Duration = Duration::from_mins(15);
 /// Between asking git to stop and killing it: it removes its lock files first.
-const GRACE: Duration = Duration::from_secs(3);
+pub(super) const GRACE: Duration = Duration::from_secs(3);
 /// How long its pipes are read after it has ended: a hook may leave something behind.
-const DRAIN: Duration = Duration::from_secs(2);
+pub(super) const DRAIN: Duration = Duration::from_secs(2);
 /// The most that is kept of what it prints, unless the call says otherwise.
 const KEPT: usize = 64 << 20;
 /// The most that is kept of its errors.
-const KEPT_ERRORS: usize = 16 << 10;
+pub(super) const KEPT_ERRORS: usize = 16 << 10;
 
 /// What git takes from its environment about *which* repository is meant. agentd means the
 /// one of the project, also when it is started by a hook of another.
@@ -55,11 +56,13 @@ pub struct GitTool {
     pub env: Vec<(OsString, OsString)>,
     /// The wish to stop.
     pub cancel: Option<Cancel>,
+    /// Where what may run files of the work tree is run; none runs it as everything else.
+    pub caged: Option<Caged>,
 }
 
 impl Default for GitTool {
     fn default() -> Self {
-        Self { program: "git".into(), env: Vec::new(), cancel: None }
+        Self { program: "git".into(), env: Vec::new(), cancel: None, caged: None }
     }
 }
 
@@ -85,14 +88,14 @@ impl GitTool {
 #[derive(Debug)]
 #[must_use = "a call does nothing until it is run"]
 pub(crate) struct Call<'t> {
-    tool: &'t GitTool,
-    dir: &'t Path,
+    pub(super) tool: &'t GitTool,
+    pub(super) dir: &'t Path,
     subcommand: &'static str,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
-    input: Vec<u8>,
-    limit: Duration,
-    kept: usize,
+    pub(super) input: Vec<u8>,
+    pub(super) limit: Duration,
+    pub(super) kept: usize,
     own_words: bool,
     /// What it gets when agentd is gone.
     ended_by: Signal,
@@ -178,8 +181,10 @@ impl Call<'_> {
     /// Runs it; every exit code is an answer.
     pub(crate) fn ask(self) -> Result<Said, GitError> {
         let what = self.what();
-        let child = self.start()?;
-        let said = wait(child, &self, &what)?;
+        let said = match self.tool.caged.as_ref().filter(|_| self.runs_files()) {
+            Some(caged) => caged.run(&self, &what)?,
+            None => wait(self.start()?, &self, &what)?,
+        };
         if said.code == 129 && !said.stderr.contains("fatal:") {
             return Err(self.misunderstood(&said));
         }
@@ -201,7 +206,7 @@ impl Call<'_> {
     }
 
     /// The program: by its plain name, never one of the repository that is asked about.
-    fn program(&self) -> Result<OsString, GitError> {
+    pub(super) fn program(&self) -> Result<OsString, GitError> {
         let Some(name) = self.tool.program.to_str().filter(|name| !name.contains('/')) else {
             return Ok(self.tool.program.clone());
         };
@@ -212,37 +217,60 @@ impl Call<'_> {
         find_program(name, &path, self.dir).map(Into::into).ok_or(GitError::NotInstalled)
     }
 
-    /// Whether it only looks. Git runs a hook (`post-index-change`) also for some of these, and
+    /// Whether it runs hooks and filters, which may be files of the work tree.
+    fn runs_files(&self) -> bool {
+        matches!(self.subcommand, "add" | "commit" | "rm" | "status")
+    }
+
+    /// Whether it only looks, or writes what has been looked at already. Git runs a hook (`post-index-change`) also for some of these, and
     /// the hooks of a person may be files of the work tree.
     fn looks_only(&self) -> bool {
-        matches!(self.subcommand, "diff" | "log" | "ls-files" | "status" | "update-index")
+        matches!(
+            self.subcommand,
+            "commit-tree" | "diff" | "log" | "ls-files" | "status" | "update-index" | "update-ref"
+        )
+    }
+
+    /// Its words, without the program.
+    pub(super) fn words(&self) -> Vec<OsString> {
+        // Whatever the repository configures to be run for a look at it is not.
+        let mut words =
+            vec!["--no-pager", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false"];
+        if self.looks_only() {
+            words.extend(["-c", "core.hooksPath=/dev/null"]);
+        }
+        words.push(self.subcommand);
+        words.into_iter().map(OsString::from).chain(self.args.iter().cloned()).collect()
+    }
+
+    /// The variables that are set for it, and those that are taken away.
+    pub(super) fn variables(&self) -> Vec<(OsString, Option<OsString>)> {
+        let mut variables: Vec<(OsString, Option<OsString>)> =
+            REPOSITORY_VARIABLES.iter().map(|name| (name.into(), None)).collect();
+        let mut set = |name: &str, value: &str| variables.push((name.into(), Some(value.into())));
+        set("GIT_TERMINAL_PROMPT", "0");
+        set("GIT_OPTIONAL_LOCKS", "0");
+        set("GIT_EDITOR", "true");
+        // Whoever can write to the repository could show other commits than there are.
+        set("GIT_NO_REPLACE_OBJECTS", "1");
+        set("GIT_GRAFT_FILE", "/dev/null/none");
+        if !self.own_words {
+            set("LC_ALL", "C");
+            variables.push(("LANGUAGE".into(), None));
+        }
+        let ours = self.tool.env.iter().chain(&self.env);
+        variables.extend(ours.map(|(name, value)| (name.clone(), Some(value.clone()))));
+        variables
     }
 
     fn start(&self) -> Result<Child, GitError> {
         let mut command = Command::new(self.program()?);
-        command
-            // Whatever the repository configures to be run for a look at it is not.
-            .args(["--no-pager", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false"])
-            .args(self.looks_only().then_some(["-c", "core.hooksPath=/dev/null"]).iter().flatten())
-            .arg(self.subcommand)
-            .args(&self.args)
-            .current_dir(self.dir)
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_EDITOR", "true");
-        if !self.own_words {
-            command.env("LC_ALL", "C").env_remove("LANGUAGE");
-        }
-        for variable in REPOSITORY_VARIABLES {
-            command.env_remove(variable);
-        }
-        // Whoever can write to the repository could show other commits than there are.
-        command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null/none");
-        for (name, value) in &self.tool.env {
-            command.env(name, value);
-        }
-        for (name, value) in &self.env {
-            command.env(name, value);
+        command.args(self.words()).current_dir(self.dir);
+        for (name, value) in self.variables() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
         }
         let stdin = if self.input.is_empty() { Stdio::null() } else { Stdio::piped() };
         dies_with_parent(in_own_group(&mut command), self.ended_by)

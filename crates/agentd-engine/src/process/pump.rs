@@ -271,6 +271,10 @@ impl<'a> Pump<'a> {
             Ok(size) => {
                 self.last_output = Instant::now();
                 let (watcher, stop) = (&mut *self.watcher, &mut self.stop_wanted);
+                if let Some(flow) = watcher.raw(&self.chunk[..size]) {
+                    *stop |= flow == Flow::Stop;
+                    return;
+                }
                 self.lines.push(&self.chunk[..size], &mut |line| {
                     *stop |= watcher.line(line) == Flow::Stop;
                 });

@@ -27,7 +27,8 @@ pub fn run_tests(
     let guarded = Guarded::take(agents, change, Role::Implementer, &private_dir)?;
     let change_dir = agents.project.root().join(layout::change_dir(change).as_path());
     let planned = planned_files(&change_dir);
-    let guard = GitGuard::take(&agents.git_tool(), &agents.work_tree, Homes::All, &planned, &claim);
+    let guard =
+        GitGuard::take(&agents.git_tool_outside(), &agents.work_tree, Homes::All, &planned, &claim);
     let guard = guard.map_err(RunError::from)?;
     let output = run_shell(agents, command, limits);
     let mut tampered = guard.check(&claim).map_err(RunError::from)?;

@@ -90,9 +90,9 @@ impl UserDirs {
         Ok(base.join("projects").join(name))
     }
 
-    /// Removes the state of a project that is no more.
+    /// Removes the state and the caches of a project that is no more.
     pub fn forget(&self, root: &Path) {
-        if let Ok(path) = self.state_path(root) {
+        for path in [self.state_path(root), self.cache_path(root)].into_iter().flatten() {
             // Nothing depends on it; a link in its place is not followed.
             let _ = fs::remove_dir_all(path);
         }

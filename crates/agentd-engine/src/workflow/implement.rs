@@ -20,7 +20,7 @@ use super::{Action, Call, Progress, Report, Workflow, WorkflowError, prompts};
 use crate::actions;
 use crate::documents;
 use crate::git::{Git, What};
-use crate::step::{Agents, Artefact};
+use crate::step::{Agents, Artefact, StepError};
 
 /// Which tasks are to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -343,7 +343,8 @@ pub(super) fn commit_work(workflow: &mut Workflow<'_>, message: &str) -> Result<
 
 /// The repository of the work tree.
 pub(super) fn repository(workflow: &Workflow<'_>) -> Result<Option<Git>, WorkflowError> {
-    Ok(Git::discover_with(&workflow.agents.git_tool(), &workflow.agents.work_tree)?)
+    let tool = workflow.agents.git_tool().map_err(StepError::from)?;
+    Ok(Git::discover_with(&tool, &workflow.agents.work_tree)?)
 }
 
 /// The specs that tasks refer to, and the requirements in them; none for all of them.

@@ -55,7 +55,8 @@ fn a_decision_of_a_person_during_a_call_is_kept() {
 /// What a call of an agentd that was killed has forged does not count either.
 #[test]
 fn a_state_that_was_forged_before_a_kill_is_put_back_by_the_next_command() {
-    let world = guard::world("cp $(dirname $TMPDIR)/*.state.json saved.json");
+    let world =
+        guard::world("cp $HOME/.local/state/agentd/projects/*/calls/*.state.json saved.json");
     implement(&world).unwrap();
     let path = world.root().join("agentd/changes/add-login/STATE.yaml");
     let text = fs::read_to_string(&path).unwrap();

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use agentd_core::agent::Role;
-use agentd_core::config::Config;
 use agentd_core::hash::hex;
 use agentd_core::outcome::FailureKind;
 use agentd_core::run_format::Record;
@@ -17,7 +16,6 @@ use agentd_engine::leftovers::put_right;
 use agentd_engine::run_record::read_run;
 use agentd_engine::step::{Artefact, StepError};
 use agentd_engine::store::Holder;
-use agentd_engine::trust::Trusted;
 
 use crate::steps::World;
 
@@ -26,9 +24,11 @@ const TRAP: &str = "printf '#!/bin/sh\\ntouch %s/sprung\\n' \"$D\"";
 /// What stands before each script: where its files are.
 const START: &str = "D=$(dirname \"$0\"); cat $D/start $D/say\n";
 
-/// A project in a repository with hooks and settings of its person's, and an implementer.
+/// A project in a repository with hooks and settings of its person's, and an implementer. It
+/// runs outside of any sandbox: the guard has to hold by itself, too.
 pub(crate) fn world(script: &str) -> World {
-    let world = World::new(&format!("{START}{script}\ncat $D/end"), "");
+    let off = "[sandbox]\nenabled = false\n";
+    let world = World::new(&format!("{START}{script}\ncat $D/end"), off);
     let root = world.root();
     fs::write(root.join("a.txt"), "a\n").unwrap();
     fs::write(root.join(".gitignore"), "calls\n*.json\n").unwrap();
@@ -273,14 +273,7 @@ fn no_repository_may_come_between() {
 #[test]
 fn a_repository_that_is_moved_away_is_told() {
     let script = "mv .git moved && echo 'gitdir: moved' > .git && echo x > moved/hooks/update";
-    // In the sandbox it cannot even be moved.
     let world = world(script);
-    let _ = implement(&world);
-    assert!(world.root().join(".git/HEAD").exists());
-    let mut world = world;
-    let mut config = Config::clone(&world.agents.config);
-    config.sandbox.enabled = false;
-    world.agents.config = Trusted::written_here(config);
     let error = implement(&world).unwrap_err();
     assert_eq!(named(&error), [".git (changed, left as it is)"]);
     assert!(!world.root().join(".git").exists());
@@ -303,7 +296,7 @@ fn hooks_that_cannot_be_kept_start_no_call() {
 /// A world in which agentd was killed at the end of a call that has planted something: its
 /// picture is still there.
 fn killed() -> (World, Looks, Vec<u8>) {
-    let world = world("cp $(dirname $TMPDIR)/*.picture.json saved.json");
+    let world = world("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
     implement(&world).unwrap();
     let root = world.root();
     let before = looks(root);
@@ -359,7 +352,7 @@ fn what_a_killed_agentd_could_not_check_is_checked_by_the_next() {
 /// What git runs may be named by a setting that was changed: that one is put back first.
 #[test]
 fn recovery_looks_again_where_settings_were_put_back() {
-    let world = world("cp $(dirname $TMPDIR)/*.picture.json saved.json");
+    let world = world("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
     let root = world.root();
     hook(root, ".githooks/pre-commit", "touch mine");
     git(root, &["config", "core.hooksPath", ".githooks"]);
@@ -379,7 +372,8 @@ fn recovery_looks_again_where_settings_were_put_back() {
 /// A repository that a person has made after the kill is theirs.
 #[test]
 fn a_repository_that_was_made_since_is_not_removed() {
-    let mut world = world("cp $(dirname $TMPDIR)/*.picture.json saved.json");
+    let mut world =
+        world("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
     let root = world.root().to_owned();
     fs::rename(root.join(".git"), root.join("away")).unwrap();
     world.agents.work_tree = root.canonicalize().unwrap();

@@ -177,7 +177,7 @@ fn set_up_git(
     if state.git.is_some() && asked.is_none() && again == Again::No {
         return Ok(None);
     }
-    let (tool, root) = (agents.git_tool(), agents.project.root());
+    let (tool, root) = (agents.git_tool_outside(), agents.project.root());
     let known = state.git.as_ref();
     // What was chosen for this change outweighs what is chosen for most.
     let configured = || Workflow::configured(agents.config.git.workflow);

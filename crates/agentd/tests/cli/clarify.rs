@@ -40,7 +40,7 @@ fn project() -> Project {
         "clientInfo": {"name": "stand-in", "version": "1"}}});
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let script = format!(
-        "while read -r line; do case \"$line\" in agentd\\ clarify*) echo \"$line\" >> calls;; esac; done\n\
+        "while read -r line; do case \"$line\" in agentd\\ clarify*) echo \"$line\" >> \"$HOME/.claude/calls\";; esac; done\n\
          echo '{START}'\n\
          printf '%s\\n' '{hello}' '{ready}' '{call}' | '{}' mcp --change add-login --role planner --step clarify >/dev/null\n\
          echo '{SAY}'\necho '{END}'",
@@ -55,7 +55,7 @@ fn project() -> Project {
 }
 
 fn calls(project: &Project) -> usize {
-    let text = std::fs::read_to_string(project.root().join("calls")).unwrap_or_default();
+    let text = std::fs::read_to_string(project.home().join(".claude/calls")).unwrap_or_default();
     text.lines().count()
 }
 
@@ -248,12 +248,14 @@ fn a_planner_that_proposes_nothing_is_an_error_with_a_card() {
 /// Lesson 13: Ctrl-C ends the agent and what it has started, and is exit 130.
 #[test]
 fn an_interrupt_ends_the_planner_and_agentd() {
-    let script = format!("echo '{START}'\necho $$ > pid\n/bin/sleep 600 &\necho $! > child\nwait");
+    let script =
+        format!("echo '{START}'\n/bin/sleep 600 &\necho $! > \"$HOME/.claude/child\"\nwait");
     let project = project().program("claude", &script);
     let mut command = project.command(["clarify", "add-login", "Add a login", "--json"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let pids: Vec<i32> =
-        ["pid", "child"].map(|name| wait_for_pid(&project.root().join(name))).to_vec();
+    wait_for(&project.home().join(".claude/child"));
+    let home = project.home();
+    assert!(processes_of(&home).len() > 1);
     // Somebody else cannot begin meanwhile.
     let run = project.run(["clarify", "add-login", "--json"]).exits(1);
     assert_eq!(run.json()["error"]["kind"], "locked");
@@ -263,33 +265,28 @@ fn an_interrupt_ends_the_planner_and_agentd() {
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["error"]["kind"], "interrupted");
-    for pid in pids {
-        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "{pid} is left");
-    }
+    assert_eq!(processes_of(&home), Vec::<String>::new());
 }
 
-fn wait_for_pid(path: &Path) -> i32 {
+/// The processes of the user with this home, by their command lines.
+fn processes_of(home: &Path) -> Vec<String> {
+    let wanted = format!("HOME={}", home.display());
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let is_theirs = |entry: &std::fs::DirEntry| {
+        let variables = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        variables.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    };
+    let line = |entry: std::fs::DirEntry| {
+        String::from_utf8_lossy(&std::fs::read(entry.path().join("cmdline")).unwrap_or_default())
+            .replace('\0', " ")
+    };
+    entries.filter(is_theirs).map(line).collect()
+}
+
+fn wait_for(path: &Path) {
     let until = Instant::now() + Duration::from_secs(30);
-    loop {
-        if let Some(pid) =
-            std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok())
-        {
-            return pid;
-        }
+    while !path.exists() {
         assert!(Instant::now() < until, "{} does not appear", path.display());
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// The wish to stop is for agents; nobody looks at it while a person is asked.
-#[test]
-fn a_signal_at_a_question_ends_agentd_at_once() {
-    let project = project();
-    let mut terminal = ask(&project);
-    terminal.wait_for("Which Method?");
-    terminal.wait_for("type your own");
-    terminal.signal(rustix::process::Signal::TERM);
-    let (code, seen) = terminal.end();
-    assert_eq!(code, None, "ended by the signal: {seen}");
-    assert!(!project.root().join(FILE).exists());
 }

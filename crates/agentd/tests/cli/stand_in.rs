@@ -25,6 +25,7 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> Project {
     let project = Project::new().root_file("agentd/config.toml", config);
     let answers = project.home().join("answers");
     fs::create_dir_all(&answers).unwrap();
+    fs::create_dir_all(project.home().join(".claude")).unwrap();
     let put = |name: &str, tool: &str, arguments: &Value| {
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {},
@@ -68,7 +69,8 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> Project {
 }
 
 fn log(project: &Project) -> std::path::PathBuf {
-    project.home().join("calls")
+    // Where the CLI keeps its own files: it may write there in every role.
+    project.home().join(".claude/calls")
 }
 
 /// The steps that the stand-in was called for, in order.

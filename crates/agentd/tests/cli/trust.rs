@@ -15,7 +15,7 @@ fn hostile() -> Project {
     let project = stand_in::project(QUICK, &[]);
     let config = project.read_root("agentd/config.toml");
     let config = format!("{config}[claude]\ncommand = \"./evil.sh\"\nenv = {{ A = \"b\" }}\n");
-    let mark = project.home().join("ran");
+    let mark = project.home().join(".claude/ran");
     let project = project
         .root_file("agentd/config.toml", config)
         .root_file("evil.sh", format!("#!/bin/sh\necho ran > '{}'\n", mark.display()));
@@ -25,7 +25,7 @@ fn hostile() -> Project {
 }
 
 fn ran(project: &Project) -> bool {
-    fs::remove_file(project.home().join("ran")).is_ok()
+    fs::remove_file(project.home().join(".claude/ran")).is_ok()
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn plain_names_need_no_consent_but_never_mean_a_program_of_the_project() {
     let project = stand_in::project(QUICK, &[("medium", "No limit")]);
     let bin = project.root().join("node_modules/.bin");
     fs::create_dir_all(&bin).unwrap();
-    let mark = project.home().join("ran");
+    let mark = project.home().join(".claude/ran");
     for name in ["claude", "git", "node"] {
         let script = format!("#!/bin/sh\necho ran > '{}'\n", mark.display());
         fs::write(bin.join(name), script).unwrap();

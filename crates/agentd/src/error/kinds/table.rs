@@ -372,6 +372,11 @@ pub(crate) const GROUPS: &[Group] = &[
                 "The cause is what git said.",
             ),
             kind(
+                "sandbox",
+                "The sandbox for an agent, the tests or git could not be set up, so nothing was started.",
+                "`agentd doctor` shows what this system can enforce. `[sandbox] enabled = false` in `agentd/config.toml` runs everything without a sandbox.",
+            ),
+            kind(
                 "tampered",
                 "An implementer, or the tests that it wrote, has changed what others run or obey outside of its confinement (a hook, settings of git or of an agent, agentd/config.toml), or what only agentd writes in STATE.yaml. All of it was put back as it was; the code that it wrote stays.",
                 "Look at what the agent did (`agentd log <id>`, `runs/`) before you run the same command again. Where a tool of the project installs hooks, as husky does with `npm install`, run it yourself there once.",

@@ -1,6 +1,6 @@
 //! Runs a command in a cage, to try things by hand: `caged [--writable DIR].. [--no-network]
-//! [--makes-mounts] [--no-namespaces] [--landlock N] -- <command>`. Its own `/tmp` is removed
-//! afterwards.
+//! [--makes-mounts] [--no-namespaces] [--landlock N] [--no-cage] -- <command>`. Its own `/tmp` is
+//! removed afterwards.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is for people")]
 
 use std::ffi::OsString;
@@ -29,11 +29,13 @@ fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     let mut cage = Cage::default();
     let mut words: Vec<String> = Vec::new();
+    let mut is_caged = true;
     while let Some(word) = args.next() {
         match word.to_str() {
             Some(SUPERVISE) => return supervise(args),
             Some("--writable") => cage.writable.extend(args.next().map(PathBuf::from)),
             Some("--no-network") => cage.network = false,
+            Some("--no-cage") => is_caged = false,
             Some("--makes-mounts") => cage.makes_mounts = true,
             Some("--no-namespaces") => cage.layers.namespaces = false,
             Some("--landlock") => {
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
         }
     }
     words.extend(args.map(|word| word.to_string_lossy().into_owned()));
-    match start(cage, &words) {
+    match start(is_caged.then_some(cage), &words) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("caged: {error}");
@@ -54,15 +56,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(mut cage: Cage, words: &[String]) -> Result<ExitCode, Box<dyn std::error::Error>> {
+fn start(mut cage: Option<Cage>, words: &[String]) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let (program, args) = words.split_first().ok_or("no command")?;
     let tmp = PathBuf::from(format!("/var/tmp/caged-{}", std::process::id()));
     std::fs::create_dir_all(tmp.join("tmp"))?;
-    cage.tmp = Some(tmp.join("tmp"));
     let cwd = std::env::current_dir()?;
-    cage.visible = vec![cwd.clone()];
+    if let Some(cage) = &mut cage {
+        cage.tmp = Some(tmp.join("tmp"));
+        cage.visible = vec![cwd.clone()];
+    }
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-    let program = Program { program, args, env: &env, cwd: &cwd, stdin: b"", cage: Some(&cage) };
+    let program = Program { program, args, env: &env, cwd: &cwd, stdin: b"", cage: cage.as_ref() };
     let supervisor = Supervisor::this_program()?;
     let ended = run(&supervisor, program, Limits::default(), &Cancel::new()?, &mut Shown);
     std::fs::remove_dir_all(&tmp)?;

@@ -12,6 +12,7 @@ use agentd_core::rel_path::RelPath;
 use crate::archive::{self, ArchiveError, Recovered};
 use crate::calls::{self, Claim};
 use crate::git_guard::{self, Unchecked};
+use crate::sandbox;
 use crate::state_guard;
 use crate::store::{Holder, Project, StoreError};
 
@@ -36,6 +37,7 @@ pub fn put_right(project: &Project, holder: impl Fn() -> Holder) -> PutRight {
     };
     // Temporary files of killed writers; elsewhere the next writer removes them.
     project.dir().sweep(&layout::locks_dir());
+    sandbox::sweep(project);
     let archive = archive::recover(project, holder);
     let is_there = |path: &RelPath| matches!(project.dir().kind(path), Ok(Some(_)));
     let ignored = layout::former_recovery_files().into_iter().filter(is_there).collect();

@@ -5,6 +5,7 @@
 
 mod caches;
 mod call_tmp;
+mod trial;
 
 use std::ffi::OsString;
 use std::io;
@@ -24,6 +25,7 @@ use crate::store::{Project, StoreError};
 
 use call_tmp::CallTmp;
 pub use call_tmp::sweep;
+pub use trial::{Trial, try_out};
 
 /// Why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
@@ -190,6 +192,11 @@ impl Sandbox {
 /// What is said before the first call, where the system cannot do what the settings ask for.
 pub fn warnings(agents: &Agents) -> Vec<String> {
     let settings = &agents.config.sandbox;
+    let roles = agents.config.roles;
+    let all = [roles.planner, roles.challenger, roles.implementer, roles.reviewer];
+    if all.iter().all(|agent| agent.is_own()) {
+        return Vec::new();
+    }
     if !settings.enabled {
         return vec![
             "the sandbox is off: agents and tests may write wherever you may ([sandbox] enabled)"

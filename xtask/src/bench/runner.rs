@@ -26,6 +26,7 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
     let programs =
         Programs { drive: examples.join("drive"), fake: examples.join("fake-agent"), project };
     overhead(bench, &programs, report)?;
+    cage(bench, &programs, report)?;
     for cli in ["gemini", "codex", "claude"] {
         flood(&programs, cli, report)?;
     }
@@ -97,6 +98,31 @@ fn flood(programs: &Programs, cli: &str, report: &mut Report) -> Result<()> {
     report.add(Row::measured(&name, Unit::Milliseconds, seconds * 1000.0, limit, "300 MB/s"));
     let name = format!("{FLOOD} MiB of {cli}'s events, peak memory");
     report.add(Row::measured(&name, Unit::Megabytes, kilobytes * 1.024 / 1000.0, 50.0, "50 MB"));
+    Ok(())
+}
+
+/// The same program in a cage and without one, both under a supervisor.
+fn cage(bench: &Bench, programs: &Programs, report: &mut Report) -> Result<()> {
+    let run = |cage: &[&str]| {
+        let mut command =
+            process::command(programs.drive.with_file_name("caged"), &programs.project);
+        command.args(cage).args(["--", "true"]).stderr(std::process::Stdio::null());
+        command
+    };
+    let project = path_text(&programs.project)?;
+    let caged = || run(&["--writable", project]);
+    let plain = || run(&["--no-cage"]);
+    let [caged, plain] =
+        measure::alternate([&caged, &plain], bench.rounds, |status| status.success())?;
+    let limit = plain.median() + 15.0;
+    let row = Row::measured(
+        "a call in the cage",
+        Unit::Milliseconds,
+        caged.median(),
+        limit,
+        "no cage + 15 ms",
+    );
+    report.add(row.against("no cage", plain.median()));
     Ok(())
 }
 

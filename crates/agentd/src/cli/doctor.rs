@@ -9,6 +9,8 @@ use agentd_core::layout;
 use agentd_core::text::printable;
 use agentd_engine::agents;
 use agentd_engine::documents::{self, DocumentError};
+use agentd_engine::process::Supervisor;
+use agentd_engine::sandbox;
 use agentd_engine::store::{LockName, LockState, Project, lock_state, map_parallel};
 use agentd_engine::trust::{self, Standing, TrustError};
 use serde::Serialize;
@@ -81,6 +83,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             checks.push(Check::new("project", Status::Ok, project.root().display().to_string()));
             checks.push(config_check(project, config)?);
             checks.push(mcp_check(project, Duration::from_secs(args.timeout)));
+            checks.push(sandbox_check(&settings));
             checks.extend(standing.and_then(trust_check));
             checks.extend(changes(project)?);
             checks.extend(locks(project)?);
@@ -191,6 +194,38 @@ fn mcp_check(project: &Project, limit: Duration) -> Check {
             Check::new("mcp", Status::Failed, format!("the server does not answer: {error}")).hint(
                 "run `agentd mcp` here and see what it says; agents can write nothing without it",
             )
+        }
+    }
+}
+
+/// What agents and tests may do here, and whether the system holds them to it: tried, in a
+/// directory that is removed again.
+fn sandbox_check(settings: &Config) -> Check {
+    const NAME: &str = "sandbox";
+    let words = sandbox::in_words(&settings.sandbox);
+    if !settings.sandbox.enabled {
+        return Check::new(NAME, Status::Warning, words)
+            .hint("set `[sandbox] enabled = true` in agentd/config.toml");
+    }
+    let made = tempfile::Builder::new().prefix("agentd-doctor-").tempdir();
+    let tried = Supervisor::this_program().map_err(|error| error.to_string()).and_then(|guard| {
+        let dir = made.map_err(|error| error.to_string())?;
+        sandbox::try_out(&guard, dir.path())
+    });
+    match tried {
+        Err(why) => Check::new(NAME, Status::Failed, format!("it cannot be set up: {why}"))
+            .hint("`[sandbox] enabled = false` in agentd/config.toml runs agents without it"),
+        Ok(tried) if tried.outside || !tried.inside => {
+            Check::new(NAME, Status::Warning, format!("{words}; this system does not enforce it"))
+                .hint("what an agent writes is not confined here: see docs/sandbox.md")
+        }
+        Ok(tried) => {
+            let gaps = tried.enforced.gaps(settings.sandbox.network);
+            if gaps.is_empty() {
+                return Check::new(NAME, Status::Ok, format!("{words} (tried)"));
+            }
+            let detail = format!("{words}; an agent could still {}", gaps.join(", "));
+            Check::new(NAME, Status::Warning, detail).hint("see docs/sandbox.md")
         }
     }
 }

@@ -14,6 +14,7 @@ use agentd_core::state::Workflow;
 use agentd_engine::agents;
 use agentd_engine::documents;
 use agentd_engine::git::{self, Begun};
+use agentd_engine::sandbox;
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 use serde_json::json;
@@ -237,6 +238,10 @@ pub(crate) fn run_workflow<T>(
     change: &ChangeId,
     work: impl FnOnce(&mut workflow::Workflow<'_>) -> Result<T, WorkflowError>,
 ) -> Result<T, CommandError> {
+    // Before the first call, and not in its record alone.
+    for warning in sandbox::warnings(agents) {
+        context.ui.warn(&warning);
+    }
     let mut display = ProgressUi::new(&context.ui);
     let now = || context.now();
     let mut watch = |event: workflow::Progress<'_>| display.watch(&event);

@@ -17,6 +17,9 @@ fn agents_are_found_with_their_versions() {
         .program("git", "echo git version 2.47.3");
     let run = project.run(["doctor"]).fine();
     let text = run.transcript().replace(&project.bin().display().to_string(), "[BIN]");
+    // What it says of the sandbox depends on the system.
+    let lines = text.lines().filter(|line| !line.contains("sandbox"));
+    let text = lines.collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(text, @r"
     exit 0
     ✓ gemini   0.9.1 ([BIN]/gemini)
@@ -33,6 +36,16 @@ fn agents_are_found_with_their_versions() {
     let json = project.run(["doctor", "--json"]).fine().json();
     assert_eq!(json["healthy"], true);
     assert_eq!(check(&json, "gemini")["status"], "ok");
+    let sandbox = check(&json, "sandbox")["detail"].as_str().unwrap().to_owned();
+    assert!(sandbox.contains("agents and tests write to the work tree"), "{sandbox}");
+}
+
+#[test]
+fn a_sandbox_that_is_off_is_warned_of() {
+    let config = "[sandbox]\nenabled = false\n";
+    let project = Project::new().root_file("agentd/config.toml", config);
+    let json = project.run(["doctor", "--json"]).json();
+    assert_eq!(check(&json, "sandbox")["status"], "warning");
 }
 
 #[test]

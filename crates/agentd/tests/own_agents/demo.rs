@@ -74,13 +74,14 @@ impl Machine {
 
     /// Whether nothing is in the home directory but what is kept about projects.
     fn keeps_state_at_most(&self) -> bool {
-        self.names("home").iter().all(|name| name == ".local")
+        self.names("home").iter().all(|name| name == ".local" || name == ".cache")
             && self.names("home/.local/state").iter().all(|name| name == "agentd")
     }
 
     /// Whether nothing is kept about any project either.
     fn keeps_no_state(&self) -> bool {
-        self.keeps_state_at_most() && self.names("home/.local/state/agentd/projects").is_empty()
+        let kept = ["home/.local/state/agentd/projects", "home/.cache/agentd/projects"];
+        self.keeps_state_at_most() && kept.iter().all(|dir| self.names(dir).is_empty())
     }
 
     fn is_empty(&self, folder: &str) -> bool {

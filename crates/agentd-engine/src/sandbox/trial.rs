@@ -1,0 +1,72 @@
+//! Trying the sandbox out: what a system says that it enforces is one thing, what a program in
+//! it can do is another.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use crate::process::{
+    Cage, Cancel, Enforced, Flow, Limits, Line, Program, Supervisor, Watcher, run,
+};
+
+/// What came of trying to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trial {
+    /// Whether a place that may be written to could be.
+    pub inside: bool,
+    /// Whether a place that may not be written to could be.
+    pub outside: bool,
+    /// What the system says that it enforces.
+    pub enforced: Enforced,
+}
+
+/// Runs a shell in the sandbox that writes where it may and where it may not, below an empty
+/// directory.
+pub fn try_out(supervisor: &Supervisor, dir: &Path) -> Result<Trial, String> {
+    let said = |error: &dyn std::fmt::Display| error.to_string();
+    for name in ["in", "out", "tmp"] {
+        fs::create_dir_all(dir.join(name)).map_err(|error| said(&error))?;
+    }
+    let cage = Cage {
+        writable: vec![dir.join("in")],
+        visible: vec![dir.to_owned()],
+        tmp: Some(dir.join("tmp")),
+        ..Cage::default()
+    };
+    let script = "echo x > in/x; echo x > out/x; exit 0".to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let env: [(OsString, OsString); 1] = [("PATH".into(), path)];
+    let program = Program {
+        program: "/bin/sh",
+        args: &["-c".to_owned(), script],
+        env: &env,
+        cwd: dir,
+        stdin: b"",
+        cage: Some(&cage),
+    };
+    let cancel = Cancel::new().map_err(|error| said(&error))?;
+    run(supervisor, program, Limits::default(), &cancel, &mut Deaf)
+        .map_err(|error| format!("{error}: {}", cause(&error)))?;
+    Ok(Trial {
+        inside: dir.join("in/x").exists(),
+        outside: dir.join("out/x").exists(),
+        enforced: supervisor.enforceable(),
+    })
+}
+
+fn cause(error: &dyn std::error::Error) -> String {
+    error.source().map(ToString::to_string).unwrap_or_default()
+}
+
+/// Does not listen.
+struct Deaf;
+
+impl Watcher for Deaf {
+    fn line(&mut self, _: Line<'_>) -> Flow {
+        Flow::Continue
+    }
+
+    fn stderr(&mut self, _: &[u8]) {}
+
+    fn pause(&mut self) {}
+}

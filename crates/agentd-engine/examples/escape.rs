@@ -92,6 +92,14 @@ mod linux {
                 rustix::fs::mknodat(CWD, path, FileType::CharacterDevice, Mode::RWXU, null)
                     .map_err(Into::into)
             }
+            _ => return processes(words),
+        };
+        Some(result)
+    }
+
+    /// Doors that lead by sockets, processes and mounts.
+    fn processes(words: &[&str]) -> Option<io::Result<()>> {
+        let result = match *words {
             ["bind", path] => UnixListener::bind(path).map(drop),
             ["connect", path] => UnixStream::connect(path).map(drop),
             ["connect-abstract", name] => SocketAddr::from_abstract_name(name)

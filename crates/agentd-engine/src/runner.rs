@@ -2,6 +2,7 @@
 //! under supervision, decode and record what it prints, and try again where that
 //! can help.
 
+mod capture;
 mod not_begun;
 mod retry;
 
@@ -30,6 +31,7 @@ use crate::redact::Redactor;
 use crate::run_record::{RecordLimits, RunWriter};
 use crate::sandbox::{Sandbox, Who};
 use crate::work_tree::WorkTree;
+use capture::Capture;
 use not_begun::not_begun;
 use retry::for_retry;
 
@@ -474,30 +476,4 @@ impl Watcher for Watching<'_, '_> {
     fn pause(&mut self) {
         self.record.flush();
     }
-}
-
-/// Keeps what a program prints.
-#[derive(Default)]
-struct Capture {
-    text: String,
-    /// Whether the end of a long output is kept rather than its beginning.
-    keep_end: bool,
-}
-
-impl Watcher for Capture {
-    fn line(&mut self, line: Line<'_>) -> Flow {
-        if self.keep_end && self.text.len() > 2 * LOSSY_BYTES {
-            let end = agentd_core::outcome::tail(&self.text, LOSSY_BYTES).to_owned();
-            self.text = end;
-        }
-        if self.keep_end || self.text.len() < LOSSY_BYTES {
-            self.text.push_str(&String::from_utf8_lossy(line.bytes));
-            self.text.push('\n');
-        }
-        Flow::Continue
-    }
-
-    fn stderr(&mut self, _: &[u8]) {}
-
-    fn pause(&mut self) {}
 }

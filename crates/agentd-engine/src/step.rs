@@ -96,10 +96,9 @@ impl Agents {
     /// the work tree runs in the sandbox.
     pub fn git_tool(&self) -> Result<GitTool, SandboxError> {
         let sandbox = Sandbox::open(self, None)?;
-        let caged = sandbox.map(|sandbox| Caged {
-            sandbox,
-            supervisor: self.supervisor.clone(),
-            cancel: self.cancel.clone(),
+        let caged = sandbox.map(|sandbox| {
+            let (supervisor, cancel) = (self.supervisor.clone(), self.cancel.clone());
+            Box::new(Caged { sandbox, supervisor, cancel })
         });
         Ok(GitTool { caged, ..self.git_tool_outside() })
     }

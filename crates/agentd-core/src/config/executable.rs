@@ -179,7 +179,7 @@ writable = ["/srv", "~/.ssh"]
                 r#"gemini.env."a b" = "\u{202e}\n""#,
                 r#"claude.env.A = "1""#,
                 r#"implementation.test_command = "make test""#,
-                r#"sandbox.enabled = false"#,
+                "sandbox.enabled = false",
                 r#"sandbox.caches = "shared""#,
                 r#"sandbox.writable = ["/srv", "~/.ssh"]"#,
             ]

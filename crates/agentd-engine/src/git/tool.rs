@@ -57,7 +57,7 @@ pub struct GitTool {
     /// The wish to stop.
     pub cancel: Option<Cancel>,
     /// Where what may run files of the work tree is run; none runs it as everything else.
-    pub caged: Option<Caged>,
+    pub caged: Option<Box<Caged>>,
 }
 
 impl Default for GitTool {

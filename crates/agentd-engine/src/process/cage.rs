@@ -163,11 +163,15 @@ impl Enforced {
             .into_iter()
             .zip(held)
             .enumerate()
-            .filter(|(at, (_, held))| !held && !(*at == 7 && network_allowed))
+            .filter(|(at, (_, held))| !(*held || *at == 7 && network_allowed))
             .map(|(_, (text, _))| text)
             .collect()
     }
 }
+
+/// The words of a supervisor make no sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BadWords;
 
 /// Stands before what is writable, and so on, on the supervisor's command line.
 mod flag {
@@ -207,16 +211,16 @@ impl Cage {
     pub(super) fn from_args(
         args: &mut impl Iterator<Item = OsString>,
         end: &str,
-    ) -> Option<Option<Self>> {
+    ) -> Result<Option<Self>, BadWords> {
         let mut found: Option<Self> = None;
         loop {
-            let word = args.next()?;
+            let word = args.next().ok_or(BadWords)?;
             if word == end {
-                return Some(found);
+                return Ok(found);
             }
             let cage = found.get_or_insert_default();
             let mut path = || args.next().map(PathBuf::from);
-            match word.to_str()? {
+            match word.to_str().ok_or(BadWords)? {
                 flag::CAGE => {}
                 flag::WRITABLE => cage.writable.extend(path()),
                 flag::READONLY => cage.readonly.extend(path()),
@@ -226,10 +230,10 @@ impl Cage {
                 flag::MAKES_MOUNTS => cage.makes_mounts = true,
                 flag::NO_NAMESPACES => cage.layers.namespaces = false,
                 flag::LANDLOCK => {
-                    let number = args.next()?;
-                    cage.layers.landlock = number.to_str()?.parse().ok()?;
+                    let number = args.next().and_then(|number| number.to_str()?.parse().ok());
+                    cage.layers.landlock = number.ok_or(BadWords)?;
                 }
-                _ => return None,
+                _ => return Err(BadWords),
             }
         }
     }
@@ -311,14 +315,14 @@ mod tests {
             let mut args = cage.to_args();
             args.extend(["--".into(), "prog".into()]);
             let mut args = args.into_iter();
-            assert_eq!(Cage::from_args(&mut args, "--"), Some(Some(cage)));
+            assert_eq!(Cage::from_args(&mut args, "--"), Ok(Some(cage)));
             assert_eq!(args.next(), Some("prog".into()));
         }
         let mut none = ["--".into(), "prog".into()].into_iter();
-        assert_eq!(Cage::from_args(&mut none, "--"), Some(None));
+        assert_eq!(Cage::from_args(&mut none, "--"), Ok(None));
         for bad in [vec!["--what"], vec!["--cage"], vec!["--cage", "--landlock", "x", "--"]] {
             let mut bad = bad.into_iter().map(OsString::from);
-            assert_eq!(Cage::from_args(&mut bad, "--"), None);
+            assert_eq!(Cage::from_args(&mut bad, "--"), Err(BadWords));
         }
     }
 

@@ -65,7 +65,7 @@ pub fn supervise(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let words: Vec<OsString> = args.collect();
     let mut args = words.clone().into_iter();
-    let Some(cage) = Cage::from_args(&mut args, PROGRAM) else { return ExitCode::from(2) };
+    let Ok(cage) = Cage::from_args(&mut args, PROGRAM) else { return ExitCode::from(2) };
     #[cfg(target_os = "linux")]
     if let Some(cage) = cage.as_ref().filter(|cage| cage.layers.namespaces) {
         return outside::run(cage, &words);
@@ -79,7 +79,7 @@ fn inside(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let _ = rustix::thread::set_name(c"agent-guard");
     let held = args.next().and_then(|held| held.to_str()?.parse().ok()).map(Enforced::decode);
     let Some(held) = held else { return ExitCode::from(2) };
-    let Some(cage) = Cage::from_args(&mut args, PROGRAM) else { return ExitCode::from(2) };
+    let Ok(cage) = Cage::from_args(&mut args, PROGRAM) else { return ExitCode::from(2) };
     let makes_mounts = cage.as_ref().is_some_and(|cage| cage.makes_mounts);
     if let Err(failed) = namespaces::settle(makes_mounts) {
         report(outside::failed(&failed));

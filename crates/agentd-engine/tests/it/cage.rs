@@ -14,6 +14,9 @@ use agentd_engine::process::{Cage, Layers, ProcessError};
 
 use crate::support::{Fake, assert_none_left, example, marked, supervisor};
 
+/// Files by their paths: content, mode, owner, time.
+type Looks = BTreeMap<PathBuf, (Option<Vec<u8>>, u32, u32, i64)>;
+
 /// The world outside: what an escape could reach.
 struct Outside {
     dir: tempfile::TempDir,
@@ -27,6 +30,7 @@ struct Outside {
 
 impl Outside {
     fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
         // Not in /tmp, which a cage has for itself anyway.
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         let root = dir.path();
@@ -37,7 +41,6 @@ impl Outside {
             fs::write(root.join(file), "mine\n").unwrap();
         }
         let listener = UnixListener::bind(root.join("home/daemon.sock")).unwrap();
-        static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("agentd-cage-{}-{number}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
@@ -79,8 +82,8 @@ impl Outside {
     }
 
     /// What can be seen of the home: content, mode, owner, times.
-    fn look(&self) -> BTreeMap<PathBuf, (Option<Vec<u8>>, u32, u32, i64)> {
-        fn add(dir: &Path, found: &mut BTreeMap<PathBuf, (Option<Vec<u8>>, u32, u32, i64)>) {
+    fn look(&self) -> Looks {
+        fn add(dir: &Path, found: &mut Looks) {
             for entry in fs::read_dir(dir).unwrap().flatten() {
                 let meta = entry.path().symlink_metadata().unwrap();
                 let bytes = meta.is_file().then(|| fs::read(entry.path()).unwrap());
@@ -226,14 +229,25 @@ impl Drop for Outside {
     }
 }
 
+/// Whether this system has all layers. CI's has; on another the tables below say nothing.
+fn has_all_layers() -> bool {
+    let held = supervisor().enforceable();
+    let all = held.gaps(true).is_empty();
+    if !all {
+        println!("not tried: this system enforces {held:?}");
+    }
+    all
+}
+
 #[test]
 fn heavy_no_way_leads_out_of_the_cage() {
+    if !has_all_layers() {
+        return;
+    }
     let all = Outside::open_doors(None);
     // Each door is one: without a cage it can be walked through. These need rights or another
     // kind of process, whatever the cage.
-    let never = all.len();
-    println!("without a cage: {never} open: {all:?}");
-    assert!(never >= 38, "{all:?}");
+    assert!(all.len() >= 38, "{all:?}");
     let open = Outside::open_doors(Some(Layers::default()));
     assert_eq!(open, BTreeSet::new());
 }
@@ -242,13 +256,20 @@ fn heavy_no_way_leads_out_of_the_cage() {
 /// docs/sandbox.md says the same.
 #[test]
 fn heavy_what_older_kernels_let_through() {
+    if !has_all_layers() {
+        return;
+    }
+    let metadata = ["change a mode", "change an owner", "change times", "set an attribute"];
+    let tuning = ["limit a process", "slow a process down"];
+    let signals = ["kill a process", "stop a process"];
     let newest = Outside::open_doors(Some(Layers { namespaces: false, landlock: 9 }));
-    println!("landlock only: {newest:?}");
+    let expected: BTreeSet<&str> = metadata.into_iter().chain(tuning).collect();
+    assert_eq!(newest, expected);
     let third = Outside::open_doors(Some(Layers { namespaces: false, landlock: 3 }));
-    println!("landlock 3: {third:?}");
-    assert!(newest.is_subset(&third));
+    let more = signals.into_iter().chain(["use an abstract socket"]);
+    assert_eq!(third, expected.into_iter().chain(more).collect());
     let namespaces = Outside::open_doors(Some(Layers { namespaces: true, landlock: 0 }));
-    println!("namespaces only: {namespaces:?}");
+    assert_eq!(namespaces, BTreeSet::from(["use an abstract socket"]));
 }
 
 #[test]

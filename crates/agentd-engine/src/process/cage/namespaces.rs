@@ -299,7 +299,8 @@ fn loopback_up() -> io::Result<()> {
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
         *to = from.cast_signed();
     }
-    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    let flags = libc::c_short::try_from(libc::IFF_UP | libc::IFF_RUNNING);
+    request.ifr_ifru.ifru_flags = flags.map_err(io::Error::other)?;
     // SAFETY: the request is an `ifreq`, which is what this ioctl reads.
     let result =
         unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };

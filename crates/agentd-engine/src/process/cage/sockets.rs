@@ -1,5 +1,5 @@
 //! Sockets of other programs, by which a caged program could have things done outside: the
-//! session bus, systemd, Docker, agents of SSH and GnuPG.
+//! session bus, systemd, Docker, agents of SSH and GPG.
 
 use std::fs;
 use std::io;

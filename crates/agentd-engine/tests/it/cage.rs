@@ -231,12 +231,7 @@ impl Drop for Outside {
 
 /// Whether this system has all layers. CI's has; on another the tables below say nothing.
 fn has_all_layers() -> bool {
-    let held = supervisor().enforceable();
-    let all = held.gaps(true).is_empty();
-    if !all {
-        println!("not tried: this system enforces {held:?}");
-    }
-    all
+    supervisor().enforceable().gaps(true).is_empty()
 }
 
 #[test]

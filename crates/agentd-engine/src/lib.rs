@@ -14,6 +14,7 @@ pub mod documents;
 pub mod export;
 pub mod git;
 pub mod git_guard;
+mod ignored;
 pub mod leftovers;
 pub mod mcp_client;
 pub mod overlap;

@@ -16,8 +16,9 @@ use agentd_core::hash::{Digest, Digester, hex, unhex};
 use agentd_core::layout::AGENTD_DIR;
 use agentd_core::rel_path::RelPath;
 use agentd_core::run_format::FileEdit;
-use ignore::WalkBuilder;
+use ignore::DirEntry;
 
+use crate::ignored;
 use crate::store::{ProjectDir, StoreError};
 
 /// Files beyond this many are not looked at.
@@ -30,16 +31,12 @@ const KEPT_IN_ALL: u64 = 16 << 20;
 
 /// The files of a work tree in the order of their paths: path with `/`, place, metadata.
 fn files(root: &Path) -> impl Iterator<Item = (String, PathBuf, Metadata)> + use<> {
-    let walk = WalkBuilder::new(root)
-        .hidden(false)
-        .git_global(false)
-        .require_git(false)
-        .sort_by_file_name(std::cmp::Ord::cmp)
-        .filter_entry(|entry| {
-            let name = entry.file_name();
-            name != ".git" && !(entry.depth() == 1 && name == AGENTD_DIR)
-        })
-        .build();
+    let looked_at = |entry: &DirEntry| {
+        let name = entry.file_name();
+        name != ".git" && !(entry.depth() == 1 && name == AGENTD_DIR)
+    };
+    let walk =
+        ignored::walk(root, looked_at).hidden(false).sort_by_file_name(std::cmp::Ord::cmp).build();
     let root = root.to_owned();
     walk.filter_map(move |entry| {
         let entry = entry.ok()?;

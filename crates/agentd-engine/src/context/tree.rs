@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::layout;
 use agentd_core::prompt::one_line;
-use ignore::WalkBuilder;
+
+use crate::ignored;
 
 /// Counting stops here: whoever has more files is told so.
 pub const MAX_FILES: usize = 200_000;
@@ -82,14 +83,10 @@ impl Tree {
     pub fn scan(root: &Path) -> Self {
         let skipped =
             [layout::changes_dir(), layout::archive_dir()].map(|dir| root.join(dir.as_path()));
-        let mut builder = WalkBuilder::new(root);
         // The user's own ignore file would make the context another one on every machine.
-        builder.follow_links(false).git_global(false);
-        // Without git, only the project's own ignore files count, not those of a home
-        // directory above it.
-        let in_git = root.ancestors().any(|dir| dir.join(".git").exists());
-        builder.require_git(in_git).parents(in_git);
-        builder.filter_entry(move |entry| skipped.iter().all(|dir| entry.path() != dir));
+        let mut builder =
+            ignored::walk(root, move |entry| skipped.iter().all(|dir| entry.path() != dir));
+        builder.follow_links(false);
         let mut tree = Self::default();
         let mut last = (PathBuf::new(), String::new());
         for entry in builder.build().flatten() {

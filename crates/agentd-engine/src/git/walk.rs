@@ -4,20 +4,19 @@
 //! rules are those of that commit, so that none that was added since can hide a file.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::Gitignore;
+
+use crate::ignored::{parse, read_rules};
 
 /// Beyond this many files and directories only those are looked at that git knows.
 pub(super) const MOST: usize = 500_000;
-/// The most that is read of a file with rules.
-const RULES_BYTES: u64 = 1 << 20;
 /// The name of such a file.
 pub(super) const RULES: &[u8] = b".gitignore";
 
@@ -213,25 +212,6 @@ fn rules(known: &Known<'_>, dir: &[u8], above: Option<Rc<Rules>>) -> Rc<Rules> {
         None => None,
     };
     Rc::new(Rules { above, then, now })
-}
-
-fn read_rules(path: &Path) -> Option<Vec<u8>> {
-    // Git does not follow a link here either, and a pipe would hang us.
-    if !path.symlink_metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut text = Vec::new();
-    File::open(path).ok()?.take(RULES_BYTES).read_to_end(&mut text).ok()?;
-    Some(text)
-}
-
-fn parse(root: &Path, text: &[u8]) -> Gitignore {
-    let mut builder = GitignoreBuilder::new(root);
-    for line in String::from_utf8_lossy(text).lines() {
-        // A line that is no rule is none.
-        let _ = builder.add_line(None, line);
-    }
-    builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
 impl Rules {

@@ -7,7 +7,7 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use agentd_core::layout::TEMP_PREFIX;
+use agentd_core::layout::{AGENTD_DIR, TEMP_PREFIX};
 use agentd_core::rel_path::RelPath;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, OpenOptions, Permissions};
@@ -93,7 +93,7 @@ impl ProjectDir {
 
     /// Removes what dead writers left in a directory, if it is there.
     pub fn sweep(&self, path: &RelPath) {
-        if let Ok(dir) = self.open_dir(path) {
+        if let Ok(dir) = self.dir_to_change(path) {
             sweep(dir.get());
         }
     }
@@ -166,7 +166,7 @@ impl ProjectDir {
 
     /// Removes a file. A symlink is removed itself, never what it names.
     pub fn remove_file(&self, path: &RelPath) -> Result<(), StoreError> {
-        let (parent, name) = self.parent_and_name(path)?;
+        let (parent, name) = self.parent_to_change(path)?;
         let fail = |error| StoreError::from_io("remove", self.shown(path), error);
         let metadata = parent.get().symlink_metadata(name).map_err(fail)?;
         if metadata.is_dir() {
@@ -178,7 +178,7 @@ impl ProjectDir {
 
     /// Removes a directory if nothing is in it, and says whether it did.
     pub fn remove_empty_dir(&self, path: &RelPath) -> Result<bool, StoreError> {
-        let (parent, name) = match self.parent_and_name(path) {
+        let (parent, name) = match self.parent_to_change(path) {
             Err(error) if error.is_not_found() => return Ok(false),
             result => result?,
         };
@@ -196,7 +196,7 @@ impl ProjectDir {
     /// Moves a directory inside the project in one step. The new name must be
     /// free, even of an empty directory; directories above it are made.
     pub fn rename_dir(&self, from: &RelPath, to: &RelPath) -> Result<(), StoreError> {
-        let (from_parent, from_name) = self.parent_and_name(from)?;
+        let (from_parent, from_name) = self.parent_to_change(from)?;
         let fail = |error| StoreError::from_io("move", self.shown(from), error);
         let metadata = from_parent.get().symlink_metadata(from_name).map_err(fail)?;
         if !metadata.is_dir() {
@@ -239,18 +239,40 @@ impl ProjectDir {
         }
     }
 
-    /// Where a symlink that stays inside leads.
+    /// Where a symlink that stays inside leads, if something may be changed there.
     fn resolve(&self, path: &RelPath) -> Result<RelPath, StoreError> {
-        let real =
-            self.dir.canonicalize(path.as_path()).map_err(|error| {
-                match StoreError::from_io("resolve", self.shown(path), error) {
-                    StoreError::NotFound { path } => StoreError::Symlink { path },
-                    other => other,
-                }
-            })?;
-        match real.to_str() {
-            Some(text) => Ok(RelPath::new(text)?),
-            None => Err(StoreError::Symlink { path: self.shown(path) }),
+        let real = self.real_path(path)?;
+        if may_lead(path, &real) {
+            Ok(real)
+        } else {
+            Err(StoreError::Symlink { path: self.shown(path) })
+        }
+    }
+
+    /// The directory at a path, for those who change something in it.
+    fn dir_to_change(&self, path: &RelPath) -> Result<MaybeOwned<'_>, StoreError> {
+        if self.symlinks == Symlinks::Refuse || path.is_root() {
+            return self.open_dir(path);
+        }
+        let strict = self.without_symlinks();
+        let opened = match strict.open_dir(path) {
+            Err(StoreError::Symlink { .. }) => strict.open_dir(&self.resolve(path)?)?,
+            result => result?,
+        };
+        Ok(match opened {
+            MaybeOwned::Owned(dir) => MaybeOwned::Owned(dir),
+            // A link to the root of the project itself.
+            MaybeOwned::Borrowed(_) => MaybeOwned::Borrowed(&self.dir),
+        })
+    }
+
+    fn parent_to_change<'a>(
+        &'a self,
+        path: &'a RelPath,
+    ) -> Result<(MaybeOwned<'a>, &'a str), StoreError> {
+        match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => Ok((self.dir_to_change(&parent)?, name)),
+            _ => Err(StoreError::NotAFile { path: self.shown(path), kind: EntryKind::Dir }),
         }
     }
 
@@ -265,7 +287,7 @@ impl ProjectDir {
     }
 
     fn open_or_create_dir(&self, path: &RelPath) -> Result<MaybeOwned<'_>, StoreError> {
-        match self.open_dir(path) {
+        match self.dir_to_change(path) {
             Err(StoreError::NotFound { .. }) => {}
             result => return result,
         }
@@ -278,8 +300,16 @@ impl ProjectDir {
                 _ => {}
             }
         }
-        self.open_dir(path)
+        self.dir_to_change(path)
     }
+}
+
+/// Whether a write may follow a link. A repository can bring links along, so none leads into
+/// what git keeps, and none from agentd's own directory to the rest of the project.
+fn may_lead(path: &RelPath, real: &RelPath) -> bool {
+    let is_git = |name: &str| name.eq_ignore_ascii_case(".git");
+    let own = |path: &RelPath| path.components().next() == Some(AGENTD_DIR);
+    !real.components().any(is_git) && (!own(path) || own(real))
 }
 
 /// Writes a temporary file in a directory, has it renamed, and waits until all that is durable.

@@ -1,174 +1,469 @@
-//! A repository that brings recovery data along: whatever is planted, no command writes, runs or
-//! removes anything because of it.
+//! A repository with everything planted that somebody might act on: whatever it is, no command
+//! writes outside of `agentd/`, runs a program of the repository, shows a file from beside it,
+//! hangs, or lets it talk to the terminal.
+
+mod plants;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
-use agentd_core::hash::{Digest, hex};
-use serde_json::{Value, json};
+use agentd_core::diagnostic::Severity;
+use serde_json::json;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::harness::Project;
+use plants::{Plant, SOURCE, Trick};
 
-/// Something that a repository holds.
-enum Plant {
-    /// A file with this text.
-    File(&'static str, String),
-    /// A link, to a place beside the project.
-    Link(&'static str, &'static str),
+/// What lies beside the project, and is nobody's business.
+const SECRET: &str = "the-secret-of-somebody";
+
+/// How long a command may take, on a machine that is busy with other things.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How far a command may go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// It writes to `agentd/` at most, and runs git at most.
+    Own,
+    /// It may call an agent of the user, unless a person has to agree first.
+    Agents,
+    /// It writes what agents read, too.
+    Init,
 }
 
-use Plant::{File, Link};
-
-/// A picture of the first edition, in which these paths were so.
-fn picture(places: &[(&str, Value)], closed: &[&str]) -> String {
-    let hexed = |path: &str| hex(path.as_bytes());
-    let places: Vec<Value> = places
-        .iter()
-        .map(|(path, was)| json!({"path": hexed(path), "watch": "all", "was": was}))
-        .collect();
-    let closed: Vec<String> = closed.iter().map(|path| hexed(path)).collect();
-    json!({"places": places, "closed": closed, "needed": [], "work_tree": hexed("."),
-        "repository": null, "parts": [], "allowed": []})
-    .to_string()
-}
-
-fn hook() -> Value {
-    json!({"file": {"mode": 0o755, "bytes": hex(b"#!/bin/sh\ntouch sprung\n")}})
-}
-
-/// A record that would write to this path.
-fn record(path: &str, now: &str) -> String {
-    let log =
-        json!({"path": "agentd/specs/CHANGELOG.md", "before": null, "after": Digest::of("x")});
-    let spec = json!({"path": path, "before": "evil\n", "after": Digest::of(now)});
-    json!({"version": 1, "change_id": "add-oauth", "name": "2026-11-04-add-oauth",
-        "archived_at": "2026-11-04T10:00:00Z", "specs": [spec], "own": [], "changelog": log,
-        "entry": "", "made": ["src", "agentd/changes"]})
-    .to_string()
-}
-
-fn plants(project: &Project) -> Vec<(&'static str, Vec<Plant>)> {
-    let root = project.root().canonicalize().unwrap();
-    let absolute = root.join(".git/hooks/pre-commit").to_str().unwrap().to_owned();
-    let journal = || {
-        let text = "{\"action\":\"archive\",\"change_id\":\"add-oauth\",\"name\":\"2026-11-04-add-oauth\"}";
-        File("agentd/.locks/_archive.json", text.to_owned())
-    };
-    let old = "agentd/.agents/git/x.json";
-    let with_journal = |path: &str, now: &str| {
-        vec![journal(), File("agentd/changes/add-oauth/archive.json", record(path, now))]
-    };
-    vec![
-        ("relative hook", vec![File(old, picture(&[(".git/hooks/pre-commit", hook())], &[]))]),
-        ("absolute hook", vec![File(old, picture(&[(&absolute, hook())], &[]))]),
-        ("git config", vec![File(old, picture(&[(".git/config", hook())], &[]))]),
-        ("above", vec![File(old, picture(&[("./..", json!("nothing"))], &[]))]),
-        ("beside", vec![File(old, picture(&[("../beside/mine", json!("nothing"))], &[]))]),
-        ("closed repository", vec![File(old, picture(&[], &[".git"]))]),
-        ("closed project", vec![File(old, picture(&[], &["."]))]),
-        ("pictures elsewhere", vec![Link("agentd/.agents/git", "beside")]),
-        ("agents elsewhere", vec![Link("agentd/.agents", "beside")]),
-        ("locks elsewhere", vec![Link("agentd/.locks", "beside")]),
-        ("journal of git", with_journal(".git/config", CONFIG)),
-        ("journal of sources", with_journal("src/main.rs", "mine\n")),
-        ("journal of settings", with_journal(".claude/settings.json", "{}")),
-        (
-            "record alone",
-            vec![File("agentd/changes/add-oauth/archive.json", record("src/main.rs", "mine\n"))],
-        ),
-        (
-            "settings backup",
-            vec![File(
-                "agentd/.agents/gemini-settings.json.backup",
-                "{\"text\":\"evil\",\"made_dir\":true}".to_owned(),
-            )],
-        ),
-        ("settings temporary", vec![Link(".gemini/settings.json.agentd-tmp", "beside/mine")]),
-        (
-            "new layout",
-            vec![
-                File(".local/state/agentd/projects/x/archive.json", "{}".to_owned()),
-                File(
-                    "agentd/calls/x.picture.json",
-                    picture(&[(".git/hooks/pre-commit", hook())], &[]),
-                ),
-            ],
-        ),
-        ("runs elsewhere", vec![Link("agentd/changes/add-oauth/runs", "beside")]),
-    ]
-}
-
-const CONFIG: &str = "[core]\n\tbare = false\n";
-
-const COMMANDS: &[&[&str]] = &[
-    &["list"],
-    &["status"],
-    &["show", "add-oauth"],
-    &["validate", "--all"],
-    &["log", "add-oauth"],
-    &["cost"],
-    &["overlap"],
-    &["trace", "add-oauth"],
-    &["doctor"],
-    &["decide", "add-oauth", "stop"],
-    &["unarchive", "add-oauth"],
-    &["archive", "add-oauth"],
+const COMMANDS: &[(Reach, &[&str])] = &[
+    (Reach::Own, &["list"]),
+    (Reach::Own, &["list", "--specs"]),
+    (Reach::Own, &["list", "--archived"]),
+    (Reach::Own, &["status"]),
+    (Reach::Own, &["status", "add-oauth"]),
+    (Reach::Own, &["show", "add-oauth"]),
+    (Reach::Own, &["show", "add-oauth", "state"]),
+    (Reach::Own, &["show", "add-oauth", "other"]),
+    (Reach::Own, &["show", "auth-flow"]),
+    (Reach::Own, &["validate", "--all"]),
+    (Reach::Own, &["validate", "add-oauth"]),
+    (Reach::Own, &["explain", "T005"]),
+    (Reach::Own, &["log", "add-oauth"]),
+    (Reach::Own, &["cost", "add-oauth"]),
+    (Reach::Own, &["overlap"]),
+    (Reach::Own, &["trace", "add-oauth"]),
+    (Reach::Own, &["-C", "agentd", "trace", "add-oauth"]),
+    (Reach::Own, &["-C", "agentd/changes/add-oauth", "log", "add-oauth"]),
+    (Reach::Own, &["export", "add-oauth", "-o", "-"]),
+    (Reach::Own, &["trust", "--show"]),
+    (Reach::Own, &["trust"]),
+    (Reach::Own, &["trust", "--revoke"]),
+    (Reach::Own, &["doctor"]),
+    (Reach::Own, &["completions", "bash"]),
+    (Reach::Own, &["init", "--dry-run", "--yes"]),
+    (Reach::Own, &["uninstall", "--dry-run"]),
+    (Reach::Own, &["replay", "add-oauth", "--in", "agentd/replayed"]),
+    (Reach::Agents, &["plan", "add-login", "Add a login", "--skip-clarify", "--git", "in-place"]),
+    (Reach::Agents, &["clarify", "add-more", "Add more", "--json"]),
+    (Reach::Agents, &["proposal", "add-more", "Add more"]),
+    (Reach::Agents, &["challenge", "add-oauth"]),
+    (Reach::Agents, &["reproposal", "add-fixes"]),
+    (Reach::Agents, &["impl", "add-ready"]),
+    (Reach::Agents, &["implement", "add-ready"]),
+    (Reach::Agents, &["review", "add-ready"]),
+    (Reach::Agents, &["fix", "add-ready"]),
+    (Reach::Own, &["decide", "add-fixes", "stop"]),
+    (Reach::Own, &["unarchive", "add-oauth"]),
+    (Reach::Own, &["unarchive", "add-other"]),
+    (Reach::Own, &["archive", "add-oauth"]),
+    (Reach::Own, &["archive", "add-done"]),
+    (Reach::Own, &["unarchive", "add-done"]),
+    (Reach::Init, &["init", "--yes", "--agents", "all"]),
+    (Reach::Init, &["uninstall"]),
 ];
 
-/// Everything beside and in the project but what agentd may write to: its own directory.
-fn outside(base: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
-    fn walk(dir: &Path, found: &mut BTreeMap<PathBuf, (u32, Vec<u8>)>) {
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.ends_with("project/agentd") || path.ends_with("home") {
-                continue;
+/// What `init` may write, in the project.
+const INSTALLED: [&str; 8] =
+    ["CLAUDE.md", "AGENTS.md", "GEMINI.md", ".mcp.json", ".gemini", ".claude", ".codex", ".agents"];
+
+/// A project of a user with agents on PATH, and what lies beside it.
+struct World {
+    project: Project,
+    base: PathBuf,
+}
+
+/// A script that leaves a mark wherever it can, since a sandbox may keep it from some places.
+fn marking(base: &Path, mark: &str) -> String {
+    format!(
+        "for dir in '{}' . \"$HOME\" \"$HOME\"/.claude \"$HOME\"/.gemini \"$HOME\"/.codex agentd \
+         agentd/changes/*; do : 2> /dev/null > \"$dir/{mark}\"; done\n",
+        base.display()
+    )
+}
+
+fn script(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("#!/bin/bash\n{text}")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+impl World {
+    fn new() -> Self {
+        let approved = "phase: complete\ncode_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-04T12:00:00Z\n  run: 1";
+        let config = "[workflow]\nscript_retries = 0\nself_review_iterations = 0\n";
+        let project = Project::new()
+            .root_file("agentd/config.toml", config)
+            .root_file("src/main.rs", SOURCE)
+            .change("add-fixes")
+            .challenged(&[Severity::High])
+            .change("add-ready")
+            .challenged(&[Severity::Low])
+            .change("add-done")
+            .edit("STATE.yaml", "phase: proposed", approved)
+            .file("runs/0001-review.jsonl", "")
+            .change("add-oauth");
+        let base = project.root().parent().unwrap().to_owned();
+        fs::create_dir_all(base.join("beside")).unwrap();
+        fs::write(base.join("beside/mine"), SECRET).unwrap();
+        for dir in [".claude", ".gemini", ".codex"] {
+            fs::create_dir(project.home().join(dir)).unwrap();
+        }
+        let version = "if [ \"$1\" = --version ]; then echo 9.9.9; exit; fi\n";
+        for agent in ["gemini", "codex", "claude"] {
+            let text = format!("{version}{}exit 1\n", marking(&base, "called"));
+            script(&project.bin().join(agent), &text);
+        }
+        symlink("/usr/bin/git", project.bin().join("git")).unwrap();
+        project.run(["decide", "add-ready", "accept"]).exits(0);
+        let world = Self { project, base };
+        world.git(&["init", "-q", "-b", "main", "--template="]);
+        fs::create_dir_all(world.project.root().join(".git/hooks")).unwrap();
+        world.commit();
+        world
+    }
+
+    fn git(&self, args: &[&str]) {
+        let mut command = Command::new("/usr/bin/git");
+        command.args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "core.fsmonitor="]);
+        command.args(["-c", "core.hooksPath=/dev/null"]).args(args).env_clear();
+        command.env("HOME", self.project.home()).current_dir(self.project.root());
+        assert!(command.status().unwrap().success(), "{args:?}");
+    }
+
+    fn commit(&self) {
+        self.git(&["add", "-A", "-f"]);
+        self.git(&["commit", "-q", "--allow-empty", "-m", "all of it"]);
+    }
+
+    /// Puts the trick into the repository.
+    fn plant(&self, trick: &Trick) {
+        let root = self.project.root();
+        script(&root.join("spring.sh"), &marking(&self.base, "sprung"));
+        let spring = root.join("spring.sh").display().to_string();
+        let mut tracked = true;
+        for plant in &trick.plants {
+            let path = root.join(match plant {
+                Plant::File(path, _) => path.as_str(),
+                Plant::Out(path, _) | Plant::Link(path, _) | Plant::Pipe(path) => path,
+                Plant::Huge(path) => path,
+            });
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            if fs::symlink_metadata(&path).is_ok_and(|there| there.is_dir()) {
+                fs::remove_dir_all(&path).unwrap();
+            } else {
+                let _ = fs::remove_file(&path);
             }
-            let metadata = fs::symlink_metadata(&path).unwrap();
-            let bytes = if metadata.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
-            if metadata.is_dir() {
-                walk(&path, found);
+            match plant {
+                Plant::File(_, text) => {
+                    fs::write(&path, text.replace("@SPRING@", &spring)).unwrap()
+                }
+                Plant::Out(_, target) => symlink(self.base.join(target), &path).unwrap(),
+                Plant::Link(_, target) => symlink(target, &path).unwrap(),
+                Plant::Pipe(_) => {
+                    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+                    tracked = false;
+                }
+                Plant::Huge(_) => {
+                    fs::File::create(&path).unwrap().set_len(4 << 30).unwrap();
+                    tracked = false;
+                }
             }
-            found.insert(path, (metadata.permissions().mode(), bytes));
+        }
+        if tracked {
+            self.commit();
         }
     }
-    let mut found = BTreeMap::new();
-    walk(base, &mut found);
-    found
+
+    /// Everything there is.
+    fn all(&self) -> Tree {
+        let mut found = Tree::new();
+        walk(&self.base, &mut found);
+        found
+    }
+
+    /// Everything but what agentd may write to: its directories in the project and at home.
+    fn outside(&self, all: Tree) -> Tree {
+        let home = self.project.home();
+        let own = [self.project.root().join("agentd"), home.join(".local"), home.join(".cache")];
+        all.into_iter().filter(|(path, _)| !own.iter().any(|own| path.starts_with(own))).collect()
+    }
+
+    /// How a command ends, and what it says; one that hangs is killed, and has no code.
+    fn run(&self, args: &[&str]) -> (Option<i32>, Vec<u8>) {
+        let mut command = self.project.command(args);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        let output = receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+            kill(pid, Signal::SIGKILL).unwrap();
+            receiver.recv().unwrap()
+        });
+        let output = output.unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), said)
+    }
+
+    /// Looks at pages of the viewer.
+    fn view(&self) -> Vec<u8> {
+        let mut command = self.project.command(["view", "--no-open"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+        let mut said = line.clone().into_bytes();
+        if let Some((host, token)) =
+            line.trim().strip_prefix("http://").and_then(|rest| rest.split_once("/?"))
+        {
+            for page in ["/", "/changes/add-oauth", "/changes/add-oauth/documents/proposal"] {
+                let mut stream = TcpStream::connect(host).unwrap();
+                stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+                let cookie = format!("Cookie: {token}");
+                write!(
+                    stream,
+                    "GET {page}?{token} HTTP/1.1\r\nHost: {host}\r\n{cookie}\r\nConnection: close\r\n\r\n"
+                )
+                .unwrap();
+                stream.read_to_end(&mut said).unwrap();
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        said
+    }
+
+    /// Calls tools, as an agent does.
+    fn tools(&self) -> Vec<u8> {
+        let mut command = self.project.command(["mcp", "--change", "add-oauth"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = vec![
+            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": {"name": "x", "version": "1"}}}),
+            json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+            json!({"jsonrpc": "2.0", "id": 2, "method": "resources/list"}),
+        ];
+        let spec = json!({"change_id": "add-oauth", "spec_id": "other", "title": "Login",
+            "overview": "What the login does.", "requirements": [{"id": "R1", "title": "Answer",
+            "priority": "high", "description": "The server MUST answer 200 within 2 s."}],
+            "scenarios": [{"name": "Good", "when": "it is right", "then": "200 is answered"}]});
+        let calls = [
+            ("list_directory", json!({"change_id": "add-oauth", "path": "."})),
+            ("read_file", json!({"change_id": "add-oauth", "path": "proposal.md"})),
+            ("read_file", json!({"change_id": "add-oauth", "path": "specs/other.md"})),
+            ("create_spec", spec),
+            (
+                "create_clarifications",
+                json!({"change_id": "add-oauth", "questions": [
+                {"topic": "T", "question": "Q?", "answer": "A", "rationale": "R"}]}),
+            ),
+        ];
+        for (n, (name, arguments)) in calls.iter().enumerate() {
+            lines.push(json!({"jsonrpc": "2.0", "id": 10 + n, "method": "tools/call",
+                "params": {"name": name, "arguments": arguments}}));
+        }
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        // It may have ended by itself, where there is no project to serve.
+        let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        [output.stdout, output.stderr].concat()
+    }
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Seen {
+    Dir(u32),
+    Link(PathBuf),
+    File(u32, Vec<u8>),
+    Large(u32, u64),
+    Other(u32),
+}
+
+type Tree = BTreeMap<PathBuf, Seen>;
+
+fn walk(dir: &Path, found: &mut Tree) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        let (kind, mode) = (metadata.file_type(), metadata.permissions().mode());
+        let seen = if kind.is_dir() {
+            walk(&path, found);
+            Seen::Dir(mode)
+        } else if kind.is_symlink() {
+            Seen::Link(fs::read_link(&path).unwrap())
+        } else if kind.is_fifo() || kind.is_socket() {
+            Seen::Other(mode)
+        } else if metadata.len() > 8 << 20 {
+            Seen::Large(mode, metadata.len())
+        } else {
+            Seen::File(mode, fs::read(&path).unwrap())
+        };
+        found.insert(path, seen);
+    }
+}
+
+/// Takes away the files of this name, and says where they were.
+fn take_marks(all: &mut Tree, name: &str) -> Vec<PathBuf> {
+    let is_one = |path: &&PathBuf| path.file_name().is_some_and(|there| there == name);
+    let marks: Vec<PathBuf> = all.keys().filter(is_one).cloned().collect();
+    for mark in &marks {
+        fs::remove_file(mark).unwrap();
+        all.remove(mark);
+    }
+    marks
+}
+
+/// Every file that holds the secret but the one it is in.
+fn leaks(all: &Tree) -> Vec<&PathBuf> {
+    let holds = |seen: &Seen| matches!(seen, Seen::File(_, bytes) if contains(bytes, SECRET));
+    let there = all.iter().filter(|(path, seen)| holds(seen) && !path.ends_with("beside/mine"));
+    there.map(|(path, _)| path).collect()
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// The names of what is not the same, with how it was and is.
+fn differences(before: &Tree, after: &Tree, allowed: &dyn Fn(&Path) -> bool) -> Vec<String> {
+    let paths = before.keys().chain(after.keys().filter(|path| !before.contains_key(*path)));
+    paths
+        .filter(|path| before.get(*path) != after.get(*path) && !allowed(path))
+        .map(|path| {
+            let known = |seen: &Tree| match seen.get(path) {
+                Some(Seen::File(_, bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+                other => format!("{other:?}"),
+            };
+            format!("{}: {} -> {}", path.display(), known(before), known(after))
+        })
+        .collect()
+}
+
+/// All commands on one trick; what went wrong.
+fn attack(trick: &Trick, world: &World) -> Vec<String> {
+    world.plant(trick);
+    let root = world.project.root();
+    let mut wrong = Vec::new();
+    let mut before = world.outside(world.all());
+    let mut judge = |args: &[&str], reach: Reach, code: Option<i32>, said: &[u8]| {
+        let mut complain = |what: String| wrong.push(format!("{}: {args:?}: {what}", trick.name));
+        let mut all = world.all();
+        let called = take_marks(&mut all, "called");
+        let agents = reach == Reach::Agents && !trick.asks;
+        if !called.is_empty() && !agents {
+            complain(format!("calls an agent: {called:?}"));
+        }
+        if !take_marks(&mut all, "sprung").is_empty() {
+            complain("runs a program of the repository".to_owned());
+        }
+        if contains(said, SECRET) {
+            complain(format!("shows a file from beside: {}", String::from_utf8_lossy(said)));
+        }
+        if said.contains(&0x1b) || contains(said, "\u{9b}") {
+            complain(format!("talks to the terminal: {}", String::from_utf8_lossy(said)));
+        }
+        if code.is_none_or(|code| code == 101) {
+            complain(format!("ends with {code:?}: {}", String::from_utf8_lossy(said)));
+        }
+        if reach == Reach::Agents && trick.asks && !contains(said, "not trusted") {
+            complain(format!("does not ask: {}", String::from_utf8_lossy(said)));
+        }
+        let after = world.outside(all);
+        let allowed = |path: &Path| {
+            let installed = || INSTALLED.iter().any(|name| path.starts_with(root.join(name)));
+            reach == Reach::Init && installed()
+        };
+        for difference in differences(&before, &after, &allowed) {
+            complain(difference);
+        }
+        before = after;
+    };
+    for (reach, args) in COMMANDS {
+        if args == &["decide", "add-fixes", "stop"] {
+            judge(&["view"], Reach::Own, Some(0), &world.view());
+            judge(&["mcp"], Reach::Own, Some(0), &world.tools());
+        }
+        let (code, said) = world.run(args);
+        // An archive in the tar format and the completions are data.
+        let data = args.contains(&"export") || args.contains(&"completions");
+        let said =
+            if data { said.into_iter().filter(|byte| *byte != 0x1b).collect() } else { said };
+        judge(args, *reach, code, &said);
+    }
+    let all = world.all();
+    let leaks = leaks(&all);
+    if !leaks.is_empty() {
+        wrong.push(format!("{}: the secret is in {leaks:?}", trick.name));
+    }
+    wrong
 }
 
 #[test]
 fn heavy_nothing_outside_of_agentd_changes_whatever_a_repository_brings_along() {
-    let count = plants(&Project::new().change("add-oauth")).len();
-    for n in 0..count {
-        let project = Project::new()
-            .change("add-oauth")
-            .root_file(".git/config", CONFIG)
-            .root_file(".git/HEAD", "ref: refs/heads/main\n")
-            .root_file("src/main.rs", "mine\n")
-            .root_file(".claude/settings.json", "{}");
-        let root = project.root();
-        let base = root.parent().unwrap().to_owned();
-        fs::create_dir_all(root.join(".git/objects")).unwrap();
-        fs::create_dir_all(root.join(".git/refs")).unwrap();
-        fs::create_dir_all(base.join("beside")).unwrap();
-        fs::write(base.join("beside/mine"), "mine\n").unwrap();
-        let (name, planted) = plants(&project).swap_remove(n);
-        for plant in planted {
-            let path = root.join(match &plant {
-                File(path, _) | Link(path, _) => path,
-            });
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            match plant {
-                File(_, text) => fs::write(&path, text).unwrap(),
-                Link(_, target) => symlink(base.join(target), &path).unwrap(),
+    let count = plants::all(Path::new("/"), "").len();
+    assert!(count >= 40);
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut wrong = Vec::new();
+        loop {
+            let n = next.fetch_add(1, Ordering::Relaxed);
+            if n >= count {
+                return wrong;
             }
+            let world = World::new();
+            let config = world.project.read_root(".git/config");
+            let trick = plants::all(&world.project.root(), &config).swap_remove(n);
+            wrong.extend(attack(&trick, &world));
         }
-        let before = outside(&base);
-        for command in COMMANDS {
-            let _ = project.run(command.iter());
-            assert_eq!(outside(&base), before, "{name}: {command:?}");
-        }
+    };
+    let wrong = std::thread::scope(|scope| {
+        let workers = [scope.spawn(worker), scope.spawn(worker)];
+        workers.map(|worker| worker.join().unwrap()).concat()
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The marks of the other test are seen where something does run, in the sandbox too.
+#[test]
+fn what_runs_leaves_a_mark_that_is_found() {
+    let world = World::new();
+    let config = "[workflow]\nscript_retries = 0\n[gemini]\ncommand = \"@SPRING@\"\n\
+        [codex]\nenv = { BASH_ENV = \"@SPRING@\" }\n";
+    let plants = vec![Plant::File("agentd/config.toml".to_owned(), config.to_owned())];
+    world.plant(&Trick { name: String::new(), plants, asks: true });
+    let plan = ["plan", "add-login", "Add it", "--skip-clarify", "--git", "in-place", "--trust"];
+    for args in [&plan[..], &["challenge", "add-oauth", "--trust"]] {
+        let (_, said) = world.run(args);
+        let marks = take_marks(&mut world.all(), "sprung");
+        assert!(!marks.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&said));
     }
+    assert!(!take_marks(&mut world.all(), "called").is_empty());
 }

@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask test`, `bench`, `fuzz`, `sample-project`.
+//! Developer commands: `cargo xtask test`, `bench`, `fuzz`, `sample-project`, `toolchains`.
 //!
 //! This crate is the one door for developers and for CI. It starts other
 //! programs and reports on them; it links none of agentd's own crates, so that
@@ -16,6 +16,7 @@ mod readme;
 mod sample_project;
 mod test;
 mod tidy;
+mod toolchains;
 mod tools;
 mod workspace;
 
@@ -43,6 +44,8 @@ Usage: cargo xtask <command>
           the parsers, on inputs that nobody would write
   sample-project <dir> [--changes N] [--specs N]
           writes a valid project of that size
+  toolchains [--only cargo,npm,..]
+          adds a dependency, builds and tests in the sandbox, with each build tool that is installed
   vendor-mermaid
           makes the compressed Mermaid in crates/agentd/assets
   picture
@@ -87,6 +90,7 @@ fn run() -> Result<ExitCode> {
             picture::make(&workspace)?;
             Ok(ExitCode::SUCCESS)
         }
+        Some("toolchains") => toolchains::main(&workspace, args),
         Some("sample-project") => sample_project::main(args),
         Some("help") => {
             print!("{HELP}");

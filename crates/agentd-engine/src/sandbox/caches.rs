@@ -21,7 +21,7 @@ pub(super) struct Prepared {
 }
 
 /// The variable by which a tool finds its directory, and what that is called here.
-const VARIABLES: [(&str, &str); 29] = [
+const VARIABLES: [(&str, &str); 31] = [
     ("BUN_INSTALL_CACHE_DIR", "bun"),
     ("CARGO_HOME", "cargo"),
     ("CCACHE_DIR", "ccache"),
@@ -36,21 +36,26 @@ const VARIABLES: [(&str, &str); 29] = [
     ("GOMODCACHE", "go/pkg/mod"),
     ("GOPATH", "go"),
     ("GRADLE_USER_HOME", "gradle"),
+    ("HATCH_DATA_DIR", "hatch"),
     ("MAVEN_USER_HOME", "m2"),
     ("NUGET_HTTP_CACHE_PATH", "nuget/http"),
     ("NUGET_PACKAGES", "nuget/packages"),
     ("PIP_CACHE_DIR", "pip"),
+    // pnpm up to 10 takes the place of its store from here, or from a variable that npm warns of.
+    ("PNPM_HOME", "pnpm"),
     ("POETRY_CACHE_DIR", "poetry"),
     ("PRE_COMMIT_HOME", "pre-commit"),
     ("PUB_CACHE", "pub"),
     ("SCCACHE_DIR", "sccache"),
     ("UV_CACHE_DIR", "uv"),
+    // The environments of pipenv.
+    ("WORKON_HOME", "virtualenvs"),
+    // node-gyp too: npm warns of the variable that would be its own.
     ("XDG_CACHE_HOME", "xdg"),
     ("YARN_CACHE_FOLDER", "yarn"),
     ("YARN_GLOBAL_FOLDER", "yarn-global"),
     ("npm_config_cache", "npm"),
-    ("npm_config_devdir", "node-gyp"),
-    ("pnpm_config_store_dir", "pnpm"),
+    ("pnpm_config_store_dir", "pnpm/store"),
 ];
 
 /// Directories that a tool has in its home beside its cache, and what of them is linked to:
@@ -87,6 +92,15 @@ pub(super) fn project(
     environment: &[(OsString, OsString)],
 ) -> Result<Prepared, SandboxError> {
     let dir = project.user().cache_path(project.root())?.join("caches");
+    below(dir, home, environment)
+}
+
+/// Caches in a directory.
+fn below(
+    dir: PathBuf,
+    home: Option<&Path>,
+    environment: &[(OsString, OsString)],
+) -> Result<Prepared, SandboxError> {
     at(&dir, fs::create_dir_all(&dir))?;
     let mut variables: Vec<(OsString, OsString)> = Vec::new();
     for (name, below) in VARIABLES {
@@ -106,24 +120,12 @@ pub(super) fn project(
     if let Some(from) = users("CARGO_HOME", ".cargo") {
         seed_crates(&from.join("registry"), &dir.join("cargo/registry"));
     }
-    let downloads = users("GOMODCACHE", "go/pkg/mod").map(|dir| dir.join("cache/download"));
-    if let Some(downloads) = downloads.filter(|downloads| downloads.is_dir()) {
-        let rest = text(environment, "GOPROXY");
-        let rest = rest.as_deref().unwrap_or("https://proxy.golang.org,direct");
-        variables.push(("GOPROXY".into(), format!("file://{},{rest}", downloads.display()).into()));
-    }
+    variables.extend(go_proxy(home, environment));
     let gradle = users("GRADLE_USER_HOME", ".gradle").map(|dir| dir.join("caches"));
     if let Some(caches) = gradle.filter(|caches| caches.join("modules-2").is_dir()) {
         variables.push(("GRADLE_RO_DEP_CACHE".into(), caches.into_os_string()));
     }
-    // There is no variable for the repository of Maven, but for the options of its Java.
-    let mut options = text(environment, "MAVEN_OPTS").unwrap_or_default();
-    options.push_str(&format!(" -Dmaven.repo.local={}", dir.join("m2/repository").display()));
-    if let Some(home) = home {
-        let tail = home.join(".m2/repository");
-        options.push_str(&format!(" -Dmaven.repo.local.tail={}", tail.display()));
-    }
-    variables.push(("MAVEN_OPTS".into(), options.trim().into()));
+    variables.extend(maven_options(&dir, home, environment));
     let cache = variable(environment, "XDG_CACHE_HOME").or_else(|| home.map(|h| h.join(".cache")));
     for (name, below) in KEPT {
         let is_set = environment.iter().any(|(set, _)| set == name);
@@ -133,6 +135,57 @@ pub(super) fn project(
         }
     }
     Ok(Prepared { writable: vec![dir], variables })
+}
+
+/// Where Go finds modules: those that the user has downloaded, then where it would look anyway.
+fn go_proxy(
+    home: Option<&Path>,
+    environment: &[(OsString, OsString)],
+) -> Option<(OsString, OsString)> {
+    let settings = go_settings(home, environment);
+    let setting = |name: &str| {
+        let line = || settings.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        text(environment, name).or_else(|| line().map(|value| value.trim().to_owned()))
+    };
+    let modules = setting("GOMODCACHE").map(PathBuf::from).or_else(|| {
+        let path = setting("GOPATH").and_then(|paths| std::env::split_paths(&paths).next());
+        path.or_else(|| home.map(|home| home.join("go"))).map(|path| path.join("pkg/mod"))
+    })?;
+    let downloads = modules.join("cache/download");
+    // Separators of the list, and what means something in a URL.
+    let plain = |path: &&str| !path.contains([' ', ',', '|', '%', '?', '#']);
+    let path = downloads.to_str().filter(plain).filter(|_| downloads.is_dir())?;
+    let rest = setting("GOPROXY").filter(|rest| !rest.is_empty());
+    let rest = rest.as_deref().unwrap_or("https://proxy.golang.org,direct");
+    Some(("GOPROXY".into(), format!("file://{path},{rest}").into()))
+}
+
+/// What `go env -w` has written.
+fn go_settings(home: Option<&Path>, environment: &[(OsString, OsString)]) -> String {
+    let config = || {
+        let config = variable(environment, "XDG_CONFIG_HOME");
+        config.or_else(|| home.map(|home| home.join(".config"))).map(|dir| dir.join("go/env"))
+    };
+    let path = text(environment, "GOENV").map(PathBuf::from).or_else(config);
+    path.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default()
+}
+
+/// There is no variable for the repository of Maven, but for the options of its Java.
+fn maven_options(
+    dir: &Path,
+    home: Option<&Path>,
+    environment: &[(OsString, OsString)],
+) -> Option<(OsString, OsString)> {
+    // Maven's script splits them at spaces, and takes the second half for a class to be run.
+    let option = |name: &str, path: &Path| {
+        let path = path.to_str().filter(|path| !path.contains(char::is_whitespace));
+        path.map(|path| format!(" -D{name}={path}"))
+    };
+    let mut options = text(environment, "MAVEN_OPTS").unwrap_or_default();
+    options.push_str(&option("maven.repo.local", &dir.join("m2/repository"))?);
+    let tail = home.and_then(|home| option("maven.repo.local.tail", &home.join(".m2/repository")));
+    options.push_str(&tail.unwrap_or_default());
+    Some(("MAVEN_OPTS".into(), options.trim().into()))
 }
 
 fn text(environment: &[(OsString, OsString)], wanted: &str) -> Option<String> {
@@ -196,4 +249,83 @@ pub(super) fn shared(home: Option<&Path>, environment: &[(OsString, OsString)]) 
         let _ = fs::create_dir_all(path);
     }
     Prepared { writable, variables: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Set<'a> = &'a [(&'a str, &'a str)];
+
+    /// The value of a variable in the sandbox of a user who has these set.
+    fn inside(base: &Path, set: Set<'_>, wanted: &str) -> Option<String> {
+        let environment: Vec<(OsString, OsString)> =
+            set.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let prepared = below(base.join("caches"), Some(&base.join("home")), &environment).unwrap();
+        let found = prepared.variables.into_iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.into_string().unwrap())
+    }
+
+    /// It would warn on every call.
+    #[test]
+    fn npm_gets_no_setting_that_it_does_not_know() {
+        let own = VARIABLES.iter().map(|(name, _)| *name);
+        let own: Vec<&str> = own.filter(|name| name.starts_with("npm_config_")).collect();
+        assert_eq!(own, ["npm_config_cache"]);
+    }
+
+    #[test]
+    fn environments_and_stores_that_tools_keep_in_the_home_are_of_the_project() {
+        let base = scratch::dir();
+        let set: Set<'_> = &[("PNPM_HOME", "/home/me/.local/share/pnpm")];
+        for name in ["PNPM_HOME", "pnpm_config_store_dir", "WORKON_HOME", "HATCH_DATA_DIR"] {
+            let value = inside(base.path(), set, name).unwrap();
+            assert!(Path::new(&value).starts_with(base.path().join("caches")), "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn go_looks_into_the_downloads_of_the_user_first_and_then_where_the_user_says() {
+        let base = scratch::dir();
+        let base = base.path();
+        let home = base.join("home");
+        let (usual, other) = (home.join("go"), base.join("gopath"));
+        assert_eq!(inside(base, &[], "GOPROXY"), None, "nothing is downloaded");
+        for path in [&usual, &other] {
+            fs::create_dir_all(path.join("pkg/mod/cache/download")).unwrap();
+        }
+        let check = |set: Set<'_>, path: &Path, rest: &str| {
+            let downloads = path.join("pkg/mod/cache/download");
+            let expected = format!("file://{},{rest}", downloads.display());
+            assert_eq!(inside(base, set, "GOPROXY"), Some(expected));
+        };
+        let elsewhere = other.to_str().unwrap();
+        check(&[], &usual, "https://proxy.golang.org,direct");
+        check(&[("GOPROXY", "off")], &usual, "off");
+        check(&[("GOPATH", elsewhere)], &other, "https://proxy.golang.org,direct");
+        // As `go env -w` writes it: a company's registry must not be passed over.
+        let settings = home.join(".config/go/env");
+        fs::create_dir_all(settings.parent().unwrap()).unwrap();
+        fs::write(&settings, format!("GOPATH={elsewhere}\nGOPROXY=https://go.example.org\n"))
+            .unwrap();
+        check(&[], &other, "https://go.example.org");
+        check(&[("GOPROXY", "off")], &other, "off");
+        check(&[("GOENV", "off")], &usual, "https://proxy.golang.org,direct");
+    }
+
+    #[test]
+    fn options_of_maven_are_added_to_and_never_split_at_a_space() {
+        let base = scratch::dir();
+        let base = base.path();
+        let repository = base.join("caches/m2/repository");
+        let tail = base.join("home/.m2/repository");
+        let expected = format!(
+            "-Xmx1g -Dmaven.repo.local={} -Dmaven.repo.local.tail={}",
+            repository.display(),
+            tail.display()
+        );
+        let set: Set<'_> = &[("MAVEN_OPTS", "-Xmx1g")];
+        assert_eq!(inside(base, set, "MAVEN_OPTS"), Some(expected));
+        assert_eq!(inside(&base.join("Ada Lovelace"), set, "MAVEN_OPTS"), None);
+    }
 }

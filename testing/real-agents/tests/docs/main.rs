@@ -145,6 +145,7 @@ pages! {
     implementation "docs/implementation.md",
     quick_start "docs/quick-start.md",
     replay "docs/replay.md",
+    sandbox "docs/sandbox.md",
     troubleshooting "docs/troubleshooting.md",
     viewer "docs/viewer.md",
 }

@@ -167,9 +167,12 @@ fn says_something(value: &Value) -> bool {
 }
 
 /// The values that decide, of the text of a `.claude.json`. What says nothing is left out: the
-/// CLI makes an empty entry for each project.
+/// CLI makes an empty entry for each project. A text that we cannot read, the CLI may: half of a
+/// surrogate pair is fine in JavaScript. So it is like no other.
 pub(super) fn deciding(text: &[u8]) -> Value {
-    let whole: Value = serde_json::from_slice(text).unwrap_or_default();
+    let Ok(whole) = serde_json::from_slice::<Value>(text) else {
+        return Value::String(String::from_utf8_lossy(text).into_owned());
+    };
     let mut found = Map::new();
     found.extend(
         whole
@@ -274,5 +277,8 @@ mod tests {
         );
         assert_eq!(with_deciding(b"nonsense", &deciding(was)), None);
         assert_ne!(deciding(b"nonsense"), deciding(was));
+        for unread in [r#"{"x":"\ud800","mcpServers":{"e":{}}}"#, "\u{feff}{}", r#"{"x":1e999}"#] {
+            assert_ne!(deciding(unread.as_bytes()), deciding(b"{}"), "{unread}");
+        }
     }
 }

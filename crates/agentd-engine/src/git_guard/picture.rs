@@ -140,6 +140,8 @@ struct Place {
 struct Part {
     path: Bytes,
     was: serde_json::Value,
+    /// All of it, for a file that cannot be understood any more.
+    text: Bytes,
 }
 
 /// What some places looked like.
@@ -202,7 +204,8 @@ impl Picture {
         let mut parts = Vec::new();
         for path in &obeyed.parts {
             if let Thing::File { bytes, .. } = at(path, Thing::at(path))? {
-                parts.push(Part { path: Bytes::from(&**path), was: deciding(&bytes.0) });
+                let was = deciding(&bytes.0);
+                parts.push(Part { path: Bytes::from(&**path), was, text: bytes });
             }
         }
         let Taking { places, closed, .. } = taking;
@@ -323,16 +326,16 @@ impl Picture {
         for part in &self.parts {
             let path = part.path.path();
             let now = at(&path, Thing::at(&path))?;
-            let Thing::File { mode, bytes } = &now else { continue };
-            if deciding(&bytes.0) == part.was {
-                continue;
-            }
-            let right = with_deciding(&bytes.0, &part.was);
-            let was = right.map(|right| Thing::File { mode: *mode, bytes: Bytes(right) });
-            let restored = was
-                .as_ref()
-                .is_some_and(|was| may(&path, &now) && restore(&path, &now, was).is_ok());
-            found.push(Difference { path, was: was.unwrap_or(Thing::Other), now, restored });
+            let (mode, right) = match &now {
+                Thing::Nothing => continue,
+                Thing::File { bytes, .. } if deciding(&bytes.0) == part.was => continue,
+                Thing::File { mode, bytes } => (*mode, with_deciding(&bytes.0, &part.was)),
+                Thing::Directory { .. } | Thing::Link { .. } | Thing::Other => (0o600, None),
+            };
+            let right = right.map_or_else(|| part.text.clone(), Bytes);
+            let was = Thing::File { mode, bytes: right };
+            let restored = may(&path, &now) && restore(&path, &now, &was).is_ok();
+            found.push(Difference { path, was, now, restored });
         }
         Ok(found)
     }

@@ -27,8 +27,12 @@ impl ProjectDir {
     /// all, a link stays and the file it names is replaced.
     pub fn write_atomic(&self, path: &RelPath, bytes: &[u8]) -> Result<(), StoreError> {
         match self.replace(path, bytes) {
-            Err(StoreError::Symlink { .. }) if self.symlinks == Symlinks::Follow => {
-                self.replace(&self.resolve(path)?, bytes)
+            Err(StoreError::Symlink { path: link }) if self.symlinks == Symlinks::Follow => {
+                match self.resolve(path) {
+                    // It leads to nothing, and nothing is made there.
+                    Err(error) if error.is_not_found() => Err(StoreError::Symlink { path: link }),
+                    real => self.replace(&real?, bytes),
+                }
             }
             result => result,
         }
@@ -438,5 +442,49 @@ fn rename_checked(from: &Dir, from_name: &str, to: &Dir, to_name: &str) -> io::R
             from.rename(from_name, to, to_name)
         }
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_lead_no_write_into_git_nor_out_of_the_directory_of_agentd() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path();
+        for dir in [".git/hooks", "agentd/kept", "docs"] {
+            fs::create_dir_all(root.join(dir)).unwrap();
+        }
+        fs::write(root.join(".git/HEAD"), "head").unwrap();
+        fs::write(root.join("docs/CLAUDE.md"), "").unwrap();
+        for (link, target) in [
+            ("CLAUDE.md", ".git/HEAD"),
+            (".claude", ".git/hooks"),
+            ("agentd/specs", "../docs"),
+            ("agentd/archive", "kept"),
+            ("AGENTS.md", "docs/CLAUDE.md"),
+            (".gemini", "docs"),
+        ] {
+            symlink(target, root.join(link)).unwrap();
+        }
+        let dir = ProjectDir::open(root).unwrap();
+        let path = |text: &str| RelPath::new(text).unwrap();
+        for refused in ["CLAUDE.md", ".claude/x", ".claude/new/x", "agentd/specs/x"] {
+            let written = dir.write_atomic(&path(refused), b"x");
+            assert!(matches!(written, Err(StoreError::Symlink { .. })), "{refused}: {written:?}");
+            assert!(dir.open_append(&path(refused)).is_err());
+        }
+        assert!(dir.remove_file(&path(".claude/x")).is_err());
+        assert!(dir.rename_dir(&path("agentd/kept"), &path("agentd/specs/x")).is_err());
+        assert_eq!(fs::read(root.join(".git/HEAD")).unwrap(), b"head");
+        assert_eq!(fs::read_dir(root.join(".git/hooks")).unwrap().count(), 0);
+        for followed in ["agentd/archive/x", "agentd/archive/new/x", "AGENTS.md", ".gemini/a/x"] {
+            dir.write_atomic(&path(followed), b"x").unwrap();
+            assert_eq!(dir.read(&path(followed)).unwrap(), b"x");
+        }
     }
 }

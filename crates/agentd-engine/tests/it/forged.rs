@@ -147,6 +147,21 @@ fn of_the_state_of_claude_only_what_decides_is_put_back() {
     assert!(text.contains("\"numStartups\": 7") && !text.contains("evil"), "{text}");
 }
 
+/// JavaScript reads half of a surrogate pair, and files of any size.
+#[test]
+fn a_state_of_claude_that_cannot_be_read_is_put_back_whole() {
+    let evil = r#""mcpServers": {"evil": {"command": "evil"}}}' >> $HOME/.claude.json"#;
+    let half = r#"printf '%s' '{"x": "\ud800", "#;
+    let large = r#"(printf '{"x": "'; head -c 5000000 /dev/zero | tr '\0' x; printf '", ') > $HOME/.claude.json; printf '%s' '"#;
+    for script in [format!("rm $HOME/.claude.json; {half}{evil}"), format!("{large}{evil}")] {
+        let (world, home) = at_home(&script);
+        let error = implement(&world).unwrap_err();
+        assert!(named(&error)[0].ends_with("/.claude.json (changed)"), "{error}");
+        let text = fs::read_to_string(home.join(".claude.json")).unwrap();
+        assert_eq!(text, "{\"numStartups\": 1}");
+    }
+}
+
 /// A world whose agents have a home with settings.
 fn at_home(script: &str) -> (World, PathBuf) {
     let world = guard::world(script);

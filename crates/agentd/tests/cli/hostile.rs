@@ -181,7 +181,7 @@ impl World {
             }
             match plant {
                 Plant::File(_, text) => {
-                    fs::write(&path, text.replace("@SPRING@", &spring)).unwrap()
+                    fs::write(&path, text.replace("@SPRING@", &spring)).unwrap();
                 }
                 Plant::Out(_, target) => symlink(self.base.join(target), &path).unwrap(),
                 Plant::Link(_, target) => symlink(target, &path).unwrap(),
@@ -241,17 +241,23 @@ impl World {
         if let Some((host, token)) =
             line.trim().strip_prefix("http://").and_then(|rest| rest.split_once("/?"))
         {
-            for page in ["/", "/changes/add-oauth", "/changes/add-oauth/documents/proposal"] {
+            let get = |page: &str, cookie: &str| {
                 let mut stream = TcpStream::connect(host).unwrap();
-                stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-                let cookie = format!("Cookie: {token}");
-                write!(
-                    stream,
-                    "GET {page}?{token} HTTP/1.1\r\nHost: {host}\r\n{cookie}\r\nConnection: close\r\n\r\n"
-                )
-                .unwrap();
-                stream.read_to_end(&mut said).unwrap();
-            }
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                let headers = format!("Host: {host}\r\n{cookie}Connection: close\r\n");
+                write!(stream, "GET {page} HTTP/1.1\r\n{headers}\r\n").unwrap();
+                let mut bytes = Vec::new();
+                stream.read_to_end(&mut bytes).unwrap();
+                bytes
+            };
+            // The token is good for a cookie.
+            let first = String::from_utf8(get(&format!("/?{token}"), "")).unwrap();
+            let set = first.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+            let cookie = format!("Cookie: {}\r\n", set.split(';').next().unwrap());
+            let board = get("/", &cookie);
+            assert!(board.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&board));
+            said.extend(board);
+            said.extend(get("/changes/add-oauth", &cookie));
         }
         child.kill().unwrap();
         child.wait().unwrap();

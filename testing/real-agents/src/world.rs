@@ -191,8 +191,8 @@ impl<'s> World<'s> {
 
     /// Where the shims note how they are called.
     pub fn log(&self) -> PathBuf {
-        // Where the kernel lets a confined claude write, and with it the shim.
-        self.sandbox.home().join(".claude/calls-seen-by-shims")
+        // Where the kernel lets every agent write, and with it the shim.
+        self.root().join("agentd/.locks/calls-seen-by-shims")
     }
 
     /// agentd, ready to be run in the project.

@@ -19,7 +19,7 @@ const PLANTS: &str = "cd .git/hooks\nprintf '#!/bin/sh\\ntouch \"$HOME/sprung\"\
     git config core.fsmonitor .git/hooks/post-commit\necho planted\n";
 
 /// The person's own hook.
-const MINE: &str = "#!/bin/sh\necho ran >> \"$HOME/mine\"\n";
+const MINE: &str = "#!/bin/sh\necho ran >> .git/mine\n";
 
 fn with_hook<'s>(sandbox: &'s Sandbox, config: &str) -> World<'s> {
     let world = approved(sandbox, config, &[GREET]);
@@ -84,7 +84,7 @@ fn a_planted_hook_never_runs_and_the_persons_own_survives() {
         git(&world, &["commit", "-q", "--allow-empty", "-m", "By hand"]);
         assert_as_it_was(&world, &config);
         assert!(!sandbox.home().join("sprung").exists(), "nothing of the agent's was run");
-        let mine = fs::read_to_string(sandbox.home().join("mine")).unwrap();
+        let mine = fs::read_to_string(sandbox.project().join(".git/mine")).unwrap();
         assert_eq!(mine.lines().count(), 2, "by agentd's commit and by the person's");
     });
 }

@@ -18,7 +18,7 @@ fn heavy_a_plan_takes_hardly_longer_than_its_calls() {
     let script = challenges(planner(&["model", "store", "web"]), &[approved()]);
     Sandbox::enter(script, |sandbox| {
         let world = World::new(sandbox, &format!("[roles]\nplanner = \"{name}\"\n"));
-        let times = sandbox.home().join("times");
+        let times = world.root().join("agentd/.locks/times");
         for cli in [Cli::Gemini, Cli::Codex] {
             let (real, times) = (world.path_of(cli), times.display());
             world.shim(

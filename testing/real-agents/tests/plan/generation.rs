@@ -53,7 +53,7 @@ fn new_proposal_with_specs() {
         .rule(says("tasks-review", "I have looked at it."));
     Sandbox::enter(plan(script, &["auth-flow", "token-management"]), |sandbox| {
         let world = World::new(sandbox, "[workflow]\nself_review_iterations = 2\n");
-        let noted = sandbox.root().join("permissions");
+        let noted = world.root().join("agentd/.locks/permissions");
         note_permissions(&world, &noted);
         // Somebody is further down in the project.
         let below = world.root().join("src/login");

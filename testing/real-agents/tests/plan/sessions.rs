@@ -120,7 +120,7 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         // keeps the context that the CLI finds.
         fs::write(world.root().join("agentd/config.toml"), "[workflow]\nscript_retries = 0\n")
             .unwrap();
-        let found = sandbox.root().join("context");
+        let found = world.root().join("agentd/.locks/context");
         let keep = format!(
             "[ \"$1\" = --list-sessions ] || cp '{}' '{}'\nexec {real} \"$@\"",
             world.file("GEMINI.md").display(),

@@ -95,9 +95,13 @@ fn plant(root: &Path, marks: &Path) -> BTreeMap<PathBuf, String> {
 
 fn heavy_settings_of_a_repository_have_no_effect(cli: Cli) {
     let shell = match cli {
-        Cli::Gemini => Reply::call("run_shell_command", json!({"command": "touch ../marks/shell"})),
-        Cli::Codex => Reply::call("exec_command", json!({"cmd": "touch ../marks/shell"})),
-        Cli::Claude => Reply::call("Bash", json!({"command": "touch ../marks/shell"})),
+        Cli::Gemini => {
+            Reply::call("run_shell_command", json!({"command": "touch agentd/.locks/marks/shell"}))
+        }
+        Cli::Codex => {
+            Reply::call("exec_command", json!({"cmd": "touch agentd/.locks/marks/shell"}))
+        }
+        Cli::Claude => Reply::call("Bash", json!({"command": "touch agentd/.locks/marks/shell"})),
     };
     let script = Script::new().rule(
         Rule::new()
@@ -108,8 +112,9 @@ fn heavy_settings_of_a_repository_have_no_effect(cli: Cli) {
     );
     Sandbox::enter(script, |sandbox| {
         let agents = project(sandbox, cli);
-        let (root, marks) = (sandbox.project(), sandbox.root().join("marks"));
-        fs::create_dir(&marks).unwrap();
+        // Where the sandbox lets every agent write: it is not the one that is tried here.
+        let (root, marks) = (sandbox.project(), sandbox.project().join("agentd/.locks/marks"));
+        fs::create_dir_all(&marks).unwrap();
         let planted = plant(&root, &marks);
         // Whoever works here with codex has trusted the directory for that.
         let own = sandbox.home().join(".codex/config.toml");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -11,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use agentd_engine::process::{Cage, Layers, ProcessError};
+use rustix::pty::OpenptFlags;
 
 use crate::support::{Fake, assert_none_left, example, marked, supervisor};
 
@@ -22,7 +24,10 @@ struct Outside {
     dir: tempfile::TempDir,
     victim: Child,
     _listener: UnixListener,
+    _docker: UnixListener,
     _abstract: UnixListener,
+    _terminal: OwnedFd,
+    terminal: String,
     _tcp: std::net::TcpListener,
     tcp: String,
     name: String,
@@ -34,13 +39,37 @@ impl Outside {
         // Not in /tmp, which a cage has for itself anyway.
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         let root = dir.path();
-        for sub in ["home/.ssh", "home/bin", "home/empty", "work/sub", "tmp/tmp", "tmp/shm"] {
+        for sub in [
+            "home/.ssh",
+            "home/.docker/run",
+            "home/.cargo/registry",
+            "home/.npm",
+            "home/.m2",
+            "home/go",
+            "home/bin",
+            "home/empty",
+            "work/sub",
+            "work/agentd",
+            "tmp/tmp",
+            "tmp/shm",
+        ] {
             fs::create_dir_all(root.join(sub)).unwrap();
         }
-        for file in ["home/.bashrc", "home/.ssh/authorized_keys", "home/bin/tool", "home/note"] {
+        for file in [
+            "home/.bashrc",
+            "home/.ssh/authorized_keys",
+            "home/bin/tool",
+            "home/note",
+            "work/agentd/config.toml",
+        ] {
             fs::write(root.join(file), "mine\n").unwrap();
         }
         let listener = UnixListener::bind(root.join("home/daemon.sock")).unwrap();
+        let docker = UnixListener::bind(root.join("home/.docker/run/docker.sock")).unwrap();
+        let terminal = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        rustix::pty::grantpt(&terminal).unwrap();
+        rustix::pty::unlockpt(&terminal).unwrap();
+        let window = rustix::pty::ptsname(&terminal, Vec::new()).unwrap();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("agentd-cage-{}-{number}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
@@ -55,6 +84,9 @@ impl Outside {
         Self {
             victim,
             _listener: listener,
+            _docker: docker,
+            terminal: window.into_string().unwrap(),
+            _terminal: terminal,
             _abstract: abstract_listener,
             tcp: tcp.local_addr().unwrap().to_string(),
             _tcp: tcp,
@@ -75,6 +107,7 @@ impl Outside {
         Cage {
             writable: vec![self.path("work")],
             visible: vec![self.path("home"), example("escape"), example("fake-agent")],
+            readonly: vec![self.path("work/agentd")],
             tmp: Some(self.path("tmp/tmp")),
             layers,
             ..Cage::default()
@@ -96,6 +129,7 @@ impl Outside {
         }
         let mut found = BTreeMap::new();
         add(&self.path("home"), &mut found);
+        add(&self.path("work/agentd"), &mut found);
         found
     }
 
@@ -149,6 +183,8 @@ impl Outside {
             door("slow a process down", &["renice", &pid]),
             // Sockets
             door("bind a socket", &["bind", &home("bound.sock")]),
+            door("use the socket of Docker", &["connect", &home(".docker/run/docker.sock")]),
+            door("write to a terminal", &["terminal", &self.terminal]),
             door("use an abstract socket", &["connect-abstract", &self.name]),
             // Mounts and namespaces
             door("enter the mounts of a process", &["setns", &pid, "mnt"]),
@@ -174,6 +210,20 @@ impl Outside {
             ),
             door("as root, write", &["as-root", &into("echo escaped > NOTE")]),
             door("as root, kill", &["as-root", &into("kill -9 PID")]),
+            door("as root, change a mode", &["as-root", &into("chmod 777 NOTE")]),
+            door("write by the root of all", &["write", &format!("/proc/self/root{note}")]),
+            // Caches of the user
+            door("put something into cargo's cache", &["write", &home(".cargo/registry/x")]),
+            door("put something into npm's cache", &["write", &home(".npm/x")]),
+            door("put something into Maven's cache", &["write", &home(".m2/x")]),
+            door("put something into Go's cache", &["write", &home("go/x")]),
+            // Settings that decide, inside of what may be written
+            door("write settings", &["write", &work("agentd/config.toml")]),
+            door("remove settings", &["unlink", &work("agentd/config.toml")]),
+            door(
+                "put settings in their place",
+                &["rename", &work("mine"), &work("agentd/config.toml")],
+            ),
             // What is left behind
             door(
                 "leave a daemon",
@@ -201,6 +251,7 @@ impl Outside {
             let before = world.look();
             let mut fake = Fake::new();
             fake.cwd = world.path("work");
+            fake.home = Some(world.path("home"));
             fake.cage = layers.map(|layers| world.cage(layers));
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let ended = fake.try_run(&example("escape"), &words).unwrap();
@@ -242,7 +293,8 @@ fn heavy_no_way_leads_out_of_the_cage() {
     let all = Outside::open_doors(None);
     // Each door is one: without a cage it can be walked through. These need rights or another
     // kind of process, whatever the cage.
-    assert!(all.len() >= 38, "{all:?}");
+    let root = rustix::process::geteuid().is_root();
+    assert!(all.len() >= if root { 48 } else { 40 }, "{all:?}");
     let open = Outside::open_doors(Some(Layers::default()));
     assert_eq!(open, BTreeSet::new());
 }
@@ -256,9 +308,16 @@ fn heavy_what_older_kernels_let_through() {
     }
     let metadata = ["change a mode", "change an owner", "change times", "set an attribute"];
     let tuning = ["limit a process", "slow a process down"];
+    // Landlock cannot take a place out of what it allows, and leaves sockets with a path.
+    let settings = ["write settings", "remove settings", "put settings in their place"];
+    let others = ["use the socket of Docker", "write to a terminal"];
     let signals = ["kill a process", "stop a process"];
     let newest = Outside::open_doors(Some(Layers { namespaces: false, landlock: 9 }));
-    let expected: BTreeSet<&str> = metadata.into_iter().chain(tuning).collect();
+    // Only root can give files away.
+    let root = rustix::process::geteuid().is_root();
+    let can = |door: &&str| root || *door != "change an owner";
+    let expected = metadata.into_iter().filter(can).chain(tuning).chain(settings).chain(others);
+    let expected: BTreeSet<&str> = expected.collect();
     assert_eq!(newest, expected);
     let third = Outside::open_doors(Some(Layers { namespaces: false, landlock: 3 }));
     let more = signals.into_iter().chain(["use an abstract socket"]);

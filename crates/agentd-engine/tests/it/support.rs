@@ -108,6 +108,8 @@ pub(crate) struct Fake {
     pub(crate) mark: String,
     pub(crate) cwd: PathBuf,
     pub(crate) cage: Option<Cage>,
+    /// Another home than that of whoever runs the tests.
+    pub(crate) home: Option<PathBuf>,
 }
 
 impl Fake {
@@ -121,12 +123,17 @@ impl Fake {
             mark: mark(),
             cwd: std::env::temp_dir(),
             cage: None,
+            home: None,
         }
     }
 
     pub(crate) fn try_run(&mut self, program: &Path, args: &[&str]) -> Result<Ended, ProcessError> {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let environment = environment(&self.mark);
+        let mut environment = environment(&self.mark);
+        if let Some(home) = &self.home {
+            environment.retain(|(name, _)| name != "HOME");
+            environment.push(("HOME".into(), home.into()));
+        }
         let program = Program {
             program: program.to_str().unwrap(),
             args: &args,

@@ -168,7 +168,6 @@ fn arrange_mounts(cage: &Cage) -> Result<bool, Failed> {
         put(&tree, &place).during(Step::Tmp)?;
     }
     terminals().during(Step::Mounts)?;
-    let sockets_hidden = sockets::hide(&cage.writable, empty.as_ref()).during(Step::Sockets)?;
     // What holds another comes first.
     overlays.sort_by_key(|overlay| (overlay.at.components().count(), overlay.rank));
     for overlay in overlays {
@@ -180,7 +179,8 @@ fn arrange_mounts(cage: &Cage) -> Result<bool, Failed> {
         }
         put(&overlay.tree, &overlay.at).during(Step::Writable)?;
     }
-    Ok(sockets_hidden)
+    // Last, so that nothing that was put on top shows them again.
+    sockets::hide(&cage.writable, empty.as_ref()).during(Step::Sockets)
 }
 
 /// Its own `/tmp` cannot be had where one of these *is* the place that would be hidden.

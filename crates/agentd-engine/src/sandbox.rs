@@ -184,7 +184,7 @@ impl Sandbox {
             // A CLI has to reach its model. What it starts cannot be told from itself.
             network: self.network || matches!(who, Who::Agent(..)),
             makes_mounts,
-            ..Cage::default()
+            layers: self.enforced.layers(),
         }
     }
 }

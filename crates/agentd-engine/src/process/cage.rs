@@ -125,6 +125,12 @@ impl Enforced {
         }
     }
 
+    /// The layers to use on a system that can enforce this: asking for namespaces where they
+    /// cannot be made is an error, not a weaker cage.
+    pub fn layers(self) -> Layers {
+        Layers { namespaces: self.processes, ..Layers::default() }
+    }
+
     /// With what another layer enforces besides.
     #[must_use]
     pub(super) fn and_also(self, other: Option<Self>) -> Self {
@@ -336,5 +342,9 @@ mod tests {
         assert_eq!(Enforced { network: false, ..all }.gaps(true), Vec::<&str>::new());
         assert_eq!(Enforced { network: false, ..all }.gaps(false), ["use the network"]);
         assert_eq!(Enforced::default().gaps(true).len(), 7);
+        // Where namespaces cannot be made, they are not asked for.
+        assert_eq!(all.layers(), Layers::default());
+        let without = Enforced { processes: false, ..all };
+        assert_eq!(without.layers(), Layers { namespaces: false, ..Layers::default() });
     }
 }

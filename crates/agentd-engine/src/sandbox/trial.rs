@@ -27,8 +27,10 @@ pub fn try_out(supervisor: &Supervisor, dir: &Path) -> Result<Trial, String> {
     for name in ["in", "out", "tmp"] {
         fs::create_dir_all(dir.join(name)).map_err(|error| said(&error))?;
     }
+    let enforced = supervisor.enforceable();
     let cage = Cage {
         writable: vec![dir.join("in")],
+        layers: enforced.layers(),
         visible: vec![dir.to_owned()],
         tmp: Some(dir.join("tmp")),
         ..Cage::default()
@@ -47,11 +49,7 @@ pub fn try_out(supervisor: &Supervisor, dir: &Path) -> Result<Trial, String> {
     let cancel = Cancel::new().map_err(|error| said(&error))?;
     run(supervisor, program, Limits::default(), &cancel, &mut Deaf)
         .map_err(|error| format!("{error}: {}", cause(&error)))?;
-    Ok(Trial {
-        inside: dir.join("in/x").exists(),
-        outside: dir.join("out/x").exists(),
-        enforced: supervisor.enforceable(),
-    })
+    Ok(Trial { inside: dir.join("in/x").exists(), outside: dir.join("out/x").exists(), enforced })
 }
 
 fn cause(error: &dyn std::error::Error) -> String {

@@ -8,7 +8,7 @@
 //!
 //! The picture is kept in the user's state directory for the time of the call, where neither a
 //! repository nor an agent can write. Where agentd was killed, the next command finds it, and
-//! [`recover`] does what is left to do: in the places that git and others name by then, and
+//! `recover` does what is left to do: in the places that git and others name by then, and
 //! nowhere else.
 
 mod obeyed;

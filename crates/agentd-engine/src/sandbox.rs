@@ -345,6 +345,8 @@ fn visible(agents: &Agents, home: Option<&Path>) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = programs.unwrap_or_default();
     all.extend([agents.project.root().to_owned(), agents.work_tree.clone()]);
     all.push(PathBuf::from(&agents.agentd));
+    let commands = AgentKind::CLIS.map(|agent| agents.config.agent(agent).command.as_ref());
+    all.extend(commands.into_iter().flatten().map(PathBuf::from));
     all.extend(home.map(Path::to_owned));
     all.extend(
         agents.config.replay.recording.as_ref().map(|path| agents.project.root().join(path)),

@@ -106,11 +106,11 @@ fn stream() -> String {
     lines.map(|line| format!("{line}\n{raw}")).concat()
 }
 
-fn run(project: &Project, program: &str, arguments: &[&str]) -> Output {
+fn run(project: &Project, home: &Path, program: &str, arguments: &[&str]) -> Output {
     Command::new(program)
         .args(arguments)
         .current_dir(project.root())
-        .env("HOME", project.root().join(".git"))
+        .env("HOME", home)
         .env("AGENTD_TRUST", "all")
         .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@b"), ("GIT_COMMITTER_NAME", "a")])
         .envs([("GIT_COMMITTER_EMAIL", "a@b"), ("DEPLOY_TOKEN", "a value that only I know")])
@@ -181,22 +181,23 @@ fn heavy_none_of_200_planted_secrets_is_kept_or_shown() {
         at("test"),
     );
     project.root_file("agentd/config.toml", &config);
-    run(&project, "git", &["init", "-q"]);
-    run(&project, "git", &["add", "-A"]);
-    run(&project, "git", &["commit", "-qm", "start"]);
+    run(&project, outside.path(), "git", &["init", "-q"]);
+    run(&project, outside.path(), "git", &["add", "-A"]);
+    run(&project, outside.path(), "git", &["commit", "-qm", "start"]);
     let agentd = env!("CARGO_BIN_EXE_agentd");
     let mut shown: Vec<(String, String)> = Vec::new();
     // The reviewer's prompt has the difference, and so what is in this file.
     project.root_file("prompt.txt", &planted("prompt"));
     for command in ["implement", "review"] {
-        let output = run(&project, agentd, &[command, CHANGE]);
+        let output = run(&project, outside.path(), agentd, &[command, CHANGE]);
         for text in [output.stdout, output.stderr] {
             shown.push((command.to_owned(), String::from_utf8_lossy(&text).into_owned()));
         }
     }
     let change = project.root().join("agentd/changes").join(CHANGE);
     texts(&change, &mut shown);
-    let exported = run(&project, agentd, &["export", CHANGE, "--output", "-"]).stdout;
+    let exported =
+        run(&project, outside.path(), agentd, &["export", CHANGE, "--output", "-"]).stdout;
     shown.push(("export".to_owned(), String::from_utf8_lossy(&exported).into_owned()));
     let viewer = Viewer::start(project.root());
     let mut pages = vec![format!("/changes/{CHANGE}"), format!("/changes/{CHANGE}/runs")];
@@ -253,8 +254,13 @@ fn run_files_of_an_earlier_version_are_cleaned_before_they_are_shown() {
     records.push(json!({"t": 2, "files": [{"path": "x.bin", "hex": hex}]}));
     let text: String = records.iter().map(|record| format!("{record}\n")).collect();
     project.file("runs/0002-challenge.jsonl", &text);
-    let output =
-        run(&project, env!("CARGO_BIN_EXE_agentd"), &["export", "add-oauth", "--output", "-"]);
+    let home = tempfile::tempdir().unwrap();
+    let output = run(
+        &project,
+        home.path(),
+        env!("CARGO_BIN_EXE_agentd"),
+        &["export", "add-oauth", "--output", "-"],
+    );
     let exported = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(exported.contains("[redacted]"), "{exported}");
     let viewer = Viewer::start(project.root());

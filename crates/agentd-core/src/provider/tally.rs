@@ -173,7 +173,11 @@ impl Tally {
             && !stopped
             && matches!(
                 failure.kind,
-                FailureKind::Other | FailureKind::NoResult | FailureKind::Crashed
+                FailureKind::Other
+                    | FailureKind::NoResult
+                    | FailureKind::Crashed
+                    // It may have ended for that reason before it could read anything.
+                    | FailureKind::StdinClosed
             )
         {
             failure.kind = kind;

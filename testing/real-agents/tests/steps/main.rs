@@ -295,7 +295,9 @@ fn gemini_proposes_questions_for_the_clarify_command() {
     Sandbox::enter(script, |sandbox| {
         project(sandbox, Cli::Gemini);
         let run = |args: &[&str]| {
-            let output = sandbox.command(agentd()).args(args).output().unwrap();
+            // The test has written the settings itself.
+            let mut command = sandbox.command(agentd());
+            let output = command.env("AGENTD_TRUST", "all").args(args).output().unwrap();
             assert!(output.status.success(), "{output:?}");
             serde_json::from_slice::<Value>(&output.stdout).unwrap()
         };

@@ -355,14 +355,16 @@ fn a_caged_program_has_its_own_tmp_and_processes() {
     let mut fake = Fake::new();
     fake.cwd = world.path("work");
     fake.cage = Some(world.cage(Layers::default()));
-    let script = "ls -A /tmp /dev/shm; echo x > /tmp/x; echo $$; ls /proc | grep -c '^[0-9]'; pwd";
-    fake.try_run(Path::new("/bin/sh"), &["-c", script]).unwrap();
+    let name = &world.name;
+    let script = format!("echo x > /tmp/{name}; ls /proc | grep -c '^[0-9]'; pwd");
+    fake.try_run(Path::new("/bin/sh"), &["-c", &script]).unwrap();
     let lines = fake.kept.texts();
     let processes: usize = lines[lines.len() - 2].parse().unwrap();
     assert!(processes < 8, "{lines:?}");
     assert_eq!(lines.last().unwrap(), &world.text("work"));
-    assert!(fs::read_to_string(world.path("tmp/tmp/x")).is_ok_and(|text| text == "x\n"));
-    assert!(!Path::new("/tmp/x").exists());
+    let written = fs::read_to_string(world.path("tmp/tmp").join(name));
+    assert!(written.is_ok_and(|text| text == "x\n"));
+    assert!(!Path::new("/tmp").join(name).exists());
 }
 
 #[test]

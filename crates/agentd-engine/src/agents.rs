@@ -14,7 +14,7 @@ pub use crate::mcp_client::ClientError as HandshakeError;
 use crate::mcp_client::McpClient;
 
 /// The program that a name or a path means, looked up in a `PATH`. A plain name never means a
-/// program of the project at `root`: whoever has `./node_modules/.bin` in their `PATH` has not
+/// program of the project at `root`: a person with `./node_modules/.bin` in their `PATH` has not
 /// thereby agreed to what a clone has there.
 pub fn find_program(name: &str, path: &OsStr, root: &Path) -> Option<PathBuf> {
     if name.contains('/') {

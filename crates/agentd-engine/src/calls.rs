@@ -1,7 +1,7 @@
 //! What is kept about calls that are under way, in the user's state directory: a private
 //! directory for each, and what is needed to put things back after it.
 //!
-//! Everything of a call has its name. Whoever makes the call holds the claim to that name; what
+//! Everything of a call has its name. The maker of the call holds the claim to that name; what
 //! lies there under a name that nobody claims was left by an agentd that was killed.
 
 use std::collections::BTreeSet;
@@ -101,7 +101,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // While it is locked: whoever has opened it meanwhile sees that it is not current.
+        // While it is locked: a process that has opened it meanwhile sees that it is not current.
         if let Ok(path) = path(&self.name, LOCK) {
             let _ = self.dir.remove_file(&path);
         }

@@ -272,7 +272,7 @@ pub(crate) fn recover(project: &Project, claim: &Claim, state: &Path) -> Option<
     }
 }
 
-/// How often it is looked anew what git runs: a setting that is put back may name another file,
+/// How often it is looked up again what git runs: a setting that is put back may name another file,
 /// and that one another.
 const ROUNDS: usize = 5;
 

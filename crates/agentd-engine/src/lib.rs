@@ -23,6 +23,7 @@ pub mod process;
 mod project_files;
 pub mod recording;
 pub mod redact;
+mod remove_tree;
 pub mod reproduce;
 pub mod run_record;
 pub mod runner;

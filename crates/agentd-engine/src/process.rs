@@ -171,7 +171,7 @@ pub enum Flow {
 pub trait Watcher {
     /// A line of standard output.
     fn line(&mut self, line: Line<'_>) -> Flow;
-    /// A piece of standard output as it comes. Whoever takes it gets no lines.
+    /// A piece of standard output as it comes. A watcher that takes it gets no lines.
     fn raw(&mut self, _bytes: &[u8]) -> Option<Flow> {
         None
     }

@@ -268,7 +268,7 @@ impl Runner {
         Ok(Attempt { outcome, run_file, started_at, duration, tampered, error })
     }
 
-    /// Guards what others run and obey from whoever may write to it.
+    /// Guards what others run and obey from agents that may write to it.
     fn guard(
         provider: &dyn Provider,
         request: &AgentRequest,

@@ -221,7 +221,7 @@ pub fn warnings(agents: &Agents) -> Vec<String> {
     warnings
 }
 
-/// What an implementer is told about the sandbox, a sentence a line.
+/// What the prompt of an implementer says about the sandbox, a sentence a line.
 pub(crate) fn for_prompt(agents: &Agents) -> String {
     let settings = &agents.config.sandbox;
     if !settings.enabled {

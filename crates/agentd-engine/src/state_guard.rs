@@ -78,7 +78,7 @@ impl StateGuard {
             Some(Err(_)) | None => self.text.clone(),
         };
         if now.is_none() {
-            // One that cannot be removed is told by the write.
+            // One that cannot be removed is reported by the write.
             let _ = change.remove(&lock, &ChangeFile::State);
         }
         change.write(&lock, &ChangeFile::State, right.as_bytes())?;

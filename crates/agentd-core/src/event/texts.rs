@@ -1,4 +1,4 @@
-//! The texts of an event, for whoever has to change them.
+//! The texts of an event, for code that has to change them.
 
 use std::borrow::Cow;
 

@@ -68,7 +68,7 @@ impl Provider for Codex {
             .map(|dir| format!("{}={{trust_level=\"untrusted\"}}", toml_text(&path_text(dir))))
             .collect();
         if !untrusted.is_empty() {
-            // Whoever has trusted the directory for their own work has not done so for this: its
+            // A person who has trusted the directory for their own work has not done so for this: its
             // `.codex/` could start servers and run hooks. Dotted keys are not understood here.
             config(format!("projects={{{}}}", untrusted.join(",")));
         }

@@ -128,7 +128,7 @@ impl Default for Surroundings {
 }
 
 /// What a repository has for an agent CLI. Its instructions are handed to the agent as text;
-/// its settings have no effect: whoever clones a repository has not agreed to them.
+/// its settings have no effect: a person who clones a repository has not agreed to them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FoundInProject {
     /// The directories, from the work tree up to the top of the repository, whose settings the
@@ -208,7 +208,7 @@ pub struct CommandSpec {
     pub files: Vec<PrivateFile>,
     /// A file of the project that must hold some keys while the program runs.
     pub merge: Option<JsonMerge>,
-    /// A file of variables that the program takes from the repository, whatever it is told.
+    /// A file of variables that the program takes from the repository, whatever its settings say.
     pub env_file: Option<EnvFile>,
     /// What to write to standard input, which is then closed.
     pub stdin: String,

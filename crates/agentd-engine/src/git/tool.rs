@@ -251,7 +251,7 @@ impl Call<'_> {
         set("GIT_TERMINAL_PROMPT", "0");
         set("GIT_OPTIONAL_LOCKS", "0");
         set("GIT_EDITOR", "true");
-        // Whoever can write to the repository could show other commits than there are.
+        // Anyone who can write to the repository could show other commits than there are.
         set("GIT_NO_REPLACE_OBJECTS", "1");
         set("GIT_GRAFT_FILE", "/dev/null/none");
         if !self.own_words {

@@ -1,5 +1,5 @@
 //! Settings from which agents take permissions and commands to run, in the project and in the
-//! user's home: whoever writes there decides what the next call does, outside of any confinement.
+//! user's home: a writer there decides what the next call does, outside of any confinement.
 //!
 //! Documents that agents only read (CLAUDE.md, GEMINI.md, AGENTS.md) are not among them: a task
 //! may edit those.

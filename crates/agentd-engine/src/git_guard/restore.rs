@@ -5,8 +5,9 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
-use super::picture::{Thing, is_absent};
+use super::picture::Thing;
 use super::way::{Missing, Way};
+use crate::remove_tree::remove_tree;
 
 /// The name of a file that is being written, beside the one that it becomes.
 const TEMPORARY: &str = "agentd-restores";
@@ -27,7 +28,7 @@ pub(super) fn restore(path: &Path, now: &Thing, was: &Thing) -> io::Result<()> {
             return fs::set_permissions(path, Permissions::from_mode(*mode));
         }
         (Thing::Nothing, _) => {}
-        (Thing::Directory { .. }, _) => remove(path)?,
+        (Thing::Directory { .. }, _) => remove_tree(path)?,
         // Until the new file is there the old one is: a file replaces a file at once.
         (Thing::File { .. } | Thing::Link { .. } | Thing::Other, Thing::File { .. }) => {}
         (Thing::File { .. } | Thing::Link { .. } | Thing::Other, _) => fs::remove_file(path)?,
@@ -41,7 +42,7 @@ pub(super) fn restore(path: &Path, now: &Thing, was: &Thing) -> io::Result<()> {
         }
         Thing::File { mode, bytes } => {
             let temporary = way.to(TEMPORARY.as_ref());
-            remove(&temporary)?;
+            remove_tree(&temporary)?;
             let mut file =
                 File::options().write(true).create_new(true).mode(0o600).open(&temporary)?;
             file.write_all(&bytes.0)?;
@@ -50,18 +51,4 @@ pub(super) fn restore(path: &Path, now: &Thing, was: &Thing) -> io::Result<()> {
             fs::rename(&temporary, path)
         }
     }
-}
-
-/// Removes whatever is at a place, also directories that their maker has closed.
-fn remove(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            fs::set_permissions(path, Permissions::from_mode(0o700))?;
-            fs::read_dir(path)?.try_for_each(|entry| remove(&entry?.path()))?;
-            fs::remove_dir(path)
-        }
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    removed.or_else(|error| if is_absent(&error) { Ok(()) } else { Err(error) })
 }

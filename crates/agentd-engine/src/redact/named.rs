@@ -87,7 +87,7 @@ fn is_secret_name(name: &[u8]) -> bool {
 }
 
 /// Whether this is the password of a machine in a `.netrc`: `machine … login … password`. Less
-/// would be prose that tells of a login.
+/// would be prose about a login.
 fn is_netrc(before: &[u8], name: &[u8]) -> bool {
     if name != b"password" {
         return false;

@@ -1,14 +1,14 @@
 //! The temporary directory of one call: its own `/tmp`, outside of the repository.
 
 use std::fs::{self, DirBuilder, Permissions};
-use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Pid, test_kill_process};
 
 use super::{SandboxError, at};
+use crate::remove_tree::remove_tree;
 use crate::store::Project;
 
 /// A directory with what a sandbox sees as its own; gone with this value.
@@ -66,20 +66,4 @@ pub fn sweep(project: &Project) {
             let _ = remove_tree(&entry.path());
         }
     }
-}
-
-/// Removes a directory with everything in it, also what was closed by whoever made it, as Go
-/// does with its modules. No link is followed.
-fn remove_tree(path: &Path) -> io::Result<()> {
-    let found = fs::symlink_metadata(path)?;
-    if !found.is_dir() {
-        return fs::remove_file(path);
-    }
-    if found.permissions().mode() & 0o700 != 0o700 {
-        fs::set_permissions(path, Permissions::from_mode(0o700))?;
-    }
-    for entry in fs::read_dir(path)? {
-        remove_tree(&entry?.path())?;
-    }
-    fs::remove_dir(path)
 }

@@ -338,7 +338,7 @@ impl ProjectDir {
         }
         match StoreError::from_io(action, path, error) {
             // One name that is no symlink leads nowhere else: it was moved in this very moment,
-            // as by whoever archives the change, and the system saw it at its new place.
+            // as by a process that archives the change, and the system saw it at its new place.
             StoreError::Escapes { path } => StoreError::NotFound { path },
             error => error,
         }

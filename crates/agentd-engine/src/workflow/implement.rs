@@ -232,7 +232,7 @@ fn look_at_ticks(
     Ok((ticked.into_iter().filter(|id| was_asked(*id)).count(), unproven))
 }
 
-/// Takes back every tick, whoever has set it, that the files contradict: a call that was killed
+/// Takes back every tick, no matter who set it, that the files contradict: a call that was killed
 /// may have set them, and so may the tests. A person's word counts where nothing can be shown.
 pub(super) fn prove_ticks(workflow: &mut Workflow<'_>) -> Result<Vec<TaskId>, WorkflowError> {
     let (agents, change) = (workflow.agents, workflow.change.clone());

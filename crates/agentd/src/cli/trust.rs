@@ -87,7 +87,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     report(context, "trusted", "trusted until one of these settings changes", &standing)
 }
 
-/// The settings, for whoever is about to run something: agreed to before, on the command line,
+/// The settings, for a command that is about to run something: agreed to before, on the command line,
 /// or now.
 pub(super) fn trusted(
     context: &Context,

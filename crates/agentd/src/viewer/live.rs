@@ -33,7 +33,7 @@ const BOARD_PAUSE: Duration = Duration::from_millis(500);
 /// page of a large project takes a small part of one processor.
 const BOARD_REST: u32 = 25;
 
-/// How much is read at a time, of all runs together: what is told of it waits in memory until
+/// How much is read at a time, of all runs together: what is sent of it waits in memory until
 /// the page has read it.
 const CHUNK: u64 = 256 << 10;
 

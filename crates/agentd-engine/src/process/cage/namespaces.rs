@@ -341,7 +341,7 @@ fn drop_rights(makes_mounts: bool) -> io::Result<()> {
             kept |= one;
         }
         if makes_mounts {
-            // The kernel asks it of whoever maps root into a namespace further down.
+            // The kernel asks it of a process that maps root into a namespace further down.
             kept |= CapabilitySet::SETFCAP;
         }
         for one in CapabilitySet::all().iter().filter(|one| !kept.contains(*one)) {

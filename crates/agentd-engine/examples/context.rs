@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use agentd_core::config::Config;
 use agentd_core::ids::ChangeId;
-use agentd_engine::context::{self, ContextKind};
+use agentd_engine::agents::context::{self, ContextKind};
 use agentd_engine::store::Project;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -15,9 +15,9 @@ use agentd_core::agent::{AgentKind, Role};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::provider::{AgentRequest, FoundInProject, Session, Surroundings, provider};
+use agentd_engine::agents::run_record::RecordLimits;
+use agentd_engine::agents::runner::{Retry, Runner};
 use agentd_engine::process::{Cancel, Limits, SUPERVISE, Supervisor, supervise};
-use agentd_engine::run_record::RecordLimits;
-use agentd_engine::runner::{Retry, Runner};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1).peekable();

@@ -1,37 +1,31 @@
-//! The effects of agentd.
+//! The effects of agentd: files, locks, processes, git, and the workflow that uses them.
+//!
+//! The modules in the order in which they build on each other:
+//!
+//! | group | what is in it |
+//! |---|---|
+//! | [`store`] | files of a project, confined to it; locks; the user's own directories |
+//! | [`process`] | child processes, supervised and caged |
+//! | [`git`] | what agentd asks of the `git` program |
+//! | [`guard`] | what keeps agents and repositories within their limits |
+//! | [`change`] | a change as it is on disk: documents, state, comments |
+//! | [`tools`] | what agents may do, one function per MCP tool |
+//! | [`agents`] | one call of an agent, from the prompt to the record |
+//! | [`workflow`] | the steps of a change, and what people decide between them |
+//! | [`archive`] | merging a change into the main specs, and the way back |
+//! | [`insight`] | what can be learned from changes: overlaps, traces, rounds of review |
+//! | [`recovery`] | repairing what a killed process left behind |
 
-pub mod actions;
-pub mod agent_files;
 pub mod agents;
 pub mod archive;
-mod calls;
-pub mod clarify;
-pub mod code_rounds;
-pub mod comments;
-pub mod context;
-pub mod decisions;
-pub mod documents;
-pub mod export;
+pub mod change;
 pub mod git;
-pub mod git_guard;
-mod ignored;
-pub mod leftovers;
+pub mod guard;
+pub mod insight;
 pub mod mcp_client;
-pub mod overlap;
 pub mod own_agent;
 pub mod process;
-mod project_files;
-pub mod recording;
-pub mod redact;
-mod remove_tree;
-pub mod reproduce;
-pub mod run_record;
-pub mod runner;
-pub mod sandbox;
-mod state_guard;
-pub mod step;
+pub mod recovery;
 pub mod store;
-pub mod trace;
-pub mod trust;
-pub mod work_tree;
+pub mod tools;
 pub mod workflow;

@@ -6,14 +6,14 @@ pub(crate) mod kinds;
 use std::io;
 
 use agentd_core::phase::{Phase, Refused};
-use agentd_engine::actions::ActionError;
+use agentd_engine::agents::step::StepError;
 use agentd_engine::archive::ArchiveError;
-use agentd_engine::clarify::ClarifyError;
-use agentd_engine::documents::DocumentError;
+use agentd_engine::change::documents::DocumentError;
 use agentd_engine::git::GitError;
-use agentd_engine::step::StepError;
+use agentd_engine::guard::trust::TrustError;
 use agentd_engine::store::{LockError, StoreError, causes, remedy};
-use agentd_engine::trust::TrustError;
+use agentd_engine::tools::ActionError;
+use agentd_engine::workflow::clarify::ClarifyError;
 use serde::Serialize;
 
 use crate::cli::{next, trust};

@@ -5,7 +5,7 @@ use agentd_core::phase::Refused;
 use agentd_core::rel_path::RelPath;
 
 use super::SpecConflict;
-use crate::documents::DocumentError;
+use crate::change::documents::DocumentError;
 use crate::store::{LockError, StoreError};
 
 /// Why a change could not be archived or taken back.

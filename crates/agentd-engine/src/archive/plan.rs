@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ArchiveError;
 use super::{Renumbering, Request, SpecChange, SpecConflict};
-use crate::documents::{self, DocumentError};
+use crate::change::documents::{self, DocumentError};
 use crate::store::{Change, Project, StoreError, map_parallel};
 
 /// What archiving will do.

@@ -11,7 +11,7 @@ use agentd_core::state::{self, State};
 use super::error::ArchiveError;
 use super::record::{FileRecord, Found, Record, read_if_exists};
 use super::transaction::{Action, Journal, recover_locked, remove_made, restore};
-use crate::documents::{DocumentError, load_state_if_begun};
+use crate::change::documents::{DocumentError, load_state_if_begun};
 use crate::store::{EntryKind, Holder, Project, StoreError};
 
 /// What taking a change back has done.

@@ -7,8 +7,8 @@ use agentd_core::outcome::Stopped;
 
 use super::error::GitError;
 use super::tool::{Call, DRAIN, GRACE, KEPT_ERRORS, Said};
+use crate::guard::sandbox::{Sandbox, Who};
 use crate::process::{Cancel, Flow, Limits, Line, Program, Supervisor, Watcher, run};
-use crate::sandbox::{Sandbox, Who};
 
 /// What it takes to run git in the sandbox.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use super::error::GitError;
 use super::private::Private;
 use super::status::records;
 use super::tool::Call;
-use crate::work_tree::digest_of;
+use crate::agents::work_tree::digest_of;
 
 /// How much of a file git looks at to see whether it is binary.
 const SAMPLE: usize = 8000;

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use super::caged::Caged;
 use super::error::GitError;
-use crate::agents::{find_program, in_own_group, kill_group, signal_group};
+use crate::agents::installed::{find_program, in_own_group, kill_group, signal_group};
 use crate::process::{Cancel, dies_with_parent};
 
 /// How long a question to git may take, in a repository of any size.

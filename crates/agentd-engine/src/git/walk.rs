@@ -13,7 +13,7 @@ use std::rc::Rc;
 use ignore::Match;
 use ignore::gitignore::Gitignore;
 
-use crate::ignored::{parse, read_rules};
+use crate::git::ignored::{parse, read_rules};
 
 /// Beyond this many files and directories only those are looked at that git knows.
 pub(super) const MOST: usize = 500_000;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::builtin::signs;
 use super::project::Looked;
 use super::{Call, OwnError, Voice};
-use crate::actions;
+use crate::tools;
 
 /// The most issues that a review takes.
 const MOST_ISSUES: usize = 200;
@@ -117,7 +117,7 @@ pub(super) fn review(call: &Call, cwd: &Path, voice: &mut Voice<'_>) -> Result<(
                 why.to_owned(),
                 "Do it, and tick it with complete_task.",
             ));
-        } else if let Err(error) = actions::evidence(&looked.project, change.id(), task, state) {
+        } else if let Err(error) = tools::evidence(&looked.project, change.id(), task, state) {
             let title = format!("Task {} is ticked, but its file does not show it", task.id);
             issues.push(issue("high", title, error.to_string(), "Do it, or take the tick back."));
         }

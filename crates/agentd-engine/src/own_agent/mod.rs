@@ -1,4 +1,4 @@
-//! The agents that agentd plays itself, as the process that [`step`](crate::step)
+//! The agents that agentd plays itself, as the process that [`step`](crate::agents::step)
 //! starts for them: `agentd __builtin …` and `agentd __replay …`.
 //!
 //! They read a prompt from standard input, call the tools of agentd's MCP server as
@@ -23,9 +23,9 @@ use agentd_core::outcome::{Failure, FailureKind};
 use agentd_core::provider::MCP_SERVER;
 use serde_json::Value;
 
-use crate::documents::DocumentError;
+use crate::agents::recording::RecordingError;
+use crate::change::documents::DocumentError;
 use crate::mcp_client::{ClientError, McpClient, ToolAnswer};
-use crate::recording::RecordingError;
 use crate::store::StoreError;
 
 pub use play::{DIVERGES, NOW};
@@ -87,7 +87,7 @@ impl OwnError {
 }
 
 impl Call {
-    /// Reads the arguments behind `__builtin` or `__replay`; only [`step`](crate::step) makes them.
+    /// Reads the arguments behind `__builtin` or `__replay`; only [`step`](crate::agents::step) makes them.
     fn parse(args: impl Iterator<Item = OsString>) -> Result<Self, String> {
         let mut args = args.map(|arg| arg.to_string_lossy().into_owned());
         let (mut change, mut role, mut step) = (None, None, None);

@@ -13,10 +13,10 @@ use agentd_core::run_format::{FileEdit, Record};
 use serde_json::{Value, json};
 
 use super::{Call, OwnError, Voice};
+use crate::agents::recording::{Answer, OwnCall, Recording, RecordingError, Run, plays};
+use crate::agents::work_tree::{Redone, redo};
 use crate::mcp_client::{McpClient, ToolAnswer};
-use crate::recording::{Answer, OwnCall, Recording, RecordingError, Run, plays};
 use crate::store::ProjectDir;
-use crate::work_tree::{Redone, redo};
 
 /// How a warning begins that tells of a difference to the recording.
 pub const DIVERGES: &str = "the replay diverges: ";
@@ -226,7 +226,7 @@ fn difference(recorded: &Answer, now: &ToolAnswer) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::told_time;
+    use crate::agents::recording::told_time;
 
     fn recorded(text: &str) -> Answer {
         Answer { t: 0, ok: true, text: text.to_owned() }

@@ -12,9 +12,9 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::state::State;
 
 use super::{Call, OwnError};
-use crate::documents;
+use crate::agents::work_tree;
+use crate::change::documents;
 use crate::store::{Change, Project};
-use crate::work_tree;
 
 /// The change as it is on the disk.
 pub(super) struct Looked {

@@ -15,9 +15,9 @@ use super::generate::write_context;
 use super::{
     Action, Call, Mode, Report, Workflow, WorkflowError, format, prompts, reviews, standing_review,
 };
-use crate::context::ContextKind;
-use crate::documents;
-use crate::step::{Artefact, StepError};
+use crate::agents::context::ContextKind;
+use crate::agents::step::{Artefact, StepError};
+use crate::change::documents;
 
 /// Challenges the plan, unless a verdict on this very plan waits to be taken. The
 /// structure check of P21 comes first: nobody is paid for reading what cannot be worked with.

@@ -18,12 +18,12 @@ use super::implement::{
     all_proven, commit_work, is_work, last_session, repository, still_approved,
 };
 use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
-use crate::context::ContextKind;
-use crate::documents;
+use crate::agents::context::ContextKind;
+use crate::agents::step::{Artefact, StepError};
+use crate::change::documents;
 use crate::git::{LeftOut, WhyLeftOut};
+use crate::guard::sandbox;
 use crate::process::Limits;
-use crate::sandbox;
-use crate::step::{Artefact, StepError};
 
 /// How much of a diff the reviewer is given; the rest it reads itself.
 const DIFF_BYTES: usize = 19_000;
@@ -112,7 +112,8 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     workflow.note(&format!("running the tests: {command}"));
     let started = Instant::now();
     let limits = Limits { whole: limit, idle: limit, ..Limits::default() };
-    let output = crate::step::run_tests(workflow.agents, &workflow.change, &command, limits)?;
+    let output =
+        crate::agents::step::run_tests(workflow.agents, &workflow.change, &command, limits)?;
     let duration = started.elapsed();
     let mut tail = output.stdout;
     if !output.stderr.is_empty() {

@@ -11,10 +11,10 @@ use agentd_core::provider::sessions::SessionError;
 use agentd_core::rules;
 use agentd_core::step_name::StepName;
 
-use crate::context::ContextError;
-use crate::documents::DocumentError;
+use crate::agents::context::ContextError;
+use crate::agents::step::StepError;
+use crate::change::documents::DocumentError;
 use crate::git::GitError;
-use crate::step::StepError;
 use crate::store::{LockError, StoreError, causes};
 
 /// Why a workflow stopped.

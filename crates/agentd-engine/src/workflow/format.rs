@@ -7,8 +7,8 @@ use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
 
 use super::{Call, Mode, Workflow, WorkflowError, prompts};
-use crate::documents;
-use crate::step::Artefact;
+use crate::agents::step::Artefact;
+use crate::change::documents;
 
 /// What the check found.
 pub(super) struct Checked {

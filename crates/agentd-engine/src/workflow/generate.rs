@@ -15,8 +15,8 @@ use agentd_core::step_name::StepName;
 
 use super::history::{History, PastRun};
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, format, prompts};
-use crate::context::{self, ContextKind, Tree};
-use crate::step::Artefact;
+use crate::agents::context::{self, ContextKind, Tree};
+use crate::agents::step::Artefact;
 
 /// Whether it is told which documents are there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

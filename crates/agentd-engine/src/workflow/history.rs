@@ -17,9 +17,9 @@ use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use super::effect_of;
-use crate::documents::{self, DocumentError};
-use crate::run_record::read_run;
-use crate::step::{self, Agents, ledger};
+use crate::agents::run_record::read_run;
+use crate::agents::step::{self, Agents, ledger};
+use crate::change::documents::{self, DocumentError};
 use crate::store::Change;
 
 /// A call that was made.

@@ -17,10 +17,10 @@ use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, prompts};
-use crate::actions;
-use crate::documents;
+use crate::agents::step::{Agents, Artefact, StepError};
+use crate::change::documents;
 use crate::git::{Git, What};
-use crate::step::{Agents, Artefact, StepError};
+use crate::tools;
 
 /// Which tasks are to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -227,7 +227,7 @@ fn look_at_ticks(
         if earlier.contains(&task.id) {
             return None;
         }
-        actions::evidence(&agents.project, change, task, Some(state)).err().map(|e| e.to_string())
+        tools::evidence(&agents.project, change, task, Some(state)).err().map(|e| e.to_string())
     })?;
     Ok((ticked.into_iter().filter(|id| was_asked(*id)).count(), unproven))
 }
@@ -237,7 +237,7 @@ fn look_at_ticks(
 pub(super) fn prove_ticks(workflow: &mut Workflow<'_>) -> Result<Vec<TaskId>, WorkflowError> {
     let (agents, change) = (workflow.agents, workflow.change.clone());
     let (_, unproven) = take_back(agents, &change, (workflow.now)(), |task, state| {
-        let why = actions::contradicted(&agents.project, &change, task, Some(state));
+        let why = tools::contradicted(&agents.project, &change, task, Some(state));
         why.map(|why| why.to_string())
     })?;
     for (id, why) in &unproven {

@@ -13,7 +13,7 @@ use super::{
     Action, Report, Verdict, Workflow, WorkflowError, format, generate, repropose, reviews,
     standing_review,
 };
-use crate::decisions;
+use crate::workflow::decisions;
 
 /// Who decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

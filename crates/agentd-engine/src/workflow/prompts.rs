@@ -18,11 +18,11 @@ use agentd_core::step_name::StepName;
 use super::generate::spec_order;
 use super::implement::{read_tasks, referred};
 use super::{Workflow, WorkflowError, reviews};
-use crate::comments;
-use crate::context;
-use crate::documents;
-use crate::overlap;
-use crate::sandbox;
+use crate::agents::context;
+use crate::change::comments;
+use crate::change::documents;
+use crate::guard::sandbox;
+use crate::insight::overlap;
 
 /// Of how many other open changes a planner is told.
 const OTHERS: usize = 40;

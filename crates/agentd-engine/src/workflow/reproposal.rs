@@ -11,9 +11,9 @@ use agentd_core::text::counted;
 
 use super::generate::write_context;
 use super::{Action, Call, Report, Workflow, WorkflowError, changed_documents, prompts, reviews};
-use crate::context::ContextKind;
-use crate::documents;
-use crate::step::Artefact;
+use crate::agents::context::ContextKind;
+use crate::agents::step::Artefact;
+use crate::change::documents;
 
 /// Has the planner mend what the latest review has found.
 pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {

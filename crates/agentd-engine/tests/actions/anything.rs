@@ -5,7 +5,7 @@ use agentd_core::document::{
     proposal as proposal_doc, review as review_doc, spec as spec_doc, tasks as tasks_doc,
 };
 use agentd_core::text::{Line, Prose};
-use agentd_engine::actions::{self, ActionError};
+use agentd_engine::tools::{self, ActionError};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -58,7 +58,7 @@ proptest! {
         let before = proposal_doc::parse(&fixture.read("proposal.md")).value;
         let issue = json!({"severity": "high", "title": title, "description": description, "location": location, "recommendation": recommendation});
         let value = json!({"change_id": "add-oauth", "verdict": "REJECTED", "summary": summary, "issues": [issue]});
-        if fair(fixture.with(|session| actions::append_review(session, read(value)?))).is_some() {
+        if fair(fixture.with(|session| tools::append_review(session, read(value)?))).is_some() {
             let after = proposal_doc::parse(&fixture.read("proposal.md")).value;
             prop_assert_eq!(&after.reviews[0].summary, &Prose::new(&summary));
             prop_assert_eq!(&after.reviews[0].issues[0].title, &Line::new(&title));
@@ -67,7 +67,7 @@ proptest! {
         }
         let issue = json!({"severity": "high", "title": title, "description": description, "recommendation": recommendation});
         let value = json!({"change_id": "add-oauth", "verdict": "NEEDS_FIX", "summary": summary, "issues": [issue]});
-        if fair(fixture.with(|session| actions::create_review(session, read(value)?))).is_some() {
+        if fair(fixture.with(|session| tools::create_review(session, read(value)?))).is_some() {
             let after = review_doc::parse(&fixture.read("REVIEW.md")).value;
             prop_assert_eq!(&after.summary, &Prose::new(&summary));
             prop_assert_eq!(&after.issues[0].recommendation, &Prose::new(&recommendation));

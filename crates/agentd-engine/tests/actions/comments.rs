@@ -7,8 +7,8 @@ use agentd_core::document::round;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
-use agentd_engine::comments::{self, CommentError, Fate, NewComment};
-use agentd_engine::documents::load_texts;
+use agentd_engine::change::comments::{self, CommentError, Fate, NewComment};
+use agentd_engine::change::documents::load_texts;
 use agentd_engine::store::Holder;
 
 use super::{Fixture, read};
@@ -102,7 +102,7 @@ fn every_round_keeps_the_plan_that_it_has_seen() {
     };
     let append = || {
         fixture.with(|session| {
-            agentd_engine::actions::append_review(session, read(review()).unwrap()).unwrap();
+            agentd_engine::tools::append_review(session, read(review()).unwrap()).unwrap();
         });
     };
     append();

@@ -1,7 +1,7 @@
 //! `edit_file`, `read_file`, `list_directory`.
 
 use agentd_core::document::{proposal as proposal_doc, spec as spec_doc, tasks as tasks_doc};
-use agentd_engine::actions::{self, ActionError, ReadText};
+use agentd_engine::tools::{self, ActionError, ReadText};
 use serde_json::json;
 
 use super::{Fixture, read, refused};
@@ -64,7 +64,7 @@ fn reviews_and_ticks_are_not_edited() {
     let fixture = Fixture::planned();
     let review = json!({"change_id": "add-oauth", "verdict": "NEEDS_REVISION", "summary": "Not yet.",
         "issues": [{"severity": "high", "title": "T", "description": "Enable users to wait."}]});
-    fixture.with(|session| actions::append_review(session, read(review).unwrap()).unwrap());
+    fixture.with(|session| tools::append_review(session, read(review).unwrap()).unwrap());
     let before = fixture.read("proposal.md");
     assert!(refused(fixture.edit("proposal.md", "NEEDS_REVISION", "APPROVED")).contains("review"));
     // The same words in a review do not make those above it ambiguous.
@@ -93,7 +93,7 @@ fn line_ends_of_the_file_are_kept() {
 
 fn text(fixture: &Fixture, path: &str, offset: Option<u64>) -> Result<ReadText, ActionError> {
     let value = json!({"change_id": "add-oauth", "path": path, "offset": offset});
-    fixture.with(|session| actions::read_file(session, &read(value)?))
+    fixture.with(|session| tools::read_file(session, &read(value)?))
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn long_files_come_in_pieces_and_binary_ones_not_at_all() {
     let mut offset = Some(0);
     while let Some(at) = offset {
         let piece = text(&fixture, "long.txt", Some(at)).unwrap();
-        assert!(piece.text.len() as u64 <= actions::READ_CAP);
+        assert!(piece.text.len() as u64 <= tools::READ_CAP);
         whole.push_str(&piece.text);
         offset = piece.next_offset;
     }
@@ -156,7 +156,7 @@ fn directories_are_listed_without_what_is_hidden() {
     std::fs::create_dir_all(fixture.root().join("src")).unwrap();
     let list = |path: &str| {
         let value = json!({"change_id": "add-oauth", "path": path});
-        fixture.with(|session| actions::list_directory(session, &read(value)?))
+        fixture.with(|session| tools::list_directory(session, &read(value)?))
     };
     assert_eq!(list(".").unwrap().entries, ["agentd/", "src/"]);
     assert_eq!(list("agentd").unwrap().entries, ["changes/", "config.toml"]);

@@ -15,8 +15,8 @@ use std::{fs, process::Command};
 
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
-use agentd_engine::actions::{self, ActionError, Session, Written, input};
 use agentd_engine::store::{Holder, Project};
+use agentd_engine::tools::{self, ActionError, Session, Written, input};
 use serde_json::{Value, json};
 
 /// A project with one change, in a directory of its own.
@@ -77,26 +77,26 @@ impl Fixture {
     }
 
     fn proposal(&self, value: Value) -> Result<Written, ActionError> {
-        self.with(|session| actions::create_proposal(session, read(value)?))
+        self.with(|session| tools::create_proposal(session, read(value)?))
     }
 
     fn spec(&self, value: Value) -> Result<Written, ActionError> {
-        self.with(|session| actions::create_spec(session, read(value)?))
+        self.with(|session| tools::create_spec(session, read(value)?))
     }
 
     fn write_spec(&self, id: &str, content: &str) -> Result<Written, ActionError> {
         let value = json!({"change_id": "add-oauth", "spec_id": id, "content": content});
-        self.with(|session| actions::write_spec(session, read(value)?))
+        self.with(|session| tools::write_spec(session, read(value)?))
     }
 
     fn tasks(&self, value: Value) -> Result<Written, ActionError> {
-        self.with(|session| actions::create_tasks(session, read(value)?))
+        self.with(|session| tools::create_tasks(session, read(value)?))
     }
 
     fn edit(&self, path: &str, old: &str, new: &str) -> Result<Written, ActionError> {
         let value =
             json!({"change_id": "add-oauth", "path": path, "old_string": old, "new_string": new});
-        self.with(|session| actions::edit_file(session, &read(value)?))
+        self.with(|session| tools::edit_file(session, &read(value)?))
     }
 
     fn git(&self, arguments: &[&str]) {

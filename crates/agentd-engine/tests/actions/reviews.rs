@@ -3,20 +3,20 @@
 use agentd_core::check;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::document::{proposal as proposal_doc, review as review_doc};
-use agentd_engine::actions::{self, ActionError, Written};
-use agentd_engine::documents;
+use agentd_engine::change::documents;
+use agentd_engine::tools::{self, ActionError, Written};
 use serde_json::{Value, json};
 
 use super::{Fixture, read, refused};
 
 fn append(fixture: &Fixture, verdict: &str, issues: Value) -> Result<Written, ActionError> {
     let value = json!({"change_id": "add-oauth", "verdict": verdict, "summary": "So it is.", "issues": issues});
-    fixture.with(|session| actions::append_review(session, read(value)?))
+    fixture.with(|session| tools::append_review(session, read(value)?))
 }
 
 fn review(fixture: &Fixture, verdict: &str, issues: Value) -> Result<Written, ActionError> {
     let value = json!({"change_id": "add-oauth", "verdict": verdict, "summary": "So it is.", "issues": issues});
-    fixture.with(|session| actions::create_review(session, read(value)?))
+    fixture.with(|session| tools::create_review(session, read(value)?))
 }
 
 #[test]

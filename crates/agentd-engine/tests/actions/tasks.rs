@@ -3,14 +3,14 @@
 use std::fs;
 
 use agentd_core::document::tasks as tasks_doc;
-use agentd_engine::actions::{self, ActionError, Completed};
+use agentd_engine::tools::{self, ActionError, Completed};
 use serde_json::json;
 
 use super::{Fixture, read, refused, tasks};
 
 fn complete(fixture: &Fixture, id: &str) -> Result<Completed, ActionError> {
     let value = json!({"change_id": "add-oauth", "task_id": id, "note": "done"});
-    fixture.with(|session| actions::complete_task(session, &read(value)?))
+    fixture.with(|session| tools::complete_task(session, &read(value)?))
 }
 
 fn in_git() -> Fixture {

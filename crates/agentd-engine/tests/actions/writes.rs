@@ -3,7 +3,7 @@
 use agentd_core::document::{
     clarifications, proposal as proposal_doc, spec as spec_doc, tasks as tasks_doc,
 };
-use agentd_engine::actions;
+use agentd_engine::tools;
 use serde_json::{Value, json};
 
 use super::{Fixture, proposal, read, refused, spec, tasks};
@@ -48,9 +48,9 @@ fn said_again_the_same_changes_nothing() {
     let fixture = Fixture::planned();
     let before = ["proposal.md", "specs/auth-flow.md", "tasks.md"].map(|file| fixture.read(file));
     fixture.at("2027-01-01T00:00:00Z", |session| {
-        actions::create_proposal(session, read(proposal()).unwrap()).unwrap();
-        actions::create_spec(session, read(spec("auth-flow")).unwrap()).unwrap();
-        actions::create_tasks(session, read(tasks()).unwrap()).unwrap();
+        tools::create_proposal(session, read(proposal()).unwrap()).unwrap();
+        tools::create_spec(session, read(spec("auth-flow")).unwrap()).unwrap();
+        tools::create_tasks(session, read(tasks()).unwrap()).unwrap();
     });
     let after = ["proposal.md", "specs/auth-flow.md", "tasks.md"].map(|file| fixture.read(file));
     assert_eq!(before, after);
@@ -61,14 +61,14 @@ fn a_new_version_keeps_what_people_wrote_and_the_reviews() {
     let fixture = Fixture::planned();
     let review = json!({"change_id": "add-oauth", "verdict": "NEEDS_REVISION", "summary": "Not yet.",
         "issues": [{"severity": "HIGH", "title": "No timeout", "description": "There is none."}]});
-    fixture.with(|session| actions::append_review(session, read(review).unwrap()).unwrap());
+    fixture.with(|session| tools::append_review(session, read(review).unwrap()).unwrap());
     let text =
         fixture.read("proposal.md").replace("## Impact", "## Notes\n\nBy hand.\n\n## Impact");
     fixture.write("proposal.md", &text);
     let mut again = proposal();
     again["why"] = json!("Because.");
     fixture.at("2027-01-01T00:00:00Z", |session| {
-        actions::create_proposal(session, read(again).unwrap()).unwrap();
+        tools::create_proposal(session, read(again).unwrap()).unwrap();
     });
     let text = fixture.read("proposal.md");
     let read = proposal_doc::parse(&text).value;
@@ -182,7 +182,7 @@ fn clarifications_begin_a_change() {
     let value = json!({"change_id": "brand-new", "questions": [
         {"topic": "Auth Method", "question": "Which?", "answer": "OAuth", "rationale": "# not a heading"}]});
     fixture.with(|session| {
-        let written = actions::create_clarifications(session, read(value).unwrap()).unwrap();
+        let written = tools::create_clarifications(session, read(value).unwrap()).unwrap();
         assert_eq!(written.path.as_str(), "agentd/changes/brand-new/clarifications.md");
     });
     let text =

@@ -2,7 +2,7 @@ use agentd_core::merge::ConflictKind;
 use agentd_core::phase::Phase;
 use agentd_core::state::Choice;
 use agentd_engine::archive::{self, ArchiveError, Request};
-use agentd_engine::documents::DocumentError;
+use agentd_engine::change::documents::DocumentError;
 
 use super::{Fixture, holder, id, now, part, spec};
 

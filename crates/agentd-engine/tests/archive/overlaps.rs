@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use agentd_engine::overlap::{How, Overlap, OverlapKind, overlaps};
+use agentd_engine::insight::overlap::{How, Overlap, OverlapKind, overlaps};
 
 use super::{Fixture, id, part, spec};
 

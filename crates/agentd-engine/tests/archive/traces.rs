@@ -1,7 +1,7 @@
 use std::process::Command;
 
-use agentd_engine::overlap::How;
-use agentd_engine::trace::{of_change, of_requirement};
+use agentd_engine::insight::overlap::How;
+use agentd_engine::insight::trace::{of_change, of_requirement};
 
 use super::{Fixture, id, part, spec};
 

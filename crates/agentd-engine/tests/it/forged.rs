@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agentd_engine::git_guard::Unchecked;
+use agentd_engine::guard::git_files::Unchecked;
 use agentd_engine::process::Limits;
 
 use crate::guard::{self, implement, named, nothing_kept, recover};
@@ -76,7 +76,7 @@ fn the_tests_are_guarded_like_the_implementer() {
     let world = guard::world("true");
     let change = agentd_core::ids::ChangeId::new("add-login").unwrap();
     let run = |command: &str| {
-        agentd_engine::step::run_tests(&world.agents, &change, command, Limits::default())
+        agentd_engine::agents::step::run_tests(&world.agents, &change, command, Limits::default())
     };
     assert_eq!(run("echo fine").unwrap().stdout, "fine\n");
     let state = "agentd/changes/add-login/STATE.yaml";

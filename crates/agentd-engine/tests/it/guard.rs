@@ -10,11 +10,11 @@ use agentd_core::agent::Role;
 use agentd_core::hash::hex;
 use agentd_core::outcome::FailureKind;
 use agentd_core::run_format::Record;
+use agentd_engine::agents::run_record::read_run;
+use agentd_engine::agents::step::{Artefact, StepError};
 use agentd_engine::git::{Git, What};
-use agentd_engine::git_guard::{self, Unchecked};
-use agentd_engine::leftovers::put_right;
-use agentd_engine::run_record::read_run;
-use agentd_engine::step::{Artefact, StepError};
+use agentd_engine::guard::git_files::{self, Unchecked};
+use agentd_engine::recovery::put_right;
 use agentd_engine::store::Holder;
 
 use crate::steps::World;
@@ -338,7 +338,7 @@ fn what_a_killed_agentd_could_not_check_is_checked_by_the_next() {
     let [Unchecked::Call { call, tampered }] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(call, "add-login-implement-logic");
     let expected = ".git/hooks/pre-commit (changed), .git/hooks/post-index-change (new)";
-    assert_eq!(git_guard::list(tampered), expected);
+    assert_eq!(git_files::list(tampered), expected);
     assert_eq!(looks(world.root()), before);
     assert!(nothing_kept(&world) && recover(&world).is_empty());
     // One that says nothing is told until somebody has looked.
@@ -365,7 +365,7 @@ fn recovery_looks_again_where_settings_were_put_back() {
     let found = recover(&world);
     let [Unchecked::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
     let expected = ".git/config (changed), .githooks/pre-commit (changed)";
-    assert_eq!(git_guard::list(tampered), expected);
+    assert_eq!(git_files::list(tampered), expected);
     assert_eq!(looks(root), before);
 }
 
@@ -382,7 +382,7 @@ fn a_repository_that_was_made_since_is_not_removed() {
     git(&root, &["init", "-q"]);
     let found = recover(&world);
     let [Unchecked::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!(git_guard::list(tampered), ".git (new, left as it is)");
+    assert_eq!(git_files::list(tampered), ".git (new, left as it is)");
     assert!(root.join(".git/HEAD").exists());
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use agentd_core::run_format::Record;
-use agentd_engine::run_record::read_run;
+use agentd_engine::agents::run_record::read_run;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{assert_none_left, environment, example, mark};

@@ -8,9 +8,9 @@ use agentd_core::ids::ChangeId;
 use agentd_core::outcome::FailureKind;
 use agentd_core::run_format::Record;
 use agentd_core::stamp::Stamp;
-use agentd_engine::run_record::read_run;
-use agentd_engine::runner::RunError;
-use agentd_engine::step::{self, Artefact, Step, StepError};
+use agentd_engine::agents::run_record::read_run;
+use agentd_engine::agents::runner::RunError;
+use agentd_engine::agents::step::{self, Artefact, Step, StepError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::steps::World;

@@ -10,9 +10,9 @@ use agentd_core::provider::{
     AgentRequest, FoundInProject, McpServer, Session, Surroundings, provider,
 };
 use agentd_core::run_format::Record;
+use agentd_engine::agents::run_record::{RecordLimits, read_run};
+use agentd_engine::agents::runner::{CallReport, Retry, Runner};
 use agentd_engine::process::{Cancel, Limits};
-use agentd_engine::run_record::{RecordLimits, read_run};
-use agentd_engine::runner::{CallReport, Retry, Runner};
 
 use crate::support::{environment, example, mark, marked, supervisor};
 

@@ -15,12 +15,12 @@ use agentd_core::provider::{
 };
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, LlmCall, State};
-use agentd_engine::agent_files::AgentFiles;
-use agentd_engine::documents;
+use agentd_engine::agents::files::AgentFiles;
+use agentd_engine::agents::step::{self, Agents, Artefact, Step, StepError, StepReport};
+use agentd_engine::change::documents;
+use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, CancelReason};
-use agentd_engine::step::{self, Agents, Artefact, Step, StepError, StepReport};
 use agentd_engine::store::{Holder, Project, UserDirs};
-use agentd_engine::trust::Trusted;
 
 use crate::support::{environment, example, mark, supervisor};
 

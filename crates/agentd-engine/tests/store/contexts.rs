@@ -6,7 +6,7 @@ use std::path::Path;
 
 use agentd_core::config::Config;
 use agentd_core::layout::ChangeFile;
-use agentd_engine::context::{self, Context, ContextKind, Tree};
+use agentd_engine::agents::context::{self, Context, ContextKind, Tree};
 use agentd_engine::store::Project;
 use proptest::prelude::*;
 

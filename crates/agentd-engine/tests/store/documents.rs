@@ -13,11 +13,11 @@ use agentd_core::span::line_column;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, Choice, Decision, State};
 use agentd_core::text::Line;
-use agentd_engine::decisions::decide;
-use agentd_engine::documents::{
+use agentd_engine::change::documents::{
     self, DocumentError, load_state, load_texts, update_state, validate_all, validate_change,
 };
 use agentd_engine::store::Project;
+use agentd_engine::workflow::decisions::decide;
 
 use super::{child, child_project, holder, id, sandbox, snapshot};
 
@@ -376,8 +376,8 @@ fn what_goes_away_while_all_are_looked_at_is_left_out() {
         let wanted = "auth-flow".parse().unwrap();
         let looked: Result<Vec<usize>, _> = (0..60)
             .map(|_| {
-                agentd_engine::overlap::overlaps(&project, None)?;
-                agentd_engine::trace::of_requirement(&project, &wanted)?;
+                agentd_engine::insight::overlap::overlaps(&project, None)?;
+                agentd_engine::insight::trace::of_requirement(&project, &wanted)?;
                 Ok::<_, agentd_engine::store::StoreError>(
                     validate_all(&project, &Extras::default())?.changes,
                 )

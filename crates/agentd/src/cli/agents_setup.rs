@@ -5,9 +5,9 @@ use std::ops::Deref;
 use std::path::Path;
 
 use agentd_core::ids::ChangeId;
-use agentd_engine::documents;
+use agentd_engine::agents::step::Agents;
+use agentd_engine::change::documents;
 use agentd_engine::process::{Cancel, Supervisor};
-use agentd_engine::step::Agents;
 use agentd_engine::store::{Project, RunLock};
 
 use super::Context;

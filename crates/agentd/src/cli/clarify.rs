@@ -12,11 +12,11 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::state::State;
 use agentd_core::text::printable;
-use agentd_engine::clarify::{self, ClarifyError};
-use agentd_engine::documents;
-use agentd_engine::step::Agents;
+use agentd_engine::agents::step::Agents;
+use agentd_engine::change::documents;
 use agentd_engine::store::{Change, Project};
 use agentd_engine::workflow::Progress;
+use agentd_engine::workflow::clarify::{self, ClarifyError};
 use serde_json::{Value, json};
 
 use super::agents_setup::agents_for;
@@ -225,7 +225,7 @@ fn save(
     project: &Project,
     id: &ChangeId,
     answers: &[Answered],
-) -> Result<agentd_engine::actions::Written, CommandError> {
+) -> Result<agentd_engine::tools::Written, CommandError> {
     Ok(clarify::write(project, id, answers, &context.holder(), context.now())?)
 }
 
@@ -439,7 +439,7 @@ mod tests {
                 ui: Ui { json: true },
                 start: dir.path().to_owned(),
                 command_line: "agentd plan".to_owned(),
-                consent: agentd_engine::trust::Consent::AsKept,
+                consent: agentd_engine::guard::trust::Consent::AsKept,
             };
             let id = ChangeId::new("add-login").unwrap();
             let project = Project::discover(dir.path()).unwrap();

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 
 use agentd_core::state::{LlmCall, State};
 use agentd_core::text::printable;
-use agentd_engine::documents;
+use agentd_engine::change::documents;
 use serde::Serialize;
 use serde_json::json;
 

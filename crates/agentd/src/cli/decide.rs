@@ -2,7 +2,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use agentd_core::state::Choice;
-use agentd_engine::decisions;
+use agentd_engine::workflow::decisions;
 use serde_json::json;
 
 use super::{Context, user};

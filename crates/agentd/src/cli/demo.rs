@@ -8,7 +8,7 @@ mod tour;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agentd_engine::trust::Consent;
+use agentd_engine::guard::trust::Consent;
 
 use self::place::Place;
 use self::story::Story;

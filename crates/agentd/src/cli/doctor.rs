@@ -7,12 +7,12 @@ use agentd_core::agent::AgentKind;
 use agentd_core::config::Config;
 use agentd_core::layout;
 use agentd_core::text::printable;
-use agentd_engine::agents;
-use agentd_engine::documents::{self, DocumentError};
+use agentd_engine::agents::installed;
+use agentd_engine::change::documents::{self, DocumentError};
+use agentd_engine::guard::sandbox;
+use agentd_engine::guard::trust::{self, Standing, TrustError};
 use agentd_engine::process::Supervisor;
-use agentd_engine::sandbox;
 use agentd_engine::store::{LockName, LockState, Project, lock_state, map_parallel};
-use agentd_engine::trust::{self, Standing, TrustError};
 use serde::Serialize;
 use serde_json::json;
 
@@ -145,13 +145,13 @@ fn programs(config: &Config, trusted: bool, root: &Path, limit: Duration) -> Vec
     wanted.push(("git".to_owned(), "git".to_owned(), git));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let asked = map_parallel(&wanted, |(name, command, hint)| {
-        match agents::find_program(command, &path, root) {
-            None => match agents::resolve(command, &[("PATH".into(), path.clone())], root) {
+        match installed::find_program(command, &path, root) {
+            None => match installed::resolve(command, &[("PATH".into(), path.clone())], root) {
                 Err(inside) => Check::new(name, Status::Warning, format!("`{command}`: {inside}")),
                 Ok(_) => Check::new(name, Status::Warning, format!("`{command}` is not on PATH"))
                     .hint(hint),
             },
-            Some(program) => match agents::version(&program, limit) {
+            Some(program) => match installed::version(&program, limit) {
                 Ok(version) => {
                     Check::new(name, Status::Ok, format!("{version} ({})", program.display()))
                 }
@@ -184,8 +184,8 @@ fn install_hint(agent: AgentKind) -> &'static str {
 /// Whether the MCP server starts and answers, asked as an agent asks it.
 fn mcp_check(project: &Project, limit: Duration) -> Check {
     let answer = std::env::current_exe()
-        .map_err(agents::HandshakeError::from)
-        .and_then(|agentd| agents::mcp_handshake(&agentd, project.root(), limit));
+        .map_err(installed::HandshakeError::from)
+        .and_then(|agentd| installed::mcp_handshake(&agentd, project.root(), limit));
     match answer {
         Ok(tools) => {
             Check::new("mcp", Status::Ok, format!("the server answers with {tools} tools"))

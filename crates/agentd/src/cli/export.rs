@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::{counted, printable};
-use agentd_engine::export::{self, Exported};
-use agentd_engine::redact::Redactor;
+use agentd_engine::agents::redact::Redactor;
+use agentd_engine::insight::export::{self, Exported};
 use agentd_engine::store::Project;
 use serde_json::json;
 

@@ -2,7 +2,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use agentd_core::text::printable;
-use agentd_engine::overlap::{self, OverlapKind};
+use agentd_engine::insight::overlap::{self, OverlapKind};
 use agentd_engine::store::Change;
 use serde_json::json;
 

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::phase::Phase;
 use agentd_core::state::Choice;
-use agentd_engine::decisions;
+use agentd_engine::workflow::decisions;
 use agentd_engine::workflow::{self, Mode, Report, Verdict};
 
 use super::Context;

@@ -11,10 +11,10 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_core::state::Workflow;
-use agentd_engine::agents;
-use agentd_engine::documents;
+use agentd_engine::agents::installed;
+use agentd_engine::change::documents;
 use agentd_engine::git::{self, Begun};
-use agentd_engine::sandbox;
+use agentd_engine::guard::sandbox;
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 use serde_json::json;
@@ -60,7 +60,7 @@ pub(crate) struct Begin<'b> {
 /// judges plans: honest about being no model, and better than nothing.
 pub(crate) fn offer_builtin(context: &Context, agents: &mut AgentRun) -> Result<(), CommandError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    if !agents::offers_builtin(&agents.config, &path, agents.project.root()) {
+    if !installed::offers_builtin(&agents.config, &path, agents.project.root()) {
         return Ok(());
     }
     let none = "no agent was found on PATH (gemini, codex, claude)";
@@ -69,7 +69,7 @@ pub(crate) fn offer_builtin(context: &Context, agents: &mut AgentRun) -> Result<
             .hint("install one, or name its program in agentd/config.toml: agentd doctor"));
     }
     context.ui.note(&format!("{none}: the built-in agent drafts the plan, without a model"));
-    let roles = agents::with_builtin(agents.config.roles);
+    let roles = installed::with_builtin(agents.config.roles);
     agents.agents.config = agents.config.clone().with_roles(roles);
     Ok(())
 }
@@ -147,7 +147,7 @@ pub(crate) fn begin(
     let planning = known.as_ref().is_none_or(|state| state.phase == Phase::Proposed);
     if planning {
         let (holder, now) = (context.holder(), context.now());
-        agentd_engine::clarify::begin(project, id, begin.description, &holder, now)?;
+        agentd_engine::workflow::clarify::begin(project, id, begin.description, &holder, now)?;
     }
     let written = project.change(id)?.has(&ChangeFile::Proposal)?;
     if planning && (!written || wish.answers.is_some()) {
@@ -225,7 +225,10 @@ pub(crate) fn is_free(project: &Project, id: &ChangeId) -> Result<bool, CommandE
     let begun = documents::load_state_if_begun(&change)?;
     let called = begun.is_some_and(|state| {
         state.phase != Phase::Proposed
-            || state.llm_calls.iter().any(|call| call.step != agentd_engine::clarify::STEP)
+            || state
+                .llm_calls
+                .iter()
+                .any(|call| call.step != agentd_engine::workflow::clarify::STEP)
     });
     let written = change.has(&ChangeFile::Proposal)? || change.has(&ChangeFile::Tasks)?;
     Ok(!called && !written)

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use agentd_core::config::Speed;
 use agentd_core::text::{counted, printable};
-use agentd_engine::documents;
+use agentd_engine::agents::reproduce::{ReproduceError, Reproduced, reproduce};
+use agentd_engine::agents::step::{Agents, StepError};
+use agentd_engine::change::documents;
+use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, Supervisor};
-use agentd_engine::reproduce::{ReproduceError, Reproduced, reproduce};
-use agentd_engine::step::{Agents, StepError};
 use agentd_engine::store::Project;
-use agentd_engine::trust::Trusted;
 use serde_json::json;
 
 use super::Context;

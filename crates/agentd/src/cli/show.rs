@@ -5,7 +5,7 @@ use agentd_core::config::nearest;
 use agentd_core::ids::SpecId;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::text::printable;
-use agentd_engine::documents;
+use agentd_engine::change::documents;
 use agentd_engine::store::{Change, Project, StoreError};
 use serde_json::json;
 

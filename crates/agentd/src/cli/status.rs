@@ -5,7 +5,7 @@ use agentd_core::check;
 use agentd_core::phase::{Phase, allowed};
 use agentd_core::state::State;
 use agentd_core::text::printable;
-use agentd_engine::documents;
+use agentd_engine::change::documents;
 use serde_json::json;
 
 use super::{Context, next, summary};

@@ -7,7 +7,7 @@ use agentd_core::ids::{ChangeId, Layer};
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
-use agentd_engine::documents;
+use agentd_engine::change::documents;
 use agentd_engine::store::Change;
 use serde::Serialize;
 

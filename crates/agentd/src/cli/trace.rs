@@ -3,8 +3,8 @@ use std::process::ExitCode;
 
 use agentd_core::ids::{ChangeId, SpecRef};
 use agentd_core::text::printable;
+use agentd_engine::insight::trace::{self, Trace};
 use agentd_engine::store::Project;
-use agentd_engine::trace::{self, Trace};
 use serde_json::json;
 
 use super::Context;

@@ -3,9 +3,9 @@ use std::process::ExitCode;
 
 use agentd_core::config::Config;
 use agentd_core::text::counted;
-use agentd_engine::documents;
+use agentd_engine::change::documents;
+use agentd_engine::guard::trust::{self, Consent, Since, Standing, TrustError, Trusted};
 use agentd_engine::store::Project;
-use agentd_engine::trust::{self, Consent, Since, Standing, TrustError, Trusted};
 use serde_json::{Value, json};
 
 use super::Context;

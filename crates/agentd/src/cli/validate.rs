@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::Counts;
 use agentd_core::text::counted;
-use agentd_engine::documents;
+use agentd_engine::change::documents;
 use serde_json::json;
 
 use super::Context;

@@ -2,7 +2,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use agentd_engine::agents::find_program;
+use agentd_engine::agents::installed::find_program;
 use serde_json::json;
 
 use super::Context;

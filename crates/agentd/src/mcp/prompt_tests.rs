@@ -8,7 +8,7 @@ use agentd_core::prompt::{
     Reviewed, SelfReview, SpecGen, TasksGen,
 };
 use agentd_core::step_name::StepName;
-use agentd_engine::context::ContextKind;
+use agentd_engine::agents::context::ContextKind;
 use serde_json::Value;
 
 use super::Toolset;

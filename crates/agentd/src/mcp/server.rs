@@ -8,10 +8,10 @@ use agentd_core::agent::AgentKind;
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::{Line, truncate};
-use agentd_engine::actions::{ActionError, Session};
-use agentd_engine::documents;
+use agentd_engine::change::documents;
 use agentd_engine::own_agent::NOW;
 use agentd_engine::store::{Holder, Project, Waiting};
+use agentd_engine::tools::{ActionError, Session};
 use jiff::Timestamp;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agentd_core::ids::ChangeId;
-use agentd_engine::actions::{
+use agentd_engine::tools::{
     self, ActionError, Completed, Listing, ReadText, Session, Written, input,
 };
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool as Description, ToolAnnotations};
@@ -174,25 +174,21 @@ impl Tool {
         let read = Arguments { bound, arguments };
         match self {
             Self::CreateClarifications => {
-                written(session, &actions::create_clarifications(session, read.of()?)?)
+                written(session, &tools::create_clarifications(session, read.of()?)?)
             }
-            Self::CreateProposal => {
-                written(session, &actions::create_proposal(session, read.of()?)?)
-            }
-            Self::CreateSpec => written(session, &actions::create_spec(session, read.of()?)?),
-            Self::WriteSpec => written(session, &actions::write_spec(session, read.of()?)?),
-            Self::CreateTasks => written(session, &actions::create_tasks(session, read.of()?)?),
-            Self::EditFile => written(session, &actions::edit_file(session, &read.of()?)?),
-            Self::AppendReview => written(session, &actions::append_review(session, read.of()?)?),
-            Self::CreateReview => written(session, &actions::create_review(session, read.of()?)?),
+            Self::CreateProposal => written(session, &tools::create_proposal(session, read.of()?)?),
+            Self::CreateSpec => written(session, &tools::create_spec(session, read.of()?)?),
+            Self::WriteSpec => written(session, &tools::write_spec(session, read.of()?)?),
+            Self::CreateTasks => written(session, &tools::create_tasks(session, read.of()?)?),
+            Self::EditFile => written(session, &tools::edit_file(session, &read.of()?)?),
+            Self::AppendReview => written(session, &tools::append_review(session, read.of()?)?),
+            Self::CreateReview => written(session, &tools::create_review(session, read.of()?)?),
             Self::ProposeQuestions => {
-                written(session, &actions::propose_questions(session, read.of()?)?)
+                written(session, &tools::propose_questions(session, read.of()?)?)
             }
-            Self::ReadFile => Ok(shown(actions::read_file(session, &read.of()?)?)),
-            Self::ListDirectory => listed(&actions::list_directory(session, &read.of()?)?),
-            Self::CompleteTask => {
-                completed(session, &actions::complete_task(session, &read.of()?)?)
-            }
+            Self::ReadFile => Ok(shown(tools::read_file(session, &read.of()?)?)),
+            Self::ListDirectory => listed(&tools::list_directory(session, &read.of()?)?),
+            Self::CompleteTask => completed(session, &tools::complete_task(session, &read.of()?)?),
         }
     }
 }
@@ -209,7 +205,7 @@ impl Arguments<'_> {
             && let Some(Ok(asked)) = asked.as_str().map(ChangeId::new)
             && asked != *bound
         {
-            return Err(actions::other_change(bound, &asked).into());
+            return Err(tools::other_change(bound, &asked).into());
         }
         input::read(self.arguments)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agentd_core::ids::ChangeId;
-use agentd_engine::overlap::overlaps;
+use agentd_engine::insight::overlap::overlaps;
 use agentd_engine::store::Project;
 
 use super::App;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::rel_path::RelPath;
-use agentd_engine::redact::Redactor;
-use agentd_engine::run_record::LONGEST_LINE;
+use agentd_engine::agents::redact::Redactor;
+use agentd_engine::agents::run_record::LONGEST_LINE;
 use agentd_engine::store::{Change, StoreError};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;

@@ -31,7 +31,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agentd_engine::redact::Redactor;
+use agentd_engine::agents::redact::Redactor;
 use agentd_engine::store::{Holder, Project};
 use jiff::Timestamp;
 

@@ -1,7 +1,7 @@
 //! Pages that say why there is no other page.
 
-use agentd_engine::comments::CommentError;
-use agentd_engine::documents::DocumentError;
+use agentd_engine::change::comments::CommentError;
+use agentd_engine::change::documents::DocumentError;
 use agentd_engine::store::StoreError;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};

@@ -11,8 +11,8 @@ use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::layout::{ArchiveName, ChangeFile};
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
+use agentd_engine::change::{comments, documents};
 use agentd_engine::store::{Change, LockName, LockState, Project, lock_state};
-use agentd_engine::{comments, documents};
 
 use super::markdown::headline;
 use super::problem::Problem;

@@ -16,7 +16,7 @@ use agentd_core::phase::Transition;
 use agentd_core::span::Aside;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::{Line, Prose};
-use agentd_engine::documents::{load_texts, update_state};
+use agentd_engine::change::documents::{load_texts, update_state};
 use agentd_engine::store::Holder;
 use jiff::Timestamp;
 use serde_json::Value;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use agentd_core::ids::ChangeId;
 use agentd_core::run_format::Record;
 use agentd_core::state::{self, State};
-use agentd_engine::run_record::read_run;
+use agentd_engine::agents::run_record::read_run;
 
 use crate::harness::Project;
 use crate::stand_in::{self, CHANGE};

@@ -11,8 +11,8 @@ use agentd_core::outcome::FailureKind;
 use agentd_core::provider::review::ReviewMark;
 use agentd_core::state::TestRun;
 use agentd_core::text::Prose;
-use agentd_engine::documents;
-use agentd_engine::step::{Artefact, StepError};
+use agentd_engine::agents::step::{Artefact, StepError};
+use agentd_engine::change::documents;
 use agentd_engine::store::Holder;
 
 use crate::world::{BUILTIN, World};
@@ -243,10 +243,10 @@ fn as_reviewer_it_looks_at_ticks_files_and_tests() {
 fn it_signs_for_itself_where_it_stands_in_for_another() {
     let world = World::new("add-login", LOGIN, "", &[("app/auth.py", "def login():\n    pass\n")]);
     let mut agents = world.agents();
-    let roles = agentd_engine::agents::with_builtin(agents.config.roles);
+    let roles = agentd_engine::agents::installed::with_builtin(agents.config.roles);
     agents.config = agents.config.with_roles(roles);
     for (role, name) in [(Role::Planner, "plan-gen"), (Role::Challenger, "challenge")] {
-        let step = agentd_engine::step::Step {
+        let step = agentd_engine::agents::step::Step {
             change: world.id.clone(),
             role,
             name: name.to_owned(),
@@ -256,7 +256,7 @@ fn it_signs_for_itself_where_it_stands_in_for_another() {
             on_success: None,
         };
         let now = || agentd_core::stamp::Stamp::new(jiff::Timestamp::now());
-        agentd_engine::step::run(&agents, &step, &now, &mut |_| {}).unwrap();
+        agentd_engine::agents::step::run(&agents, &step, &now, &mut |_| {}).unwrap();
     }
     let text = world.read("proposal.md");
     assert!(text.contains("**Reviewer**: builtin"), "{text}");

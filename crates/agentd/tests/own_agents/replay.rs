@@ -7,9 +7,9 @@ use std::process::Command;
 use agentd_core::agent::Role;
 use agentd_core::hash::Digest;
 use agentd_core::run_format::{FileEdit, Record};
+use agentd_engine::agents::recording::Recording;
+use agentd_engine::agents::step::{Artefact, StepError};
 use agentd_engine::own_agent::DIVERGES;
-use agentd_engine::recording::Recording;
-use agentd_engine::step::{Artefact, StepError};
 use serde_json::{Value, json};
 
 use crate::world::{AGENTD, BUILTIN, World};

@@ -13,11 +13,11 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State};
-use agentd_engine::documents;
+use agentd_engine::agents::step::{self, Agents, Artefact, Step, StepError, StepReport};
+use agentd_engine::change::documents;
+use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, Supervisor};
-use agentd_engine::step::{self, Agents, Artefact, Step, StepError, StepReport};
 use agentd_engine::store::{Holder, Project, UserDirs};
-use agentd_engine::trust::Trusted;
 use jiff::Timestamp;
 
 pub(crate) const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");

@@ -11,9 +11,9 @@ use agentd_core::ids::ChangeId;
 use agentd_core::phase::Transition;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
-use agentd_engine::actions::{self, Session, input};
-use agentd_engine::documents::{load_texts, update_state};
+use agentd_engine::change::documents::{load_texts, update_state};
 use agentd_engine::store::{Holder, Project as Store};
+use agentd_engine::tools::{self, Session, input};
 use serde_json::{Value, json};
 
 const FILES: [(&str, &str); 6] = [
@@ -110,7 +110,7 @@ impl Project {
             on_wait: &|_| ControlFlow::Continue(()),
         };
         let input = input::read(review.as_object().unwrap().clone()).unwrap();
-        actions::append_review(&session, input).unwrap();
+        tools::append_review(&session, input).unwrap();
         // And as the workflow does, once it has read the verdict.
         let id = ChangeId::new("add-oauth").unwrap();
         update_state(&project, &id, &session.holder, now, |state| {

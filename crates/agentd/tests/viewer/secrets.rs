@@ -12,7 +12,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::phase::Transition;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
-use agentd_engine::documents::{load_texts, update_state};
+use agentd_engine::change::documents::{load_texts, update_state};
 use agentd_engine::store::{Holder, Project as Store};
 use serde_json::{Value, json};
 

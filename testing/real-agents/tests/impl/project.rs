@@ -11,9 +11,10 @@ use agentd_core::ids::ChangeId;
 use agentd_core::phase::{Phase, Transition};
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
-use agentd_engine::actions::{self, Session, input};
+use agentd_engine::change::documents;
 use agentd_engine::store::{Holder, Project};
-use agentd_engine::{clarify, documents};
+use agentd_engine::tools::{self, Session, input};
+use agentd_engine::workflow::clarify;
 use real_agents::Sandbox;
 use real_agents::models::{calls, proposal};
 pub(crate) use real_agents::models::{look, write};
@@ -63,13 +64,10 @@ pub(crate) fn approved<'s>(sandbox: &'s Sandbox, config: &str, tasks: &[TaskOf<'
         names_change: false,
         on_wait: &|_| ControlFlow::Continue(()),
     };
-    actions::create_proposal(
-        &session,
-        input::read(object(&proposal(&json!(["greeting"])))).unwrap(),
-    )
-    .unwrap();
-    actions::create_spec(&session, input::read(object(&spec())).unwrap()).unwrap();
-    actions::create_tasks(&session, input::read(object(&plan(tasks))).unwrap()).unwrap();
+    tools::create_proposal(&session, input::read(object(&proposal(&json!(["greeting"])))).unwrap())
+        .unwrap();
+    tools::create_spec(&session, input::read(object(&spec())).unwrap()).unwrap();
+    tools::create_tasks(&session, input::read(object(&plan(tasks))).unwrap()).unwrap();
     approve(&world);
     world
 }

@@ -14,12 +14,12 @@ use agentd_core::provider::sessions::find;
 use agentd_core::provider::{
     AgentRequest, FoundInProject, McpServer, Session, Surroundings, provider,
 };
+use agentd_engine::agents::run_record::{RecordLimits, read_run};
+use agentd_engine::agents::runner::{Retry, Runner};
+use agentd_engine::agents::step::Agents;
+use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, Limits, Supervisor};
-use agentd_engine::run_record::{RecordLimits, read_run};
-use agentd_engine::runner::{Retry, Runner};
-use agentd_engine::step::Agents;
 use agentd_engine::store::{Holder, Project, UserDirs};
-use agentd_engine::trust::Trusted;
 use real_agents::{Cli, Sandbox, work};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
@@ -60,7 +60,7 @@ fn runner(sandbox: &Sandbox) -> Runner {
     };
     let change = ChangeId::new("add-login").unwrap();
     Runner {
-        sandbox: agentd_engine::sandbox::Sandbox::open(&agents, Some(&change)).unwrap(),
+        sandbox: agentd_engine::guard::sandbox::Sandbox::open(&agents, Some(&change)).unwrap(),
         supervisor: agents.supervisor,
         environment: agents.environment,
         retry: Retry { retries: 0, ..Retry::default() },

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::agent::Role;
 use agentd_core::layout::ChangeFile;
-use agentd_engine::step::{Artefact, StepError};
+use agentd_engine::agents::step::{Artefact, StepError};
 use real_agents::{Cli, Sandbox};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;

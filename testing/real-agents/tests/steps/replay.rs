@@ -5,9 +5,9 @@ use std::fs;
 use agentd_core::agent::Role;
 use agentd_core::layout::ChangeFile;
 use agentd_core::run_format::Record;
-use agentd_engine::recording::Recording;
-use agentd_engine::reproduce::reproduce;
-use agentd_engine::step::{Agents, Artefact};
+use agentd_engine::agents::recording::Recording;
+use agentd_engine::agents::reproduce::reproduce;
+use agentd_engine::agents::step::{Agents, Artefact};
 use agentd_engine::store::{Holder, Project};
 use real_agents::{Cli, Sandbox, work};
 use scripted_models::{Reply, Rule, Script};
@@ -93,8 +93,8 @@ fn a_recorded_change_is_done_again_byte_for_byte(cli: Cli) {
 
 /// The same with settings that have changed on the disk.
 fn project_again(agents: Agents) -> Agents {
-    let config = agentd_engine::documents::load_config(&agents.project).unwrap();
-    let config = agentd_engine::trust::Trusted::written_here(config);
+    let config = agentd_engine::change::documents::load_config(&agents.project).unwrap();
+    let config = agentd_engine::guard::trust::Trusted::written_here(config);
     let holder = Holder::this_process("test", now().moment());
     Agents { config, holder, ..agents }
 }

@@ -7,10 +7,10 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout;
 use agentd_core::phase::Phase;
 use agentd_core::text::printable;
+use agentd_engine::agents::step::{Agents, run_shell};
 use agentd_engine::archive::{self, Archived, Request};
 use agentd_engine::git::{ChangedFile, Commit, Git, GitTool, What};
 use agentd_engine::process::{Cancel, Limits};
-use agentd_engine::step::{Agents, run_shell};
 use agentd_engine::store::Project;
 use agentd_engine::workflow::{self, Mode, Report, Wanted};
 

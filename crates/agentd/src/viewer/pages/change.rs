@@ -3,7 +3,7 @@
 use agentd_core::document::issue_fate::Fate;
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
-use agentd_engine::decisions;
+use agentd_engine::workflow::decisions;
 
 use super::change_page;
 use crate::ui::figures::tokens;

@@ -9,7 +9,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::outline::Outline;
 use agentd_core::span::{LineIndex, Span};
 use agentd_core::text::Line;
-use agentd_engine::documents;
+use agentd_engine::change::documents;
 
 use super::change_page;
 use super::comments::{Place, button, card};

@@ -1,0 +1,234 @@
+//! What a repository looks like from above: directories with counts, and the files that
+//! tell most about it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use agentd_core::layout;
+use agentd_core::prompt::one_line;
+
+use crate::git::ignored;
+
+/// Counting stops here: whoever has more files is told so.
+pub const MAX_FILES: usize = 200_000;
+
+/// The longest path that is shown whole.
+const MAX_PATH: usize = 200;
+
+/// How many files are named beforehand as the ones to look at first.
+const MAX_IMPORTANT: usize = 40;
+
+/// Files by which a project is recognized, wherever they lie.
+const MANIFESTS: [&str; 24] = [
+    "Cargo.toml",
+    "package.json",
+    "pyproject.toml",
+    "setup.py",
+    "requirements.txt",
+    "go.mod",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "CMakeLists.txt",
+    "Makefile",
+    "justfile",
+    "Gemfile",
+    "composer.json",
+    "mix.exs",
+    "Package.swift",
+    "deno.json",
+    "tsconfig.json",
+    "Dockerfile",
+    "docker-compose.yml",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "STYLE.md",
+];
+
+/// Where programs begin.
+const ENTRIES: [&str; 16] = [
+    "main.rs",
+    "lib.rs",
+    "main.go",
+    "main.py",
+    "app.py",
+    "__main__.py",
+    "manage.py",
+    "index.ts",
+    "index.js",
+    "main.ts",
+    "main.js",
+    "app.ts",
+    "server.ts",
+    "Main.java",
+    "Program.cs",
+    "main.c",
+];
+
+/// The files of a repository, without what git ignores.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// The names of the files of each directory; the root is the empty path.
+    dirs: BTreeMap<String, Vec<String>>,
+    files: usize,
+    stopped: bool,
+}
+
+impl Tree {
+    /// Looks at a repository. Symlinks are neither followed nor counted, so that nothing
+    /// outside is seen; hidden files, what git ignores, and the changes that agentd keeps
+    /// are left aside. What cannot be read is not there.
+    pub fn scan(root: &Path) -> Self {
+        let skipped =
+            [layout::changes_dir(), layout::archive_dir()].map(|dir| root.join(dir.as_path()));
+        // The user's own ignore file would make the context another one on every machine.
+        let mut builder =
+            ignored::walk(root, move |entry| skipped.iter().all(|dir| entry.path() != dir));
+        builder.follow_links(false);
+        let mut tree = Self::default();
+        let mut last = (PathBuf::new(), String::new());
+        for entry in builder.build().flatten() {
+            let Some(kind) = entry.file_type() else { continue };
+            let Ok(path) = entry.path().strip_prefix(root) else { continue };
+            if kind.is_dir() {
+                tree.dirs.entry(shown(path)).or_default();
+            } else if kind.is_file() {
+                if tree.files == MAX_FILES {
+                    tree.stopped = true;
+                    break;
+                }
+                let parent = path.parent().unwrap_or(Path::new(""));
+                // The files of a directory come one after the other.
+                if last.0 != parent {
+                    last = (parent.to_owned(), shown(parent));
+                }
+                let name = shown(Path::new(path.file_name().unwrap_or_default()));
+                match tree.dirs.get_mut(&last.1) {
+                    Some(names) => names.push(name),
+                    None => drop(tree.dirs.insert(last.1.clone(), vec![name])),
+                }
+                tree.files += 1;
+            }
+        }
+        for names in tree.dirs.values_mut() {
+            names.sort_unstable();
+        }
+        tree
+    }
+
+    /// How many files there are, up to [`MAX_FILES`].
+    pub fn files(&self) -> usize {
+        self.files
+    }
+
+    /// The tree as text of at most `budget` bytes, and what had to be left out.
+    ///
+    /// First the important files, then the directories from the top down, then the
+    /// names of files, again from the top down. `usize::MAX` gives all of it.
+    pub fn render(&self, budget: usize) -> (String, Vec<String>) {
+        let mut left_out = Vec::new();
+        let mut out = format!("{} files in {} directories\n", self.files, self.dirs.len());
+        if self.stopped {
+            left_out.push(format!("structure: files beyond the first {MAX_FILES}"));
+        }
+        let important = self.important();
+        for path in &important {
+            if out.len() + path.len() + 13 > budget / 4 {
+                break;
+            }
+            let _ = writeln!(out, "important: {path}");
+        }
+        let mut left = budget.saturating_sub(out.len());
+        let mut shown: BTreeMap<&str, Row> = BTreeMap::new();
+        let mut from_the_top: Vec<(&String, &Vec<String>)> = self.dirs.iter().collect();
+        from_the_top.sort_by_key(|(dir, _)| (depth(dir), dir.as_str()));
+        for (dir, names) in &from_the_top {
+            let head = head(dir, names);
+            if head.len() + 1 > left {
+                break;
+            }
+            left -= head.len() + 1;
+            shown.insert(dir, Row { head, names: None });
+        }
+        let hidden_dirs = self.dirs.len() - shown.len();
+        let mut unnamed = 0;
+        for (dir, names) in from_the_top.iter().filter(|(_, names)| !names.is_empty()) {
+            let Some(row) = shown.get_mut(dir.as_str()) else { continue };
+            let text = names.join(" ");
+            if text.len() + 2 > left {
+                unnamed += 1;
+                continue;
+            }
+            left -= text.len() + 2;
+            row.names = Some(text);
+        }
+        for row in shown.values() {
+            out.push_str(&row.head);
+            if let Some(names) = &row.names {
+                let _ = write!(out, ": {names}");
+            }
+            out.push('\n');
+        }
+        if hidden_dirs > 0 {
+            left_out.push(format!("structure: {hidden_dirs} directories further down"));
+        }
+        if unnamed > 0 {
+            left_out.push(format!("structure: the names of the files in {unnamed} directories"));
+        }
+        // Only a budget of a few bytes is less than the first line.
+        out.truncate(out.floor_char_boundary(budget));
+        (out, left_out)
+    }
+
+    fn important(&self) -> Vec<String> {
+        let mut found: Vec<(usize, usize, String)> = Vec::new();
+        for (dir, names) in &self.dirs {
+            for name in names {
+                let rank = MANIFESTS.iter().chain(&ENTRIES).position(|known| known == name);
+                if let Some(rank) = rank {
+                    let path = if dir.is_empty() { name.clone() } else { format!("{dir}/{name}") };
+                    found.push((depth(dir), rank, path));
+                }
+            }
+        }
+        found.sort();
+        found.into_iter().take(MAX_IMPORTANT).map(|(_, _, path)| path).collect()
+    }
+}
+
+/// A line about a directory.
+struct Row {
+    head: String,
+    names: Option<String>,
+}
+
+fn depth(dir: &str) -> usize {
+    if dir.is_empty() { 0 } else { dir.matches('/').count() + 1 }
+}
+
+/// `src/auth/ 12 files (9 rs, 3 md)`
+fn head(dir: &str, names: &[String]) -> String {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in names {
+        if let Some((_, kind)) = name.rsplit_once('.') {
+            *kinds.entry(kind).or_default() += 1;
+        }
+    }
+    let mut kinds: Vec<(&str, usize)> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let kinds: Vec<String> =
+        kinds.iter().take(3).map(|(kind, count)| format!("{count} {kind}")).collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    let plural = if names.len() == 1 { "" } else { "s" };
+    let dir = if dir.is_empty() { "." } else { dir };
+    format!("{dir}/ {} file{plural}{kinds}", names.len())
+}
+
+/// A path as it can stand in a line.
+fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let text = if cfg!(windows) { text.replace('\\', "/") } else { text.into_owned() };
+    one_line(&text, MAX_PATH)
+}

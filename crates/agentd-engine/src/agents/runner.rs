@@ -1,0 +1,479 @@
+//! One call of an agent, from the request to the outcome: prepare its files, run it
+//! under supervision, decode and record what it prints, and try again where that
+//! can help.
+
+mod capture;
+mod not_begun;
+mod retry;
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use agentd_core::event::AgentEvent;
+use agentd_core::outcome::{AgentOutcome, Exit, Failure, FailureKind};
+use agentd_core::provider::classify::not_installed;
+use agentd_core::provider::sessions::ListOutput;
+use agentd_core::provider::{AgentRequest, CommandSpec, Decoder, Gemini, MCP_SERVER, Provider};
+use agentd_core::run_format::{RUN_VERSION, RunEnd, RunHeader};
+
+use crate::agents::files::{AgentFiles, FilesError};
+use crate::agents::redact::Redactor;
+use crate::agents::run_record::{RecordLimits, RunWriter};
+use crate::agents::work_tree::WorkTree;
+use crate::git::GitTool;
+use crate::guard::calls::Claim;
+use crate::guard::git_files::{self, GitGuard, GuardError, Homes, Tampered};
+use crate::guard::project_files::{ObeyedError, check_env_file};
+use crate::guard::sandbox::{Sandbox, Who};
+use crate::process::{
+    Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
+};
+use capture::Capture;
+use not_begun::not_begun;
+use retry::for_retry;
+
+pub use retry::Retry;
+
+/// Runs agents. Everything that it needs of the world is given to it.
+#[derive(Debug, Clone)]
+pub struct Runner {
+    /// How to start the supervisor of a child.
+    pub supervisor: Supervisor,
+    /// The user's own environment, which every agent gets.
+    pub environment: Vec<(OsString, OsString)>,
+    /// When to try again.
+    pub retry: Retry,
+    /// How much a run file may hold.
+    pub record: RecordLimits,
+    /// The wish to stop.
+    pub cancel: Cancel,
+    /// What programs may do; none lets them do whatever the user may.
+    pub sandbox: Option<Sandbox>,
+}
+
+/// One attempt at a call.
+#[derive(Debug)]
+pub struct Attempt {
+    /// What came of it.
+    pub outcome: AgentOutcome,
+    /// Its run file.
+    pub run_file: PathBuf,
+    /// When it started, RFC 3339.
+    pub started_at: String,
+    /// How long it took.
+    pub duration: Duration,
+    /// What it has left for git to run; all of it is gone again, as far as it says so.
+    pub tampered: Vec<Tampered>,
+    /// Why it could not be made, watched or recorded to its end. What it has used until then
+    /// is in the outcome all the same.
+    pub error: Option<RunError>,
+}
+
+/// What came of a call. Every attempt has used tokens and belongs in `llm_calls`.
+#[derive(Debug)]
+pub struct CallReport {
+    /// The attempts, at least one.
+    pub attempts: Vec<Attempt>,
+}
+
+impl CallReport {
+    /// The last attempt: the one that counts.
+    pub fn last(&self) -> Option<&Attempt> {
+        self.attempts.last()
+    }
+
+    /// The outcome of the call.
+    pub fn outcome(&self) -> Option<&AgentOutcome> {
+        self.last().map(|attempt| &attempt.outcome)
+    }
+}
+
+/// Why a call could not be made or recorded. That an agent failed is no error but
+/// an outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The agent's files could not be prepared.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// The run could not be recorded. A run that nobody can look at has not succeeded.
+    #[error("cannot write the run file in {}", runs_dir.display())]
+    Record {
+        /// Where it was to be.
+        runs_dir: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The process could not be run.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// What git runs could not be kept as it is.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    /// The repository would have a say in what the agent does.
+    #[error(transparent)]
+    Obeyed(#[from] ObeyedError),
+}
+
+/// Sees the events of a call as they happen.
+pub type Observer<'o> = dyn FnMut(&AgentEvent<'_>) + 'o;
+
+impl Runner {
+    /// Makes a call, again where it failed for a reason that passes. `limits` are
+    /// those of the agent; each attempt has them for itself.
+    pub fn call(
+        &self,
+        provider: &dyn Provider,
+        request: &AgentRequest,
+        runs_dir: &Path,
+        limits: Limits,
+        observer: &mut Observer<'_>,
+    ) -> Result<CallReport, RunError> {
+        let mut request = Cow::Borrowed(request);
+        let mut attempts = Vec::new();
+        loop {
+            let number = u32::try_from(attempts.len()).unwrap_or(u32::MAX).saturating_add(1);
+            let attempt = self.attempt(provider, &request, runs_dir, limits, number, observer)?;
+            let again = attempt.outcome.failure.as_ref().filter(|failure| {
+                failure.is_transient() && attempt.error.is_none() && number <= self.retry.retries
+            });
+            let wait = again.map(|failure| self.retry.wait(number, failure.retry_after_ms));
+            let reason = again.map(|failure| failure.message.clone());
+            attempts.push(attempt);
+            let (Some(wait), Some(reason)) = (wait, reason) else { break };
+            let delay_ms = u64::try_from(wait.as_millis()).ok();
+            observer(&AgentEvent::Retry { attempt: number, delay_ms, reason: reason.into() });
+            if self.cancel.sleep(wait) {
+                if let Some(last) = attempts.last_mut() {
+                    let interrupted = Failure::new(FailureKind::Cancelled, "interrupted");
+                    last.outcome.failure = Some(interrupted);
+                }
+                break;
+            }
+            request.to_mut().session = for_retry(&request.session);
+        }
+        Ok(CallReport { attempts })
+    }
+
+    /// Makes a call once. An error means that nothing was begun; whatever goes wrong later is
+    /// in the attempt, so that nothing that was used is lost.
+    pub fn attempt(
+        &self,
+        provider: &dyn Provider,
+        request: &AgentRequest,
+        runs_dir: &Path,
+        limits: Limits,
+        number: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<Attempt, RunError> {
+        let spec = provider.command(request);
+        let who = Who::Agent(request.role, &spec);
+        let environment = self.environment_for(who, &spec.env);
+        check_env_file(spec.env_file.as_ref(), &request.project_root, &environment)?;
+        let started_at = jiff::Timestamp::now().to_string();
+        let header = header(provider, request, &spec, number, &started_at);
+        let unrecorded = |source| RunError::Record { runs_dir: runs_dir.to_owned(), source };
+        let redactor = Redactor::new(&environment);
+        let record = RunWriter::create(runs_dir, &header, redactor.clone(), self.record)
+            .map_err(unrecorded)?;
+        let run_file = record.path().to_owned();
+        let started = Instant::now();
+        let tree = request.role.edits_the_work_tree().then(|| {
+            WorkTree::look(&request.project_root, spec.merge.as_ref().map(|merge| merge.path))
+        });
+        let claim = match Claim::of(&request.private_dir) {
+            Ok(claim) => claim,
+            Err(error) => {
+                return Ok(not_begun(record, started_at, FilesError::from(error).into()));
+            }
+        };
+        let guard = match Self::guard(provider, request, &environment, runs_dir, &claim) {
+            Ok(guard) => guard,
+            Err(error) => return Ok(not_begun(record, started_at, error.into())),
+        };
+        let files = match AgentFiles::prepare(&spec, &request.project_root, &request.private_dir) {
+            Ok(files) => files,
+            Err(error) => return Ok(not_begun(record, started_at, error.into())),
+        };
+        let mut watching =
+            Watching { decoder: provider.decoder(request), record, observer, failed: false, tree };
+        let cage = self.sandbox.as_ref().map(|sandbox| sandbox.cage(who));
+        let program = Program {
+            program: &spec.program,
+            args: &spec.args,
+            env: &environment,
+            cwd: &request.project_root,
+            stdin: spec.stdin.as_bytes(),
+            cage: cage.as_ref(),
+        };
+        let ended = run(&self.supervisor, program, limits, &self.cancel, &mut watching);
+        drop(files);
+        // Before anything else: nobody may call git until this is done.
+        let checked = guard.map(|guard| guard.check(&claim)).transpose();
+        let (tampered, mut error) = match checked {
+            Ok(tampered) => (tampered.unwrap_or_default(), None),
+            Err(error) => (Vec::new(), Some(RunError::from(error))),
+        };
+        let Watching { decoder, mut record, observer, mut failed, mut tree } = watching;
+        record.files(&tree.as_mut().map(WorkTree::changes).unwrap_or_default());
+        record.files(&git_files::edits(&tampered));
+        let (exit, mut outcome) = match ended {
+            Ok(ended) => {
+                note_oddities(&ended, &mut record);
+                let mut exit = ended.exit();
+                // Before it is cut: half of a key would not be known for one.
+                exit.stderr_tail = redactor.redact_text(&exit.stderr_tail);
+                let outcome = decoder.finish(&exit);
+                (exit, outcome)
+            }
+            Err(ProcessError::Start { program, source }) => {
+                let failure = not_installed(provider.kind(), &program, &source.to_string());
+                let mut outcome = decoder.finish(&Exit::default());
+                outcome.failure = Some(failure);
+                (Exit::default(), outcome)
+            }
+            Err(lost) => {
+                error = error.or(Some(lost.into()));
+                (Exit::default(), decoder.finish(&Exit::default()))
+            }
+        };
+        if let Some(error) = &error {
+            outcome.failure = Some(Failure::new(FailureKind::Other, error.to_string()));
+            failed = false;
+        }
+        if !tampered.is_empty() {
+            let message =
+                format!("what is not its own was changed: {}", git_files::list(&tampered));
+            outcome.failure = Some(Failure::new(FailureKind::Tampered, message));
+            failed = false;
+        }
+        redactor.redact_outcome(&mut outcome);
+        if let Some(failure) = outcome.failure.as_ref().filter(|_| !failed) {
+            let event = AgentEvent::Failed { failure: failure.clone() };
+            record.event(&event);
+            observer(&event);
+        }
+        let duration = started.elapsed();
+        let end = RunEnd {
+            exit_code: exit.code,
+            signal: exit.signal,
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            outcome: outcome.clone(),
+        };
+        let recorded = record.end(&end).map_err(unrecorded);
+        error = error.or(recorded.err());
+        Ok(Attempt { outcome, run_file, started_at, duration, tampered, error })
+    }
+
+    /// Guards what others run and obey from agents that may write to it.
+    fn guard(
+        provider: &dyn Provider,
+        request: &AgentRequest,
+        environment: &[(OsString, OsString)],
+        runs_dir: &Path,
+        claim: &Claim,
+    ) -> Result<Option<GitGuard>, GuardError> {
+        if !request.role.edits_the_work_tree() {
+            return Ok(None);
+        }
+        let tool = GitTool { env: environment.to_vec(), ..GitTool::default() };
+        let planned = runs_dir.parent().map(planned_files).unwrap_or_default();
+        let homes = Homes::Of(provider.kind());
+        GitGuard::take(&tool, &request.project_root, homes, &planned, claim).map(Some)
+    }
+
+    /// Runs `gemini --list-sessions` in the project (E2.4), with the environment and
+    /// the settings of a call. What the output means is the business of
+    /// [`agentd_core::provider::sessions`].
+    pub fn list_sessions(
+        &self,
+        request: &AgentRequest,
+        limits: Limits,
+    ) -> Result<ListOutput, RunError> {
+        let mut spec = Gemini.command(request);
+        spec.args = vec!["--list-sessions".to_owned()];
+        spec.stdin.clear();
+        let who = Who::Agent(request.role, &spec);
+        let environment = self.environment_for(who, &spec.env);
+        check_env_file(spec.env_file.as_ref(), &request.project_root, &environment)?;
+        let _claim = Claim::of(&request.private_dir).map_err(FilesError::from)?;
+        let _files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
+        self.captured(who, &spec, &request.project_root, limits, Capture::default())
+    }
+
+    /// Runs the tests of a project. They may print a lot, of which the end matters.
+    pub fn run_tests(
+        &self,
+        spec: &CommandSpec,
+        cwd: &Path,
+        limits: Limits,
+    ) -> Result<ListOutput, RunError> {
+        let capture = Capture { keep_end: true, ..Capture::default() };
+        self.captured(Who::Tests, spec, cwd, limits, capture)
+    }
+
+    fn captured(
+        &self,
+        who: Who<'_>,
+        spec: &CommandSpec,
+        cwd: &Path,
+        limits: Limits,
+        mut capture: Capture,
+    ) -> Result<ListOutput, RunError> {
+        let environment = self.environment_for(who, &spec.env);
+        let cage = self.sandbox.as_ref().map(|sandbox| sandbox.cage(who));
+        let program = Program {
+            program: &spec.program,
+            args: &spec.args,
+            env: &environment,
+            cwd,
+            stdin: spec.stdin.as_bytes(),
+            cage: cage.as_ref(),
+        };
+        let ended = run(&self.supervisor, program, limits, &self.cancel, &mut capture)?;
+        let redactor = Redactor::new(&environment);
+        Ok(ListOutput {
+            code: ended.code,
+            timed_out: ended.stopped.is_some(),
+            stdout: redactor.redact_text(&capture.text),
+            stderr: redactor.redact_text(&ended.stderr_tail),
+        })
+    }
+
+    /// The user's environment with what the sandbox sets and what the command asks for.
+    fn environment_for(
+        &self,
+        who: Who<'_>,
+        added: &[(String, String)],
+    ) -> Vec<(OsString, OsString)> {
+        let mut environment = self.environment.clone();
+        let mut set = |name: OsString, value: OsString| {
+            environment.retain(|(have, _)| *have != name);
+            environment.push((name, value));
+        };
+        for (name, value) in self.sandbox.iter().flat_map(|sandbox| sandbox.variables(who)) {
+            set(name, value);
+        }
+        for (name, value) in added {
+            set(name.into(), value.into());
+        }
+        environment
+    }
+}
+
+fn header(
+    provider: &dyn Provider,
+    request: &AgentRequest,
+    spec: &CommandSpec,
+    attempt: u32,
+    started_at: &str,
+) -> RunHeader {
+    let mut argv = vec![spec.program.clone()];
+    argv.extend(spec.args.iter().cloned());
+    RunHeader {
+        run: RUN_VERSION,
+        step: request.step.clone(),
+        change: request.change.to_string(),
+        agent: provider.kind(),
+        role: request.role,
+        attempt,
+        argv,
+        env: spec.env.iter().map(|(name, _)| name.clone()).collect(),
+        cwd: request.project_root.to_string_lossy().into_owned(),
+        prompt: spec.stdin.clone(),
+        started_at: started_at.to_owned(),
+    }
+}
+
+/// The files that the plan of a change names: a task may be to change settings.
+pub(crate) fn planned_files(change_dir: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(change_dir.join("tasks.md")).unwrap_or_default();
+    let tasks = agentd_core::document::tasks::parse(&text).value.tasks;
+    tasks.iter().filter_map(|task| task.file.as_ref()).map(ToString::to_string).collect()
+}
+
+fn note_oddities(ended: &Ended, record: &mut RunWriter) {
+    if ended.confined.is_some_and(|held| !held.files) {
+        record.note("this system cannot keep commands of the agent to the work tree");
+    }
+    if ended.undrained {
+        record.note("a process that the agent left behind held its output open");
+    }
+    if ended.stragglers > 0 {
+        record.note(&format!("processes left behind and ended: {}", ended.stragglers));
+    }
+    if let Some(unread) = ended.exit().stdin_unread {
+        record.note(&format!("the agent closed its input with {unread} bytes unread"));
+    }
+}
+
+/// Decodes, records and shows what an agent prints.
+struct Watching<'a, 'o> {
+    decoder: Box<dyn Decoder>,
+    record: RunWriter,
+    observer: &'a mut Observer<'o>,
+    /// A failure has been told already.
+    failed: bool,
+    /// What an implementer changes.
+    tree: Option<WorkTree>,
+}
+
+/// Whether what was done so far is about to be shown to agentd: a replay must have done it by then.
+fn shows_work(event: &AgentEvent<'_>) -> bool {
+    matches!(event, AgentEvent::ToolCall { server: Some(server), name, .. }
+        if server == MCP_SERVER && name == "complete_task")
+}
+
+/// Lines that are not UTF-8 are looked at up to this size only: replacing what is
+/// wrong in them may triple them.
+const LOSSY_BYTES: usize = 1 << 20;
+
+impl Watcher for Watching<'_, '_> {
+    fn line(&mut self, line: Line<'_>) -> Flow {
+        if line.bytes.is_empty() && line.dropped == 0 {
+            return Flow::Continue;
+        }
+        let mut dropped = line.dropped;
+        let text = if let Ok(text) = std::str::from_utf8(line.bytes) {
+            Cow::Borrowed(text)
+        } else {
+            let kept = &line.bytes[..line.bytes.len().min(LOSSY_BYTES)];
+            dropped += (line.bytes.len() - kept.len()) as u64;
+            String::from_utf8_lossy(kept)
+        };
+        self.record.raw(&text);
+        let Self { decoder, record, observer, failed, tree } = self;
+        let mut flow = Flow::Continue;
+        let mut take = |event: AgentEvent<'_>| {
+            if let Some(tree) = tree.as_mut().filter(|_| shows_work(&event)) {
+                record.files(&tree.changes());
+            }
+            record.event(&event);
+            observer(&event);
+            if let AgentEvent::Failed { failure } = &event {
+                *failed = true;
+                if failure.kind == FailureKind::WrongSession {
+                    flow = Flow::Stop;
+                }
+            }
+        };
+        if dropped > 0 {
+            let message = format!("a line was cut: {dropped} bytes of it were dropped");
+            take(AgentEvent::Warning { message: message.into() });
+        } else {
+            decoder.line(&text, &mut take);
+        }
+        flow
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.record.stderr(bytes);
+    }
+
+    fn pause(&mut self) {
+        self.record.flush();
+    }
+}

@@ -1,0 +1,4 @@
+//! A change as it is on disk: its documents, its state, and what people wrote about it.
+
+pub mod comments;
+pub mod documents;

@@ -1,0 +1,125 @@
+//! What only agentd writes in STATE.yaml stays as it was while others work.
+//!
+//! An implementer and the tests that it wrote can write to the files of their change: a phase,
+//! a verdict or a commit to compare with that they leave there would count. So the state is kept
+//! over the call, in the user's state directory, and put back. Decisions of people are taken from
+//! what is on the disk: they may be made during a call.
+
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
+use agentd_core::rel_path::RelPath;
+use agentd_core::state::{self, State};
+use serde::{Deserialize, Serialize};
+
+use crate::change::documents::{self, DocumentError};
+use crate::guard::calls::{self, Claim};
+use crate::guard::git_files::{Tampered, Unchecked};
+use crate::store::{Holder, Project};
+
+/// A state as it was before a call.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StateGuard {
+    change: ChangeId,
+    text: String,
+}
+
+/// The name under which the state is kept for a call. No name of a call has an underscore.
+pub(crate) fn name(call: &str) -> String {
+    format!("_state-{call}")
+}
+
+impl StateGuard {
+    /// Keeps the state.
+    pub(crate) fn take(
+        project: &Project,
+        id: &ChangeId,
+        claim: &Claim,
+    ) -> Result<Self, DocumentError> {
+        let change = project.change(id)?;
+        documents::load_state(&change)?;
+        let kept = Self { change: id.clone(), text: change.read(&ChangeFile::State)? };
+        claim.keep(calls::STATE, &serde_json::to_vec(&kept).unwrap_or_default())?;
+        Ok(kept)
+    }
+
+    /// Puts back what was not written by agentd, before anything else is recorded.
+    pub(crate) fn check(
+        self,
+        project: &Project,
+        holder: &Holder,
+        claim: &Claim,
+    ) -> Result<Option<Tampered>, DocumentError> {
+        let found = self.put_back(project, holder)?;
+        claim.forget(calls::STATE)?;
+        Ok(found)
+    }
+
+    fn put_back(
+        &self,
+        project: &Project,
+        holder: &Holder,
+    ) -> Result<Option<Tampered>, DocumentError> {
+        let id = &self.change;
+        let lock = project.write_lock(id, holder)?;
+        let change = project.change(id)?;
+        let was = state::parse(&self.text, id)
+            .map_err(|source| DocumentError::State { change: id.clone(), source })?;
+        // A link or a directory in its place is no state either.
+        let now = change.read(&ChangeFile::State).ok();
+        let right = match now.as_deref().map(|text| state::parse(text, id)) {
+            Some(Ok(now)) => {
+                let right = with_decisions(&was, &now);
+                if right == now {
+                    return Ok(None);
+                }
+                state::render(&right)
+            }
+            Some(Err(_)) | None => self.text.clone(),
+        };
+        if now.is_none() {
+            // One that cannot be removed is reported by the write.
+            let _ = change.remove(&lock, &ChangeFile::State);
+        }
+        change.write(&lock, &ChangeFile::State, right.as_bytes())?;
+        let path = ChangeFile::State.path_in_project(id);
+        Ok(Some(Tampered::text(&path, &self.text, now.as_deref())))
+    }
+}
+
+/// The state as it was, with the decisions that people have made since.
+fn with_decisions(was: &State, now: &State) -> State {
+    let mut right = was.clone();
+    if now.decisions.starts_with(&was.decisions) {
+        right.decisions.clone_from(&now.decisions);
+    }
+    right.updated_at = now.updated_at;
+    right.last_action.clone_from(&now.last_action);
+    right
+}
+
+/// Puts back the state of a call that nobody makes any more.
+pub(crate) fn recover(project: &Project, claim: &Claim, holder: &Holder) -> Option<Unchecked> {
+    let checked = || -> Result<Option<Tampered>, DocumentError> {
+        let Some(bytes) = claim.read(calls::STATE)? else { return Ok(None) };
+        let found = match serde_json::from_slice::<StateGuard>(&bytes) {
+            Ok(kept) => match kept.put_back(project, holder) {
+                // The change was put away since, or was removed.
+                Err(DocumentError::Store(error)) if error.is_not_found() => None,
+                found => found?,
+            },
+            // Nothing else is known of it.
+            Err(_) => None,
+        };
+        claim.forget(calls::STATE)?;
+        Ok(found)
+    };
+    let call = claim.name().trim_start_matches("_state-").to_owned();
+    match checked() {
+        Ok(found) => found.map(|one| Unchecked::Call { call, tampered: vec![one] }),
+        Err(error) => {
+            let path = RelPath::new(claim.name()).map(|path| path.as_path().to_owned());
+            Some(Unchecked::Unknown { path: path.unwrap_or_default(), why: error.to_string() })
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! What can be learned from the changes of a project, without changing them.
+
+pub mod code_rounds;
+pub mod export;
+pub mod overlap;
+pub mod trace;

@@ -1,0 +1,69 @@
+//! The rounds in which the code of a change was reviewed: all of them, where STATE.yaml and
+//! REVIEW.md keep the latest.
+//!
+//! The runs of the reviewers have the others: their calls of `create_review` that were taken,
+//! and how the tests went, which each of them was told.
+
+use std::path::Path;
+
+use agentd_core::document::review::{self, Review};
+use agentd_core::layout::{self, ChangeFile};
+use agentd_core::prompt::{self, TestEvidence};
+use agentd_core::stamp::Stamp;
+use agentd_core::state::State;
+use agentd_core::step_name::StepName;
+use agentd_core::text::Line;
+
+use crate::agents::recording::{OwnCall, Recording, Run};
+use crate::store::Change;
+use crate::tools::{self, input};
+
+/// The rounds, oldest first.
+#[derive(Debug, Default)]
+pub struct CodeRounds {
+    /// The reviews.
+    pub reviews: Vec<Review>,
+    /// The runs of the tests before the one that STATE.yaml has, each with the time at which
+    /// its reviewer was asked.
+    pub tests: Vec<(Stamp, TestEvidence)>,
+}
+
+/// Reads the rounds of a change. What cannot be read is left out.
+pub fn code_rounds(root: &Path, change: &Change, state: &State) -> CodeRounds {
+    let mut rounds = CodeRounds::default();
+    let dir = root.join(layout::change_dir(change.id()).as_path());
+    let Ok(recording) = Recording::open(&dir) else { return rounds };
+    let step = StepName::Review.to_string();
+    for name in recording.runs().iter().filter(|run| run.step() == step) {
+        let Ok(run) = recording.read(name) else { continue };
+        let asked = Stamp::new(run.started());
+        // An attempt that follows on another was told of the same tests.
+        let is_known = state.test_run.as_ref().is_some_and(|latest| latest.at <= asked);
+        if run.header.attempt <= 1 && !is_known {
+            let told = prompt::Review::tests_told(&run.header.prompt);
+            rounds.tests.extend(told.map(|tests| (asked, tests)));
+        }
+        taken(&run, &mut rounds.reviews);
+    }
+    // Of the latest the document itself is there.
+    let latest = change.read(&ChangeFile::Review).map(|text| review::parse(&text).value);
+    if let (Ok(latest), Some(last)) = (latest, rounds.reviews.last_mut())
+        && latest.created_at == last.created_at
+    {
+        *last = latest;
+    }
+    rounds
+}
+
+/// The reviews that were taken from a reviewer.
+fn taken(run: &Run, reviews: &mut Vec<Review>) {
+    for call in run.records.iter().filter_map(OwnCall::of) {
+        let answer = run.answer(call.id).filter(|answer| answer.ok);
+        let (Some(answer), "create_review") = (answer, call.tool) else { continue };
+        let serde_json::Value::Object(arguments) = call.arguments.to_value() else { continue };
+        let Ok(input) = input::read(arguments) else { continue };
+        let reviewer = Line::new(run.agent.name());
+        let now = run.moment(Some(&answer), answer.t);
+        reviews.extend(tools::next_review(reviews.last(), input, reviewer, now).ok());
+    }
+}

@@ -1,0 +1,58 @@
+//! The files of a project: paths, bytes and locks.
+//!
+//! Everything agentd reads or writes in a project goes through [`ProjectDir`],
+//! a handle that no path, symlink or race can leave. Documents and the state
+//! of a change are typed on top of it.
+//!
+//! **Writes** are whole or absent: temporary file, fsync, rename, fsync of the
+//! directory. A crash at any instant leaves the old text or the new one, and
+//! at worst a `.agentd-tmp-…` file that the next writer in that directory
+//! removes.
+//!
+//! **Locks** are kept by the operating system and so end with their process.
+//! There are three kinds, and they are always taken in this order:
+//!
+//! 1. the *run* lock of a change, held by `plan`, `impl` and `archive` for as
+//!    long as they run;
+//! 2. the *project* lock, held while main specs or the archive are rewritten;
+//! 3. the *write* lock of a change, held for one read-modify-write.
+//!
+//! A parent that holds a run lock may start children that take write locks,
+//! and so it must not itself hold a write lock while it waits for a child.
+//! Nobody asks for an earlier lock while holding a later one.
+
+mod confined;
+mod error;
+mod lock;
+mod parallel;
+mod project;
+pub(crate) mod remove_tree;
+mod user_dirs;
+mod write;
+
+pub use confined::DOCUMENT_CAP;
+pub use confined::Entry;
+pub use confined::EntryKind;
+pub use confined::FileStamp;
+pub use confined::ProjectDir;
+pub use error::StoreError;
+pub use error::causes;
+pub use error::remedy;
+pub use lock::Holder;
+pub use lock::Lock;
+pub use lock::LockError;
+pub use lock::LockName;
+pub use lock::LockState;
+pub use lock::Waiting;
+pub use lock::lock;
+pub use lock::lock_state;
+pub use lock::try_lock;
+pub use parallel::map_parallel;
+pub use project::Change;
+pub use project::Listed;
+pub use project::Project;
+pub use project::RunLock;
+pub use project::WRITE_LOCK_TIMEOUT;
+pub use project::WriteLock;
+pub use user_dirs::UserDirs;
+pub(crate) use user_dirs::own_dir;

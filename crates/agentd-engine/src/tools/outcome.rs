@@ -1,0 +1,186 @@
+//! What a tool answers: what was written, or why nothing was.
+
+use std::fmt;
+
+use agentd_core::check::FileReport;
+use agentd_core::diagnostic::Diagnostic;
+use agentd_core::hash::Digest;
+use agentd_core::ids::ChangeId;
+use agentd_core::rel_path::RelPath;
+use serde::Serialize;
+
+use crate::change::documents::DocumentError;
+use crate::store::{LockError, StoreError};
+
+/// How many findings are told at once; more are not read.
+const MAX_FINDINGS: usize = 25;
+
+/// A document that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Written {
+    /// Where it lies, from the root of the project.
+    pub path: RelPath,
+    /// The SHA-256 of what is on disk now, as `sha256sum` prints it.
+    pub sha256: String,
+    /// What could be better, in words.
+    pub warnings: Vec<String>,
+    /// The round of a review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u32>,
+}
+
+/// The digest of some bytes as `sha256sum` prints it.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    Digest::of(bytes).to_string().trim_start_matches("sha256:").to_owned()
+}
+
+/// Why a tool did nothing, in words that a model can act on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong.
+    pub message: String,
+    /// The findings, one text each.
+    pub findings: Vec<String>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal for one reason.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), findings: Vec::new(), hint: None }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds what was found.
+    #[must_use]
+    pub fn findings(mut self, findings: Vec<String>) -> Self {
+        self.findings = findings;
+        self
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        for (i, finding) in self.findings.iter().enumerate() {
+            write!(f, "\n{}. {finding}", i + 1)?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n{hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a tool did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ActionError {
+    /// The caller can do something about it. Nothing was changed.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// The caller stopped waiting. Nothing was changed.
+    #[error("cancelled")]
+    Cancelled,
+    /// agentd or the machine is at fault.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl From<Refusal> for ActionError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<StoreError> for ActionError {
+    fn from(error: StoreError) -> Self {
+        let message = with_sources(&error);
+        match error {
+            StoreError::Io { action: "write" | "append to" | "create" | "remove", .. }
+            | StoreError::WrongLock { .. } => Self::Internal(message),
+            StoreError::NoSuchChange { .. } => Refusal::new(message)
+                .hint("Call the tool with the change_id of an open change.")
+                .into(),
+            _ => Refusal::new(message).into(),
+        }
+    }
+}
+
+impl From<LockError> for ActionError {
+    fn from(error: LockError) -> Self {
+        let message = with_sources(&error);
+        match error {
+            LockError::Cancelled { .. } => Self::Cancelled,
+            LockError::Held { .. } | LockError::TimedOut { .. } => {
+                Refusal::new(message).hint("Try again in a moment.").into()
+            }
+            LockError::Unsupported { .. } | LockError::Store { .. } => Self::Internal(message),
+        }
+    }
+}
+
+impl From<DocumentError> for ActionError {
+    fn from(error: DocumentError) -> Self {
+        match error {
+            DocumentError::Store(error) => error.into(),
+            DocumentError::Lock(error) => error.into(),
+            other => Refusal::new(with_sources(&other))
+                .hint("A person has to mend that file; no tool can.")
+                .into(),
+        }
+    }
+}
+
+/// An error and what caused it, in one line.
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        // Transparent errors say the same thing twice.
+        if !message.contains(&text) {
+            message = format!("{message}: {text}");
+        }
+        source = cause.source();
+    }
+    message
+}
+
+/// Findings in words, not too many.
+pub(super) fn findings<'d>(
+    diagnostics: impl IntoIterator<Item = &'d Diagnostic>,
+    text: &str,
+) -> Vec<String> {
+    cut(diagnostics.into_iter().map(|diagnostic| diagnostic.in_words(text)).collect())
+}
+
+/// The first of many findings, and how many more there are.
+pub(super) fn cut(mut findings: Vec<String>) -> Vec<String> {
+    let more = findings.len().saturating_sub(MAX_FINDINGS);
+    if more > 0 {
+        findings.truncate(MAX_FINDINGS);
+        findings.push(format!("… and {more} more of that kind."));
+    }
+    findings
+}
+
+/// The findings of one file in a report of many.
+pub(super) fn of_file<'r>(reports: &'r [FileReport], file: &str) -> &'r [Diagnostic] {
+    let report = reports.iter().find(|report| report.file == file);
+    report.map(|report| report.diagnostics.as_slice()).unwrap_or_default()
+}
+
+/// The refusal of a change that is not the one in hand.
+pub fn other_change(bound: &ChangeId, asked: &ChangeId) -> Refusal {
+    Refusal::new(format!(
+        "This server works on the change `{bound}` and on no other, so not on `{asked}`."
+    ))
+    .hint(format!("Call the tool with change_id \"{bound}\"."))
+}

@@ -1,0 +1,297 @@
+//! `append_review` and `create_review`: verdicts on a plan and on its code.
+
+use agentd_core::check;
+use agentd_core::diagnostic::{Counts, Severity};
+use agentd_core::document::proposal;
+use agentd_core::document::review::{self, CodeVerdict, Review};
+use agentd_core::document::review_block::{self, Issue, PlanVerdict, ReviewBlock};
+use agentd_core::document::round;
+use agentd_core::document::tasks::{self, Status, Task};
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
+use agentd_core::span::Aside;
+use agentd_core::stamp::Stamp;
+use agentd_core::text::Line;
+use serde::Deserialize;
+
+use super::Session;
+use super::input::{self, List, Long, Number, Path, Short, TEXT, TITLE, Weight};
+use super::outcome::{ActionError, Refusal, Written};
+use super::writing::Gate;
+use crate::change::documents;
+
+/// A review of the plan.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AppendReview {
+    /// The change.
+    pub change_id: ChangeId,
+    /// What is said of the plan.
+    pub verdict: PlanVerdict,
+    /// Why, in short.
+    pub summary: Long<TEXT>,
+    /// What was found.
+    #[serde(default, deserialize_with = "input::or_default")]
+    pub issues: List<PlanIssueInput, 0, 200>,
+}
+
+/// Something found in a plan.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanIssueInput {
+    /// How much it weighs.
+    pub severity: Weight,
+    /// What it is, in a few words.
+    pub title: Short<TITLE>,
+    /// What is wrong.
+    pub description: Long<TEXT>,
+    /// Where: a spec, a requirement, a task, a file.
+    #[serde(default, deserialize_with = "input::optional_line")]
+    pub location: Option<Short<TITLE>>,
+    /// What to do.
+    #[serde(default, deserialize_with = "input::optional_text")]
+    pub recommendation: Option<Long<TEXT>>,
+}
+
+/// A review of the implementation.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreateReview {
+    /// The change.
+    pub change_id: ChangeId,
+    /// What is said of the code.
+    pub verdict: CodeVerdict,
+    /// Why, in short.
+    pub summary: Long<TEXT>,
+    /// What was found.
+    #[serde(default, deserialize_with = "input::or_default")]
+    pub issues: List<CodeIssueInput, 0, 200>,
+}
+
+/// Something found in the code.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CodeIssueInput {
+    /// How much it weighs.
+    pub severity: Weight,
+    /// What it is, in a few words.
+    pub title: Short<TITLE>,
+    /// What is wrong.
+    pub description: Long<TEXT>,
+    /// The file.
+    #[serde(default)]
+    pub file: Option<Path>,
+    /// The line in it.
+    #[serde(default)]
+    pub line: Option<Number<1, 10_000_000>>,
+    /// What to do.
+    #[serde(default, deserialize_with = "input::optional_text")]
+    pub recommendation: Option<Long<TEXT>>,
+}
+
+/// Appends a review to `proposal.md` and renders `CHALLENGE.md`. The phase
+/// stays: the workflow moves it when it reads the block.
+pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Written, ActionError> {
+    let mut open = session.open(&input.change_id)?;
+    let mut issues: Vec<Issue> = input
+        .issues
+        .0
+        .into_iter()
+        .map(|issue| Issue {
+            number: 0,
+            severity: issue.severity.0,
+            title: issue.title.0,
+            location: issue.location.map(|line| line.0).unwrap_or_default(),
+            description: issue.description.0,
+            recommendation: issue.recommendation.map(|text| text.0).unwrap_or_default(),
+        })
+        .collect();
+    let approved = input.verdict == PlanVerdict::Approved;
+    consistent(input.verdict.label(), approved, &issues, "NEEDS_REVISION or REJECTED")?;
+    let Some(old) = open.text(&ChangeFile::Proposal)? else {
+        return Err(Refusal::new("There is no proposal.md to review.").into());
+    };
+    let earlier = proposal::parse(old).value.reviews;
+    review_block::number_issues(&earlier, 0, &mut issues);
+    let last = earlier.iter().map(|block| block.iteration).max().unwrap_or(0);
+    let block = ReviewBlock {
+        iteration: last.saturating_add(1),
+        reviewer: session.actor.clone(),
+        date: Some(session.now),
+        plan: Some(check::plan_digest(&open.texts)),
+        verdict: input.verdict,
+        summary: input.summary.0,
+        issues,
+        place: Aside::default(),
+    };
+    let text = review_block::append(old, &block);
+    // The verdict decides what happens next: it must be read exactly as it was given.
+    let read = proposal::parse(&text).value.reviews;
+    if read.len() != earlier.len() + 1 || read.last() != Some(&block) {
+        return Err(ActionError::Internal("the review cannot be read back as given".to_owned()));
+    }
+    // What this round has judged, so that people can see what the next one changed.
+    let seen = round::render(&round::of(&open.texts));
+    open.put_unchecked(&ChangeFile::Round(block.iteration), &seen)?;
+    open.put_unchecked(
+        &ChangeFile::Challenge,
+        &review_block::render_report(&input.change_id, &block),
+    )?;
+    // The block is what counts, and comes last: whoever is killed before it is asked again, and
+    // nobody finds a verdict beside the report of an earlier one.
+    let mut written = open.put(&ChangeFile::Proposal, &text, Gate::Unchecked)?;
+    written.iteration = Some(block.iteration);
+    Ok(written)
+}
+
+/// Writes `REVIEW.md`, the next round. Tests that failed cannot be approved.
+pub fn create_review(session: &Session<'_>, input: CreateReview) -> Result<Written, ActionError> {
+    let mut open = session.open(&input.change_id)?;
+    let earlier = open.text(&ChangeFile::Review)?.map(|text| review::parse(text).value);
+    let document = next_review(earlier.as_ref(), input, session.actor.clone(), session.now)?;
+    let approved = document.verdict == Some(CodeVerdict::Approved);
+    let issues = &document.issues;
+    let label = document.verdict.map_or("", CodeVerdict::label);
+    consistent(label, approved, issues, "NEEDS_FIX or MAJOR_ISSUES")?;
+    if approved {
+        refuse_failed_tests(&open.change)?;
+        refuse_open_tasks(open.text(&ChangeFile::Tasks)?.unwrap_or_default())?;
+    }
+    let text = review::render(&document);
+    if review::parse(&text).value != document {
+        return Err(ActionError::Internal("the review cannot be read back as given".to_owned()));
+    }
+    let mut written = open.put(&ChangeFile::Review, &text, Gate::Clean)?;
+    written.iteration = Some(document.iteration);
+    Ok(written)
+}
+
+/// The review that follows on an earlier one: its round, and its issues with their numbers.
+pub(crate) fn next_review(
+    earlier: Option<&Review>,
+    input: CreateReview,
+    reviewer: Line,
+    now: Stamp,
+) -> Result<Review, ActionError> {
+    let mut issues = Vec::new();
+    for issue in input.issues.0 {
+        issues.push(code_issue(issue)?);
+    }
+    let blocks: Vec<ReviewBlock> = earlier.into_iter().map(as_block).collect();
+    let numbered = earlier.map_or(0, |review| review.numbered);
+    review_block::number_issues(&blocks, numbered, &mut issues);
+    let highest = issues.iter().map(|issue| issue.number).max().unwrap_or(0);
+    Ok(Review {
+        numbered: numbered.max(highest),
+        change_id: Some(input.change_id),
+        iteration: earlier.map_or(1, |review| review.iteration.saturating_add(1)),
+        reviewer,
+        created_at: Some(now),
+        verdict: Some(input.verdict),
+        summary: input.summary.0,
+        issues,
+    })
+}
+
+fn code_issue(input: CodeIssueInput) -> Result<Issue, ActionError> {
+    let location = match (&input.file, input.line) {
+        (Some(file), Some(line)) => format!("{}:{}", file.0, line.0),
+        (Some(file), None) => file.0.to_string(),
+        (None, None) => String::new(),
+        (None, Some(line)) => {
+            return Err(Refusal::new(format!(
+                "The issue `{}` names line {} but no file.",
+                input.title.0, line.0
+            ))
+            .hint("Add `file`, or leave `line` out.")
+            .into());
+        }
+    };
+    Ok(Issue {
+        number: 0,
+        severity: input.severity.0,
+        title: input.title.0,
+        location: Line::new(&location),
+        description: input.description.0,
+        recommendation: input.recommendation.map(|text| text.0).unwrap_or_default(),
+    })
+}
+
+/// The issues of an earlier review of code, as those of a plan are kept: for their numbers.
+fn as_block(review: &Review) -> ReviewBlock {
+    ReviewBlock {
+        iteration: review.iteration,
+        reviewer: review.reviewer.clone(),
+        date: None,
+        plan: None,
+        verdict: PlanVerdict::NeedsRevision,
+        summary: review.summary.clone(),
+        issues: review.issues.clone(),
+        place: Aside::default(),
+    }
+}
+
+/// A verdict and its issues must say the same.
+fn consistent(
+    label: &str,
+    approved: bool,
+    issues: &[Issue],
+    instead: &str,
+) -> Result<(), ActionError> {
+    let high = Counts::of(issues.iter().map(|issue| issue.severity)).high;
+    if approved && high > 0 {
+        let first = issues.iter().find(|issue| issue.severity == Severity::High);
+        let title = first.map(|issue| issue.title.to_string()).unwrap_or_default();
+        return Err(Refusal::new(format!(
+            "The verdict is APPROVED, but {high} of the issues are high: `{title}`."
+        ))
+        .hint(format!("Say {instead}, or lower the severity if it does not stop the work."))
+        .into());
+    }
+    // What is rejected as a whole may be so for the reason in the summary; what is to be
+    // mended needs something to mend.
+    let mends = ["NEEDS_REVISION", "NEEDS_FIX"].contains(&label);
+    if mends && issues.is_empty() {
+        return Err(Refusal::new(format!("The verdict is {label}, but there is no issue."))
+            .hint("Name at least one issue, with what to do about it, or say APPROVED.")
+            .into());
+    }
+    Ok(())
+}
+
+/// What is approved is complete, and a task that is not ticked is not done.
+fn refuse_open_tasks(text: &str) -> Result<(), ActionError> {
+    let tasks = tasks::parse(text).value.tasks;
+    let is_open = |task: &&Task| task.status != Status::Done;
+    let open: Vec<String> = tasks.iter().filter(is_open).map(|task| task.id.to_string()).collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::new(format!(
+        "Tasks are not done, so the verdict cannot be APPROVED: {}.",
+        open.join(", ")
+    ))
+    .hint("Say NEEDS_FIX, with an issue for what is missing.")
+    .into())
+}
+
+fn refuse_failed_tests(change: &crate::store::Change) -> Result<(), ActionError> {
+    // A change without a state has no recorded run either.
+    let recorded = documents::load_state_if_begun(change)?.and_then(|state| state.test_run);
+    let Some(run) = recorded.filter(|run| !run.passed()) else { return Ok(()) };
+    let exit =
+        run.exit_code.map_or_else(|| "was killed".to_owned(), |c| format!("exited with {c}"));
+    let tail = run.output_tail.as_str();
+    let from = tail.char_indices().rev().nth(1500).map_or(0, |(at, _)| at);
+    Err(Refusal::new(format!(
+        "The tests failed, so the verdict cannot be APPROVED: `{}` {exit}.",
+        run.command
+    ))
+    .findings(if tail.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!("Its last output:\n{}", &tail[from..])]
+    })
+    .hint("Say NEEDS_FIX, with an issue for every failing test.")
+    .into())
+}

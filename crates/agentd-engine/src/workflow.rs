@@ -1,0 +1,381 @@
+//! Workflows: the steps of a plan in their order, resumable at every one of them.
+//!
+//! The phase picks the stage, and what is on the disk picks the step inside it (C19). No
+//! workflow remembers anything but in the files of the change: the documents, STATE.yaml
+//! and the run files. So a workflow that is killed anywhere and started again goes on
+//! where it stood, and a step that is done and still valid is not paid for twice.
+
+mod challenge;
+pub mod clarify;
+mod code_review;
+pub mod decisions;
+mod error;
+mod format;
+mod generate;
+mod history;
+mod implement;
+mod implementation;
+mod plan;
+mod prompts;
+mod report;
+mod reproposal;
+
+use std::time::Instant;
+
+use agentd_core::agent::Role;
+use agentd_core::check::{self, ChangeTexts};
+use agentd_core::diagnostic::Counts;
+use agentd_core::document::proposal::{self, Proposal};
+use agentd_core::document::review::CodeVerdict;
+use agentd_core::document::review_block::{Issue, PlanVerdict, ReviewBlock};
+use agentd_core::hash::Digest;
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
+use agentd_core::outcome::AgentOutcome;
+use agentd_core::phase::Phase;
+use agentd_core::stamp::Stamp;
+use agentd_core::state::State;
+use agentd_core::step_name::StepName;
+
+use crate::agents::step::{self, Agents, Artefact, Step, StepReport};
+use crate::change::documents;
+use crate::insight::overlap::{self, OverlapKind};
+use crate::store::{Change, RunLock};
+
+pub use challenge::challenge;
+pub use code_review::{fix, review};
+pub use error::WorkflowError;
+pub use generate::propose;
+pub use implement::{Wanted, implement};
+pub use implementation::implementation;
+pub use plan::{Mode, plan};
+pub use report::{Progress, Watch};
+pub use reproposal::repropose;
+
+use history::History;
+
+/// How many overlaps with other changes are told one by one.
+const MOST_OVERLAPS: usize = 5;
+
+/// A workflow on one change, under its run lock.
+pub struct Workflow<'w> {
+    /// What steps need of the world.
+    pub agents: &'w Agents,
+    /// The change.
+    pub change: ChangeId,
+    /// The time.
+    pub now: &'w dyn Fn() -> Stamp,
+    /// Who watches.
+    pub watch: &'w mut Watch<'w>,
+    /// Nobody else runs this change.
+    pub lock: &'w RunLock,
+}
+
+impl std::fmt::Debug for Workflow<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workflow").field("change", &self.change).finish_non_exhaustive()
+    }
+}
+
+/// What a workflow or a step of it has done.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What was done.
+    pub action: Action,
+    /// Where the change stands now.
+    pub phase: Phase,
+    /// The verdict on the plan as it is, or on its code, where there is one.
+    pub verdict: Option<Verdict>,
+    /// The rounds of revision so far.
+    pub iteration: u32,
+    /// The issues of that verdict.
+    pub issues: Vec<Issue>,
+    /// The summary of that verdict.
+    pub summary: String,
+}
+
+impl Report {
+    /// How many issues there are of each severity.
+    pub fn counts(&self) -> Counts {
+        Counts::of(self.issues.iter().map(|issue| issue.severity))
+    }
+}
+
+/// What was said of a plan, or of its implementation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Of the plan.
+    Plan(PlanVerdict),
+    /// Of the code.
+    Code(CodeVerdict),
+}
+
+impl Verdict {
+    /// The label in documents and in `--json`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Plan(verdict) => verdict.label(),
+            Self::Code(verdict) => verdict.label(),
+        }
+    }
+}
+
+/// What a workflow has done last, for `--json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// The documents of the plan were written.
+    Proposed,
+    /// The plan was challenged.
+    Challenged,
+    /// The plan was mended after a review.
+    Reproposed,
+    /// The plan was taken with its minor issues (C11).
+    AcceptedMinor,
+    /// A person has to decide; nothing was done.
+    WaitingForDecision,
+    /// The rounds are used up, or bring nothing more; the plan still needs revision.
+    StillNeedsRevision,
+    /// The plan is approved already.
+    AlreadyChallenged,
+    /// The plan was rejected, and has not changed since.
+    Rejected,
+    /// The change is beyond planning.
+    BeyondPlanning,
+    /// Tasks were done.
+    Implemented,
+    /// The code was reviewed.
+    Reviewed,
+    /// What a review found was mended.
+    Fixed,
+    /// The rounds are used up, or a person has to look; the code is not approved.
+    StillNeedsFix,
+}
+
+impl Action {
+    /// The name in `--json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Proposed => "proposed",
+            Self::Challenged => "challenged",
+            Self::Reproposed => "reproposed",
+            Self::AcceptedMinor => "accepted_minor",
+            Self::WaitingForDecision => "waiting_for_decision",
+            Self::StillNeedsRevision => "still_needs_revision",
+            Self::AlreadyChallenged => "already_challenged",
+            Self::Rejected => "rejected",
+            Self::BeyondPlanning => "beyond_planning",
+            Self::Implemented => "implemented",
+            Self::Reviewed => "reviewed",
+            Self::Fixed => "fixed",
+            Self::StillNeedsFix => "still_needs_fix",
+        }
+    }
+}
+
+/// What the success of a step changes in the state, besides the ledger.
+pub(crate) fn effect_of(step: &StepName) -> Option<fn(&mut State, &AgentOutcome)> {
+    match step {
+        // The session that later steps go on with (C5).
+        StepName::ProposalGen | StepName::PlanGen => Some(|state, outcome| {
+            if outcome.session_id.is_some() {
+                state.session_id.clone_from(&outcome.session_id);
+            }
+        }),
+        StepName::Reproposal => {
+            Some(|state, _| state.iteration = state.iteration.saturating_add(1))
+        }
+        _ => None,
+    }
+}
+
+/// A step to be run, in the words of a workflow.
+struct Call {
+    step: StepName,
+    role: Role,
+    label: String,
+    prompt: String,
+    resume: Option<String>,
+    artefact: Artefact,
+}
+
+impl Workflow<'_> {
+    fn change(&self) -> Result<Change, WorkflowError> {
+        Ok(self.agents.project.change(&self.change)?)
+    }
+
+    fn state(&self) -> Result<State, WorkflowError> {
+        Ok(documents::load_state(&self.change()?)?)
+    }
+
+    fn texts(&self) -> Result<ChangeTexts, WorkflowError> {
+        Ok(documents::load_texts(&self.change()?)?)
+    }
+
+    fn has(&self, file: &ChangeFile) -> Result<bool, WorkflowError> {
+        Ok(self.change()?.has(file)?)
+    }
+
+    fn proposal(&self) -> Result<Proposal, WorkflowError> {
+        let text = self.change()?.read_if_exists(&ChangeFile::Proposal)?;
+        let text = text.ok_or_else(|| WorkflowError::NoDocument {
+            change: self.change.clone(),
+            file: "proposal.md",
+        })?;
+        Ok(proposal::parse(&text).value)
+    }
+
+    fn update<T>(&self, update: impl FnOnce(&mut State) -> T) -> Result<T, WorkflowError> {
+        let (project, holder) = (&self.agents.project, &self.agents.holder);
+        Ok(documents::update_state(project, &self.change, holder, (self.now)(), |state| {
+            Ok(update(state))
+        })?)
+    }
+
+    /// The calls so far, with the ledger brought up to date.
+    fn history(&self) -> Result<History, WorkflowError> {
+        Ok(history::reconcile(self.agents, &self.change, (self.now)())?)
+    }
+
+    fn note(&mut self, text: &str) {
+        (self.watch)(Progress::Note(text));
+    }
+
+    fn warn(&mut self, text: &str) {
+        (self.watch)(Progress::Warning(text));
+    }
+
+    /// Warns of other open changes that touch the same: now it is cheap to talk about it.
+    fn warn_of_overlaps(&mut self) -> Result<(), WorkflowError> {
+        let mut all = overlap::overlaps(&self.agents.project, Some(&self.change))?;
+        // Scenarios go with their requirements.
+        all.retain(|overlap| overlap.kind != OverlapKind::Scenario);
+        let shown = all.iter().take(MOST_OVERLAPS).map(|overlap| {
+            let others = overlap.changes.iter().filter(|touch| touch.change_id != self.change);
+            let others =
+                others.map(|touch| format!("`{}` ({})", touch.change_id, touch.how.name()));
+            let others: Vec<String> = others.take(MOST_OVERLAPS).collect();
+            format!("{} is also touched by {}", overlap.what, others.join(", "))
+        });
+        for warning in shown.collect::<Vec<_>>() {
+            self.warn(&warning);
+        }
+        if let Some(more @ 1..) = all.len().checked_sub(MOST_OVERLAPS) {
+            let id = &self.change;
+            self.warn(&format!("{more} more are shared with other changes: agentd overlap {id}"));
+        }
+        Ok(())
+    }
+
+    /// Runs a step and tells of it; `told` says what came of it.
+    fn run(
+        &mut self,
+        call: Call,
+        told: impl FnOnce(&StepReport) -> Result<String, WorkflowError>,
+    ) -> Result<StepReport, WorkflowError> {
+        let name = call.step.to_string();
+        let label = call.label;
+        let agent = self.agents.config.roles.agent(call.role);
+        let resumed = call.resume.is_some();
+        (self.watch)(Progress::Started { step: &name, label: &label, agent, resumed });
+        let step = Step {
+            change: self.change.clone(),
+            role: call.role,
+            name: name.clone(),
+            prompt: call.prompt,
+            resume: call.resume,
+            artefact: call.artefact,
+            on_success: effect_of(&call.step),
+        };
+        let started = Instant::now();
+        let watch = &mut *self.watch;
+        let mut observer =
+            |event: &agentd_core::event::AgentEvent<'_>| watch(Progress::Agent(event));
+        let result = step::run(self.agents, &step, self.now, &mut observer)
+            .map_err(WorkflowError::from)
+            .and_then(|report| told(&report).map(|summary| (report, summary)));
+        match result {
+            Ok((report, summary)) => {
+                (self.watch)(Progress::Done {
+                    step: &name,
+                    label: &label,
+                    summary: &summary,
+                    usage: report.outcome.usage.unwrap_or_default(),
+                    cost_usd: report.cost_usd,
+                    duration: report.duration,
+                });
+                Ok(report)
+            }
+            Err(error) => {
+                (self.watch)(Progress::Failed {
+                    step: &name,
+                    label: &label,
+                    message: &error.to_string(),
+                    duration: started.elapsed(),
+                });
+                Err(error)
+            }
+        }
+    }
+
+    /// What is known of the plan as it stands, or of its code once that is begun.
+    fn report(&self, action: Action) -> Result<Report, WorkflowError> {
+        let state = self.state()?;
+        let mut report = Report {
+            action,
+            phase: state.phase,
+            verdict: None,
+            iteration: state.iteration,
+            issues: Vec::new(),
+            summary: String::new(),
+        };
+        let begun = matches!(state.phase, Phase::Implementing | Phase::Complete | Phase::Archived);
+        if begun {
+            report.iteration = state.code_review.as_ref().map_or(0, |review| review.iteration);
+            let review = code_review::latest(self)?;
+            if let Some(review) = review.filter(|review| code_review::is_known(review, &state)) {
+                report.verdict = review.verdict.map(Verdict::Code);
+                report.summary = review.summary.to_string();
+                report.issues = review.issues;
+            }
+        } else if let Some(review) = standing_review(&self.texts()?) {
+            report.verdict = Some(Verdict::Plan(review.verdict));
+            report.summary = review.summary.to_string();
+            report.issues = review.issues;
+        }
+        Ok(report)
+    }
+}
+
+/// The latest review of the plan as it is now.
+fn standing_review(texts: &ChangeTexts) -> Option<ReviewBlock> {
+    let plan = check::plan_digest(texts);
+    reviews(texts).into_iter().rfind(|review| review.plan.as_ref() == Some(&plan))
+}
+
+fn reviews(texts: &ChangeTexts) -> Vec<ReviewBlock> {
+    texts.proposal.text().map(|text| proposal::parse(text).value.reviews).unwrap_or_default()
+}
+
+/// The digest of each document of a plan, to see which of them a step has changed.
+fn document_digests(texts: &ChangeTexts) -> Vec<(String, Option<Digest>)> {
+    let body = |text: &str| Digest::of(proposal::reviewed_text(text));
+    let mut digests = vec![
+        ("proposal.md".to_owned(), texts.proposal.text().map(body)),
+        ("tasks.md".to_owned(), texts.tasks.text().map(Digest::of)),
+    ];
+    let specs = texts.specs.iter();
+    digests.extend(
+        specs.map(|(id, source)| (format!("specs/{id}.md"), source.text().map(Digest::of))),
+    );
+    digests
+}
+
+/// The files whose digests differ.
+fn changed_documents(before: &ChangeTexts, after: &ChangeTexts) -> Vec<String> {
+    let old = document_digests(before);
+    document_digests(after)
+        .into_iter()
+        .filter(|now| !old.contains(now))
+        .map(|(file, _)| file)
+        .collect()
+}

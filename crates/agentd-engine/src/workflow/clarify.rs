@@ -1,0 +1,230 @@
+//! Clarifying a change before it is planned: the planner proposes questions, a person
+//! answers them, and the answers are written into `clarifications.md` (P2, P4).
+//!
+//! The questions are kept until the next ones are proposed, so that whoever stops
+//! half-way is asked the same again, without another call.
+
+use std::ops::ControlFlow;
+
+use agentd_core::agent::Role;
+use agentd_core::document::clarifications::Answered;
+use agentd_core::document::questions::{self, Questions, QuestionsError};
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::{self, ChangeFile};
+use agentd_core::phase::Phase;
+use agentd_core::stamp::Stamp;
+use agentd_core::state::{self, State};
+use agentd_core::text::{Line, Prose};
+use serde_json::{Map, Value, json};
+
+use crate::agents::runner::Observer;
+use crate::agents::step::{self, Agents, Artefact, Step, StepError, StepReport};
+use crate::change::documents::{self, DocumentError};
+use crate::store::{Holder, LockError, Project, StoreError};
+use crate::tools::{self, ActionError, Session, Written, input};
+
+/// The name of the step.
+pub const STEP: &str = "clarify";
+
+/// Why a change could not be clarified.
+#[derive(Debug, thiserror::Error)]
+pub enum ClarifyError {
+    /// A file or the state could not be worked with.
+    #[error(transparent)]
+    Documents(#[from] DocumentError),
+    /// The planner proposed nothing.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// The questions that are kept cannot be used.
+    #[error("{path} cannot be used: {source}")]
+    Questions {
+        /// The file.
+        path: String,
+        /// Why.
+        source: QuestionsError,
+    },
+    /// A change cannot begin without a description.
+    #[error("`{0}` is new: what is it to do?")]
+    NoDescription(ChangeId),
+    /// The plan is written, so what it was written for stays.
+    #[error("`{0}` has a plan already, which was written for another description")]
+    Planned(ChangeId),
+    /// The change is beyond planning.
+    #[error("`{change}` is {phase}: it is beyond planning")]
+    BeyondPlanning {
+        /// The change.
+        change: ChangeId,
+        /// Where it stands.
+        phase: Phase,
+    },
+    /// The answers were refused.
+    #[error(transparent)]
+    Action(#[from] ActionError),
+}
+
+impl From<StoreError> for ClarifyError {
+    fn from(error: StoreError) -> Self {
+        Self::Documents(error.into())
+    }
+}
+
+impl From<LockError> for ClarifyError {
+    fn from(error: LockError) -> Self {
+        Self::Documents(error.into())
+    }
+}
+
+/// Begins a change, or takes up one that is there: its directory, and its state with
+/// what is asked for. A change keeps its description unless another one is given, and
+/// then the questions about the old one are dropped.
+pub fn begin(
+    project: &Project,
+    id: &ChangeId,
+    description: Option<&str>,
+    holder: &Holder,
+    now: Stamp,
+) -> Result<State, ClarifyError> {
+    let description = description.map(Prose::new).filter(|text| !text.is_empty());
+    // Two commands that begin the same change must not both find it missing.
+    let _project = project.project_lock(holder)?;
+    let change = match project.change(id) {
+        Err(error) if error.is_not_found() && description.is_none() => {
+            return Err(ClarifyError::NoDescription(id.clone()));
+        }
+        result => result.map(Some).or_else(|error| match error {
+            error if error.is_not_found() => Ok(None),
+            error => Err(error),
+        })?,
+    };
+    let lock = project.write_lock(id, holder)?;
+    let change = match change {
+        Some(change) => change,
+        None => project.create_change(id)?,
+    };
+    let Some(old) = documents::load_state_if_begun(&change)? else {
+        let Some(description) = description else {
+            return Err(ClarifyError::NoDescription(id.clone()));
+        };
+        let state = State::new(id.clone(), description.as_str(), now);
+        change
+            .write(&lock, &ChangeFile::State, state::render(&state).as_bytes())
+            .map_err(DocumentError::from)?;
+        return Ok(state);
+    };
+    if !matches!(old.phase, Phase::Proposed | Phase::Rejected) {
+        return Err(ClarifyError::BeyondPlanning { change: id.clone(), phase: old.phase });
+    }
+    if description.is_none() || description == old.description {
+        return Ok(old);
+    }
+    if old.description.is_some() && change.has(&ChangeFile::Proposal)? {
+        return Err(ClarifyError::Planned(id.clone()));
+    }
+    forget_questions(project, id)?;
+    let state = State { description, ..old };
+    documents::save_state(&change, &lock, &state, now)?;
+    Ok(state)
+}
+
+fn forget_questions(project: &Project, id: &ChangeId) -> Result<(), StoreError> {
+    match project.dir().without_symlinks().remove_file(&layout::questions(id)) {
+        Err(error) if !error.is_not_found() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Questions, and what it took to find them.
+#[derive(Debug, Clone)]
+pub struct Proposed {
+    /// The questions.
+    pub questions: Questions,
+    /// The call of the planner.
+    pub report: StepReport,
+}
+
+/// Lets the planner propose questions, which are kept from then on.
+pub fn propose(
+    agents: &Agents,
+    change: &ChangeId,
+    prompt: String,
+    now: &dyn Fn() -> Stamp,
+    observer: &mut Observer<'_>,
+) -> Result<Proposed, ClarifyError> {
+    let step = Step {
+        change: change.clone(),
+        role: Role::Planner,
+        name: STEP.to_owned(),
+        prompt,
+        resume: None,
+        artefact: Artefact::Questions,
+        on_success: None,
+    };
+    let report = step::run(agents, &step, now, observer)?;
+    match kept(&agents.project, change)? {
+        Some(questions) => Ok(Proposed { questions, report }),
+        // The step has just seen them, so somebody has taken them away since.
+        None => Err(StoreError::NotFound { path: layout::questions(change) }.into()),
+    }
+}
+
+/// The questions that wait for an answer.
+pub fn kept(project: &Project, change: &ChangeId) -> Result<Option<Questions>, ClarifyError> {
+    let Some(text) = read_questions(project, change)? else { return Ok(None) };
+    questions::parse(&text, change).map(Some).map_err(|source| {
+        let path = layout::questions(change).as_str().to_owned();
+        ClarifyError::Questions { path, source }
+    })
+}
+
+/// The text of the file in which questions are kept.
+pub(crate) fn read_questions(
+    project: &Project,
+    change: &ChangeId,
+) -> Result<Option<String>, StoreError> {
+    match project.dir().without_symlinks().read_to_string(&layout::questions(change)) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes answers into `clarifications.md`, by the action that agents use as well.
+pub fn write(
+    project: &Project,
+    change: &ChangeId,
+    answers: &[Answered],
+    holder: &Holder,
+    now: Stamp,
+) -> Result<Written, ClarifyError> {
+    let session = Session {
+        project,
+        actor: Line::new("agentd"),
+        holder: holder.clone(),
+        now,
+        names_change: true,
+        on_wait: &|_| ControlFlow::Continue(()),
+    };
+    let mut input = Map::new();
+    input.insert("change_id".to_owned(), json!(change));
+    input.insert("questions".to_owned(), answers.iter().map(as_input).collect());
+    let written = tools::create_clarifications(&session, input::read(input)?)?;
+    documents::update_state(project, change, holder, now, |state| {
+        state.last_action = Some(STEP.to_owned());
+        Ok(())
+    })?;
+    Ok(written)
+}
+
+fn as_input(answered: &Answered) -> Value {
+    json!({
+        "topic": answered.topic,
+        "question": answered.question,
+        "answer": answered.answer,
+        "rationale": answered.rationale,
+    })
+}
+
+/// What the planner is asked.
+pub fn prompt(change: &ChangeId, description: &str) -> String {
+    agentd_core::prompt::Clarify { change, description }.render()
+}

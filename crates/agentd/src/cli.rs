@@ -1,0 +1,329 @@
+//! The command line: one file per command, each with its arguments and what it does.
+
+mod agents_setup;
+mod archive;
+mod challenge;
+mod clarify;
+mod completions;
+mod cost;
+mod decide;
+mod demo;
+mod doctor;
+mod explain;
+mod export;
+mod fix;
+mod implement;
+mod implementation;
+mod init;
+mod list;
+mod log;
+mod mcp;
+pub(crate) mod next;
+mod overlap;
+mod plan;
+mod planning;
+mod proposal;
+#[cfg(test)]
+mod reference;
+mod replay;
+mod reproposal;
+mod review;
+mod show;
+mod status;
+pub(crate) mod summary;
+mod trace;
+pub(crate) mod trust;
+mod unarchive;
+mod uninstall;
+mod validate;
+mod view;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use agentd_core::config::nearest;
+use agentd_core::ids::ChangeId;
+use agentd_core::stamp::Stamp;
+use agentd_engine::guard::trust::Consent;
+use agentd_engine::recovery::put_right;
+use agentd_engine::store::{Change, Holder, Project, StoreError};
+use clap::{Parser, Subcommand};
+use jiff::Timestamp;
+
+use crate::error::{CommandError, Exit};
+use crate::ui::Ui;
+
+/// Spec-driven development with several coding agents.
+#[derive(Debug, Parser)]
+#[command(name = "agentd", version, max_term_width = 100)]
+#[command(
+    after_help = "Examples:\n  agentd demo                 see a whole change happen, without any agent\n  agentd init                 set up this project\n  agentd list                 what is open\n  agentd validate add-oauth   is the plan sound?\n  agentd explain T005         what does this code mean?"
+)]
+struct Cli {
+    /// Run as if started in this directory.
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    directory: Option<PathBuf>,
+
+    /// Print exactly one JSON document on stdout.
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Init(init::Args),
+    Plan(plan::Args),
+    #[command(name = "impl")]
+    Implementation(implementation::Args),
+    Clarify(clarify::Args),
+    Proposal(proposal::Args),
+    Challenge(challenge::Args),
+    Reproposal(reproposal::Args),
+    Implement(implement::Args),
+    Review(review::Args),
+    Fix(fix::Args),
+    List(list::Args),
+    Status(status::Args),
+    Show(show::Args),
+    #[command(visible_alias = "validate-proposal")]
+    Validate(validate::Args),
+    Explain(explain::Args),
+    Log(log::Args),
+    Cost(cost::Args),
+    Decide(decide::Args),
+    Archive(archive::Args),
+    Unarchive(unarchive::Args),
+    Overlap(overlap::Args),
+    Trace(trace::Args),
+    Export(export::Args),
+    Replay(replay::Args),
+    View(view::Args),
+    Mcp(mcp::Args),
+    Trust(trust::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
+    Uninstall(uninstall::Args),
+}
+
+/// What every command is given.
+pub(crate) struct Context {
+    /// Where output goes.
+    pub(crate) ui: Ui,
+    /// Where the command was started, or `-C`.
+    pub(crate) start: PathBuf,
+    /// The command line, to name the holder of a lock.
+    pub(crate) command_line: String,
+    /// Whether somebody has agreed for this command to what the project's settings run.
+    pub(crate) consent: Consent,
+}
+
+impl Command {
+    /// What the command line says about consent.
+    fn consent(&self) -> Consent {
+        let arg = match self {
+            Self::Plan(args) => args.trust,
+            Self::Implementation(args) => args.trust,
+            Self::Implement(args) => args.trust,
+            Self::Review(args) => args.trust,
+            Self::Fix(args) => args.trust,
+            Self::Proposal(args) => args.trust,
+            Self::Challenge(args) => args.trust,
+            Self::Reproposal(args) => args.trust,
+            Self::Clarify(args) => args.trust,
+            // They run nothing of the project's settings.
+            Self::Demo(_)
+            | Self::Init(_)
+            | Self::List(_)
+            | Self::Status(_)
+            | Self::Show(_)
+            | Self::Validate(_)
+            | Self::Explain(_)
+            | Self::Log(_)
+            | Self::Cost(_)
+            | Self::Decide(_)
+            | Self::Archive(_)
+            | Self::Unarchive(_)
+            | Self::Overlap(_)
+            | Self::Trace(_)
+            | Self::Export(_)
+            | Self::Replay(_)
+            | Self::View(_)
+            | Self::Mcp(_)
+            | Self::Trust(_)
+            | Self::Doctor(_)
+            | Self::Completions(_)
+            | Self::Uninstall(_) => return trust::from_environment(),
+        };
+        if arg.consent() == Consent::Given { Consent::Given } else { trust::from_environment() }
+    }
+}
+
+impl Context {
+    /// The project that the command was started in. What a killed archiving has left half
+    /// done is put right first.
+    pub(crate) fn project(&self) -> Result<Project, CommandError> {
+        let project = Project::discover(&self.start)?;
+        self.ui.put_right(put_right(&project, || self.holder()));
+        Ok(project)
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Stamp {
+        Stamp::new(Timestamp::now())
+    }
+
+    /// Who holds the locks that this command takes.
+    pub(crate) fn holder(&self) -> Holder {
+        Holder::this_process(&self.command_line, Timestamp::now())
+    }
+
+    /// The change that is meant: the one named, or the only one that is open.
+    pub(crate) fn change(
+        &self,
+        project: &Project,
+        id: Option<&str>,
+    ) -> Result<Change, CommandError> {
+        let open = || -> Result<Vec<ChangeId>, StoreError> { Ok(project.change_ids()?.ids) };
+        let Some(id) = id else {
+            let ids = open()?;
+            return match ids.as_slice() {
+                [only] => Ok(project.change(only)?),
+                [] => Err(no_change()),
+                several => Err(which_one(several)),
+            };
+        };
+        let wrong = |error: &dyn std::fmt::Display| {
+            let error = CommandError::new("no_such_change", error.to_string());
+            let ids = open().unwrap_or_default();
+            let archived = project.archived().map(|listed| listed.ids).unwrap_or_default();
+            if let Some(name) = archived.iter().rev().find(|name| name.change.as_str() == id) {
+                return error.hint(format!("it is archived: agentd/archive/{name}"));
+            }
+            match nearest(id, ids.iter().map(ChangeId::as_str)) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None if ids.is_empty() => error.hint("no change is open"),
+                None => error.hint("`agentd list` shows the changes that are open"),
+            }
+        };
+        let id = ChangeId::new(id).map_err(|error| wrong(&error))?;
+        match project.change(&id) {
+            Err(error @ StoreError::NoSuchChange { .. }) => Err(wrong(&error)),
+            result => Ok(result?),
+        }
+    }
+}
+
+fn no_change() -> CommandError {
+    let error = CommandError::new("no_change", "no change is open");
+    if next::exists("plan") { error.hint(format!("begin one: {BEGIN}")) } else { error }
+}
+
+/// Who sits at the terminal, for what people decide and say.
+pub(crate) fn user() -> String {
+    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
+    if name.is_empty() { "unknown".to_owned() } else { name }
+}
+
+/// How a change begins.
+pub(crate) const BEGIN: &str = "agentd plan <id> \"<what you want>\"";
+
+fn which_one(open: &[ChangeId]) -> CommandError {
+    const SHOWN: usize = 20;
+    let names: Vec<&str> = open.iter().take(SHOWN).map(ChangeId::as_str).collect();
+    let more = if open.len() > SHOWN { ", …" } else { "" };
+    CommandError::usage(format!("{} changes are open: which one?", open.len()))
+        .hint(format!("name one: {}{more}", names.join(", ")))
+}
+
+/// Runs agentd and says how it ended.
+pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return not_parsed(&error, &args),
+    };
+    let words: Vec<String> =
+        args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let start = cli.directory.unwrap_or_else(|| Path::new(".").to_owned());
+    let context = Context {
+        ui: Ui { json: cli.json },
+        start,
+        command_line: format!("agentd {}", words.join(" ")),
+        consent: cli.command.consent(),
+    };
+    let result = match &cli.command {
+        Command::Demo(args) => demo::run(&context, args),
+        Command::Init(args) => init::run(&context, args),
+        Command::Plan(args) => plan::run(&context, args),
+        Command::Implementation(args) => implementation::run(&context, args),
+        Command::Implement(args) => implement::run(&context, args),
+        Command::Review(args) => review::run(&context, args),
+        Command::Fix(args) => fix::run(&context, args),
+        Command::Proposal(args) => proposal::run(&context, args),
+        Command::Challenge(args) => challenge::run(&context, args),
+        Command::Reproposal(args) => reproposal::run(&context, args),
+        Command::Clarify(args) => clarify::run(&context, args),
+        Command::List(args) => list::run(&context, args),
+        Command::Status(args) => status::run(&context, args),
+        Command::Show(args) => show::run(&context, args),
+        Command::Validate(args) => validate::run(&context, args),
+        Command::Explain(args) => explain::run(&context, args),
+        Command::Log(args) => log::run(&context, args),
+        Command::Cost(args) => cost::run(&context, args),
+        Command::Decide(args) => decide::run(&context, args),
+        Command::Archive(args) => archive::run(&context, args),
+        Command::Unarchive(args) => unarchive::run(&context, args),
+        Command::Overlap(args) => overlap::run(&context, args),
+        Command::Trace(args) => trace::run(&context, args),
+        Command::Export(args) => export::run(&context, args),
+        Command::Replay(args) => replay::run(&context, args),
+        Command::View(args) => view::run(&context, args),
+        Command::Mcp(args) => mcp::run(&context, args),
+        Command::Trust(args) => trust::run(&context, args),
+        Command::Doctor(args) => doctor::run(&context, args),
+        Command::Completions(args) => completions::run(&context, args),
+        Command::Uninstall(args) => uninstall::run(&context, args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            if error.exit != Exit::Quiet {
+                context.ui.error(&error);
+            }
+            ExitCode::from(error.exit.code())
+        }
+    }
+}
+
+/// Help, version, or a wrong command line; the latter as JSON where that was asked for.
+fn not_parsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    let wrong = error.use_stderr();
+    if wrong && args.iter().any(|arg| arg == "--json") {
+        Ui { json: true }.error(&usage_error(error));
+    } else if let Err(error) = error.print() {
+        return ExitCode::from(CommandError::from(error).exit.code());
+    }
+    ExitCode::from(if wrong { 2 } else { 0 })
+}
+
+/// What clap says, as data: its first paragraph, and its tips.
+fn usage_error(error: &clap::Error) -> CommandError {
+    let rendered = error.render().to_string();
+    let lines = || rendered.lines().map(str::trim);
+    let message: Vec<&str> = lines().take_while(|line| !line.is_empty()).collect();
+    let message = message.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    let usage = lines().find(|line| line.starts_with("Usage: "));
+    let tips = lines().filter_map(|line| line.strip_prefix("tip: ")).chain(usage);
+    tips.fold(CommandError::usage(message), CommandError::hint)
+}
+
+/// The command as clap knows it, for completions and the reference.
+pub(crate) fn definition() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}

@@ -1,0 +1,189 @@
+//! The one place that writes to the terminal. Data goes to stdout, everything
+//! else to stderr; colours only where a terminal wants them.
+
+pub(crate) mod ask;
+pub(crate) mod diagnostics;
+pub(crate) mod figures;
+pub(crate) mod issues;
+pub(crate) mod progress;
+pub(crate) mod questions;
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use agentd_core::rel_path::RelPath;
+use agentd_core::text::printable;
+use agentd_engine::archive::{ArchiveError, Recovered};
+use agentd_engine::guard::git_files::{self, Unchecked};
+use agentd_engine::recovery::PutRight;
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::error::{CommandError, Exit};
+
+/// Bold.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// For what matters less.
+pub(crate) const DIM: Style = Style::new().dimmed();
+/// For what is good.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// For what wants attention.
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+/// For what is wrong.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// JSON escapes the control characters of ASCII, but not those that some
+/// terminals obey as well. In JSON they can stand in strings only.
+fn escape_control(json: &str) -> Cow<'_, str> {
+    let bad = |c: char| {
+        // Those that turn the direction of writing.
+        let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        turns || ('\u{7f}'..='\u{9f}').contains(&c)
+    };
+    if !json.contains(bad) {
+        return Cow::Borrowed(json);
+    }
+    let escaped = |c: char| if bad(c) { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
+    Cow::Owned(json.chars().map(escaped).collect())
+}
+
+/// At most this many columns of a terminal, without control characters.
+pub(crate) fn fit(text: &str, columns: usize) -> String {
+    let text = printable(text);
+    if text.width() <= columns {
+        return text.into_owned();
+    }
+    let mut fitting = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > columns {
+            break;
+        }
+        fitting.push(c);
+    }
+    fitting.truncate(fitting.trim_end().len());
+    fitting.push('…');
+    fitting
+}
+
+/// The width of the terminal that stderr is, now; 80 columns where it cannot be known.
+pub(crate) fn columns() -> usize {
+    let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    if columns == 0 { 80 } else { usize::from(columns) }
+}
+
+/// Where a command writes to.
+#[derive(Debug)]
+pub(crate) struct Ui {
+    /// Whether exactly one JSON document goes to stdout, and nothing else.
+    pub(crate) json: bool,
+}
+
+impl Ui {
+    /// Stdout, for data.
+    pub(crate) fn out(&self) -> AutoStream<io::StdoutLock<'static>> {
+        AutoStream::auto(io::stdout()).lock()
+    }
+
+    /// Whether a person can be asked.
+    pub(crate) fn can_prompt(&self) -> bool {
+        !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Writes the JSON document of a command.
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CommandError> {
+        let text = serde_json::to_string_pretty(value)?;
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", escape_control(&text))?;
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Says something that is worth knowing beside the data.
+    pub(crate) fn note(&self, text: &str) {
+        let _ = writeln!(anstream::stderr(), "{}", printable(text));
+    }
+
+    /// Warns.
+    pub(crate) fn warn(&self, text: &str) {
+        let _ = writeln!(anstream::stderr(), "{WARN}warning{WARN:#}: {}", printable(text));
+    }
+
+    /// Tells what a killed agentd has left, and what has become of it.
+    pub(crate) fn put_right(&self, put_right: PutRight) {
+        self.unchecked(&put_right.unchecked);
+        self.recovered(put_right.archive);
+        if !put_right.ignored.is_empty() {
+            let names: Vec<&str> = put_right.ignored.iter().map(RelPath::as_str).collect();
+            self.warn(&format!(
+                "left alone: {}; an older agentd kept its recovery data there, or it came with \
+                 the repository",
+                names.join(", ")
+            ));
+        }
+    }
+
+    /// Tells what has become of a move into the archive that was interrupted.
+    fn recovered(&self, recovered: Result<Option<Recovered>, ArchiveError>) {
+        match recovered {
+            Ok(None) => {}
+            Ok(Some(Recovered { change, archived, left })) => {
+                let end = if archived { "is finished" } else { "was taken back: it is open" };
+                self.warn(&format!("archiving `{change}` was interrupted; it {end}"));
+                for file in left {
+                    self.warn(&format!("{file} was edited since and was left as it is"));
+                }
+            }
+            Err(error) => {
+                self.warn(&format!("an interrupted archiving cannot be put right: {error}"));
+            }
+        }
+    }
+
+    /// Tells what a killed agentd could not: what an implementer has left for git to run.
+    fn unchecked(&self, unchecked: &[Unchecked]) {
+        for one in unchecked {
+            self.warn(&match one {
+                Unchecked::Call { call, tampered } => {
+                    let list = git_files::list(tampered);
+                    format!(
+                        "{call} was cut short, and changed what is not its own, put back: {list}"
+                    )
+                }
+                Unchecked::Unknown { path, why } => format!(
+                    "what git runs may have been changed by an agent, and cannot be compared with \
+                     {}: {why}; look at .git/hooks and .git/config, then remove that file",
+                    path.display()
+                ),
+            });
+        }
+    }
+
+    /// Reports the error with which a command ends.
+    pub(crate) fn error(&self, error: &CommandError) {
+        if self.json {
+            let document = serde_json::json!({ "version": 1, "error": error });
+            // Nobody is left to tell if this fails.
+            let _ = self.print_json(&document);
+            return;
+        }
+        let mut err = anstream::stderr();
+        let _ = writeln!(err, "{BAD}error{BAD:#}: {}", printable(&error.message));
+        if let Some(cause) = &error.cause {
+            let _ = writeln!(err, "  cause: {}", printable(cause));
+        }
+        if !error.hints.is_empty() {
+            let _ = writeln!(err);
+        }
+        for hint in &error.hints {
+            let _ = writeln!(err, "{BOLD}hint{BOLD:#}: {}", printable(hint));
+        }
+        // For people alone: programs have the kind, and what is piped stays as short as it can be.
+        if error.exit == Exit::Failure && io::stderr().is_terminal() {
+            let _ = writeln!(err, "{DIM}more: agentd explain {}{DIM:#}", error.kind);
+        }
+    }
+}

@@ -43,6 +43,7 @@ const ABSENT: &[(&str, &[&str])] = &[
         ],
     ),
     ("crates/agentd-engine/Cargo.toml", &["agentd", "anstream", "axum", "clap", "inquire", "rmcp"]),
+    ("crates/agentd-walk/Cargo.toml", &["agentd", "agentd-core", "agentd-engine"]),
 ];
 
 /// `cargo xtask tidy`.

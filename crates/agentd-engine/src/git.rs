@@ -14,7 +14,6 @@ mod convert;
 mod create;
 mod entries;
 mod error;
-pub(crate) mod ignored;
 mod private;
 pub(crate) mod runnable;
 mod set_up;

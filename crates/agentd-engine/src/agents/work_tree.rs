@@ -18,7 +18,6 @@ use agentd_core::rel_path::RelPath;
 use agentd_core::run_format::FileEdit;
 use ignore::DirEntry;
 
-use crate::git::ignored;
 use crate::store::{ProjectDir, StoreError};
 
 /// Files beyond this many are not looked at.
@@ -35,8 +34,10 @@ fn files(root: &Path) -> impl Iterator<Item = (String, PathBuf, Metadata)> + use
         let name = entry.file_name();
         name != ".git" && !(entry.depth() == 1 && name == AGENTD_DIR)
     };
-    let walk =
-        ignored::walk(root, looked_at).hidden(false).sort_by_file_name(std::cmp::Ord::cmp).build();
+    let walk = agentd_walk::walk(root, looked_at)
+        .hidden(false)
+        .sort_by_file_name(std::cmp::Ord::cmp)
+        .build();
     let root = root.to_owned();
     walk.filter_map(move |entry| {
         let entry = entry.ok()?;

@@ -10,10 +10,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use agentd_walk::{parse, read_rules};
 use ignore::Match;
 use ignore::gitignore::Gitignore;
-
-use crate::git::ignored::{parse, read_rules};
 
 /// Beyond this many files and directories only those are looked at that git knows.
 pub(super) const MOST: usize = 500_000;

@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use agentd_core::layout;
 use agentd_core::prompt::one_line;
 
-use crate::git::ignored;
-
 /// Counting stops here: whoever has more files is told so.
 pub const MAX_FILES: usize = 200_000;
 
@@ -85,7 +83,7 @@ impl Tree {
             [layout::changes_dir(), layout::archive_dir()].map(|dir| root.join(dir.as_path()));
         // The user's own ignore file would make the context another one on every machine.
         let mut builder =
-            ignored::walk(root, move |entry| skipped.iter().all(|dir| entry.path() != dir));
+            agentd_walk::walk(root, move |entry| skipped.iter().all(|dir| entry.path() != dir));
         builder.follow_links(false);
         let mut tree = Self::default();
         let mut last = (PathBuf::new(), String::new());

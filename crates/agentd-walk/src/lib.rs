@@ -1,8 +1,11 @@
 //! Which files of a work tree git ignores, by rules that are read with care.
 //!
-//! The walker of the `ignore` crate opens whatever is called `.gitignore`: a pipe would hang it,
-//! and a link to `/dev/zero` fill the memory. A repository can bring the one along, and an agent
-//! make the other. So it walks without rules, and is given ours.
+//! The walker of the `ignore` crate opens anything that is called `.gitignore`: a pipe would hang
+//! it, and a link to `/dev/zero` would fill the memory. A repository can contain such a link, and
+//! an agent can create such a pipe. So the walker gets no rules of its own, and is given ours.
+//!
+//! This is a crate of its own, and knows nothing of agentd, because two crates walk work trees that
+//! must not know each other: the engine, and the built-in agent, which stands for a stranger's CLI.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,7 +23,7 @@ const NAMES: [&str; 2] = [".ignore", ".gitignore"];
 
 /// A walk over a work tree that reads no ignore rules by itself, and leaves out what those of the
 /// work tree say. The caller says what else is left out: only one filter counts.
-pub(crate) fn walk(
+pub fn walk(
     root: &Path,
     keep: impl Fn(&ignore::DirEntry) -> bool + Send + Sync + 'static,
 ) -> WalkBuilder {
@@ -92,7 +95,7 @@ fn exclude_file(top: &Path) -> Option<Vec<u8>> {
 }
 
 /// The text of a file with rules.
-pub(crate) fn read_rules(path: &Path) -> Option<Vec<u8>> {
+pub fn read_rules(path: &Path) -> Option<Vec<u8>> {
     // Git does not follow a link here either, and a pipe would hang us.
     if !path.symlink_metadata().ok()?.is_file() {
         return None;
@@ -103,7 +106,7 @@ pub(crate) fn read_rules(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// The rules in a text, for what is below a directory.
-pub(crate) fn parse(root: &Path, text: &[u8]) -> Gitignore {
+pub fn parse(root: &Path, text: &[u8]) -> Gitignore {
     let mut builder = GitignoreBuilder::new(root);
     for line in String::from_utf8_lossy(text).lines() {
         // A line that is no rule is none.

@@ -36,7 +36,7 @@ impl Severity {
 }
 
 /// One rule of validation. Its code never changes its meaning.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Rule {
     /// The stable code, such as `T005`.
     pub code: &'static str,
@@ -50,8 +50,17 @@ pub struct Rule {
     pub why: &'static str,
     /// What to do about a finding.
     pub fix: &'static str,
-    /// A piece of text that breaks the rule, and one that keeps it.
-    pub example: Option<(&'static str, &'static str)>,
+    /// What breaks the rule, and what to write instead.
+    pub example: Option<Example>,
+}
+
+/// A piece of text that breaks a rule, and one that keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Example {
+    /// What breaks the rule.
+    pub bad: &'static str,
+    /// What to write instead.
+    pub good: &'static str,
 }
 
 impl Rule {

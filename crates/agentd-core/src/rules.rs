@@ -1,7 +1,7 @@
 //! Every rule of validation, in one table. A code never changes its meaning;
 //! a rule that is given up leaves its code unused.
 
-use crate::diagnostic::{Rule, Severity};
+use crate::diagnostic::{Example, Rule, Severity};
 
 macro_rules! rules {
     ($($ident:ident = $code:literal $name:literal $severity:ident
@@ -22,7 +22,7 @@ macro_rules! rules {
         pub static ALL: &[&Rule] = &[$(&$ident),*];
     };
     (@example) => { None };
-    (@example $bad:literal, $good:literal) => { Some(($bad, $good)) };
+    (@example $bad:literal, $good:literal) => { Some(Example { bad: $bad, good: $good }) };
 }
 
 /// The rule with this code or name, in any case.

@@ -5,6 +5,7 @@ pub(crate) mod ask;
 pub(crate) mod diagnostics;
 pub(crate) mod figures;
 pub(crate) mod issues;
+pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod questions;
 
@@ -21,6 +22,8 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use self::output::Document;
+pub(crate) use self::output::{Output, Screen};
 use crate::error::{CommandError, Exit};
 
 /// Bold.
@@ -75,6 +78,12 @@ pub(crate) fn columns() -> usize {
     if columns == 0 { 80 } else { usize::from(columns) }
 }
 
+/// The document of a command that failed.
+#[derive(Serialize)]
+struct Failed<'a> {
+    error: &'a CommandError,
+}
+
 /// Where a command writes to.
 #[derive(Debug)]
 pub(crate) struct Ui {
@@ -93,7 +102,8 @@ impl Ui {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
-    /// Writes the JSON document of a command.
+    /// Writes a JSON document as it is. Outputs of agentd go through [`Ui::print`]; this is for
+    /// formats that are not its own, such as SARIF.
     pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CommandError> {
         let text = serde_json::to_string_pretty(value)?;
         let mut out = io::stdout().lock();
@@ -102,14 +112,14 @@ impl Ui {
         Ok(())
     }
 
-    /// Says something that is worth knowing beside the data.
+    /// Prints a remark that is no data.
     pub(crate) fn note(&self, text: &str) {
-        let _ = writeln!(anstream::stderr(), "{}", printable(text));
+        output::note(&mut anstream::stderr(), text);
     }
 
-    /// Warns.
+    /// Prints a warning.
     pub(crate) fn warn(&self, text: &str) {
-        let _ = writeln!(anstream::stderr(), "{WARN}warning{WARN:#}: {}", printable(text));
+        output::warn(&mut anstream::stderr(), text);
     }
 
     /// Tells what a killed agentd has left, and what has become of it.
@@ -165,9 +175,8 @@ impl Ui {
     /// Reports the error with which a command ends.
     pub(crate) fn error(&self, error: &CommandError) {
         if self.json {
-            let document = serde_json::json!({ "version": 1, "error": error });
-            // Nobody is left to tell if this fails.
-            let _ = self.print_json(&document);
+            // If this fails, there is no one left to report that to.
+            let _ = self.print_json(&Document::new(&Failed { error }));
             return;
         }
         let mut err = anstream::stderr();

@@ -12,6 +12,15 @@ use serde::Serialize;
 
 use crate::store::{Project, StoreError, map_parallel};
 
+/// What open changes have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OverlapReport {
+    /// The change whose overlaps these are; none for those of all changes.
+    pub change_id: Option<ChangeId>,
+    /// What several changes touch, by kind and name.
+    pub overlaps: Vec<Overlap>,
+}
+
 /// Something that several open changes touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Overlap {

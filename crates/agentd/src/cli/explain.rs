@@ -1,117 +1,142 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::config::nearest;
-use agentd_core::diagnostic::Rule;
+use agentd_core::diagnostic::{Example, Rule};
 use agentd_core::rules;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::Context;
 use crate::error::CommandError;
 use crate::error::kinds::{self, Kind};
-use crate::ui::{BOLD, DIM};
+use crate::ui::{BOLD, DIM, Output, Screen};
 
-/// Explain a code of `agentd validate` or a kind of error, or list them all.
+/// Explain a validation code or an error kind, or list them all.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd explain T005\n  agentd explain task-cycle\n  agentd explain session_not_found\n  agentd explain                       all of them, a line each"
+    after_help = "Examples:\n  agentd explain T005\n  agentd explain task-cycle\n  agentd explain session_not_found\n  agentd explain                       list all, one per line"
 )]
 pub(crate) struct Args {
-    /// The code or the name of a rule, or the kind of an error.
+    /// Code or name of a validation rule, or kind of an error.
     code: Option<String>,
 }
 
+/// Everything that can be explained.
+#[derive(Debug, Serialize)]
+pub(super) struct ExplainList {
+    /// The rules of `agentd validate`.
+    rules: &'static [&'static Rule],
+    /// The kinds of errors.
+    errors: Vec<ErrorExplanation>,
+}
+
+/// What a kind of error means.
+#[derive(Debug, Serialize)]
+pub(super) struct ErrorExplanation {
+    /// Its name.
+    kind: &'static str,
+    /// What has happened.
+    means: &'static str,
+    /// What to do about it.
+    remedy: &'static str,
+    /// What it has to do with; only in the list of all kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<&'static str>,
+}
+
+impl ErrorExplanation {
+    fn new(kind: &Kind, group: Option<&'static str>) -> Self {
+        Self { kind: kind.name, means: kind.means, remedy: kind.remedy, group }
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let Some(code) = &args.code else { return list(context) };
-    if let Some(kind) = kinds::find(code) {
-        return explain_error(context, kind);
+    match &args.code {
+        None => context.ui.print(&list())?,
+        Some(code) => match (kinds::find(code), rules::find(code)) {
+            (Some(kind), _) => context.ui.print(&ErrorExplanation::new(kind, None))?,
+            (None, Some(rule)) => context.ui.print(rule)?,
+            (None, None) => return Err(unknown(code)),
+        },
     }
-    let Some(rule) = rules::find(code) else {
-        let known = rules::ALL.iter().flat_map(|rule| [rule.code, rule.name]);
-        let known = known.chain(kinds::all().map(|kind| kind.name));
-        let message = format!("there is no rule or error `{code}`");
-        let error = CommandError::new("no_such_rule", message);
-        return Err(match nearest(code, known) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint("`agentd explain` lists all rules and errors"),
-        });
-    };
-    if context.ui.json {
-        print_one(context, json_of(rule))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut out = context.ui.out();
-    writeln!(out, "{BOLD}{} {}{BOLD:#} ({})\n", rule.code, rule.name, rule.severity.label())?;
-    writeln!(out, "{}\n\nWhy: {}\nFix: {}", rule.summary, rule.why, rule.fix)?;
-    if let Some((bad, good)) = rule.example {
-        writeln!(out, "\nInstead of:\n{}\nwrite:\n{}", indented(bad), indented(good))?;
-    }
-    out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// One rule or error as a whole document.
-fn print_one(context: &Context, entries: Value) -> Result<(), CommandError> {
-    let mut document = json!({ "version": 1 });
-    if let (Some(document), Value::Object(entries)) = (document.as_object_mut(), entries) {
-        document.extend(entries);
+fn unknown(code: &str) -> CommandError {
+    let known = rules::ALL.iter().flat_map(|rule| [rule.code, rule.name]);
+    let known = known.chain(kinds::all().map(|kind| kind.name));
+    let message = format!("there is no rule or error `{code}`");
+    let error = CommandError::new("no_such_rule", message);
+    match nearest(code, known) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("`agentd explain` lists all rules and errors"),
     }
-    context.ui.print_json(&document)
 }
 
-fn explain_error(context: &Context, kind: &Kind) -> Result<ExitCode, CommandError> {
-    if context.ui.json {
-        print_one(context, json!(kind))?;
-        return Ok(ExitCode::SUCCESS);
+fn list() -> ExplainList {
+    let errors = kinds::GROUPS.iter().flat_map(|group| {
+        group.kinds.iter().map(|kind| ErrorExplanation::new(kind, Some(group.title)))
+    });
+    ExplainList { rules: rules::ALL, errors: errors.collect() }
+}
+
+impl Output for Rule {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        let (code, name, severity) = (self.code, self.name, self.severity.label());
+        writeln!(screen, "{BOLD}{code} {name}{BOLD:#} ({severity})\n")?;
+        writeln!(screen, "{}\n\nWhy: {}\nFix: {}", self.summary, self.why, self.fix)?;
+        if let Some(Example { bad, good }) = self.example {
+            writeln!(screen, "\nInstead of:\n{}\nwrite:\n{}", indented(bad), indented(good))?;
+        }
+        Ok(())
     }
-    let mut out = context.ui.out();
-    writeln!(out, "{BOLD}{}{BOLD:#} (error)\n\n{}\n\n{}", kind.name, kind.means, kind.remedy)?;
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        use agentd_core::diagnostic::Severity;
+        Self {
+            code: "T005",
+            name: "task-cycle",
+            severity: Severity::High,
+            summary: "Tasks do not wait for each other.",
+            why: "Neither could begin.",
+            fix: "Remove one of the dependencies.",
+            example: Some(Example { bad: "depends: 1.1", good: "depends: 1.2" }),
+        }
+    }
+}
+
+impl Output for ErrorExplanation {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        let Self { kind, means, remedy, .. } = self;
+        writeln!(screen, "{BOLD}{kind}{BOLD:#} (error)\n\n{means}\n\n{remedy}")
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        let (kind, means, remedy) = ("locked", "Someone else is at work.", "Wait.");
+        Self { kind, means, remedy, group: None }
+    }
+}
+
+impl Output for ExplainList {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        for Rule { code, severity, summary, name, .. } in self.rules {
+            let severity = severity.label();
+            writeln!(screen, "{BOLD}{code}{BOLD:#} {severity:6} {summary} {DIM}{name}{DIM:#}")?;
+        }
+        for ErrorExplanation { kind, means, .. } in &self.errors {
+            writeln!(screen, "{BOLD}{kind}{BOLD:#} {means}")?;
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        list()
+    }
 }
 
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
-}
-
-fn list(context: &Context) -> Result<ExitCode, CommandError> {
-    if context.ui.json {
-        let rules: Vec<Value> = rules::ALL.iter().map(|rule| json_of(rule)).collect();
-        let mut errors: Vec<Value> = Vec::new();
-        for group in kinds::GROUPS {
-            errors.extend(group.kinds.iter().map(|kind| {
-                let mut error = json!(kind);
-                error["group"] = json!(group.title);
-                error
-            }));
-        }
-        context.ui.print_json(&json!({ "version": 1, "rules": rules, "errors": errors }))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut out = context.ui.out();
-    for rule in rules::ALL {
-        let severity = rule.severity.label();
-        writeln!(
-            out,
-            "{BOLD}{}{BOLD:#} {severity:6} {} {DIM}{}{DIM:#}",
-            rule.code, rule.summary, rule.name
-        )?;
-    }
-    for kind in kinds::all() {
-        writeln!(out, "{BOLD}{}{BOLD:#} {}", kind.name, kind.means)?;
-    }
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn json_of(rule: &Rule) -> Value {
-    json!({
-        "code": rule.code,
-        "name": rule.name,
-        "severity": rule.severity,
-        "summary": rule.summary,
-        "why": rule.why,
-        "fix": rule.fix,
-        "example": rule.example.map(|(bad, good)| json!({ "bad": bad, "good": good })),
-    })
 }

@@ -1,25 +1,24 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::text::printable;
-use agentd_engine::insight::overlap::{self, OverlapKind};
+use agentd_engine::insight::overlap::{self, OverlapKind, OverlapReport};
 use agentd_engine::store::Change;
-use serde_json::json;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::ui::BOLD;
+use crate::ui::{BOLD, Output, Screen};
 
 /// Show which open changes touch the same requirement, scenario or file.
 ///
-/// Edits of one requirement end in a conflict when the second change is archived: better
-/// known now. Two new requirements of the same id do not; the later one gets another.
+/// If two changes edit the same requirement, archiving the second one ends in a conflict. Two
+/// new requirements with the same id do not conflict: the second one is renumbered.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd overlap\n  agentd overlap add-oauth\n  agentd overlap --json | jq -r '.overlaps[].what'"
 )]
 pub(crate) struct Args {
-    /// Only what concerns this change.
+    /// Show only overlaps with this change.
     id: Option<String>,
 }
 
@@ -27,28 +26,40 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project = context.project()?;
     let only = args.id.as_deref().map(|id| context.change(&project, Some(id))).transpose()?;
     let overlaps = overlap::overlaps(&project, only.as_ref().map(Change::id))?;
-    if context.ui.json {
-        let id = only.as_ref().map(Change::id);
-        let document = json!({ "version": 1, "change_id": id, "overlaps": overlaps });
-        context.ui.print_json(&document)?;
-        return Ok(ExitCode::SUCCESS);
+    let change_id = only.map(|change| change.id().clone());
+    context.ui.print(&OverlapReport { change_id, overlaps })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Output for OverlapReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        if self.overlaps.is_empty() {
+            screen.note("No two open changes touch the same requirement, scenario or file.");
+        }
+        for overlap in &self.overlaps {
+            let kind = match overlap.kind {
+                OverlapKind::Requirement => "requirement",
+                OverlapKind::Scenario => "scenario",
+                OverlapKind::File => "file",
+            };
+            writeln!(screen, "{kind:11}  {BOLD}{}{BOLD:#}", printable(&overlap.what))?;
+            for touch in &overlap.changes {
+                writeln!(screen, "             {} {} it", touch.change_id, touch.how.name())?;
+            }
+        }
+        Ok(())
     }
-    if overlaps.is_empty() {
-        context.ui.note("No two open changes touch the same requirement, scenario or file.");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut out = context.ui.out();
-    for overlap in &overlaps {
-        let kind = match overlap.kind {
-            OverlapKind::Requirement => "requirement",
-            OverlapKind::Scenario => "scenario",
-            OverlapKind::File => "file",
-        };
-        writeln!(out, "{kind:11}  {BOLD}{}{BOLD:#}", printable(&overlap.what))?;
-        for touch in &overlap.changes {
-            writeln!(out, "             {} {} it", touch.change_id, touch.how.name())?;
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        use agentd_core::ids::ChangeId;
+        use agentd_engine::insight::overlap::{How, Overlap, Touch};
+        let change_id = ChangeId::new("add-oauth").unwrap();
+        let touch = Touch { change_id: change_id.clone(), how: How::Edits };
+        let (kind, what) = (OverlapKind::Requirement, "auth-flow:R2".to_owned());
+        Self {
+            change_id: Some(change_id),
+            overlaps: vec![Overlap { kind, what, changes: vec![touch] }],
         }
     }
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -47,7 +47,7 @@ Usage: cargo xtask <command>
   toolchains [--only cargo,npm,..]
           adds a dependency, builds and tests in the sandbox, with each build tool that is installed
   vendor-mermaid
-          makes the compressed Mermaid in crates/agentd/assets
+          makes the compressed Mermaid in crates/agentd-viewer/assets
   picture
           makes docs/demo.svg, the picture of the README, from a run of agentd demo
 ";

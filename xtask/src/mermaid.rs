@@ -29,7 +29,7 @@ pub(crate) fn vendor(workspace: &Workspace) -> Result<()> {
     fs::create_dir_all(&directory)?;
     let package = format!("mermaid@{VERSION}");
     process::run(process::command("npm", &directory).args(["pack", "--silent", &package]))?;
-    let to = workspace.root.join("crates/agentd/assets/mermaid.min.js.gz");
+    let to = workspace.root.join("crates/agentd-viewer/assets/mermaid.min.js.gz");
     let mut node = process::command("node", &directory);
     node.args(["-e", COMPRESS, &format!("mermaid-{VERSION}.tgz"), INTEGRITY]);
     process::run(node.arg("package/dist/mermaid.min.js").arg(to))

@@ -31,6 +31,7 @@ const ABSENT: &[(&str, &[&str])] = &[
         &[
             "agentd",
             "agentd-engine",
+            "agentd-viewer",
             "anstream",
             "axum",
             "cap-std",
@@ -42,8 +43,12 @@ const ABSENT: &[(&str, &[&str])] = &[
             "tokio",
         ],
     ),
-    ("crates/agentd-engine/Cargo.toml", &["agentd", "anstream", "axum", "clap", "inquire", "rmcp"]),
-    ("crates/agentd-walk/Cargo.toml", &["agentd", "agentd-core", "agentd-engine"]),
+    (
+        "crates/agentd-engine/Cargo.toml",
+        &["agentd", "agentd-viewer", "anstream", "axum", "clap", "inquire", "rmcp"],
+    ),
+    ("crates/agentd-viewer/Cargo.toml", &["agentd", "anstream", "clap", "inquire", "rmcp"]),
+    ("crates/agentd-walk/Cargo.toml", &["agentd", "agentd-core", "agentd-engine", "agentd-viewer"]),
 ];
 
 /// `cargo xtask tidy`.

@@ -12,6 +12,7 @@ pub mod diff;
 pub mod document;
 pub mod draft;
 pub mod event;
+pub mod figures;
 pub mod frontmatter;
 pub mod graph;
 pub mod hash;

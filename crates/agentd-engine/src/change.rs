@@ -2,3 +2,4 @@
 
 pub mod comments;
 pub mod documents;
+pub mod summary;

@@ -30,7 +30,6 @@ mod reproposal;
 mod review;
 mod show;
 mod status;
-pub(crate) mod summary;
 mod trace;
 pub(crate) mod trust;
 mod unarchive;

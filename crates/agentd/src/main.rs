@@ -5,7 +5,6 @@ mod error;
 mod install;
 mod mcp;
 mod ui;
-mod viewer;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;

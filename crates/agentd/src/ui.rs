@@ -3,7 +3,6 @@
 
 pub(crate) mod ask;
 pub(crate) mod diagnostics;
-pub(crate) mod figures;
 pub(crate) mod issues;
 pub(crate) mod output;
 pub(crate) mod progress;

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::ui::figures::{duration, tokens};
 use crate::ui::{BOLD, DIM};
+use agentd_core::figures::{duration, tokens};
 
 /// Show what a change has cost, step by step.
 ///

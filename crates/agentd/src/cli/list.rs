@@ -2,10 +2,10 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use agentd_core::ids::SpecId;
+use agentd_engine::change::summary::{self, Summary};
 use agentd_engine::store::{StoreError, map_parallel};
 use serde_json::json;
 
-use super::summary::{self, Summary};
 use super::{BEGIN, Context, next};
 use crate::error::CommandError;
 use crate::ui::{BAD, BOLD, DIM, fit};

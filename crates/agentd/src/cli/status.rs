@@ -5,10 +5,10 @@ use agentd_core::check;
 use agentd_core::phase::{Phase, allowed};
 use agentd_core::state::State;
 use agentd_core::text::printable;
-use agentd_engine::change::documents;
+use agentd_engine::change::{documents, summary};
 use serde_json::json;
 
-use super::{Context, next, summary};
+use super::{Context, next};
 use crate::error::CommandError;
 use crate::ui::{BOLD, DIM};
 

@@ -12,8 +12,8 @@ use super::place::Left;
 use super::story::{CHANGE, Story};
 use crate::cli::Context;
 use crate::error::CommandError;
-use crate::ui::figures::tokens;
 use crate::ui::{BOLD, DIM};
+use agentd_core::figures::tokens;
 
 pub(super) fn show(context: &Context, story: &Story, left: &Left) -> Result<(), CommandError> {
     let next = next(left);

@@ -27,7 +27,7 @@ fn quoted<'t>(text: &'t str, before: &str) -> Vec<&'t str> {
 fn made() -> BTreeSet<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
-    for name in ["agentd", "agentd-core", "agentd-engine"] {
+    for name in ["agentd", "agentd-core", "agentd-engine", "agentd-viewer"] {
         sources(&crates.join(name).join("src"), &mut files);
     }
     let mut made = BTreeSet::new();

@@ -7,8 +7,8 @@ use agentd_core::text::{Line, reveal};
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::ui::figures::{clock, duration, tokens};
 use crate::ui::{BAD, BOLD, DIM, GOOD, WARN, fit};
+use agentd_core::figures::{clock, duration, tokens};
 
 /// The pictures of the spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use agentd_core::document::tasks::{Status, Task};
 
 use super::change_page;
-use crate::viewer::App;
-use crate::viewer::html::esc;
-use crate::viewer::subject::Subject;
-use crate::viewer::task_graph;
+use crate::App;
+use crate::html::esc;
+use crate::subject::Subject;
+use crate::task_graph;
 
 pub(crate) fn trace(app: &App, subject: &Subject) -> String {
     let here = format!("{}/trace", subject.address());

@@ -13,13 +13,13 @@ use agentd_engine::change::documents;
 
 use super::change_page;
 use super::comments::{Place, button, card};
-use crate::viewer::App;
-use crate::viewer::html::{Page, esc, severity};
-use crate::viewer::markdown::{self, Block, Heading};
-use crate::viewer::problem::Problem;
-use crate::viewer::routes::View;
-use crate::viewer::subject::Subject;
-use crate::viewer::task_graph;
+use crate::App;
+use crate::html::{Page, esc, severity};
+use crate::markdown::{self, Block, Heading};
+use crate::problem::Problem;
+use crate::routes::View;
+use crate::subject::Subject;
+use crate::task_graph;
 
 pub(crate) fn document(
     app: &App,

@@ -8,12 +8,12 @@ use agentd_core::span::line_column;
 
 use super::comments::{Place, button, card};
 use super::{change_page, document};
-use crate::viewer::App;
-use crate::viewer::html::{esc, progress, severity};
-use crate::viewer::markdown;
-use crate::viewer::problem::Problem;
-use crate::viewer::subject::Subject;
-use crate::viewer::task_graph;
+use crate::App;
+use crate::html::{esc, progress, severity};
+use crate::markdown;
+use crate::problem::Problem;
+use crate::subject::Subject;
+use crate::task_graph;
 
 pub(crate) fn tasks(app: &App, subject: &Subject) -> Result<String, Problem> {
     let Some(text) = subject.texts.tasks.text() else { return Err(Problem::not_found()) };

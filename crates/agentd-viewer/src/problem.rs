@@ -2,12 +2,11 @@
 
 use agentd_engine::change::comments::CommentError;
 use agentd_engine::change::documents::DocumentError;
-use agentd_engine::store::StoreError;
+use agentd_engine::store::{StoreError, causes, remedy};
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 
 use super::html::{bare_page, esc};
-use crate::error::CommandError;
 
 /// Why a page cannot be shown, or something not be done.
 #[derive(Debug)]
@@ -26,6 +25,15 @@ impl Problem {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), hints: Vec::new() }
     }
+
+    /// Something that the machine refused, with what caused it.
+    fn failed(error: &dyn std::error::Error) -> Self {
+        let message = match causes(error) {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        };
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+    }
 }
 
 impl From<StoreError> for Problem {
@@ -33,7 +41,8 @@ impl From<StoreError> for Problem {
         if error.is_not_found() || matches!(error, StoreError::NoSuchChange { .. }) {
             return Self::not_found();
         }
-        CommandError::from(error).into()
+        let hints = error.io().and_then(remedy).map(str::to_owned).into_iter().collect();
+        Self { hints, ..Self::failed(&error) }
     }
 }
 
@@ -42,11 +51,13 @@ impl From<DocumentError> for Problem {
         match error {
             DocumentError::Store(error) => error.into(),
             DocumentError::Lock(_) | DocumentError::Refused(_) => {
-                Self { status: StatusCode::CONFLICT, ..CommandError::from(error).into() }
+                Self { status: StatusCode::CONFLICT, ..Self::failed(&error) }
             }
             DocumentError::State { .. }
             | DocumentError::NoState { .. }
-            | DocumentError::Config(_) => CommandError::from(error).into(),
+            | DocumentError::Config(_) => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+            }
         }
     }
 }
@@ -62,16 +73,6 @@ impl From<CommentError> for Problem {
             }
             CommentError::TooMany { .. } => Self::new(StatusCode::CONFLICT, message),
         }
-    }
-}
-
-impl From<CommandError> for Problem {
-    fn from(error: CommandError) -> Self {
-        let message = match error.cause {
-            Some(cause) => format!("{}: {cause}", error.message),
-            None => error.message,
-        };
-        Self { status: StatusCode::INTERNAL_SERVER_ERROR, message, hints: error.hints }
     }
 }
 

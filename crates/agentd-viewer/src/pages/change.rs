@@ -1,19 +1,19 @@
 //! The first page of a change: where it stands, what is wrong, what there is to decide.
 
 use agentd_core::document::issue_fate::Fate;
+use agentd_core::figures::tokens;
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
 use agentd_engine::workflow::decisions;
 
 use super::change_page;
-use crate::ui::figures::tokens;
-use crate::viewer::App;
-use crate::viewer::charts;
-use crate::viewer::findings::over_rounds;
-use crate::viewer::html::{dollars, esc, progress, severity, time};
-use crate::viewer::markdown;
-use crate::viewer::problem::Problem;
-use crate::viewer::subject::Subject;
+use crate::App;
+use crate::charts;
+use crate::findings::over_rounds;
+use crate::html::{dollars, esc, progress, severity, time};
+use crate::markdown;
+use crate::problem::Problem;
+use crate::subject::Subject;
 
 pub(crate) fn overview(app: &App, subject: &Subject) -> Result<String, Problem> {
     let mut out = head(subject);

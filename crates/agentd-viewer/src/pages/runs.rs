@@ -2,18 +2,18 @@
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 
+use agentd_core::figures::{duration, tokens};
 use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::state::LlmCall;
 
 use super::change_page;
-use crate::ui::figures::{duration, tokens};
-use crate::viewer::App;
-use crate::viewer::charts;
-use crate::viewer::html::{dollars, esc, time};
-use crate::viewer::live::Position;
-use crate::viewer::problem::Problem;
-use crate::viewer::subject::Subject;
-use crate::viewer::transcript;
+use crate::App;
+use crate::charts;
+use crate::html::{dollars, esc, time};
+use crate::live::Position;
+use crate::problem::Problem;
+use crate::subject::Subject;
+use crate::transcript;
 
 /// How much of the end of a run file is shown.
 const TAIL: u64 = 2 << 20;

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
+use agentd_engine::change::summary::{self, Summary};
 use agentd_engine::store::{FileStamp, Project, map_parallel};
 
 use super::markdown::headline;
-use crate::cli::summary::{self, Summary};
 
 /// What a summary is made from.
 const FILES: [ChangeFile; 3] = [ChangeFile::State, ChangeFile::Proposal, ChangeFile::Tasks];

@@ -32,7 +32,7 @@ macro_rules! asset {
             name: $name,
             media_type: $media,
             gzip: $gzip,
-            bytes: include_bytes!(concat!("../../assets/", $file)),
+            bytes: include_bytes!(concat!("../assets/", $file)),
             address: OnceLock::new(),
         }
     };
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn mermaid_is_the_file_that_was_recorded() {
-        let recorded = include_str!("../../assets/THIRD_PARTY.md");
+        let recorded = include_str!("../assets/THIRD_PARTY.md");
         let digest = Digest::of(MERMAID.bytes).to_string();
         assert!(recorded.contains(&digest), "{digest}");
     }

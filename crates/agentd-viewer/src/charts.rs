@@ -4,7 +4,7 @@
 use agentd_core::state::LlmCall;
 
 use super::html::{dollars, esc};
-use crate::ui::figures::{duration, tokens};
+use agentd_core::figures::{duration, tokens};
 
 const LABELS: f64 = 190.0;
 const WIDTH: f64 = 900.0;

@@ -6,12 +6,12 @@ use agentd_core::ids::SpecId;
 use agentd_core::layout::ArchiveName;
 use agentd_core::phase::Phase;
 
-use crate::viewer::App;
-use crate::viewer::board::Board;
-use crate::viewer::conflicts::Conflict;
-use crate::viewer::html::{Page, dollars, esc, progress};
-use crate::viewer::problem::Problem;
-use crate::viewer::summaries::Known;
+use crate::App;
+use crate::board::Board;
+use crate::conflicts::Conflict;
+use crate::html::{Page, dollars, esc, progress};
+use crate::problem::Problem;
+use crate::summaries::Known;
 
 /// How much of what it shares a card tells; `agentd overlap` tells all.
 const SHOWN_CONFLICTS: usize = 3;

@@ -1,5 +1,7 @@
-//! What a change is in one look: shared by `list` and `status`.
+//! A change at a glance: shared by `list`, `status` and the viewer.
 
+use super::documents;
+use crate::store::Change;
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::proposal;
 use agentd_core::document::tasks::{self, Status};
@@ -7,45 +9,53 @@ use agentd_core::ids::{ChangeId, Layer};
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
-use agentd_engine::change::documents;
-use agentd_engine::store::Change;
 use serde::Serialize;
 
-/// A change in one look.
+/// A change at a glance.
 #[derive(Debug, Serialize)]
-pub(crate) struct Summary {
-    pub(crate) change_id: ChangeId,
+pub struct Summary {
+    /// Which change it is.
+    pub change_id: ChangeId,
     /// Nothing where there is no STATE.yaml yet, or it cannot be read.
-    pub(crate) phase: Option<Phase>,
-    pub(crate) title: String,
-    pub(crate) tasks: Progress,
-    pub(crate) cost_usd: f64,
+    pub phase: Option<Phase>,
+    /// What it is about, in one paragraph.
+    pub title: String,
+    /// How many of its tasks are done.
+    pub tasks: Progress,
+    /// What its agents cost so far.
+    pub cost_usd: f64,
+    /// When its state was written.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) updated_at: Option<String>,
+    pub updated_at: Option<String>,
+    /// The last step or command that ran.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) last_action: Option<String>,
+    pub last_action: Option<String>,
     /// What is wrong with the state.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) problem: Option<String>,
+    pub problem: Option<String>,
 }
 
 /// How many tasks are done.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
-pub(crate) struct Progress {
-    pub(crate) total: usize,
-    pub(crate) completed: usize,
+pub struct Progress {
+    /// All of them.
+    pub total: usize,
+    /// Those that are done.
+    pub completed: usize,
 }
 
 /// The same, for one layer.
 #[derive(Debug, Serialize)]
-pub(crate) struct LayerProgress {
-    pub(crate) layer: Layer,
+pub struct LayerProgress {
+    /// The layer.
+    pub layer: Layer,
     #[serde(flatten)]
-    pub(crate) progress: Progress,
+    /// Its tasks.
+    pub progress: Progress,
 }
 
-/// Looks at a change; a state that cannot be read is told, not an error.
-pub(crate) fn of(change: &Change) -> Summary {
+/// Reads a change; a state that cannot be read is reported in the summary, not as an error.
+pub fn of(change: &Change) -> Summary {
     let state = documents::load_state_if_begun(change);
     let known = state.as_ref().ok().and_then(Option::as_ref);
     Summary {
@@ -72,13 +82,13 @@ fn title(change: &Change, state: Option<&State>) -> String {
 }
 
 /// How far the tasks are.
-pub(crate) fn progress(change: &Change) -> Progress {
+pub fn progress(change: &Change) -> Progress {
     let parsed = tasks::parse(&change.read(&ChangeFile::Tasks).unwrap_or_default()).value;
     Progress { total: parsed.tasks.len(), completed: parsed.completed() }
 }
 
 /// How far the tasks of each layer are.
-pub(crate) fn layers(change: &Change) -> Vec<LayerProgress> {
+pub fn layers(change: &Change) -> Vec<LayerProgress> {
     let parsed = tasks::parse(&change.read(&ChangeFile::Tasks).unwrap_or_default()).value;
     Layer::ALL
         .into_iter()
@@ -92,7 +102,7 @@ pub(crate) fn layers(change: &Change) -> Vec<LayerProgress> {
 }
 
 /// The verdict and the open issues of the latest review of the plan.
-pub(crate) fn latest_review(change: &Change) -> Option<(&'static str, Counts)> {
+pub fn latest_review(change: &Change) -> Option<(&'static str, Counts)> {
     let text = change.read(&ChangeFile::Proposal).ok()?;
     let review = proposal::parse(&text).value.reviews.pop()?;
     Some((review.verdict.label(), review.counts()))

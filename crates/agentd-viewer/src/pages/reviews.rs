@@ -8,14 +8,14 @@ use agentd_core::document::round::{self, Round};
 use agentd_core::layout::ChangeFile;
 
 use super::change_page;
-use crate::viewer::App;
-use crate::viewer::diff::{Change, diff, hunks};
-use crate::viewer::findings::over_rounds;
-use crate::viewer::html::{esc, severity, time};
-use crate::viewer::markdown;
-use crate::viewer::problem::Problem;
-use crate::viewer::routes::View;
-use crate::viewer::subject::Subject;
+use crate::App;
+use crate::diff::{Change, diff, hunks};
+use crate::findings::over_rounds;
+use crate::html::{esc, severity, time};
+use crate::markdown;
+use crate::problem::Problem;
+use crate::routes::View;
+use crate::subject::Subject;
 
 pub(crate) fn reviews(app: &App, subject: &Subject) -> String {
     let here = format!("{}/reviews", subject.address());

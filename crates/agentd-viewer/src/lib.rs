@@ -1,13 +1,14 @@
 //! `agentd view`: the changes of a project in a browser.
 //!
-//! A small HTTP server on 127.0.0.1, made for one person on the same machine. Pages are
-//! rendered here from what is on the disk at that moment; a little script on them follows
-//! running agents and opens the form for a comment. [`guard`] decides who may ask,
-//! [`pages`] shows, [`acting`] calls the same engine functions as the command line.
+//! A small HTTP server on 127.0.0.1 for one person on the same machine. Pages are rendered
+//! here from what is on disk at that moment; a short script on them follows running agents
+//! and opens the comment form. [`guard`] decides who may ask, [`pages`] renders, [`acting`]
+//! calls the same engine functions as the command line.
 
 mod acting;
 mod assets;
 mod board;
+mod browser;
 mod charts;
 mod conflicts;
 mod connections;
@@ -25,39 +26,51 @@ mod summaries;
 mod task_graph;
 mod transcript;
 
-use std::fs::{OpenOptions, Permissions};
-use std::io::{self, Write as _};
+use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use agentd_engine::agents::redact::Redactor;
 use agentd_engine::store::{Holder, Project};
 use jiff::Timestamp;
 
+pub use browser::OpenedPage;
 use conflicts::Conflicts;
 use connections::Connections;
 use guard::Token;
 use summaries::Summaries;
 
+/// What to serve, and for whom.
+#[derive(Debug)]
+pub struct Options {
+    /// The project whose changes are shown.
+    pub project: Project,
+    /// The port to listen on; 0 for any free one.
+    pub port: u16,
+    /// The name under which comments and decisions are recorded.
+    pub person: String,
+    /// The command line of this process, to name the holder of a lock.
+    pub command_line: String,
+}
+
 /// What every request is answered from.
 #[derive(Debug)]
-pub(crate) struct App {
-    pub(crate) project: Project,
-    /// Run files may be of an earlier agentd, which knew fewer secrets.
+struct App {
+    project: Project,
+    /// Run files may be from an earlier version of agentd, which knew fewer secrets.
     redactor: Redactor,
     summaries: Summaries,
     conflicts: Conflicts,
     token: Token,
     port: u16,
-    /// Who makes comments and decisions here.
+    /// See [`Options::person`].
     person: String,
-    /// How this process is called, to name the holder of a lock.
+    /// See [`Options::command_line`].
     command_line: String,
 }
 
 impl App {
-    /// Whether a `Host` means this server, and not a name that somebody has pointed at it.
+    /// Whether a `Host` header names this server, and not a name that someone pointed at it.
     fn is_our_host(&self, host: &str) -> bool {
         ["127.0.0.1", "localhost"].iter().any(|name| {
             // Compared as text: numbers have other spellings, such as `+80`.
@@ -67,7 +80,7 @@ impl App {
         })
     }
 
-    /// Cookies of 127.0.0.1 are shared between ports, so the name says which port is meant.
+    /// Cookies of 127.0.0.1 are shared between ports, so the name includes the port.
     fn cookie_name(&self) -> String {
         format!("agentd_view_{}", self.port)
     }
@@ -80,49 +93,18 @@ impl App {
     fn holder(&self) -> Holder {
         Holder::this_process(&self.command_line, Timestamp::now())
     }
-
-    /// A page that leads to an address, in a directory that nobody else may look into. It is
-    /// opened in place of the address: what is on a command line, everybody can read.
-    pub(crate) fn doorway(address: &str) -> io::Result<(tempfile::TempDir, PathBuf)> {
-        use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-
-        let dir = tempfile::Builder::new()
-            .prefix("agentd-view-")
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir()?;
-        let path = dir.path().join("open.html");
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        let to = html::esc(address);
-        writeln!(
-            file,
-            "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
-             <meta http-equiv=\"refresh\" content=\"0;url={to}\"><title>agentd</title>\
-             <a href=\"{to}\">Open the viewer</a>"
-        )?;
-        Ok((dir, path))
-    }
-
-    /// The address to open, with the token.
-    pub(crate) fn address(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}?token={}", self.port, self.token.as_str())
-    }
 }
 
 /// A server that listens and does not answer yet.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub struct Server {
     listener: TcpListener,
-    /// What it will answer from.
-    pub(crate) app: Arc<App>,
+    app: Arc<App>,
 }
 
-/// Takes a port: this one, or a free one where it is 0.
-pub(crate) fn listen(
-    project: Project,
-    port: u16,
-    person: String,
-    command_line: String,
-) -> io::Result<Listening> {
+/// Binds the port, so that the address is known before the first request is answered.
+pub fn listen(options: Options) -> io::Result<Server> {
+    let Options { project, port, person, command_line } = options;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     listener.set_nonblocking(true)?;
     let port = listener.local_addr()?.port();
@@ -131,13 +113,24 @@ pub(crate) fn listen(
     let environment: Vec<_> = std::env::vars_os().collect();
     let redactor = Redactor::of_project(&environment, &project);
     let app = App { project, redactor, summaries, conflicts, token, port, person, command_line };
-    Ok(Listening { listener, app: Arc::new(app) })
+    Ok(Server { listener, app: Arc::new(app) })
 }
 
-impl Listening {
-    /// Answers until Ctrl-C, or SIGTERM.
-    pub(crate) fn serve(self) -> io::Result<()> {
-        // While the browser starts, what the first page needs is read.
+impl Server {
+    /// The address of a page, with the token.
+    pub fn address(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}?token={}", self.app.port, self.app.token.as_str())
+    }
+
+    /// Asks the desktop to open an address in a browser. The page that leads there is removed
+    /// when the returned value is dropped, so keep it until the server stops.
+    pub fn open_in_browser(&self, address: &str) -> io::Result<OpenedPage> {
+        browser::open(address, self.app.project.root())
+    }
+
+    /// Answers requests until Ctrl-C or SIGTERM.
+    pub fn serve(self) -> io::Result<()> {
+        // While the browser starts, read what the first page needs.
         let app = Arc::clone(&self.app);
         std::thread::spawn(move || {
             let ids = app.project.change_ids().map(|listed| listed.ids).unwrap_or_default();
@@ -148,7 +141,7 @@ impl Listening {
         let result = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let server = axum::serve(Connections::new(listener), routes::router(self.app));
-            // Streams to open pages never end by themselves: nobody is waited for.
+            // Streams to open pages never end by themselves, so do not wait for them.
             tokio::select! {
                 result = async { server.await } => result,
                 result = stopped() => result,

@@ -5,10 +5,10 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::rel_path::RelPath;
 
 use super::change_page;
-use crate::viewer::App;
-use crate::viewer::html::{esc, time};
-use crate::viewer::markdown;
-use crate::viewer::subject::Subject;
+use crate::App;
+use crate::html::{esc, time};
+use crate::markdown;
+use crate::subject::Subject;
 
 pub(crate) fn comments_page(app: &App, subject: &Subject) -> String {
     let here = format!("{}/comments", subject.address());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// `950`, `12.3k`, `1.2M`
-pub(crate) fn tokens(count: u64) -> String {
+pub fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
         1_000..1_000_000 => format!("{}.{}k", count / 1_000, count % 1_000 / 100),
@@ -12,7 +12,7 @@ pub(crate) fn tokens(count: u64) -> String {
 }
 
 /// `450 ms`, `4.5 s`, `2 m 05 s`
-pub(crate) fn duration(ms: u64) -> String {
+pub fn duration(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
@@ -21,7 +21,7 @@ pub(crate) fn duration(ms: u64) -> String {
 }
 
 /// How long something has been going on: `0:07`, `12:05`, `1:02:05`
-pub(crate) fn clock(time: Duration) -> String {
+pub fn clock(time: Duration) -> String {
     let (hours, minutes, seconds) =
         (time.as_secs() / 3600, time.as_secs() / 60 % 60, time.as_secs() % 60);
     match hours {

@@ -5,7 +5,7 @@ use agentd_core::outcome::head;
 use agentd_core::run_format::{Record, parse_line};
 
 use super::html::esc;
-use crate::ui::figures::{duration, tokens};
+use agentd_core::figures::{duration, tokens};
 
 /// How much of one text or argument is shown.
 const SHOWN: usize = 16 << 10;

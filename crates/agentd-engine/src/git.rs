@@ -67,12 +67,12 @@ impl Git {
             (0, _) => return Err(GitError::NoWorkTree { root }),
             (code, _) => {
                 let what = "git rev-parse".to_owned();
-                return Err(GitError::Failed { what, code, output: inside.output() });
+                return Err(GitError::Failed { what, code, output: inside.combined() });
             }
         }
         let ask = |question| -> Result<Option<PathBuf>, GitError> {
-            let said = tool.call(&root, "rev-parse").args([question]).run()?;
-            Ok(status::path_line(&said.stdout))
+            let output = tool.call(&root, "rev-parse").args([question]).run()?;
+            Ok(status::path_line(&output.stdout))
         };
         let Some(top) = ask("--show-toplevel")? else { return Err(GitError::NoWorkTree { root }) };
         let top = canonical(&top)?;
@@ -105,8 +105,8 @@ impl Git {
     /// the checkout only in the simplest case.
     pub fn directories(&self) -> Result<[PathBuf; 2], GitError> {
         let ask = |question| -> Result<PathBuf, GitError> {
-            let said = self.call("rev-parse").args([question]).run()?;
-            canonical(&self.root.join(status::path_line(&said.stdout).unwrap_or_default()))
+            let output = self.call("rev-parse").args([question]).run()?;
+            canonical(&self.root.join(status::path_line(&output.stdout).unwrap_or_default()))
         };
         Ok([ask("--absolute-git-dir")?, ask("--git-common-dir")?])
     }

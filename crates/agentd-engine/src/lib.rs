@@ -16,6 +16,8 @@
 //! | [`insight`] | what can be learned from changes: overlaps, traces, rounds of review |
 //! | [`recovery`] | repairing what a killed process left behind |
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod agents;
 pub mod archive;
 pub mod change;

@@ -9,10 +9,12 @@
 
 mod cage;
 mod cancel;
+pub(crate) mod child;
 mod control;
 mod descendants;
-pub(crate) mod family;
+mod family;
 mod lines;
+mod lookup;
 #[cfg(target_os = "linux")]
 mod outside;
 mod pump;
@@ -30,8 +32,12 @@ use rustix::process::Signal;
 pub use cage::{Cage, Enforced, Layers, confine, hidden_by_private_tmp};
 pub use cancel::{Cancel, CancelReason};
 pub use lines::Line;
+pub use lookup::{InsideProject, find_program, resolve, without_relative_paths};
 pub use pump::run;
 pub use supervise::{SUPERVISE, supervise};
+
+#[cfg(target_os = "linux")]
+use child::{Child, ChildCommand, ChildError, ChildLimits};
 
 /// Lets the kernel send a signal to a child when the thread that has started it is gone, SIGKILL
 /// of this program included. What that child starts itself is not reached by it.
@@ -85,15 +91,36 @@ impl Supervisor {
         {
             static KNOWN: std::sync::OnceLock<Enforced> = std::sync::OnceLock::new();
             *KNOWN.get_or_init(|| {
-                let mut command = std::process::Command::new(&self.program);
-                let output = command.args(&self.args).arg(cage::PROBE).output();
-                let text = output.map(|output| output.stdout).unwrap_or_default();
+                let text = self.probe().unwrap_or_default();
                 let number = String::from_utf8_lossy(&text).trim().parse().ok();
                 number.map(Enforced::decode).unwrap_or_default()
             })
         }
         #[cfg(not(target_os = "linux"))]
         Enforced::default()
+    }
+
+    /// What the supervisor prints when it is asked what it can enforce.
+    #[cfg(target_os = "linux")]
+    fn probe(&self) -> Result<Vec<u8>, ChildError> {
+        let args = [&*self.args, &[cage::PROBE.into()]].concat();
+        let limits = ChildLimits {
+            time: Duration::from_mins(1),
+            grace: Duration::ZERO,
+            drain: Duration::from_secs(2),
+            stdout_bytes: 4096,
+            stderr_bytes: 0,
+        };
+        let command = ChildCommand {
+            program: self.program.as_os_str(),
+            args: &args,
+            cwd: Path::new("/"),
+            env: &[],
+            input: b"",
+            orphan_signal: Signal::KILL,
+            limits,
+        };
+        Ok(Child::start(&command)?.wait(None)?.stdout)
     }
 
     /// The running program itself, even when its file has been replaced meanwhile.

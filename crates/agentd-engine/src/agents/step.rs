@@ -35,7 +35,6 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 
 use crate::agents::files::restore_leftovers;
-use crate::agents::installed;
 use crate::agents::redact::Redactor;
 use crate::agents::run_record::RecordLimits;
 use crate::agents::runner::{Attempt, Observer, Retry, RunError, Runner};
@@ -46,7 +45,7 @@ use crate::guard::git_files::Tampered;
 use crate::guard::project_files;
 use crate::guard::sandbox::{self, Sandbox, SandboxError};
 use crate::guard::trust::Trusted;
-use crate::process::{Cancel, Limits, Supervisor};
+use crate::process::{self, Cancel, Limits, Supervisor};
 use crate::store::{Change, Holder, Project, StoreError};
 use crate::workflow::clarify;
 
@@ -271,7 +270,7 @@ fn runner(agents: &Agents, sandbox: Option<Sandbox>) -> Runner {
     let workflow = &agents.config.workflow;
     Runner {
         supervisor: agents.supervisor.clone(),
-        environment: installed::without_relative_paths(&agents.environment),
+        environment: process::without_relative_paths(&agents.environment),
         retry: Retry {
             retries: workflow.script_retries,
             delay: Duration::from_secs(workflow.retry_delay_secs),
@@ -344,7 +343,7 @@ fn request(
 /// The program of an agent. A plain name never means a program of the repository.
 fn program(agents: &Agents, agent: AgentKind) -> Result<String, StepError> {
     let name = agents.config.agent(agent).command.as_deref().unwrap_or(agent.name());
-    installed::resolve(name, &agents.environment, agents.project.root()).map_err(|inside| {
+    process::resolve(name, &agents.environment, agents.project.root()).map_err(|inside| {
         let failure = not_installed(agent, name, &inside.to_string());
         StepError::Agent { agent, failure }
     })

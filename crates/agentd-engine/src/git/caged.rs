@@ -6,8 +6,9 @@ use std::ffi::OsString;
 use agentd_core::outcome::Stopped;
 
 use super::error::GitError;
-use super::tool::{Call, DRAIN, GRACE, KEPT_ERRORS, Said};
+use super::tool::{Call, DRAIN, GRACE, GitOutput, KEPT_ERRORS};
 use crate::guard::sandbox::{Sandbox, Who};
+use crate::process::child::shell_code;
 use crate::process::{Cancel, Flow, Limits, Line, Program, Supervisor, Watcher, run};
 
 /// What it takes to run git in the sandbox.
@@ -22,7 +23,7 @@ pub struct Caged {
 }
 
 impl Caged {
-    pub(super) fn run(&self, call: &Call<'_>, what: &str) -> Result<Said, GitError> {
+    pub(super) fn run(&self, call: &Call<'_>, what: &str) -> Result<GitOutput, GitError> {
         let program = call.program()?.to_string_lossy().into_owned();
         let args: Vec<String> =
             call.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -66,9 +67,8 @@ impl Caged {
         }
         let cut = kept.bytes.len() > kept.most;
         kept.bytes.truncate(kept.most);
-        Ok(Said {
-            // As a shell would say it.
-            code: ended.code.unwrap_or_else(|| 128 + ended.signal.unwrap_or(0)),
+        Ok(GitOutput {
+            code: shell_code(ended.code, ended.signal),
             stdout: kept.bytes,
             cut,
             stderr: ended.stderr_tail,

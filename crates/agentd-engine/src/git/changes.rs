@@ -119,10 +119,10 @@ impl Git {
         let compared = self.compare(base)?;
         let files = files(&compared)?;
         let call = compared.private.call("diff-index").args(DIFF).args(["-p", &*compared.base]);
-        let said = call.at_most(LOOKED_AT).run()?;
+        let output = call.at_most(LOOKED_AT).run()?;
         // A NUL is no text, and ends a prompt where it is passed as an argument.
-        let (text, shortened) = shorten(&said.text().replace('\0', "\u{2400}"), limit_bytes);
-        let truncated = shortened || said.cut;
+        let (text, shortened) = shorten(&output.text().replace('\0', "\u{2400}"), limit_bytes);
+        let truncated = shortened || output.cut;
         Ok(Diff { text, truncated, files, left_out: compared.left_out })
     }
 
@@ -146,8 +146,8 @@ impl Git {
 
 fn files(compared: &Compared<'_>) -> Result<Vec<ChangedFile>, GitError> {
     let call = compared.private.call("diff-index").args(DIFF);
-    let said = call.args(["--raw", "--numstat", "-z", &*compared.base]).run()?;
-    let mut files = changed_files(&said.stdout);
+    let output = call.args(["--raw", "--numstat", "-z", &*compared.base]).run()?;
+    let mut files = changed_files(&output.stdout);
     files.extend_from_slice(&compared.unseen);
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)

@@ -61,13 +61,13 @@ impl Git {
         if sign {
             args.push("--no-gpg-sign");
         }
-        let said = self.on_paths("commit", &args, &all).long().in_own_words().ask();
-        match said {
-            Ok(said) if said.code == 0 && sign => self.sign_head().map(Some),
-            Ok(said) if said.code == 0 => self.head_commit(),
-            Ok(said) => {
+        let output = self.on_paths("commit", &args, &all).long().in_own_words().ask();
+        match output {
+            Ok(output) if output.code == 0 && sign => self.sign_head().map(Some),
+            Ok(output) if output.code == 0 => self.head_commit(),
+            Ok(output) => {
                 self.forget(&new)?;
-                Err(GitError::CommitRefused { output: said.output() })
+                Err(GitError::CommitRefused { output: output.combined() })
             }
             Err(error) => {
                 let _ = self.forget(&new);
@@ -110,8 +110,8 @@ impl Git {
 
     /// Whether the user's settings ask for signed commits.
     fn wants_signatures(&self) -> Result<bool, GitError> {
-        let said = self.call("config").args(["--type=bool", "--get", "commit.gpgsign"]).ask()?;
-        Ok(said.text().trim() == "true")
+        let output = self.call("config").args(["--type=bool", "--get", "commit.gpgsign"]).ask()?;
+        Ok(output.text().trim() == "true")
     }
 
     /// Replaces the latest commit by the same one with a signature. No hook is run, and nothing
@@ -120,8 +120,8 @@ impl Git {
         let head = self.call("rev-parse").args(["--verify", "HEAD^{commit}"]).run()?;
         let head = head.text().trim().to_owned();
         let format = "--format=%T%n%P%n%an%n%ae%n%aI%n%cn%n%ce%n%cI";
-        let said = self.call("log").args(["-1", "--no-show-signature", format, &*head]).run()?;
-        let text = said.text();
+        let output = self.call("log").args(["-1", "--no-show-signature", format, &*head]).run()?;
+        let text = output.text();
         let lines: Vec<&str> = text.lines().collect();
         let [tree, parents, author, author_mail, author_date, name, mail, date] = lines[..] else {
             let what = "git log".to_owned();
@@ -145,7 +145,7 @@ impl Git {
             .ask()?;
         if signed.code != 0 {
             // The work is committed; only the signature is missing.
-            return Err(GitError::CommitRefused { output: signed.output() });
+            return Err(GitError::CommitRefused { output: signed.combined() });
         }
         let signed = signed.text().trim().to_owned();
         self.call("update-ref").args(["-m", "commit: signed", "HEAD", &*signed, &*head]).run()?;
@@ -154,9 +154,9 @@ impl Git {
 
     fn knows_who_commits(&self) -> Result<(), GitError> {
         for ident in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
-            let said = self.call("var").args([ident]).ask()?;
-            if said.code != 0 {
-                return Err(GitError::NoIdentity { output: said.output() });
+            let output = self.call("var").args([ident]).ask()?;
+            if output.code != 0 {
+                return Err(GitError::NoIdentity { output: output.combined() });
             }
         }
         Ok(())

@@ -281,10 +281,10 @@ impl Git {
             }
             let inner = self.top.join(as_path(path)).join(".git");
             let head = self.call("rev-parse").args(["--verify", "--quiet", "HEAD^{commit}"]);
-            let said = head.env("GIT_DIR", inner).ask()?;
-            let commit = said.text().trim().to_owned();
+            let output = head.env("GIT_DIR", inner).ask()?;
+            let commit = output.text().trim().to_owned();
             let before = repository.base.get(path).map(|entry| &*entry.hash);
-            if said.code == 0 && is_hash(&commit) && before != Some(&commit) {
+            if output.code == 0 && is_hash(&commit) && before != Some(&commit) {
                 plan.links.push((path.clone(), commit));
             }
         }

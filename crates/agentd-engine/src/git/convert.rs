@@ -91,9 +91,9 @@ impl Attributes {
             input.push(0);
         }
         let call = private.call("check-attr").args(["--cached", "-z", "--stdin"]).args(ASKED);
-        let said = call.input(input).run()?;
+        let output = call.input(input).run()?;
         let mut given: BTreeMap<Vec<u8>, BTreeMap<String, String>> = BTreeMap::new();
-        let mut fields = said.stdout.split(|byte| *byte == 0);
+        let mut fields = output.stdout.split(|byte| *byte == 0);
         while let (Some(path), Some(name), Some(value)) =
             (fields.next(), fields.next(), fields.next())
         {

@@ -82,11 +82,11 @@ impl Git {
         }
         let head = self.head_commit()?.filter(|head| head != base);
         let head = head.map(|head| Ok::<_, GitError>(list(private, &head)?.0)).transpose()?;
-        let said = self.tool.call(&self.top, "ls-files").args(["-v", "-s", "-z"]);
-        let said = said.at_most(LONGEST_LIST).run()?;
-        let (index, skipped) = read_index(&said.stdout);
-        let said = self.tool.call(&self.top, "config").args(["--list", "-z", "--includes"]);
-        let settings = Settings::read(&said.run()?.stdout);
+        let output = self.tool.call(&self.top, "ls-files").args(["-v", "-s", "-z"]);
+        let output = output.at_most(LONGEST_LIST).run()?;
+        let (index, skipped) = read_index(&output.stdout);
+        let output = self.tool.call(&self.top, "config").args(["--list", "-z", "--includes"]);
+        let settings = Settings::read(&output.run()?.stdout);
         Ok(Repository { base: base_entries, head, index, skipped, settings })
     }
 }
@@ -113,8 +113,8 @@ impl Believed {
             believed.index.extend(entry.map(|entry| (path.to_vec(), entry.hash.clone())));
         }
         let call = git.tool.call(&git.top, "ls-files").args(["-m", "-z"]);
-        let said = repository.settings.without_filters(call).run()?;
-        believed.modified.extend(records(&said.stdout).map(<[u8]>::to_vec));
+        let output = repository.settings.without_filters(call).run()?;
+        believed.modified.extend(records(&output.stdout).map(<[u8]>::to_vec));
         Ok(believed)
     }
 
@@ -125,10 +125,10 @@ impl Believed {
 
 /// Reads `git ls-tree -r -t -z`: files, and the hashes of directories.
 fn list(private: &Private<'_>, commit: &str) -> Result<(Entries, Vec<String>), GitError> {
-    let said = private.call("ls-tree").args(["-r", "-t", "-z", "--full-tree", commit]);
-    let said = said.at_most(LONGEST_LIST).run()?;
+    let output = private.call("ls-tree").args(["-r", "-t", "-z", "--full-tree", commit]);
+    let output = output.at_most(LONGEST_LIST).run()?;
     let (mut entries, mut trees) = (Entries::new(), Vec::new());
-    for record in records(&said.stdout) {
+    for record in records(&output.stdout) {
         let Some((head, path)) = split(record) else { continue };
         let mut fields = head.split(' ').map(str::to_owned);
         let (Some(mode), Some(kind), Some(hash)) = (fields.next(), fields.next(), fields.next())
@@ -184,8 +184,8 @@ pub(super) fn sizes(
 ) -> Result<Vec<u64>, GitError> {
     let input: String = files.iter().map(|(_, entry)| format!("{}\n", entry.hash)).collect();
     let call = private.call("cat-file").args(["--batch-check"]).input(input.into_bytes());
-    let said = call.run()?.text();
-    let sizes: Vec<u64> = said
+    let output = call.run()?.text();
+    let sizes: Vec<u64> = output
         .lines()
         .map(|line| line.rsplit(' ').next().and_then(|size| size.parse().ok()))
         .zip(files)

@@ -327,11 +327,11 @@ impl GitError {
                 "or let agentd commit nothing: [git] commit = \"none\" in agentd/config.toml",
             ]),
             Self::CommitRefused { .. } => own(&[
-                "mend what the hook found, and run it again",
+                "fix what the hook reported, then run it again",
                 "or let agentd commit nothing: [git] commit = \"none\" in agentd/config.toml",
             ]),
             Self::TimedOut { .. } => {
-                own(&["look whether a hook, a signing key or a lock waits for somebody"])
+                own(&["check whether a hook, a signing key or a lock is waiting for input"])
             }
             Self::Sandbox { .. } => own(&["see what this system can enforce: agentd doctor"]),
             Self::Interrupted { .. }
@@ -346,16 +346,12 @@ impl GitError {
 fn lacks_room(output: &str) -> bool {
     ["No space left on device", "Read-only file system", "Permission denied"]
         .iter()
-        .any(|said| output.contains(said))
+        .any(|reason| output.contains(reason))
 }
 
 /// A path as it can be pasted into a shell.
 fn shown(path: &std::path::Path) -> String {
     let text = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+@:,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
+    // Only a NUL cannot be quoted, and no path has one.
+    shlex::try_quote(&text).map(std::borrow::Cow::into_owned).unwrap_or(text)
 }

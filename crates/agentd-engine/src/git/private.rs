@@ -134,14 +134,14 @@ impl<'g> Private<'g> {
             Hashed::Commit => ["--literally", "-t", "commit"],
         });
         let call = call.args(["--no-filters", "--stdin-paths"]).input(input);
-        let said = call.at_most(MOST_BYTES).run()?;
-        let hashes: Vec<String> = said.text().lines().map(str::to_owned).collect();
+        let output = call.at_most(MOST_BYTES).run()?;
+        let hashes: Vec<String> = output.text().lines().map(str::to_owned).collect();
         if hashes.len() == count && hashes.iter().all(|hash| is_hash(hash)) {
             return Ok(hashes);
         }
         Err(GitError::Failed {
             what: "git hash-object".to_owned(),
-            code: said.code,
+            code: output.code,
             output: format!("{} answers for {count} files", hashes.len()),
         })
     }
@@ -155,8 +155,8 @@ impl<'g> Private<'g> {
         let damaged = |name: &str| GitError::Damaged { object: name.to_owned() };
         let input = names.join("\n") + "\n";
         let call = self.call("cat-file").args(["--batch"]).input(input.into_bytes());
-        let said = call.at_most(MOST_BYTES).run()?;
-        let mut rest = said.stdout.as_slice();
+        let output = call.at_most(MOST_BYTES).run()?;
+        let mut rest = output.stdout.as_slice();
         let mut contents = Vec::new();
         for name in names {
             let read = read_object(rest, name).ok_or_else(|| damaged(name))?;

@@ -96,12 +96,12 @@ impl Runnable {
             (true, false) => self.mixed_hooks.insert(hooks),
             (false, _) => false,
         };
-        let said = git
+        let output = git
             .tool
             .call(&git.top, "config")
             .args(["--list", "--show-origin", "-z", "--includes"])
             .run()?;
-        for file in settings_files(&said.stdout, &git.top) {
+        for file in settings_files(&output.stdout, &git.top) {
             if self.is_inside(&file) {
                 self.files.insert(file);
             }

@@ -8,7 +8,7 @@ use agentd_core::state::{GitSetup, Workflow};
 
 use super::error::GitError;
 use super::status::{Dirty, Head, Worktree};
-use super::tool::{GitTool, Said};
+use super::tool::{GitOutput, GitTool};
 use super::{Git, canonical};
 
 /// Where a change is worked on.
@@ -166,7 +166,7 @@ fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
     let existing = git.branch_commit(&branch)?;
     // Quietly: to tell what is changed it would look into submodules, and follow their settings.
     let switch = git.call("switch").args(["--quiet"]).long();
-    let said = if existing.is_some() {
+    let output = if existing.is_some() {
         notes.push(format!("Switched to `{branch}`, which was there already."));
         switch.args(["--no-guess", &branch]).ask()?
     } else {
@@ -178,12 +178,12 @@ fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
         notes.extend(remote_note(git, &branch)?);
         switch.args(["--no-track", "-c", &branch, &start]).ask()?
     };
-    if said.code != 0 {
+    if output.code != 0 {
         // Git also fails where it has switched and a hook was not content with it.
         if git.head()?.branch() != Some(&branch) {
-            return Err(GitError::SwitchRefused { branch, output: said.output() });
+            return Err(GitError::SwitchRefused { branch, output: output.combined() });
         }
-        notes.push(hook_note(&branch, &said));
+        notes.push(hook_note(&branch, &output));
     }
     if !dirty.is_clean() {
         let what = uncommitted(&dirty);
@@ -245,9 +245,9 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
 }
 
 /// What a person should know of a hook that failed after a branch was checked out.
-fn hook_note(branch: &str, said: &Said) -> String {
-    let said = said.stderr.lines().next_back().unwrap_or("it said nothing");
-    format!("`{branch}` is checked out, but the post-checkout hook failed: {said}")
+fn hook_note(branch: &str, output: &GitOutput) -> String {
+    let reason = output.stderr.lines().next_back().unwrap_or("it printed nothing");
+    format!("`{branch}` is checked out, but the post-checkout hook failed: {reason}")
 }
 
 /// Makes a work tree, of a branch that exists or of a new one. Gives a note, where there is
@@ -276,7 +276,7 @@ fn make(
     let add = git.call("worktree").long().args(["add"]);
     // Git still knows of one here whose directory is gone.
     let add = if known.is_some() { add.args(["--force"]) } else { add };
-    let said = match existing {
+    let output = match existing {
         Some(branch) => add.args(["--"]).args([path]).args([branch]).ask()?,
         None => {
             name_is_free(git, branch)?;
@@ -284,16 +284,16 @@ fn make(
             add.args([path]).args([start]).ask()?
         }
     };
-    if said.code == 0 {
+    if output.code == 0 {
         return Ok(None);
     }
     // Also here git fails where a hook does, and then the work tree is there.
     let is_made = |tree: &Worktree| !tree.gone && canonical_or(&tree.path) == canonical_or(path);
     if checked_out(&git.worktrees()?, branch).is_some_and(is_made) {
-        return Ok(Some(hook_note(branch, &said)));
+        return Ok(Some(hook_note(branch, &output)));
     }
     let what = "git worktree".to_owned();
-    Err(GitError::Failed { what, code: said.code, output: said.output() })
+    Err(GitError::Failed { what, code: output.code, output: output.combined() })
 }
 
 /// Where the work tree of a change is to be: `../<project>-agentd/<id>`, beside the checkout
@@ -342,8 +342,9 @@ fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
         return Err(taken(above.to_owned()));
     }
     let below = format!("refs/heads/{branch}/");
-    let said = git.call("for-each-ref").args(["--format=%(refname:short)", "--", &below]).run()?;
-    match said.text().lines().next() {
+    let output =
+        git.call("for-each-ref").args(["--format=%(refname:short)", "--", &below]).run()?;
+    match output.text().lines().next() {
         Some(below) => Err(taken(below.to_owned())),
         None => Ok(()),
     }
@@ -352,12 +353,12 @@ fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
 /// Somebody may have pushed a branch of that name.
 fn remote_note(git: &Git, branch: &str) -> Result<Option<String>, GitError> {
     let pattern = format!("refs/remotes/*/{branch}");
-    let said =
+    let output =
         git.call("for-each-ref").args(["--format=%(refname:short)", "--", &pattern]).run()?;
     let note = |remote: &str| {
         format!("There is `{remote}` too: `{branch}` does not start from it but from here.")
     };
-    Ok(said.text().lines().next().map(note))
+    Ok(output.text().lines().next().map(note))
 }
 
 fn uncommitted(dirty: &Dirty) -> String {

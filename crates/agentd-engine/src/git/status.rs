@@ -103,12 +103,12 @@ pub(super) enum UncommittedKind {
 impl Git {
     /// Where the checkout stands.
     pub fn head(&self) -> Result<Head, GitError> {
-        let said = self
+        let output = self
             .call("status")
             .args(["--porcelain=v2", "--branch", "-z", "-uno", "--ignore-submodules=all"])
             .run()?;
         let (mut commit, mut name) = (None, None);
-        for record in records(&said.stdout) {
+        for record in records(&output.stdout) {
             let record = String::from_utf8_lossy(record);
             if let Some(oid) = record.strip_prefix("# branch.oid ") {
                 commit = is_hash(oid).then(|| oid.to_owned());
@@ -118,8 +118,8 @@ impl Git {
         }
         // A branch may be called `(detached)`; only git's own word for HEAD tells.
         if name.is_none() {
-            let said = self.call("symbolic-ref").args(["--quiet", "--short", "HEAD"]).ask()?;
-            name = (said.code == 0).then(|| said.text().trim_end().to_owned());
+            let output = self.call("symbolic-ref").args(["--quiet", "--short", "HEAD"]).ask()?;
+            name = (output.code == 0).then(|| output.text().trim_end().to_owned());
         }
         match (name, commit) {
             (Some(name), Some(commit)) => Ok(Head::Branch { name, commit }),
@@ -131,9 +131,9 @@ impl Git {
     /// What is not committed, in the whole checkout.
     pub fn dirty(&self) -> Result<Dirty, GitError> {
         let [_, no_changes] = self.everything();
-        let said = self.status(&["--untracked-files=normal"], &[":/".to_owned(), no_changes])?;
+        let output = self.status(&["--untracked-files=normal"], &[":/".to_owned(), no_changes])?;
         let mut dirty = Dirty::default();
-        for file in said {
+        for file in output {
             match file.kind {
                 UncommittedKind::Changed => dirty.changed += 1,
                 UncommittedKind::Untracked => dirty.untracked += 1,
@@ -158,8 +158,8 @@ impl Git {
 
     /// All checkouts of the repository.
     pub fn worktrees(&self) -> Result<Vec<Worktree>, GitError> {
-        let said = self.call("worktree").args(["list", "--porcelain", "-z"]).run()?;
-        Ok(worktrees(&said.stdout))
+        let output = self.call("worktree").args(["list", "--porcelain", "-z"]).run()?;
+        Ok(worktrees(&output.stdout))
     }
 
     /// The commit of a local branch, if there is such a branch.
@@ -175,9 +175,9 @@ impl Git {
     fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
         let commit = format!("{name}^{{commit}}");
         let args = ["--verify", "--quiet", "--end-of-options", &commit];
-        let said = self.call("rev-parse").args(args).ask()?;
-        let hash = said.text().trim().to_owned();
-        Ok((said.code == 0 && is_hash(&hash)).then_some(hash))
+        let output = self.call("rev-parse").args(args).ask()?;
+        let hash = output.text().trim().to_owned();
+        Ok((output.code == 0 && is_hash(&hash)).then_some(hash))
     }
 
     /// A commit by its hash, in full.

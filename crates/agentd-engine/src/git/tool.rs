@@ -1,19 +1,16 @@
 //! Running git: never through a shell, with a time limit, and ended as a group.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write as _};
+use std::io;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
 use super::caged::Caged;
 use super::error::GitError;
-use crate::agents::installed::{find_program, in_own_group, kill_group, signal_group};
-use crate::process::{Cancel, dies_with_parent};
+use crate::process::child::{Child, ChildCommand, ChildError, ChildLimits};
+use crate::process::{Cancel, find_program};
 
 /// How long a question to git may take, in a repository of any size.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -79,7 +76,7 @@ impl GitTool {
             limit: PATIENCE,
             kept: KEPT,
             own_words: false,
-            ended_by: Signal::KILL,
+            orphan_signal: Signal::KILL,
         }
     }
 }
@@ -98,12 +95,12 @@ pub(crate) struct Call<'t> {
     pub(super) kept: usize,
     own_words: bool,
     /// What it gets when agentd is gone.
-    ended_by: Signal,
+    orphan_signal: Signal,
 }
 
 /// What git said.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct GitOutput {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     /// Whether it said more than was kept, and was ended for it.
@@ -111,13 +108,13 @@ pub(crate) struct Said {
     pub(crate) stderr: String,
 }
 
-impl Said {
+impl GitOutput {
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
     /// Both streams, for a person.
-    pub(crate) fn output(&self) -> String {
+    pub(crate) fn combined(&self) -> String {
         let both = format!("{}\n{}", self.stderr.trim(), self.text().trim());
         both.trim().to_owned()
     }
@@ -157,7 +154,7 @@ impl Call<'_> {
 
     /// It changes something, and must get to remove its lock files when agentd is gone.
     pub(crate) fn writing(mut self) -> Self {
-        self.ended_by = Signal::TERM;
+        self.orphan_signal = Signal::TERM;
         self
     }
 
@@ -179,26 +176,26 @@ impl Call<'_> {
     }
 
     /// Runs it; every exit code is an answer.
-    pub(crate) fn ask(self) -> Result<Said, GitError> {
+    pub(crate) fn ask(self) -> Result<GitOutput, GitError> {
         let what = self.what();
-        let said = match self.tool.caged.as_ref().filter(|_| self.runs_files()) {
+        let output = match self.tool.caged.as_ref().filter(|_| self.runs_files()) {
             Some(caged) => caged.run(&self, &what)?,
-            None => wait(self.start()?, &self, &what)?,
+            None => self.output()?,
         };
-        if said.code == 129 && !said.stderr.contains("fatal:") {
-            return Err(self.misunderstood(&said));
+        if output.code == 129 && !output.stderr.contains("fatal:") {
+            return Err(self.misunderstood(&output));
         }
-        Ok(said)
+        Ok(output)
     }
 
     /// Runs it; it has to go well.
-    pub(crate) fn run(self) -> Result<Said, GitError> {
+    pub(crate) fn run(self) -> Result<GitOutput, GitError> {
         let what = self.what();
-        let said = self.ask()?;
-        if said.code == 0 || said.cut {
-            return Ok(said);
+        let output = self.ask()?;
+        if output.code == 0 || output.cut {
+            return Ok(output);
         }
-        Err(GitError::Failed { what, code: said.code, output: said.output() })
+        Err(GitError::Failed { what, code: output.code, output: output.combined() })
     }
 
     fn what(&self) -> String {
@@ -264,37 +261,53 @@ impl Call<'_> {
     }
 
     fn start(&self) -> Result<Child, GitError> {
-        let mut command = Command::new(self.program()?);
-        command.args(self.words()).current_dir(self.dir);
-        for (name, value) in self.variables() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        let stdin = if self.input.is_empty() { Stdio::null() } else { Stdio::piped() };
-        dies_with_parent(in_own_group(&mut command), self.ended_by)
-            .stdin(stdin)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|source| match source.kind() {
-                io::ErrorKind::NotFound if self.dir.is_dir() => GitError::NotInstalled,
-                _ => GitError::Start { what: self.what(), source },
-            })
+        let limits = ChildLimits {
+            time: self.limit,
+            grace: GRACE,
+            drain: DRAIN,
+            stdout_bytes: self.kept,
+            stderr_bytes: KEPT_ERRORS,
+        };
+        let command = ChildCommand {
+            program: &self.program()?,
+            args: &self.words(),
+            cwd: self.dir,
+            env: &self.variables(),
+            input: &self.input,
+            orphan_signal: self.orphan_signal,
+            limits,
+        };
+        Child::start(&command).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound if self.dir.is_dir() => GitError::NotInstalled,
+            _ => GitError::Start { what: self.what(), source },
+        })
+    }
+
+    /// Waits for git to end, and takes what it printed.
+    fn output(&self) -> Result<GitOutput, GitError> {
+        let what = self.what();
+        let output =
+            self.start()?.wait(self.tool.cancel.as_ref()).map_err(|error| match error {
+                ChildError::System(source) => GitError::Start { what, source },
+                ChildError::TimedOut => GitError::TimedOut { what, limit: self.limit },
+                ChildError::Cancelled => GitError::Interrupted { what },
+            })?;
+        Ok(GitOutput {
+            code: output.code(),
+            cut: output.cut,
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stdout: output.stdout,
+        })
     }
 
     /// Git does not know an option: it is older than what agentd needs.
-    fn misunderstood(&self, said: &Said) -> GitError {
-        let version = self.tool.call(self.dir, "version").start().ok().and_then(|child| {
-            let version = self.tool.call(self.dir, "version");
-            wait(child, &version, "git version").ok()
-        });
-        let version = version.map(|said| said.text().trim().to_owned()).unwrap_or_default();
+    fn misunderstood(&self, output: &GitOutput) -> GitError {
+        let version = self.tool.call(self.dir, "version").output().ok();
+        let version = version.map(|output| output.text().trim().to_owned()).unwrap_or_default();
         if is_too_old(&version) {
             GitError::TooOld { version }
         } else {
-            GitError::Failed { what: self.what(), code: said.code, output: said.output() }
+            GitError::Failed { what: self.what(), code: output.code, output: output.combined() }
         }
     }
 }
@@ -306,103 +319,6 @@ fn is_too_old(version: &str) -> bool {
     match (numbers.next(), numbers.next()) {
         (Some(major), minor) => (major, minor.unwrap_or(0)) < (2, 36),
         (None, _) => false,
-    }
-}
-
-/// Waits for git to end and keeps what it says.
-fn wait(mut child: Child, call: &Call<'_>, what: &str) -> Result<Said, GitError> {
-    let system = |source| GitError::Start { what: what.to_owned(), source };
-    if let Some(stdin) = child.stdin.take() {
-        feed(stdin, call.input.clone());
-    }
-    let stdout = Pipe::keep(child.stdout.take(), call.kept);
-    let stderr = Pipe::keep(child.stderr.take(), KEPT_ERRORS);
-    let started = Instant::now();
-    let mut pause = Duration::from_micros(500);
-    let code = loop {
-        if let Some(status) = child.try_wait().map_err(system)? {
-            break code(status);
-        }
-        if stdout.is_full() {
-            kill_group(&mut child);
-            break 0;
-        }
-        if call.tool.cancel.as_ref().is_some_and(|cancel| cancel.reason().is_some()) {
-            stop(&mut child);
-            return Err(GitError::Interrupted { what: what.to_owned() });
-        }
-        if started.elapsed() >= call.limit {
-            stop(&mut child);
-            return Err(GitError::TimedOut { what: what.to_owned(), limit: call.limit });
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(10));
-    };
-    let (mut stdout, stderr) = (stdout.taken(), stderr.taken());
-    let cut = stdout.len() > call.kept;
-    stdout.truncate(call.kept);
-    Ok(Said { code, stdout, cut, stderr: String::from_utf8_lossy(&stderr).into_owned() })
-}
-
-/// As a shell would say it.
-fn code(status: ExitStatus) -> i32 {
-    use std::os::unix::process::ExitStatusExt as _;
-    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
-}
-
-/// Lets git take its lock files away before it is killed.
-fn stop(child: &mut Child) {
-    signal_group(child, Signal::INT);
-    let until = Instant::now() + GRACE;
-    while Instant::now() < until {
-        if child.try_wait().is_ok_and(|status| status.is_some()) {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    kill_group(child);
-}
-
-fn feed(mut stdin: ChildStdin, input: Vec<u8>) {
-    // Git may end without reading all of it; its exit code tells what that means.
-    std::thread::spawn(move || stdin.write_all(&input));
-}
-
-/// A pipe that is read to its end by a thread, and kept up to a size.
-struct Pipe {
-    kept: Arc<Mutex<Vec<u8>>>,
-    most: usize,
-    ended: Receiver<()>,
-}
-
-impl Pipe {
-    fn keep(pipe: Option<impl Read + Send + 'static>, most: usize) -> Self {
-        let kept = Arc::new(Mutex::new(Vec::new()));
-        let (sender, ended) = mpsc::channel();
-        let shared = Arc::clone(&kept);
-        std::thread::spawn(move || {
-            let _ends_with_the_thread = sender;
-            let Some(mut pipe) = pipe else { return };
-            let mut piece = vec![0; 64 << 10];
-            while let Ok(read @ 1..) = pipe.read(&mut piece) {
-                let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                // One more than is wanted shows that there was more.
-                let room = (most + 1).saturating_sub(kept.len());
-                kept.extend_from_slice(&piece[..read.min(room)]);
-            }
-        });
-        Self { kept, most, ended }
-    }
-
-    fn is_full(&self) -> bool {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).len() > self.most
-    }
-
-    /// What was kept, once git has ended. Something that it left behind may hold the pipe
-    /// open for ever.
-    fn taken(&self) -> Vec<u8> {
-        let _ = self.ended.recv_timeout(DRAIN);
-        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -453,8 +369,8 @@ mod tests {
         std::fs::set_permissions(&script, mode).unwrap();
         let path = format!(".:{}:", dir.path().display());
         let tool = GitTool { env: vec![("PATH".into(), path.into())], ..GitTool::default() };
-        let said = tool.call(dir.path(), "status").run();
-        assert!(matches!(said, Err(GitError::NotInstalled)));
+        let output = tool.call(dir.path(), "status").run();
+        assert!(matches!(output, Err(GitError::NotInstalled)));
         assert!(!dir.path().join("ran").exists());
     }
 
@@ -469,9 +385,9 @@ mod tests {
         let tool = GitTool { program: script.into(), ..GitTool::default() };
         let call = tool.call(dir.path(), "hang").within(Duration::from_millis(100));
         assert!(matches!(call.run(), Err(GitError::TimedOut { .. })));
-        let said = tool.call(dir.path(), "talk").at_most(100_000).run().unwrap();
-        assert!(said.cut);
-        assert_eq!(said.stdout.len(), 100_000);
+        let output = tool.call(dir.path(), "talk").at_most(100_000).run().unwrap();
+        assert!(output.cut);
+        assert_eq!(output.stdout.len(), 100_000);
     }
 
     #[cfg(target_os = "linux")]
@@ -490,7 +406,7 @@ mod tests {
             let reading = tool.call(&path, "hang").start().unwrap();
             [reading, tool.call(&path, "hang").writing().start().unwrap()]
         });
-        let ended = started.join().unwrap().map(|mut child| child.wait().unwrap().signal());
+        let ended = started.join().unwrap().map(|child| child.wait(None).unwrap().status.signal());
         assert_eq!(ended, [Some(9), Some(15)]);
     }
 }

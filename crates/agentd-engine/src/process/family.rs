@@ -21,9 +21,9 @@ static OWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(5);
 
-/// Says that a child is one of ours, for as long as it lives.
+/// Marks a child as one of ours, for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Own(i32);
+pub(super) struct Own(i32);
 
 impl Drop for Own {
     fn drop(&mut self) {
@@ -31,14 +31,18 @@ impl Drop for Own {
     }
 }
 
-/// Starts a program as one of ours.
-pub(crate) fn spawn(command: &mut Command) -> io::Result<(Child, Own)> {
+/// Makes this process the parent of everything below it that loses its own parent.
+pub(super) fn adopt_orphans() {
     static ADOPTS: Once = Once::new();
     ADOPTS.call_once(|| {
         #[cfg(target_os = "linux")]
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     });
-    // Nobody may take it for an adopted one in between.
+}
+
+/// Starts a program as one of ours.
+pub(super) fn spawn(command: &mut Command) -> io::Result<(Child, Own)> {
+    // Held from before the start, so that the child is never taken for an adopted one.
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     let child = command.spawn()?;
     let pid = Pid::from_child(&child).as_raw_nonzero().get();
@@ -49,7 +53,7 @@ pub(crate) fn spawn(command: &mut Command) -> io::Result<(Child, Own)> {
 /// Ends every child that this process has inherited, and what these leave in turn.
 pub(super) fn end_adopted() {
     let start = Instant::now();
-    // One look without any is not enough: a child that is killed leaves its own to us.
+    // One round without any is not enough: a child that is killed leaves its own children to us.
     let mut quiet = 0;
     while quiet < 2 && start.elapsed() < KILL_LIMIT {
         let own = OWN.lock().unwrap_or_else(PoisonError::into_inner);

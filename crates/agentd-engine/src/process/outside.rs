@@ -3,6 +3,11 @@
 //! It has nothing to do but to be there: the half inside is killed with it, and the kernel then
 //! ends everything in there. Should the half inside not end when agentd is gone, it is killed.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it starts the supervisor once more, inside of the namespaces"
+)]
+
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;

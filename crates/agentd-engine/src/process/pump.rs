@@ -1,5 +1,10 @@
 //! The loop that feeds a program, reads it and watches the clock.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it starts the supervisor, with pipes and a socket of its own"
+)]
+
 use std::io::{self, PipeReader, PipeWriter, Read as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -157,6 +162,7 @@ impl<'a> Pump<'a> {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(OwnedFd::from(stdout_writer)))
             .stderr(Stdio::from(OwnedFd::from(stderr_writer)));
+        family::adopt_orphans();
         let (child, own) = family::spawn(&mut command).map_err(StartError::Supervisor)?;
         // It holds our ends of the pipes of the child.
         drop(command);

@@ -7,6 +7,8 @@
 //! notices because the socket between them closes. Output never passes through
 //! it: the agent writes to agentd's pipes directly.
 
+#![expect(clippy::disallowed_methods, reason = "it is the supervisor, which starts the program")]
+
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;

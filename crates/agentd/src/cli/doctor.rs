@@ -11,7 +11,7 @@ use agentd_engine::agents::installed;
 use agentd_engine::change::documents::{self, DocumentError};
 use agentd_engine::guard::sandbox;
 use agentd_engine::guard::trust::{self, Standing, TrustError};
-use agentd_engine::process::Supervisor;
+use agentd_engine::process::{self, Supervisor};
 use agentd_engine::store::{LockName, LockState, Project, lock_state, map_parallel};
 use serde::Serialize;
 use serde_json::json;
@@ -145,8 +145,8 @@ fn programs(config: &Config, trusted: bool, root: &Path, limit: Duration) -> Vec
     wanted.push(("git".to_owned(), "git".to_owned(), git));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let asked = map_parallel(&wanted, |(name, command, hint)| {
-        match installed::find_program(command, &path, root) {
-            None => match installed::resolve(command, &[("PATH".into(), path.clone())], root) {
+        match process::find_program(command, &path, root) {
+            None => match process::resolve(command, &[("PATH".into(), path.clone())], root) {
                 Err(inside) => Check::new(name, Status::Warning, format!("`{command}`: {inside}")),
                 Ok(_) => Check::new(name, Status::Warning, format!("`{command}` is not on PATH"))
                     .hint(hint),

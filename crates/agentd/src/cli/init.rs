@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use agentd_core::agent::AgentKind;
 use agentd_core::config::{Config, nearest};
 use agentd_core::text::printable;
-use agentd_engine::agents::installed;
 use agentd_engine::guard::trust;
+use agentd_engine::process;
 use agentd_engine::store::Project;
 use inquire::MultiSelect;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ fn choose(context: &Context, args: &Args, root: &Path) -> Result<Vec<AgentKind>,
     let path = std::env::var_os("PATH").unwrap_or_default();
     let here: Vec<AgentKind> = AgentKind::CLIS
         .into_iter()
-        .filter(|agent| installed::find_program(agent.name(), &path, root).is_some())
+        .filter(|agent| process::find_program(agent.name(), &path, root).is_some())
         .collect();
     if args.yes || args.dry_run || !context.ui.can_prompt() {
         if here.is_empty() {

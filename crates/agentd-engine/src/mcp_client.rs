@@ -2,6 +2,11 @@
 //! its tools. As much of the protocol as that takes: requests one after the other,
 //! one JSON message per line.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a long conversation with a server, which ends when its input is closed"
+)]
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use agentd_engine::agents::installed::find_program;
+use agentd_engine::process::find_program;
 
 use super::html::esc;
 

@@ -18,7 +18,11 @@ const CHANGES: usize = 1000;
 fn main() {
     let dir = tempfile::tempdir().unwrap();
     let paths = generate(dir.path());
-    let project = Project::discover(dir.path()).unwrap();
+    let project = agentd_engine::opening::open_within_call(
+        dir.path(),
+        agentd_engine::store::UserDirs::from_env(),
+    )
+    .unwrap();
     let plain = |path: &RelPath| fs::read(dir.path().join(path.as_str())).unwrap().len();
     let confined = |path: &RelPath| project.dir().read(path).unwrap().len();
 

@@ -16,7 +16,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [_, root, id] = args.as_slice() else {
         return Err("usage: context PROJECT CHANGE".into());
     };
-    let project = Project::discover(Path::new(root))?;
+    let project = agentd_engine::opening::open_within_call(
+        Path::new(root),
+        agentd_engine::store::UserDirs::from_env(),
+    )?;
     let change = project.change(&ChangeId::new(id)?)?;
     let budget = Config::default().workflow.context_bytes;
     let mut best = Duration::MAX;

@@ -14,7 +14,7 @@
 //! | [`workflow`] | the steps of a change, and what people decide between them |
 //! | [`archive`] | merging a change into the main specs, and the way back |
 //! | [`insight`] | what can be learned from changes: overlaps, traces, rounds of review |
-//! | [`recovery`] | repairing what a killed process left behind |
+//! | [`opening`] | the door: a project is opened, and what a killed agentd left is repaired |
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
@@ -25,9 +25,9 @@ pub mod git;
 pub mod guard;
 pub mod insight;
 pub mod mcp_client;
+pub mod opening;
 pub mod own_agent;
 pub mod process;
-pub mod recovery;
 pub mod store;
 pub mod tools;
 pub mod workflow;

@@ -295,7 +295,6 @@ mod tests {
     use std::io::Write as _;
 
     use agentd_core::ids::ChangeId;
-    use agentd_engine::store::Project;
 
     use super::*;
 
@@ -304,7 +303,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let runs = dir.path().join("agentd/changes/a/runs");
         fs::create_dir_all(&runs).unwrap();
-        let project = Project::open(dir.path()).unwrap();
+        let project = agentd_engine::opening::open_within_call(
+            dir.path(),
+            agentd_engine::store::UserDirs::from_env(),
+        )
+        .unwrap();
         let change = project.change(&ChangeId::new("a").unwrap()).unwrap();
         fs::write(runs.join("0001-x.jsonl"), "{\"t\":1,\"note\":\"old\"}\n").unwrap();
         let mut follower = Follower::new(change, Position::parse("2:0"), Redactor::new(&[]));
@@ -329,7 +332,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let runs = dir.path().join("agentd/changes/a/runs");
         fs::create_dir_all(&runs).unwrap();
-        let project = Project::open(dir.path()).unwrap();
+        let project = agentd_engine::opening::open_within_call(
+            dir.path(),
+            agentd_engine::store::UserDirs::from_env(),
+        )
+        .unwrap();
         let change = project.change(&ChangeId::new("a").unwrap()).unwrap();
         let long = "x".repeat(700 << 10);
         let line = |text: &str| format!("{{\"t\":1,\"note\":\"{text}\"}}\n");

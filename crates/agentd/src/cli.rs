@@ -45,8 +45,8 @@ use agentd_core::config::nearest;
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
 use agentd_engine::guard::trust::Consent;
-use agentd_engine::recovery::put_right;
-use agentd_engine::store::{Change, Holder, Project, StoreError};
+use agentd_engine::opening::{self, Opened};
+use agentd_engine::store::{Change, Holder, Project, StoreError, UserDirs};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 
@@ -163,12 +163,19 @@ impl Command {
 }
 
 impl Context {
-    /// The project that the command was started in. What a killed archiving has left half
-    /// done is put right first.
+    /// The project that the command was started in.
     pub(crate) fn project(&self) -> Result<Project, CommandError> {
-        let project = Project::discover(&self.start)?;
-        self.ui.put_right(put_right(&project, || self.holder()));
-        Ok(project)
+        Ok(self.opened(opening::open(&self.start, UserDirs::from_env(), &|| self.holder())?))
+    }
+
+    /// This directory as a project, even if agentd was not set up in it.
+    pub(crate) fn project_at(&self, root: &Path) -> Result<Project, CommandError> {
+        Ok(self.opened(opening::open_root(root, UserDirs::from_env(), &|| self.holder())?))
+    }
+
+    fn opened(&self, opened: Opened) -> Project {
+        self.ui.repaired(&opened.repaired);
+        opened.project
     }
 
     /// The time.

@@ -20,9 +20,9 @@ use std::time::Duration;
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
+use agentd_engine::opening;
 use agentd_engine::process::confine;
-use agentd_engine::recovery::put_right;
-use agentd_engine::store::{Holder, Project, StoreError};
+use agentd_engine::store::{Holder, Project, StoreError, UserDirs};
 use agentd_engine::workflow::clarify;
 use jiff::Timestamp;
 use rmcp::ServiceExt as _;
@@ -96,12 +96,14 @@ pub(crate) enum McpError {
 
 /// Serves until the client hangs up.
 pub(crate) fn run(options: McpOptions) -> Result<(), McpError> {
-    let project = Project::discover(&options.start_dir)?;
     let holder = || Holder::this_process("agentd mcp", Timestamp::now());
-    // Where there is a role, the agentd that makes the call has done it.
-    if options.toolset.role().is_none() {
-        Ui { json: false }.put_right(put_right(&project, holder));
-    }
+    let project = if options.toolset.role().is_none() {
+        let opened = opening::open(&options.start_dir, UserDirs::from_env(), &holder)?;
+        Ui { json: false }.repaired(&opened.repaired);
+        opened.project
+    } else {
+        opening::open_within_call(&options.start_dir, UserDirs::from_env())?
+    };
     if options.toolset.role().is_some_and(Role::edits_the_work_tree) {
         // What this server asks git about is in the hands of the agent, and not every agent
         // confines its servers. It writes documents and nothing else; so does what git runs.

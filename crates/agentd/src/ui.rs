@@ -11,11 +11,8 @@ pub(crate) mod questions;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use agentd_core::rel_path::RelPath;
 use agentd_core::text::printable;
-use agentd_engine::archive::{ArchiveError, Recovered};
-use agentd_engine::guard::git_files::{self, Unchecked};
-use agentd_engine::recovery::PutRight;
+use agentd_engine::opening::Repair;
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -121,53 +118,10 @@ impl Ui {
         output::warn(&mut anstream::stderr(), text);
     }
 
-    /// Tells what a killed agentd has left, and what has become of it.
-    pub(crate) fn put_right(&self, put_right: PutRight) {
-        self.unchecked(&put_right.unchecked);
-        self.recovered(put_right.archive);
-        if !put_right.ignored.is_empty() {
-            let names: Vec<&str> = put_right.ignored.iter().map(RelPath::as_str).collect();
-            self.warn(&format!(
-                "left alone: {}; an older agentd kept its recovery data there, or it came with \
-                 the repository",
-                names.join(", ")
-            ));
-        }
-    }
-
-    /// Tells what has become of a move into the archive that was interrupted.
-    fn recovered(&self, recovered: Result<Option<Recovered>, ArchiveError>) {
-        match recovered {
-            Ok(None) => {}
-            Ok(Some(Recovered { change, archived, left })) => {
-                let end = if archived { "is finished" } else { "was taken back: it is open" };
-                self.warn(&format!("archiving `{change}` was interrupted; it {end}"));
-                for file in left {
-                    self.warn(&format!("{file} was edited since and was left as it is"));
-                }
-            }
-            Err(error) => {
-                self.warn(&format!("an interrupted archiving cannot be put right: {error}"));
-            }
-        }
-    }
-
-    /// Tells what a killed agentd could not: what an implementer has left for git to run.
-    fn unchecked(&self, unchecked: &[Unchecked]) {
-        for one in unchecked {
-            self.warn(&match one {
-                Unchecked::Call { call, tampered } => {
-                    let list = git_files::list(tampered);
-                    format!(
-                        "{call} was cut short, and changed what is not its own, put back: {list}"
-                    )
-                }
-                Unchecked::Unknown { path, why } => format!(
-                    "what git runs may have been changed by an agent, and cannot be compared with \
-                     {}: {why}; look at .git/hooks and .git/config, then remove that file",
-                    path.display()
-                ),
-            });
+    /// Reports what a killed agentd left behind, and what became of it.
+    pub(crate) fn repaired(&self, repaired: &[Repair]) {
+        for repair in repaired {
+            self.warn(&repair.to_string());
         }
     }
 

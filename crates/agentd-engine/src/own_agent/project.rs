@@ -28,7 +28,10 @@ pub(super) struct Looked {
 
 impl Looked {
     pub(super) fn at(call: &Call, cwd: &Path) -> Result<Self, OwnError> {
-        let project = Project::discover(call.project_start(cwd))?;
+        let project = crate::opening::open_within_call(
+            call.project_start(cwd),
+            crate::store::UserDirs::from_env(),
+        )?;
         let config = documents::load_config(&project)?;
         let change = match project.change(&call.change) {
             Ok(change) => Some(change),

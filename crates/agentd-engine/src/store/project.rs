@@ -52,9 +52,9 @@ pub struct WriteLock {
 }
 
 impl Project {
-    /// Finds the project that `start` lies in: the nearest directory, upwards,
-    /// that holds `agentd/` with a config.toml or a changes/ in it.
-    pub fn discover(start: &Path) -> Result<Self, StoreError> {
+    /// The root of the project that `start` lies in: the nearest directory, upwards, that
+    /// holds `agentd/` with a config.toml or a changes/ in it.
+    pub(crate) fn find_root(start: &Path) -> Result<PathBuf, StoreError> {
         let real = fs::canonicalize(start)
             .map_err(|source| StoreError::OpenRoot { path: start.to_owned(), source })?;
         let is_project = |dir: &&Path| {
@@ -62,22 +62,23 @@ impl Project {
             agentd.join("config.toml").is_file() || agentd.join("changes").is_dir()
         };
         if let Some(root) = real.ancestors().find(is_project) {
-            return Self::open(root);
+            return Ok(root.to_owned());
         }
         let repository = real.ancestors().find(|dir| dir.join(".git").exists());
         let suggested = repository.unwrap_or(&real).to_owned();
         Err(StoreError::NotInitialised { start: real, suggested })
     }
 
-    /// Opens a directory as a project without looking what is in it; `init` begins so.
-    pub fn open(root: &Path) -> Result<Self, StoreError> {
+    /// Opens a directory as it is. Commands come in through [`crate::opening`], which repairs
+    /// what a killed agentd left.
+    pub(crate) fn open(root: &Path) -> Result<Self, StoreError> {
         let dir = ProjectDir::open(root)?;
         Ok(Self { root: root.to_owned(), dir, user: UserDirs::from_env() })
     }
 
     /// The same project for a user whose directories are elsewhere.
     #[must_use]
-    pub fn for_user(self, user: UserDirs) -> Self {
+    pub(crate) fn for_user(self, user: UserDirs) -> Self {
         Self { user, ..self }
     }
 

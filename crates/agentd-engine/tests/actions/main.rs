@@ -32,7 +32,11 @@ impl Fixture {
         fs::create_dir_all(root.join("agentd/changes/add-oauth")).unwrap();
         fs::create_dir_all(root.join("agentd/changes/other")).unwrap();
         fs::write(root.join("agentd/config.toml"), "").unwrap();
-        let project = Project::discover(root).unwrap();
+        let project = agentd_engine::opening::open_within_call(
+            root,
+            agentd_engine::store::UserDirs::from_env(),
+        )
+        .unwrap();
         Self { dir, project }
     }
 

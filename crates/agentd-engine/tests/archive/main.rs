@@ -69,7 +69,7 @@ impl Fixture {
         fs::create_dir_all(dir.path().join("agentd/changes")).unwrap();
         let home = scratch::dir();
         let user = UserDirs::below(home.path());
-        let project = Project::discover(dir.path()).unwrap().for_user(user);
+        let project = agentd_engine::opening::open_within_call(dir.path(), user).unwrap();
         Self { dir, home, project }
     }
 

@@ -14,7 +14,7 @@ use agentd_engine::agents::run_record::read_run;
 use agentd_engine::agents::step::{Artefact, StepError};
 use agentd_engine::git::{Git, What};
 use agentd_engine::guard::git_files::{self, Unchecked};
-use agentd_engine::recovery::put_right;
+use agentd_engine::opening::{self, Repair};
 use agentd_engine::store::Holder;
 
 use crate::steps::World;
@@ -319,7 +319,13 @@ pub(crate) fn nothing_kept(world: &World) -> bool {
 
 pub(crate) fn recover(world: &World) -> Vec<Unchecked> {
     let holder = || Holder::this_process("test", jiff::Timestamp::now());
-    put_right(&world.agents.project, holder).unchecked
+    let project = &world.agents.project;
+    let opened = opening::open_root(project.root(), project.user().clone(), &holder).unwrap();
+    let calls = opened.repaired.into_iter().filter_map(|repair| match repair {
+        Repair::Call(unchecked) => Some(unchecked),
+        _ => None,
+    });
+    calls.collect()
 }
 
 #[test]

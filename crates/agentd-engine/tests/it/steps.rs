@@ -82,7 +82,8 @@ impl World {
         )
         .unwrap();
         let home = scratch::dir();
-        let project = Project::open(root).unwrap().for_user(UserDirs::below(home.path()));
+        let project =
+            agentd_engine::opening::open_within_call(root, UserDirs::below(home.path())).unwrap();
         let agents = Agents {
             config: Trusted::written_here(documents::load_config(&project).unwrap()),
             work_tree: root.to_owned(),

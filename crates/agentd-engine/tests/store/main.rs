@@ -43,7 +43,9 @@ fn sandbox() -> (TempDir, Project) {
     let root = dir.path().join("project");
     fs::create_dir_all(root.join("agentd")).unwrap();
     fs::write(root.join("agentd/config.toml"), "").unwrap();
-    let project = Project::discover(&root).unwrap();
+    let project =
+        agentd_engine::opening::open_within_call(&root, agentd_engine::store::UserDirs::from_env())
+            .unwrap();
     project.create_change(&id("mine")).unwrap();
     (dir, project)
 }
@@ -84,5 +86,11 @@ fn child(test: &str, dir: &Path) -> Command {
 /// The project that a child works in; none where the test was not started as a child.
 fn child_project() -> Option<Project> {
     let dir = std::env::var_os(CHILD_DIR)?;
-    Some(Project::discover(Path::new(&dir)).unwrap())
+    Some(
+        agentd_engine::opening::open_within_call(
+            Path::new(&dir),
+            agentd_engine::store::UserDirs::from_env(),
+        )
+        .unwrap(),
+    )
 }

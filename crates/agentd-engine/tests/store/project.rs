@@ -18,22 +18,46 @@ fn a_project_is_found_from_below_and_nowhere_else() {
     fs::create_dir_all(&below).unwrap();
     // Not every directory called agentd is a project's.
     fs::create_dir_all(project.root().join("src/agentd/src")).unwrap();
-    assert_eq!(Project::discover(&below).unwrap().root(), project.root());
+    assert_eq!(
+        agentd_engine::opening::open_within_call(
+            &below,
+            agentd_engine::store::UserDirs::from_env()
+        )
+        .unwrap()
+        .root(),
+        project.root()
+    );
 
     fs::create_dir_all(dir.path().join("bare/.git")).unwrap();
     fs::create_dir_all(dir.path().join("bare/src")).unwrap();
-    match Project::discover(&dir.path().join("bare/src")).unwrap_err() {
+    match agentd_engine::opening::open_within_call(
+        &dir.path().join("bare/src"),
+        agentd_engine::store::UserDirs::from_env(),
+    )
+    .unwrap_err()
+    {
         StoreError::NotInitialised { suggested, start } => {
             assert!(suggested.ends_with("bare"), "{suggested:?}");
             assert!(start.ends_with("bare/src"), "{start:?}");
         }
         other => panic!("{other}"),
     }
-    let missing = Project::discover(&dir.path().join("missing")).unwrap_err();
+    let missing = agentd_engine::opening::open_within_call(
+        &dir.path().join("missing"),
+        agentd_engine::store::UserDirs::from_env(),
+    )
+    .unwrap_err();
     assert!(matches!(missing, StoreError::OpenRoot { .. }), "{missing}");
 
     fs::remove_file(project.root().join("agentd/config.toml")).unwrap();
-    assert!(Project::discover(&below).is_ok(), "changes/ is enough");
+    assert!(
+        agentd_engine::opening::open_within_call(
+            &below,
+            agentd_engine::store::UserDirs::from_env()
+        )
+        .is_ok(),
+        "changes/ is enough"
+    );
 }
 
 #[test]
@@ -70,7 +94,11 @@ fn lists_are_sorted_and_set_odd_names_apart() {
 #[test]
 fn a_project_without_directories_lists_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let project = Project::open(dir.path()).unwrap();
+    let project = agentd_engine::opening::open_within_call(
+        dir.path(),
+        agentd_engine::store::UserDirs::from_env(),
+    )
+    .unwrap();
     assert!(project.change_ids().unwrap().ids.is_empty());
     assert!(project.spec_ids().unwrap().ids.is_empty());
     assert!(project.archived().unwrap().ids.is_empty());

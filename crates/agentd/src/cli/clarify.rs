@@ -419,7 +419,8 @@ fn missing(id: &ChangeId) -> CommandError {
 #[cfg(test)]
 mod tests {
     use agentd_core::stamp::Stamp;
-    use agentd_engine::store::Project;
+    use agentd_engine::opening;
+    use agentd_engine::store::UserDirs;
 
     use super::*;
     use crate::ui::Ui;
@@ -442,7 +443,7 @@ mod tests {
                 consent: agentd_engine::guard::trust::Consent::AsKept,
             };
             let id = ChangeId::new("add-login").unwrap();
-            let project = Project::discover(dir.path()).unwrap();
+            let project = opening::open_within_call(dir.path(), UserDirs::from_env()).unwrap();
             let now: Stamp = "2026-01-02T03:04:05Z".parse().unwrap();
             clarify::begin(&project, &id, Some(description), &context.holder(), now).unwrap();
             Self { dir, context, id }

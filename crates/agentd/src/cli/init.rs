@@ -1,13 +1,14 @@
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agentd_core::agent::AgentKind;
 use agentd_core::config::{Config, nearest};
 use agentd_core::text::printable;
 use agentd_engine::guard::trust;
+use agentd_engine::opening;
 use agentd_engine::process;
-use agentd_engine::store::Project;
+use agentd_engine::store::{Project, StoreError};
 use inquire::MultiSelect;
 use serde_json::{Value, json};
 
@@ -45,7 +46,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let root = root(&context.start)?;
-    let project = Project::open(&root)?;
+    let project = context.project_at(&root)?;
     let agents = choose(context, args, &root)?;
     let changes = install::install(project.dir(), &agents)?;
     if !args.dry_run {
@@ -78,22 +79,16 @@ fn trust_own(project: &Project, changes: &[FileChange]) -> Result<(), CommandErr
 }
 
 /// Sets up a project without anything for agents.
-pub(super) fn set_up_least(root: &Path) -> Result<(), CommandError> {
-    let project = Project::open(root)?;
-    write(&project, &install::install(project.dir(), &[])?)
+pub(super) fn set_up_least(project: &Project) -> Result<(), CommandError> {
+    write(project, &install::install(project.dir(), &[])?)
 }
 
-/// An existing project above, else the repository, else where we stand.
-fn root(start: &Path) -> Result<std::path::PathBuf, CommandError> {
-    if let Ok(project) = Project::discover(start) {
-        return Ok(project.root().to_owned());
+/// An existing project above, else the repository, else the current directory.
+fn root(start: &Path) -> Result<PathBuf, CommandError> {
+    match opening::root_of(start) {
+        Err(StoreError::NotInitialised { suggested, .. }) => Ok(suggested),
+        root => Ok(root?),
     }
-    let real = std::fs::canonicalize(start).map_err(|error| {
-        CommandError::new("store", format!("{} cannot be used", start.display()))
-            .cause(error.to_string())
-    })?;
-    let repository = real.ancestors().find(|dir| dir.join(".git").exists());
-    Ok(repository.unwrap_or(&real).to_owned())
 }
 
 fn choose(context: &Context, args: &Args, root: &Path) -> Result<Vec<AgentKind>, CommandError> {

@@ -15,6 +15,7 @@ use agentd_engine::agents::installed;
 use agentd_engine::change::documents;
 use agentd_engine::git::{self, Begun};
 use agentd_engine::guard::sandbox;
+use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 use serde_json::json;
@@ -106,17 +107,18 @@ pub(crate) fn change_to_plan(
 /// The project. In a repository that agentd was not set up in, the least is set up that a
 /// plan needs: whoever says `agentd plan` there wants one.
 pub(crate) fn project(context: &Context) -> Result<Project, CommandError> {
-    match Project::discover(&context.start) {
+    match opening::root_of(&context.start) {
         Err(StoreError::NotInitialised { suggested, .. }) if suggested.join(".git").exists() => {
             root_is_text(&suggested)?;
-            super::init::set_up_least(&suggested)?;
+            let project = context.project_at(&suggested)?;
+            super::init::set_up_least(&project)?;
             context.ui.note(&format!(
                 "agentd is set up in {}; `agentd init` adds what agents need to know of it",
                 suggested.join("agentd").display()
             ));
-            Ok(Project::discover(&suggested)?)
+            Ok(project)
         }
-        result => Ok(result?),
+        root => context.project_at(&root?),
     }
 }
 

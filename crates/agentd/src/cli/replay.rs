@@ -9,7 +9,6 @@ use agentd_engine::agents::step::{Agents, StepError};
 use agentd_engine::change::documents;
 use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, Supervisor};
-use agentd_engine::store::Project;
 use serde_json::json;
 
 use super::Context;
@@ -82,7 +81,7 @@ fn target(context: &Context, args: &Args) -> Result<Agents, CommandError> {
     };
     std::fs::create_dir_all(&into).map_err(cannot)?;
     let root = std::fs::canonicalize(&into).map_err(cannot)?;
-    let project = Project::open(&root)?;
+    let project = context.project_at(&root)?;
     let changes = install::install(project.dir(), &[])?;
     install::apply(project.dir(), &changes)?;
     project.dir().create_dir_all(&agentd_core::layout::changes_dir())?;

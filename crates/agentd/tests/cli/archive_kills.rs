@@ -24,7 +24,7 @@ fn write(path: &Path, text: &str) {
 }
 
 /// A complete change with so many specs; one in ten is new.
-fn set_up(root: &Path, specs: usize) {
+pub(crate) fn set_up(root: &Path, specs: usize) {
     let change = root.join("agentd/changes/big");
     write(
         &change.join("STATE.yaml"),
@@ -131,7 +131,7 @@ fn changes_disk(pid: Pid, regs: &libc::user_regs_struct) -> bool {
 /// Runs agentd and kills it in front of the call number `kill_at` that changes the disk;
 /// says how many there were.
 #[expect(clippy::zombie_processes, reason = "waited for by its number, as ptrace wants it")]
-fn traced(root: &Path, arguments: &[&str], kill_at: Option<usize>) -> usize {
+pub(crate) fn traced(root: &Path, arguments: &[&str], kill_at: Option<usize>) -> usize {
     // A shell that waits until it is watched, then becomes agentd.
     let mut child = Command::new("/bin/sh")
         .args(["-c", "read -r go && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_agentd")])

@@ -112,7 +112,11 @@ fn nothing_from_the_settings_can_steer_a_terminal() {
 #[test]
 fn who_is_at_work_is_named() {
     let project = Project::new().change("add-oauth");
-    let store = agentd_engine::store::Project::discover(&project.root()).unwrap();
+    let store = agentd_engine::opening::open_within_call(
+        &project.root(),
+        agentd_engine::store::UserDirs::from_env(),
+    )
+    .unwrap();
     let id = agentd_core::ids::ChangeId::new("add-oauth").unwrap();
     let holder = agentd_engine::store::Holder::this_process("agentd plan", jiff::Timestamp::now());
     let lock = store.try_run_lock(&id, &holder).unwrap();

@@ -185,7 +185,11 @@ impl Project {
             recommendation: Prose::new("Say it."),
         };
         let at: Stamp = "2026-11-04T11:00:00Z".parse().unwrap();
-        let store = agentd_engine::store::Project::discover(&self.root()).unwrap();
+        let store = agentd_engine::opening::open_within_call(
+            &self.root(),
+            agentd_engine::store::UserDirs::from_env(),
+        )
+        .unwrap();
         let id = ChangeId::new(&self.change).unwrap();
         let plan = plan_digest(&load_texts(&store.change(&id).unwrap()).unwrap());
         let block = ReviewBlock {

@@ -68,7 +68,7 @@ const COMMANDS: &[(Reach, &[&str])] = &[
     (Reach::Own, &["completions", "bash"]),
     (Reach::Own, &["init", "--dry-run", "--yes"]),
     (Reach::Own, &["uninstall", "--dry-run"]),
-    (Reach::Own, &["replay", "add-oauth", "--in", "agentd/replayed"]),
+    (Reach::Own, &["replay", "add-oauth", "--into", "agentd/replayed"]),
     (Reach::Agents, &["plan", "add-login", "Add a login", "--skip-clarify", "--git", "in-place"]),
     (Reach::Agents, &["clarify", "add-more", "Add more", "--json"]),
     (Reach::Agents, &["proposal", "add-more", "Add more"]),

@@ -10,6 +10,8 @@ mod clarify;
 mod completions;
 mod decide;
 mod doctor;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod door;
 mod explain;
 mod harness;
 mod help;

@@ -90,7 +90,8 @@ impl World {
     }
 
     pub(crate) fn project(&self) -> Project {
-        Project::open(self.root()).unwrap().for_user(UserDirs::below(self.home.path()))
+        agentd_engine::opening::open_within_call(self.root(), UserDirs::below(self.home.path()))
+            .unwrap()
     }
 
     pub(crate) fn agents(&self) -> Agents {

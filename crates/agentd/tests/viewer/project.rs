@@ -12,7 +12,7 @@ use agentd_core::phase::Transition;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
 use agentd_engine::change::documents::{load_texts, update_state};
-use agentd_engine::store::{Holder, Project as Store};
+use agentd_engine::store::Holder;
 use agentd_engine::tools::{self, Session, input};
 use serde_json::{Value, json};
 
@@ -99,7 +99,11 @@ impl Project {
 
     /// As the challenger's tool does it.
     fn review(&self, now: &str, review: &Value) {
-        let project = Store::open(self.root()).unwrap();
+        let project = agentd_engine::opening::open_within_call(
+            self.root(),
+            agentd_engine::store::UserDirs::from_env(),
+        )
+        .unwrap();
         let now: Stamp = now.parse().unwrap();
         let session = Session {
             project: &project,

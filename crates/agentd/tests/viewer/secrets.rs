@@ -13,7 +13,7 @@ use agentd_core::phase::Transition;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
 use agentd_engine::change::documents::{load_texts, update_state};
-use agentd_engine::store::{Holder, Project as Store};
+use agentd_engine::store::Holder;
 use serde_json::{Value, json};
 
 use super::{Project, Viewer};
@@ -121,7 +121,11 @@ fn run(project: &Project, home: &Path, program: &str, arguments: &[&str]) -> Out
 
 /// As a challenger who approves.
 fn approve(project: &Project) {
-    let store = Store::open(project.root()).unwrap();
+    let store = agentd_engine::opening::open_within_call(
+        project.root(),
+        agentd_engine::store::UserDirs::from_env(),
+    )
+    .unwrap();
     let id = ChangeId::new(CHANGE).unwrap();
     let at: Stamp = "2026-11-10T11:00:00Z".parse().unwrap();
     let holder = Holder::this_process("test", at.moment());

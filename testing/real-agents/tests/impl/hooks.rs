@@ -109,7 +109,9 @@ fn a_hook_of_a_call_that_was_killed_is_found_by_the_next_command() {
         };
         assert!(kept() > 0);
         let ran = world.run(&["list"]).expect(0);
-        ran.says("add-login-implement-logic was cut short, and changed what is not its own");
+        ran.says(
+            "add-login-implement-logic was interrupted after it changed files that are not its own",
+        );
         ran.says(".git/hooks/post-commit (new)");
         assert_as_it_was(&world, &config);
         assert_eq!(kept(), 0);

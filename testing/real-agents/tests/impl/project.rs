@@ -12,7 +12,7 @@ use agentd_core::phase::{Phase, Transition};
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
 use agentd_engine::change::documents;
-use agentd_engine::store::{Holder, Project};
+use agentd_engine::store::Holder;
 use agentd_engine::tools::{self, Session, input};
 use agentd_engine::workflow::clarify;
 use real_agents::Sandbox;
@@ -52,7 +52,9 @@ pub(crate) fn approved<'s>(sandbox: &'s Sandbox, config: &str, tasks: &[TaskOf<'
     git(&world, &["add", "-A"]);
     git(&world, &["commit", "-q", "-m", "Start"]);
     let now = long_ago();
-    let project = Project::discover(&root).unwrap();
+    let project =
+        agentd_engine::opening::open_within_call(&root, agentd_engine::store::UserDirs::from_env())
+            .unwrap();
     let id = ChangeId::new(CHANGE).unwrap();
     let holder = Holder::this_process("test", now.moment());
     clarify::begin(&project, &id, Some("Greet people by name"), &holder, now).unwrap();
@@ -79,7 +81,11 @@ fn long_ago() -> Stamp {
 /// Takes the plan as it stands for approved.
 pub(crate) fn approve(world: &World<'_>) {
     let now = long_ago();
-    let project = Project::discover(&world.root()).unwrap();
+    let project = agentd_engine::opening::open_within_call(
+        &world.root(),
+        agentd_engine::store::UserDirs::from_env(),
+    )
+    .unwrap();
     let id = ChangeId::new(CHANGE).unwrap();
     let holder = Holder::this_process("test", now.moment());
     let texts = documents::load_texts(&project.change(&id).unwrap()).unwrap();

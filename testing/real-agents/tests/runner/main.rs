@@ -19,7 +19,7 @@ use agentd_engine::agents::runner::{Retry, Runner};
 use agentd_engine::agents::step::Agents;
 use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, Limits, Supervisor};
-use agentd_engine::store::{Holder, Project, UserDirs};
+use agentd_engine::store::{Holder, UserDirs};
 use real_agents::{Cli, Sandbox, work};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
@@ -47,10 +47,14 @@ const NOTES: &str = "agentd/changes/add-login/notes";
 fn runner(sandbox: &Sandbox) -> Runner {
     std::fs::create_dir_all(sandbox.project().join(NOTES)).unwrap();
     let environment = sandbox.environment();
-    let project = Project::open(&sandbox.project()).unwrap();
+    let project = agentd_engine::opening::open_within_call(
+        &sandbox.project(),
+        UserDirs::below(&sandbox.home()),
+    )
+    .unwrap();
     let agents = Agents {
         work_tree: sandbox.project(),
-        project: project.for_user(UserDirs::below(&sandbox.home())),
+        project,
         config: Trusted::written_here(Config::default()),
         environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
         agentd: env!("CARGO_BIN_EXE_notes-mcp").to_owned(),

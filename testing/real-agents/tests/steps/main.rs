@@ -22,7 +22,7 @@ use agentd_engine::agents::step::{self, Agents, Artefact, Step, StepError, StepR
 use agentd_engine::change::documents;
 use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, Supervisor};
-use agentd_engine::store::{Holder, Project};
+use agentd_engine::store::Holder;
 use real_agents::{Cli, Sandbox};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::{Value, json};
@@ -70,7 +70,9 @@ fn project(sandbox: &Sandbox, cli: Cli) -> Agents {
     fs::write(root.join("agentd/config.toml"), config).unwrap();
     let first = state::render(&State::new(change(), "Add a login", now()));
     fs::write(directory.join("STATE.yaml"), first).unwrap();
-    let project = Project::open(&root).unwrap();
+    let project =
+        agentd_engine::opening::open_within_call(&root, agentd_engine::store::UserDirs::from_env())
+            .unwrap();
     Agents {
         config: Trusted::written_here(documents::load_config(&project).unwrap()),
         work_tree: root,

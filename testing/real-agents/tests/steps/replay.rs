@@ -8,7 +8,7 @@ use agentd_core::run_format::Record;
 use agentd_engine::agents::recording::Recording;
 use agentd_engine::agents::reproduce::reproduce;
 use agentd_engine::agents::step::{Agents, Artefact};
-use agentd_engine::store::{Holder, Project};
+use agentd_engine::store::Holder;
 use real_agents::{Cli, Sandbox, work};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
@@ -77,7 +77,11 @@ fn a_recorded_change_is_done_again_byte_for_byte(cli: Cli) {
         let before = sandbox.models().requests().len();
         let copy = sandbox.root().join("copy");
         fs::create_dir_all(copy.join("agentd/changes")).unwrap();
-        let target = Project::open(&copy).unwrap();
+        let target = agentd_engine::opening::open_within_call(
+            &copy,
+            agentd_engine::store::UserDirs::from_env(),
+        )
+        .unwrap();
         let target = Agents { project: target, work_tree: copy.clone(), ..agents };
         let done = reproduce(target, &source, &mut |_| {}, &mut |_| {}).unwrap();
         assert_eq!(done.divergences, Vec::<String>::new());

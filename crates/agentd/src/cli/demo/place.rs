@@ -140,7 +140,12 @@ pub(super) fn watchable() -> Speed {
 }
 
 /// Writes the project and its recording, and commits them.
-pub(super) fn furnish(root: &Path, speed: Speed, tool: &GitTool) -> Result<(), CommandError> {
+pub(super) fn furnish(
+    context: &Context,
+    root: &Path,
+    speed: Speed,
+    tool: &GitTool,
+) -> Result<(), CommandError> {
     let write = |path: &Path, text: &str| {
         let path = root.join(path);
         let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
@@ -152,7 +157,7 @@ pub(super) fn furnish(root: &Path, speed: Speed, tool: &GitTool) -> Result<(), C
     for (name, text) in RUNS {
         write(&Path::new(RECORDING).join(name), text)?;
     }
-    init::set_up_least(root)?;
+    init::set_up_least(&context.project_at(root)?)?;
     write(Path::new("agentd/config.toml"), &config(speed))?;
     Git::create(tool, root, "A greeting, and a test that it fails")?;
     Ok(())

@@ -47,7 +47,7 @@ impl Story {
     ) -> Result<Self, CommandError> {
         let tool = GitTool { cancel: Some(cancel.clone()), ..GitTool::default() };
         say(context, "A small project with a test that fails, and recorded agents:");
-        place::furnish(&context.start, speed, &tool)?;
+        place::furnish(context, &context.start, speed, &tool)?;
         let id = planning::new_id(CHANGE)?;
         let project = context.project()?;
         let stage = |command: &str| {

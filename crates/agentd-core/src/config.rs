@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 pub use executable::ExecutableSetting;
 pub use git::{Git, GitCommit, GitWorkflow};
@@ -222,7 +222,7 @@ pub enum Resume {
 }
 
 /// `[budget]`
-#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
     /// The most that a change may cost.

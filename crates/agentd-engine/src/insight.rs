@@ -1,6 +1,7 @@
 //! What can be learned from the changes of a project, without changing them.
 
 pub mod code_rounds;
+pub mod cost;
 pub mod export;
 pub mod overlap;
 pub mod trace;

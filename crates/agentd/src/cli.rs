@@ -5,6 +5,8 @@ mod archive;
 mod challenge;
 mod clarify;
 mod completions;
+#[cfg(test)]
+mod contract;
 mod cost;
 mod decide;
 mod demo;
@@ -57,14 +59,14 @@ use crate::ui::Ui;
 #[derive(Debug, Parser)]
 #[command(name = "agentd", version, max_term_width = 100)]
 #[command(
-    after_help = "Examples:\n  agentd demo                 see a whole change happen, without any agent\n  agentd init                 set up this project\n  agentd list                 what is open\n  agentd validate add-oauth   is the plan sound?\n  agentd explain T005         what does this code mean?"
+    after_help = "Examples:\n  agentd demo                 watch a whole change happen, without agents\n  agentd init                 set up this project\n  agentd list                 list open changes\n  agentd validate add-oauth   check the documents of a change\n  agentd explain T005         explain a code"
 )]
 struct Cli {
-    /// Run as if started in this directory.
+    /// Run as if agentd was started in DIR.
     #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
     directory: Option<PathBuf>,
 
-    /// Print exactly one JSON document on stdout.
+    /// Print exactly one JSON document to stdout.
     #[arg(long, global = true)]
     json: bool,
 
@@ -109,7 +111,7 @@ enum Command {
     Uninstall(uninstall::Args),
 }
 
-/// What every command is given.
+/// What every command gets.
 pub(crate) struct Context {
     /// Where output goes.
     pub(crate) ui: Ui,
@@ -117,7 +119,7 @@ pub(crate) struct Context {
     pub(crate) start: PathBuf,
     /// The command line, to name the holder of a lock.
     pub(crate) command_line: String,
-    /// Whether somebody has agreed for this command to what the project's settings run.
+    /// Whether a person has agreed, for this command, to what the project's settings run.
     pub(crate) consent: Consent,
 }
 
@@ -246,7 +248,7 @@ fn which_one(open: &[ChangeId]) -> CommandError {
         .hint(format!("name one: {}{more}", names.join(", ")))
 }
 
-/// Runs agentd and says how it ended.
+/// Runs agentd and returns its exit code.
 pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
     let cli = match Cli::try_parse_from(&args) {

@@ -168,7 +168,8 @@ impl From<TrustError> for CommandError {
             TrustError::NotTrusted(standing) => {
                 let lines: Vec<String> =
                     standing.settings.iter().map(ToString::to_string).collect();
-                let details = serde_json::json!({ "settings": trust::settings_json(&standing) });
+                let details =
+                    serde_json::json!({ "settings": trust::compared_settings(&standing) });
                 Self::new("not_trusted", message)
                     .cause(lines.join("; "))
                     .details(details)

@@ -113,6 +113,13 @@ impl Ui {
         output::note(&mut anstream::stderr(), text);
     }
 
+    /// Prints a remark for a person who watches; with `--json` there is none.
+    pub(crate) fn remark(&self, text: &str) {
+        if !self.json {
+            self.note(text);
+        }
+    }
+
     /// Prints a warning.
     pub(crate) fn warn(&self, text: &str) {
         output::warn(&mut anstream::stderr(), text);

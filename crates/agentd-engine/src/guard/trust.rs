@@ -71,7 +71,8 @@ pub struct Standing {
 }
 
 /// What has become of a setting since a person agreed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Since {
     /// It is as it was.
     Same,

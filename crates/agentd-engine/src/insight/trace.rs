@@ -20,6 +20,15 @@ use crate::store::{Project, ProjectDir, StoreError};
 
 pub use commits::Commit;
 
+/// What was done for a requirement, for those of a spec, or for those of a change.
+#[derive(Debug, Clone, Serialize)]
+pub struct TraceReport {
+    /// What was asked for: a requirement, a spec or a change.
+    pub id: String,
+    /// Each requirement with each change that touches it.
+    pub traces: Vec<Trace>,
+}
+
 /// What one change has done for one requirement.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trace {

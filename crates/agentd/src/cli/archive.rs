@@ -1,44 +1,48 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::diagnostic::Counts;
 use agentd_core::diff;
 use agentd_core::document::review;
-use agentd_core::ids::RequirementId;
+use agentd_core::ids::{ChangeId, RequirementId};
 use agentd_core::layout::{self, ChangeFile};
+use agentd_core::phase::Phase;
+use agentd_core::rel_path::RelPath;
 use agentd_core::text::{counted, printable};
 use agentd_engine::archive::{
-    self, ArchiveError, Archived, Preview, Renumbering, Request, SpecChange, SpecConflict,
+    self, ArchiveError, Archived, Preview, Renumbering, Request, SpecChange, SpecConflict, Totals,
 };
 use agentd_engine::store::Project;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{Context, user};
 use crate::error::CommandError;
-use crate::ui::{BAD, BOLD, DIM};
+use crate::ui::{BAD, BOLD, DIM, Output, Screen};
 
-/// Merge the specs of a change into the main specs and put the change away.
+/// Merge the specs of a change into the main specs and move the change to the archive.
 ///
-/// Only a change whose implementation is approved is archived, unless forced. Everything
-/// happens or nothing: a kill at any moment is put right by the next command. Edits that
-/// contradict those of others are shown, and nothing is changed; edit the spec of the
-/// change so that it says what shall hold, then go on with `--continue`.
+/// The implementation must be approved, unless you use `--force`. Archiving is atomic; if it
+/// is interrupted, the next command completes or reverts it. If the change conflicts with
+/// edits that others made, the conflicts are shown and nothing is changed; edit the change's
+/// spec to say what you want to keep, then run the command again with `--continue`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd archive add-oauth\n  agentd archive add-oauth --dry-run\n  agentd archive add-oauth --continue           after editing what was in conflict\n  agentd archive add-oauth --force \"done by hand\""
+    after_help = "Examples:\n  agentd archive add-oauth\n  agentd archive add-oauth --dry-run\n  agentd archive add-oauth --continue           after resolving conflicts\n  agentd archive add-oauth --force \"done by hand\""
 )]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// Print what would change in the main specs, and change nothing.
+    /// Show what would change in the main specs, without changing anything.
     #[arg(long)]
     dry_run: bool,
 
-    /// Let the change's text win in the conflicts that were shown last time.
+    /// Resolve the conflicts shown last time in favor of the change's specs.
     #[arg(long = "continue")]
     resume: bool,
 
-    /// Archive it although its implementation is not approved; the reason is recorded.
+    /// Archive even if the implementation is not approved, and record the reason.
     #[arg(long, value_name = "REASON", value_parser = reason)]
     force: Option<String>,
 }
@@ -62,120 +66,183 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     };
     if args.dry_run {
         let preview = archive::preview(&project, &request)?;
-        return show_preview(context, &request, &preview);
+        if !preview.conflicts.is_empty() {
+            return Err(conflict(context, &request, preview.conflicts)?);
+        }
+        context.ui.print(&ArchivePreview::new(change.id(), preview))?;
+        return Ok(ExitCode::SUCCESS);
     }
     match archive::archive(&project, &request) {
-        Ok(archived) => show_archived(context, &project, &archived),
-        Err(ArchiveError::Conflicts { conflicts }) => {
-            if !context.ui.json {
-                show_conflicts(context, &request, &conflicts)?;
-            }
-            Err(conflict_error(&request, conflicts))
+        Ok(archived) => {
+            context.ui.print(&ArchiveReport::new(&project, archived))?;
+            context.ui.remark(&format!("To undo this: agentd unarchive {}", change.id()));
+            Ok(ExitCode::SUCCESS)
         }
+        Err(ArchiveError::Conflicts { conflicts }) => Err(conflict(context, &request, conflicts)?),
         Err(error) => Err(error.into()),
     }
 }
 
-fn show_preview(
-    context: &Context,
-    request: &Request<'_>,
-    preview: &Preview,
-) -> Result<ExitCode, CommandError> {
-    let diffs: String = preview
-        .specs
-        .iter()
-        .map(|spec| {
+/// What archiving a change would do.
+#[derive(Debug, Serialize)]
+pub(super) struct ArchivePreview {
+    /// `previewed`
+    action: &'static str,
+    /// The change.
+    change_id: ChangeId,
+    /// What would happen to each main spec.
+    specs: Vec<SpecChange>,
+    /// Requirements that would get another id.
+    renumbered: Vec<Renumbering>,
+    /// How much would change.
+    totals: Totals,
+    /// Why the change cannot be archived now, if so.
+    refused: Option<String>,
+    /// The changes to the main specs, as a unified diff.
+    diff: String,
+}
+
+impl ArchivePreview {
+    fn new(change: &ChangeId, preview: Preview) -> Self {
+        let diff = preview.specs.iter().map(|spec| {
             let path = layout::main_spec(&spec.spec);
             diff::unified(path.as_str(), spec.before.as_deref(), Some(&spec.after))
-        })
-        .collect();
-    if !preview.conflicts.is_empty() {
-        if !context.ui.json {
-            show_conflicts(context, request, &preview.conflicts)?;
+        });
+        Self {
+            action: "previewed",
+            change_id: change.clone(),
+            diff: diff.collect(),
+            specs: preview.specs,
+            renumbered: preview.renumbered,
+            totals: preview.totals,
+            refused: preview.refused.map(|refused| refused.to_string()),
         }
-        return Err(conflict_error(request, preview.conflicts.clone()));
     }
-    if context.ui.json {
-        let document = json!({
-            "version": 1,
-            "action": "previewed",
-            "change_id": request.change,
-            "specs": preview.specs,
-            "renumbered": preview.renumbered,
-            "totals": preview.totals,
-            "refused": preview.refused.as_ref().map(ToString::to_string),
-            "diff": diffs,
-        });
-        context.ui.print_json(&document)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut out = context.ui.out();
-    write!(out, "{}", printable(&diffs))?;
-    out.flush()?;
-    for renumbering in &preview.renumbered {
-        context.ui.note(&renumbered(renumbering));
-    }
-    context.ui.note(&format!("{} in {}", preview.totals, counted(preview.totals.specs, "spec")));
-    if let Some(refused) = &preview.refused {
-        context.ui.warn(&format!("it would not be archived now: {refused}"));
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
-fn show_archived(
-    context: &Context,
-    project: &Project,
-    archived: &Archived,
-) -> Result<ExitCode, CommandError> {
-    let path = layout::archived_change(&archived.name);
-    let state = &archived.state;
-    let next = format!("agentd unarchive {}", state.change_id);
-    if context.ui.json {
-        let review_path = path.join(&ChangeFile::Review.path());
-        let issues = project.dir().read_to_string(&review_path).ok();
-        let issues = issues.map(|text| review::parse(&text).value.counts());
-        let document = json!({
-            "version": 1,
-            "action": "archived",
-            "change_id": state.change_id,
-            "phase": state.phase,
-            "verdict": state.code_review.as_ref().map(|review| review.verdict.label()),
-            "iteration": state.iteration,
-            "issues": issues,
-            "cost_usd": state.total_cost,
-            "next": Vec::<Value>::new(),
-            "path": path,
-            "specs": archived.specs,
-            "renumbered": archived.renumbered,
-            "totals": archived.totals,
-        });
-        crate::error::printed(context.ui.print_json(&document))?;
-        return Ok(ExitCode::SUCCESS);
+impl Output for ArchivePreview {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        write!(screen, "{}", printable(&self.diff))?;
+        for renumbering in &self.renumbered {
+            screen.note(&renumbered(renumbering));
+        }
+        screen.note(&format!("{} in {}", self.totals, counted(self.totals.specs, "spec")));
+        if let Some(refused) = &self.refused {
+            screen.warn(&format!("it would not be archived now: {refused}"));
+        }
+        Ok(())
     }
-    crate::error::printed(print_archived(context, archived, path.as_str()))?;
-    context.ui.note(&format!("To take it back: {next}"));
-    Ok(ExitCode::SUCCESS)
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        let ArchiveReport { change_id, specs, renumbered, totals, .. } = ArchiveReport::sample();
+        Self {
+            action: "previewed",
+            change_id,
+            specs,
+            renumbered,
+            totals,
+            refused: Some("the change is proposed".to_owned()),
+            diff: "+### R1".to_owned(),
+        }
+    }
 }
 
-/// Says what has become of the change and of the main specs.
-pub(super) fn print_archived(
-    context: &Context,
-    archived: &Archived,
-    path: &str,
-) -> Result<(), CommandError> {
-    let mut out = context.ui.out();
-    let id = &archived.state.change_id;
-    writeln!(out, "{BOLD}{id}{BOLD:#} is archived in {path}")?;
-    let width = archived.specs.iter().map(|spec| spec.spec.as_str().len()).max().unwrap_or(0);
-    for spec in &archived.specs {
-        writeln!(out, "  {:width$}  {}", spec.spec, fit_list(spec))?;
+/// A change that was archived.
+#[derive(Debug, Serialize)]
+pub(super) struct ArchiveReport {
+    /// `archived`
+    action: &'static str,
+    /// The change.
+    change_id: ChangeId,
+    /// `archived`
+    phase: Phase,
+    /// The verdict of the last review of its code.
+    verdict: Option<&'static str>,
+    /// How many rounds of revision there were.
+    iteration: u32,
+    /// The issues of that review.
+    issues: Option<Counts>,
+    /// What the change has cost, in US dollars.
+    cost_usd: f64,
+    /// Commands that continue from here; none.
+    next: Vec<String>,
+    /// Its directory in the archive.
+    path: RelPath,
+    /// What has happened to each main spec.
+    pub(super) specs: Vec<SpecChange>,
+    /// Requirements that have got another id.
+    renumbered: Vec<Renumbering>,
+    /// How much has changed.
+    totals: Totals,
+}
+
+impl ArchiveReport {
+    pub(super) fn new(project: &Project, archived: Archived) -> Self {
+        let path = layout::archived_change(&archived.name);
+        let review = project.dir().read_to_string(&path.join(&ChangeFile::Review.path())).ok();
+        let state = archived.state;
+        Self {
+            action: "archived",
+            change_id: state.change_id,
+            phase: state.phase,
+            verdict: state.code_review.map(|review| review.verdict.label()),
+            iteration: state.iteration,
+            issues: review.map(|text| review::parse(&text).value.counts()),
+            cost_usd: state.total_cost,
+            next: Vec::new(),
+            path,
+            specs: archived.specs,
+            renumbered: archived.renumbered,
+            totals: archived.totals,
+        }
     }
-    for renumbering in &archived.renumbered {
-        writeln!(out, "  {}", renumbered(renumbering))?;
+}
+
+impl Output for ArchiveReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        writeln!(screen, "{BOLD}{}{BOLD:#} is archived in {}", self.change_id, self.path)?;
+        let width = self.specs.iter().map(|spec| spec.spec.as_str().len()).max().unwrap_or(0);
+        for spec in &self.specs {
+            writeln!(screen, "  {:width$}  {}", spec.spec, fit_list(spec))?;
+        }
+        for renumbering in &self.renumbered {
+            writeln!(screen, "  {}", renumbered(renumbering))?;
+        }
+        writeln!(screen, "{} in {}", self.totals, counted(self.totals.specs, "spec"))
     }
-    writeln!(out, "{} in {}", archived.totals, counted(archived.totals.specs, "spec"))?;
-    out.flush()?;
-    Ok(())
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        use agentd_core::ids::SpecId;
+        use agentd_core::merge::Touched;
+        let spec = SpecId::new("auth-flow").unwrap();
+        let [from, to] = ["R1", "R2"].map(|id| id.parse::<RequirementId>().unwrap());
+        let touched = Touched {
+            created: true,
+            added: vec![to],
+            edited: vec![to],
+            removed: vec![to],
+            renamed: vec![to],
+            other: vec!["Overview".to_owned()],
+        };
+        let specs =
+            vec![SpecChange { spec: spec.clone(), touched, before: None, after: String::new() }];
+        Self {
+            action: "archived",
+            change_id: ChangeId::new("add-oauth").unwrap(),
+            phase: Phase::Archived,
+            verdict: Some("APPROVED"),
+            iteration: 1,
+            issues: Some(Counts::default()),
+            cost_usd: 0.4,
+            next: vec!["agentd list".to_owned()],
+            path: RelPath::new("agentd/archive/2026-11-04-add-oauth").unwrap(),
+            specs,
+            renumbered: vec![Renumbering { spec, from, to }],
+            totals: Totals { specs: 1, added: 1, edited: 1, removed: 1, renamed: 1 },
+        }
+    }
 }
 
 /// What happens to a spec: `new +R1 ~R2 -R3 →R4`; of many, the first.
@@ -206,7 +273,21 @@ fn fit_list(spec: &SpecChange) -> String {
 
 fn renumbered(renumbering: &Renumbering) -> String {
     let Renumbering { spec, from, to } = renumbering;
-    format!("{spec}:{from} of the change is {spec}:{to} now, since {from} was given away meanwhile")
+    format!(
+        "{spec}:{from} of the change is now {spec}:{to}, because {from} was taken in the meantime"
+    )
+}
+
+/// Shows the conflicts to a person; the error that ends the command has them as data.
+fn conflict(
+    context: &Context,
+    request: &Request<'_>,
+    conflicts: Vec<SpecConflict>,
+) -> Result<CommandError, CommandError> {
+    if !context.ui.json {
+        show_conflicts(context, request, &conflicts)?;
+    }
+    Ok(conflict_error(request, conflicts))
 }
 
 fn show_conflicts(
@@ -243,10 +324,10 @@ fn conflict_error(request: &Request<'_>, conflicts: Vec<SpecConflict>) -> Comman
     CommandError::new("conflict", message)
         .cause("the main specs have changed since the change began; nothing was archived")
         .hint(format!(
-            "edit {dir}/specs/{first}.md so that it says what shall hold, then: agentd archive {id} --continue"
+            "edit {dir}/specs/{first}.md to say what you want to keep, then: agentd archive {id} --continue"
         ))
         .hint(format!(
-            "to keep the text of the main spec, take the piece out of the change's spec, then: agentd archive {id}"
+            "to keep the text of the main spec, remove the piece from the change's spec, then: agentd archive {id}"
         ))
         .details(details)
 }

@@ -8,20 +8,20 @@ use super::planning::{self, Outcome, run_workflow};
 use super::trust::TrustArg;
 use crate::error::CommandError;
 
-/// Let another agent look for what is wrong with a plan.
+/// Have another agent review a plan.
 ///
-/// The verdict is what the challenger gives to its tool, and counts for the plan that it
-/// has read: APPROVED moves the change to challenged, `NEEDS_REVISION` leaves it proposed,
-/// REJECTED ends it until the plan is changed.
+/// The challenger's verdict applies to the plan it has read: APPROVED moves the change to
+/// challenged, `NEEDS_REVISION` leaves it proposed, and REJECTED stops it until the plan
+/// changes.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd challenge add-oauth\n  agentd challenge --json --exit-code     in CI: fails unless approved"
 )]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// End with 1 for `NEEDS_REVISION` too.
+    /// Also exit with 1 if the verdict is `NEEDS_REVISION`.
     #[arg(long)]
     exit_code: bool,
 

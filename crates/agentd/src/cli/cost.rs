@@ -1,41 +1,26 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use agentd_core::state::{LlmCall, State};
-use agentd_core::text::printable;
+use agentd_core::text::{counted, printable};
 use agentd_engine::change::documents;
-use serde::Serialize;
-use serde_json::json;
+use agentd_engine::insight::cost::{self, CostReport, StepCost};
 
 use super::Context;
 use crate::error::CommandError;
-use crate::ui::{BOLD, DIM};
+use crate::ui::{BOLD, DIM, Output, Screen};
 use agentd_core::figures::{duration, tokens};
 
-/// Show what a change has cost, step by step.
+/// Show the cost of a change by step.
 ///
-/// Tokens that went in include cached ones; what is cached costs less. A model
-/// without a known price counts as nothing: set it in `[prices]`.
+/// Input tokens include cached ones, which cost less. Models without a known price count as
+/// free; set their prices in `[prices]` in agentd/config.toml.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd cost add-oauth\n  agentd cost --json | jq '.total_cost_usd'"
 )]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
-}
-
-/// All calls of one step with one model.
-#[derive(Debug, Default, Serialize)]
-struct StepCost {
-    step: String,
-    model: String,
-    calls: usize,
-    tokens_in: u64,
-    tokens_cached: u64,
-    tokens_out: u64,
-    duration_ms: u64,
-    cost_usd: f64,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -43,88 +28,78 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let change = context.change(&project, args.id.as_deref())?;
     let state = documents::load_state(&change)?;
     let budget = documents::load_config(&project)?.budget;
-    let steps = by_step(&state.llm_calls);
-    if context.ui.json {
-        let document = json!({
-            "version": 1,
-            "change_id": change.id(),
-            "total_cost_usd": state.total_cost,
-            "tokens_in": state.total_tokens_in,
-            "tokens_cached": state.llm_calls.iter().map(|call| call.tokens_cached).sum::<u64>(),
-            "tokens_out": state.total_tokens_out,
-            "duration_ms": state.llm_calls.iter().map(|call| call.duration_ms).sum::<u64>(),
-            "calls": state.llm_calls.len(),
-            "budget": { "max_cost_usd": budget.max_cost_usd, "max_tokens": budget.max_tokens },
-            "steps": steps,
-        });
-        context.ui.print_json(&document)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if steps.is_empty() {
-        context.ui.note(&format!("`{}` has cost nothing yet: no agent was called.", change.id()));
-        return Ok(ExitCode::SUCCESS);
-    }
-    print(context, &state, &steps)?;
+    let report = cost::report(&state, budget);
+    context.ui.print(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Calls of the same step and model together, in the order of their first call.
-fn by_step(calls: &[LlmCall]) -> Vec<StepCost> {
-    let mut steps: Vec<StepCost> = Vec::new();
-    for call in calls {
-        let same = |step: &&mut StepCost| step.step == call.step && step.model == call.model;
-        let step = match steps.iter_mut().find(same) {
-            Some(step) => step,
-            None => {
-                let (step, model) = (call.step.clone(), call.model.clone());
-                steps.push(StepCost { step, model, ..StepCost::default() });
-                let Some(last) = steps.last_mut() else { continue };
-                last
-            }
-        };
-        step.calls += 1;
-        step.tokens_in = step.tokens_in.saturating_add(call.tokens_in);
-        step.tokens_cached = step.tokens_cached.saturating_add(call.tokens_cached);
-        step.tokens_out = step.tokens_out.saturating_add(call.tokens_out);
-        step.duration_ms = step.duration_ms.saturating_add(call.duration_ms);
-        step.cost_usd += call.cost;
+impl Output for CostReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        if self.steps.is_empty() {
+            let id = &self.change_id;
+            screen.note(&format!("`{id}` has cost nothing yet: no agent was called."));
+            return Ok(());
+        }
+        let most = self.steps.iter().map(|step| step.cost_usd).fold(0.0, f64::max);
+        let width = self.steps.iter().map(|step| name(step).chars().count()).max().unwrap_or(0);
+        for step in &self.steps {
+            let bar = bar(step.cost_usd, most);
+            writeln!(
+                screen,
+                "{:width$}  {:>8} in  {:>8} out  {:>8}  {BOLD}${:<8.4}{BOLD:#}  {bar:BAR_WIDTH$}  {DIM}{}{DIM:#}",
+                name(step),
+                tokens(step.tokens_in),
+                tokens(step.tokens_out),
+                duration(step.duration_ms),
+                step.cost_usd,
+                printable(&step.model),
+            )?;
+        }
+        writeln!(
+            screen,
+            "\n{}, {} tokens in, {} out, {}, {BOLD}${:.4}{BOLD:#}",
+            counted(self.calls, "call"),
+            tokens(self.tokens_in),
+            tokens(self.tokens_out),
+            duration(self.duration_ms),
+            self.total_cost_usd
+        )
     }
-    steps
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        use agentd_core::config::Budget;
+        use agentd_core::ids::ChangeId;
+        let step = StepCost {
+            step: "proposal-gen".to_owned(),
+            model: "gemini".to_owned(),
+            calls: 1,
+            tokens_in: 12_000,
+            tokens_cached: 9_000,
+            tokens_out: 800,
+            duration_ms: 4_500,
+            cost_usd: 0.02,
+        };
+        Self {
+            change_id: ChangeId::new("add-oauth").unwrap(),
+            total_cost_usd: step.cost_usd,
+            tokens_in: step.tokens_in,
+            tokens_cached: step.tokens_cached,
+            tokens_out: step.tokens_out,
+            duration_ms: step.duration_ms,
+            calls: step.calls,
+            budget: Budget { max_cost_usd: Some(5.0), max_tokens: Some(1_000_000) },
+            steps: vec![step],
+        }
+    }
 }
 
-fn print(context: &Context, state: &State, steps: &[StepCost]) -> Result<(), CommandError> {
-    let mut out = context.ui.out();
-    let most = steps.iter().map(|step| step.cost_usd).fold(0.0, f64::max);
-    let name = |step: &StepCost| match step.calls {
+/// A step, with the number of its calls where there are several.
+fn name(step: &StepCost) -> String {
+    match step.calls {
         1 => printable(&step.step).into_owned(),
         calls => format!("{} ×{calls}", printable(&step.step)),
-    };
-    let width = steps.iter().map(|step| name(step).chars().count()).max().unwrap_or(0);
-    for step in steps {
-        let bar = bar(step.cost_usd, most);
-        writeln!(
-            out,
-            "{:width$}  {:>8} in  {:>8} out  {:>8}  {BOLD}${:<8.4}{BOLD:#}  {bar:BAR_WIDTH$}  {DIM}{}{DIM:#}",
-            name(step),
-            tokens(step.tokens_in),
-            tokens(step.tokens_out),
-            duration(step.duration_ms),
-            step.cost_usd,
-            printable(&step.model),
-        )?;
     }
-    let took: u64 = state.llm_calls.iter().map(|call| call.duration_ms).sum();
-    writeln!(
-        out,
-        "\n{} calls, {} tokens in, {} out, {}, {BOLD}${:.4}{BOLD:#}",
-        state.llm_calls.len(),
-        tokens(state.total_tokens_in),
-        tokens(state.total_tokens_out),
-        duration(took),
-        state.total_cost
-    )?;
-    out.flush()?;
-    Ok(())
 }
 
 const BAR_WIDTH: usize = 20;

@@ -1,43 +1,46 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::ids::ChangeId;
+use agentd_core::phase::Phase;
 use agentd_core::state::Choice;
 use agentd_engine::workflow::decisions;
-use serde_json::json;
+use serde::Serialize;
 
 use super::{Context, user};
 use crate::error::CommandError;
+use crate::ui::{Output, Screen};
 
-/// Answer the question that a plan waits with.
+/// Decide what to do with a plan that needs revision.
 ///
-/// Who decided, when, why and for which plan is recorded in STATE.yaml.
-/// Accepting is possible while no HIGH and at most one MEDIUM issue is left,
-/// and the plan is the one that was reviewed.
+/// The decision is recorded in STATE.yaml: who made it, when, why, and for which plan. You can
+/// accept a plan only if no HIGH issue and at most one MEDIUM issue is open, and the plan has
+/// not changed since the review.
 #[derive(Debug, clap::Args)]
 #[command(
     allow_missing_positional = true,
     after_help = "Examples:\n  agentd decide add-oauth fix\n  agentd decide add-oauth accept --note \"the LOW ones can wait\"\n  agentd decide add-oauth stop"
 )]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// What is decided.
+    /// Decision to record.
     #[arg(value_enum)]
     choice: ChoiceArg,
 
-    /// Why.
+    /// Reason for the decision.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum ChoiceArg {
-    /// Let the planner mend the issues, then challenge again.
+    /// Have the planner fix the issues, then challenge the plan again.
     Fix,
-    /// Take the plan with its minor issues.
+    /// Accept the plan with its minor issues.
     Accept,
-    /// Leave it here.
+    /// Stop working on the plan.
     Stop,
 }
 
@@ -58,20 +61,44 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         &context.holder(),
         context.now(),
     )?;
-    if context.ui.json {
-        let document = json!({
-            "version": 1,
-            "action": "decided",
-            "change_id": state.change_id,
-            "phase": state.phase,
-            "choice": choice,
-            "decisions": state.decisions.len(),
-        });
-        context.ui.print_json(&document)?;
-    } else {
-        let mut out = context.ui.out();
-        writeln!(out, "{} is {}; the decision is recorded", state.change_id, state.phase)?;
-        out.flush()?;
-    }
+    context.ui.print(&DecisionReport {
+        action: "decided",
+        change_id: state.change_id,
+        phase: state.phase,
+        choice,
+        decisions: state.decisions.len(),
+    })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A decision that was recorded.
+#[derive(Debug, Serialize)]
+pub(super) struct DecisionReport {
+    /// `decided`
+    action: &'static str,
+    /// The change.
+    change_id: ChangeId,
+    /// Its phase after the decision.
+    phase: Phase,
+    /// What was decided.
+    choice: Choice,
+    /// How many decisions are recorded for the change.
+    decisions: usize,
+}
+
+impl Output for DecisionReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        writeln!(screen, "{} is {}; the decision is recorded", self.change_id, self.phase)
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        Self {
+            action: "decided",
+            change_id: ChangeId::new("add-oauth").unwrap(),
+            phase: Phase::Challenged,
+            choice: Choice::Accept,
+            decisions: 1,
+        }
+    }
 }

@@ -12,37 +12,38 @@ use agentd_engine::guard::trust::Consent;
 
 use self::place::Place;
 use self::story::Story;
+pub(super) use self::tour::DemoReport;
 use super::Context;
 use super::agents_setup::cancel_on_signals;
-use crate::error::{CommandError, printed};
+use crate::error::CommandError;
 use crate::ui::Ui;
 
-/// See a whole change happen, from one sentence to merged specs, without any agent.
+/// Watch a change go from one sentence to merged specs, without agents.
 ///
-/// A small project with tests is made in a fresh directory, and the whole workflow runs in
-/// it: plan, challenge, revision, implementation, review, fix, archive. The commands, the MCP
-/// server, the tests and git are real; what the agents did is played from a recording. No
-/// key and no network is needed, and nothing is written anywhere else.
+/// Creates a small project with tests in a new directory and runs the whole workflow in it:
+/// plan, challenge, revision, implementation, review, fix, archive. The commands, the MCP
+/// server, the tests, and git are real; the agents are replayed from a recording. Needs no
+/// API key and no network, and writes nothing outside the directory.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd demo\n  agentd demo --fast\n  agentd demo --dir /tmp/demo     look at all of it afterwards"
+    after_help = "Examples:\n  agentd demo\n  agentd demo --fast\n  agentd demo --dir /tmp/demo     keep the result to look at"
 )]
 pub(crate) struct Args {
-    /// Without pauses; otherwise it goes on for about twenty seconds.
+    /// Run without pauses; the default takes about twenty seconds.
     #[arg(long)]
     fast: bool,
 
-    /// Do it in this directory, which must be new or empty, and leave it there.
+    /// Directory to use and keep; must be new or empty.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// Leave the directory there at the end.
+    /// Keep the directory afterwards.
     #[arg(long)]
     keep: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    // From before the directory is there: whoever stops it finds nothing left behind.
+    // From before the directory is there: anyone who stops it finds nothing left behind.
     let cancel = cancel_on_signals()?;
     let place = Place::make(context, args)?;
     let inside = Context {
@@ -59,6 +60,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     }
     let story = story?;
     let kept = place.leave()?;
-    printed(tour::show(context, &story, &kept))?;
+    context.ui.print(&DemoReport::new(story, &kept))?;
     Ok(ExitCode::SUCCESS)
 }

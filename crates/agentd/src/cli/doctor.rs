@@ -1,4 +1,4 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,29 +14,41 @@ use agentd_engine::guard::trust::{self, Standing, TrustError};
 use agentd_engine::process::{self, Supervisor};
 use agentd_engine::store::{LockName, LockState, Project, lock_state, map_parallel};
 use serde::Serialize;
-use serde_json::json;
 
 use super::Context;
-use crate::error::{CommandError, printed};
-use crate::ui::{BAD, BOLD, GOOD, WARN};
+use crate::error::CommandError;
+use crate::ui::{BAD, BOLD, GOOD, Output, Screen, WARN};
 
-/// Look whether everything is there that agentd needs: agents, git, a sound project.
+/// Check the setup: agents, git, and the project.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd doctor\n  agentd doctor --json | jq '.checks[] | select(.status != \"ok\")'"
 )]
 pub(crate) struct Args {
-    /// How long a program may take to tell its version. Some take seconds on a loaded machine.
+    /// How long to wait for a program to print its version; some take seconds on a busy machine.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     timeout: u64,
 }
 
-/// What one look has shown.
+/// What was found out about the setup.
+#[derive(Debug, Serialize)]
+pub(super) struct DoctorReport {
+    /// Whether no check has failed.
+    healthy: bool,
+    /// The checks.
+    checks: Vec<Check>,
+}
+
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Check {
+    /// What was checked.
     name: String,
+    /// The result.
     status: Status,
+    /// What was found.
     detail: String,
+    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
@@ -90,11 +102,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         }
     }
     let failed = checks.iter().any(|check| check.status == Status::Failed);
-    printed(if context.ui.json {
-        context.ui.print_json(&json!({ "version": 1, "healthy": !failed, "checks": checks }))
-    } else {
-        print(context, &checks)
-    })?;
+    context.ui.print(&DoctorReport { healthy: !failed, checks })?;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -141,7 +149,7 @@ fn programs(config: &Config, trusted: bool, root: &Path, limit: Duration) -> Vec
             ask
         })
         .collect();
-    let git = "install git; changes are kept apart by branches and work trees".to_owned();
+    let git = "install git; agentd keeps changes apart with branches and work trees".to_owned();
     wanted.push(("git".to_owned(), "git".to_owned(), git));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let asked = map_parallel(&wanted, |(name, command, hint)| {
@@ -169,13 +177,13 @@ fn programs(config: &Config, trusted: bool, root: &Path, limit: Duration) -> Vec
 fn install_hint(agent: AgentKind) -> &'static str {
     match agent {
         AgentKind::Gemini => {
-            "npm install -g @google/gemini-cli, or set [gemini] command, or give its roles to another agent"
+            "npm install -g @google/gemini-cli, or set [gemini] command, or assign its roles to another agent"
         }
         AgentKind::Codex => {
-            "npm install -g @openai/codex, or set [codex] command, or give its roles to another agent"
+            "npm install -g @openai/codex, or set [codex] command, or assign its roles to another agent"
         }
         AgentKind::Claude => {
-            "npm install -g @anthropic-ai/claude-code, or set [claude] command, or give its roles to another agent"
+            "npm install -g @anthropic-ai/claude-code, or set [claude] command, or assign its roles to another agent"
         }
         AgentKind::Builtin | AgentKind::Replay => "it is part of agentd",
     }
@@ -191,9 +199,8 @@ fn mcp_check(project: &Project, limit: Duration) -> Check {
             Check::new("mcp", Status::Ok, format!("the server answers with {tools} tools"))
         }
         Err(error) => {
-            Check::new("mcp", Status::Failed, format!("the server does not answer: {error}")).hint(
-                "run `agentd mcp` here and see what it says; agents can write nothing without it",
-            )
+            Check::new("mcp", Status::Failed, format!("the server does not answer: {error}"))
+                .hint("run `agentd mcp` here to see why; agents cannot write anything without it")
         }
     }
 }
@@ -213,7 +220,7 @@ fn sandbox_check(settings: &Config) -> Check {
         sandbox::try_out(&guard, dir.path())
     });
     match tried {
-        Err(why) => Check::new(NAME, Status::Failed, format!("it cannot be set up: {why}"))
+        Err(why) => Check::new(NAME, Status::Failed, format!("cannot be set up: {why}"))
             .hint("`[sandbox] enabled = false` in agentd/config.toml runs agents without it"),
         Ok(tried) if tried.outside || !tried.inside => {
             Check::new(NAME, Status::Warning, format!("{words}; this system does not enforce it"))
@@ -266,7 +273,7 @@ fn changes(project: &Project) -> Result<Vec<Check>, CommandError> {
     Ok(checks)
 }
 
-/// Who is at work.
+/// Which locks are held.
 fn locks(project: &Project) -> Result<Vec<Check>, CommandError> {
     let mut checks = Vec::new();
     let ids = project.change_ids()?.ids;
@@ -284,20 +291,26 @@ fn locks(project: &Project) -> Result<Vec<Check>, CommandError> {
     Ok(checks)
 }
 
-fn print(context: &Context, checks: &[Check]) -> Result<(), CommandError> {
-    let mut out = context.ui.out();
-    for check in checks {
-        let (mark, style) = match check.status {
-            Status::Ok => ("✓", GOOD),
-            Status::Warning => ("!", WARN),
-            Status::Failed => ("✗", BAD),
-        };
-        let detail = printable(&check.detail);
-        writeln!(out, "{style}{mark}{style:#} {BOLD}{:8}{BOLD:#} {detail}", check.name)?;
-        if let Some(hint) = &check.hint {
-            writeln!(out, "           hint: {}", printable(hint))?;
+impl Output for DoctorReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        for check in &self.checks {
+            let (mark, style) = match check.status {
+                Status::Ok => ("✓", GOOD),
+                Status::Warning => ("!", WARN),
+                Status::Failed => ("✗", BAD),
+            };
+            let detail = printable(&check.detail);
+            writeln!(screen, "{style}{mark}{style:#} {BOLD}{:8}{BOLD:#} {detail}", check.name)?;
+            if let Some(hint) = &check.hint {
+                writeln!(screen, "           hint: {}", printable(hint))?;
+            }
         }
+        Ok(())
     }
-    out.flush()?;
-    Ok(())
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        let check = Check::new("git", Status::Warning, "`git` is not on PATH").hint("install git");
+        Self { healthy: true, checks: vec![check] }
+    }
 }

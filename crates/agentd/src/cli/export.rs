@@ -7,27 +7,28 @@ use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::{counted, printable};
 use agentd_engine::agents::redact::Redactor;
-use agentd_engine::insight::export::{self, Exported};
+use agentd_engine::insight::export;
 use agentd_engine::store::Project;
-use serde_json::json;
+use serde::Serialize;
 
 use super::Context;
-use crate::error::{CommandError, printed};
+use crate::error::CommandError;
+use crate::ui::{Output, Screen};
 
-/// Put a change and its runs into one archive, for a bug report.
+/// Export a change and its runs as a tar archive, for a bug report.
 ///
-/// Secrets are replaced: the values of variables whose names say so, and what looks like
-/// a key. Look at it all the same before you send it: prompts and code are in it as they
-/// were. An archived change can be exported too.
+/// Secrets are redacted: the values of variables whose names look secret, and anything that
+/// looks like a key. Prompts and code are included unchanged, so review the archive before
+/// you send it. Archived changes can be exported too.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd export add-oauth\n  agentd export add-oauth --output - | gzip > report.tar.gz\n  tar -tf add-oauth.tar"
 )]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// The archive; `-` is standard output. Without it, `<id>.tar` where you are.
+    /// File to write, or `-` for standard output; the default is `<id>.tar` in this directory.
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -63,7 +64,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         }
         return Ok(ExitCode::SUCCESS);
     }
-    printed(report(context, &id, &path, &exported))?;
+    context.ui.print(&ExportReport {
+        change_id: id,
+        path: path.display().to_string(),
+        bytes: exported.bytes,
+        files: exported.files,
+        redacted: exported.redacted,
+        left_out: exported.left_out,
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -91,37 +99,45 @@ fn unwritable(path: &Path, error: &io::Error) -> CommandError {
     wrong.cause(error.to_string())
 }
 
-fn report(
-    context: &Context,
-    id: &str,
-    path: &Path,
-    exported: &Exported,
-) -> Result<(), CommandError> {
-    if context.ui.json {
-        return context.ui.print_json(&json!({
-            "version": 1,
-            "change_id": id,
-            "path": path.display().to_string(),
-            "bytes": exported.bytes,
-            "files": exported.files,
-            "redacted": exported.redacted,
-            "left_out": exported.left_out,
-        }));
+/// An archive that was written.
+#[derive(Debug, Serialize)]
+pub(super) struct ExportReport {
+    /// The change.
+    change_id: String,
+    /// The archive.
+    path: String,
+    /// Its size.
+    bytes: u64,
+    /// The files in it.
+    files: Vec<String>,
+    /// The files in which something was redacted.
+    redacted: Vec<String>,
+    /// The files that were left out, and why.
+    left_out: Vec<String>,
+}
+
+impl Output for ExportReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        let (path, files) = (printable(&self.path), counted(self.files.len(), "file"));
+        writeln!(screen, "{path} ({files}, {} bytes)", self.bytes)?;
+        for file in &self.redacted {
+            writeln!(screen, "redacted   {}", printable(file))?;
+        }
+        for file in &self.left_out {
+            writeln!(screen, "left out   {}", printable(file))?;
+        }
+        Ok(())
     }
-    let mut out = context.ui.out();
-    writeln!(
-        out,
-        "{} ({}, {} bytes)",
-        printable(&path.display().to_string()),
-        counted(exported.files.len(), "file"),
-        exported.bytes
-    )?;
-    for file in &exported.redacted {
-        writeln!(out, "redacted   {}", printable(file))?;
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        Self {
+            change_id: "add-oauth".to_owned(),
+            path: "add-oauth.tar".to_owned(),
+            bytes: 10_240,
+            files: vec!["add-oauth/proposal.md".to_owned()],
+            redacted: vec!["add-oauth/runs/0001-clarify.jsonl".to_owned()],
+            left_out: vec!["add-oauth/runs/link: a symbolic link".to_owned()],
+        }
     }
-    for file in &exported.left_out {
-        writeln!(out, "left out   {}", printable(file))?;
-    }
-    out.flush()?;
-    Ok(())
 }

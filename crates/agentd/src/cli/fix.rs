@@ -7,11 +7,11 @@ use super::planning::{self, run_workflow};
 use super::trust::TrustArg;
 use crate::error::CommandError;
 
-/// Let the implementer mend what the latest review of its code has found.
+/// Have the implementer fix the issues from the latest code review.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agentd fix add-oauth\n  agentd fix && agentd review")]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
 
     #[command(flatten)]

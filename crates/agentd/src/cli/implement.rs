@@ -9,10 +9,10 @@ use super::planning::{self, run_workflow};
 use super::trust::TrustArg;
 use crate::error::CommandError;
 
-/// Let the implementer do the tasks of an approved plan.
+/// Have the implementer do the tasks of an approved plan.
 ///
-/// Each layer gets a fresh session; a task counts as done when the implementer has ticked it
-/// and its file shows that. Tasks that are ticked already are not done again.
+/// Each layer gets a new session. A task is done when the implementer has checked it off and
+/// its file confirms that. Tasks that are already checked off are skipped.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd implement add-oauth\n  agentd implement add-oauth --tasks 1.1,2.1"
@@ -28,10 +28,10 @@ pub(crate) struct Args {
 /// What is to be worked on.
 #[derive(Debug, clap::Args)]
 pub(super) struct Work {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// Only these tasks, such as 1.1,2.1.
+    /// Do only these tasks, such as 1.1,2.1.
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     tasks: Vec<String>,
 }

@@ -9,12 +9,13 @@ use crate::error::CommandError;
 
 /// Take an approved plan to approved code: implement, review, fix.
 ///
-/// The implementer does the tasks layer by layer, agentd runs the tests, another agent
-/// reviews the code; what it finds is mended up to `workflow.implementation_iterations`
-/// times. Interrupted, it goes on where it stopped.
+/// The implementer does the tasks layer by layer, agentd runs the tests, and another agent
+/// reviews the code. Issues are fixed and reviewed again, up to
+/// `workflow.implementation_iterations` times. If interrupted, run the command again to
+/// resume.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd impl add-oauth\n  agentd impl add-oauth --tasks 1.1,2.1     a part of it; reviewed once all is done"
+    after_help = "Examples:\n  agentd impl add-oauth\n  agentd impl add-oauth --tasks 1.1,2.1     only some tasks; reviewed once all are done"
 )]
 pub(crate) struct Args {
     #[command(flatten)]

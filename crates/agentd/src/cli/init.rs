@@ -1,45 +1,46 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agentd_core::agent::AgentKind;
 use agentd_core::config::{Config, nearest};
+use agentd_core::rel_path::RelPath;
 use agentd_core::text::printable;
 use agentd_engine::guard::trust;
 use agentd_engine::opening;
 use agentd_engine::process;
 use agentd_engine::store::{Project, StoreError};
 use inquire::MultiSelect;
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
-use super::{Context, next};
+use super::Context;
 use crate::error::CommandError;
 use crate::install::{self, FileAction, FileChange};
 use crate::ui::ask::answered;
-use crate::ui::{BOLD, DIM, WARN};
+use crate::ui::{BOLD, DIM, Output, Screen, WARN};
 
 /// Set up agentd in a project.
 ///
-/// Writes agentd/config.toml and agentd/project.md, and for each agent a block
-/// in the file that it reads (CLAUDE.md, AGENTS.md, GEMINI.md), an entry for
-/// the MCP server (.mcp.json, .gemini/settings.json), and the workflow as commands
-/// or skills: /agentd:plan, /agentd:impl and /agentd:archive in Claude Code and
-/// Gemini CLI, $agentd-plan and so on in Codex. What is there already is
-/// kept; run twice, nothing changes. Nothing outside the project is written.
+/// Writes agentd/config.toml and agentd/project.md. For each agent, adds a block to the file
+/// that it reads (CLAUDE.md, AGENTS.md, GEMINI.md), an entry for the MCP server (.mcp.json,
+/// .gemini/settings.json), and the workflow as commands or skills: /agentd:plan, /agentd:impl
+/// and /agentd:archive in Claude Code and Gemini CLI, $agentd-plan and so on in Codex.
+/// Existing content is kept, and running the command again changes nothing. Nothing outside
+/// the project is written.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd init\n  agentd init --yes --agents claude,codex\n  agentd init --dry-run"
 )]
 pub(crate) struct Args {
-    /// Which agents to set up: claude, codex, gemini, all or none. Without it, those on PATH.
+    /// Agents to set up: claude, codex, gemini, all, or none; the default is those on PATH.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     agents: Option<Vec<String>>,
 
-    /// Ask nothing.
+    /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
 
-    /// Only say what would be written.
+    /// Show what would be written, without writing anything.
     #[arg(long)]
     dry_run: bool,
 }
@@ -52,7 +53,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     if !args.dry_run {
         write(&project, &changes)?;
     }
-    report(context, &root, &changes, args.dry_run, &agents)?;
+    context.ui.print(&InstallReport::new(&root, changes, args.dry_run, agents))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -116,7 +117,7 @@ fn choose(context: &Context, args: &Args, root: &Path) -> Result<Vec<AgentKind>,
         .collect();
     let chosen = MultiSelect::new("Which agents work on this project?", options)
         .with_default(&marked)
-        .with_help_message("space marks, enter goes on; those on PATH are marked")
+        .with_help_message("space to select, enter to confirm; agents on PATH are selected")
         .prompt();
     let hint = "name the agents: agentd init --agents claude,codex,gemini";
     let names = answered(chosen, hint)?;
@@ -147,62 +148,99 @@ fn parse(names: &[String]) -> Result<Vec<AgentKind>, CommandError> {
     Ok(agents)
 }
 
-/// Says what was done with which file.
-pub(super) fn report(
-    context: &Context,
-    root: &Path,
-    changes: &[FileChange],
+/// What setting up a project has written, or taking agentd out of it has removed.
+#[derive(Debug, Serialize)]
+pub(super) struct InstallReport {
+    /// The project.
+    root: String,
+    /// Whether nothing was written.
     dry_run: bool,
-    agents: &[AgentKind],
-) -> Result<(), CommandError> {
-    if context.ui.json {
-        let files: Vec<Value> = changes
-            .iter()
-            .map(|change| {
-                let reason = match &change.action {
-                    FileAction::Leave(reason) => Some(reason),
-                    _ => None,
-                };
-                json!({ "path": change.path.as_str(), "action": change.action.verb(false), "reason": reason })
-            })
-            .collect();
-        let agents: Vec<&str> = agents.iter().map(|agent| agent.name()).collect();
-        let document = json!({
-            "version": 1,
-            "root": root.display().to_string(),
-            "dry_run": dry_run,
-            "agents": agents,
-            "files": files,
+    /// The agents that were set up.
+    agents: Vec<AgentKind>,
+    /// What was done with each file.
+    files: Vec<FileReport>,
+}
+
+/// What was done with one file.
+#[derive(Debug, Serialize)]
+struct FileReport {
+    /// The file.
+    path: RelPath,
+    /// What was done with it.
+    #[serde(serialize_with = "in_the_past")]
+    action: FileAction,
+    /// Why it was left as it is, if so.
+    reason: Option<String>,
+}
+
+fn in_the_past<S: Serializer>(action: &FileAction, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(action.verb(false))
+}
+
+impl InstallReport {
+    pub(super) fn new(
+        root: &Path,
+        changes: Vec<FileChange>,
+        dry_run: bool,
+        agents: Vec<AgentKind>,
+    ) -> Self {
+        let files = changes.into_iter().map(|FileChange { path, action }| {
+            let reason = match &action {
+                FileAction::Leave(reason) => Some(reason.clone()),
+                _ => None,
+            };
+            FileReport { path, action, reason }
         });
-        return context.ui.print_json(&document);
+        Self { root: root.display().to_string(), dry_run, agents, files: files.collect() }
     }
-    let mut out = context.ui.out();
-    writeln!(out, "{BOLD}{}{BOLD:#}\n", printable(&root.display().to_string()))?;
-    for change in changes {
-        let path = change.path.as_str();
-        let verb = change.action.verb(dry_run);
-        match &change.action {
-            FileAction::Unchanged => writeln!(out, "{DIM}{verb:10} {path}{DIM:#}")?,
-            FileAction::Leave(reason) => {
-                writeln!(out, "{WARN}{verb:10}{WARN:#} {path}: {}", printable(reason))?;
+}
+
+impl Output for InstallReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        let Self { root, dry_run, agents, files } = self;
+        writeln!(screen, "{BOLD}{}{BOLD:#}\n", printable(root))?;
+        for FileReport { path, action, .. } in files {
+            let verb = action.verb(*dry_run);
+            match action {
+                FileAction::Unchanged => writeln!(screen, "{DIM}{verb:10} {path}{DIM:#}")?,
+                FileAction::Leave(reason) => {
+                    writeln!(screen, "{WARN}{verb:10}{WARN:#} {path}: {}", printable(reason))?;
+                }
+                _ => writeln!(screen, "{BOLD}{verb:10}{BOLD:#} {path}")?,
             }
-            _ => writeln!(out, "{BOLD}{verb:10}{BOLD:#} {path}")?,
+        }
+        if *dry_run {
+            writeln!(screen, "\nNothing was written: this was a dry run.")?;
+        } else if agents.contains(&AgentKind::Codex) {
+            writeln!(
+                screen,
+                "\nCodex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp"
+            )?;
+        }
+        if files.iter().all(|file| file.action == FileAction::Unchanged) {
+            writeln!(screen, "\nNothing to do.")?;
+        }
+        if !dry_run && files.iter().any(|file| matches!(file.action, FileAction::Create(_))) {
+            writeln!(
+                screen,
+                "\nNext: describe your project in agentd/project.md, then: agentd doctor"
+            )?;
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        let file = FileReport {
+            path: RelPath::new(".mcp.json").unwrap(),
+            action: FileAction::Leave("it is not JSON".to_owned()),
+            reason: Some("it is not JSON".to_owned()),
+        };
+        Self {
+            root: "/home/ada/project".to_owned(),
+            dry_run: true,
+            agents: vec![AgentKind::Claude],
+            files: vec![file],
         }
     }
-    if dry_run {
-        writeln!(out, "\nNothing was written: this was a dry run.")?;
-    } else if agents.contains(&AgentKind::Codex) && next::exists("mcp") {
-        writeln!(
-            out,
-            "\nCodex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp"
-        )?;
-    }
-    if changes.iter().all(|change| change.action == FileAction::Unchanged) {
-        writeln!(out, "\nNothing to do.")?;
-    }
-    if !dry_run && changes.iter().any(|change| matches!(change.action, FileAction::Create(_))) {
-        writeln!(out, "\nNext: describe your project in agentd/project.md, then: agentd doctor")?;
-    }
-    out.flush()?;
-    Ok(())
 }

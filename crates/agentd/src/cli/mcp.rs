@@ -7,33 +7,33 @@ use super::Context;
 use crate::error::CommandError;
 use crate::mcp::{self, McpOptions, Toolset};
 
-/// Serve the tools through which agents write, over MCP on standard input and output.
+/// Serve the tools for agents over MCP on standard input and output.
 ///
-/// Bound to a change and a role, it offers what that role may do to that change.
-/// Without a change it serves every open change of the project to an interactive
-/// client. It ends when its input does.
+/// With a change and a role, offers the tools of that role for that change. Without a change,
+/// serves all open changes of the project to an interactive client. Exits at the end of its
+/// input.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd mcp --change add-oauth --role planner\n  claude mcp add agentd -- agentd mcp"
 )]
 pub(crate) struct Args {
-    /// The change.
+    /// Change to serve.
     #[arg(long, value_name = "ID")]
     change: Option<ChangeId>,
 
-    /// The role: planner, challenger, implementer or reviewer.
+    /// Role to serve: planner, challenger, implementer, or reviewer.
     #[arg(long)]
     role: Option<Role>,
 
-    /// The step that the agent was started for; some have tools of their own.
+    /// Step that the agent was started for; some steps have their own tools.
     #[arg(long, hide = true, requires = "change", requires = "role")]
     step: Option<String>,
 
-    /// Who signs; without it, who plays the role by the configuration.
+    /// Agent that signs; the default is the one configured for the role.
     #[arg(long, hide = true, requires = "role")]
     agent: Option<AgentKind>,
 
-    /// A recording is played: the time comes with each call.
+    /// Take the time from each call, because a recording is being replayed.
     #[arg(long, hide = true, requires = "agent")]
     replaying: bool,
 }

@@ -9,7 +9,7 @@ use super::Context;
 use crate::error::CommandError;
 use crate::ui::{BOLD, Output, Screen};
 
-/// Show which open changes touch the same requirement, scenario or file.
+/// Show open changes that touch the same requirement, scenario, or file.
 ///
 /// If two changes edit the same requirement, archiving the second one ends in a conflict. Two
 /// new requirements with the same id do not conflict: the second one is renumbered.

@@ -1,10 +1,12 @@
-//! Writes docs/cli.md from the definition of the command line, and the list of errors in
-//! docs/troubleshooting.md from theirs, so that the references cannot differ from the program.
+//! Writes docs/cli.md from the definition of the command line, the list of errors in
+//! docs/troubleshooting.md from theirs, and the keys of JSON in docs/agent-contract.md from the
+//! types of the outputs, so that the references cannot differ from the program.
 
 use std::path::Path;
 
 use clap::Command;
 
+use super::contract;
 use crate::error::kinds;
 
 /// The reference as it should be.
@@ -31,8 +33,9 @@ fn section(command: &mut Command, name: &str) -> String {
     format!("\n## {name}\n\n```text\n{lines}```\n")
 }
 
-/// What comes behind it on the page is made here.
-const ERRORS: &str = "<!-- Made from the program: UPDATE=1 cargo test -p agentd reference -->\n";
+/// What comes after it on a page is generated, up to [`END`] if the page has one.
+const GENERATED: &str = "<!-- Made from the program: UPDATE=1 cargo test -p agentd reference -->\n";
+const END: &str = "\n<!-- End of what is made from the program -->\n";
 
 fn errors() -> String {
     let mut text = String::new();
@@ -45,7 +48,7 @@ fn errors() -> String {
     text
 }
 
-/// Compares a page with what it should be, or writes it anew.
+/// Compares a page with what it should be, or writes it again.
 fn is_up_to_date(name: &str, wanted: impl Fn(&str) -> String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     let there = std::fs::read_to_string(&path).unwrap_or_default();
@@ -65,7 +68,17 @@ fn the_reference_is_up_to_date() {
 #[test]
 fn the_reference_of_errors_is_up_to_date() {
     is_up_to_date("troubleshooting.md", |there| {
-        let (by_hand, _) = there.split_once(ERRORS).expect("the place of the list is marked");
-        format!("{by_hand}{ERRORS}{}", errors())
+        let (by_hand, _) = there.split_once(GENERATED).expect("the place of the list is marked");
+        format!("{by_hand}{GENERATED}{}", errors())
+    });
+}
+
+#[test]
+fn the_reference_of_json_keys_is_up_to_date() {
+    is_up_to_date("agent-contract.md", |there| {
+        let (before, rest) =
+            there.split_once(GENERATED).expect("the place of the tables is marked");
+        let (_, after) = rest.split_once(END).expect("the end of the tables is marked");
+        format!("{before}{GENERATED}{}{END}{after}", contract::tables())
     });
 }

@@ -1,40 +1,40 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agentd_core::config::Speed;
+use agentd_core::ids::ChangeId;
 use agentd_core::text::{counted, printable};
-use agentd_engine::agents::reproduce::{ReproduceError, Reproduced, reproduce};
+use agentd_engine::agents::reproduce::{ReproduceError, reproduce};
 use agentd_engine::agents::step::{Agents, StepError};
 use agentd_engine::change::documents;
 use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, Supervisor};
-use serde_json::json;
+use serde::Serialize;
 
 use super::Context;
-use crate::error::{CommandError, printed};
+use crate::error::CommandError;
 use crate::install;
-use crate::ui::{BAD, GOOD};
+use crate::ui::{BAD, GOOD, Output, Screen};
 
-/// Do a recorded change again in another directory, without any agent.
+/// Replay a recorded change in another directory, without agents.
 ///
-/// Every run is played in order: its calls of agentd's tools against the real MCP server,
-/// its edits in the work tree. At the end documents and files are compared with those of
-/// the recording; where something is not as it was, that is said, and the exit code is 1.
-/// The target should be a clone of the project as it was before the change.
+/// Runs are replayed in order: tool calls against the real MCP server, edits in the work tree.
+/// Then the documents and files are compared with the recording; any difference is reported,
+/// and the exit code is 1. The target should be a clone of the project from before the change.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd replay add-oauth --into ../clone\n  agentd replay agentd/archive/2026-11-04-add-oauth --into /tmp/again\n  agentd replay runs/ --into /tmp/again --speed 1x"
 )]
 pub(crate) struct Args {
-    /// A change of this project, or the directory of a change or of its runs.
+    /// Change ID, or directory of a change or of its runs.
     source: PathBuf,
 
-    /// Where to do it again; set up as a project where it is none.
+    /// Directory to replay into; set up as a project if it is not one.
     #[arg(long, value_name = "DIR")]
     into: PathBuf,
 
-    /// How fast: `full`, or so many times as fast as it was, as in `1x`.
+    /// Playback speed: `full`, or a multiple such as `1x`.
     #[arg(long, default_value_t = Speed::Full)]
     speed: Speed,
 }
@@ -43,16 +43,20 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let source = source(context, &args.source)?;
     let agents = target(context, args)?;
     let into = agents.project.root().display().to_string();
-    let interactive = !context.ui.json;
     let reproduced = reproduce(agents, &source, &mut |_| {}, &mut |run| {
-        if interactive {
-            context.ui.note(&format!("{run}"));
-        }
+        context.ui.remark(&run.to_string());
     });
     let reproduced = reproduced.map_err(command_error)?;
-    printed(report(context, &into, &reproduced))?;
-    let same = reproduced.divergences.is_empty();
-    Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let identical = reproduced.divergences.is_empty();
+    context.ui.print(&ReplayReport {
+        change_id: reproduced.change,
+        into,
+        identical,
+        runs: reproduced.runs.iter().map(ToString::to_string).collect(),
+        compared: reproduced.compared,
+        divergences: reproduced.divergences,
+    })?;
+    Ok(if identical { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// A path, or the name of a change.
@@ -124,31 +128,44 @@ fn command_error(error: ReproduceError) -> CommandError {
     }
 }
 
-fn report(context: &Context, into: &str, done: &Reproduced) -> Result<(), CommandError> {
-    let same = done.divergences.is_empty();
-    if context.ui.json {
-        let runs: Vec<String> = done.runs.iter().map(ToString::to_string).collect();
-        return context.ui.print_json(&json!({
-            "version": 1,
-            "change_id": done.change,
-            "into": into,
-            "identical": same,
-            "runs": runs,
-            "compared": done.compared,
-            "divergences": done.divergences,
-        }));
+/// How a recorded change was replayed.
+#[derive(Debug, Serialize)]
+pub(super) struct ReplayReport {
+    /// The change.
+    change_id: ChangeId,
+    /// The project it was replayed in.
+    into: String,
+    /// Whether everything is as recorded.
+    identical: bool,
+    /// The runs that were replayed.
+    runs: Vec<String>,
+    /// How many documents and files were compared.
+    compared: usize,
+    /// What is not as recorded.
+    divergences: Vec<String>,
+}
+
+impl Output for ReplayReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        for divergence in &self.divergences {
+            writeln!(screen, "{BAD}differs{BAD:#}  {}", printable(divergence))?;
+        }
+        let (runs, files) = (counted(self.runs.len(), "run"), counted(self.compared, "file"));
+        let (style, result) =
+            if self.identical { (GOOD, "all as recorded") } else { (BAD, "not as recorded") };
+        let into = printable(&self.into);
+        writeln!(screen, "{runs} played in {into}, {files} compared: {style}{result}{style:#}")
     }
-    let mut out = context.ui.out();
-    for divergence in &done.divergences {
-        writeln!(out, "{BAD}differs{BAD:#}  {}", printable(divergence))?;
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        Self {
+            change_id: ChangeId::new("add-oauth").unwrap(),
+            into: "/tmp/again".to_owned(),
+            identical: false,
+            runs: vec!["0001-proposal-gen".to_owned()],
+            compared: 12,
+            divergences: vec!["src/token.rs is not there".to_owned()],
+        }
     }
-    let (runs, files) = (counted(done.runs.len(), "run"), counted(done.compared, "file"));
-    let (style, said) = if same { (GOOD, "all as recorded") } else { (BAD, "not as recorded") };
-    writeln!(
-        out,
-        "{runs} played in {}, {files} compared: {style}{said}{style:#}",
-        printable(into)
-    )?;
-    out.flush()?;
-    Ok(())
 }

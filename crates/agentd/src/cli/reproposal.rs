@@ -8,16 +8,16 @@ use super::planning::{self, Outcome, run_workflow};
 use super::trust::TrustArg;
 use crate::error::CommandError;
 
-/// Let the planner mend what the latest review of its plan has found.
+/// Have the planner fix the issues from the latest plan review.
 ///
-/// The planner goes on in the session in which it wrote the proposal. The phase stays as
-/// it is: only a challenge moves it.
+/// The planner resumes the session in which it wrote the proposal. The phase does not change;
+/// only `agentd challenge` changes it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd reproposal add-oauth\n  agentd reproposal && agentd challenge"
 )]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
 
     #[command(flatten)]

@@ -7,17 +7,17 @@ use super::planning::{self, run_workflow};
 use super::trust::TrustArg;
 use crate::error::CommandError;
 
-/// Run the tests and let another agent review the code of a change.
+/// Run the tests and have another agent review the code of a change.
 ///
-/// agentd runs `implementation.test_command` itself and records what came of it. APPROVED
-/// completes the change, and is impossible while tests fail; the review is in REVIEW.md.
+/// agentd runs `implementation.test_command` itself and records the result. APPROVED completes
+/// the change, but is not possible while tests fail. The review is written to REVIEW.md.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agentd review add-oauth\n  agentd review --json --exit-code")]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// End with 1 for `NEEDS_FIX` too.
+    /// Also exit with 1 if the verdict is `NEEDS_FIX`.
     #[arg(long)]
     exit_code: bool,
 

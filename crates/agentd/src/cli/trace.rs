@@ -1,42 +1,32 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::ids::{ChangeId, SpecRef};
 use agentd_core::text::printable;
-use agentd_engine::insight::trace::{self, Trace};
+use agentd_engine::insight::trace::{self, Trace, TraceReport};
 use agentd_engine::store::Project;
-use serde_json::json;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::ui::{BOLD, DIM, GOOD, WARN, fit};
+use crate::ui::{BOLD, DIM, GOOD, Output, Screen, WARN, fit};
 
-/// Follow a requirement to its tasks, files, commits, scenarios and review.
+/// Trace a requirement to its tasks, files, commits, scenarios, and review.
 ///
-/// Of a requirement, every change that has touched it, archived ones too; of a change,
-/// each of its requirements.
+/// For a requirement or a spec, shows every change that touched it, including archived ones.
+/// For a change, shows each of its requirements.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd trace auth-flow:R1\n  agentd trace auth-flow            every requirement of the spec\n  agentd trace add-oauth            every requirement of the change\n  agentd trace auth-flow:R1 --json"
+    after_help = "Examples:\n  agentd trace auth-flow:R1\n  agentd trace auth-flow            all requirements of the spec\n  agentd trace add-oauth            all requirements of the change\n  agentd trace auth-flow:R1 --json"
 )]
 pub(crate) struct Args {
-    /// A requirement, a spec, or a change.
+    /// Requirement, spec, or change ID.
     id: String,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
     let traces = find(&project, &args.id)?;
-    if context.ui.json {
-        let document = json!({ "version": 1, "id": args.id, "traces": traces });
-        context.ui.print_json(&document)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut out = context.ui.out();
-    for trace in &traces {
-        print(&mut out, trace)?;
-    }
-    out.flush()?;
+    context.ui.print(&TraceReport { id: args.id.clone(), traces })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -63,7 +53,58 @@ fn find(project: &Project, id: &str) -> Result<Vec<Trace>, CommandError> {
     Ok(traces)
 }
 
-fn print(out: &mut impl std::io::Write, trace: &Trace) -> Result<(), CommandError> {
+impl Output for TraceReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        self.traces.iter().try_for_each(|trace| print(screen, trace))
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        use agentd_core::document::tasks::{Action, Status};
+        use agentd_core::phase::Phase;
+        use agentd_core::text::Line;
+        use agentd_engine::insight::overlap::How;
+        use agentd_engine::insight::trace::{Commit, ReviewTrace, TaskTrace};
+        let line = |text: &str| Line::new(text);
+        let task = TaskTrace {
+            id: "1.1".parse().unwrap(),
+            title: line("Check the token"),
+            status: Status::Done,
+            action: Some(Action::Create),
+            file: Some(line("src/token.rs")),
+            commits: vec!["1f2e3d4c5b".to_owned()],
+        };
+        let commit = Commit {
+            id: "1f2e3d4c5b".to_owned(),
+            subject: line("add-oauth: check the token"),
+            author: line("Ada"),
+            date: line("2026-11-04T10:00:00Z"),
+            tasks: [task.id].into(),
+        };
+        let review = ReviewTrace {
+            verdict: "APPROVED",
+            iteration: 1,
+            reviewer: line("codex"),
+            at: "2026-11-04T11:00:00Z".parse().unwrap(),
+            tests_passed: Some(true),
+        };
+        let trace = Trace {
+            requirement: "auth-flow:R1".to_owned(),
+            title: line("A token is checked"),
+            how: How::Adds,
+            change_id: ChangeId::new("add-oauth").unwrap(),
+            phase: Some(Phase::Archived),
+            archived: Some("2026-11-04-add-oauth".to_owned()),
+            tasks: vec![task],
+            scenarios: vec![line("WHEN the token is old THEN it is refused")],
+            commits: vec![commit],
+            review: Some(review),
+        };
+        Self { id: trace.requirement.clone(), traces: vec![trace] }
+    }
+}
+
+fn print(out: &mut Screen<'_>, trace: &Trace) -> io::Result<()> {
     const TITLE: usize = 60;
     let place = match (&trace.archived, trace.phase) {
         (Some(name), _) => format!("archived in agentd/archive/{name}"),
@@ -108,6 +149,5 @@ fn print(out: &mut impl std::io::Write, trace: &Trace) -> Result<(), CommandErro
         }
         None => writeln!(out, "  review    none yet")?,
     }
-    writeln!(out)?;
-    Ok(())
+    writeln!(out)
 }

@@ -1,38 +1,38 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use agentd_core::config::Config;
-use agentd_core::text::counted;
+use agentd_core::config::{Config, ExecutableSetting};
+use agentd_core::text::{counted, printable};
 use agentd_engine::change::documents;
 use agentd_engine::guard::trust::{self, Consent, Since, Standing, TrustError, Trusted};
 use agentd_engine::store::Project;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::Context;
-use crate::error::{CommandError, printed};
+use crate::error::CommandError;
 use crate::ui::ask::{self, TrustAnswer};
-use crate::ui::{BAD, DIM, GOOD, WARN};
+use crate::ui::{BAD, DIM, GOOD, Output, Screen, WARN};
 
-/// Agree to what the settings of a project make agentd run.
+/// Allow a project's settings to run programs.
 ///
-/// `agentd/config.toml` comes with a repository, and may name programs, their arguments and
-/// variables, and a test command. agentd runs none of it before somebody has agreed to exactly
-/// these settings; after an edit of them it asks again. The agents by their plain names need
-/// no consent. Consent is kept in your own state directory, not in the project.
+/// `agentd/config.toml` comes with the repository and can name programs, arguments, variables,
+/// and a test command. agentd runs none of them until you agree to exactly these settings, and
+/// asks again when they change. Agents under their plain names need no consent. Your consent
+/// is stored in your own state directory, not in the project.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd trust              show what would run, and ask\n  agentd trust --show\n  agentd trust --yes        without asking\n  agentd trust --revoke\n  AGENTD_TRUST=all agentd plan add-oauth --auto     for a CI job"
 )]
 pub(crate) struct Args {
-    /// Only show what would run, and whether you have agreed to it.
+    /// Show what would run and whether you have agreed to it.
     #[arg(long, conflicts_with_all = ["revoke", "yes"])]
     show: bool,
 
-    /// Take your consent back.
+    /// Revoke your consent.
     #[arg(long, conflicts_with = "yes")]
     revoke: bool,
 
-    /// Agree without being asked.
+    /// Agree without asking.
     #[arg(long, short = 'y')]
     yes: bool,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 /// What every command takes that may run something of the project's settings.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct TrustArg {
-    /// Agree to what the project's settings run, for this one command.
+    /// Allow the project's settings to run programs, for this command only.
     #[arg(long)]
     trust: bool,
 }
@@ -62,8 +62,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     if args.revoke {
         let was = trust::revoke(&project)?;
         let standing = trust::standing(&project, &documents::load_config(&project)?)?;
-        let said = if was { "consent is taken back" } else { "there was no consent to take back" };
-        return report(context, "revoked", said, &standing);
+        let result = if was { "consent revoked" } else { "there was no consent to revoke" };
+        return report(context, "revoked", result, &standing);
     }
     let config = documents::load_config(&project)?;
     let standing = trust::standing(&project, &config)?;
@@ -109,12 +109,11 @@ pub(super) fn trusted(
 /// Shows what would run, and asks.
 fn agreed(context: &Context, standing: &Standing) -> Result<TrustAnswer, CommandError> {
     let edited = standing.agreed.is_some();
-    let what = if edited { "has changed what it" } else { "" };
     let count = counted(standing.settings.len(), "setting");
     context.ui.note(&if edited {
-        format!("agentd/config.toml {what} makes agentd run since you agreed to it:")
+        "agentd/config.toml has changed what agentd runs since you agreed to it:".to_owned()
     } else {
-        format!("agentd/config.toml makes agentd run programs, by {count}:")
+        format!("agentd/config.toml makes agentd run programs, in {count}:")
     });
     for (since, setting) in standing.compared() {
         context.ui.note(&format!("  {} {setting}", sign(since, edited)));
@@ -140,53 +139,81 @@ fn how(standing: &Standing) -> &'static str {
     }
 }
 
+/// What the settings of a project run, and whether a person has agreed to it.
+#[derive(Debug, Serialize)]
+pub(super) struct TrustReport {
+    /// What was done: `shown`, `trusted`, `revoked` or `unchanged`.
+    action: &'static str,
+    /// Whether nothing is left to agree to.
+    trusted: bool,
+    /// The settings that run something.
+    settings: Vec<ComparedSetting>,
+    /// Whether the settings were edited since a person agreed to them.
+    #[serde(skip)]
+    edited: bool,
+    /// The result, in words.
+    #[serde(skip)]
+    result: &'static str,
+}
+
+/// A setting that runs something.
+#[derive(Debug, Serialize)]
+pub(crate) struct ComparedSetting {
+    /// Its key and value.
+    #[serde(flatten)]
+    setting: ExecutableSetting,
+    /// What has become of it since a person agreed.
+    since_consent: Since,
+}
+
 fn report(
     context: &Context,
-    action: &str,
-    said: &str,
+    action: &'static str,
+    result: &'static str,
     standing: &Standing,
 ) -> Result<ExitCode, CommandError> {
-    printed(if context.ui.json {
-        context.ui.print_json(&json!({
-            "version": 1,
-            "action": action,
-            "trusted": standing.trusted,
-            "settings": settings_json(standing),
-        }))
-    } else {
-        print(context, said, standing)
+    context.ui.print(&TrustReport {
+        action,
+        trusted: standing.trusted,
+        settings: compared_settings(standing),
+        edited: standing.agreed.is_some() && !standing.trusted,
+        result,
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The settings for programs, each with what has become of it since somebody agreed.
-pub(crate) fn settings_json(standing: &Standing) -> Vec<Value> {
+/// The settings that run something, each with what has become of it since a person agreed.
+pub(crate) fn compared_settings(standing: &Standing) -> Vec<ComparedSetting> {
     let rows = standing.compared().into_iter();
-    rows.map(|(since, setting)| {
-        let since = match since {
-            Since::Same => "same",
-            Since::New => "new",
-            Since::Gone => "gone",
-        };
-        json!({ "key": setting.key, "value": setting.value, "since_consent": since })
-    })
-    .collect()
+    rows.map(|(since_consent, setting)| ComparedSetting { setting: setting.clone(), since_consent })
+        .collect()
 }
 
-fn print(context: &Context, said: &str, standing: &Standing) -> Result<(), CommandError> {
-    let mut out = context.ui.out();
-    let edited = standing.agreed.is_some() && !standing.trusted;
-    for (since, setting) in standing.compared() {
-        let style = match since {
-            Since::Same => DIM,
-            Since::New => GOOD,
-            Since::Gone => BAD,
-        };
-        let setting = agentd_core::text::printable(&setting.to_string()).into_owned();
-        writeln!(out, "{style}{} {setting}{style:#}", sign(since, edited))?;
+impl Output for TrustReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        for ComparedSetting { setting, since_consent } in &self.settings {
+            let style = match since_consent {
+                Since::Same => DIM,
+                Since::New => GOOD,
+                Since::Gone => BAD,
+            };
+            let sign = sign(*since_consent, self.edited);
+            writeln!(screen, "{style}{sign} {}{style:#}", printable(&setting.to_string()))?;
+        }
+        let style = if self.trusted { GOOD } else { WARN };
+        writeln!(screen, "{style}{}{style:#}", self.result)
     }
-    let style = if standing.trusted { GOOD } else { WARN };
-    writeln!(out, "{style}{said}{style:#}")?;
-    out.flush()?;
-    Ok(())
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        let (key, value) = ("gemini.command".to_owned(), "\"./gemini\"".to_owned());
+        let setting = ExecutableSetting { key, value };
+        Self {
+            action: "shown",
+            trusted: false,
+            settings: vec![ComparedSetting { setting, since_consent: Since::New }],
+            edited: false,
+            result: "not trusted",
+        }
+    }
 }

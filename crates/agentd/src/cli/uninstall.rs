@@ -1,16 +1,18 @@
 use std::process::ExitCode;
 
-use super::{Context, init};
+use super::Context;
+use super::init::InstallReport;
 use crate::error::CommandError;
 use crate::install;
 
-/// Take out of a project what `agentd init` put in.
+/// Remove what `agentd init` added to a project.
 ///
-/// Only what is still as it was written goes. Changes, specs and the archive stay.
+/// Removes only what is unchanged since `init` wrote it. Changes, specs, and the archive are
+/// kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agentd uninstall --dry-run\n  agentd uninstall")]
 pub(crate) struct Args {
-    /// Only say what would be removed.
+    /// Show what would be removed, without removing anything.
     #[arg(long)]
     dry_run: bool,
 }
@@ -22,6 +24,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         install::apply(project.dir(), &changes)?;
         install::tidy(project.dir(), &changes)?;
     }
-    init::report(context, project.root(), &changes, args.dry_run, &[])?;
+    let root = project.root();
+    context.ui.print(&InstallReport::new(root, changes, args.dry_run, Vec::new()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,35 +1,35 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::Counts;
 use agentd_core::text::counted;
 use agentd_engine::change::documents;
-use serde_json::json;
+use serde::Serialize;
 
 use super::Context;
 use crate::error::{CommandError, printed};
-use crate::ui::diagnostics;
-use crate::ui::{BAD, GOOD};
+use crate::ui::diagnostics::{self, Omitted};
+use crate::ui::{BAD, GOOD, Output, Screen};
 
 /// Check the documents of a change, or of the whole project.
 ///
-/// Looks at frontmatter, headings, requirement ids, scenarios, references,
-/// tasks and their order, and at the words of requirements. Ends with 1 where
-/// HIGH findings stand, with `--strict` also for MEDIUM ones.
+/// Checks frontmatter, headings, requirement ids, scenarios, references, tasks and their
+/// order, and the wording of requirements. Exits with 1 if there are HIGH findings; with
+/// `--strict`, also if there are MEDIUM ones.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd validate add-oauth\n  agentd validate --all --strict\n  agentd validate --all --sarif > agentd.sarif     for a code host\n  agentd validate --json | jq '.diagnostics[].code'"
+    after_help = "Examples:\n  agentd validate add-oauth\n  agentd validate --all --strict\n  agentd validate --all --sarif > agentd.sarif     for code hosts\n  agentd validate --json | jq '.diagnostics[].code'"
 )]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// Check every change and every main spec.
+    /// Check all open changes and main specs.
     #[arg(long, conflicts_with = "id")]
     all: bool,
 
-    /// Fail for MEDIUM findings too.
+    /// Also fail on MEDIUM findings.
     #[arg(long)]
     strict: bool,
 
@@ -52,46 +52,75 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     };
     let counts = check::counts(&reports);
     let valid = counts.high == 0 && !(args.strict && counts.medium > 0);
-    printed(if args.sarif {
-        context.ui.print_json(&diagnostics::sarif(&reports))
-    } else if context.ui.json {
-        let mut document = json!({
-            "version": 1,
-            "valid": valid,
-            "counts": counts,
-            "diagnostics": diagnostics::json(&reports),
-        });
-        let omitted = diagnostics::omitted(&reports);
-        if !omitted.is_empty() {
-            document["omitted"] = omitted.into();
-        }
-        context.ui.print_json(&document)
+    if args.sarif {
+        printed(context.ui.print_json(&diagnostics::sarif(&reports)))?;
     } else {
-        print(context, &what, &reports, counts, valid)
-    })?;
+        let omitted = diagnostics::omitted(&reports);
+        context.ui.print(&ValidationReport {
+            valid,
+            counts,
+            diagnostics: reports,
+            omitted,
+            what,
+        })?;
+    }
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn print(
-    context: &Context,
-    what: &str,
-    reports: &[FileReport],
-    counts: Counts,
+/// What was found in documents.
+#[derive(Debug, Serialize)]
+pub(super) struct ValidationReport {
+    /// Whether nothing was found that makes validation fail.
     valid: bool,
-) -> Result<(), CommandError> {
-    let mut out = context.ui.out();
-    diagnostics::write_human(&mut out, reports)?;
-    writeln!(out, "{what}: {} HIGH, {} MEDIUM, {} LOW", counts.high, counts.medium, counts.low)?;
-    if valid {
-        writeln!(out, "{GOOD}✓{GOOD:#} Proposal format validation passed")?;
-    } else {
-        writeln!(out, "{BAD}✗{BAD:#} Format validation failed")?;
+    /// How many findings there are of each severity.
+    counts: Counts,
+    /// The findings.
+    #[serde(serialize_with = "diagnostics::serialize_findings")]
+    diagnostics: Vec<FileReport>,
+    /// Findings that are not listed, because there are too many of one rule in a file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    omitted: Vec<Omitted>,
+    /// What was checked, in words.
+    #[serde(skip)]
+    what: String,
+}
+
+impl Output for ValidationReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        let Self { valid, counts, diagnostics: reports, what, .. } = self;
+        diagnostics::write_human(screen, reports)?;
+        writeln!(
+            screen,
+            "{what}: {} HIGH, {} MEDIUM, {} LOW",
+            counts.high, counts.medium, counts.low
+        )?;
+        if *valid {
+            return writeln!(screen, "{GOOD}✓{GOOD:#} Proposal format validation passed");
+        }
+        writeln!(screen, "{BAD}✗{BAD:#} Format validation failed")?;
         let all = reports.iter().flat_map(|report| &report.diagnostics);
         // Of the worst ones, the first.
         if let Some(worst) = all.min_by_key(|diagnostic| diagnostic.severity()) {
-            writeln!(out, "\nNext: agentd explain {}", worst.rule.code)?;
+            writeln!(screen, "\nNext: agentd explain {}", worst.rule.code)?;
         }
+        Ok(())
     }
-    out.flush()?;
-    Ok(())
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        use agentd_core::rules;
+        use agentd_core::span::Span;
+        let file = "agentd/changes/add-oauth/tasks.md".to_owned();
+        let rule = &rules::FRONTMATTER_MISSING;
+        let omitted = vec![Omitted { code: rule.code, file: file.clone(), count: 1 }];
+        let report = FileReport {
+            file,
+            text: "# Tasks".to_owned(),
+            diagnostics: vec![rule.at(Span { start: 0, end: 7 }, "no frontmatter")],
+            omitted: Vec::new(),
+        };
+        let counts = report.counts();
+        let what = "add-oauth".to_owned();
+        Self { valid: false, counts, diagnostics: vec![report], omitted, what }
+    }
 }

@@ -2,31 +2,50 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_viewer::Options;
-use serde_json::json;
+use serde::Serialize;
 
 use super::Context;
 use crate::error::CommandError;
+use crate::ui::{Output, Screen};
 
-/// Show the changes in a browser: documents, reviews, cost, and what is running now.
+/// Show changes in a browser: documents, reviews, cost, and live progress.
 ///
-/// Serves on 127.0.0.1 until Ctrl-C. The address that is printed holds a token, and
-/// without it nothing is shown. Comments are kept in the change, and decisions are
-/// those of `agentd decide`.
+/// Serves on 127.0.0.1 until you press Ctrl-C. The printed address contains a token that is
+/// required for access. Comments are stored in the change; decisions work like
+/// `agentd decide`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd view\n  agentd view add-oauth\n  agentd view --no-open --port 8080"
 )]
 pub(crate) struct Args {
-    /// The change to begin with; all of them where none is named.
+    /// Change to open; the default is the list of all changes.
     id: Option<String>,
 
-    /// Print the address, and leave the browser alone.
+    /// Print the address without opening a browser.
     #[arg(long)]
     no_open: bool,
 
-    /// The port; a free one where none is given.
+    /// Port to listen on; the default is any free port.
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     port: u16,
+}
+
+/// Where the viewer is.
+#[derive(Debug, Serialize)]
+pub(super) struct ViewReport {
+    /// Its address, with the token without which nothing is shown.
+    address: String,
+}
+
+impl Output for ViewReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        writeln!(screen, "{}", self.address)
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        Self { address: "http://127.0.0.1:8080/?token=0123".to_owned() }
+    }
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -44,18 +63,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let server =
         agentd_viewer::listen(options).map_err(|error| cannot_listen(args.port, &error))?;
     let address = server.address(&path);
-    if context.ui.json {
-        context.ui.print_json(&json!({ "version": 1, "address": address }))?;
-    } else {
-        let mut out = context.ui.out();
-        writeln!(out, "{address}")?;
-        out.flush()?;
-    }
+    context.ui.print(&ViewReport { address: address.clone() })?;
     let opened = if args.no_open { None } else { Some(server.open_in_browser(&address)) };
     if let Some(Err(_)) = opened {
-        context.ui.note("No browser could be opened: copy the address into one.");
+        context.ui.note("Could not open a browser; open the address yourself.");
     }
-    context.ui.note("Ctrl-C ends the viewer.");
+    context.ui.note("Press Ctrl-C to stop the viewer.");
     server.serve().map_err(|error| {
         CommandError::new("viewer", "the viewer has failed").cause(error.to_string())
     })?;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{self, Write};
 
 use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::{Diagnostic, Severity};
@@ -11,18 +11,14 @@ use agentd_core::rules;
 use agentd_core::span::LineIndex;
 use agentd_core::text::{self, printable};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
-
-use crate::error::CommandError;
 
 /// More findings than this are not read on a terminal.
 const SHOWN: usize = 100;
 
-/// Writes the findings with their source, as far as anybody would read.
-pub(crate) fn write_human(
-    out: &mut impl Write,
-    reports: &[FileReport],
-) -> Result<(), CommandError> {
+/// Writes the findings with their source, as many as anyone would read.
+pub(crate) fn write_human(out: &mut impl Write, reports: &[FileReport]) -> io::Result<()> {
     let renderer = Renderer::styled();
     let total = reports.iter().map(|report| report.counts().total()).sum::<usize>();
     let mut left = SHOWN;
@@ -106,33 +102,71 @@ fn aligned(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The findings as the contract's JSON.
-pub(crate) fn json(reports: &[FileReport]) -> Vec<Value> {
-    let mut findings = Vec::new();
-    for report in reports {
-        for (diagnostic, [line, column, end_line, end_column]) in places(report) {
-            findings.push(json!({
-                "severity": diagnostic.severity(),
-                "code": diagnostic.rule.code,
-                "name": diagnostic.rule.name,
-                "message": diagnostic.message,
-                "file": report.file,
-                "line": line,
-                "column": column,
-                "end_line": end_line,
-                "end_column": end_column,
-                "fix": diagnostic.advice(),
-            }));
-        }
-    }
-    findings
+/// A finding, as it is in `--json`.
+#[derive(Debug, Serialize)]
+struct Finding<'a> {
+    /// How much it weighs.
+    severity: Severity,
+    /// The code of the rule.
+    code: &'static str,
+    /// The name of the rule.
+    name: &'static str,
+    /// What is wrong.
+    message: &'a str,
+    /// The file.
+    file: &'a str,
+    /// Where it starts; the first line is 1.
+    line: usize,
+    /// Where it starts; the first column is 1.
+    column: usize,
+    /// Where it ends.
+    end_line: usize,
+    /// Where it ends, one past the last column.
+    end_column: usize,
+    /// What to do about it.
+    fix: &'a str,
+}
+
+/// Serializes reports as a list of their findings. Lines and columns are computed only here:
+/// for text they are not needed.
+pub(crate) fn serialize_findings<S: Serializer>(
+    reports: &[FileReport],
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.collect_seq(reports.iter().flat_map(|report| {
+        places(report).map(|(diagnostic, [line, column, end_line, end_column])| Finding {
+            severity: diagnostic.severity(),
+            code: diagnostic.rule.code,
+            name: diagnostic.rule.name,
+            message: &diagnostic.message,
+            file: &report.file,
+            line,
+            column,
+            end_line,
+            end_column,
+            fix: diagnostic.advice(),
+        })
+    }))
+}
+
+/// Findings of one rule that were left out, because there are too many of them.
+#[derive(Debug, Serialize)]
+pub(crate) struct Omitted {
+    /// The code of the rule.
+    pub(crate) code: &'static str,
+    /// The file.
+    pub(crate) file: String,
+    /// How many were left out.
+    pub(crate) count: usize,
 }
 
 /// How many findings of which rule were left out.
-pub(crate) fn omitted(reports: &[FileReport]) -> Vec<Value> {
+pub(crate) fn omitted(reports: &[FileReport]) -> Vec<Omitted> {
     let omitted = reports.iter().flat_map(|report| {
-        report.omitted.iter().map(|omitted| {
-            json!({ "code": omitted.rule.code, "file": report.file, "count": omitted.count })
+        report.omitted.iter().map(|omitted| Omitted {
+            code: omitted.rule.code,
+            file: report.file.clone(),
+            count: omitted.count,
         })
     });
     omitted.collect()

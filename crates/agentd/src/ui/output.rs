@@ -108,16 +108,17 @@ impl Ui {
     }
 }
 
+/// The document that `--json` prints.
 #[cfg(test)]
-pub(crate) mod tests {
-    use serde_json::{Value, json};
+pub(crate) fn document(output: &impl Output) -> serde_json::Value {
+    serde_json::to_value(Document::new(output)).unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
 
     use super::*;
-
-    /// The document that `--json` prints.
-    pub(crate) fn document(output: &impl Output) -> Value {
-        serde_json::to_value(Document::new(output)).unwrap()
-    }
 
     #[derive(Serialize)]
     struct Fruit {

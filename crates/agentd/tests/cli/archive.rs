@@ -50,7 +50,7 @@ fn archiving_says_where_it_went_and_ends_with_the_totals() {
         "add-oauth is archived in agentd/archive/{date}-add-oauth\n  auth-flow  ~R1\n+0 ~1 -0 →0 in 1 spec\n"
     );
     assert_eq!(run.stdout, expected);
-    assert_eq!(run.stderr, "To take it back: agentd unarchive add-oauth\n");
+    assert_eq!(run.stderr, "To undo this: agentd unarchive add-oauth\n");
     assert!(project.read_root("agentd/specs/auth-flow.md").contains("within 100 ms"));
     project.run(["list", "--archived"]).fine().stdout_has("add-oauth");
     project.run(["archive", "add-oauth"]).exits(1).stderr_has("it is archived");

@@ -81,7 +81,7 @@ fn consent_is_given_kept_taken_back_and_lost_by_an_edit() {
         .stdout_has("- claude.env.A = \"b\"")
         .stdout_has("+ claude.env.A = \"c\"");
     project.run(["trust", "--yes"]).fine();
-    project.run(["trust", "--revoke"]).fine().stdout_has("taken back");
+    project.run(["trust", "--revoke"]).fine().stdout_has("revoked");
     project.run(PLAN).exits(1).stderr_has("not trusted");
     assert!(!ran(&project));
     assert!(!project.names().iter().any(|name| name.contains("trust")), "{:?}", project.names());

@@ -16,10 +16,10 @@ use agentd_engine::workflow::{self, Mode, Report, Wanted};
 
 use super::place::{self, TEST_COMMAND};
 use crate::cli::agents_setup::agents_for;
-use crate::cli::archive::print_archived;
+use crate::cli::archive::ArchiveReport;
 use crate::cli::planning::{self, Begin, ClarifyArgs, GitArg, Outcome, run_workflow};
 use crate::cli::{Context, user};
-use crate::error::{CommandError, printed};
+use crate::error::CommandError;
 
 pub(super) const CHANGE: &str = "greet-by-name";
 const DESCRIPTION: &str = "Greet people by name";
@@ -46,12 +46,12 @@ impl Story {
         speed: Speed,
     ) -> Result<Self, CommandError> {
         let tool = GitTool { cancel: Some(cancel.clone()), ..GitTool::default() };
-        say(context, "A small project with a test that fails, and recorded agents:");
+        context.ui.remark("A small project with a test that fails, and recorded agents:");
         place::furnish(context, &context.start, speed, &tool)?;
         let id = planning::new_id(CHANGE)?;
         let project = context.project()?;
         let stage = |command: &str| {
-            say(context, &format!("\n$ {command}"));
+            context.ui.remark(&format!("\n$ {command}"));
             if cancel.reason().is_some() { Err(CommandError::interrupted()) } else { Ok(()) }
         };
 
@@ -77,18 +77,11 @@ impl Story {
     }
 }
 
-/// What people read beside the data; with `--json` there is nobody to read it.
-fn say(context: &Context, text: &str) {
-    if !context.ui.json {
-        context.ui.note(text);
-    }
-}
-
 /// Runs the tests of the project as agentd does before a review.
 fn test(context: &Context, agents: &Agents) -> Result<Option<i32>, CommandError> {
     let limits = Limits { whole: TEST_LIMIT, idle: TEST_LIMIT, ..Limits::default() };
     let output = run_shell(agents, TEST_COMMAND, limits)?;
-    say(context, printable(output.stdout.trim_end()).as_ref());
+    context.ui.remark(printable(output.stdout.trim_end()).as_ref());
     Ok(output.code)
 }
 
@@ -117,7 +110,7 @@ fn implement(context: &Context) -> Result<Option<i32>, CommandError> {
         built.finish(context, &report, false)?;
     }
     reached(&report, Phase::Complete)?;
-    say(context, &format!("\n$ {TEST_COMMAND}"));
+    context.ui.remark(&format!("\n$ {TEST_COMMAND}"));
     test(context, &built.agents)
 }
 
@@ -136,8 +129,7 @@ fn put_away(context: &Context, project: &Project, id: &ChangeId) -> Result<Archi
     let request = Request { change: id, force: None, resume: false, by: &by, holder: &holder, now };
     let archived = archive::archive(project, &request)?;
     if !context.ui.json {
-        let path = layout::archived_change(&archived.name);
-        printed(print_archived(context, &archived, path.as_str()))?;
+        context.ui.print(&ArchiveReport::new(project, archived.clone()))?;
     }
     Ok(archived)
 }

@@ -1,31 +1,132 @@
 //! What there is to see at the end: what was written where, what it cost, and what to do next.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use agentd_core::layout;
-use agentd_core::state::LlmCall;
+use agentd_core::phase::Phase;
+use agentd_core::rel_path::RelPath;
 use agentd_core::text::{counted, printable};
-use agentd_engine::git::FileChange;
-use serde_json::json;
+use agentd_engine::archive::SpecChange;
+use agentd_engine::git::{ChangedFile, Commit, FileChange};
+use serde::{Serialize, Serializer};
 
 use super::place::Left;
 use super::story::{CHANGE, Story};
-use crate::cli::Context;
-use crate::error::CommandError;
-use crate::ui::{BOLD, DIM};
+use crate::ui::{BOLD, DIM, Output, Screen};
 use agentd_core::figures::tokens;
 
-pub(super) fn show(context: &Context, story: &Story, left: &Left) -> Result<(), CommandError> {
-    let next = next(left);
-    if context.ui.json {
-        document(context, story, left, &next)
-    } else {
-        text(context, story, left, &next)
+/// What the demonstration has done.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct DemoReport {
+    /// `demonstrated`
+    action: &'static str,
+    /// Where it happened.
+    directory: String,
+    /// Whether that directory is still there.
+    kept: bool,
+    /// The change.
+    change_id: &'static str,
+    /// Its phase now.
+    phase: Phase,
+    /// The verdict of the last review.
+    verdict: Option<&'static str>,
+    /// How many rounds of revision there were.
+    iteration: u32,
+    /// The exit codes of the tests.
+    tests: Tests,
+    /// The calls of agents.
+    steps: Vec<DemoStep>,
+    /// The subjects of the commits, oldest first.
+    #[serde(serialize_with = "subjects")]
+    commits: Vec<Commit>,
+    /// The files of the project that were changed.
+    #[serde(serialize_with = "paths")]
+    files: Vec<ChangedFile>,
+    /// What has happened to each main spec.
+    specs: Vec<SpecChange>,
+    /// The directory of the change in the archive.
+    path: RelPath,
+    /// What the recorded calls have cost, in US dollars.
+    cost_usd: f64,
+    /// Commands to try next.
+    #[serde(serialize_with = "commands")]
+    next: [Suggestion; 3],
+    /// Tokens that went in, including cached ones.
+    #[serde(skip)]
+    tokens_in: u64,
+    /// Tokens that came out.
+    #[serde(skip)]
+    tokens_out: u64,
+}
+
+/// The exit codes of the tests; none if they were killed.
+#[derive(Debug, Serialize)]
+struct Tests {
+    /// Before the change.
+    before: Option<i32>,
+    /// After the change.
+    after: Option<i32>,
+}
+
+/// One call of an agent.
+#[derive(Debug, Serialize)]
+struct DemoStep {
+    /// The step.
+    step: String,
+    /// The model that answered.
+    model: String,
+    /// What it cost, in US dollars.
+    cost_usd: f64,
+}
+
+/// A command, and what it is good for.
+type Suggestion = (String, &'static str);
+
+fn subjects<S: Serializer>(commits: &[Commit], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(commits.iter().map(|commit| &commit.subject))
+}
+
+fn paths<S: Serializer>(files: &[ChangedFile], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(files.iter().map(|file| &file.path))
+}
+
+fn commands<S: Serializer>(next: &[Suggestion; 3], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(next.iter().map(|(command, _)| command))
+}
+
+impl DemoReport {
+    pub(super) fn new(story: Story, left: &Left) -> Self {
+        let state = story.archived.state;
+        let [before, after] = story.tests;
+        let steps = state.llm_calls.into_iter().map(|call| DemoStep {
+            step: call.step,
+            model: call.model,
+            cost_usd: call.cost,
+        });
+        Self {
+            action: "demonstrated",
+            directory: left.root.display().to_string(),
+            kept: left.is_there,
+            change_id: CHANGE,
+            phase: state.phase,
+            verdict: state.code_review.map(|review| review.verdict.label()),
+            iteration: state.iteration,
+            tests: Tests { before, after },
+            steps: steps.collect(),
+            commits: story.commits,
+            files: story.files,
+            specs: story.archived.specs,
+            path: layout::archived_change(&story.archived.name),
+            cost_usd: state.total_cost,
+            next: next(left),
+            tokens_in: state.total_tokens_in,
+            tokens_out: state.total_tokens_out,
+        }
     }
 }
 
-/// Three commands, each with what it is good for.
-fn next(left: &Left) -> [(String, &'static str); 3] {
+/// Three commands to try next.
+fn next(left: &Left) -> [Suggestion; 3] {
     let plan = ("agentd plan <id> \"<what you want>\"".to_owned(), "your first change");
     if !left.is_there {
         let again = ("agentd demo --keep".to_owned(), "do it again, and keep the directory");
@@ -40,114 +141,123 @@ fn next(left: &Left) -> [(String, &'static str); 3] {
     [view, trace, ("agentd init".to_owned(), "in your own project")]
 }
 
-fn document(
-    context: &Context,
-    story: &Story,
-    left: &Left,
-    next: &[(String, &str)],
-) -> Result<(), CommandError> {
-    let state = &story.archived.state;
-    let [before, after] = story.tests;
-    let steps: Vec<_> = state
-        .llm_calls
-        .iter()
-        .map(|call| json!({ "step": call.step, "model": call.model, "cost_usd": call.cost }))
-        .collect();
-    let commits: Vec<&str> = story.commits.iter().map(|commit| commit.subject.as_str()).collect();
-    let files: Vec<&str> = story.files.iter().map(|file| file.path.as_str()).collect();
-    let next: Vec<&str> = next.iter().map(|(command, _)| command.as_str()).collect();
-    context.ui.print_json(&json!({
-        "version": 1,
-        "action": "demonstrated",
-        "directory": left.root.display().to_string(),
-        "kept": left.is_there,
-        "change_id": CHANGE,
-        "phase": state.phase,
-        "verdict": state.code_review.as_ref().map(|review| review.verdict.label()),
-        "iteration": state.iteration,
-        "tests": { "before": before, "after": after },
-        "steps": steps,
-        "commits": commits,
-        "files": files,
-        "specs": story.archived.specs,
-        "path": layout::archived_change(&story.archived.name),
-        "cost_usd": state.total_cost,
-        "next": next,
-    }))
+impl Output for DemoReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        self.written(screen)?;
+        self.cost(screen)?;
+        title(screen, "What to do next")?;
+        let width = self.next.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+        for (command, what) in &self.next {
+            writeln!(screen, "  {BOLD}{command:<width$}{BOLD:#}  {DIM}{what}{DIM:#}")?;
+        }
+        let root = &self.directory;
+        if self.kept {
+            writeln!(screen, "\nAll of it is in {root}.")
+        } else {
+            writeln!(
+                screen,
+                "\nThe directory {root} is gone again; --keep or --dir DIR leaves it there."
+            )
+        }
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        use crate::cli::archive::ArchiveReport;
+        let left = Left { root: "/tmp/demo".into(), is_there: true };
+        let commit = Commit {
+            id: "1f2e3d4c5b".to_owned(),
+            at: "2026-11-04T10:00:00Z".to_owned(),
+            subject: "greet-by-name: greet".to_owned(),
+            body: String::new(),
+            files: Vec::new(),
+        };
+        let step = DemoStep {
+            step: "proposal-gen".to_owned(),
+            model: "gemini".to_owned(),
+            cost_usd: 0.01,
+        };
+        let file =
+            ChangedFile { path: "greet.sh".to_owned(), change: FileChange::Added, lines: None };
+        Self {
+            action: "demonstrated",
+            directory: left.root.display().to_string(),
+            kept: left.is_there,
+            change_id: CHANGE,
+            phase: Phase::Archived,
+            verdict: Some("APPROVED"),
+            iteration: 1,
+            tests: Tests { before: Some(1), after: Some(0) },
+            steps: vec![step],
+            commits: vec![commit],
+            files: vec![file],
+            specs: ArchiveReport::sample().specs,
+            path: RelPath::new("agentd/archive/2026-11-04-greet-by-name").unwrap(),
+            cost_usd: 0.4,
+            next: next(&left),
+            tokens_in: 12_000,
+            tokens_out: 800,
+        }
+    }
 }
 
-fn text(
-    context: &Context,
-    story: &Story,
-    left: &Left,
-    next: &[(String, &str)],
-) -> Result<(), CommandError> {
-    let mut out = context.ui.out();
-    let state = &story.archived.state;
-    let title = |text: &str| format!("\n{BOLD}{text}{BOLD:#}");
-    writeln!(out, "{}", title("What was written"))?;
-    let mut line = |what: &str, is: &str| writeln!(out, "  {what:<40}  {DIM}{is}{DIM:#}");
-    for file in &story.files {
-        let is = if file.change == FileChange::Added { "new code" } else { "changed code" };
-        line(&printable(&file.path), is)?;
+fn title(screen: &mut Screen<'_>, text: &str) -> io::Result<()> {
+    writeln!(screen, "\n{BOLD}{text}{BOLD:#}")
+}
+
+impl DemoReport {
+    fn written(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        title(screen, "What was written")?;
+        let mut line = |what: &str, is: &str| writeln!(screen, "  {what:<40}  {DIM}{is}{DIM:#}");
+        for file in &self.files {
+            let is = if file.change == FileChange::Added { "new code" } else { "changed code" };
+            line(&printable(&file.path), is)?;
+        }
+        for spec in &self.specs {
+            line(layout::main_spec(&spec.spec).as_str(), "what holds from now on")?;
+        }
+        line(self.path.as_str(), "proposal, specs, tasks and reviews")?;
+        line("  runs/", "all that the agents did, to be replayed")?;
+        title(screen, "Commits")?;
+        for commit in &self.commits {
+            let id = commit.id.get(..7).unwrap_or(&commit.id);
+            writeln!(screen, "  {DIM}{id}{DIM:#} {}", printable(&commit.subject))?;
+        }
+        Ok(())
     }
-    for spec in &story.archived.specs {
-        line(layout::main_spec(&spec.spec).as_str(), "what holds from now on")?;
-    }
-    let archive = layout::archived_change(&story.archived.name);
-    line(archive.as_str(), "proposal, specs, tasks and reviews")?;
-    line("  runs/", "all that the agents did, to be replayed")?;
-    writeln!(out, "{}", title("Commits"))?;
-    for commit in &story.commits {
-        let id = commit.id.get(..7).unwrap_or(&commit.id);
-        writeln!(out, "  {DIM}{id}{DIM:#} {}", printable(&commit.subject))?;
-    }
-    writeln!(out, "{}", title("What it cost"))?;
-    for (model, calls, cost) in by_model(&state.llm_calls) {
-        let (model, calls) = (printable(model), counted(calls, "call"));
-        writeln!(out, "  {model:<18}  {calls:>8}  ${cost:.4}")?;
-    }
-    writeln!(
-        out,
-        "  {}, {} tokens in, {} out, {BOLD}${:.4}{BOLD:#}",
-        counted(state.llm_calls.len(), "call"),
-        tokens(state.total_tokens_in),
-        tokens(state.total_tokens_out),
-        state.total_cost,
-    )?;
-    writeln!(
-        out,
-        "  {DIM}As recorded, from gemini, codex and claude with scripted models; nothing was paid now.\n  \
-         Commands, tools, tests and git were real.{DIM:#}"
-    )?;
-    writeln!(out, "{}", title("What to do next"))?;
-    let width = next.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
-    for (command, what) in next {
-        writeln!(out, "  {BOLD}{command:<width$}{BOLD:#}  {DIM}{what}{DIM:#}")?;
-    }
-    let root = left.root.display();
-    if left.is_there {
-        writeln!(out, "\nAll of it is in {root}.")?;
-    } else {
+
+    fn cost(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        title(screen, "What it cost")?;
+        for (model, calls, cost) in by_model(&self.steps) {
+            let (model, calls) = (printable(model), counted(calls, "call"));
+            writeln!(screen, "  {model:<18}  {calls:>8}  ${cost:.4}")?;
+        }
         writeln!(
-            out,
-            "\nThe directory {root} is gone again; --keep or --dir DIR leaves it there."
+            screen,
+            "  {}, {} tokens in, {} out, {BOLD}${:.4}{BOLD:#}",
+            counted(self.steps.len(), "call"),
+            tokens(self.tokens_in),
+            tokens(self.tokens_out),
+            self.cost_usd,
         )?;
+        writeln!(
+            screen,
+            "  {DIM}As recorded, from gemini, codex and claude with scripted models; nothing was paid now.\n  \
+             Commands, tools, tests and git were real.{DIM:#}"
+        )
     }
-    out.flush()?;
-    Ok(())
 }
 
 /// The calls of each model and what they cost, in the order of their first call.
-fn by_model(calls: &[LlmCall]) -> Vec<(&str, usize, f64)> {
+fn by_model(steps: &[DemoStep]) -> Vec<(&str, usize, f64)> {
     let mut models: Vec<(&str, usize, f64)> = Vec::new();
-    for call in calls {
-        match models.iter_mut().find(|(model, ..)| *model == call.model) {
+    for step in steps {
+        match models.iter_mut().find(|(model, ..)| *model == step.model) {
             Some((_, count, cost)) => {
                 *count += 1;
-                *cost += call.cost;
+                *cost += step.cost_usd;
             }
-            None => models.push((&call.model, 1, call.cost)),
+            None => models.push((&step.model, 1, step.cost_usd)),
         }
     }
     models

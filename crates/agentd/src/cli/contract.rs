@@ -1,0 +1,214 @@
+//! The keys of every JSON document, from the types of the outputs, for docs/agent-contract.md.
+
+use agentd_core::diagnostic::Rule;
+use agentd_engine::insight::cost::CostReport;
+use agentd_engine::insight::overlap::OverlapReport;
+use agentd_engine::insight::trace::TraceReport;
+use serde_json::{Map, Value};
+
+use super::archive::{ArchivePreview, ArchiveReport};
+use super::completions::CompletionScript;
+use super::decide::DecisionReport;
+use super::demo::DemoReport;
+use super::doctor::DoctorReport;
+use super::explain::{ErrorExplanation, ExplainList};
+use super::export::ExportReport;
+use super::init::InstallReport;
+use super::replay::ReplayReport;
+use super::trust::TrustReport;
+use super::unarchive::UnarchiveReport;
+use super::validate::ValidationReport;
+use super::view::ViewReport;
+use crate::ui::Output;
+use crate::ui::output::document;
+
+/// What a command prints with `--json`.
+struct Row {
+    command: &'static str,
+    keys: Map<String, Value>,
+    /// The key that is there only if there is something to say.
+    optional: Option<&'static str>,
+}
+
+impl Row {
+    fn optional(self, key: &'static str) -> Self {
+        assert!(self.keys.contains_key(key), "{}: {key}", self.command);
+        Self { optional: Some(key), ..self }
+    }
+}
+
+fn row<T: Output>(command: &'static str) -> Row {
+    match document(&T::sample()) {
+        Value::Object(mut keys) => {
+            assert_eq!(keys.shift_remove("version"), Some(1.into()), "{command}");
+            Row { command, keys, optional: None }
+        }
+        other => panic!("{command}: {other}"),
+    }
+}
+
+/// Outputs that have no type yet.
+fn untyped(command: &'static str, keys: &str) -> Row {
+    let keys = keys.split(' ').map(|key| (key.to_owned(), Value::Bool(true))).collect();
+    Row { command, keys, optional: None }
+}
+
+/// Commands that only read. A test of the page runs them all.
+fn reading() -> Vec<Row> {
+    vec![
+        untyped("list", "changes"),
+        untyped("list --specs", "specs"),
+        untyped("list --archived", "archived"),
+        untyped(
+            "status add-oauth",
+            "change_id phase title created_at updated_at last_action iteration complexity verdict \
+             issues plan_changed_since_review validation tasks layers calls cost_usd tokens_in \
+             tokens_out next",
+        ),
+        untyped("show add-oauth tasks", "file text"),
+        untyped("log add-oauth", "change_id events"),
+        row::<ValidationReport>("validate add-oauth").optional("omitted"),
+        row::<CostReport>("cost add-oauth"),
+        row::<OverlapReport>("overlap"),
+        row::<TraceReport>("trace auth-flow:R1"),
+        row::<DoctorReport>("doctor"),
+        row::<TrustReport>("trust --show"),
+        row::<Rule>("explain T005"),
+        row::<ErrorExplanation>("explain locked"),
+        row::<ExplainList>("explain"),
+        row::<ArchivePreview>("archive add-oauth --dry-run"),
+        row::<CompletionScript>("completions bash"),
+    ]
+}
+
+const WORKFLOW: &str = "action change_id phase verdict iteration issues cost_usd next";
+
+/// Commands that change something, or go on until they are stopped.
+fn acting() -> Vec<Row> {
+    vec![
+        untyped("plan add-oauth", WORKFLOW),
+        untyped("proposal add-oauth TEXT", WORKFLOW),
+        untyped("challenge add-oauth", WORKFLOW),
+        untyped("reproposal add-oauth", WORKFLOW),
+        untyped("impl add-oauth", WORKFLOW),
+        untyped("implement add-oauth", WORKFLOW),
+        untyped("review add-oauth", WORKFLOW),
+        untyped("fix add-oauth", WORKFLOW),
+        untyped("clarify add-oauth", "action change_id phase questions cost_usd next"),
+        untyped("clarify add-oauth --answers FILE", "action change_id phase file answers next"),
+        untyped("clarify add-oauth --show", "action change_id clarified questions answers"),
+        row::<DecisionReport>("decide add-oauth fix"),
+        row::<ArchiveReport>("archive add-oauth"),
+        row::<UnarchiveReport>("unarchive add-oauth"),
+        row::<ExportReport>("export add-oauth"),
+        row::<ReplayReport>("replay add-oauth --into DIR"),
+        row::<ViewReport>("view"),
+        row::<InstallReport>("init"),
+        row::<InstallReport>("uninstall"),
+        row::<DemoReport>("demo"),
+    ]
+}
+
+/// The tables of the page.
+pub(super) fn tables() -> String {
+    let (reading, acting) = (reading(), acting());
+    let mut text = String::from("\n");
+    text.push_str(&table("command", &reading));
+    text.push_str("\nCommands that change something:\n\n");
+    text.push_str(&table("command that changes something", &acting));
+    text.push_str("\nThe keys of objects inside these documents:\n\n");
+    text.push_str("| key | its keys | in |\n|---|---|---|\n");
+    for Inner { key, keys, commands } in inner(reading.iter().chain(&acting)) {
+        text.push_str(&format!("| `{key}` | {} | {} |\n", spans(&keys), spans(&commands)));
+    }
+    text
+}
+
+fn table(heading: &str, rows: &[Row]) -> String {
+    let mut text = format!("| {heading} | keys beside `version` |\n|---|---|\n");
+    for Row { command, keys, optional } in rows {
+        let keys: Vec<String> = keys
+            .keys()
+            .map(|key| {
+                let mark = if *optional == Some(key.as_str()) { " (optional)" } else { "" };
+                format!("`{key}`{mark}")
+            })
+            .collect();
+        text.push_str(&format!("| `agentd {command}` | {} |\n", keys.join(" ")));
+    }
+    text
+}
+
+fn spans(names: &[impl std::fmt::Display]) -> String {
+    let spans: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    spans.join(" ")
+}
+
+/// An object inside documents.
+struct Inner {
+    key: String,
+    keys: Vec<String>,
+    commands: Vec<&'static str>,
+}
+
+/// The objects inside documents, those of the same shape together.
+fn inner<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<Inner> {
+    let mut all: Vec<Inner> = Vec::new();
+    for row in rows {
+        // A command is named without its arguments.
+        let command = row.command.split(' ').next().unwrap_or_default();
+        for (key, value) in &row.keys {
+            walk(key, value, &mut |key, keys| {
+                let same = |inner: &&mut Inner| inner.key == key && inner.keys == keys;
+                match all.iter_mut().find(same) {
+                    Some(inner) if inner.commands.contains(&command) => {}
+                    Some(inner) => inner.commands.push(command),
+                    None => {
+                        all.push(Inner { key: key.to_owned(), keys, commands: vec![command] });
+                    }
+                }
+            });
+        }
+    }
+    all
+}
+
+/// Shows every object in a value. A sample with a gap would hide keys, so there must be none.
+fn walk(path: &str, value: &Value, found: &mut dyn FnMut(&str, Vec<String>)) {
+    match value {
+        Value::Null => panic!("{path} of the sample is missing"),
+        Value::Array(items) => {
+            let path = format!("{path}[]");
+            assert!(!items.is_empty(), "{path} of the sample is empty");
+            // Of items that differ in what is optional, all keys.
+            let mut merged = Map::new();
+            for (key, value) in items.iter().filter_map(Value::as_object).flatten() {
+                if merged.get(key).is_none_or(Value::is_null) {
+                    merged.insert(key.clone(), value.clone());
+                }
+            }
+            if !merged.is_empty() {
+                walk(&path, &Value::Object(merged), found);
+            }
+        }
+        Value::Object(entries) => {
+            found(path, entries.keys().cloned().collect());
+            for (key, value) in entries {
+                walk(&format!("{path}.{key}"), value, found);
+            }
+        }
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn every_command_has_a_row() {
+    let rows: Vec<Row> = reading().into_iter().chain(acting()).collect();
+    for command in super::definition().get_subcommands() {
+        let name = command.get_name();
+        // It speaks MCP on stdout.
+        let exempt = name == "mcp";
+        let listed = rows.iter().any(|row| row.command.split(' ').next() == Some(name));
+        assert!(listed || exempt, "`agentd {name}` is missing in the tables");
+    }
+}

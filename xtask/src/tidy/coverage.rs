@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::Result;
 use crate::workspace::Workspace;
 
-const IDS: &str = "testing/contract-ids.txt";
+const IDS: &str = "docs/contract.md";
 const TABLE: &str = "testing/coverage.md";
 
 /// Compares the table with the ids and with the tests of the workspace.
@@ -20,21 +20,70 @@ pub(super) fn check(
         fs::read_to_string(workspace.root.join(file))
             .map_err(|error| format!("cannot read {file}: {error}"))
     };
+    let contract = read(IDS)?;
+    let known = ids_of(&contract);
     let mut tests = BTreeSet::new();
     for file in
         files.iter().filter(|file| Path::new(file).extension().is_some_and(|end| end == "rs"))
     {
-        tests.extend(tests_in(&read(file)?));
+        let text = read(file)?;
+        tests.extend(tests_in(&text));
+        for (line, id) in cited(&text) {
+            if !known.contains(id) {
+                problems.push(format!("{file}:{line}: {id} is not in {IDS}"));
+            }
+        }
     }
-    compare(&read(IDS)?, &read(TABLE)?, &tests, problems);
+    compare(&known, &read(TABLE)?, &tests, problems);
     Ok(())
 }
 
-fn compare(ids: &str, table: &str, tests: &BTreeSet<String>, problems: &mut Vec<String>) {
-    let lines = ids.lines().filter(|line| !line.starts_with('#'));
-    let ids: BTreeSet<&str> = lines.flat_map(str::split_whitespace).collect();
+/// The ids of the contract: those that the page has anchors for.
+fn ids_of(contract: &str) -> BTreeSet<&str> {
+    let anchored = contract.lines().filter_map(|line| {
+        let (anchor, rest) = line.strip_prefix("| <a id=\"")?.split_once("\"></a>")?;
+        let id = rest.split(' ').next()?;
+        (anchor == id.to_ascii_lowercase()).then_some(id)
+    });
+    anchored.collect()
+}
+
+/// The ids that comments cite, with their lines: alone in a comment, or in parentheses.
+fn cited(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+        let comment = comment.trim_start_matches(['/', '!']).trim();
+        let groups = comment.split('(').skip(1).filter_map(|rest| rest.split(')').next());
+        for group in groups.chain([comment]) {
+            let ids: Vec<&str> = group.split(", ").collect();
+            if ids.iter().all(|id| is_id(id)) {
+                found.extend(ids.into_iter().map(|id| (number, id)));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a word looks like an id of the contract. `R1` is also the id of a requirement in any
+/// spec, so those are left out.
+fn is_id(word: &str) -> bool {
+    let digits = word.trim_start_matches(|c: char| c.is_ascii_uppercase());
+    let letters = word.strip_suffix(digits).unwrap_or_default();
+    ["C", "E", "P", "PR", "RP", "WF", "T"].contains(&letters)
+        && digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.len() < 4
+        && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+fn compare(
+    ids: &BTreeSet<&str>,
+    table: &str,
+    tests: &BTreeSet<String>,
+    problems: &mut Vec<String>,
+) {
     let rows = rows(table);
-    for id in &ids {
+    for id in ids {
         if !rows.iter().any(|(_, row, _)| row == id) {
             problems
                 .push(format!("{TABLE}: no row for {id}; name its tests, or say `none:` and why"));
@@ -105,7 +154,8 @@ mod tests {
         let source =
             "#[test]\n#[ignore]\nfn it_works() {}\nfn helper() {}\nfor_every_cli!(twice, thrice);";
         let mut problems = Vec::new();
-        compare(ids, table, &tests_in(source).into_iter().collect(), &mut problems);
+        let ids: BTreeSet<&str> = ids.split(' ').collect();
+        compare(&ids, table, &tests_in(source).into_iter().collect(), &mut problems);
         problems
     }
 
@@ -113,7 +163,7 @@ mod tests {
     fn a_row_with_tests_that_exist_or_with_a_reason_is_fine() {
         let table = "| id | tests |\n|---|---|\n| A1 | `it_works` `thrice` |\n| A2 | none: nobody can observe it |\n\
             | A story of more words | `twice` |\n";
-        assert_eq!(problems("# ids\nA1 A2\n", table), Vec::<String>::new());
+        assert_eq!(problems("A1 A2", table), Vec::<String>::new());
     }
 
     #[test]
@@ -124,8 +174,17 @@ mod tests {
             "testing/coverage.md:1: there is no test `helper`",
             "testing/coverage.md:2: A1 has two rows; make it one",
             "testing/coverage.md:2: A1 has no test; say `none:` and why",
-            "testing/coverage.md:3: A9 is not in testing/contract-ids.txt",
+            "testing/coverage.md:3: A9 is not in docs/contract.md",
         ];
-        assert_eq!(problems("A1 A2\n", table), expected);
+        assert_eq!(problems("A1 A2", table), expected);
+    }
+
+    #[test]
+    fn ids_are_read_from_the_page_and_from_comments() {
+        let page =
+            "| ID | Requirement |\n| <a id=\"c12\"></a>C12 | Rounds. |\n| C13 | No anchor. |\n";
+        assert_eq!(ids_of(page).into_iter().collect::<Vec<_>>(), ["C12"]);
+        let source = "/// Rounds (C12, P2), and a spec (R1).\n// E2.4\nlet x = (1); // not here\n";
+        assert_eq!(cited(source), [(1, "C12"), (1, "P2"), (2, "E2.4")]);
     }
 }

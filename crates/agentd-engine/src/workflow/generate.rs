@@ -1,5 +1,5 @@
 //! Writing a plan: proposal, specs in their order, tasks, each in a fresh session and
-//! each reviewed once more by its planner (PR1, PR2); or all of it in one session.
+//! each reviewed once more by its planner (PR1.1, PR2.3); or all of it in one session.
 
 use agentd_core::agent::Role;
 use agentd_core::complexity::{self, Known};

@@ -141,6 +141,7 @@ pages! {
     brownfield "docs/brownfield.md",
     cli "docs/cli.md",
     configuration "docs/configuration.md",
+    contract "docs/contract.md",
     documents_page "docs/documents.md",
     implementation "docs/implementation.md",
     quick_start "docs/quick-start.md",

@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod check;
+pub mod command_line;
 pub mod complexity;
 pub mod config;
 pub mod description;
@@ -11,11 +12,13 @@ pub mod diagnostic;
 pub mod diff;
 pub mod document;
 pub mod draft;
+pub mod error_kind;
 pub mod event;
 pub mod figures;
 pub mod frontmatter;
 pub mod graph;
 pub mod hash;
+pub mod hint;
 pub mod ids;
 pub mod layout;
 pub mod merge;

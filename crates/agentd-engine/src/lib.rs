@@ -4,6 +4,7 @@
 //!
 //! | group | what is in it |
 //! |---|---|
+//! | [`explain`] | errors as people and programs see them |
 //! | [`store`] | files of a project, confined to it; locks; the user's own directories |
 //! | [`process`] | child processes, supervised and caged |
 //! | [`git`] | what agentd asks of the `git` program |
@@ -21,6 +22,7 @@
 pub mod agents;
 pub mod archive;
 pub mod change;
+pub mod explain;
 pub mod git;
 pub mod guard;
 pub mod insight;

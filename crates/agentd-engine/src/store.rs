@@ -36,8 +36,6 @@ pub use confined::EntryKind;
 pub use confined::FileStamp;
 pub use confined::ProjectDir;
 pub use error::StoreError;
-pub use error::causes;
-pub use error::remedy;
 pub use lock::Holder;
 pub use lock::Lock;
 pub use lock::LockError;

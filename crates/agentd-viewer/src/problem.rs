@@ -2,7 +2,8 @@
 
 use agentd_engine::change::comments::CommentError;
 use agentd_engine::change::documents::DocumentError;
-use agentd_engine::store::{StoreError, causes, remedy};
+use agentd_engine::explain::{ErrorReport, Explain as _};
+use agentd_engine::store::StoreError;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 
@@ -26,13 +27,14 @@ impl Problem {
         Self { status, message: message.into(), hints: Vec::new() }
     }
 
-    /// Something that the machine refused, with what caused it.
-    fn failed(error: &dyn std::error::Error) -> Self {
-        let message = match causes(error) {
-            Some(cause) => format!("{error}: {cause}"),
-            None => error.to_string(),
+    /// An error, with its cause and what to do about it.
+    fn failed(error: ErrorReport) -> Self {
+        let message = match error.cause {
+            Some(cause) => format!("{}: {cause}", error.message),
+            None => error.message,
         };
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+        let hints = error.hints.iter().map(ToString::to_string).collect();
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, message, hints }
     }
 }
 
@@ -41,8 +43,7 @@ impl From<StoreError> for Problem {
         if error.is_not_found() || matches!(error, StoreError::NoSuchChange { .. }) {
             return Self::not_found();
         }
-        let hints = error.io().and_then(remedy).map(str::to_owned).into_iter().collect();
-        Self { hints, ..Self::failed(&error) }
+        Self::failed(error.explain())
     }
 }
 
@@ -51,13 +52,11 @@ impl From<DocumentError> for Problem {
         match error {
             DocumentError::Store(error) => error.into(),
             DocumentError::Lock(_) | DocumentError::Refused(_) => {
-                Self { status: StatusCode::CONFLICT, ..Self::failed(&error) }
+                Self { status: StatusCode::CONFLICT, ..Self::failed(error.explain()) }
             }
             DocumentError::State { .. }
             | DocumentError::NoState { .. }
-            | DocumentError::Config(_) => {
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
-            }
+            | DocumentError::Config(_) => Self::failed(error.explain()),
         }
     }
 }

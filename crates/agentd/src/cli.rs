@@ -44,6 +44,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agentd_core::config::nearest;
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
 use agentd_engine::guard::trust::Consent;
@@ -52,7 +53,7 @@ use agentd_engine::store::{Change, Holder, Project, StoreError, UserDirs};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 
-use crate::error::{CommandError, Exit};
+use crate::error::CommandError;
 use crate::ui::Ui;
 
 /// Spec-driven development with several coding agents.
@@ -206,7 +207,7 @@ impl Context {
             };
         };
         let wrong = |error: &dyn std::fmt::Display| {
-            let error = CommandError::new("no_such_change", error.to_string());
+            let error = CommandError::new(Kind::NoSuchChange, error.to_string());
             let ids = open().unwrap_or_default();
             let archived = project.archived().map(|listed| listed.ids).unwrap_or_default();
             if let Some(name) = archived.iter().rev().find(|name| name.change.as_str() == id) {
@@ -227,7 +228,7 @@ impl Context {
 }
 
 fn no_change() -> CommandError {
-    let error = CommandError::new("no_change", "no change is open");
+    let error = CommandError::new(Kind::NoChange, "no change is open");
     if next::exists("plan") { error.hint(format!("begin one: {BEGIN}")) } else { error }
 }
 
@@ -300,10 +301,10 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            if error.exit != Exit::Quiet {
+            if error.kind != Kind::OutputClosed {
                 context.ui.error(&error);
             }
-            ExitCode::from(error.exit.code())
+            ExitCode::from(error.kind.exit_code())
         }
     }
 }
@@ -314,7 +315,7 @@ fn not_parsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
     if wrong && args.iter().any(|arg| arg == "--json") {
         Ui { json: true }.error(&usage_error(error));
     } else if let Err(error) = error.print() {
-        return ExitCode::from(CommandError::from(error).exit.code());
+        return ExitCode::from(CommandError::from(error).kind.exit_code());
     }
     ExitCode::from(if wrong { 2 } else { 0 })
 }

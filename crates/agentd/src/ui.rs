@@ -20,7 +20,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use self::output::Document;
 pub(crate) use self::output::{Output, Screen};
-use crate::error::{CommandError, Exit};
+use crate::error::CommandError;
 
 /// Bold.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -148,10 +148,10 @@ impl Ui {
             let _ = writeln!(err);
         }
         for hint in &error.hints {
-            let _ = writeln!(err, "{BOLD}hint{BOLD:#}: {}", printable(hint));
+            let _ = writeln!(err, "{BOLD}hint{BOLD:#}: {}", printable(&hint.to_string()));
         }
         // For people alone: programs have the kind, and what is piped stays as short as it can be.
-        if error.exit == Exit::Failure && io::stderr().is_terminal() {
+        if error.kind.exit_code() == 1 && io::stderr().is_terminal() {
             let _ = writeln!(err, "{DIM}more: agentd explain {}{DIM:#}", error.kind);
         }
     }

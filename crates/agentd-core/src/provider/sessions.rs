@@ -60,17 +60,6 @@ fn exit_text(code: Option<i32>) -> String {
 }
 
 impl SessionError {
-    /// The kind for `--json`.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::NotFound { .. } => "session_not_found",
-            Self::ListFailed { .. } => "session_list_failed",
-            Self::ListTimedOut { .. } => "session_list_timed_out",
-            Self::Unparseable { .. } => "session_list_unparseable",
-            Self::NotCaptured => "session_not_captured",
-        }
-    }
-
     /// What the command printed, for showing it to the user as E2.8 and E2.9 ask.
     pub fn output(&self) -> Option<String> {
         match self {
@@ -249,9 +238,9 @@ mod tests {
         }
         let failed = ListOutput { code: Some(41), stderr: "no auth".into(), ..listed("out") };
         let error = sessions(&failed).unwrap_err();
-        assert_eq!(error.kind(), "session_list_failed");
+        assert!(matches!(error, SessionError::ListFailed { .. }), "{error:?}");
         assert_eq!(error.output().unwrap(), "no auth\nout");
         let slow = ListOutput { timed_out: true, ..listed("") };
-        assert_eq!(sessions(&slow).unwrap_err().kind(), "session_list_timed_out");
+        assert!(matches!(sessions(&slow), Err(SessionError::ListTimedOut { .. })));
     }
 }

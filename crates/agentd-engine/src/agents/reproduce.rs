@@ -9,6 +9,7 @@ use agentd_core::agent::{AgentKind, Role};
 use agentd_core::check;
 use agentd_core::config::{Budget, Config, Roles};
 use agentd_core::document::{proposal, review};
+use agentd_core::error_kind::Kind;
 use agentd_core::event::AgentEvent;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
@@ -25,6 +26,7 @@ use crate::agents::runner::Observer;
 use crate::agents::step::{self, Agents, Artefact, Step, StepError};
 use crate::agents::work_tree::digest_of;
 use crate::change::documents::{self, DocumentError};
+use crate::explain::{ErrorReport, Explain};
 use crate::guard::trust::Trusted;
 use crate::own_agent::DIVERGES;
 use crate::store::{Change, StoreError};
@@ -43,13 +45,13 @@ pub enum ReproduceError {
     #[error(transparent)]
     Step(#[from] StepError),
     /// The target has this change already.
-    #[error("`{change}` is there already")]
+    #[error("`{change}` already exists")]
     Exists {
         /// The change.
         change: ChangeId,
     },
     /// The recording names a change by something that is no id.
-    #[error("the recording is of `{0}`, which is no id of a change")]
+    #[error("the recording is of `{0}`, which is not a valid change ID")]
     BadChange(String),
     /// Somebody has stopped it.
     #[error("interrupted")]
@@ -63,6 +65,24 @@ pub enum ReproduceError {
         #[source]
         source: io::Error,
     },
+}
+
+impl Explain for ReproduceError {
+    fn explain(&self) -> ErrorReport {
+        let report = |kind| ErrorReport::of(kind, self);
+        match self {
+            Self::Documents(error) | Self::Step(StepError::Documents(error)) => error.explain(),
+            Self::Interrupted => ErrorReport::interrupted(),
+            Self::Step(_) => report(Kind::Replay),
+            Self::Exists { change } => report(Kind::AlreadyThere).hint(format!(
+                "replay into a directory that has no change `{change}`, such as a fresh clone"
+            )),
+            Self::Recording(_) | Self::BadChange(_) | Self::Io { .. } => report(Kind::Recording)
+                .hint(
+                    "name a change, its directory, or a directory of run files (NNNN-<step>.jsonl)",
+                ),
+        }
+    }
 }
 
 impl From<StoreError> for ReproduceError {

@@ -12,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use agentd_core::error_kind::Kind;
 use agentd_core::event::AgentEvent;
 use agentd_core::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 use agentd_core::provider::classify::not_installed;
@@ -23,11 +24,12 @@ use crate::agents::files::{AgentFiles, FilesError};
 use crate::agents::redact::Redactor;
 use crate::agents::run_record::{RecordLimits, RunWriter};
 use crate::agents::work_tree::WorkTree;
+use crate::explain::{ErrorReport, Explain};
 use crate::git::GitTool;
 use crate::guard::calls::Claim;
 use crate::guard::git_files::{self, GitGuard, GuardError, Homes, Tampered};
 use crate::guard::project_files::{ObeyedError, check_env_file};
-use crate::guard::sandbox::{Sandbox, Who};
+use crate::guard::sandbox::{self, Sandbox, Who};
 use crate::process::{
     Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
 };
@@ -116,6 +118,18 @@ pub enum RunError {
     /// The repository would have a say in what the agent does.
     #[error(transparent)]
     Obeyed(#[from] ObeyedError),
+}
+
+impl Explain for RunError {
+    fn explain(&self) -> ErrorReport {
+        match self {
+            Self::Process(ProcessError::Cage { .. }) => sandbox::unavailable(self),
+            Self::Obeyed(_) => ErrorReport::of(Kind::RepositorySettings, self)
+                .hint("set variables in your own environment or in ~/.gemini/.env")
+                .hint("then remove that file from the project, or move it away"),
+            _ => ErrorReport::of(Kind::Run, self),
+        }
+    }
 }
 
 /// Sees the events of a call as they happen.

@@ -1,11 +1,14 @@
 //! What can stand in the way of archiving.
 
+use agentd_core::command_line::CommandLine;
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Refused;
 use agentd_core::rel_path::RelPath;
 
 use super::SpecConflict;
 use crate::change::documents::DocumentError;
+use crate::explain::{ErrorReport, Explain};
 use crate::store::{LockError, StoreError};
 
 /// Why a change could not be archived or taken back.
@@ -21,7 +24,7 @@ pub enum ArchiveError {
         conflicts: Vec<SpecConflict>,
     },
     /// A document of the change cannot be merged.
-    #[error("`{file}` cannot be merged: {why}")]
+    #[error("cannot merge `{file}`: {why}")]
     Unsound {
         /// The file.
         file: RelPath,
@@ -41,7 +44,7 @@ pub enum ArchiveError {
         dir: RelPath,
     },
     /// A change of this id is open, so that the archived one has no place to go.
-    #[error("a change `{change}` is open")]
+    #[error("an open change has the ID `{change}`")]
     IsOpen {
         /// The change.
         change: ChangeId,
@@ -55,7 +58,7 @@ pub enum ArchiveError {
         files: Vec<RelPath>,
     },
     /// What agentd has written for itself cannot be read.
-    #[error("`{file}` cannot be read: {why}")]
+    #[error("cannot read `{file}`: {why}")]
     BadRecord {
         /// The file.
         file: RelPath,
@@ -91,5 +94,34 @@ impl From<LockError> for ArchiveError {
 impl From<Refused> for ArchiveError {
     fn from(error: Refused) -> Self {
         Self::Document(error.into())
+    }
+}
+
+impl Explain for ArchiveError {
+    fn explain(&self) -> ErrorReport {
+        let report = |kind| ErrorReport::of(kind, self);
+        let list = || CommandLine::agentd(["list", "--archived"]);
+        match self {
+            Self::Document(error) => error.explain(),
+            Self::Conflicts { .. } => report(Kind::Conflict),
+            Self::Unsound { file, .. } => report(Kind::UnsoundSpec)
+                .edit("fix it", file.to_string())
+                .run("see what is wrong with it", CommandLine::agentd(["validate", "--all"])),
+            Self::NotArchived { .. } => {
+                report(Kind::NotArchived).run("see which changes are archived", list())
+            }
+            Self::NoRecord { .. } => report(Kind::NoArchiveRecord)
+                .hint("it was not archived by `agentd archive`; revert it with git"),
+            Self::IsOpen { .. } => report(Kind::ChangeOpen),
+            Self::ChangedSince { files, .. } => {
+                let files: Vec<String> = files.iter().map(ToString::to_string).collect();
+                report(Kind::ChangedSince)
+                    .cause(files.join(", "))
+                    .run("find later changes, and unarchive them first", list())
+            }
+            Self::BadRecord { .. } => {
+                report(Kind::BadRecord).hint("restore it from git, or remove it by hand")
+            }
+        }
     }
 }

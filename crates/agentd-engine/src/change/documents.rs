@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use agentd_core::check::{self, ChangeTexts, Extras, FileReport, MainSpecs, Source};
+use agentd_core::command_line::CommandLine;
 use agentd_core::config::{Config, ConfigError};
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::phase::Refused;
@@ -13,6 +15,7 @@ use agentd_core::span::Span;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State, StateError};
 
+use crate::explain::{ErrorReport, Explain};
 use crate::store::{
     Change, Entry, Holder, LockError, Project, StoreError, WriteLock, map_parallel,
 };
@@ -27,7 +30,7 @@ pub enum DocumentError {
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The state of a change cannot be read. It is never overwritten.
-    #[error("the STATE.yaml of `{change}` cannot be used: {source}")]
+    #[error("cannot use the STATE.yaml of `{change}`: {source}")]
     State {
         /// The change.
         change: ChangeId,
@@ -41,11 +44,30 @@ pub enum DocumentError {
         change: ChangeId,
     },
     /// The configuration cannot be read.
-    #[error("agentd/config.toml cannot be used: {0}")]
+    #[error("cannot use agentd/config.toml: {0}")]
     Config(#[from] ConfigError),
     /// The phase does not allow it.
     #[error(transparent)]
     Refused(#[from] Refused),
+}
+
+impl Explain for DocumentError {
+    fn explain(&self) -> ErrorReport {
+        match self {
+            Self::Store(error) => error.explain(),
+            Self::Lock(error) => error.explain(),
+            Self::Refused(refused) => refused.explain(),
+            Self::Config(error) => error.explain(),
+            Self::State { change, .. } => {
+                let file = layout::change_dir(change).to_string() + "/STATE.yaml";
+                ErrorReport::of(Kind::StateInvalid, self)
+                    .run("restore it", CommandLine::git(["checkout", "--", &file]))
+                    .hint("agentd never overwrites a state that it cannot read")
+            }
+            Self::NoState { .. } => ErrorReport::of(Kind::NoState, self)
+                .hint("restore STATE.yaml from git; without it, agentd did not start the change"),
+        }
+    }
 }
 
 /// The settings of a project; the defaults where it has none.

@@ -1,10 +1,15 @@
-//! Why something about git failed: for code as a kind, for people as a card with the cause
-//! and what to do.
+//! Why something about git failed, and what to do about it.
 
-use crate::process::ProcessError;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use agentd_core::command_line::CommandLine;
+use agentd_core::error_kind::Kind;
+use agentd_core::hint::Hint;
+
+use crate::explain::{ErrorReport, Explain};
+use crate::process::ProcessError;
 
 /// Why something about git failed.
 #[derive(Debug, thiserror::Error)]
@@ -19,31 +24,31 @@ pub enum GitError {
         version: String,
     },
     /// The project is in no repository.
-    #[error("{} is in no git repository", root.display())]
+    #[error("{} is not in a git repository", root.display())]
     NoRepository {
         /// The project.
         root: PathBuf,
     },
     /// There is a repository, but no files are checked out here.
-    #[error("{} is in a bare git repository, or inside of `.git`", root.display())]
+    #[error("{} is in a bare git repository or inside `.git`", root.display())]
     NoWorkTree {
         /// The project.
         root: PathBuf,
     },
     /// There is no commit from which a branch could start.
-    #[error("the repository has no commit yet, from which `{branch}` could start")]
+    #[error("the repository has no commit for `{branch}` to start from")]
     Unborn {
         /// The branch.
         branch: String,
     },
     /// A work tree of a submodule would lie inside of the repository around it.
-    #[error("the project is in a submodule, which gets no work trees of its own")]
+    #[error("the project is in a submodule, which cannot have work trees of its own")]
     Submodule {
         /// The repository around it.
         around: PathBuf,
     },
     /// A branch cannot be made, because another is in the way of its name.
-    #[error("`{branch}` cannot be made while there is a branch `{blocking}`")]
+    #[error("cannot create the branch `{branch}` while there is a branch `{blocking}`")]
     NameTaken {
         /// The branch.
         branch: String,
@@ -73,7 +78,7 @@ pub enum GitError {
         branch: String,
     },
     /// Git refused to switch.
-    #[error("git cannot switch to `{branch}`{}", if lacks_room(output) { "" } else { " without losing something" })]
+    #[error("cannot switch to `{branch}`{}", if lacks_room(output) { "" } else { " without losing changes" })]
     SwitchRefused {
         /// The branch.
         branch: String,
@@ -81,7 +86,7 @@ pub enum GitError {
         output: String,
     },
     /// Something lies where the work tree would be.
-    #[error("{} is there already, and is no work tree of this repository", path.display())]
+    #[error("{} already exists and is not a work tree of this repository", path.display())]
     PathTaken {
         /// Where.
         path: PathBuf,
@@ -115,25 +120,25 @@ pub enum GitError {
         object: String,
     },
     /// Nothing can be committed while files are in conflict.
-    #[error("files are in conflict: {}", files.join(", "))]
+    #[error("cannot commit while files are in conflict: {}", files.join(", "))]
     Conflicts {
         /// The files.
         files: Vec<String>,
     },
     /// Git does not know who commits.
-    #[error("git does not know who commits")]
+    #[error("git does not know your name and email address")]
     NoIdentity {
         /// What git said.
         output: String,
     },
     /// A hook or git itself refused the commit.
-    #[error("the commit was refused")]
+    #[error("git refused the commit")]
     CommitRefused {
         /// What git and its hooks said.
         output: String,
     },
     /// Git took too long.
-    #[error("`{what}` did not end within {} s", limit.as_secs())]
+    #[error("`{what}` did not finish within {} s", limit.as_secs())]
     TimedOut {
         /// The command.
         what: String,
@@ -147,7 +152,7 @@ pub enum GitError {
         what: String,
     },
     /// There is no sandbox to run it in.
-    #[error("`{what}` cannot be run in the sandbox")]
+    #[error("cannot run `{what}` in the sandbox")]
     Sandbox {
         /// The command.
         what: String,
@@ -166,7 +171,7 @@ pub enum GitError {
         output: String,
     },
     /// The system refused something.
-    #[error("`{what}` cannot be run")]
+    #[error("cannot run `{what}`")]
     Start {
         /// The command.
         what: String,
@@ -175,7 +180,7 @@ pub enum GitError {
         source: io::Error,
     },
     /// A file or directory could not be worked with.
-    #[error("{} cannot be used", path.display())]
+    #[error("cannot use {}", path.display())]
     Path {
         /// Which.
         path: PathBuf,
@@ -185,173 +190,163 @@ pub enum GitError {
     },
 }
 
-impl GitError {
-    /// What kind of error it is; stable, in `snake_case`.
-    pub fn kind(&self) -> &'static str {
+impl Explain for GitError {
+    fn explain(&self) -> ErrorReport {
+        let report = |kind| ErrorReport::of(kind, self);
+        let said = |kind, output: &str| {
+            let cause = (!output.is_empty()).then(|| output.to_owned());
+            ErrorReport { cause, ..ErrorReport::of(kind, self) }
+        };
         match self {
-            Self::NotInstalled => "git_not_installed",
-            Self::TooOld { .. } => "git_too_old",
-            Self::NoRepository { .. } => "git_no_repository",
-            Self::NoWorkTree { .. } => "git_no_work_tree",
-            Self::Unborn { .. } => "git_no_commit",
-            Self::Submodule { .. } => "git_submodule",
-            Self::NameTaken { .. } => "git_branch_name_taken",
-            Self::CheckedOutElsewhere { .. } => "git_checked_out_elsewhere",
-            Self::CheckedOutHere { .. } => "git_checked_out_here",
-            Self::NoWorkTreeOf { .. } => "git_no_work_tree_of_change",
-            Self::SwitchRefused { .. } => "git_switch_refused",
-            Self::PathTaken { .. } => "git_path_taken",
-            Self::OtherBranchThere { .. } => "git_other_branch",
-            Self::LeadsOut { .. } => "git_leads_out",
-            Self::NoSuchCommit { .. } => "git_no_such_commit",
-            Self::Damaged { .. } => "git_damaged",
-            Self::Conflicts { .. } => "git_conflicts",
-            Self::NoIdentity { .. } => "git_no_identity",
-            Self::CommitRefused { .. } => "git_commit_refused",
-            Self::TimedOut { .. } => "git_timed_out",
-            Self::Interrupted { .. } => "interrupted",
-            Self::Sandbox { .. } => "sandbox",
-            Self::Failed { .. } | Self::Start { .. } | Self::Path { .. } => "git_failed",
-        }
-    }
-
-    /// Why, as far as it is known.
-    pub fn cause(&self) -> Option<String> {
-        match self {
-            Self::SwitchRefused { output, .. }
-            | Self::NoIdentity { output }
-            | Self::CommitRefused { output }
-            | Self::Failed { output, .. } => (!output.is_empty()).then(|| output.clone()),
-            Self::Start { source, .. } | Self::Path { source, .. } => Some(source.to_string()),
-            Self::Sandbox { source, .. } => Some(source.to_string()),
-            Self::Submodule { around } => {
-                Some(format!("it would lie inside of {}", around.display()))
-            }
-            Self::OtherBranchThere { found, .. } => Some(match found {
-                Some(found) => format!("it is on `{found}`"),
-                None => "it is on no branch".to_owned(),
-            }),
-            Self::CheckedOutElsewhere { gone: true, .. } => {
-                Some("that directory is gone, and git still knows of it".to_owned())
-            }
-            Self::Damaged { .. } => Some("its content is not what its hash stands for".to_owned()),
-            Self::TooOld { .. } => Some("agentd needs git 2.36 or newer".to_owned()),
-            Self::NotInstalled
-            | Self::NoRepository { .. }
-            | Self::NoWorkTree { .. }
-            | Self::Unborn { .. }
-            | Self::NameTaken { .. }
-            | Self::CheckedOutElsewhere { .. }
-            | Self::CheckedOutHere { .. }
-            | Self::NoWorkTreeOf { .. }
-            | Self::PathTaken { .. }
-            | Self::LeadsOut { .. }
-            | Self::NoSuchCommit { .. }
-            | Self::Conflicts { .. }
-            | Self::TimedOut { .. }
-            | Self::Interrupted { .. } => None,
-        }
-    }
-
-    /// What to do about it.
-    pub fn solutions(&self) -> Vec<String> {
-        const IN_PLACE: &str = "work where you are: --git in-place";
-        let own = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
-        match self {
-            Self::NotInstalled => own(&["install git 2.36 or newer", IN_PLACE]),
-            Self::TooOld { .. } => own(&["install git 2.36 or newer", IN_PLACE]),
-            Self::NoRepository { .. } => {
-                own(&["make a repository: git init && git add -A && git commit -m Start", IN_PLACE])
-            }
-            Self::NoWorkTree { .. } => {
-                own(&["run agentd in a checkout: git worktree add <directory>", IN_PLACE])
-            }
-            Self::Unborn { .. } => {
-                own(&["make the first commit: git add -A && git commit -m Start", IN_PLACE])
-            }
-            Self::Submodule { .. } => own(&["work on a branch of it: --git branch", IN_PLACE]),
-            Self::NameTaken { blocking, .. } => vec![
-                format!("give it another name: git branch -m {blocking} {blocking}-old"),
-                IN_PLACE.to_owned(),
-            ],
-            Self::CheckedOutElsewhere { gone: true, .. } => {
-                own(&["let git forget it: git worktree prune"])
-            }
-            Self::CheckedOutElsewhere { path, .. } => vec![
-                format!("work there: agentd -C {}", shown(path)),
-                format!(
-                    "or remove it, once its work is committed: git worktree remove {}",
-                    shown(path)
+            Self::NotInstalled => report(Kind::GitNotInstalled).hint(INSTALL).hint(in_place()),
+            Self::TooOld { .. } => report(Kind::GitTooOld)
+                .cause("agentd needs git 2.36 or newer")
+                .hint(INSTALL)
+                .hint(in_place()),
+            Self::NoRepository { .. } => report(Kind::GitNoRepository)
+                .run("create a repository", CommandLine::git(["init"]).and(first_commit()))
+                .hint(in_place()),
+            Self::NoWorkTree { .. } => report(Kind::GitNoWorkTree)
+                .run(
+                    "check the repository out and run agentd there",
+                    CommandLine::git(["worktree", "add"]).placeholder("<directory>"),
+                )
+                .hint(in_place()),
+            Self::Unborn { .. } => report(Kind::GitNoCommit)
+                .run("create the first commit", first_commit())
+                .hint(in_place()),
+            Self::Submodule { around } => report(Kind::GitSubmodule)
+                .cause(format!("it would be inside {}", around.display()))
+                .run("work on a branch of it", with_git("branch"))
+                .hint(in_place()),
+            Self::NameTaken { blocking, .. } => report(Kind::GitBranchNameTaken)
+                .run("rename that branch", rename_branch(blocking))
+                .hint(in_place()),
+            Self::CheckedOutElsewhere { gone: true, .. } => report(Kind::GitCheckedOutElsewhere)
+                .cause("that directory is gone, but git still lists it")
+                .run("make git forget it", CommandLine::git(["worktree", "prune"])),
+            Self::CheckedOutElsewhere { path, .. } => report(Kind::GitCheckedOutElsewhere)
+                .run("work there", CommandLine::agentd(["-C", &shown(path), "plan"]).change())
+                .run(
+                    "or remove it, once its work is committed",
+                    CommandLine::git(["worktree", "remove", &shown(path)]),
                 ),
-            ],
-            Self::CheckedOutHere { .. } => own(&[
-                "work on it here: --git branch",
-                "or go back to the branch before it: git switch -",
-            ]),
-            Self::NoWorkTreeOf { .. } => {
-                own(&["run the workflow again: it makes the work tree where it is missing"])
+            Self::CheckedOutHere { .. } => report(Kind::GitCheckedOutHere)
+                .run("work on it here", with_git("branch"))
+                .run("or switch back to the previous branch", CommandLine::git(["switch", "-"])),
+            Self::NoWorkTreeOf { .. } => report(Kind::GitNoWorkTreeOfChange)
+                .run("create the work tree again", with_git("worktree")),
+            Self::SwitchRefused { output, .. } if lacks_room(output) => {
+                said(Kind::GitSwitchRefused, output).hint(make_room())
             }
-            Self::SwitchRefused { output, .. }
-            | Self::CommitRefused { output }
-            | Self::Failed { output, .. }
-                if lacks_room(output) =>
-            {
-                own(&[
-                    "make room on the disk, or see who may write there: df -h . && ls -la . .git",
-                ])
+            Self::SwitchRefused { output, .. } => said(Kind::GitSwitchRefused, output)
+                .run(
+                    "commit your changes",
+                    CommandLine::git(["add", "-A"]).and(CommandLine::git(["commit"])),
+                )
+                .run("or stash them", CommandLine::git(["stash", "--include-untracked"]))
+                .run("or leave this checkout alone", with_git("worktree")),
+            Self::PathTaken { path } => report(Kind::GitPathTaken)
+                .run(
+                    "move it away",
+                    CommandLine::new([
+                        "mv".to_owned(),
+                        shown(path),
+                        format!("{}-old", shown(path)),
+                    ]),
+                )
+                .run("or work on a branch in this checkout", with_git("branch")),
+            Self::OtherBranchThere { path, branch, found } => report(Kind::GitOtherBranch)
+                .cause(match found {
+                    Some(found) => format!("it is on `{found}`"),
+                    None => "it is on no branch".to_owned(),
+                })
+                .run(
+                    "switch it back",
+                    CommandLine::git(["-C", &shown(path), "switch", branch.as_str()]),
+                ),
+            Self::LeadsOut { .. } => report(Kind::GitLeadsOut)
+                .run("work on a branch in this checkout", with_git("branch"))
+                .hint(in_place()),
+            Self::NoSuchCommit { .. } => report(Kind::GitNoSuchCommit)
+                .run("check if it was rebased away", CommandLine::git(["reflog"])),
+            Self::Damaged { .. } => report(Kind::GitDamaged)
+                .cause("its content does not match its hash")
+                .run("see what else is damaged", CommandLine::git(["fsck"]))
+                .run(
+                    "fetch the object again from a remote",
+                    CommandLine::git(["fetch", "--refetch"]),
+                ),
+            Self::Conflicts { .. } => {
+                report(Kind::GitConflicts).hint("resolve them, `git add` them, then retry")
             }
-            Self::SwitchRefused { .. } => own(&[
-                "commit what you have: git add -A && git commit",
-                "or put it aside for now: git stash --include-untracked",
-                "or leave this checkout alone: --git worktree",
-            ]),
-            Self::PathTaken { path } => vec![
-                format!("move it away: mv {0} {0}-old", shown(path)),
-                "or work on a branch in this checkout: --git branch".to_owned(),
-            ],
-            Self::OtherBranchThere { path, branch, .. } => {
-                vec![format!("switch it back: git -C {} switch {branch}", shown(path))]
+            Self::NoIdentity { output } => said(Kind::GitNoIdentity, output)
+                .run("set your name", identity("user.name", "Your Name"))
+                .run("set your email address", identity("user.email", "you@example.org"))
+                .hint(no_commits()),
+            Self::CommitRefused { output } if lacks_room(output) => {
+                said(Kind::GitCommitRefused, output).hint(make_room())
             }
-            Self::LeadsOut { .. } => own(&["--git branch", IN_PLACE]),
-            Self::NoSuchCommit { .. } => {
-                own(&["it may have been rebased away; look at `git reflog`"])
+            Self::CommitRefused { output } => said(Kind::GitCommitRefused, output)
+                .hint("fix what the hook reported, then retry")
+                .hint(no_commits()),
+            Self::TimedOut { .. } => report(Kind::GitTimedOut)
+                .hint("check if a hook, a signing key or a lock is waiting for input"),
+            Self::Interrupted { .. } => ErrorReport::interrupted(),
+            Self::Sandbox { .. } => report(Kind::Sandbox)
+                .run("see what this system can enforce", CommandLine::agentd(["doctor"])),
+            Self::Failed { output, .. } if lacks_room(output) => {
+                said(Kind::GitFailed, output).hint(make_room())
             }
-            Self::Damaged { .. } => own(&[
-                "see what else is damaged: git fsck",
-                "get the object again from a clone: git fetch --refetch",
-            ]),
-            Self::Conflicts { .. } => own(&["resolve them, `git add` them, and run it again"]),
-            Self::NoIdentity { .. } => own(&[
-                "git config --global user.name 'Your Name'",
-                "git config --global user.email you@example.org",
-                "or let agentd commit nothing: [git] commit = \"none\" in agentd/config.toml",
-            ]),
-            Self::CommitRefused { .. } => own(&[
-                "fix what the hook reported, then run it again",
-                "or let agentd commit nothing: [git] commit = \"none\" in agentd/config.toml",
-            ]),
-            Self::TimedOut { .. } => {
-                own(&["check whether a hook, a signing key or a lock is waiting for input"])
-            }
-            Self::Sandbox { .. } => own(&["see what this system can enforce: agentd doctor"]),
-            Self::Interrupted { .. }
-            | Self::Failed { .. }
-            | Self::Start { .. }
-            | Self::Path { .. } => Vec::new(),
+            Self::Failed { output, .. } => said(Kind::GitFailed, output),
+            Self::Start { .. } | Self::Path { .. } => report(Kind::GitFailed),
         }
     }
 }
 
-/// Whether git was refused by the disk, and not by what is on it.
+const INSTALL: &str = "install git 2.36 or newer";
+
+/// The way on with another choice of `--git`.
+fn with_git(choice: &str) -> CommandLine {
+    CommandLine::agentd(["plan"]).change().args(["--git", choice])
+}
+
+fn in_place() -> Hint {
+    Hint::run("work in the current checkout", with_git("in-place"))
+}
+
+fn first_commit() -> CommandLine {
+    CommandLine::git(["add", "-A"]).and(CommandLine::git(["commit", "-m", "Start"]))
+}
+
+fn rename_branch(name: &str) -> CommandLine {
+    CommandLine::git(["branch", "-m", name, &format!("{name}-old")])
+}
+
+fn identity(key: &str, value: &str) -> CommandLine {
+    CommandLine::git(["config", "--global", key, value])
+}
+
+fn no_commits() -> Hint {
+    let purpose = "or do not let agentd commit".to_owned();
+    Hint::Set { purpose, table: "git", key: "commit", value: "\"none\"" }
+}
+
+fn make_room() -> Hint {
+    let list = CommandLine::new(["ls", "-la", ".", ".git"]);
+    Hint::run(
+        "free some space, or check who may write there",
+        CommandLine::new(["df", "-h", "."]).and(list),
+    )
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Whether the disk refused it, and not what is on it.
 fn lacks_room(output: &str) -> bool {
     ["No space left on device", "Read-only file system", "Permission denied"]
         .iter()
         .any(|reason| output.contains(reason))
-}
-
-/// A path as it can be pasted into a shell.
-fn shown(path: &std::path::Path) -> String {
-    let text = path.display().to_string();
-    // Only a NUL cannot be quoted, and no path has one.
-    shlex::try_quote(&text).map(std::borrow::Cow::into_owned).unwrap_or(text)
 }

@@ -7,18 +7,22 @@ mod caches;
 mod call_tmp;
 mod trial;
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agentd_core::agent::{AgentKind, Role};
+use agentd_core::command_line::CommandLine;
 use agentd_core::config::{self, Caches};
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
 use agentd_core::provider::{CliState, CommandSpec, Surroundings};
 
 use crate::agents::step::Agents;
+use crate::explain::{ErrorReport, Explain};
 use crate::git::Git;
 use crate::process::{Cage, Enforced, hidden_by_private_tmp};
 use crate::store::{Project, StoreError};
@@ -39,9 +43,22 @@ pub enum SandboxError {
         #[source]
         source: io::Error,
     },
-    /// The user's own directories, or those of the project, cannot be had.
+    /// The user's own directories, or those of the project, cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl Explain for SandboxError {
+    fn explain(&self) -> ErrorReport {
+        unavailable(self)
+    }
+}
+
+/// There is no sandbox, for a reason that any part of it has found.
+pub(crate) fn unavailable(error: &dyn Error) -> ErrorReport {
+    ErrorReport::of(Kind::Sandbox, error)
+        .run("see what this system can enforce", CommandLine::agentd(["doctor"]))
+        .set("or run without a sandbox", "sandbox", "enabled", "false")
 }
 
 fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, SandboxError> {

@@ -11,11 +11,15 @@
 
 use std::ops::Deref;
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::config::{Config, ExecutableSetting, Roles};
+use agentd_core::error_kind::Kind;
 use agentd_core::hash::Digest;
 use agentd_core::rel_path::RelPath;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
+use crate::explain::{ErrorReport, Explain};
 use crate::store::{Project, StoreError};
 
 /// Settings that may be acted on.
@@ -82,7 +86,27 @@ pub enum Since {
     Gone,
 }
 
+/// A setting that runs something.
+#[derive(Debug, Serialize)]
+pub struct ComparedSetting {
+    /// Its key and value.
+    #[serde(flatten)]
+    pub setting: ExecutableSetting,
+    /// What has become of it since a person agreed.
+    pub since_consent: Since,
+}
+
 impl Standing {
+    /// All settings with what has become of them, for reports.
+    pub fn compared_settings(&self) -> Vec<ComparedSetting> {
+        let rows = self.compared().into_iter();
+        rows.map(|(since_consent, setting)| ComparedSetting {
+            setting: setting.clone(),
+            since_consent,
+        })
+        .collect()
+    }
+
     /// All settings with what has become of them, in the order of the keys.
     pub fn compared(&self) -> Vec<(Since, &ExecutableSetting)> {
         let agreed = self.agreed.as_deref().unwrap_or_default();
@@ -100,11 +124,30 @@ impl Standing {
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// Nobody has agreed to them.
-    #[error("agentd/config.toml of this project makes agentd run programs, and is not trusted")]
+    #[error(
+        "agentd/config.toml of this project makes agentd run programs, and you have not trusted it"
+    )]
     NotTrusted(Box<Standing>),
     /// Consent cannot be read or kept.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl Explain for TrustError {
+    fn explain(&self) -> ErrorReport {
+        match self {
+            Self::Store(error) => error.explain(),
+            Self::NotTrusted(standing) => {
+                let lines: Vec<String> =
+                    standing.settings.iter().map(ToString::to_string).collect();
+                ErrorReport::of(Kind::NotTrusted, self)
+                    .cause(lines.join("; "))
+                    .details(json!({ "settings": standing.compared_settings() }))
+                    .run("see what would run, and agree to it", CommandLine::agentd(["trust"]))
+                    .hint("for this one command: --trust; for a CI job: AGENTD_TRUST=all")
+            }
+        }
+    }
 }
 
 /// What is kept of a consent.

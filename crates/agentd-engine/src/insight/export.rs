@@ -6,12 +6,14 @@
 
 use std::io::{self, Write};
 
+use agentd_core::error_kind::Kind;
 use agentd_core::hash::Digest;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::rel_path::RelPath;
 use serde_json::json;
 
 use crate::agents::redact::{REDACTED, Redactor, looks_secret};
+use crate::explain::{ErrorReport, Explain};
 use crate::store::{EntryKind, Project, ProjectDir, StoreError};
 
 /// Why a change could not be exported.
@@ -21,8 +23,14 @@ pub enum ExportError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The archive cannot be written.
-    #[error("the archive cannot be written: {0}")]
+    #[error("cannot write the archive: {0}")]
     Write(#[from] io::Error),
+}
+
+impl Explain for ExportError {
+    fn explain(&self) -> ErrorReport {
+        ErrorReport::of(Kind::Export, self)
+    }
 }
 
 /// What was put into an archive.

@@ -1,13 +1,16 @@
-//! What can go wrong with a file. Fields are data; hints are made of them elsewhere.
+//! What can go wrong with a file.
 
 use std::io;
 use std::path::PathBuf;
 
+use agentd_core::command_line::CommandLine;
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::NameError;
 use agentd_core::rel_path::{PathError, RelPath};
 
 use super::confined::EntryKind;
+use crate::explain::{ErrorReport, Explain};
 
 /// Why the store could not do what was asked. Paths are relative to the project.
 #[derive(Debug, thiserror::Error)]
@@ -19,13 +22,13 @@ pub enum StoreError {
     #[error(transparent)]
     Name(#[from] NameError),
     /// A symlink on the way leads out of the directory that the caller is confined to.
-    #[error("`{path}` leads out of the directory it must stay in")]
+    #[error("`{path}` leads outside of the directory it must stay in")]
     Escapes {
         /// The path.
         path: RelPath,
     },
     /// A symlink stands where agentd does not follow one.
-    #[error("`{path}` is or goes through a symbolic link, which is not followed here")]
+    #[error("`{path}` is or contains a symbolic link, which is not followed here")]
     Symlink {
         /// The path.
         path: RelPath,
@@ -37,7 +40,7 @@ pub enum StoreError {
         path: RelPath,
     },
     /// There is something at this path already.
-    #[error("`{path}` exists already")]
+    #[error("`{path}` already exists")]
     AlreadyExists {
         /// The path.
         path: RelPath,
@@ -51,13 +54,13 @@ pub enum StoreError {
         kind: EntryKind,
     },
     /// A directory was wanted.
-    #[error("`{path}` is not a directory, or goes through something that is none")]
+    #[error("`{path}` is not a directory, or leads through something that is not one")]
     NotADirectory {
         /// The path.
         path: RelPath,
     },
     /// The file is larger than agentd is willing to read.
-    #[error("`{path}` is {size} bytes large; at most {cap} are read")]
+    #[error("`{path}` has {size} bytes; the limit is {cap}")]
     TooLarge {
         /// The path.
         path: RelPath,
@@ -67,7 +70,7 @@ pub enum StoreError {
         cap: u64,
     },
     /// The file is not text.
-    #[error("`{path}` is not UTF-8: the byte at offset {offset} does not belong there")]
+    #[error("`{path}` is not valid UTF-8: bad byte at offset {offset}")]
     NotUtf8 {
         /// The path.
         path: RelPath,
@@ -81,7 +84,7 @@ pub enum StoreError {
         change: ChangeId,
     },
     /// A write was tried under the lock of another change.
-    #[error("the lock of change `{locked}` was used to write to change `{change}`")]
+    #[error("the lock of `{locked}` was used to write to `{change}`")]
     WrongLock {
         /// The change to be written.
         change: ChangeId,
@@ -105,7 +108,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// There is no home directory to keep anything in.
-    #[error("there is no home directory to keep agentd's own state in")]
+    #[error("no home directory for agentd's own state")]
     NoUserDir,
     /// The project holds the user's state directory, so that a clone could have brought it.
     #[error("the project {} contains agentd's state directory {}", root.display(), state.display())]
@@ -135,35 +138,6 @@ pub enum StoreError {
     },
 }
 
-/// What lies behind an error, in one line.
-pub fn causes(error: &dyn std::error::Error) -> Option<String> {
-    let chain = std::iter::successors(error.source(), |error| error.source());
-    let mut texts: Vec<String> = chain.map(ToString::to_string).collect();
-    // Transparent errors say the same thing twice.
-    texts.dedup();
-    (!texts.is_empty()).then(|| texts.join(": "))
-}
-
-/// What to do when the system refuses to write, where that is known.
-pub fn remedy(error: &io::Error) -> Option<&'static str> {
-    match error.kind() {
-        io::ErrorKind::StorageFull => Some("the disk is full: make room, and run it again"),
-        io::ErrorKind::QuotaExceeded => {
-            Some("the quota of the disk is used up: make room, and run it again")
-        }
-        io::ErrorKind::ReadOnlyFilesystem => {
-            Some("the file system is read-only: remount it, or work on a copy of the project")
-        }
-        io::ErrorKind::PermissionDenied => {
-            Some("see who owns the files, and who may write: ls -la agentd")
-        }
-        io::ErrorKind::FileTooLarge => {
-            Some("the process may not write files of this size: see `ulimit -f`")
-        }
-        _ => None,
-    }
-}
-
 impl StoreError {
     /// What the system said, where it was the system that refused.
     pub fn io(&self) -> Option<&io::Error> {
@@ -189,6 +163,33 @@ impl StoreError {
                 Self::Escapes { path }
             }
             _ => Self::Io { action, path, source },
+        }
+    }
+}
+
+impl Explain for StoreError {
+    fn explain(&self) -> ErrorReport {
+        let report = |kind| ErrorReport::of(kind, self);
+        match self {
+            Self::NotInitialised { suggested, .. } => {
+                let dir = suggested.display().to_string();
+                ErrorReport::new(Kind::NotInitialised, "there is no agentd project here")
+                    .cause(self.to_string())
+                    .run("set one up", CommandLine::agentd(["-C", &dir, "init"]))
+            }
+            Self::NoSuchChange { .. } => report(Kind::NoSuchChange)
+                .run("see which changes are open", CommandLine::agentd(["list"])),
+            Self::NoUserDir => {
+                report(Kind::Store).hint("set HOME, or XDG_STATE_HOME to a directory of your own")
+            }
+            Self::StateInProject { .. } => report(Kind::Store)
+                .cause("files in a repository may have come with it, so agentd does not trust them")
+                .hint("set XDG_STATE_HOME to a directory outside of the project"),
+            Self::ForeignState { path, .. } => report(Kind::Store).hint(format!(
+                "remove {}, or set XDG_STATE_HOME to a directory of your own",
+                path.display()
+            )),
+            _ => report(Kind::Store).remedy(self.io()),
         }
     }
 }

@@ -17,6 +17,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use super::confined::{EntryKind, ProjectDir};
 use super::error::StoreError;
+use crate::explain::{ErrorReport, Explain};
 
 /// How long nothing is said about waiting, and how often afterwards.
 const FIRST_NOTICE: Duration = Duration::from_millis(200);
@@ -127,7 +129,7 @@ pub enum LockError {
         /// How long we waited.
         waited: Duration,
     },
-    /// The one who waited was told to stop.
+    /// The caller that waited was asked to stop.
     #[error("stopped waiting for {name}")]
     Cancelled {
         /// The lock.
@@ -149,6 +151,21 @@ pub enum LockError {
         /// Why.
         source: StoreError,
     },
+}
+
+impl Explain for LockError {
+    fn explain(&self) -> ErrorReport {
+        match self {
+            Self::Store { source, .. } => ErrorReport::of(Kind::Store, self).remedy(source.io()),
+            Self::Unsupported { .. } => ErrorReport::of(Kind::Store, self).hint(
+                "move the project to a file system that supports locks, such as a local disk",
+            ),
+            Self::Held { .. } | Self::TimedOut { .. } | Self::Cancelled { .. } => {
+                ErrorReport::of(Kind::Locked, self)
+                    .hint("wait for it to finish, or stop it; the lock ends with its process")
+            }
+        }
+    }
 }
 
 fn shown(holder: Option<&Holder>) -> String {

@@ -9,6 +9,7 @@ use agentd_core::rel_path::RelPath;
 use agentd_core::state::{State, Workflow};
 
 use super::outcome::{ActionError, Refusal};
+use crate::explain::Explain as _;
 use crate::git::{self, GitTool, is_hash};
 use crate::store::{EntryKind, Project, StoreError};
 
@@ -103,8 +104,8 @@ fn worked_on(
     let path = git::work_tree(&GitTool::default(), project.root(), change, setup);
     let path = path.map_err(|error| {
         let refusal = Refusal::new(format!("The work tree cannot be looked at: {error}."));
-        match error.solutions().into_iter().next() {
-            Some(hint) => refusal.hint(hint),
+        match error.explain().hints.first() {
+            Some(hint) => refusal.hint(hint.to_string()),
             None => refusal,
         }
     })?;

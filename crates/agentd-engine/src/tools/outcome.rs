@@ -4,15 +4,17 @@ use std::fmt;
 
 use agentd_core::check::FileReport;
 use agentd_core::diagnostic::Diagnostic;
+use agentd_core::error_kind::Kind;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::rel_path::RelPath;
 use serde::Serialize;
 
 use crate::change::documents::DocumentError;
+use crate::explain::{ErrorReport, Explain, with_causes};
 use crate::store::{LockError, StoreError};
 
-/// How many findings are told at once; more are not read.
+/// How many findings are reported at once; more are not read.
 const MAX_FINDINGS: usize = 25;
 
 /// A document that was written.
@@ -93,6 +95,21 @@ pub enum ActionError {
     Internal(String),
 }
 
+impl Explain for ActionError {
+    /// A tool's refusal, where a command did what otherwise an agent does.
+    fn explain(&self) -> ErrorReport {
+        match self {
+            Self::Refused(refusal) => ErrorReport {
+                cause: refusal.findings.first().cloned(),
+                ..ErrorReport::new(Kind::Refused, refusal.message.clone())
+            }
+            .hints(refusal.hint.clone()),
+            Self::Cancelled => ErrorReport::interrupted(),
+            Self::Internal(_) => ErrorReport::of(Kind::Internal, self),
+        }
+    }
+}
+
 impl From<Refusal> for ActionError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
@@ -101,7 +118,7 @@ impl From<Refusal> for ActionError {
 
 impl From<StoreError> for ActionError {
     fn from(error: StoreError) -> Self {
-        let message = with_sources(&error);
+        let message = with_causes(&error);
         match error {
             StoreError::Io { action: "write" | "append to" | "create" | "remove", .. }
             | StoreError::WrongLock { .. } => Self::Internal(message),
@@ -115,7 +132,7 @@ impl From<StoreError> for ActionError {
 
 impl From<LockError> for ActionError {
     fn from(error: LockError) -> Self {
-        let message = with_sources(&error);
+        let message = with_causes(&error);
         match error {
             LockError::Cancelled { .. } => Self::Cancelled,
             LockError::Held { .. } | LockError::TimedOut { .. } => {
@@ -131,26 +148,11 @@ impl From<DocumentError> for ActionError {
         match error {
             DocumentError::Store(error) => error.into(),
             DocumentError::Lock(error) => error.into(),
-            other => Refusal::new(with_sources(&other))
-                .hint("A person has to mend that file; no tool can.")
+            other => Refusal::new(with_causes(&other))
+                .hint("A person has to fix that file; no tool can.")
                 .into(),
         }
     }
-}
-
-/// An error and what caused it, in one line.
-fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let text = cause.to_string();
-        // Transparent errors say the same thing twice.
-        if !message.contains(&text) {
-            message = format!("{message}: {text}");
-        }
-        source = cause.source();
-    }
-    message
 }
 
 /// Findings in words, not too many.

@@ -7,8 +7,10 @@
 use std::ops::ControlFlow;
 
 use agentd_core::agent::Role;
+use agentd_core::command_line::CommandLine;
 use agentd_core::document::clarifications::Answered;
 use agentd_core::document::questions::{self, Questions, QuestionsError};
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::phase::Phase;
@@ -20,6 +22,7 @@ use serde_json::{Map, Value, json};
 use crate::agents::runner::Observer;
 use crate::agents::step::{self, Agents, Artefact, Step, StepError, StepReport};
 use crate::change::documents::{self, DocumentError};
+use crate::explain::{ErrorReport, Explain};
 use crate::store::{Holder, LockError, Project, StoreError};
 use crate::tools::{self, ActionError, Session, Written, input};
 
@@ -36,7 +39,7 @@ pub enum ClarifyError {
     #[error(transparent)]
     Step(#[from] StepError),
     /// The questions that are kept cannot be used.
-    #[error("{path} cannot be used: {source}")]
+    #[error("cannot use {path}: {source}")]
     Questions {
         /// The file.
         path: String,
@@ -44,13 +47,13 @@ pub enum ClarifyError {
         source: QuestionsError,
     },
     /// A change cannot begin without a description.
-    #[error("`{0}` is new: what is it to do?")]
+    #[error("`{0}` is new and needs a description")]
     NoDescription(ChangeId),
     /// The plan is written, so what it was written for stays.
-    #[error("`{0}` has a plan already, which was written for another description")]
+    #[error("`{0}` already has a plan, for another description")]
     Planned(ChangeId),
     /// The change is beyond planning.
-    #[error("`{change}` is {phase}: it is beyond planning")]
+    #[error("`{change}` is {phase}, past planning")]
     BeyondPlanning {
         /// The change.
         change: ChangeId,
@@ -60,6 +63,27 @@ pub enum ClarifyError {
     /// The answers were refused.
     #[error(transparent)]
     Action(#[from] ActionError),
+}
+
+impl Explain for ClarifyError {
+    fn explain(&self) -> ErrorReport {
+        let report = |kind| ErrorReport::of(kind, self);
+        match self {
+            Self::Documents(error) => error.explain(),
+            Self::Step(error) => error.explain(),
+            Self::Action(error) => error.explain(),
+            Self::Questions { path, .. } => report(Kind::QuestionsInvalid)
+                .run("remove it", CommandLine::new(["rm", path.as_str()])),
+            Self::NoDescription(id) => report(Kind::NoDescription).run(
+                "describe what you want",
+                CommandLine::agentd(["clarify", id.as_str()]).placeholder("\"<what you want>\""),
+            ),
+            Self::Planned(id) => report(Kind::Refused)
+                .run("omit the description", CommandLine::agentd(["clarify", id.as_str()]))
+                .hint("or start another change under another ID"),
+            Self::BeyondPlanning { .. } => report(Kind::Refused),
+        }
+    }
 }
 
 impl From<StoreError> for ClarifyError {

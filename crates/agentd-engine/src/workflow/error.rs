@@ -1,10 +1,12 @@
-//! Why a workflow stopped: for code as a kind, for people as a card with the cause and
-//! what to do (P28).
+//! Why a workflow stopped, and what to do about it (P28).
 
 use agentd_core::agent::AgentKind;
 use agentd_core::check::{self, FileReport};
+use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Diagnostic;
+use agentd_core::error_kind::Kind;
 use agentd_core::graph;
+use agentd_core::hint::Hint;
 use agentd_core::ids::{ChangeId, Layer, SpecId, TaskId};
 use agentd_core::phase::{Phase, Refused};
 use agentd_core::provider::sessions::SessionError;
@@ -14,8 +16,9 @@ use agentd_core::step_name::StepName;
 use crate::agents::context::ContextError;
 use crate::agents::step::StepError;
 use crate::change::documents::DocumentError;
+use crate::explain::{ErrorReport, Explain};
 use crate::git::GitError;
-use crate::store::{LockError, StoreError, causes};
+use crate::store::{LockError, StoreError};
 
 /// Why a workflow stopped.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +39,7 @@ pub enum WorkflowError {
         change: ChangeId,
         /// What is wrong.
         reports: Vec<FileReport>,
-        /// How often a planner has tried to mend it.
+        /// How often a planner has tried to fix it.
         rounds: u32,
     },
     /// The challenger said nothing that counts.
@@ -57,9 +60,9 @@ pub enum WorkflowError {
         /// The change.
         change: ChangeId,
     },
-    /// Planner and challenger are of one vendor, and the project forbids that.
+    /// Planner and challenger are from one vendor, and the project forbids that.
     #[error(
-        "planner and challenger are both of {vendor}, and workflow.require_independent_review is set"
+        "planner and challenger are both from {vendor}, and workflow.require_independent_review is set"
     )]
     NotIndependent {
         /// The vendor.
@@ -153,133 +156,123 @@ impl From<SessionError> for WorkflowError {
 }
 
 impl WorkflowError {
-    /// What kind of error it is; stable, in `snake_case`.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Step(error) => error.kind(),
-            Self::Documents(_) => "documents",
-            Self::Context(_) => "context",
-            Self::Format { .. } => "format_invalid",
-            Self::VerdictUnknown { .. } => "verdict_unknown",
-            Self::StaleVerdict { .. } => "stale_verdict",
-            Self::NotIndependent { .. } => "not_independent",
-            Self::SpecCycle { .. } => "spec_cycle",
-            Self::NoReview { .. } => "no_review",
-            Self::NoDocument { .. } => "no_document",
-            Self::ChangeNotReady { .. } => "change_not_ready",
-            Self::TasksLeft { .. } => "tasks_left",
-            Self::NoSuchTask { .. } => "no_such_task",
-            Self::Git(error) => error.kind(),
-        }
+    /// Whether somebody has asked for the stop.
+    pub fn is_interrupt(&self) -> bool {
+        self.kind() == Kind::Interrupted
     }
+}
 
-    /// Why, as far as it is known.
-    pub fn cause(&self) -> Option<String> {
-        match self {
-            Self::Step(error) => error.cause(),
-            Self::Documents(error) => causes(error),
-            Self::Context(error) => std::error::Error::source(error).map(ToString::to_string),
-            Self::Format { reports, rounds, .. } => {
-                let counts = check::counts(reports);
-                let found = format!(
-                    "{} HIGH, {} MEDIUM, {} LOW findings",
-                    counts.high, counts.medium, counts.low
-                );
-                let all = || reports.iter().flat_map(|report| &report.diagnostics);
-                let circle = all().find(|finding| finding.rule.code == rules::TASK_CYCLE.code);
-                Some(match (circle, rounds) {
-                    (Some(circle), _) => {
-                        format!("Circular dependency detected: {}; {found}", circle.message)
-                    }
-                    (None, 0) => found,
-                    (None, _) => format!("the planner could not mend it by itself; {found}"),
-                })
+impl Explain for WorkflowError {
+    fn explain(&self) -> ErrorReport {
+        let report = |kind| ErrorReport::of(kind, self);
+        let report = match self {
+            Self::Step(error) => error.explain(),
+            Self::Documents(error) => error.explain(),
+            Self::Git(error) => error.explain(),
+            Self::Context(_) => report(Kind::Context),
+            Self::Format { change, reports, rounds } => {
+                explain_format(report(Kind::FormatInvalid), change, reports, *rounds)
             }
-            Self::VerdictUnknown { agent, step, said, .. } => {
+            Self::VerdictUnknown { change, step, agent, said } => {
                 let tool =
                     if *step == StepName::Review { "create_review" } else { "append_review" };
                 let ended = format!("{agent} ended without calling {tool}");
-                Some(if said.is_empty() {
-                    ended
-                } else {
-                    format!("{ended}; its last words were: {said}")
-                })
+                report(Kind::VerdictUnknown)
+                    .cause(if said.is_empty() {
+                        ended
+                    } else {
+                        format!("{ended}; its last words were: {said}")
+                    })
+                    .run("ask again", CommandLine::agentd([&step.to_string(), change.as_str()]))
+                    .hint(newest_run(change))
+                    .run("check that the MCP server starts", CommandLine::agentd(["doctor"]))
+                    .hint("nothing was approved: only a review through the tool counts")
             }
-            Self::StaleVerdict { .. } => {
-                Some("a verdict counts for the plan that was reviewed, and for no other".to_owned())
-            }
-            Self::NotIndependent { .. } => {
-                Some("whoever wrote a plan does not see what is missing in it".to_owned())
-            }
-            Self::SpecCycle { .. } => {
-                Some("no order exists in which they could be written".to_owned())
-            }
-            Self::ChangeNotReady { .. } => {
-                Some("only a change whose plan is approved can be implemented".to_owned())
-            }
-            Self::TasksLeft { .. } => {
-                Some("they are not ticked, or were ticked and are visibly not done".to_owned())
-            }
-            Self::Git(error) => error.cause(),
-            Self::NoReview { .. } | Self::NoDocument { .. } | Self::NoSuchTask { .. } => None,
-        }
-    }
-
-    /// What to do about it.
-    pub fn solutions(&self) -> Vec<String> {
-        match self {
-            Self::Step(error) => error.solutions(),
-            Self::Documents(_) | Self::Context(_) => Vec::new(),
-            Self::Format { change, reports, .. } => {
-                let all = reports.iter().flat_map(|report| &report.diagnostics);
-                let worst = all.min_by_key(|finding| Diagnostic::severity(finding));
-                let mut lines = vec![
-                    format!("edit the files in agentd/changes/{change}/ by hand"),
-                    format!("check them: agentd validate {change}"),
-                ];
-                if let Some(worst) = worst {
-                    lines.push(format!("what it means: agentd explain {}", worst.rule.code));
-                }
-                lines.push(format!("go on: agentd challenge {change}"));
-                lines
-            }
-            Self::VerdictUnknown { change, step, .. } => vec![
-                format!("ask again: agentd {step} {change}"),
-                format!("see what it did: the newest file in agentd/changes/{change}/runs/"),
-                "see whether the MCP server starts: agentd doctor".to_owned(),
-                "nothing was approved: only a review through the tool counts".to_owned(),
-            ],
-            Self::StaleVerdict { change } => vec![format!("agentd challenge {change}")],
-            Self::NotIndependent { .. } => vec![
-                "give [roles] challenger in agentd/config.toml to another agent".to_owned(),
-                "or set workflow.require_independent_review = false".to_owned(),
-            ],
-            Self::SpecCycle { .. } => {
-                vec!["take a `depends` out of affected_specs in proposal.md".to_owned()]
-            }
+            Self::StaleVerdict { change } => report(Kind::StaleVerdict)
+                .cause("a verdict applies only to the plan that was reviewed")
+                .run("challenge it again", challenge(change)),
+            Self::NotIndependent { .. } => report(Kind::NotIndependent)
+                .cause("an agent reviewing its own plan shares its blind spots")
+                .edit("set [roles] challenger to another agent", "agentd/config.toml")
+                .set("or allow it", "workflow", "require_independent_review", "false"),
+            Self::SpecCycle { .. } => report(Kind::SpecCycle)
+                .cause("there is no order in which they could be written")
+                .edit("remove a `depends` from affected_specs", "proposal.md"),
             Self::NoReview { change } => {
-                vec![format!("challenge it first: agentd challenge {change}")]
+                report(Kind::NoReview).run("challenge it first", challenge(change))
             }
             Self::NoDocument { change, .. } => {
-                vec![format!("write it first: agentd plan {change}")]
+                report(Kind::NoDocument).run("write it first", plan(change))
             }
-            Self::ChangeNotReady { change, phase } => vec![match phase {
-                Phase::Complete => format!("it is complete: agentd archive {change}"),
-                Phase::Archived => "it is archived already".to_owned(),
-                _ => format!("plan it first: agentd plan {change}"),
-            }],
-            Self::TasksLeft { change, .. } => vec![
-                format!("see what it said: the newest file in agentd/changes/{change}/runs/"),
-                format!("do them by hand and tick them in tasks.md, then: agentd impl {change}"),
-                format!("ask again: agentd impl {change}"),
-            ],
-            Self::NoSuchTask { change, .. } => vec![format!("agentd show {change} tasks")],
-            Self::Git(error) => error.solutions(),
+            Self::ChangeNotReady { change, phase } => {
+                let report = report(Kind::ChangeNotReady)
+                    .cause("only a change with an approved plan can be implemented");
+                match phase {
+                    Phase::Complete => report.run(
+                        "archive it: it is complete",
+                        CommandLine::agentd(["archive", change.as_str()]),
+                    ),
+                    Phase::Archived => report.hint("it is archived already"),
+                    _ => report.run("plan it first", plan(change)),
+                }
+            }
+            Self::TasksLeft { change, .. } => report(Kind::TasksLeft)
+                .cause("they are not checked off, or were checked off without being done")
+                .hint(newest_run(change))
+                .run("do them by hand and check them off in tasks.md, then", implement(change))
+                .run("or ask again", implement(change)),
+            Self::NoSuchTask { change, .. } => report(Kind::NoSuchTask).run(
+                "see which tasks there are",
+                CommandLine::agentd(["show", change.as_str(), "tasks"]),
+            ),
+        };
+        if report.kind == Kind::Interrupted {
+            return report.hint("nothing is lost: run the same command again to resume");
         }
+        report
     }
+}
 
-    /// Whether somebody has asked for the stop.
-    pub fn is_interrupt(&self) -> bool {
-        self.kind() == "interrupted"
-    }
+fn plan(change: &ChangeId) -> CommandLine {
+    CommandLine::agentd(["plan", change.as_str()])
+}
+
+fn challenge(change: &ChangeId) -> CommandLine {
+    CommandLine::agentd(["challenge", change.as_str()])
+}
+
+fn implement(change: &ChangeId) -> CommandLine {
+    CommandLine::agentd(["impl", change.as_str()])
+}
+
+fn newest_run(change: &ChangeId) -> String {
+    format!("see what it did in the newest file of agentd/changes/{change}/runs/")
+}
+
+fn explain_format(
+    report: ErrorReport,
+    change: &ChangeId,
+    reports: &[FileReport],
+    rounds: u32,
+) -> ErrorReport {
+    let counts = check::counts(reports);
+    let found =
+        format!("{} HIGH, {} MEDIUM, {} LOW findings", counts.high, counts.medium, counts.low);
+    let all = || reports.iter().flat_map(|report| &report.diagnostics);
+    let circle = all().find(|finding| finding.rule.code == rules::TASK_CYCLE.code);
+    let cause = match (circle, rounds) {
+        (Some(circle), _) => format!("Circular dependency detected: {}; {found}", circle.message),
+        (None, 0) => found,
+        (None, _) => format!("the planner could not fix it by itself; {found}"),
+    };
+    let worst = all().min_by_key(|finding| Diagnostic::severity(finding));
+    let explain = worst.map(|worst| {
+        Hint::run("see what it means", CommandLine::agentd(["explain", worst.rule.code]))
+    });
+    report
+        .cause(cause)
+        .edit("edit the documents by hand", format!("agentd/changes/{change}/"))
+        .run("check them", CommandLine::agentd(["validate", change.as_str()]))
+        .hints(explain)
+        .run("then continue", challenge(change))
 }

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::state::{GitSetup, Workflow};
+use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{
     Begun, Dirty, Git, GitError, GitTool, Head, Setup, begin, set_up, work_tree,
 };
@@ -122,10 +124,10 @@ fn ready(begun: Result<Begun, GitError>) -> Setup {
 }
 
 #[track_caller]
-fn fails(result: Result<Setup, GitError>, kind: &str) -> GitError {
+fn fails(result: Result<Setup, GitError>, kind: Kind) -> GitError {
     let error = result.unwrap_err();
     assert_eq!(error.kind(), kind, "{error:?}");
-    assert!(!error.solutions().is_empty(), "{error:?}");
+    assert!(!error.explain().hints.is_empty(), "{error:?}");
     error
 }
 
@@ -194,8 +196,8 @@ fn an_existing_branch_is_switched_to_if_nothing_is_lost() {
     repo.git(&["switch", "-q", "main"]);
     // In the way: git would have to overwrite it.
     repo.write("b.txt", "mine\n");
-    let error = fails(repo.set_up(Workflow::Branch), "git_switch_refused");
-    assert!(error.cause().unwrap().contains("b.txt"), "{error:?}");
+    let error = fails(repo.set_up(Workflow::Branch), Kind::GitSwitchRefused);
+    assert!(error.explain().cause.unwrap().contains("b.txt"), "{error:?}");
     assert_eq!((repo.branch(), repo.read("b.txt")), ("main".into(), "mine\n".into()));
     // Not in the way.
     fs::rename(repo.root().join("b.txt"), repo.root().join("c.txt")).unwrap();
@@ -235,8 +237,8 @@ fn a_work_tree_is_made_beside_the_project_and_used_again() {
     let setup = repo.set_up(Workflow::Worktree).unwrap();
     assert_eq!(setup.work_tree, moved);
     assert!(setup.notes[0].contains("has a work tree already"), "{setup:?}");
-    let error = fails(repo.set_up(Workflow::Branch), "git_checked_out_elsewhere");
-    assert!(error.solutions()[0].contains(moved.to_str().unwrap()), "{error:?}");
+    let error = fails(repo.set_up(Workflow::Branch), Kind::GitCheckedOutElsewhere);
+    assert!(error.explain().hints[0].to_string().contains(moved.to_str().unwrap()), "{error:?}");
 }
 
 #[test]
@@ -249,7 +251,7 @@ fn a_path_in_the_state_leads_nowhere() {
         base_commit: None,
     };
     let error = work_tree(&repo.tool, &repo.root(), &change(), &state).unwrap_err();
-    assert_eq!(error.kind(), "git_no_work_tree_of_change");
+    assert_eq!(error.kind(), Kind::GitNoWorkTreeOfChange);
 }
 
 #[test]
@@ -259,8 +261,8 @@ fn a_work_tree_whose_directory_is_gone_is_made_again() {
     repo.git_in(&repo.in_worktree(), &["commit", "-q", "--allow-empty", "-m", "work"]);
     let tip = repo.git(&["rev-parse", "agentd/add-oauth"]);
     fs::remove_dir_all(repo.in_worktree()).unwrap();
-    let error = fails(repo.set_up(Workflow::Branch), "git_checked_out_elsewhere");
-    assert!(error.solutions()[0].contains("git worktree prune"), "{error:?}");
+    let error = fails(repo.set_up(Workflow::Branch), Kind::GitCheckedOutElsewhere);
+    assert!(error.explain().hints[0].to_string().contains("git worktree prune"), "{error:?}");
     let setup = repo.set_up(Workflow::Worktree).unwrap();
     assert_eq!((setup.work_tree, setup.base_commit), (repo.in_worktree(), Some(tip)));
 }
@@ -271,7 +273,7 @@ fn what_is_in_the_way_of_a_work_tree_stays() {
     let repo = Repo::new();
     fs::create_dir_all(repo.in_worktree()).unwrap();
     fs::write(repo.in_worktree().join("theirs"), "x").unwrap();
-    fails(repo.set_up(Workflow::Worktree), "git_path_taken");
+    fails(repo.set_up(Workflow::Worktree), Kind::GitPathTaken);
     assert_eq!(fs::read_to_string(repo.in_worktree().join("theirs")).unwrap(), "x");
     assert_eq!(repo.git(&["branch", "--list", "agentd/*"]), "", "nothing is half done");
     // An empty one is no obstacle.
@@ -279,12 +281,12 @@ fn what_is_in_the_way_of_a_work_tree_stays() {
     repo.set_up(Workflow::Worktree).unwrap();
     // A work tree that was switched to another branch.
     repo.git_in(&repo.in_worktree(), &["switch", "-q", "-c", "other"]);
-    let error = fails(repo.set_up(Workflow::Worktree), "git_other_branch");
-    assert_eq!(error.cause().unwrap(), "it is on `other`");
+    let error = fails(repo.set_up(Workflow::Worktree), Kind::GitOtherBranch);
+    assert_eq!(error.explain().cause.unwrap(), "it is on `other`");
     // The branch is checked out in the project itself.
     let repo = Repo::new();
     repo.set_up(Workflow::Branch).unwrap();
-    fails(repo.set_up(Workflow::Worktree), "git_checked_out_here");
+    fails(repo.set_up(Workflow::Worktree), Kind::GitCheckedOutHere);
 }
 
 #[test]
@@ -296,8 +298,11 @@ fn branches_that_take_the_name_are_named() {
     ] {
         let repo = Repo::new();
         repo.git(&["branch", blocking]);
-        let error = fails(repo.set_up(workflow), "git_branch_name_taken");
-        assert!(error.solutions()[0].contains(&format!("git branch -m {blocking} ")), "{error:?}");
+        let error = fails(repo.set_up(workflow), Kind::GitBranchNameTaken);
+        assert!(
+            error.explain().hints[0].to_string().contains(&format!("git branch -m {blocking} ")),
+            "{error:?}"
+        );
         assert_eq!(repo.branch(), "main");
     }
 }
@@ -333,8 +338,8 @@ fn in_place_nothing_is_touched() {
 fn without_a_commit_only_in_place_works() {
     let repo = Repo::unborn();
     for workflow in [Workflow::Branch, Workflow::Worktree] {
-        let error = fails(repo.set_up(workflow), "git_no_commit");
-        assert!(error.solutions()[1].contains("--git in-place"), "{error:?}");
+        let error = fails(repo.set_up(workflow), Kind::GitNoCommit);
+        assert!(error.explain().hints[1].to_string().contains("--git in-place"), "{error:?}");
     }
     let setup = ready(repo.begin(None));
     assert_eq!((setup.workflow, setup.base_commit), (Workflow::InPlace, None));
@@ -360,8 +365,9 @@ fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
     assert!(Git::discover_with(&repo.tool, &repo.root()).unwrap().is_none());
     for workflow in [Workflow::Branch, Workflow::Worktree] {
         let error = repo.begin(Some(workflow)).unwrap_err();
-        assert_eq!(error.kind(), "git_no_repository");
-        let solutions = error.solutions().join("\n");
+        assert_eq!(error.kind(), Kind::GitNoRepository);
+        let hints: Vec<String> = error.explain().hints.iter().map(ToString::to_string).collect();
+        let solutions = hints.join("\n");
         assert!(solutions.contains("git init") && solutions.contains("--git in-place"));
     }
     for asked in [None, Some(Workflow::InPlace)] {
@@ -373,7 +379,7 @@ fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
     let repo = Repo::new();
     let tool = GitTool { program: "/nowhere/git".into(), ..GitTool::default() };
     let begin = |asked| begin(&tool, &repo.root(), &change(), asked, None);
-    assert_eq!(begin(Some(Workflow::Branch)).unwrap_err().kind(), "git_not_installed");
+    assert_eq!(begin(Some(Workflow::Branch)).unwrap_err().kind(), Kind::GitNotInstalled);
     assert!(ready(begin(None)).notes[0].contains("git is not installed"));
 }
 
@@ -393,8 +399,8 @@ fn in_a_bare_repository_there_is_nothing_to_work_on() {
     let repo = Repo::none();
     repo.git(&["init", "-q", "--bare"]);
     let error = repo.begin(Some(Workflow::Branch)).unwrap_err();
-    assert_eq!(error.kind(), "git_no_work_tree");
-    assert!(error.solutions()[0].contains("git worktree add"));
+    assert_eq!(error.kind(), Kind::GitNoWorkTree);
+    assert!(error.explain().hints[0].to_string().contains("git worktree add"));
     assert!(ready(repo.begin(None)).notes[0].contains("bare"));
     // A checkout of a bare repository is as good as any; its work trees lie beside it.
     let tree = repo.git(&["hash-object", "-t", "tree", "-w", "/dev/null"]);
@@ -437,7 +443,7 @@ fn a_project_that_was_a_link_in_the_commit_does_not_lead_out() {
     fs::remove_file(repo.root().join("sub")).unwrap();
     fs::create_dir(repo.root().join("sub")).unwrap();
     let git = Git::discover_with(&repo.tool, &repo.root().join("sub")).unwrap().unwrap();
-    fails(set_up(&git, &change(), Workflow::Worktree, None), "git_leads_out");
+    fails(set_up(&git, &change(), Workflow::Worktree, None), Kind::GitLeadsOut);
 }
 
 #[test]
@@ -449,7 +455,7 @@ fn a_submodule_has_branches_and_no_work_trees() {
     repo.commit_all("with a submodule");
     let git = Git::discover_with(&repo.tool, &repo.root().join("lib")).unwrap().unwrap();
     assert_eq!(git.superproject(), Some(&*repo.root()));
-    fails(set_up(&git, &change(), Workflow::Worktree, None), "git_submodule");
+    fails(set_up(&git, &change(), Workflow::Worktree, None), Kind::GitSubmodule);
     set_up(&git, &change(), Workflow::Branch, None).unwrap();
     assert_eq!(repo.branch(), "main", "that of the repository around it");
     // A repository with submodules: the work tree says that they are missing.
@@ -462,8 +468,8 @@ fn a_repository_whose_link_is_broken_is_an_error() {
     let repo = Repo::none();
     repo.write(".git", "gitdir: /nowhere/at/all\n");
     let error = Git::discover_with(&repo.tool, &repo.root()).unwrap_err();
-    assert_eq!(error.kind(), "git_failed");
-    assert!(error.cause().unwrap().contains("/nowhere/at/all"), "{error:?}");
+    assert_eq!(error.kind(), Kind::GitFailed);
+    assert!(error.explain().cause.unwrap().contains("/nowhere/at/all"), "{error:?}");
 }
 
 #[test]
@@ -477,6 +483,6 @@ fn a_git_that_is_too_old_is_named() {
     fs::set_permissions(&script, mode).unwrap();
     let tool = GitTool { program: script.into(), ..repo.tool.clone() };
     let git = Git::discover_with(&tool, &repo.root()).unwrap().unwrap();
-    let error = fails(set_up(&git, &change(), Workflow::Worktree, None), "git_too_old");
+    let error = fails(set_up(&git, &change(), Workflow::Worktree, None), Kind::GitTooOld);
     assert!(error.to_string().contains("2.25.1"), "{error}");
 }

@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use agentd_core::error_kind::Kind;
+use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{ChangedFile, Diff, FileChange, Git, LeftOut, WhyLeftOut};
 
 use crate::git::Repo;
@@ -110,7 +112,7 @@ fn what_a_forged_index_says_is_as_it_was_is_shown_too() {
     fs::set_permissions(&blob, fs::Permissions::from_mode(0o644)).unwrap();
     fs::copy(other, &blob).unwrap();
     let error = repo.found().diff(&base, 1 << 20).unwrap_err();
-    assert_eq!(error.kind(), "git_damaged", "{error:?}");
+    assert_eq!(error.kind(), Kind::GitDamaged, "{error:?}");
 }
 
 #[test]

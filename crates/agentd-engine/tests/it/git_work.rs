@@ -4,9 +4,11 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, SystemTime};
 
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::rel_path::RelPath;
 use agentd_core::state::Workflow;
+use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{ChangedFile, FileChange, Git, GitError, GitTool, What, set_up};
 use agentd_engine::process::{Cancel, CancelReason};
 
@@ -159,7 +161,7 @@ fn what_is_no_commit_is_no_option_either() {
             git.changed_files(base).unwrap_err(),
             git.commits_since(base).unwrap_err(),
         ] {
-            assert_eq!(error.kind(), "git_no_such_commit", "{base}: {error:?}");
+            assert_eq!(error.kind(), Kind::GitNoSuchCommit, "{base}: {error:?}");
         }
     }
     assert!(!out.exists());
@@ -246,8 +248,8 @@ fn a_hook_runs_and_may_refuse() {
     hook(&repo, "pre-commit", "echo it smells >&2; exit 1");
     let git = repo.found();
     let error = git.commit(What::Everything, "work").unwrap_err();
-    assert_eq!(error.kind(), "git_commit_refused");
-    assert!(error.cause().unwrap().contains("it smells"), "{error:?}");
+    assert_eq!(error.kind(), Kind::GitCommitRefused);
+    assert!(error.explain().cause.unwrap().contains("it smells"), "{error:?}");
     assert_eq!(repo.git(&["status", "--porcelain=v2"]), before, "nothing is left staged");
     // One that leaves something behind does not hold us up for ever.
     hook(&repo, "pre-commit", "sleep 20 & exit 0");
@@ -287,8 +289,8 @@ fn who_commits_must_be_known() {
     repo.write("new.txt", "two\n");
     let before = repo.git(&["status", "--porcelain=v2"]);
     let error = repo.found().commit(What::Everything, "work").unwrap_err();
-    assert_eq!(error.kind(), "git_no_identity");
-    assert!(error.solutions()[0].contains("git config --global user.name"));
+    assert_eq!(error.kind(), Kind::GitNoIdentity);
+    assert!(error.explain().hints[0].to_string().contains("git config --global user.name"));
     assert_eq!(repo.git(&["status", "--porcelain=v2"]), before);
 }
 
@@ -334,7 +336,7 @@ fn a_hook_that_fails_after_the_switch_does_not_undo_it() {
     repo.git(&["switch", "-q", "main"]);
     repo.write("a.txt", "mine\n");
     let error = set_up(&repo.found(), &id, Workflow::Branch, None).unwrap_err();
-    assert_eq!(error.kind(), "git_switch_refused");
+    assert_eq!(error.kind(), Kind::GitSwitchRefused);
 }
 
 #[test]

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use agentd_core::agent::Role;
+use agentd_core::error_kind::Kind;
 use agentd_core::hash::hex;
 use agentd_core::outcome::FailureKind;
 use agentd_core::run_format::Record;
 use agentd_engine::agents::run_record::read_run;
 use agentd_engine::agents::step::{Artefact, StepError};
+use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{Git, What};
 use agentd_engine::guard::git_files::{self, Unchecked};
 use agentd_engine::opening::{self, Repair};
@@ -93,7 +95,7 @@ pub(crate) fn implement(world: &World) -> Result<(), StepError> {
 /// The paths that the error names.
 #[track_caller]
 pub(crate) fn named(error: &StepError) -> Vec<String> {
-    assert_eq!(error.kind(), "tampered", "{error:?}");
+    assert_eq!(error.kind(), Kind::Tampered, "{error:?}");
     let StepError::Tampered { tampered, .. } = error else { panic!("{error:?}") };
     tampered.iter().map(ToString::to_string).collect()
 }
@@ -146,8 +148,8 @@ fn whatever_is_planted_is_put_back_and_never_run() {
         let error = implement(&world).unwrap_err();
         assert_eq!(named(&error), *expected, "{script}");
         assert_eq!(looks(root), before, "{script}");
-        assert!(error.cause().unwrap().contains("all of it was put back"), "{script}");
-        assert!(error.solutions().len() > 1);
+        assert!(error.explain().cause.unwrap().contains("all of it was restored"), "{script}");
+        assert!(error.explain().hints.len() > 1);
         let found = Git::discover(root).unwrap().unwrap();
         found.commit(What::Everything, "Go on").unwrap();
         git(root, &["status"]);
@@ -277,7 +279,11 @@ fn a_repository_that_is_moved_away_is_told() {
     let error = implement(&world).unwrap_err();
     assert_eq!(named(&error), [".git (changed, left as it is)"]);
     assert!(!world.root().join(".git").exists());
-    assert!(error.solutions()[0].contains("look at it before you call git or an agent: .git"));
+    assert!(
+        error.explain().hints[0]
+            .to_string()
+            .contains("check it before you run git or an agent: .git")
+    );
 }
 
 /// More than can be kept is not left to chance.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::config::Config;
 use agentd_core::document::proposal::{self, Proposal};
+use agentd_core::error_kind::Kind;
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
@@ -18,6 +19,7 @@ use agentd_core::state::{self, LlmCall, State};
 use agentd_engine::agents::files::AgentFiles;
 use agentd_engine::agents::step::{self, Agents, Artefact, Step, StepError, StepReport};
 use agentd_engine::change::documents;
+use agentd_engine::explain::Explain as _;
 use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, CancelReason};
 use agentd_engine::store::{Holder, Project, UserDirs};
@@ -198,8 +200,11 @@ fn success_in_words_alone_is_a_failure() {
         matches!(&error, StepError::NoArtefact { exists: false, said, .. } if said == "It is written."),
         "{error:?}"
     );
-    assert_eq!(error.kind(), "no_artefact");
-    assert!(!error.solutions().is_empty() && error.cause().unwrap().contains("It is written."));
+    assert_eq!(error.kind(), Kind::NoArtefact);
+    assert!(
+        !error.explain().hints.is_empty()
+            && error.explain().cause.unwrap().contains("It is written.")
+    );
     assert_eq!(world.state().llm_calls.len(), 1, "it has cost something all the same");
 }
 
@@ -218,7 +223,7 @@ fn an_invalid_artefact_is_a_failure_with_its_findings() {
     let error = world.run().0.unwrap_err();
     let StepError::InvalidArtefact { findings, .. } = &error else { panic!("{error:?}") };
     assert!(findings.iter().any(|finding| finding.rule.code == "P001"));
-    assert!(error.solutions().iter().any(|line| line.contains("P001")));
+    assert!(error.explain().hints.iter().any(|hint| hint.to_string().contains("P001")));
 }
 
 /// C13, and lesson 3: every attempt is in the ledger.
@@ -238,7 +243,7 @@ fn a_failure_that_stays_is_reported_after_the_retries() {
     let error = world.run().0.unwrap_err();
     assert!(matches!(error, StepError::Agent { .. }), "{error:?}");
     assert_eq!(world.calls(), 3, "once and two retries");
-    assert!(error.cause().unwrap().contains("the disk is on fire"));
+    assert!(error.explain().cause.unwrap().contains("the disk is on fire"));
 }
 
 #[test]
@@ -271,8 +276,8 @@ fn an_agent_that_is_not_there_is_named_with_what_to_do() {
     config.claude.command = Some("/nowhere/claude".to_owned());
     world.agents.config = Trusted::written_here(config);
     let error = world.run().0.unwrap_err();
-    assert_eq!(error.kind(), "agent_not_installed");
-    assert!(!error.solutions().is_empty());
+    assert_eq!(error.kind(), Kind::AgentNotInstalled);
+    assert!(!error.explain().hints.is_empty());
 }
 
 #[test]
@@ -285,7 +290,7 @@ fn an_interrupted_step_is_recorded() {
     });
     let error = world.run().0.unwrap_err();
     waiter.join().unwrap();
-    assert_eq!(error.kind(), "interrupted");
+    assert_eq!(error.kind(), Kind::Interrupted);
     assert_eq!(world.state().llm_calls.len(), 1);
 }
 

@@ -125,8 +125,8 @@ fn what_cannot_be_read_is_a_finding() {
     let reports = validate_change(&project, &change, &Extras::default()).unwrap();
     let messages: Vec<&str> = reports.iter().map(|r| r.diagnostics[0].message.as_str()).collect();
     let expected = [
-        "`agentd/changes/mine/proposal.md` is 104857600 bytes large; at most 8388608 are read",
-        "`agentd/changes/mine/tasks.md` is not UTF-8: the byte at offset 100 does not belong there",
+        "`agentd/changes/mine/proposal.md` has 104857600 bytes; the limit is 8388608",
+        "`agentd/changes/mine/tasks.md` is not valid UTF-8: bad byte at offset 100",
     ];
     assert_eq!(messages, expected);
 }

@@ -4,6 +4,7 @@
 use std::ops::Deref;
 use std::path::Path;
 
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_engine::agents::step::Agents;
 use agentd_engine::change::documents;
@@ -43,7 +44,7 @@ impl Deref for AgentRun {
 /// project's settings run.
 ///
 /// From here on the first Ctrl-C is a wish: the agent is ended with all that it has
-/// started, the step fails with [`Exit::Interrupted`](crate::error::Exit), and the
+/// started, the step fails with [`Kind::Interrupted`], and the
 /// command says so with exit code 130. The second one ends agentd at once, and the
 /// supervisor ends the agent.
 pub(crate) fn agents_for(
@@ -82,7 +83,7 @@ fn this_program() -> Result<String, CommandError> {
         Ok(path) => Ok(path),
         Err(path) => {
             let shown = path.to_string_lossy().into_owned();
-            Err(CommandError::new("agents", "the path of agentd is not UTF-8")
+            Err(CommandError::new(Kind::Agents, "the path of agentd is not UTF-8")
                 .cause(shown)
                 .hint("install agentd in a directory with a plain name"))
         }
@@ -97,12 +98,12 @@ pub(super) fn root_is_text(root: &Path) -> Result<(), CommandError> {
     }
     let message = "agents cannot be run here: the path of the project is not UTF-8";
     let shown = root.as_os_str().as_encoded_bytes().escape_ascii().to_string();
-    Err(CommandError::new("path_not_utf8", message)
+    Err(CommandError::new(Kind::PathNotUtf8, message)
         .cause(shown)
         .hint("move the project, or rename the directory, to a name that is UTF-8"))
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> CommandError {
     let message = format!("agents cannot be run: the {what} cannot be had");
-    CommandError::new("agents", message).cause(error.to_string())
+    CommandError::new(Kind::Agents, message).cause(error.to_string())
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use agentd_core::diagnostic::Counts;
 use agentd_core::diff;
 use agentd_core::document::review;
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, RequirementId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::phase::Phase;
@@ -321,7 +322,7 @@ fn conflict_error(request: &Request<'_>, conflicts: Vec<SpecConflict>) -> Comman
     let details = json!({ "conflicts": conflicts });
     let message = ArchiveError::Conflicts { conflicts }.to_string();
     let dir = layout::change_dir(id);
-    CommandError::new("conflict", message)
+    CommandError::new(Kind::Conflict, message)
         .cause("the main specs have changed since the change began; nothing was archived")
         .hint(format!(
             "edit {dir}/specs/{first}.md to say what you want to keep, then: agentd archive {id} --continue"

@@ -7,6 +7,7 @@ use agentd_core::description::detailed_enough;
 use agentd_core::document::answers;
 use agentd_core::document::clarifications::{self, Answered};
 use agentd_core::document::questions::Questions;
+use agentd_core::error_kind::Kind;
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 use super::agents_setup::agents_for;
 use super::trust::TrustArg;
 use super::{Context, next};
-use crate::error::{CommandError, Exit};
+use crate::error::CommandError;
 use crate::ui::progress::ProgressUi;
 use crate::ui::{BOLD, DIM, questions as asking};
 
@@ -74,7 +75,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         return write(context, &project, &state, &answers);
     }
     if !context.ui.json && !context.ui.can_prompt() {
-        return Err(CommandError::new("no_terminal", "there is no terminal to ask on")
+        return Err(CommandError::new(Kind::NoTerminal, "there is no terminal to ask on")
             .hint(format!("let the questions be proposed and printed: {} --json", again(&id, args)))
             .hint(format!("then answer them: agentd clarify {id} --answers answers.json")));
     }
@@ -116,7 +117,7 @@ fn which(context: &Context, project: &Project, args: &Args) -> Result<ChangeId, 
         }
         (id, _) => match context.change(project, id.as_deref()) {
             Ok(change) => Ok(change.id().clone()),
-            Err(error) if error.kind == "no_such_change" => {
+            Err(error) if error.kind == Kind::NoSuchChange => {
                 let id = id.as_deref().unwrap_or("<id>");
                 Err(error.hint(format!("to begin it: agentd clarify {id} \"<what you want>\"")))
             }
@@ -177,8 +178,8 @@ fn propose(
 
 /// Asks on the terminal. Whoever stops loses nothing but the answers of this time.
 fn ask_person(context: &Context, questions: &Questions) -> Result<Vec<Answered>, CommandError> {
-    asking::ask(&context.ui, &questions.questions).map_err(|error| match error.exit {
-        Exit::Interrupted => {
+    asking::ask(&context.ui, &questions.questions).map_err(|error| match error.kind {
+        Kind::Interrupted => {
             let id = &questions.change_id;
             error.hint(format!("nothing was written; the questions are kept: agentd clarify {id}"))
         }
@@ -189,7 +190,7 @@ fn ask_person(context: &Context, questions: &Questions) -> Result<Vec<Answered>,
 fn read_answers(file: &str) -> Result<String, CommandError> {
     const MAX: u64 = 1 << 20;
     let unreadable = |error: &dyn std::fmt::Display| {
-        CommandError::new("answers_unreadable", format!("{file} cannot be read"))
+        CommandError::new(Kind::AnswersUnreadable, format!("{file} cannot be read"))
             .cause(error.to_string())
     };
     let mut text = String::new();
@@ -213,7 +214,7 @@ fn parse_answers(
     text: &str,
 ) -> Result<Vec<Answered>, CommandError> {
     answers::parse(text, kept(project, id)?.as_ref()).map_err(|error| {
-        CommandError::new("answers_invalid", format!("the answers in {file} cannot be used"))
+        CommandError::new(Kind::AnswersInvalid, format!("the answers in {file} cannot be used"))
             .cause(error.to_string())
             .hint(format!("what is asked: agentd clarify {id} --show"))
             .hint("the forms that are read: agentd clarify --help")
@@ -407,7 +408,7 @@ pub(crate) fn can_be_clarified(
 /// C29
 fn missing(id: &ChangeId) -> CommandError {
     CommandError::new(
-        "clarifications_missing",
+        Kind::ClarificationsMissing,
         format!("`{id}` has no clarifications.md, and there is no terminal to ask on"),
     )
     .cause("the description leaves questions open, and a plan would have to guess")
@@ -461,16 +462,24 @@ mod tests {
     fn a_plan_without_clarifications_is_an_error_unless_it_need_not_be_clarified() {
         let world = World::new("Add a login");
         let error = world.ensure(Wish::default()).unwrap_err();
-        assert_eq!((error.kind, error.exit), ("clarifications_missing", Exit::Failure));
-        assert!(error.hints.iter().any(|hint| hint.contains("--skip-clarify")), "{error:?}");
-        assert!(error.hints.iter().any(|hint| hint.contains("agentd clarify add-login --answers")));
+        assert_eq!(error.kind, Kind::ClarificationsMissing);
+        assert!(
+            error.hints.iter().any(|hint| hint.to_string().contains("--skip-clarify")),
+            "{error:?}"
+        );
+        assert!(
+            error
+                .hints
+                .iter()
+                .any(|hint| hint.to_string().contains("agentd clarify add-login --answers"))
+        );
         let skip = Wish { skip: true, ..Wish::default() };
         assert_eq!(world.ensure(skip).unwrap(), Clarified::Skipped);
         let file = world.dir.path().join("answers.json");
         let answers = Wish { answers: file.to_str(), ..Wish::default() };
-        assert_eq!(world.ensure(answers).unwrap_err().kind, "answers_unreadable");
+        assert_eq!(world.ensure(answers).unwrap_err().kind, Kind::AnswersUnreadable);
         std::fs::write(&file, "{}").unwrap();
-        assert_eq!(world.ensure(answers).unwrap_err().kind, "answers_invalid");
+        assert_eq!(world.ensure(answers).unwrap_err().kind, Kind::AnswersInvalid);
         let text = r#"{"answers": [{"topic": "Lock", "question": "When?", "answer": "After 5"}]}"#;
         std::fs::write(&file, text).unwrap();
         assert_eq!(world.ensure(answers).unwrap(), Clarified::Now(1));

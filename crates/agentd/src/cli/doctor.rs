@@ -68,7 +68,10 @@ impl Check {
 
     /// What a command would say, with the first of its hints.
     fn of_error(name: &str, status: Status, error: &CommandError) -> Self {
-        Self { hint: error.hints.first().cloned(), ..Self::new(name, status, &error.message) }
+        Self {
+            hint: error.hints.first().map(ToString::to_string),
+            ..Self::new(name, status, &error.message)
+        }
     }
 
     fn hint(self, hint: impl Into<String>) -> Self {

@@ -1,14 +1,15 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::config::nearest;
 use agentd_core::diagnostic::{Example, Rule};
+use agentd_core::error_kind::Kind;
 use agentd_core::rules;
 use serde::Serialize;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::error::kinds::{self, Kind};
 use crate::ui::{BOLD, DIM, Output, Screen};
 
 /// Explain a validation code or an error kind, or list them all.
@@ -45,18 +46,18 @@ pub(super) struct ErrorExplanation {
 }
 
 impl ErrorExplanation {
-    fn new(kind: &Kind, group: Option<&'static str>) -> Self {
-        Self { kind: kind.name, means: kind.means, remedy: kind.remedy, group }
+    fn new(kind: Kind, group: Option<&'static str>) -> Self {
+        Self { kind: kind.name(), means: kind.means(), remedy: kind.remedy(), group }
     }
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     match &args.code {
         None => context.ui.print(&list())?,
-        Some(code) => match (kinds::find(code), rules::find(code)) {
-            (Some(kind), _) => context.ui.print(&ErrorExplanation::new(kind, None))?,
-            (None, Some(rule)) => context.ui.print(rule)?,
-            (None, None) => return Err(unknown(code)),
+        Some(code) => match (code.parse::<Kind>(), rules::find(code)) {
+            (Ok(kind), _) => context.ui.print(&ErrorExplanation::new(kind, None))?,
+            (Err(_), Some(rule)) => context.ui.print(rule)?,
+            (Err(_), None) => return Err(unknown(code)),
         },
     }
     Ok(ExitCode::SUCCESS)
@@ -64,19 +65,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
 
 fn unknown(code: &str) -> CommandError {
     let known = rules::ALL.iter().flat_map(|rule| [rule.code, rule.name]);
-    let known = known.chain(kinds::all().map(|kind| kind.name));
+    let known = known.chain(Kind::ALL.iter().map(|kind| kind.name()));
     let message = format!("there is no rule or error `{code}`");
-    let error = CommandError::new("no_such_rule", message);
+    let error = CommandError::new(Kind::NoSuchRule, message);
     match nearest(code, known) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("`agentd explain` lists all rules and errors"),
+        None => error.run("see all rules and errors", CommandLine::agentd(["explain"])),
     }
 }
 
 fn list() -> ExplainList {
-    let errors = kinds::GROUPS.iter().flat_map(|group| {
-        group.kinds.iter().map(|kind| ErrorExplanation::new(kind, Some(group.title)))
-    });
+    let errors = Kind::ALL.iter().map(|kind| ErrorExplanation::new(*kind, Some(kind.group())));
     ExplainList { rules: rules::ALL, errors: errors.collect() }
 }
 

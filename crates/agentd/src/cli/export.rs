@@ -3,6 +3,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agentd_core::error_kind::Kind;
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::{counted, printable};
@@ -57,7 +58,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         }
         exported
     };
-    let exported = exported.map_err(|error| CommandError::new("export", error.to_string()))?;
+    let exported = exported?;
     if to_stdout {
         for left in &exported.left_out {
             context.ui.warn(&format!("left out: {left}"));
@@ -92,7 +93,7 @@ fn find(
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> CommandError {
-    let wrong = CommandError::new("export", format!("{} cannot be written", path.display()));
+    let wrong = CommandError::new(Kind::Export, format!("{} cannot be written", path.display()));
     if error.kind() == io::ErrorKind::AlreadyExists {
         return wrong.cause("it is there already").hint("name another with --output");
     }

@@ -1,6 +1,7 @@
 use std::process::ExitCode;
 
 use agentd_core::agent::{AgentKind, Role};
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 
 use super::Context;
@@ -46,6 +47,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         agent: args.agent,
         replaying: args.replaying,
     };
-    mcp::run(options).map_err(|error| CommandError::new("mcp", error.to_string()))?;
+    mcp::run(options).map_err(|error| CommandError::new(Kind::Mcp, error.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
@@ -66,7 +67,7 @@ pub(crate) fn offer_builtin(context: &Context, agents: &mut AgentRun) -> Result<
     }
     let none = "no agent was found on PATH (gemini, codex, claude)";
     if context.ui.can_prompt() && !agents.cancel.while_waiting(|| ask::builtin(none))? {
-        return Err(CommandError::new("agent_not_installed", none)
+        return Err(CommandError::new(Kind::AgentNotInstalled, none)
             .hint("install one, or name its program in agentd/config.toml: agentd doctor"));
     }
     context.ui.note(&format!("{none}: the built-in agent drafts the plan, without a model"));
@@ -449,20 +450,5 @@ fn verdict_line(change: &ChangeId, report: &Report, issues: &str) -> String {
             "{BAD}{label}{BAD:#} - Found {issues} severity issues\nmend them by hand, \
              then: agentd review {change}"
         ),
-    }
-}
-
-impl From<WorkflowError> for CommandError {
-    fn from(error: WorkflowError) -> Self {
-        if error.is_interrupt() {
-            return Self::interrupted()
-                .hint("nothing is lost: the same command goes on where it stopped");
-        }
-        let (kind, message) = (error.kind(), error.to_string());
-        let (cause, hints) = (error.cause(), error.solutions());
-        match error {
-            WorkflowError::Documents(error) => error.into(),
-            _ => Self { cause, hints, ..Self::new(kind, message) },
-        }
     }
 }

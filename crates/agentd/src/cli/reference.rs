@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
+use agentd_core::error_kind::Kind;
 use clap::Command;
 
 use super::contract;
-use crate::error::kinds;
 
 /// The reference as it should be.
 fn reference() -> String {
@@ -39,10 +39,10 @@ const END: &str = "\n<!-- End of what is made from the program -->\n";
 
 fn errors() -> String {
     let mut text = String::new();
-    for group in kinds::GROUPS {
-        text.push_str(&format!("\n## {}\n", group.title));
-        for kind in group.kinds {
-            text.push_str(&format!("\n**`{}`** {}\n{}\n", kind.name, kind.means, kind.remedy));
+    for group in Kind::ALL.chunk_by(|one, next| one.group() == next.group()) {
+        text.push_str(&format!("\n## {}\n", group[0].group()));
+        for kind in group {
+            text.push_str(&format!("\n**`{kind}`** {}\n{}\n", kind.means(), kind.remedy()));
         }
     }
     text

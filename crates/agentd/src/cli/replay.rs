@@ -3,10 +3,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agentd_core::config::Speed;
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::text::{counted, printable};
-use agentd_engine::agents::reproduce::{ReproduceError, reproduce};
-use agentd_engine::agents::step::{Agents, StepError};
+use agentd_engine::agents::reproduce::reproduce;
+use agentd_engine::agents::step::Agents;
 use agentd_engine::change::documents;
 use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, Supervisor};
@@ -46,7 +47,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let reproduced = reproduce(agents, &source, &mut |_| {}, &mut |run| {
         context.ui.remark(&run.to_string());
     });
-    let reproduced = reproduced.map_err(command_error)?;
+    let reproduced = reproduced?;
     let identical = reproduced.divergences.is_empty();
     context.ui.print(&ReplayReport {
         change_id: reproduced.change,
@@ -64,7 +65,7 @@ fn source(context: &Context, source: &Path) -> Result<PathBuf, CommandError> {
     let path = context.start.join(source);
     let here = |path: &Path| {
         std::fs::canonicalize(path).map_err(|error| {
-            CommandError::new("recording", format!("{} cannot be read", path.display()))
+            CommandError::new(Kind::Recording, format!("{} cannot be read", path.display()))
                 .cause(error.to_string())
         })
     };
@@ -80,7 +81,7 @@ fn source(context: &Context, source: &Path) -> Result<PathBuf, CommandError> {
 fn target(context: &Context, args: &Args) -> Result<Agents, CommandError> {
     let into = context.start.join(&args.into);
     let cannot = |error: std::io::Error| {
-        CommandError::new("store", format!("{} cannot be used", into.display()))
+        CommandError::new(Kind::Store, format!("{} cannot be used", into.display()))
             .cause(error.to_string())
     };
     std::fs::create_dir_all(&into).map_err(cannot)?;
@@ -90,7 +91,7 @@ fn target(context: &Context, args: &Args) -> Result<Agents, CommandError> {
     install::apply(project.dir(), &changes)?;
     project.dir().create_dir_all(&agentd_core::layout::changes_dir())?;
     let internal = |error: std::io::Error| {
-        CommandError::new("internal", "agentd cannot start itself").cause(error.to_string())
+        CommandError::new(Kind::Internal, "agentd cannot start itself").cause(error.to_string())
     };
     let mut config = documents::load_config(&project)?;
     config.replay.speed = args.speed;
@@ -108,24 +109,6 @@ fn target(context: &Context, args: &Args) -> Result<Agents, CommandError> {
         holder: context.holder(),
         project,
     })
-}
-
-fn command_error(error: ReproduceError) -> CommandError {
-    let message = error.to_string();
-    match error {
-        ReproduceError::Documents(error) => error.into(),
-        ReproduceError::Step(StepError::Documents(error)) => error.into(),
-        ReproduceError::Exists { change } => CommandError::new("already_there", message).hint(
-            format!("replay into a directory that has no change `{change}`, such as a fresh clone"),
-        ),
-        ReproduceError::Interrupted => CommandError::interrupted(),
-        ReproduceError::Step(_) => CommandError::new("replay", message),
-        ReproduceError::Recording(_) | ReproduceError::BadChange(_) | ReproduceError::Io { .. } => {
-            CommandError::new("recording", message).hint(
-                "name a change, its directory, or a directory of run files (NNNN-<step>.jsonl)",
-            )
-        }
-    }
 }
 
 /// How a recorded change was replayed.

@@ -2,6 +2,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use agentd_core::config::nearest;
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::SpecId;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::text::printable;
@@ -107,7 +108,7 @@ fn missing(change: &Change, wanted: &str) -> Result<CommandError, StoreError> {
     }
     there.extend(change.spec_ids()?.ids.iter().map(ToString::to_string));
     let message = format!("`{}` has no document `{wanted}`", change.id());
-    let error = CommandError::new("no_such_document", message);
+    let error = CommandError::new(Kind::NoSuchDocument, message);
     Ok(match nearest(wanted, there.iter().map(String::as_str)) {
         _ if there.is_empty() => error.hint("it has no documents at all"),
         Some(near) => error.hint(format!("did you mean `{near}`?")),

@@ -1,6 +1,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, SpecRef};
 use agentd_core::text::printable;
 use agentd_engine::insight::trace::{self, Trace, TraceReport};
@@ -45,7 +46,7 @@ fn find(project: &Project, id: &str) -> Result<Vec<Trace>, CommandError> {
     if traces.is_empty() {
         let what = if wanted.requirement.is_some() { "requirement" } else { "change or spec" };
         return Err(CommandError::new(
-            "nothing_to_trace",
+            Kind::NothingToTrace,
             format!("no change touches a {what} `{id}`"),
         )
         .hint("`agentd list` shows the changes that are open, `agentd list --specs` the specs"));

@@ -1,10 +1,12 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use agentd_core::config::{Config, ExecutableSetting};
+use agentd_core::config::Config;
 use agentd_core::text::{counted, printable};
 use agentd_engine::change::documents;
-use agentd_engine::guard::trust::{self, Consent, Since, Standing, TrustError, Trusted};
+use agentd_engine::guard::trust::{
+    self, ComparedSetting, Consent, Since, Standing, TrustError, Trusted,
+};
 use agentd_engine::store::Project;
 use serde::Serialize;
 
@@ -156,16 +158,6 @@ pub(super) struct TrustReport {
     result: &'static str,
 }
 
-/// A setting that runs something.
-#[derive(Debug, Serialize)]
-pub(crate) struct ComparedSetting {
-    /// Its key and value.
-    #[serde(flatten)]
-    setting: ExecutableSetting,
-    /// What has become of it since a person agreed.
-    since_consent: Since,
-}
-
 fn report(
     context: &Context,
     action: &'static str,
@@ -175,18 +167,11 @@ fn report(
     context.ui.print(&TrustReport {
         action,
         trusted: standing.trusted,
-        settings: compared_settings(standing),
+        settings: standing.compared_settings(),
         edited: standing.agreed.is_some() && !standing.trusted,
         result,
     })?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The settings that run something, each with what has become of it since a person agreed.
-pub(crate) fn compared_settings(standing: &Standing) -> Vec<ComparedSetting> {
-    let rows = standing.compared().into_iter();
-    rows.map(|(since_consent, setting)| ComparedSetting { setting: setting.clone(), since_consent })
-        .collect()
 }
 
 impl Output for TrustReport {
@@ -207,7 +192,7 @@ impl Output for TrustReport {
     #[cfg(test)]
     fn sample() -> Self {
         let (key, value) = ("gemini.command".to_owned(), "\"./gemini\"".to_owned());
-        let setting = ExecutableSetting { key, value };
+        let setting = agentd_core::config::ExecutableSetting { key, value };
         Self {
             action: "shown",
             trusted: false,

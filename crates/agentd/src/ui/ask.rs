@@ -3,12 +3,13 @@
 
 use std::fmt;
 
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::state::Workflow;
 use agentd_engine::git::{Git, branch_of};
 use inquire::{InquireError, Select};
 
-use crate::error::{CommandError, Exit};
+use crate::error::CommandError;
 
 const KEYS: &str = "arrow keys move, enter goes on";
 
@@ -129,7 +130,7 @@ fn choose<T>(
 /// What was answered; `hint` says how to do without asking.
 pub(crate) fn answered<T>(answer: Result<T, InquireError>, hint: &str) -> Result<T, CommandError> {
     answer.map_err(|error| match not_asked(error) {
-        error if error.exit == Exit::Interrupted => error,
+        error if error.kind == Kind::Interrupted => error,
         error => error.hint(hint),
     })
 }
@@ -141,7 +142,7 @@ pub(crate) fn not_asked(error: InquireError) -> CommandError {
             CommandError::interrupted()
         }
         error => {
-            CommandError::new("prompt", "the question cannot be asked").cause(error.to_string())
+            CommandError::new(Kind::Prompt, "the question cannot be asked").cause(error.to_string())
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
+use agentd_core::error_kind::Kind;
 use agentd_core::text::printable;
 use anstream::AutoStream;
 use serde::Serialize;
 
 use super::{Ui, WARN};
-use crate::error::{CommandError, Exit};
+use crate::error::CommandError;
 
 /// The format of every JSON document. Keys may be added to a version; none is removed, and
 /// none changes its meaning.
@@ -95,7 +96,7 @@ impl Ui {
             self.print_text(output).map_err(CommandError::from)
         };
         match printed {
-            Err(error) if error.exit == Exit::Quiet => Ok(()),
+            Err(error) if error.kind == Kind::OutputClosed => Ok(()),
             result => result,
         }
     }

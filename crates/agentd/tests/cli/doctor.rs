@@ -130,5 +130,5 @@ fn who_is_at_work_is_named() {
 fn outside_of_a_project_the_programs_are_still_looked_at() {
     let project = Project::empty().program("git", "echo git version 2.47.3");
     let run = project.run(["doctor"]).fine();
-    run.stdout_has("✓ git").stdout_has("! project").stdout_has("hint: run `agentd init`");
+    run.stdout_has("✓ git").stdout_has("! project").stdout_has("hint: set one up: agentd -C");
 }

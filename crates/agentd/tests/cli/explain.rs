@@ -59,9 +59,9 @@ fn an_error_is_explained_by_its_kind() {
     exit 0
     no_such_change (error)
 
-    No open change has that id.
+    No open change has that ID.
 
-    `agentd list` shows the open ones, `agentd list --archived` those that are put away.
+    `agentd list` shows the open changes, `agentd list --archived` the archived ones.
     --- stderr
     ");
     let json = project.run(["explain", kind, "--json"]).fine().json();

@@ -69,7 +69,7 @@ fn odd_directories_and_broken_states_are_warned_of_and_the_rest_is_listed() {
     run.cannot_steer_a_terminal();
     let run = run
         .stderr_has("warning: agentd/changes/Odd [2JName is not a change")
-        .stderr_has("warning: the STATE.yaml of `broken` cannot be used")
+        .stderr_has("warning: cannot use the STATE.yaml of `broken`")
         .stderr_lacks("no-state");
     assert!(run.stdout.contains("broken     unreadable"), "{}", run.stdout);
     let json = project.run(["list", "--json"]).exits(0).json();
@@ -97,7 +97,7 @@ fn outside_of_a_project_the_way_in_is_shown() {
     error: there is no agentd project here
       cause: no agentd project in [ROOT] or any directory above it
 
-    hint: run `agentd init` in [ROOT]
+    hint: set one up: agentd -C [ROOT] init
     ");
     insta::assert_snapshot!(project.run(["-C", "/nowhere", "list"]).transcript(), @r"
     exit 1

@@ -14,7 +14,7 @@ fn every_command_that_reads_the_settings_names_the_nearest_key() {
     insta::assert_snapshot!(project.run(["validate"]).transcript(), @r"
     exit 1
     --- stderr
-    error: agentd/config.toml cannot be used: unknown key `planing_iterations` (line 2, column 1)
+    error: cannot use agentd/config.toml: unknown key `planing_iterations` (line 2, column 1)
 
     hint: did you mean `planning_iterations`?
     ");

@@ -64,7 +64,7 @@ fn ctrl_c_ends_the_agent_and_the_same_command_goes_on() {
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         let ran = Ran::of(child.wait_with_output().unwrap()).expect(130);
         assert!(pressed.elapsed() < Duration::from_secs(10));
-        ran.says("nothing is lost: the same command goes on where it stopped");
+        ran.says("nothing is lost: run the same command again to resume");
         assert_nothing_runs(&world);
         assert_eq!(world.steps(), ["proposal-gen", "spec-gen-auth-flow", "tasks-gen"]);
         world.run(&PLAN).expect(0);

@@ -223,7 +223,7 @@ fn a_budget_stops_before_the_next_call() {
         let error = world.plan(&["--json"]).error();
         assert_eq!(error["kind"], "budget");
         let message = error["message"].as_str().unwrap();
-        assert!(message.starts_with("the budget of `add-login` is used up"), "{error:#}");
+        assert!(message.starts_with("`add-login` has used up its budget"), "{error:#}");
         assert_eq!(world.steps(), ["proposal-gen"]);
         std::fs::write(world.root().join("agentd/config.toml"), CODEX_QUICK).unwrap();
         world.run(&["plan"]).expect(0);

@@ -6,8 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use agentd_core::agent::Role;
+use agentd_core::error_kind::Kind;
 use agentd_core::layout::ChangeFile;
 use agentd_engine::agents::step::{Artefact, StepError};
+use agentd_engine::explain::Explain as _;
 use real_agents::{Cli, Sandbox};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
@@ -158,7 +160,7 @@ fn heavy_variables_of_a_repository_for_gemini_are_refused() {
         fs::write(&file, "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:9\n").unwrap();
         let artefact = Artefact::File(ChangeFile::Proposal);
         let error = run(&agents, Role::Planner, "proposal-gen", None, artefact).unwrap_err();
-        assert_eq!(error.kind(), "repository_settings");
+        assert_eq!(error.kind(), Kind::RepositorySettings);
         assert!(error.to_string().contains(".gemini/.env"), "{error}");
         assert!(matches!(error, StepError::Run(_)));
         assert_eq!(sandbox.models().requests().len(), 0);

@@ -1,8 +1,10 @@
-//! Why a step failed: for code as a kind, for people as a card with the cause and
-//! what to do (P28).
+//! Why a step failed, and what to do about it (P28).
 
 use agentd_core::agent::AgentKind;
+use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Diagnostic;
+use agentd_core::error_kind::Kind;
+use agentd_core::hint::Hint;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::{Failure, FailureKind};
 use agentd_core::provider::sessions::SessionError;
@@ -10,9 +12,9 @@ use agentd_core::text::counted;
 
 use crate::agents::runner::RunError;
 use crate::change::documents::DocumentError;
+use crate::explain::{ErrorReport, Explain};
 use crate::guard::git_files::{self, Tampered};
 use crate::guard::sandbox::SandboxError;
-use crate::process::ProcessError;
 use crate::store::StoreError;
 
 /// Why a step failed.
@@ -31,7 +33,7 @@ pub enum StepError {
     #[error(transparent)]
     Session(#[from] SessionError),
     /// The change has used up what it may cost.
-    #[error("the budget of `{change}` is used up: {spent} of {limit}")]
+    #[error("`{change}` has used up its budget: {spent} of {limit}")]
     Budget {
         /// The change.
         change: ChangeId,
@@ -52,7 +54,7 @@ pub enum StepError {
         failure: Failure,
     },
     /// Something was changed that others run or obey, or that only agentd writes.
-    #[error("{who} changed what is not its own: {}", git_files::list(tampered))]
+    #[error("{who} modified files that others run or obey: {}", git_files::list(tampered))]
     Tampered {
         /// The agent, or the tests.
         who: &'static str,
@@ -60,7 +62,7 @@ pub enum StepError {
         tampered: Vec<Tampered>,
     },
     /// The agent reported success, and what it should have written is not there.
-    #[error("{agent} reported success, but {} {}", file, if *.exists { "is as it was" } else { "is not there" })]
+    #[error("{agent} reported success, but {} {}", file, if *.exists { "has not changed" } else { "does not exist" })]
     NoArtefact {
         /// Who.
         agent: AgentKind,
@@ -89,122 +91,80 @@ impl From<StoreError> for StepError {
     }
 }
 
-impl StepError {
-    /// What kind of error it is; stable, in `snake_case`.
-    pub fn kind(&self) -> &'static str {
+impl Explain for StepError {
+    fn explain(&self) -> ErrorReport {
+        let report = |kind| ErrorReport::of(kind, self);
         match self {
-            Self::Documents(_) => "documents",
-            Self::Sandbox(_) | Self::Run(RunError::Process(ProcessError::Cage { .. })) => "sandbox",
-            Self::Run(RunError::Obeyed(_)) => "repository_settings",
-            Self::Run(_) => "run",
-            Self::Session(error) => error.kind(),
-            Self::Budget { .. } => "budget",
-            Self::Interrupted => "interrupted",
-            Self::Agent { failure, .. } => match failure.kind {
-                FailureKind::SessionNotFound => "session_not_found",
-                FailureKind::McpUnavailable => "mcp_unavailable",
-                FailureKind::NotInstalled => "agent_not_installed",
-                FailureKind::Auth => "agent_auth",
-                FailureKind::Cancelled => "interrupted",
-                _ => "agent_failed",
-            },
-            Self::Tampered { .. } => "tampered",
-            Self::NoArtefact { .. } => "no_artefact",
-            Self::InvalidArtefact { .. } => "invalid_artefact",
-        }
-    }
-
-    /// Why, as far as it is known.
-    pub fn cause(&self) -> Option<String> {
-        match self {
-            Self::Agent { failure, .. } if !failure.stderr_tail.is_empty() => {
-                Some(failure.stderr_tail.clone())
-            }
-            Self::Agent { failure, .. } if failure.kind == FailureKind::McpUnavailable => {
-                Some("its tool server did not start, or its settings forbid it".to_owned())
-            }
-            Self::Session(SessionError::NotFound { id }) => {
-                Some(format!("the session {id} has expired or was deleted"))
-            }
-            Self::Session(SessionError::NotCaptured) => {
-                Some("no session is known in which the planner could go on".to_owned())
-            }
-            Self::Session(error) => error.output(),
-            Self::Tampered { tampered, .. } => Some(
-                if tampered.iter().all(|one| one.restored) {
-                    "others would run or obey it outside of the agent's confinement; all of it \
-                     was put back as it was, and nothing of it was run"
-                } else {
-                    "others would run or obey it outside of the agent's confinement, and not all \
-                     of it could be put back as it was"
-                }
-                .to_owned(),
-            ),
-            Self::NoArtefact { said, .. } => Some(if said.is_empty() {
-                "it said nothing and called no tool that writes".to_owned()
-            } else {
-                format!("it called no tool that writes; its last words were: {said}")
-            }),
-            Self::InvalidArtefact { findings, .. } => {
-                findings.first().map(|finding| finding.message.clone())
-            }
-            Self::Run(RunError::Process(ProcessError::Cage { source, .. })) => {
-                Some(source.to_string())
-            }
-            Self::Documents(_)
-            | Self::Run(_)
-            | Self::Sandbox(_)
-            | Self::Interrupted
-            | Self::Budget { .. }
-            | Self::Agent { .. } => None,
-        }
-    }
-
-    /// What to do about it.
-    pub fn solutions(&self) -> Vec<String> {
-        let own = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
-        match self {
-            Self::Sandbox(_) | Self::Run(RunError::Process(ProcessError::Cage { .. })) => own(&[
-                "see what this system can enforce: agentd doctor",
-                "set `[sandbox] enabled = false` in agentd/config.toml to run without a sandbox",
-            ]),
-            Self::Run(RunError::Obeyed(_)) => own(&[
-                "set variables in your own environment, or in ~/.gemini/.env",
-                "then remove that file from the project, or move it away",
-            ]),
-            Self::Documents(_) | Self::Run(_) | Self::Interrupted => Vec::new(),
-            Self::Session(_) => {
-                own(&["re-run the proposal: its session may have expired or been deleted"])
-            }
-            Self::Budget { .. } => own(&["raise [budget] in agentd/config.toml, or go on by hand"]),
-            Self::Agent { failure, .. } if failure.kind == FailureKind::McpUnavailable => own(&[
-                "look whether the MCP server starts: agentd doctor",
-                "look whether the agent's settings forbid MCP servers",
-            ]),
-            Self::Agent { failure, .. } => failure.hint.clone().into_iter().collect(),
+            Self::Documents(error) => error.explain(),
+            Self::Run(error) => error.explain(),
+            Self::Sandbox(error) => error.explain(),
+            Self::Session(error) => error.explain(),
+            Self::Interrupted => ErrorReport::interrupted(),
+            Self::Budget { change, .. } => report(Kind::Budget)
+                .run("see where it went", CommandLine::agentd(["cost", change.as_str()]))
+                .edit("raise the limits in [budget], or finish by hand", "agentd/config.toml"),
+            Self::Agent { failure, .. } => explain_failure(report, failure),
             Self::Tampered { tampered, .. } => {
                 let left = tampered.iter().filter(|one| !one.restored);
-                let mut lines: Vec<String> = left
-                    .map(|one| format!("look at it before you call git or an agent: {}", one.path))
-                    .collect();
-                lines.extend(own(&[
-                    "see what it wrote: the newest file in the change's runs/",
-                    "if it is wanted, do it yourself; then run the step again",
-                ]));
-                lines
+                report(Kind::Tampered)
+                    .cause(if tampered.iter().all(|one| one.restored) {
+                        "others would run or obey it outside of the agent's sandbox; all of it was \
+                         restored, and nothing of it was run"
+                    } else {
+                        "others would run or obey it outside of the agent's sandbox, and not all of \
+                         it could be restored"
+                    })
+                    .hints(left.map(|one| {
+                        Hint::edit("check it before you run git or an agent", one.path.clone())
+                    }))
+                    .hint("see what it wrote in the newest file of the change's runs/")
+                    .hint("if you want that change, make it yourself, then retry")
             }
-            Self::NoArtefact { .. } => own(&[
-                "run the step again: a model may forget to call its tool",
-                "look at what it did: the newest file in the change's runs/",
-                "look whether the MCP server starts: agentd doctor",
-            ]),
-            Self::InvalidArtefact { findings, file, .. } => {
-                let mut lines = vec![format!("edit {file}, or run the step again")];
-                lines.extend(findings.iter().take(5).map(|finding| {
-                    format!("{}: {} {}", finding.rule.code, finding.message, finding.advice())
-                }));
-                lines
+            Self::NoArtefact { said, .. } => report(Kind::NoArtefact)
+                .cause(if said.is_empty() {
+                    "it printed nothing and called no tool that writes".to_owned()
+                } else {
+                    format!("it called no tool that writes; its last words were: {said}")
+                })
+                .hint("retry: a model may forget to call its tool")
+                .hint("see what it did in the newest file of the change's runs/")
+                .hint(check_server()),
+            Self::InvalidArtefact { findings, file, .. } => ErrorReport {
+                cause: findings.first().map(|finding| finding.message.clone()),
+                ..report(Kind::InvalidArtefact)
             }
+            .edit("fix it, or retry", file)
+            .hints(findings.iter().take(5).map(|finding| {
+                format!("{}: {} {}", finding.rule.code, finding.message, finding.advice())
+            })),
         }
     }
+}
+
+/// How an agent failed: its own words are the cause.
+fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> ErrorReport {
+    let kind = match failure.kind {
+        FailureKind::Cancelled => return ErrorReport::interrupted(),
+        FailureKind::SessionNotFound => Kind::SessionNotFound,
+        FailureKind::McpUnavailable => Kind::McpUnavailable,
+        FailureKind::NotInstalled => Kind::AgentNotInstalled,
+        FailureKind::Auth => Kind::AgentAuth,
+        _ => Kind::AgentFailed,
+    };
+    let mut report = report(kind);
+    if !failure.stderr_tail.is_empty() {
+        report = report.cause(failure.stderr_tail.clone());
+    } else if kind == Kind::McpUnavailable {
+        report = report.cause("its tool server did not start, or its settings forbid it");
+    }
+    if kind == Kind::McpUnavailable {
+        return report
+            .hint(check_server())
+            .hint("check that the agent's settings allow MCP servers");
+    }
+    report.hints(failure.hint.clone())
+}
+
+fn check_server() -> Hint {
+    Hint::run("check that the MCP server starts", CommandLine::agentd(["doctor"]))
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agentd_core::config::Speed;
+use agentd_core::error_kind::Kind;
 use agentd_engine::git::{Git, GitTool};
 use agentd_engine::store::UserDirs;
 use serde_json::Value;
@@ -93,7 +94,7 @@ impl Place {
         let root = fs::canonicalize(&path).map_err(failed)?;
         if fs::read_dir(&root).map_err(failed)?.next().is_some() {
             let message = format!("{} is not empty", root.display());
-            return Err(CommandError::new("not_empty", message)
+            return Err(CommandError::new(Kind::NotEmpty, message)
                 .hint("name a directory that is new or empty; nothing of yours is overwritten"));
         }
         let temporary = temporary.map(|dir| Temporary { dir: Some(dir), root: root.clone() });
@@ -124,7 +125,7 @@ impl Place {
 }
 
 fn unusable(path: &Path, error: &io::Error) -> CommandError {
-    CommandError::new("store", format!("{} cannot be used", path.display()))
+    CommandError::new(Kind::Store, format!("{} cannot be used", path.display()))
         .cause(error.to_string())
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agentd_core::config::Speed;
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
 use agentd_core::phase::Phase;
@@ -120,7 +121,7 @@ fn reached(report: &Report, phase: Phase) -> Result<(), CommandError> {
         return Ok(());
     }
     let message = format!("the change is {} where it should be {phase}", report.phase);
-    Err(CommandError::new("demo", message).cause("the recording does not fit this agentd"))
+    Err(CommandError::new(Kind::Demo, message).cause("the recording does not fit this agentd"))
 }
 
 fn put_away(context: &Context, project: &Project, id: &ChangeId) -> Result<Archived, CommandError> {
@@ -140,7 +141,7 @@ fn commit(
     project: &Project,
     archived: &Archived,
 ) -> Result<(Vec<Commit>, Vec<ChangedFile>), CommandError> {
-    let lost = || CommandError::new("git", "the repository of the demonstration is gone");
+    let lost = || CommandError::new(Kind::Git, "the repository of the demonstration is gone");
     let git = Git::discover_with(tool, project.root())?.ok_or_else(lost)?;
     let base = archived.state.git.as_ref().and_then(|git| git.base_commit.as_deref());
     let base = base.ok_or_else(lost)?;

@@ -49,7 +49,7 @@ fn is_driven() {
             eprintln!("over");
             progress.watch(&Progress::Note(&match &answer {
                 Ok(answer) => format!("answered {answer:?}"),
-                Err(error) => format!("exit {}", error.exit.code()),
+                Err(error) => format!("exit {}", error.kind.exit_code()),
             }));
             std::thread::sleep(TICK * 2);
         }

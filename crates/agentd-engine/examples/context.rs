@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use agentd_core::config::Config;
 use agentd_core::ids::ChangeId;
 use agentd_engine::agents::context::{self, ContextKind};
-use agentd_engine::store::Project;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().collect();

@@ -17,7 +17,9 @@ use agentd_core::ids::ChangeId;
 use agentd_core::provider::{AgentRequest, FoundInProject, Session, Surroundings, provider};
 use agentd_engine::agents::run_record::RecordLimits;
 use agentd_engine::agents::runner::{Retry, Runner};
+use agentd_engine::opening::open_root;
 use agentd_engine::process::{Cancel, Limits, SUPERVISE, Supervisor, supervise};
+use agentd_engine::store::{Holder, UserDirs};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1).peekable();
@@ -83,7 +85,10 @@ fn call(
         sandbox: None,
     };
     let limits = Limits { grace: Duration::from_millis(500), ..Limits::default() };
-    let runs = PathBuf::from(project).join("agentd/changes/add-oauth/runs");
+    let holder = || Holder::this_process("drive", jiff::Timestamp::UNIX_EPOCH);
+    let project = open_root(project.as_ref(), UserDirs::from_env(), &holder)?.project;
+    let id = &request.change;
+    let change = project.change(id).or_else(|_| project.create_change(id))?;
     let mut events = 0_u64;
     let mut started = false;
     let mut observer = |_: &AgentEvent<'_>| {
@@ -94,7 +99,7 @@ fn call(
         }
     };
     let (start, cpu) = (Instant::now(), cpu_seconds());
-    let report = runner.call(provider(kind), &request, &runs, limits, &mut observer)?;
+    let report = runner.call(provider(kind), &request, &change, limits, &mut observer)?;
     let took = start.elapsed();
     let outcome = report.outcome().ok_or("no attempt")?;
     println!("{}", serde_json::to_string(outcome)?);

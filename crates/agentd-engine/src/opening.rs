@@ -142,7 +142,7 @@ fn repair(project: &Project, holder: &dyn Fn() -> Holder) -> Vec<Repair> {
 fn unchecked(project: &Project, at: &Path, holder: &dyn Fn() -> Holder) -> Vec<Unchecked> {
     let abandoned = || -> Result<Vec<Claim>, StoreError> {
         let Some(state) = project.state_dir_if_there()? else { return Ok(Vec::new()) };
-        calls::abandoned(&state, at)
+        calls::abandoned(&state)
     };
     match abandoned() {
         Ok(claims) => {

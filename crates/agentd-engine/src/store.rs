@@ -2,7 +2,9 @@
 //!
 //! Everything agentd reads or writes in a project goes through [`ProjectDir`],
 //! a handle that no path, symlink or race can leave. Documents and the state
-//! of a change are typed on top of it.
+//! of a change are typed on top of it. What agentd writes elsewhere (`.git`,
+//! the user's state and caches, `/tmp`) goes through an `OutsideDir`. Clippy
+//! refuses the functions of `std::fs` that write in all other modules.
 //!
 //! **Writes** are whole or absent: temporary file, fsync, rename, fsync of the
 //! directory. A crash at any instant leaves the old text or the new one, and
@@ -24,9 +26,10 @@
 mod confined;
 mod error;
 mod lock;
+mod outside;
 mod parallel;
 mod project;
-pub(crate) mod remove_tree;
+mod remove_tree;
 mod user_dirs;
 mod write;
 
@@ -45,6 +48,7 @@ pub use lock::Waiting;
 pub use lock::lock;
 pub use lock::lock_state;
 pub use lock::try_lock;
+pub(crate) use outside::{Missing, OutsideDir, PRIVATE, SHARED};
 pub use parallel::map_parallel;
 pub use project::Change;
 pub use project::Listed;

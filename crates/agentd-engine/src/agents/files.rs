@@ -6,10 +6,10 @@
 //! is killed, the original is still in a backup, and the next call, or
 //! [`restore_leftovers`], puts it back.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use agentd_core::hash::Digest;
@@ -17,7 +17,7 @@ use agentd_core::provider::{CommandSpec, JsonMerge};
 use agentd_core::rel_path::RelPath;
 use serde::{Deserialize, Serialize};
 
-use crate::store::{ProjectDir, StoreError, own_dir};
+use crate::store::{OutsideDir, PRIVATE, ProjectDir, StoreError, own_dir};
 
 /// Why an agent's files could not be prepared.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,9 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, FilesError> {
 /// The files of one call; dropping it takes them away.
 #[derive(Debug)]
 pub struct AgentFiles {
-    private_dir: PathBuf,
+    /// The directory in which private directories lie, and the name of this one.
+    calls: OutsideDir,
+    name: OsString,
     merged: Option<Merged>,
 }
 
@@ -62,18 +64,16 @@ impl AgentFiles {
         project_root: &Path,
         private_dir: &Path,
     ) -> Result<Self, FilesError> {
-        match fs::remove_dir_all(private_dir) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return at(private_dir, Err(error));
-            }
-            _ => {}
-        }
-        let kept = own_dir(private_dir.parent().unwrap_or(private_dir))?;
-        at(private_dir, fs::DirBuilder::new().mode(0o700).create(private_dir))?;
-        let mut files = Self { private_dir: private_dir.to_owned(), merged: None };
+        let calls = OutsideDir::own(private_dir.parent().unwrap_or(private_dir))?;
+        let name = private_dir.file_name().unwrap_or_default();
+        at(private_dir, calls.remove(name))?;
+        let private = at(private_dir, calls.create_dir(name, PRIVATE))?;
+        let kept = at(calls.path(), calls.confined())?;
+        let mut files = Self { calls, name: name.to_owned(), merged: None };
         for file in &spec.files {
-            let open = File::options().write(true).create_new(true).mode(0o600).open(&file.path);
-            at(&file.path, open.and_then(|mut open| open.write_all(file.contents.as_bytes())))?;
+            // Only names in the private directory: a path could lead elsewhere.
+            let name = file.path.strip_prefix(private_dir).unwrap_or(&file.path);
+            at(&file.path, private.create_file(name, file.contents.as_bytes(), 0o600))?;
         }
         if let Some(merge) = spec.merge.as_ref().filter(|merge| !merge.set.is_empty()) {
             files.merged = Some(Merged::apply(Place::new(project_root, &kept, merge)?, merge)?);
@@ -85,7 +85,7 @@ impl AgentFiles {
 impl Drop for AgentFiles {
     fn drop(&mut self) {
         // Nothing depends on it: the next call empties the directory anyway.
-        let _ = fs::remove_dir_all(&self.private_dir);
+        let _ = self.calls.remove(&self.name);
     }
 }
 
@@ -244,6 +244,7 @@ pub fn restore_leftovers(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
@@ -332,7 +333,7 @@ mod tests {
             (".gemini/settings.json", "outside/settings.json"),
             (".gemini/settings.json", "outside/new.json"),
             (".gemini", "outside"),
-            (".gemini/settings.json.agentd-tmp", "outside/settings.json"),
+            (".gemini/.agentd-tmp-1-0-0", "outside/settings.json"),
             ("agentd/.agents", "outside"),
         ] {
             let (dir, root, calls) = places();

@@ -13,9 +13,10 @@ use agentd_core::error_kind::Kind;
 use agentd_core::event::AgentEvent;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
-use agentd_core::layout::{self, ChangeFile, RunName};
+use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::outcome::FailureKind;
 use agentd_core::phase::Transition;
+use agentd_core::rel_path::RelPath;
 use agentd_core::run_format::Record;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State};
@@ -29,7 +30,7 @@ use crate::change::documents::{self, DocumentError};
 use crate::explain::{ErrorReport, Explain};
 use crate::guard::trust::Trusted;
 use crate::own_agent::DIVERGES;
-use crate::store::{Change, StoreError};
+use crate::store::{Change, ProjectDir, StoreError};
 use crate::workflow;
 
 /// Why a change could not be reproduced.
@@ -308,10 +309,15 @@ fn code_reviewed(change: &Change, state: &State) -> Result<Option<Transition>, S
 }
 
 fn compare_files(agents: &Agents, edited: &[(String, Option<Digest>)], report: &mut Reproduced) {
+    let work_tree = ProjectDir::open(&agents.work_tree).ok();
+    // A path comes from the recording, and must not lead out of the work tree.
+    let digest = |path: &str| {
+        let (file, _) = work_tree.as_ref()?.open_file(&RelPath::new(path).ok()?).ok()?;
+        digest_of(file).ok().map(|(digest, _)| digest)
+    };
     for (path, after) in edited {
         report.compared += 1;
-        let there = fs::File::open(agents.work_tree.join(path)).and_then(digest_of);
-        let there = there.ok().map(|(digest, _)| digest);
+        let there = digest(path);
         if there != *after {
             report.divergences.push(format!("{path} is not as it was at the end"));
         }
@@ -325,7 +331,7 @@ fn compare_documents(
     original: &Path,
     report: &mut Reproduced,
 ) -> Result<(), ReproduceError> {
-    let copy = agents.project.root().join(layout::change_dir(id).as_path());
+    let copy = agents.project.change(id).map_err(DocumentError::from)?.path().to_owned();
     let mut names: Vec<String> =
         ["proposal.md", "tasks.md", "clarifications.md", "CHALLENGE.md", "REVIEW.md"]
             .map(str::to_owned)

@@ -1,18 +1,18 @@
 //! Writing `runs/NNNN-<step>.jsonl` while a call happens, and reading it back.
 //! The format is [`agentd_core::run_format`].
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use agentd_core::event::{AgentEvent, KEPT_BYTES};
+use agentd_core::layout::ChangeFile;
 use agentd_core::run_format::{FileEdit, Record, RunEnd, RunHeader, parse_line};
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::agents::redact::{Open, Redactor};
+use crate::store::Change;
 
 /// How much a run file may hold, so that an agent that prints for ever does not
 /// fill the disk.
@@ -58,31 +58,16 @@ const LONGEST_HALF: usize = 64 << 10;
 const BLOCK: usize = 1 << 20;
 
 impl RunWriter {
-    /// Starts the next file in `runs_dir`, which is made if it is not there.
+    /// Starts the next run file of a change.
     pub fn create(
-        runs_dir: &Path,
+        change: &Change,
         header: &RunHeader,
         redactor: Redactor,
         limits: RecordLimits,
     ) -> io::Result<Self> {
-        fs::create_dir_all(runs_dir)?;
-        // A link that came with the repository would lead what an agent says elsewhere.
-        let dir = rustix::fs::open(
-            runs_dir,
-            OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?;
-        let mut number = next_number(runs_dir)?.max(limits.last_run.saturating_add(1));
-        let flags =
-            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let (path, file) = loop {
-            let name = format!("{number:04}-{}.jsonl", header.step);
-            match rustix::fs::openat(&dir, &name, flags, Mode::from_raw_mode(0o666)) {
-                Ok(file) => break (runs_dir.join(name), File::from(file)),
-                Err(Errno::EXIST) => number += 1,
-                Err(error) => return Err(error.into()),
-            }
-        };
+        let (run, file) =
+            change.create_run(&header.step, limits.last_run).map_err(io::Error::other)?;
+        let path = change.path().join(ChangeFile::Run(run).path().as_path());
         let mut writer = Self {
             path,
             file,
@@ -267,17 +252,6 @@ impl RunWriter {
     }
 }
 
-/// One more than the highest number in the directory.
-fn next_number(runs_dir: &Path) -> io::Result<u32> {
-    let mut highest = 0;
-    for entry in fs::read_dir(runs_dir)? {
-        let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.split('-').next());
-        highest = highest.max(number.and_then(|number| number.parse().ok()).unwrap_or(0));
-    }
-    Ok(highest + 1)
-}
-
 /// The longest line of a run file that is read: agentd cuts every text that it writes there.
 pub const LONGEST_LINE: u64 = 8 << 20;
 /// The largest run file that is read as a whole.
@@ -286,7 +260,11 @@ const LARGEST_RUN: u64 = 512 << 20;
 /// Reads a run file, line by line. Lines that are cut short are passed over: the
 /// last one of a call that was killed. So are lines that are too long to be agentd's.
 pub fn read_run(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Record>>> {
-    let file = File::open(path)?;
+    read_records(File::open(path)?)
+}
+
+/// Reads a run file that is open, as [`read_run`] does.
+pub(crate) fn read_records(file: File) -> io::Result<impl Iterator<Item = io::Result<Record>>> {
     let length = file.metadata()?.len();
     if length > LARGEST_RUN {
         let message = format!("it has {length} bytes, and at most {LARGEST_RUN} are read");
@@ -320,9 +298,14 @@ fn records(mut reader: impl io::BufRead) -> impl Iterator<Item = io::Result<Reco
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+
     use agentd_core::agent::{AgentKind, Role};
+    use agentd_core::ids::ChangeId;
     use agentd_core::outcome::AgentOutcome;
+
+    use super::*;
+    use crate::store::Project;
 
     fn header() -> RunHeader {
         RunHeader {
@@ -340,9 +323,15 @@ mod tests {
         }
     }
 
-    fn writer(dir: &Path, limits: RecordLimits) -> RunWriter {
+    fn change(root: &Path) -> Change {
+        let project = Project::open(root).unwrap();
+        let id = ChangeId::new("add-oauth").unwrap();
+        project.change(&id).or_else(|_| project.create_change(&id)).unwrap()
+    }
+
+    fn writer(root: &Path, limits: RecordLimits) -> RunWriter {
         let env = [("OPENAI_API_KEY".into(), "very-secret-value".into())];
-        RunWriter::create(dir, &header(), Redactor::new(&env), limits).unwrap()
+        RunWriter::create(&change(root), &header(), Redactor::new(&env), limits).unwrap()
     }
 
     #[test]
@@ -380,11 +369,12 @@ mod tests {
     #[test]
     fn a_directory_of_runs_that_is_a_link_is_not_written_to() {
         let dir = tempfile::tempdir().unwrap();
-        let (outside, runs) = (dir.path().join("outside"), dir.path().join("runs"));
+        let change = change(dir.path());
+        let (outside, runs) = (dir.path().join("outside"), change.path().join("runs"));
         fs::create_dir(&outside).unwrap();
         std::os::unix::fs::symlink(&outside, &runs).unwrap();
         let limits = RecordLimits::default();
-        assert!(RunWriter::create(&runs, &header(), Redactor::new(&[]), limits).is_err());
+        assert!(RunWriter::create(&change, &header(), Redactor::new(&[]), limits).is_err());
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     }
 

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use agentd_core::error_kind::Kind;
 use agentd_core::event::AgentEvent;
+use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 use agentd_core::provider::classify::not_installed;
 use agentd_core::provider::sessions::ListOutput;
@@ -33,6 +34,7 @@ use crate::guard::sandbox::{self, Sandbox, Who};
 use crate::process::{
     Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
 };
+use crate::store::Change;
 use capture::Capture;
 use not_begun::not_begun;
 use retry::for_retry;
@@ -101,10 +103,10 @@ pub enum RunError {
     #[error(transparent)]
     Files(#[from] FilesError),
     /// The run could not be recorded. A run that nobody can look at has not succeeded.
-    #[error("cannot write the run file in {}", runs_dir.display())]
+    #[error("cannot write the run file in {}", change_dir.display())]
     Record {
-        /// Where it was to be.
-        runs_dir: PathBuf,
+        /// The directory of the change.
+        change_dir: PathBuf,
         /// What the system said.
         #[source]
         source: io::Error,
@@ -142,7 +144,7 @@ impl Runner {
         &self,
         provider: &dyn Provider,
         request: &AgentRequest,
-        runs_dir: &Path,
+        change: &Change,
         limits: Limits,
         observer: &mut Observer<'_>,
     ) -> Result<CallReport, RunError> {
@@ -150,7 +152,7 @@ impl Runner {
         let mut attempts = Vec::new();
         loop {
             let number = u32::try_from(attempts.len()).unwrap_or(u32::MAX).saturating_add(1);
-            let attempt = self.attempt(provider, &request, runs_dir, limits, number, observer)?;
+            let attempt = self.attempt(provider, &request, change, limits, number, observer)?;
             let again = attempt.outcome.failure.as_ref().filter(|failure| {
                 failure.is_transient() && attempt.error.is_none() && number <= self.retry.retries
             });
@@ -178,7 +180,7 @@ impl Runner {
         &self,
         provider: &dyn Provider,
         request: &AgentRequest,
-        runs_dir: &Path,
+        change: &Change,
         limits: Limits,
         number: u32,
         observer: &mut Observer<'_>,
@@ -189,9 +191,9 @@ impl Runner {
         check_env_file(spec.env_file.as_ref(), &request.project_root, &environment)?;
         let started_at = jiff::Timestamp::now().to_string();
         let header = header(provider, request, &spec, number, &started_at);
-        let unrecorded = |source| RunError::Record { runs_dir: runs_dir.to_owned(), source };
+        let unrecorded = |source| RunError::Record { change_dir: change.path().to_owned(), source };
         let redactor = Redactor::new(&environment);
-        let record = RunWriter::create(runs_dir, &header, redactor.clone(), self.record)
+        let record = RunWriter::create(change, &header, redactor.clone(), self.record)
             .map_err(unrecorded)?;
         let run_file = record.path().to_owned();
         let started = Instant::now();
@@ -204,7 +206,7 @@ impl Runner {
                 return Ok(not_begun(record, started_at, FilesError::from(error).into()));
             }
         };
-        let guard = match Self::guard(provider, request, &environment, runs_dir, &claim) {
+        let guard = match Self::guard(provider, request, &environment, change, &claim) {
             Ok(guard) => guard,
             Err(error) => return Ok(not_begun(record, started_at, error.into())),
         };
@@ -287,14 +289,14 @@ impl Runner {
         provider: &dyn Provider,
         request: &AgentRequest,
         environment: &[(OsString, OsString)],
-        runs_dir: &Path,
+        change: &Change,
         claim: &Claim,
     ) -> Result<Option<GitGuard>, GuardError> {
         if !request.role.edits_the_work_tree() {
             return Ok(None);
         }
         let tool = GitTool { env: environment.to_vec(), ..GitTool::default() };
-        let planned = runs_dir.parent().map(planned_files).unwrap_or_default();
+        let planned = planned_files(change);
         let homes = Homes::Of(provider.kind());
         GitGuard::take(&tool, &request.project_root, homes, &planned, claim).map(Some)
     }
@@ -403,8 +405,8 @@ fn header(
 }
 
 /// The files that the plan of a change names: a task may be to change settings.
-pub(crate) fn planned_files(change_dir: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(change_dir.join("tasks.md")).unwrap_or_default();
+pub(crate) fn planned_files(change: &Change) -> Vec<String> {
+    let text = change.read(&ChangeFile::Tasks).unwrap_or_default();
     let tasks = agentd_core::document::tasks::parse(&text).value.tasks;
     tasks.iter().filter_map(|task| task.file.as_ref()).map(ToString::to_string).collect()
 }

@@ -169,14 +169,12 @@ pub fn run(
     let request = request(agents, &runner, step, agent, &state)?;
     restore_settings(&request)?;
     let before = Seen::look(agents, &change, &step.artefact)?;
-    let runs_dir =
-        agents.project.root().join(layout::change_dir(&step.change).as_path()).join("runs");
     // Else a call could pass for an earlier one whose file is not here, and not be counted.
     runner.record.last_run =
         state.llm_calls.iter().filter_map(|call| call.run).max().unwrap_or_default();
     let guarded = Guarded::take(agents, &step.change, step.role, &request.private_dir)?;
     let report =
-        runner.call(provider(agent), &request, &runs_dir, limits(&agents.config, agent), observer);
+        runner.call(provider(agent), &request, &change, limits(&agents.config, agent), observer);
     // Before anything is recorded, and also where the call could not be finished.
     let forged = guarded.check(agents);
     let mut report = report?;

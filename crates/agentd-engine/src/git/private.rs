@@ -5,10 +5,8 @@
 //! shown: no bits in the index, no excludes, no filters, no replaced commits.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
@@ -17,9 +15,13 @@ use super::error::GitError;
 use super::status::{os, path_line};
 use super::tool::Call;
 use super::{Git, is_hash};
+use crate::store::{OutsideDir, PRIVATE};
 
 /// How often a name for the directory is tried that somebody has taken.
 const TRIES: u32 = 16;
+
+/// The mode of its files. Nobody else gets through the directory that they are in.
+const FILE_MODE: u32 = 0o600;
 
 /// The most that is read of objects and hashes at a time.
 const MOST_BYTES: usize = 256 << 20;
@@ -27,15 +29,20 @@ const MOST_BYTES: usize = 256 << 20;
 /// The git directory, gone with this.
 pub(super) struct Private<'g> {
     git: &'g Git,
-    dir: PathBuf,
-    /// Where the objects of the repository are, as git wants to be told.
+    /// The directory in which it lies, and its name there.
+    temporary: OutsideDir,
+    name: String,
+    dir: OutsideDir,
+    /// Its directory of files to be hashed.
+    files: OutsideDir,
+    /// Where the objects of the repository are, in the form that git expects.
     objects: OsString,
-    files: AtomicU32,
+    last_file: AtomicU32,
 }
 
 impl Drop for Private<'_> {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.dir);
+        let _ = self.temporary.remove(&self.name);
     }
 }
 
@@ -45,19 +52,26 @@ impl<'g> Private<'g> {
         let objects = git.call("rev-parse").args(["--git-path", "objects"]).run()?;
         let objects = git.root.join(path_line(&objects.stdout).unwrap_or_default());
         let format = git.call("rev-parse").args(["--show-object-format"]).run()?.text();
-        let dir = new_dir().map_err(|(path, source)| GitError::Path { path, source })?;
-        // From here on it is removed, whatever happens.
+        let path = std::env::temp_dir();
+        let failed = |source| GitError::Path { path: path.clone(), source };
+        let temporary = OutsideDir::open(&path).map_err(failed)?;
+        let (name, dir) = new_dir(&temporary).map_err(failed)?;
+        let files = dir.create_dir("files", PRIVATE).map_err(|source| {
+            let _ = temporary.remove(&name);
+            failed(source)
+        })?;
         let objects = OsString::from_vec(quoted(objects.as_os_str().as_bytes()));
-        let private = Self { git, dir, objects, files: AtomicU32::new(0) };
+        let last_file = AtomicU32::new(0);
+        let private = Self { git, temporary, name, dir, files, objects, last_file };
         private.fill(format.trim()).map_err(|source| private.failed(source))?;
         Ok(private)
     }
 
     fn fill(&self, format: &str) -> io::Result<()> {
-        for dir in ["objects", "refs", "info", "files"] {
-            fs::create_dir(self.dir.join(dir))?;
+        for dir in ["objects", "refs", "info"] {
+            self.dir.create_dir(dir, PRIVATE)?;
         }
-        fs::write(self.dir.join("HEAD"), "ref: refs/heads/none\n")?;
+        self.dir.create_file("HEAD", b"ref: refs/heads/none\n", FILE_MODE)?;
         // The graph of commits and the index of packs are caches that anybody can write.
         let mut config = "[core]\nbare = true\nattributesFile = /dev/null\ncommitGraph = false\n\
              multiPackIndex = false\n"
@@ -68,7 +82,7 @@ impl<'g> Private<'g> {
                 format!("repositoryFormatVersion = 1\n[extensions]\nobjectFormat = {other}\n")
             }
         });
-        fs::write(self.dir.join("config"), config)
+        self.dir.create_file("config", config.as_bytes(), FILE_MODE)
     }
 
     /// A call of git at the top of the checkout, that knows the objects of the repository.
@@ -81,8 +95,8 @@ impl<'g> Private<'g> {
         self.git
             .tool
             .call(&self.git.top, subcommand)
-            .env("GIT_DIR", &self.dir)
-            .env("GIT_INDEX_FILE", self.dir.join("index"))
+            .env("GIT_DIR", self.dir.path())
+            .env("GIT_INDEX_FILE", self.dir.path().join("index"))
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_ATTR_NOSYSTEM", "1")
@@ -99,16 +113,16 @@ impl<'g> Private<'g> {
                 lines.extend_from_slice(attribute.as_bytes());
             }
         }
-        let file = self.dir.join("info/attributes");
-        fs::write(file, lines).map_err(|source| self.failed(source))
+        let info = self.dir.subdir("info");
+        info.and_then(|info| info.create_file("attributes", &lines, FILE_MODE))
+            .map_err(|source| self.failed(source))
     }
 
     /// Writes a file for [`Private::hash`].
     pub(super) fn file(&self, content: &[u8]) -> Result<PathBuf, GitError> {
-        let number = self.files.fetch_add(1, Ordering::Relaxed);
-        let path = self.dir.join("files").join(number.to_string());
-        fs::write(&path, content).map_err(|source| self.failed(source))?;
-        Ok(path)
+        let name = self.last_file.fetch_add(1, Ordering::Relaxed).to_string();
+        self.files.create_file(&name, content, FILE_MODE).map_err(|source| self.failed(source))?;
+        Ok(self.files.path().join(name))
     }
 
     /// The hashes of files as they are, in order; paths are from the top of the checkout.
@@ -166,8 +180,8 @@ impl<'g> Private<'g> {
         let files: Vec<PathBuf> =
             contents.iter().map(|content| self.file(content)).collect::<Result<_, _>>()?;
         let hashes = self.hash(kind, files.iter().map(PathBuf::as_path))?;
-        for file in files {
-            let _ = fs::remove_file(file);
+        for name in files.iter().filter_map(|file| file.file_name()) {
+            let _ = self.files.remove(name);
         }
         match names.iter().zip(hashes).find(|(name, hash)| *name != hash) {
             Some((name, _)) => Err(damaged(name)),
@@ -176,7 +190,7 @@ impl<'g> Private<'g> {
     }
 
     fn failed(&self, source: io::Error) -> GitError {
-        GitError::Path { path: self.dir.clone(), source }
+        GitError::Path { path: self.dir.path().to_owned(), source }
     }
 }
 
@@ -204,7 +218,7 @@ fn read_object<'a>(bytes: &'a [u8], name: &str) -> Option<(&'a [u8], &'a [u8])> 
 }
 
 /// A directory that is new, and that nobody else can look into.
-fn new_dir() -> Result<PathBuf, (PathBuf, io::Error)> {
+fn new_dir(temporary: &OutsideDir) -> io::Result<(String, OutsideDir)> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut tries = 0;
     loop {
@@ -212,14 +226,12 @@ fn new_dir() -> Result<PathBuf, (PathBuf, io::Error)> {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let time = time.map_or(0, |time| time.subsec_nanos());
         let name = format!("agentd-git-{}-{number}-{time:x}", std::process::id());
-        let path = std::env::temp_dir().join(name);
         // Fails where something is, also where that is a link.
-        match fs::DirBuilder::new().mode(0o700).create(&path) {
+        match temporary.create_dir(&name, PRIVATE) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {
                 tries += 1;
             }
-            Err(error) => return Err((path, error)),
-            Ok(()) => return Ok(path),
+            created => return created.map(|dir| (name, dir)),
         }
     }
 }

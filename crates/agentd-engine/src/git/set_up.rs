@@ -10,6 +10,7 @@ use super::error::GitError;
 use super::status::{Dirty, Head, Worktree};
 use super::tool::{GitOutput, GitTool};
 use super::{Git, canonical};
+use crate::store::OutsideDir;
 
 /// Where a change is worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -311,8 +312,10 @@ fn project_in(git: &Git, checkout: &Path) -> Result<PathBuf, GitError> {
     let checkout = canonical(checkout)?;
     let inside = checkout.join(&git.prefix);
     // The project may not be committed yet.
-    std::fs::create_dir_all(&inside)
-        .map_err(|source| GitError::Path { path: inside.clone(), source })?;
+    let made = OutsideDir::open(&checkout).and_then(|dir| dir.create_dir_all(&git.prefix));
+    if let (Err(source), false) = (made, inside.exists()) {
+        return Err(GitError::Path { path: inside, source });
+    }
     let real = canonical(&inside)?;
     if real.starts_with(&checkout) { Ok(real) } else { Err(GitError::LeadsOut { path: inside }) }
 }

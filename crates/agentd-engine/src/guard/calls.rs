@@ -16,7 +16,7 @@ use crate::store::{ProjectDir, StoreError, own_dir};
 /// The directory of calls, in the state of a project.
 pub(crate) const CALLS: &str = "calls";
 /// What git runs and others obey, as it was before the call.
-pub(crate) const PICTURE: &str = "picture.json";
+pub(crate) const SNAPSHOT: &str = "picture.json";
 /// The state of the change, as it was before the call.
 pub(crate) const STATE: &str = "state.json";
 const LOCK: &str = "lock";
@@ -120,7 +120,7 @@ fn is_current(dir: &ProjectDir, path: &RelPath, file: &File) -> bool {
 
 /// Claims all that was left by calls that nobody makes any more. Their private directories are
 /// removed; what else is kept is for the caller to look at.
-pub(crate) fn abandoned(state: &ProjectDir, at: &Path) -> Result<Vec<Claim>, StoreError> {
+pub(crate) fn abandoned(state: &ProjectDir) -> Result<Vec<Claim>, StoreError> {
     let dir = match state.strict_subdir(&RelPath::new(CALLS)?) {
         Err(error) if error.is_not_found() => return Ok(Vec::new()),
         dir => dir?,
@@ -130,7 +130,7 @@ pub(crate) fn abandoned(state: &ProjectDir, at: &Path) -> Result<Vec<Claim>, Sto
     let of_call = |name: &str| -> Option<String> {
         match name.split_once('.') {
             None => Some(name.to_owned()),
-            Some((name, LOCK | PICTURE | STATE)) => Some(name.to_owned()),
+            Some((name, LOCK | SNAPSHOT | STATE)) => Some(name.to_owned()),
             Some(_) => None,
         }
     };
@@ -139,7 +139,7 @@ pub(crate) fn abandoned(state: &ProjectDir, at: &Path) -> Result<Vec<Claim>, Sto
     for name in names {
         let Some(claim) = Claim::try_take(&dir, &name)? else { continue };
         // Nothing depends on it: the next call of this name empties it anyway.
-        let _ = std::fs::remove_dir_all(private_dir(at, &name));
+        let _ = dir.remove_tree(&RelPath::new(&name)?);
         claims.push(claim);
     }
     Ok(claims)

@@ -2,19 +2,18 @@
 //!
 //! An implementer may write in the work tree, and so in `.git`: a hook or a setting that it
 //! leaves there would be run by the next git command of agentd or of its user, outside of the
-//! confinement of the agent. Landlock cannot take a part out of what it allows. So a picture
+//! confinement of the agent. Landlock cannot take a part out of what it allows. So a snapshot
 //! is taken before each call, and what does not look the same after it is put back before
 //! anybody calls git.
 //!
-//! The picture is kept in the user's state directory for the time of the call, where neither a
+//! The snapshot is kept in the user's state directory for the time of the call, where neither a
 //! repository nor an agent can write. Where agentd was killed, the next command finds it, and
 //! `recover` does what is left to do: in the places that git and others name by then, and
 //! nowhere else.
 
 mod obeyed;
-mod picture;
 mod restore;
-mod way;
+mod snapshot;
 
 use std::fs;
 use std::io;
@@ -32,7 +31,7 @@ use crate::guard::calls::{self, Claim};
 use crate::store::{Project, StoreError};
 pub(crate) use obeyed::Homes;
 use obeyed::Obeyed;
-use picture::{Difference, Picture, Taken, Thing};
+use snapshot::{Coverage, Difference, PathState, Snapshot};
 
 /// Why git could not be guarded.
 #[derive(Debug, thiserror::Error)]
@@ -49,10 +48,10 @@ pub enum GuardError {
         #[source]
         source: io::Error,
     },
-    /// The picture could not be kept.
+    /// The snapshot could not be kept.
     #[error("what git runs cannot be kept as it is")]
     Kept(#[from] StoreError),
-    /// A picture speaks of a directory that is not the project's.
+    /// A snapshot speaks of a directory that is not the project's.
     #[error("{} is no work tree of this project", path.display())]
     Elsewhere {
         /// Which.
@@ -141,11 +140,11 @@ pub(crate) fn edits(tampered: &[Tampered]) -> Vec<FileEdit> {
 /// Watches over what others run or obey, for the time of a call.
 #[derive(Debug)]
 pub(crate) struct GitGuard {
-    picture: Picture,
+    snapshot: Snapshot,
 }
 
 impl GitGuard {
-    /// Takes a picture, and keeps it with the call until it was compared with: where agentd is
+    /// Takes a snapshot, and keeps it with the call until it was compared with: where agentd is
     /// killed, the next command does it.
     pub(crate) fn take(
         tool: &GitTool,
@@ -154,48 +153,48 @@ impl GitGuard {
         planned: &[String],
         claim: &Claim,
     ) -> Result<Self, GuardError> {
-        let mut picture = picture(tool, work_tree, homes, Taken::Whole)?;
-        let root = picture.work_tree();
+        let mut snapshot = snapshot(tool, work_tree, homes, Coverage::Whole)?;
+        let root = snapshot.work_tree();
         // Which programs agentd runs, and what git runs, no plan decides.
         let mine = |file: &&String| {
             let path = Path::new(file);
             !path.starts_with(layout::AGENTD_DIR)
                 && !path.components().any(|part| part.as_os_str() == ".git")
         };
-        picture.allow(planned.iter().filter(mine).map(|file| root.join(file)));
-        allow_merged(&mut picture, claim);
-        let bytes = serde_json::to_vec(&picture).map_err(|error| {
+        snapshot.allow(planned.iter().filter(mine).map(|file| root.join(file)));
+        allow_merged(&mut snapshot, claim);
+        let bytes = serde_json::to_vec(&snapshot).map_err(|error| {
             GuardError::Kept(StoreError::from_io("write", RelPath::root(), error.into()))
         })?;
-        claim.keep(calls::PICTURE, &bytes)?;
-        Ok(Self { picture })
+        claim.keep(calls::SNAPSHOT, &bytes)?;
+        Ok(Self { snapshot })
     }
 
     /// Puts back what does not look as it did. To be called when the agent has ended, and
     /// before git is.
     pub(crate) fn check(mut self, claim: &Claim) -> Result<Vec<Tampered>, GuardError> {
-        allow_merged(&mut self.picture, claim);
-        let found = self.picture.put_back(&|_, _| true)?;
-        claim.forget(calls::PICTURE)?;
-        Ok(found.iter().map(|one| tampered(&self.picture, one)).collect())
+        allow_merged(&mut self.snapshot, claim);
+        let found = self.snapshot.put_back(&|_, _| true)?;
+        claim.forget(calls::SNAPSHOT)?;
+        Ok(found.iter().map(|one| tampered(&self.snapshot, one)).collect())
     }
 }
 
 /// While another call needs its keys in the settings of Gemini CLI they come and go; whoever
 /// takes them out keeps what else is there.
-fn allow_merged(picture: &mut Picture, claim: &Claim) {
+fn allow_merged(snapshot: &mut Snapshot, claim: &Claim) {
     if claim.settings_are_merged() {
-        picture.allow([picture.work_tree().join(".gemini/settings.json")]);
+        snapshot.allow([snapshot.work_tree().join(".gemini/settings.json")]);
     }
 }
 
-/// A picture of what git runs in a work tree, and of what others obey.
-fn picture(
+/// A snapshot of what git runs in a work tree, and of what others obey.
+fn snapshot(
     tool: &GitTool,
     work_tree: &Path,
     homes: Homes,
-    taken: Taken,
-) -> Result<Picture, GuardError> {
+    taken: Coverage,
+) -> Result<Snapshot, GuardError> {
     let mut runnable = Runnable::of(tool, work_tree)?;
     let own: Vec<_>;
     let environment = if tool.env.is_empty() {
@@ -205,14 +204,14 @@ fn picture(
         &tool.env
     };
     let obeyed = Obeyed::of(&mut runnable, environment, homes);
-    Picture::take(&runnable, &obeyed, taken)
+    Snapshot::take(&runnable, &obeyed, taken)
 }
 
-fn tampered(picture: &Picture, found: &Difference) -> Tampered {
-    let path = picture.name(&found.path);
+fn tampered(snapshot: &Snapshot, found: &Difference) -> Tampered {
+    let path = snapshot.name(&found.path);
     let how = match (&found.was, &found.now) {
-        (Thing::Nothing, _) => Tampering::Planted,
-        (_, Thing::Nothing) => Tampering::Removed,
+        (PathState::Absent, _) => Tampering::Planted,
+        (_, PathState::Absent) => Tampering::Removed,
         _ => Tampering::Changed,
     };
     let now = found.now.file();
@@ -240,7 +239,7 @@ pub enum Unchecked {
         /// What was found.
         tampered: Vec<Tampered>,
     },
-    /// A picture that cannot be read, or cannot be compared with.
+    /// A snapshot that cannot be read, or cannot be compared with.
     Unknown {
         /// Where it is.
         path: PathBuf,
@@ -254,19 +253,20 @@ pub enum Unchecked {
 pub(crate) fn recover(project: &Project, claim: &Claim, state: &Path) -> Option<Unchecked> {
     let call = claim.name().to_owned();
     let checked = || -> Result<Vec<Tampered>, String> {
-        let Some(bytes) = claim.read(calls::PICTURE).map_err(|error| error.to_string())? else {
+        let Some(bytes) = claim.read(calls::SNAPSHOT).map_err(|error| error.to_string())? else {
             return Ok(Vec::new());
         };
-        let picture: Picture = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
-        let found = put_back_known(project, &picture).map_err(|error| error.to_string())?;
-        claim.forget(calls::PICTURE).map_err(|error| error.to_string())?;
+        let snapshot: Snapshot =
+            serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+        let found = put_back_known(project, &snapshot).map_err(|error| error.to_string())?;
+        claim.forget(calls::SNAPSHOT).map_err(|error| error.to_string())?;
         Ok(found)
     };
     match checked() {
         Ok(tampered) if tampered.is_empty() => None,
         Ok(tampered) => Some(Unchecked::Call { call, tampered }),
         Err(why) => {
-            let path = calls::private_dir(state, &format!("{call}.{}", calls::PICTURE));
+            let path = calls::private_dir(state, &format!("{call}.{}", calls::SNAPSHOT));
             Some(Unchecked::Unknown { path, why })
         }
     }
@@ -276,18 +276,18 @@ pub(crate) fn recover(project: &Project, claim: &Claim, state: &Path) -> Option<
 /// and that one another.
 const ROUNDS: usize = 5;
 
-/// Puts back what git runs and others obey *now*, and nothing else: a picture tells how
+/// Puts back what git runs and others obey *now*, and nothing else: a snapshot tells how
 /// something was, and never what may be written or removed.
-fn put_back_known(project: &Project, picture: &Picture) -> Result<Vec<Tampered>, GuardError> {
-    let work_tree = picture.work_tree();
+fn put_back_known(project: &Project, snapshot: &Snapshot) -> Result<Vec<Tampered>, GuardError> {
+    let work_tree = snapshot.work_tree();
     let tool = GitTool::default();
     if !is_of_project(&tool, project, &work_tree)? {
         return Err(GuardError::Elsewhere { path: work_tree });
     }
     let mut all: Vec<Difference> = Vec::new();
     for _ in 0..ROUNDS {
-        let known = self::picture(&tool, &work_tree, Homes::All, Taken::Names)?;
-        let found = picture.put_back(&|path, now| known.names(path, now))?;
+        let known = self::snapshot(&tool, &work_tree, Homes::All, Coverage::Names)?;
+        let found = snapshot.put_back(&|path, now| known.names(path, now))?;
         let (restored, left): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.restored);
         let is_done = restored.is_empty();
         all.extend(restored);
@@ -296,7 +296,7 @@ fn put_back_known(project: &Project, picture: &Picture) -> Result<Vec<Tampered>,
             break;
         }
     }
-    Ok(all.iter().map(|one| tampered(picture, one)).collect())
+    Ok(all.iter().map(|one| tampered(snapshot, one)).collect())
 }
 
 /// Whether a directory is the project, or is in another checkout of its repository.

@@ -25,7 +25,7 @@ use crate::agents::step::Agents;
 use crate::explain::{ErrorReport, Explain};
 use crate::git::Git;
 use crate::process::{Cage, Enforced, hidden_by_private_tmp};
-use crate::store::{Project, StoreError};
+use crate::store::{OutsideDir, Project, SHARED, StoreError};
 
 use call_tmp::CallTmp;
 pub use call_tmp::sweep;
@@ -350,8 +350,8 @@ fn state_paths(state: CliState, environment: &[(OsString, OsString)]) -> Vec<Pat
     }
     let Some(home) = home(environment) else { return Vec::new() };
     let directory = home.join(state.directory);
-    // The CLI would make it by itself, which it cannot do inside.
-    let _ = std::fs::create_dir(&directory);
+    // The CLI would create it by itself, which it cannot do inside of the sandbox.
+    let _ = OutsideDir::open(&home).and_then(|home| home.create_dir(state.directory, SHARED));
     std::iter::once(directory).chain(state.file.map(|file| home.join(file))).collect()
 }
 

@@ -4,10 +4,8 @@
 //! The runs of the reviewers have the others: their calls of `create_review` that were taken,
 //! and how the tests went, which each of them was told.
 
-use std::path::Path;
-
 use agentd_core::document::review::{self, Review};
-use agentd_core::layout::{self, ChangeFile};
+use agentd_core::layout::ChangeFile;
 use agentd_core::prompt::{self, TestEvidence};
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
@@ -29,10 +27,9 @@ pub struct CodeRounds {
 }
 
 /// Reads the rounds of a change. What cannot be read is left out.
-pub fn code_rounds(root: &Path, change: &Change, state: &State) -> CodeRounds {
+pub fn code_rounds(change: &Change, state: &State) -> CodeRounds {
     let mut rounds = CodeRounds::default();
-    let dir = root.join(layout::change_dir(change.id()).as_path());
-    let Ok(recording) = Recording::open(&dir) else { return rounds };
+    let Ok(recording) = Recording::open(change.path()) else { return rounds };
     let step = StepName::Review.to_string();
     for name in recording.runs().iter().filter(|run| run.step() == step) {
         let Ok(run) = recording.read(name) else { continue };

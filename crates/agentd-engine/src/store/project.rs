@@ -39,7 +39,6 @@ pub struct Listed<T> {
 #[derive(Debug)]
 #[must_use = "the lock ends when this is dropped"]
 pub struct RunLock {
-    change: ChangeId,
     _lock: Lock,
 }
 
@@ -134,7 +133,7 @@ impl Project {
     /// Opens a change that exists.
     pub fn change(&self, id: &ChangeId) -> Result<Change, StoreError> {
         match self.dir.strict_subdir(&layout::change_dir(id)) {
-            Ok(dir) => Ok(Change { id: id.clone(), dir, project: self.dir.clone() }),
+            Ok(dir) => Ok(self.opened(id, dir, &layout::change_dir(id))),
             Err(StoreError::NotFound { .. }) => {
                 Err(StoreError::NoSuchChange { change: id.clone() })
             }
@@ -154,8 +153,13 @@ impl Project {
 
     /// Opens an archived change, for reading: a write to it finds no open change and fails.
     pub fn archived_change(&self, name: &ArchiveName) -> Result<Change, StoreError> {
-        let dir = self.dir.strict_subdir(&layout::archived_change(name))?;
-        Ok(Change { id: name.change.clone(), dir, project: self.dir.clone() })
+        let path = layout::archived_change(name);
+        Ok(self.opened(&name.change, self.dir.strict_subdir(&path)?, &path))
+    }
+
+    fn opened(&self, id: &ChangeId, dir: ProjectDir, path: &RelPath) -> Change {
+        let path = self.root.join(path.as_path());
+        Change { id: id.clone(), dir, project: self.dir.clone(), path }
     }
 
     /// Makes a change that must not exist yet. Of many who try, one succeeds,
@@ -168,7 +172,7 @@ impl Project {
     /// Takes the run lock of a change, or says who has it.
     pub fn try_run_lock(&self, change: &ChangeId, holder: &Holder) -> Result<RunLock, LockError> {
         let lock = lock::try_lock(&self.dir, &LockName::Run(change.clone()), holder)?;
-        Ok(RunLock { change: change.clone(), _lock: lock })
+        Ok(RunLock { _lock: lock })
     }
 
     /// Takes the run lock of a change, waiting for it.
@@ -181,7 +185,7 @@ impl Project {
     ) -> Result<RunLock, LockError> {
         let name = LockName::Run(change.clone());
         let lock = lock::lock(&self.dir, &name, holder, timeout, on_wait)?;
-        Ok(RunLock { change: change.clone(), _lock: lock })
+        Ok(RunLock { _lock: lock })
     }
 
     /// Takes the write lock of a change, waiting for its turn.
@@ -230,6 +234,7 @@ pub struct Change {
     id: ChangeId,
     dir: ProjectDir,
     project: ProjectDir,
+    path: PathBuf,
 }
 
 impl Change {
@@ -242,6 +247,11 @@ impl Change {
     /// For looking and reading; what is written through it is written without the lock.
     pub fn dir(&self) -> &ProjectDir {
         &self.dir
+    }
+
+    /// Where it lay when it was opened, for messages and for programs that are given its path.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The text of a file.
@@ -291,18 +301,27 @@ impl Change {
         self.writable(&lock.change)?.remove_file(&file.path())
     }
 
-    /// Begins the log of the next agent call. Only who runs the change makes calls.
-    pub fn create_run_log(
-        &self,
-        lock: &RunLock,
-        step: &str,
-    ) -> Result<(RunName, File), StoreError> {
-        let dir = self.writable(&lock.change)?;
+    /// Begins the record of the next agent call: an empty file, with a number that is higher than
+    /// those of all runs here, and than `last_known`. Needs no lock, since of two that want the
+    /// same number one gets the next.
+    pub fn create_run(&self, step: &str, last_known: u32) -> Result<(RunName, File), StoreError> {
+        let dir = self.writable(&self.id)?;
         let last = self.runs()?.ids.last().map_or(0, RunName::number);
-        let run = RunName::new(last.saturating_add(1), step)?;
-        let path = ChangeFile::Run(run.clone()).path();
-        dir.write_new(&path, b"")?;
-        Ok((run, dir.open_append(&path)?))
+        let mut number = last.max(last_known);
+        loop {
+            number = number.saturating_add(1);
+            let run = RunName::new(number, step)?;
+            match dir.create_append(&ChangeFile::Run(run.clone()).path()) {
+                Err(StoreError::AlreadyExists { .. }) if number < u32::MAX => {}
+                file => return Ok((run, file?)),
+            }
+        }
+    }
+
+    /// Opens the record of an agent call for reading.
+    pub fn open_run(&self, run: &RunName) -> Result<File, StoreError> {
+        let (file, _) = self.dir.open_file(&ChangeFile::Run(run.clone()).path())?;
+        Ok(file)
     }
 
     /// The directory as it is now, under the lock: the change may have been

@@ -6,17 +6,16 @@
 //! include it. Caches are apart from it, because agents do write to those.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use agentd_core::hash::Digest;
-use rustix::fs::{Mode, OFlags};
 
 use super::confined::ProjectDir;
 use super::error::StoreError;
+use super::outside::{OutsideDir, SHARED, create_own, open_own, remove_outside};
 
 /// How much of a project's name is kept in the name of its directory.
 const NAME_CHARS: usize = 40;
@@ -60,12 +59,12 @@ impl UserDirs {
     pub fn state_of(&self, root: &Path) -> Result<ProjectDir, StoreError> {
         let (base, name) = self.place(root)?;
         let failed = |source| StoreError::OpenRoot { path: base.join(&name), source };
-        fs::create_dir_all(base.parent().unwrap_or(&base)).map_err(failed)?;
+        OutsideDir::open_or_create(base.parent().unwrap_or(&base), SHARED).map_err(failed)?;
         let mut path = base.clone();
         let mut dir: Option<File> = None;
         for part in [None, Some("projects"), Some(&*name)] {
             path.extend(part);
-            make_own(&path)?;
+            create_own(&path)?;
             dir = Some(open_own(dir.as_ref(), &path)?);
         }
         let Some(dir) = dir else { return Err(failed(io::ErrorKind::NotFound.into())) };
@@ -94,7 +93,7 @@ impl UserDirs {
     pub fn forget(&self, root: &Path) {
         for path in [self.state_path(root), self.cache_path(root)].into_iter().flatten() {
             // Nothing depends on it; a link in its place is not followed.
-            let _ = fs::remove_dir_all(path);
+            let _ = remove_outside(&path);
         }
     }
 
@@ -124,44 +123,10 @@ fn name_of(root: &Path) -> String {
     format!("{}-{}", name.trim_start_matches('.'), digits.get(..16).unwrap_or(digits))
 }
 
-/// A directory of ours alone below one that is there, made if need be.
+/// A directory of the user's alone below one that is there, created if it is missing.
 pub(crate) fn own_dir(path: &Path) -> Result<ProjectDir, StoreError> {
-    make_own(path)?;
-    Ok(ProjectDir::from_file(open_own(None, path)?))
-}
-
-/// Makes a directory, durably: what is kept in it speaks of files on other disks, and must not
-/// be gone when those are not.
-fn make_own(path: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::OpenRoot { path: path.to_owned(), source };
-    match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => {
-            let parent = path.parent().unwrap_or(path);
-            File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed)
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(failed(error)),
-    }
-}
-
-/// Opens a directory that must be ours alone. A link is not followed.
-fn open_own(parent: Option<&File>, path: &Path) -> Result<File, StoreError> {
-    let failed = |source: io::Error| StoreError::OpenRoot { path: path.to_owned(), source };
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-    let opened = match (parent, path.file_name()) {
-        (Some(parent), Some(name)) => rustix::fs::openat(parent, name, flags, Mode::empty()),
-        _ => rustix::fs::open(path, flags, Mode::empty()),
-    };
-    let dir = File::from(opened.map_err(|error| failed(error.into()))?);
-    let found = rustix::fs::fstat(&dir).map_err(|error| failed(error.into()))?;
-    if found.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(StoreError::ForeignState { path: path.to_owned(), owner: found.st_uid });
-    }
-    let mode = Mode::from_raw_mode(found.st_mode);
-    if mode.intersects(Mode::RWXG | Mode::RWXO) {
-        rustix::fs::fchmod(&dir, Mode::RWXU).map_err(|error| failed(error.into()))?;
-    }
-    Ok(dir)
+    OutsideDir::own(path)?.confined().map_err(failed)
 }
 
 #[cfg(test)]

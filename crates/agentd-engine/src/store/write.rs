@@ -155,12 +155,26 @@ impl ProjectDir {
         Ok(file.into_std())
     }
 
-    /// Makes a directory and those above it; one that exists is fine.
+    /// Creates a file that must not exist yet, to which every write is added at the end.
+    pub fn create_append(&self, path: &RelPath) -> Result<File, StoreError> {
+        let (parent, name) = self.parent_for_writing(path)?;
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true).follow(FollowSymlinks::No);
+        let file = parent
+            .get()
+            .open_with(name, &options)
+            .map_err(|error| StoreError::from_io("create", self.shown(path), error))?;
+        sync_dir(parent.get())
+            .map_err(|error| StoreError::from_io("create", self.shown(path), error))?;
+        Ok(file.into_std())
+    }
+
+    /// Creates a directory and those above it; one that exists is fine.
     pub fn create_dir_all(&self, path: &RelPath) -> Result<(), StoreError> {
         self.open_or_create_dir(path).map(drop)
     }
 
-    /// Makes a directory that must not exist yet; those above it are made too.
+    /// Creates a directory that must not exist yet; those above it are created too.
     /// Of many who try, one succeeds.
     pub fn create_dir_new(&self, path: &RelPath) -> Result<(), StoreError> {
         let (parent, name) = self.parent_for_writing(path)?;
@@ -180,7 +194,14 @@ impl ProjectDir {
         parent.get().remove_file(name).and_then(|()| sync_dir(parent.get())).map_err(fail)
     }
 
-    /// Removes a directory if nothing is in it, and says whether it did.
+    /// Removes what is at a path, with everything in it. Nothing there is fine.
+    pub(crate) fn remove_tree(&self, path: &RelPath) -> Result<(), StoreError> {
+        let (parent, name) = self.parent_to_change(path)?;
+        super::remove_tree::remove_tree(parent.get(), name.as_ref())
+            .map_err(|error| StoreError::from_io("remove", self.shown(path), error))
+    }
+
+    /// Removes a directory if it is empty, and returns whether it did.
     pub fn remove_empty_dir(&self, path: &RelPath) -> Result<bool, StoreError> {
         let (parent, name) = match self.parent_to_change(path) {
             Err(error) if error.is_not_found() => return Ok(false),
@@ -317,7 +338,7 @@ fn may_lead(path: &RelPath, real: &RelPath) -> bool {
 }
 
 /// Writes a temporary file in a directory, has it renamed, and waits until all that is durable.
-fn publish(
+pub(super) fn publish(
     dir: &Dir,
     bytes: &[u8],
     permissions: Option<&Permissions>,

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agentd_core::agent::AgentKind;
 use agentd_core::event::{AgentEvent, KEPT_BYTES};
 use agentd_core::ids::ChangeId;
-use agentd_core::layout::{self, RunName};
+use agentd_core::layout::RunName;
 use agentd_core::outcome::{AgentOutcome, Exit};
 use agentd_core::provider::{AgentRequest, FoundInProject, Session, Surroundings, provider};
 use agentd_core::run_format::{Record, RunEnd, RunHeader, parse_line};
@@ -17,7 +17,7 @@ use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use super::effect_of;
-use crate::agents::run_record::read_run;
+use crate::agents::run_record::read_records;
 use crate::agents::step::{self, Agents, ledger};
 use crate::change::documents::{self, DocumentError};
 use crate::store::Change;
@@ -25,6 +25,7 @@ use crate::store::Change;
 /// A call that was made.
 #[derive(Debug, Clone)]
 pub(crate) struct PastRun {
+    name: RunName,
     pub(crate) number: u32,
     pub(crate) step: String,
     /// The session, where the agent got as far as saying it.
@@ -50,9 +51,8 @@ pub(crate) struct History {
 impl History {
     /// Reads the run files of a change. A file that cannot be read is a call of which
     /// nothing is known but that it was made.
-    pub(crate) fn read(change: &Change, root: &Path) -> Result<Self, DocumentError> {
-        let dir = root.join(layout::change_dir(change.id()).as_path()).join("runs");
-        let runs = change.runs()?.ids.into_iter().map(|name| read(&dir, &name)).collect();
+    pub(crate) fn read(change: &Change) -> Result<Self, DocumentError> {
+        let runs = change.runs()?.ids.into_iter().map(|name| read(change, name)).collect();
         Ok(Self { runs })
     }
 
@@ -97,16 +97,18 @@ const FIRST_LINES: usize = 64;
 /// And in bytes, whatever lies there.
 const FIRST_BYTES: u64 = 16 << 20;
 
-fn read(dir: &Path, name: &RunName) -> PastRun {
+fn read(change: &Change, name: RunName) -> PastRun {
+    let file = change.open_run(&name);
     let mut run = PastRun {
         number: name.number(),
         step: name.step().to_owned(),
+        name,
         session_id: None,
         model: None,
         end: None,
     };
     // What cannot be read stays unknown.
-    let _ = read_into(&mut run, &dir.join(name.to_string()));
+    let _ = file.map(|file| read_into(&mut run, file));
     if let Some(end) = &run.end {
         run.session_id = end.outcome.session_id.clone().or(run.session_id);
         run.model = end.outcome.model.clone().or(run.model);
@@ -114,8 +116,8 @@ fn read(dir: &Path, name: &RunName) -> PastRun {
     run
 }
 
-fn read_into(run: &mut PastRun, path: &Path) -> io::Result<()> {
-    let mut reader = BufReader::new(File::open(path)?.take(FIRST_BYTES));
+fn read_into(run: &mut PastRun, file: File) -> io::Result<()> {
+    let mut reader = BufReader::new(file.take(FIRST_BYTES));
     let mut line = Vec::new();
     for _ in 0..FIRST_LINES {
         line.clear();
@@ -144,14 +146,14 @@ fn read_into(run: &mut PastRun, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What is known of a call that was killed with agentd: what its lines told until then, read
+/// What is known of a call that was killed with agentd: what its lines said until then, read
 /// again as they were read the first time.
-fn unfinished(dir: &Path, run: &PastRun, state: &State) -> AgentOutcome {
+fn unfinished(change: &Change, run: &PastRun, state: &State) -> AgentOutcome {
     let mut decoder = None;
     let mut used = None;
-    let name = format!("{:04}-{}.jsonl", run.number, run.step);
     // What cannot be read stays unknown.
-    for record in read_run(&dir.join(name)).into_iter().flatten().map_while(Result::ok) {
+    let records = change.open_run(&run.name).ok().and_then(|file| read_records(file).ok());
+    for record in records.into_iter().flatten().map_while(Result::ok) {
         match record {
             Record::Header(header) => {
                 let request = request_of(&header, run, state);
@@ -223,7 +225,7 @@ pub(crate) fn reconcile(
     now: agentd_core::stamp::Stamp,
 ) -> Result<History, DocumentError> {
     let change = agents.project.change(id)?;
-    let history = History::read(&change, agents.project.root())?;
+    let history = History::read(&change)?;
     let state = documents::load_state(&change)?;
     let known: BTreeSet<u32> = state.llm_calls.iter().filter_map(|call| call.run).collect();
     let lost: Vec<&PastRun> =
@@ -231,11 +233,10 @@ pub(crate) fn reconcile(
     if lost.is_empty() {
         return Ok(history);
     }
-    let dir = agents.project.root().join(layout::change_dir(id).as_path()).join("runs");
     documents::update_state(&agents.project, id, &agents.holder, now, |state| {
         for run in lost {
             let known = run.end.as_ref().map(|end| end.outcome.clone());
-            let outcome = known.unwrap_or_else(|| unfinished(&dir, run, state));
+            let outcome = known.unwrap_or_else(|| unfinished(&change, run, state));
             let outcome = &outcome;
             let mut call = ledger::entry(&agents.config, &run.step, outcome, None).call;
             call.duration_ms = run.end.as_ref().map_or(0, |end| end.duration_ms);

@@ -71,10 +71,9 @@ fn a_call_whose_supervisor_was_killed_counts_and_the_budget_stops_the_next() {
 #[test]
 fn a_call_that_could_not_be_prepared_is_recorded_to_its_end() {
     let world = World::new("exit 1", "");
-    // Where the private directory of the call is to be.
+    // Where the lock of the call is to be. A file in place of its directory would be replaced.
     world.agents.project.state_dir().unwrap();
-    fs::create_dir_all(world.kept()).unwrap();
-    fs::write(world.kept().join("add-login-proposal-gen"), "").unwrap();
+    fs::create_dir_all(world.kept().join("add-login-proposal-gen.lock")).unwrap();
     let (result, _) = world.ask(Role::Planner, "proposal-gen", Artefact::Nothing);
     assert!(matches!(result, Err(StepError::Run(RunError::Files(_)))), "{result:?}");
     assert_eq!(world.state().llm_calls.len(), 1);

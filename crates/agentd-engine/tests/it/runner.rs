@@ -12,7 +12,9 @@ use agentd_core::provider::{
 use agentd_core::run_format::Record;
 use agentd_engine::agents::run_record::{RecordLimits, read_run};
 use agentd_engine::agents::runner::{CallReport, Retry, Runner};
+use agentd_engine::opening::open_root;
 use agentd_engine::process::{Cancel, Limits};
+use agentd_engine::store::{Change, Holder, UserDirs};
 
 use crate::support::{environment, example, mark, marked, supervisor};
 
@@ -49,6 +51,14 @@ impl Project {
         Self { dir, mark: mark(), retries: 0, request }
     }
 
+    fn change(&self) -> Change {
+        let holder = || Holder::this_process("test", jiff::Timestamp::UNIX_EPOCH);
+        let project =
+            open_root(self.dir.path(), UserDirs::below(self.dir.path()), &holder).unwrap().project;
+        let id = &self.request.change;
+        project.change(id).or_else(|_| project.create_change(id)).unwrap()
+    }
+
     fn runs(&self) -> PathBuf {
         self.dir.path().join("agentd/changes/add-oauth/runs")
     }
@@ -76,7 +86,7 @@ impl Project {
         let limits = Limits { drain: Duration::from_millis(300), ..Limits::default() };
         let report = self
             .runner()
-            .call(provider(kind), &self.request, &self.runs(), limits, &mut observer)
+            .call(provider(kind), &self.request, &self.change(), limits, &mut observer)
             .unwrap();
         assert_eq!(marked(&self.mark), []);
         (report, events)

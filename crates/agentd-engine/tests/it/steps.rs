@@ -22,7 +22,7 @@ use agentd_engine::change::documents;
 use agentd_engine::explain::Explain as _;
 use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, CancelReason};
-use agentd_engine::store::{Holder, Project, UserDirs};
+use agentd_engine::store::{Holder, UserDirs};
 
 use crate::support::{environment, example, mark, supervisor};
 

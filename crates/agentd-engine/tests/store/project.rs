@@ -7,7 +7,8 @@ use std::thread;
 
 use agentd_core::ids::SpecId;
 use agentd_core::layout::{self, ChangeFile};
-use agentd_engine::store::{Project, StoreError};
+use agentd_engine::opening::open_root;
+use agentd_engine::store::{StoreError, UserDirs};
 
 use super::{holder, id, path, sandbox};
 
@@ -94,11 +95,8 @@ fn lists_are_sorted_and_set_odd_names_apart() {
 #[test]
 fn a_project_without_directories_lists_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let project = agentd_engine::opening::open_within_call(
-        dir.path(),
-        agentd_engine::store::UserDirs::from_env(),
-    )
-    .unwrap();
+    let user = UserDirs::below(&dir.path().join("home"));
+    let project = open_root(dir.path(), user, &|| holder("test")).unwrap().project;
     assert!(project.change_ids().unwrap().ids.is_empty());
     assert!(project.spec_ids().unwrap().ids.is_empty());
     assert!(project.archived().unwrap().ids.is_empty());
@@ -144,13 +142,12 @@ fn files_of_a_change_are_read_written_and_removed() {
 fn run_logs_are_numbered() {
     let (_dir, project) = sandbox();
     let change = project.change(&id("mine")).unwrap();
-    let lock = project.try_run_lock(change.id(), &holder("test")).unwrap();
-    for step in ["proposal-gen", "challenge"] {
-        change.create_run_log(&lock, step).unwrap();
+    for (step, last_known) in [("proposal-gen", 0), ("challenge", 1), ("challenge", 7)] {
+        change.create_run(step, last_known).unwrap();
     }
-    assert!(change.create_run_log(&lock, "../x").is_err());
+    assert!(change.create_run("../x", 0).is_err());
     let names: Vec<_> = change.runs().unwrap().ids.iter().map(ToString::to_string).collect();
-    assert_eq!(names, ["0001-proposal-gen.jsonl", "0002-challenge.jsonl"]);
+    assert_eq!(names, ["0001-proposal-gen.jsonl", "0002-challenge.jsonl", "0008-challenge.jsonl"]);
 }
 
 #[test]

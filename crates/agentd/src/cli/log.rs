@@ -45,7 +45,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project = context.project()?;
     let change = context.change(&project, args.id.as_deref())?;
     let state = documents::load_state(&change)?;
-    let rounds = code_rounds(project.root(), &change, &state);
+    let rounds = code_rounds(&change, &state);
     let mut events = events(&change, &state, &rounds);
     events.extend(commits(&project, &state));
     events.sort_by_key(|event| event.at);

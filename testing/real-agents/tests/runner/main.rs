@@ -19,7 +19,7 @@ use agentd_engine::agents::runner::{Retry, Runner};
 use agentd_engine::agents::step::Agents;
 use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, Limits, Supervisor};
-use agentd_engine::store::{Holder, UserDirs};
+use agentd_engine::store::{Holder, Project, UserDirs};
 use real_agents::{Cli, Sandbox, work};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
@@ -44,17 +44,17 @@ fn kind(cli: Cli) -> AgentKind {
 /// Where the notes server writes, as agentd's own does: in the change.
 const NOTES: &str = "agentd/changes/add-login/notes";
 
+fn project(sandbox: &Sandbox) -> Project {
+    let user = UserDirs::below(&sandbox.home());
+    agentd_engine::opening::open_within_call(&sandbox.project(), user).unwrap()
+}
+
 fn runner(sandbox: &Sandbox) -> Runner {
     std::fs::create_dir_all(sandbox.project().join(NOTES)).unwrap();
     let environment = sandbox.environment();
-    let project = agentd_engine::opening::open_within_call(
-        &sandbox.project(),
-        UserDirs::below(&sandbox.home()),
-    )
-    .unwrap();
     let agents = Agents {
         work_tree: sandbox.project(),
-        project,
+        project: project(sandbox),
         config: Trusted::written_here(Config::default()),
         environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
         agentd: env!("CARGO_BIN_EXE_notes-mcp").to_owned(),
@@ -100,14 +100,15 @@ fn request(sandbox: &Sandbox, cli: Cli, role: Role) -> AgentRequest {
 }
 
 fn call(sandbox: &Sandbox, cli: Cli, request: &AgentRequest) -> AgentOutcome {
-    let runs = sandbox.project().join("agentd/changes/add-login/runs");
     let mut events = Vec::new();
     let mut observer = |event: &AgentEvent<'_>| events.push(event.clone().into_owned());
     let runner = runner(sandbox);
+    let change = project(sandbox).change(&request.change).unwrap();
     let surroundings = runner.sandbox.as_ref().unwrap().surroundings();
     let request = &AgentRequest { surroundings, ..request.clone() };
-    let report =
-        runner.call(provider(kind(cli)), request, &runs, Limits::default(), &mut observer).unwrap();
+    let report = runner
+        .call(provider(kind(cli)), request, &change, Limits::default(), &mut observer)
+        .unwrap();
     let attempt = report.last().unwrap();
     let records = read_run(&attempt.run_file).unwrap().map(Result::unwrap).count();
     assert!(records >= 2);

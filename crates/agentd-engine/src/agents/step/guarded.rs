@@ -4,7 +4,6 @@ use std::path::Path;
 
 use agentd_core::agent::Role;
 use agentd_core::ids::ChangeId;
-use agentd_core::layout;
 use agentd_core::provider::sessions::ListOutput;
 
 use super::{Agents, StepError, private_dir, run_shell};
@@ -25,8 +24,7 @@ pub fn run_tests(
     let private_dir = private_dir(agents, &format!("{change}-tests"))?;
     let claim = Claim::of(&private_dir)?;
     let guarded = Guarded::take(agents, change, Role::Implementer, &private_dir)?;
-    let change_dir = agents.project.root().join(layout::change_dir(change).as_path());
-    let planned = planned_files(&change_dir);
+    let planned = planned_files(&agents.project.change(change)?);
     let guard =
         GitGuard::take(&agents.git_tool_outside(), &agents.work_tree, Homes::All, &planned, &claim);
     let guard = guard.map_err(RunError::from)?;

@@ -101,7 +101,7 @@ pub(super) struct Obeyed {
 
 impl Obeyed {
     /// Those of a work tree and of an environment. The directories of users' settings become
-    /// places below which the picture may look.
+    /// places below which the snapshot may look.
     pub(super) fn of(
         runnable: &mut Runnable,
         environment: &[(OsString, OsString)],

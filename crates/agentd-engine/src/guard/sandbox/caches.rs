@@ -7,11 +7,11 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{SandboxError, at, variable};
-use crate::store::Project;
+use crate::store::{OutsideDir, Project, SHARED};
 
 /// Caches that are ready to be used.
 #[derive(Debug, Clone, Default)]
@@ -101,7 +101,7 @@ fn below(
     home: Option<&Path>,
     environment: &[(OsString, OsString)],
 ) -> Result<Prepared, SandboxError> {
-    at(&dir, fs::create_dir_all(&dir))?;
+    let caches = at(&dir, OutsideDir::open_or_create(&dir, SHARED))?;
     let mut variables: Vec<(OsString, OsString)> = Vec::new();
     for (name, below) in VARIABLES {
         variables.push((name.into(), dir.join(below).into_os_string()));
@@ -111,14 +111,15 @@ fn below(
     };
     for (name, default, below, files) in LINKED {
         let Some(from) = users(name, default) else { continue };
-        let to = dir.join(below);
-        at(&to, fs::create_dir_all(&to))?;
+        // Agents write here: a link in place of the directory must not be followed.
+        let to = at(&dir.join(below), caches.subdir_or_create(below))?;
         for file in files {
-            link(&from.join(file), &to.join(file));
+            link(&from.join(file), &to, file);
         }
     }
     if let Some(from) = users("CARGO_HOME", ".cargo") {
-        seed_crates(&from.join("registry"), &dir.join("cargo/registry"));
+        // Without it they are downloaded again.
+        let _ = seed_crates(&from.join("registry"), &caches);
     }
     variables.extend(go_proxy(home, environment));
     let gradle = users("GRADLE_USER_HOME", ".gradle").map(|dir| dir.join("caches"));
@@ -195,30 +196,31 @@ fn text(environment: &[(OsString, OsString)], wanted: &str) -> Option<String> {
 
 /// A link to something that is there. It is made once; an agent that replaces it changes
 /// nothing but its own cache.
-fn link(from: &Path, to: &Path) {
-    if from.exists() && fs::symlink_metadata(to).is_err() {
-        let _ = symlink(from, to);
+fn link(from: &Path, to: &OutsideDir, name: &str) {
+    if from.exists() && !to.has(name) {
+        let _ = to.symlink(from, name);
     }
 }
 
 /// Links to crates that were downloaded already, which cargo only reads.
-fn seed_crates(from: &Path, to: &Path) {
-    if to.exists() {
-        return;
+fn seed_crates(from: &Path, caches: &OutsideDir) -> io::Result<()> {
+    let cargo = caches.subdir_or_create("cargo")?;
+    if cargo.has("registry") {
+        return Ok(());
     }
+    let from = OutsideDir::open(&from.join("cache"))?;
+    let to = cargo.create_dir("registry", SHARED)?.create_dir("cache", SHARED)?;
     let mut left = MOST_LINKS;
-    let indexes = fs::read_dir(from.join("cache")).into_iter().flatten().flatten();
-    for index in indexes {
-        let dir = to.join("cache").join(index.file_name());
-        if fs::create_dir_all(&dir).is_err() {
-            return;
-        }
-        for file in fs::read_dir(index.path()).into_iter().flatten().flatten() {
-            let Some(rest) = left.checked_sub(1) else { return };
+    for name in from.names()? {
+        let Ok(index) = from.subdir(&name) else { continue };
+        let dir = to.create_dir(&name, SHARED)?;
+        for file in index.names()? {
+            let Some(rest) = left.checked_sub(1) else { return Ok(()) };
             left = rest;
-            let _ = symlink(file.path(), dir.join(file.file_name()));
+            let _ = dir.symlink(&index.path().join(&file), &file);
         }
     }
+    Ok(())
 }
 
 /// The user's own, where they lie: by choice of the user, who knows that an agent can change
@@ -246,7 +248,7 @@ pub(super) fn shared(home: Option<&Path>, environment: &[(OsString, OsString)]) 
     writable.extend(set);
     for path in &writable {
         // What is not there when the sandbox begins cannot be made in it.
-        let _ = fs::create_dir_all(path);
+        let _ = OutsideDir::open_or_create(path, SHARED);
     }
     Prepared { writable, variables: Vec::new() }
 }

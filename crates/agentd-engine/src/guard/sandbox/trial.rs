@@ -2,12 +2,12 @@
 //! it can do is another.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 
 use crate::process::{
     Cage, Cancel, Enforced, Flow, Limits, Line, Program, Supervisor, Watcher, run,
 };
+use crate::store::{OutsideDir, SHARED};
 
 /// What came of trying to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,9 @@ pub struct Trial {
 /// directory.
 pub fn try_out(supervisor: &Supervisor, dir: &Path) -> Result<Trial, String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
+    let empty = OutsideDir::open(dir).map_err(|error| said(&error))?;
     for name in ["in", "out", "tmp"] {
-        fs::create_dir_all(dir.join(name)).map_err(|error| said(&error))?;
+        empty.create_dir(name, SHARED).map_err(|error| said(&error))?;
     }
     let enforced = supervisor.enforceable();
     let cage = Cage {

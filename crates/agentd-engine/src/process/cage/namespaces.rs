@@ -5,6 +5,11 @@
 //! kernel ends everything else inside. Nothing of this needs privileges, where the system lets
 //! its users make namespaces.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it builds the mounts of the sandbox in a process that runs nothing else"
+)]
+
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};

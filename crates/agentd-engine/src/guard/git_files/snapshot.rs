@@ -57,8 +57,9 @@ impl Bytes {
 /// What is at a place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Thing {
-    Nothing,
+pub(super) enum PathState {
+    #[serde(rename = "nothing")]
+    Absent,
     File {
         mode: u32,
         bytes: Bytes,
@@ -73,12 +74,12 @@ pub(super) enum Thing {
     Other,
 }
 
-impl Thing {
+impl PathState {
     /// Looks, without following a link or waiting for anybody.
     fn at(path: &Path) -> io::Result<Self> {
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) => metadata,
-            Err(error) if is_absent(&error) => return Ok(Self::Nothing),
+            Err(error) if is_absent(&error) => return Ok(Self::Absent),
             Err(error) => return Err(error),
         };
         let mode = |metadata: &Metadata| metadata.permissions().mode() & 0o7777;
@@ -94,7 +95,7 @@ impl Thing {
         let mut bytes = Vec::new();
         let read = File::open(path).and_then(|f| f.take(LARGEST + 1).read_to_end(&mut bytes));
         match read {
-            // Nobody can read it, which was not so when the picture was taken.
+            // Nobody can read it, which was not so when the snapshot was taken.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(Self::Other);
             }
@@ -107,7 +108,7 @@ impl Thing {
     pub(super) fn file(&self) -> Option<(&[u8], bool)> {
         match self {
             Self::File { mode, bytes } => Some((&bytes.0, mode & 0o111 != 0)),
-            Self::Nothing | Self::Directory { .. } | Self::Link { .. } | Self::Other => None,
+            Self::Absent | Self::Directory { .. } | Self::Link { .. } | Self::Other => None,
         }
     }
 }
@@ -124,15 +125,16 @@ enum Watch {
     All,
     /// It may become anything.
     Name,
-    /// It is a directory on the way to something, and is not to lead elsewhere.
-    Way,
+    /// It is a directory that leads to a watched place, and must not lead elsewhere.
+    #[serde(rename = "way")]
+    Parent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
     path: Bytes,
     watch: Watch,
-    was: Thing,
+    was: PathState,
 }
 
 /// The values of a file that decide something.
@@ -146,7 +148,7 @@ struct Part {
 
 /// What some places looked like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Picture {
+pub(super) struct Snapshot {
     /// Directories before what is in them.
     places: Vec<Place>,
     /// Directories in which nothing may be that was not there.
@@ -167,20 +169,20 @@ pub(super) struct Picture {
 #[derive(Debug)]
 pub(super) struct Difference {
     pub(super) path: PathBuf,
-    pub(super) was: Thing,
-    pub(super) now: Thing,
+    pub(super) was: PathState,
+    pub(super) now: PathState,
     /// Whether it looks again as it did.
     pub(super) restored: bool,
 }
 
-impl Picture {
+impl Snapshot {
     pub(super) fn take(
         runnable: &Runnable,
         obeyed: &Obeyed,
-        taken: Taken,
+        taken: Coverage,
     ) -> Result<Self, GuardError> {
         let (places, closed) = (BTreeMap::new(), BTreeSet::new());
-        let mut taking = Taking { runnable, taken, places, closed, left: KEPT };
+        let mut taking = SnapshotBuilder { runnable, taken, places, closed, left: KEPT };
         for file in &runnable.files {
             taking.file(file)?;
         }
@@ -192,8 +194,8 @@ impl Picture {
         }
         // Of the settings of agents as much as can be kept: a user's skills may be large, and
         // are no reason to do nothing.
-        if taken == Taken::Whole {
-            taking.taken = Taken::Most;
+        if taken == Coverage::Whole {
+            taking.taken = Coverage::Most;
         }
         for file in &obeyed.files {
             taking.file(file)?;
@@ -203,14 +205,14 @@ impl Picture {
         }
         let mut parts = Vec::new();
         for path in &obeyed.parts {
-            if let Thing::File { bytes, .. } = at(path, Thing::at(path))? {
+            if let PathState::File { bytes, .. } = at(path, PathState::at(path))? {
                 let was = deciding(&bytes.0);
                 parts.push(Part { path: Bytes::from(&**path), was, text: bytes });
             }
         }
-        let Taking { places, closed, .. } = taking;
+        let SnapshotBuilder { places, closed, .. } = taking;
         let places = places.into_iter();
-        let place = |(path, (watch, was)): (PathBuf, (Watch, Thing))| Place {
+        let place = |(path, (watch, was)): (PathBuf, (Watch, PathState))| Place {
             path: Bytes::from(&*path),
             watch,
             was,
@@ -238,8 +240,8 @@ impl Picture {
     }
 
     /// Whether the plan says that a place changes: it is such a file, or the way to one.
-    fn is_allowed(&self, path: &Path, now: &Thing) -> bool {
-        let is_way = matches!(now, Thing::Directory { .. });
+    fn is_allowed(&self, path: &Path, now: &PathState) -> bool {
+        let is_way = matches!(now, PathState::Directory { .. });
         self.allowed
             .iter()
             .map(Bytes::path)
@@ -251,10 +253,10 @@ impl Picture {
         self.work_tree.path()
     }
 
-    /// Whether this picture speaks of a place, where that is now. A directory is named only
+    /// Whether this snapshot speaks of a place, where that is now. A directory is named only
     /// inside of one that holds nothing but what is watched: a repository that somebody has made
     /// since is not to be removed.
-    pub(super) fn names(&self, path: &Path, now: &Thing) -> bool {
+    pub(super) fn names(&self, path: &Path, now: &PathState) -> bool {
         if self.parts.iter().any(|part| part.path.path() == path) {
             return true;
         }
@@ -266,7 +268,7 @@ impl Picture {
             let dir = dir.path();
             path.starts_with(&dir) && path != dir
         });
-        let is_directory = matches!(now, Thing::Directory { .. });
+        let is_directory = matches!(now, PathState::Directory { .. });
         let is_place = || {
             let bytes = Bytes::from(path);
             let named = self.places.iter().any(|place| place.path == bytes);
@@ -287,7 +289,7 @@ impl Picture {
     /// Compares with what is there now, and puts it back as it was, where `may` allows it.
     pub(super) fn put_back(
         &self,
-        may: &dyn Fn(&Path, &Thing) -> bool,
+        may: &dyn Fn(&Path, &PathState) -> bool,
     ) -> Result<Vec<Difference>, GuardError> {
         let mut found: Vec<Difference> = Vec::new();
         let mut lost: Vec<PathBuf> = Vec::new();
@@ -296,20 +298,20 @@ impl Picture {
             if lost.iter().any(|dir| path.starts_with(dir) && path != *dir) {
                 continue;
             }
-            let now = at(&path, Thing::at(&path))?;
+            let now = at(&path, PathState::at(&path))?;
             let is_needed = self.needed.contains(&place.path);
             let is_same = match (place.watch, &now) {
                 (Watch::Name, _) => true,
-                (Watch::Way, Thing::Directory { .. }) => true,
-                (Watch::Way, Thing::Nothing) => !is_needed || place.was == Thing::Nothing,
-                (Watch::Way | Watch::All, now) => *now == place.was,
+                (Watch::Parent, PathState::Directory { .. }) => true,
+                (Watch::Parent, PathState::Absent) => !is_needed || place.was == PathState::Absent,
+                (Watch::Parent | Watch::All, now) => *now == place.was,
             };
             if is_same || self.is_allowed(&path, &now) {
                 continue;
             }
             let was = place.was.clone();
             // A directory of git's is not made anew without all that was in it.
-            let what = if is_needed { &Thing::Nothing } else { &was };
+            let what = if is_needed { &PathState::Absent } else { &was };
             // One that cannot be put back is told, and does not keep the others from it.
             let restored = may(&path, &now) && restore(&path, &now, what).is_ok();
             if is_needed || !restored {
@@ -325,15 +327,17 @@ impl Picture {
         }
         for part in &self.parts {
             let path = part.path.path();
-            let now = at(&path, Thing::at(&path))?;
+            let now = at(&path, PathState::at(&path))?;
             let (mode, right) = match &now {
-                Thing::Nothing => continue,
-                Thing::File { bytes, .. } if deciding(&bytes.0) == part.was => continue,
-                Thing::File { mode, bytes } => (*mode, with_deciding(&bytes.0, &part.was)),
-                Thing::Directory { .. } | Thing::Link { .. } | Thing::Other => (0o600, None),
+                PathState::Absent => continue,
+                PathState::File { bytes, .. } if deciding(&bytes.0) == part.was => continue,
+                PathState::File { mode, bytes } => (*mode, with_deciding(&bytes.0, &part.was)),
+                PathState::Directory { .. } | PathState::Link { .. } | PathState::Other => {
+                    (0o600, None)
+                }
             };
             let right = right.map_or_else(|| part.text.clone(), Bytes);
-            let was = Thing::File { mode, bytes: right };
+            let was = PathState::File { mode, bytes: right };
             let restored = may(&path, &now) && restore(&path, &now, &was).is_ok();
             found.push(Difference { path, was, now, restored });
         }
@@ -345,11 +349,11 @@ impl Picture {
         &self,
         dir: &Path,
         lost: &[PathBuf],
-        may: &dyn Fn(&Path, &Thing) -> bool,
+        may: &dyn Fn(&Path, &PathState) -> bool,
         found: &mut Vec<Difference>,
     ) -> Result<(), GuardError> {
         if lost.iter().any(|lost| dir.starts_with(lost))
-            || !matches!(at(dir, Thing::at(dir))?, Thing::Directory { .. })
+            || !matches!(at(dir, PathState::at(dir))?, PathState::Directory { .. })
         {
             return Ok(());
         }
@@ -359,12 +363,12 @@ impl Picture {
             if self.places.iter().any(|place| place.path == bytes) {
                 continue;
             }
-            let now = at(&path, Thing::at(&path))?;
+            let now = at(&path, PathState::at(&path))?;
             if self.is_allowed(&path, &now) {
                 continue;
             }
-            let restored = may(&path, &now) && restore(&path, &now, &Thing::Nothing).is_ok();
-            found.push(Difference { path, was: Thing::Nothing, now, restored });
+            let restored = may(&path, &now) && restore(&path, &now, &PathState::Absent).is_ok();
+            found.push(Difference { path, was: PathState::Absent, now, restored });
         }
         Ok(())
     }
@@ -374,9 +378,9 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuardError> {
     result.map_err(|source| GuardError::Io { path: path.to_owned(), source })
 }
 
-/// What a picture is taken for.
+/// What a snapshot is taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum Coverage {
     /// To put everything back: what cannot be kept is an error.
     Whole,
     /// To put back as much as can be kept.
@@ -385,48 +389,48 @@ pub(super) enum Taken {
     Names,
 }
 
-/// A picture that is being taken.
-struct Taking<'r> {
+/// A snapshot that is being taken.
+struct SnapshotBuilder<'r> {
     runnable: &'r Runnable,
-    taken: Taken,
-    places: BTreeMap<PathBuf, (Watch, Thing)>,
+    taken: Coverage,
+    places: BTreeMap<PathBuf, (Watch, PathState)>,
     closed: BTreeSet<PathBuf>,
     /// How many more bytes may be kept.
     left: u64,
 }
 
-impl Taking<'_> {
+impl SnapshotBuilder<'_> {
     /// Watches a place, and the directories on the way to it.
-    fn place(&mut self, path: &Path) -> Result<Thing, GuardError> {
+    fn place(&mut self, path: &Path) -> Result<PathState, GuardError> {
         for dir in path.ancestors().skip(1) {
             let is_root = self.runnable.roots.first().is_some_and(|root| dir == root);
             if is_root || !self.runnable.is_inside(dir) {
                 break;
             }
             if !self.places.contains_key(dir) {
-                let thing = at(dir, Thing::at(dir))?;
-                self.places.insert(dir.to_owned(), (Watch::Way, thing));
+                let thing = at(dir, PathState::at(dir))?;
+                self.places.insert(dir.to_owned(), (Watch::Parent, thing));
             }
         }
-        let thing = at(path, Thing::at(path))?;
+        let thing = at(path, PathState::at(path))?;
         let size = thing.file().map_or(0, |(bytes, _)| bytes.len() as u64);
         let too_large = || GuardError::TooLarge { path: path.to_owned() };
-        let is_full = thing == Thing::Other || self.places.len() >= MOST_PLACES;
+        let is_full = thing == PathState::Other || self.places.len() >= MOST_PLACES;
         match (self.taken, self.left.checked_sub(size)) {
-            (Taken::Whole, Some(left)) if !is_full => self.left = left,
-            (Taken::Whole, _) => return Err(too_large()),
-            (Taken::Most, Some(left)) if !is_full => self.left = left,
+            (Coverage::Whole, Some(left)) if !is_full => self.left = left,
+            (Coverage::Whole, _) => return Err(too_large()),
+            (Coverage::Most, Some(left)) if !is_full => self.left = left,
             // It is there, and that is all that is known of it.
-            (Taken::Most, _) => {
-                self.places.insert(path.to_owned(), (Watch::Name, Thing::Other));
-                return Ok(Thing::Other);
+            (Coverage::Most, _) => {
+                self.places.insert(path.to_owned(), (Watch::Name, PathState::Other));
+                return Ok(PathState::Other);
             }
-            (Taken::Names, _) => {}
+            (Coverage::Names, _) => {}
         }
         // A repository is the way to much, and changes all the time.
-        let is_way =
-            matches!(thing, Thing::Directory { .. }) && self.runnable.repositories.contains(path);
-        let watch = if is_way { Watch::Way } else { Watch::All };
+        let is_way = matches!(thing, PathState::Directory { .. })
+            && self.runnable.repositories.contains(path);
+        let watch = if is_way { Watch::Parent } else { Watch::All };
         self.places.insert(path.to_owned(), (watch, thing.clone()));
         Ok(thing)
     }
@@ -436,7 +440,7 @@ impl Taking<'_> {
         if self.places.get(path).is_some_and(|(watch, _)| *watch == Watch::All) {
             return Ok(());
         }
-        if let Thing::Link { .. } = self.place(path)?
+        if let PathState::Link { .. } = self.place(path)?
             && let Some(target) = self.target(path)
             && !target.is_dir()
         {
@@ -448,23 +452,23 @@ impl Taking<'_> {
     /// Watches a directory of hooks, all of it.
     fn directory(&mut self, dir: &Path, depth: usize) -> Result<(), GuardError> {
         match self.place(dir)? {
-            Thing::Directory { .. } => {}
-            Thing::Link { .. } => {
+            PathState::Directory { .. } => {}
+            PathState::Link { .. } => {
                 return match self.target(dir) {
                     Some(target) => self.mixed(&target),
                     None => Ok(()),
                 };
             }
-            Thing::Nothing | Thing::File { .. } | Thing::Other => return Ok(()),
+            PathState::Absent | PathState::File { .. } | PathState::Other => return Ok(()),
         }
         if depth == 0 {
-            if self.taken != Taken::Whole {
+            if self.taken != Coverage::Whole {
                 return Ok(());
             }
             return Err(GuardError::TooLarge { path: dir.to_owned() });
         }
         self.closed.insert(dir.to_owned());
-        if self.taken == Taken::Names {
+        if self.taken == Coverage::Names {
             return Ok(());
         }
         for entry in at(dir, fs::read_dir(dir))? {

@@ -13,14 +13,13 @@ pub use quality::{is_unhappy, open_points, vague_words};
 use crate::diagnostic::{Counts, Diagnostic, Rule, Severity};
 use crate::document;
 use crate::document::clarifications::MAX_QUESTIONS;
-use crate::document::proposal::Proposal;
 use crate::document::spec::Spec;
-use crate::hash::Digest;
+use crate::documents::{Doc, Documents, Source};
 use crate::ids::{ChangeId, RequirementId, SpecId};
+use crate::layout::{self, ChangeFile};
 use crate::outline::Outline;
 use crate::rules;
 use crate::span::Span;
-use crate::state;
 
 /// What a project may ask for beyond the built-in rules.
 #[derive(Debug, Clone)]
@@ -39,54 +38,44 @@ impl Default for Extras {
     }
 }
 
-/// The text of a document, or why there is none.
+/// What is known of the main specs: their requirements.
+pub type MainSpecs = BTreeMap<SpecId, BTreeSet<RequirementId>>;
+
+/// A file that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// The text.
-    Text(String),
-    /// There is no such file.
-    Missing,
-    /// The file cannot be read, and why.
-    Unreadable(String),
+pub enum CheckedFile {
+    /// A document of a change.
+    Change(ChangeId, ChangeFile),
+    /// A main spec.
+    MainSpec(SpecId),
+    /// Something among specs that is not a spec, by its path in the project.
+    Stray(String),
 }
 
-impl Source {
-    /// The text, if there is one.
-    pub fn text(&self) -> Option<&str> {
+impl CheckedFile {
+    /// Which document of its change it is, if it is one.
+    pub fn in_change(&self) -> Option<&ChangeFile> {
         match self {
-            Self::Text(text) => Some(text),
-            Self::Missing | Self::Unreadable(_) => None,
+            Self::Change(_, file) => Some(file),
+            Self::MainSpec(_) | Self::Stray(_) => None,
+        }
+    }
+
+    /// The path from the root of the project.
+    pub fn path(&self) -> String {
+        match self {
+            Self::Change(change, file) => file.path_in_project(change).to_string(),
+            Self::MainSpec(spec) => layout::main_spec(spec).to_string(),
+            Self::Stray(path) => path.clone(),
         }
     }
 }
 
-/// The texts of a change.
-#[derive(Debug, Clone)]
-pub struct ChangeTexts {
-    /// Its id.
-    pub id: ChangeId,
-    /// `STATE.yaml`.
-    pub state: Source,
-    /// `clarifications.md`.
-    pub clarifications: Source,
-    /// `proposal.md`.
-    pub proposal: Source,
-    /// `specs/*.md`.
-    pub specs: Vec<(SpecId, Source)>,
-    /// `tasks.md`.
-    pub tasks: Source,
-    /// `REVIEW.md`.
-    pub review: Source,
-}
-
-/// What is known of the main specs: their requirements.
-pub type MainSpecs = BTreeMap<SpecId, BTreeSet<RequirementId>>;
-
 /// What was found in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReport {
-    /// The file, relative to the change or to the main specs.
-    pub file: String,
+    /// The file.
+    pub file: CheckedFile,
     /// Its text, for showing; empty where there was none.
     pub text: String,
     /// What is wrong, in the order of the text.
@@ -95,7 +84,7 @@ pub struct FileReport {
     pub omitted: Vec<Omitted>,
 }
 
-/// Findings of a rule that are counted, but not told.
+/// Findings of a rule that are counted, but not listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Omitted {
     /// The rule that was broken.
@@ -105,10 +94,10 @@ pub struct Omitted {
 }
 
 impl FileReport {
-    /// How many findings there are of each severity, told or not.
+    /// How many findings there are of each severity, listed or not.
     pub fn counts(&self) -> Counts {
-        let told = Counts::of(self.diagnostics.iter().map(Diagnostic::severity));
-        self.omitted.iter().fold(told, |sum, omitted| {
+        let listed = Counts::of(self.diagnostics.iter().map(Diagnostic::severity));
+        self.omitted.iter().fold(listed, |sum, omitted| {
             let count = omitted.count;
             sum.plus(match omitted.rule.severity {
                 Severity::High => Counts { high: count, ..Counts::default() },
@@ -119,23 +108,23 @@ impl FileReport {
     }
 }
 
-/// How many findings of one rule are told.
+/// How many findings of one rule are listed.
 pub const FINDINGS_PER_RULE: usize = 1000;
 
-/// Leaves out what nobody reads: of each rule the first thousand findings are told, the others
+/// Leaves out what nobody reads: of each rule the first thousand findings are listed, the others
 /// are counted. A file of two megabytes can break a rule a hundred thousand times.
 pub fn cap(reports: &mut [FileReport]) {
-    let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut listed: BTreeMap<&str, usize> = BTreeMap::new();
     for report in reports {
         let mut omitted: BTreeMap<&str, Omitted> = BTreeMap::new();
         report.diagnostics.retain(|diagnostic| {
             let rule = diagnostic.rule;
-            let told = told.entry(rule.code).or_default();
-            *told += 1;
-            if *told > FINDINGS_PER_RULE {
+            let listed = listed.entry(rule.code).or_default();
+            *listed += 1;
+            if *listed > FINDINGS_PER_RULE {
                 omitted.entry(rule.code).or_insert(Omitted { rule, count: 0 }).count += 1;
             }
-            *told <= FINDINGS_PER_RULE
+            *listed <= FINDINGS_PER_RULE
         });
         report.diagnostics.shrink_to_fit();
         report.omitted.extend(omitted.into_values());
@@ -147,13 +136,18 @@ pub fn counts(reports: &[FileReport]) -> Counts {
     reports.iter().fold(Counts::default(), |sum, report| sum.plus(report.counts()))
 }
 
+/// The diagnostics of one document of a change.
+pub fn of_file<'r>(reports: &'r [FileReport], file: &ChangeFile) -> &'r [Diagnostic] {
+    let report = reports.iter().find(|report| report.file.in_change() == Some(file));
+    report.map(|report| report.diagnostics.as_slice()).unwrap_or_default()
+}
+
 /// Everything a rule may want to know about a change.
 struct Context<'a> {
     id: &'a ChangeId,
     main: &'a MainSpecs,
     extras: &'a Extras,
-    proposal: Option<Proposal>,
-    specs: BTreeMap<SpecId, Spec>,
+    specs: BTreeMap<&'a SpecId, &'a Spec>,
     /// The requirements of `specs`.
     own: MainSpecs,
 }
@@ -172,130 +166,85 @@ impl Context<'_> {
     }
 }
 
-/// Checks a change. Files without findings are left out.
-pub fn change(texts: &ChangeTexts, main: &MainSpecs, extras: &Extras) -> Vec<FileReport> {
-    let mut reports = Vec::new();
-    let (specs, own) = (BTreeMap::new(), MainSpecs::new());
-    let mut context = Context { id: &texts.id, main, extras, proposal: None, specs, own };
-    let mut spec_findings = Vec::new();
-    for (id, source) in &texts.specs {
-        let (parsed, found) = read(source, document::spec::parse);
-        spec_findings.push((id, source, found));
-        if let Some(spec) = parsed {
-            context.own.insert(id.clone(), spec.requirements.iter().map(|r| r.id).collect());
-            context.specs.insert(id.clone(), spec);
+impl Documents {
+    /// What is wrong with the change, by file. Files without findings are left out.
+    pub fn findings(&self, main: &MainSpecs, extras: &Extras) -> Vec<FileReport> {
+        let specs: BTreeMap<&SpecId, &Spec> = self.readable_specs().collect();
+        let own = specs.iter().map(|(id, spec)| ((*id).clone(), requirement_ids(spec))).collect();
+        let context = Context { id: &self.id, main, extras, specs, own };
+        let mut reports = Vec::new();
+        let mut add = |file: ChangeFile, found: Vec<Diagnostic>| {
+            let source = self.get(&file);
+            push(&mut reports, CheckedFile::Change(self.id.clone(), file), source, found);
+        };
+        add(ChangeFile::Proposal, self.check_proposal(&context));
+        for (id, spec) in &self.specs {
+            let mut found = spec.diagnostics().to_vec();
+            if let Some(text) = spec.text() {
+                spec::check(id, spec.value(), text, &context, &mut found);
+            }
+            add(ChangeFile::Spec(id.clone()), found);
         }
+        add(ChangeFile::Tasks, self.check_tasks(&context));
+        add(ChangeFile::Clarifications, self.check_clarifications());
+        add(ChangeFile::Review, self.check_review());
+        add(ChangeFile::State, self.state.diagnostics());
+        reports
     }
-    let (parsed, mut found) = read(&texts.proposal, document::proposal::parse);
-    context.proposal = parsed;
-    check_presence(&texts.proposal, "proposal.md", &mut found);
-    if let Some(proposal) = &context.proposal {
-        let text = texts.proposal.text().unwrap_or_default();
-        proposal::check(proposal, text, &context, &mut found);
-    }
-    push(&mut reports, "proposal.md", &texts.proposal, found);
 
-    for (id, source, mut found) in spec_findings {
-        if let Some(spec) = context.specs.get(id) {
-            spec::check(id, spec, source.text().unwrap_or_default(), &context, &mut found);
+    fn check_proposal(&self, context: &Context<'_>) -> Vec<Diagnostic> {
+        let mut found = self.proposal.diagnostics().to_vec();
+        check_presence(self.proposal.source(), "proposal.md", &mut found);
+        if let Some(text) = self.proposal.text() {
+            proposal::check(self.proposal.value(), text, context, &mut found);
         }
-        push(&mut reports, &format!("specs/{id}.md"), source, found);
+        found
     }
 
-    let (parsed, mut found) = read(&texts.tasks, document::tasks::parse);
-    check_presence(&texts.tasks, "tasks.md", &mut found);
-    if let Some(parsed) = &parsed {
-        tasks::check(parsed, &context, &mut found);
+    fn check_tasks(&self, context: &Context<'_>) -> Vec<Diagnostic> {
+        let mut found = self.tasks.diagnostics().to_vec();
+        check_presence(self.tasks.source(), "tasks.md", &mut found);
+        if let Some(tasks) = self.tasks.value_if_there() {
+            tasks::check(tasks, context, &mut found);
+        }
+        found
     }
-    push(&mut reports, "tasks.md", &texts.tasks, found);
 
-    let (parsed, mut found) = read(&texts.clarifications, document::clarifications::parse);
-    if let Some(parsed) = &parsed
-        && let Some(sixth) = parsed.questions.get(MAX_QUESTIONS)
-    {
-        let message = format!("there are {} questions", parsed.questions.len());
-        found.push(rules::TOO_MANY_QUESTIONS.at(sixth.place.0, message));
+    fn check_clarifications(&self) -> Vec<Diagnostic> {
+        let mut found = self.clarifications.diagnostics().to_vec();
+        let Some(text) = self.clarifications.text() else { return found };
+        let clarifications = self.clarifications.value();
+        if let Some(sixth) = clarifications.questions.get(MAX_QUESTIONS) {
+            let message = format!("there are {} questions", clarifications.questions.len());
+            found.push(rules::TOO_MANY_QUESTIONS.at(sixth.place.0, message));
+        }
+        check_owner(clarifications.change.as_ref(), &self.id, text, &mut found);
+        found
     }
-    let change = parsed.as_ref().and_then(|parsed| parsed.change.as_ref());
-    check_owner(change, &texts.id, &texts.clarifications, &mut found);
-    push(&mut reports, "clarifications.md", &texts.clarifications, found);
 
-    let (parsed, mut found) = read(&texts.review, document::review::parse);
-    let change = parsed.as_ref().and_then(|parsed| parsed.change_id.as_ref());
-    check_owner(change, &texts.id, &texts.review, &mut found);
-    push(&mut reports, "REVIEW.md", &texts.review, found);
-
-    let mut found = unreadable(&texts.state);
-    if let Some(text) = texts.state.text()
-        && let Err(error) = state::parse(text, &texts.id)
-    {
-        found.push(rules::STATE_INVALID.at(error.span(), error.to_string()));
+    fn check_review(&self) -> Vec<Diagnostic> {
+        let mut found = self.review.diagnostics().to_vec();
+        if let Some(text) = self.review.text() {
+            check_owner(self.review.value().change_id.as_ref(), &self.id, text, &mut found);
+        }
+        found
     }
-    push(&mut reports, "STATE.yaml", &texts.state, found);
-    reports
 }
 
 /// Checks a main spec.
-pub fn main_spec(id: &SpecId, source: &Source, extras: &Extras) -> Option<FileReport> {
-    main_spec_with_ids(id, source, extras).0
-}
-
-/// Checks a main spec and tells its requirements, reading it once.
-pub fn main_spec_with_ids(
-    id: &SpecId,
-    source: &Source,
-    extras: &Extras,
-) -> (Option<FileReport>, BTreeSet<RequirementId>) {
-    let (parsed, mut found) = read(source, document::spec::parse);
-    let mut requirements = BTreeSet::new();
-    if let Some(spec) = &parsed {
-        spec::check_text(id, spec, source.text().unwrap_or_default(), extras, &mut found);
-        requirements = spec.requirements.iter().map(|requirement| requirement.id).collect();
+pub fn main_spec(id: &SpecId, spec: &Doc<Spec>, extras: &Extras) -> Option<FileReport> {
+    let mut found = spec.diagnostics().to_vec();
+    if let Some(text) = spec.text() {
+        spec::check_text(id, spec.value(), text, extras, &mut found);
     }
     let mut reports = Vec::new();
-    push(&mut reports, &format!("{id}.md"), source, found);
-    (reports.pop(), requirements)
+    push(&mut reports, CheckedFile::MainSpec(id.clone()), spec.source(), found);
+    reports.pop()
 }
 
-/// The requirements of a main spec, for [`MainSpecs`].
-pub fn requirement_ids(text: &str) -> BTreeSet<RequirementId> {
-    document::spec::parse(text)
-        .value
-        .requirements
-        .iter()
-        .map(|requirement| requirement.id)
-        .collect()
-}
-
-/// Checks one document of a change as it would be after a write, the others as
-/// they are; used by whoever is about to write. Only findings in that file count.
-pub fn file(texts: &ChangeTexts, file: &str, main: &MainSpecs, extras: &Extras) -> Vec<Diagnostic> {
-    let reports = change(texts, main, extras);
-    reports
-        .into_iter()
-        .find(|report| report.file == file)
-        .map(|report| report.diagnostics)
-        .unwrap_or_default()
-}
-
-fn read<T>(
-    source: &Source,
-    parse: impl Fn(&str) -> crate::diagnostic::Parsed<T>,
-) -> (Option<T>, Vec<Diagnostic>) {
-    match source.text() {
-        Some(text) => {
-            let parsed = parse(text);
-            (Some(parsed.value), parsed.diagnostics)
-        }
-        None => (None, unreadable(source)),
-    }
-}
-
-fn unreadable(source: &Source) -> Vec<Diagnostic> {
-    match source {
-        Source::Unreadable(why) => vec![rules::FILE_UNREADABLE.at(Span::at(0), why.clone())],
-        Source::Text(_) | Source::Missing => Vec::new(),
-    }
+/// The requirements of a spec, for [`MainSpecs`].
+pub fn requirement_ids(spec: &Spec) -> BTreeSet<RequirementId> {
+    spec.requirements.iter().map(|requirement| requirement.id).collect()
 }
 
 fn check_presence(source: &Source, file: &str, found: &mut Vec<Diagnostic>) {
@@ -305,14 +254,9 @@ fn check_presence(source: &Source, file: &str, found: &mut Vec<Diagnostic>) {
 }
 
 /// Clarifications and reviews are those of their own change: a verdict copied from another counts for nothing.
-fn check_owner(
-    named: Option<&ChangeId>,
-    id: &ChangeId,
-    source: &Source,
-    found: &mut Vec<Diagnostic>,
-) {
+fn check_owner(named: Option<&ChangeId>, id: &ChangeId, text: &str, found: &mut Vec<Diagnostic>) {
     if let Some(named) = named.filter(|named| *named != id) {
-        let outline = Outline::scan(source.text().unwrap_or_default());
+        let outline = Outline::scan(text);
         let message = format!("this belongs to `{named}`, in the directory of `{id}`");
         found.push(rules::ID_MISMATCH.at(document::frontmatter_place(&outline), message));
     }
@@ -325,7 +269,7 @@ fn has(found: &[Diagnostic], rule: &Rule) -> bool {
 
 fn push(
     reports: &mut Vec<FileReport>,
-    file: &str,
+    file: CheckedFile,
     source: &Source,
     mut diagnostics: Vec<Diagnostic>,
 ) {
@@ -334,34 +278,5 @@ fn push(
     }
     diagnostics.sort_by_key(|d| (d.span.start, d.rule.code));
     let text = source.text().unwrap_or_default().to_owned();
-    reports.push(FileReport { file: file.to_owned(), text, diagnostics, omitted: Vec::new() });
-}
-
-/// The digest of a plan: of everything that a reviewer judges and nothing that
-/// moves by itself, such as times, versions, reviews and ticks.
-pub fn plan_digest(texts: &ChangeTexts) -> Digest {
-    let mut all = String::new();
-    let mut add = |name: &str, text: &str| {
-        // Lengths in front keep the parts apart.
-        let text = text.replace("\r\n", "\n");
-        all.push_str(&format!("{name} {}\n", text.len()));
-        all.push_str(&text);
-    };
-    let proposal = texts.proposal.text().unwrap_or_default();
-    let parsed = document::proposal::parse(proposal).value;
-    add("proposal", &document::proposal::reviewed_text(proposal));
-    for spec in &parsed.affected_specs {
-        add("affected", spec.id.as_str());
-    }
-    let mut specs: Vec<&(SpecId, Source)> = texts.specs.iter().collect();
-    specs.sort_by(|a, b| a.0.cmp(&b.0));
-    for (id, source) in specs {
-        let spec = document::spec::parse(source.text().unwrap_or_default()).value;
-        add(id.as_str(), &document::spec::reviewed_text(source.text().unwrap_or_default(), &spec));
-    }
-    let tasks = texts.tasks.text().unwrap_or_default();
-    for task in document::tasks::parse(tasks).value.tasks {
-        add("task", &document::tasks::reviewed_text(&task));
-    }
-    Digest::of(all)
+    reports.push(FileReport { file, text, diagnostics, omitted: Vec::new() });
 }

@@ -11,6 +11,7 @@ pub mod description;
 pub mod diagnostic;
 pub mod diff;
 pub mod document;
+pub mod documents;
 pub mod draft;
 pub mod error_kind;
 pub mod event;

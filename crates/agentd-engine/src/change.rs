@@ -2,4 +2,7 @@
 
 pub mod comments;
 pub mod documents;
+mod snapshot;
 pub mod summary;
+
+pub use snapshot::Snapshot;

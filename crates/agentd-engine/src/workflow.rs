@@ -23,12 +23,11 @@ mod reproposal;
 use std::time::Instant;
 
 use agentd_core::agent::Role;
-use agentd_core::check::{self, ChangeTexts};
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::proposal::{self, Proposal};
 use agentd_core::document::review::CodeVerdict;
-use agentd_core::document::review_block::{Issue, PlanVerdict, ReviewBlock};
-use agentd_core::hash::Digest;
+use agentd_core::document::review_block::{Issue, PlanVerdict};
+use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::AgentOutcome;
@@ -207,8 +206,8 @@ impl Workflow<'_> {
         Ok(documents::load_state(&self.change()?)?)
     }
 
-    fn texts(&self) -> Result<ChangeTexts, WorkflowError> {
-        Ok(documents::load_texts(&self.change()?)?)
+    fn documents(&self) -> Result<Documents, WorkflowError> {
+        Ok(self.change()?.snapshot()?.documents)
     }
 
     fn has(&self, file: &ChangeFile) -> Result<bool, WorkflowError> {
@@ -337,45 +336,11 @@ impl Workflow<'_> {
                 report.summary = review.summary.to_string();
                 report.issues = review.issues;
             }
-        } else if let Some(review) = standing_review(&self.texts()?) {
+        } else if let Some(review) = self.documents()?.standing_review() {
             report.verdict = Some(Verdict::Plan(review.verdict));
             report.summary = review.summary.to_string();
-            report.issues = review.issues;
+            report.issues.clone_from(&review.issues);
         }
         Ok(report)
     }
-}
-
-/// The latest review of the plan as it is now.
-fn standing_review(texts: &ChangeTexts) -> Option<ReviewBlock> {
-    let plan = check::plan_digest(texts);
-    reviews(texts).into_iter().rfind(|review| review.plan.as_ref() == Some(&plan))
-}
-
-fn reviews(texts: &ChangeTexts) -> Vec<ReviewBlock> {
-    texts.proposal.text().map(|text| proposal::parse(text).value.reviews).unwrap_or_default()
-}
-
-/// The digest of each document of a plan, to see which of them a step has changed.
-fn document_digests(texts: &ChangeTexts) -> Vec<(String, Option<Digest>)> {
-    let body = |text: &str| Digest::of(proposal::reviewed_text(text));
-    let mut digests = vec![
-        ("proposal.md".to_owned(), texts.proposal.text().map(body)),
-        ("tasks.md".to_owned(), texts.tasks.text().map(Digest::of)),
-    ];
-    let specs = texts.specs.iter();
-    digests.extend(
-        specs.map(|(id, source)| (format!("specs/{id}.md"), source.text().map(Digest::of))),
-    );
-    digests
-}
-
-/// The files whose digests differ.
-fn changed_documents(before: &ChangeTexts, after: &ChangeTexts) -> Vec<String> {
-    let old = document_digests(before);
-    document_digests(after)
-        .into_iter()
-        .filter(|now| !old.contains(now))
-        .map(|(file, _)| file)
-        .collect()
 }

@@ -1,12 +1,13 @@
 //! A change as the viewer looks at it: open or archived, its documents read once.
 
-use agentd_core::check::{ChangeTexts, FileReport, Source};
+use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::Diagnostic;
 use agentd_core::document::comments::{Comment, Comments};
-use agentd_core::document::proposal::{self, Proposal};
+use agentd_core::document::proposal::Proposal;
 use agentd_core::document::review_block::PlanVerdict;
-use agentd_core::document::spec::{self, Spec};
-use agentd_core::document::tasks::{self, Status, Task, Tasks};
+use agentd_core::document::spec::Spec;
+use agentd_core::document::tasks::{Status, Task, Tasks};
+use agentd_core::documents::{Documents, Source};
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::layout::{ArchiveName, ChangeFile};
 use agentd_core::phase::Phase;
@@ -45,7 +46,7 @@ impl Which {
 pub(super) struct Subject {
     pub(super) which: Which,
     pub(super) change: Change,
-    pub(super) texts: ChangeTexts,
+    pub(super) texts: Documents,
     /// Nothing where the change has no STATE.yaml, or it cannot be read.
     pub(super) state: Option<State>,
     /// Why the state cannot be read.
@@ -63,25 +64,23 @@ pub(super) struct Subject {
 impl Subject {
     pub(super) fn load(project: &Project, which: Which) -> Result<Self, Problem> {
         let change = which.open(project)?;
-        let texts = documents::load_texts(&change)?;
-        let (state, problem) = match documents::load_state_if_begun(&change) {
-            Ok(state) => (state, None),
+        let snapshot = change.snapshot()?;
+        let texts = snapshot.documents.clone();
+        let (state, problem) = match snapshot.state_if_begun() {
+            Ok(state) => (state.cloned(), None),
             Err(error) => (None, Some(error.to_string())),
         };
         let open = matches!(which, Which::Open(_));
         let extras =
             documents::load_config(project).map(|config| config.extras()).unwrap_or_default();
-        let reports =
-            if open { documents::validate_change(project, &change, &extras)? } else { Vec::new() };
+        let reports = if open { snapshot.findings(project, &extras) } else { Vec::new() };
         let running = match &which {
             Which::Open(id) => running(project, id),
             Which::Archived(_) => None,
         };
-        let text = |source: &Source| source.text().unwrap_or_default().to_owned();
-        let proposal = proposal::parse(&text(&texts.proposal)).value;
-        let tasks = tasks::parse(&text(&texts.tasks)).value;
-        let specs =
-            texts.specs.iter().map(|(id, source)| (id.clone(), spec::parse(&text(source)).value));
+        let proposal = texts.proposal.value().clone();
+        let tasks = texts.tasks.value().clone();
+        let specs = texts.specs.iter().map(|(id, spec)| (id.clone(), spec.value().clone()));
         let specs = specs.collect();
         let comments = comments::list(&change)?;
         Ok(Self {
@@ -138,9 +137,9 @@ impl Subject {
 
     /// The findings of `validate` in a document.
     pub(super) fn diagnostics(&self, file: &ChangeFile) -> (&str, &[Diagnostic]) {
-        let path = file.path_in_project(self.id());
-        let report = self.reports.iter().find(|report| report.file == path.as_str());
-        report.map_or(("", &[]), |report| (report.text.as_str(), report.diagnostics.as_slice()))
+        let found = check::of_file(&self.reports, file);
+        let text = if found.is_empty() { None } else { self.texts.get(file).text() };
+        (text.unwrap_or_default(), found)
     }
 
     /// The comments on a document.
@@ -159,42 +158,25 @@ impl Subject {
 
     /// The documents that are there, with their titles.
     pub(super) fn documents(&self) -> Vec<(ChangeFile, String)> {
-        let mut all = Vec::new();
-        let mut add = |file: ChangeFile, title: &str, source: &Source| {
-            if *source != Source::Missing {
-                all.push((file, title.to_owned()));
-            }
-        };
-        add(ChangeFile::Proposal, "Proposal", &self.texts.proposal);
-        for (id, source) in &self.texts.specs {
-            add(ChangeFile::Spec(id.clone()), id.as_str(), source);
-        }
-        add(ChangeFile::Tasks, "Tasks", &self.texts.tasks);
-        add(ChangeFile::Clarifications, "Clarifications", &self.texts.clarifications);
-        add(ChangeFile::Review, "Code review", &self.texts.review);
-        all
+        let specs = self.specs.iter().map(|(id, _)| (ChangeFile::Spec(id.clone()), id.as_str()));
+        let others = [
+            (ChangeFile::Tasks, "Tasks"),
+            (ChangeFile::Clarifications, "Clarifications"),
+            (ChangeFile::Review, "Code review"),
+        ];
+        let all = [(ChangeFile::Proposal, "Proposal")].into_iter().chain(specs).chain(others);
+        let there = all.filter(|(file, _)| self.texts.has(file));
+        there.map(|(file, title)| (file, title.to_owned())).collect()
     }
 
     /// The text of a document.
     pub(super) fn source(&self, file: &ChangeFile) -> Option<&Source> {
-        match file {
-            ChangeFile::Proposal => Some(&self.texts.proposal),
-            ChangeFile::Spec(id) => {
-                self.texts.specs.iter().find(|(spec, _)| spec == id).map(|(_, source)| source)
-            }
-            ChangeFile::Tasks => Some(&self.texts.tasks),
-            ChangeFile::Clarifications => Some(&self.texts.clarifications),
-            ChangeFile::Review => Some(&self.texts.review),
-            ChangeFile::State
-            | ChangeFile::Challenge
-            | ChangeFile::Comments
-            | ChangeFile::Round(_)
-            | ChangeFile::GeminiContext
-            | ChangeFile::AgentsContext
-            | ChangeFile::Base(_)
-            | ChangeFile::ArchiveRecord
-            | ChangeFile::Run(_) => None,
-        }
+        let is_document = match file {
+            ChangeFile::Spec(id) => self.texts.specs.contains_key(id),
+            ChangeFile::State => false,
+            file => Documents::FILES.contains(file),
+        };
+        is_document.then(|| self.texts.get(file))
     }
 
     /// The address of a document.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
-use agentd_engine::change::summary::{self, Summary};
+use agentd_engine::change::summary::Summary;
 use agentd_engine::store::{FileStamp, Project, map_parallel};
 
 use super::markdown::headline;
@@ -60,7 +60,7 @@ fn look(project: &Project, id: &ChangeId, before: Option<&Arc<Known>>) -> Option
     if let Some(known) = before.filter(|known| known.seen == seen) {
         return Some(Arc::clone(known));
     }
-    let summary = summary::of(&change);
+    let summary = Summary::read(&change);
     let title = if summary.title.is_empty() { id.to_string() } else { headline(&summary.title) };
     Some(Arc::new(Known { seen, summary, title }))
 }

@@ -67,7 +67,7 @@ fn check_specs(proposal: &Proposal, context: &Context<'_>, found: &mut Vec<Diagn
             found.push(rules::SPEC_DEPENDENCY.at(place, message));
         }
     }
-    for id in context.specs.keys().filter(|id| !listed.contains(id)) {
+    for id in context.specs.keys().filter(|id| !listed.contains(*id)) {
         found.push(
             rules::SPEC_NOT_ANNOUNCED.at(place, format!("specs/{id}.md is not listed as affected")),
         );

@@ -8,10 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::proposal;
-use crate::check::{ChangeTexts, plan_digest};
 use crate::hash::Digest;
-use crate::layout::ChangeFile;
 use crate::outline::Outline;
 
 /// The texts of a plan.
@@ -24,25 +21,8 @@ pub struct Round {
     pub files: BTreeMap<String, String>,
 }
 
-/// The plan as it is now.
-pub fn of(texts: &ChangeTexts) -> Round {
-    let mut files = BTreeMap::new();
-    if let Some(text) = texts.proposal.text() {
-        files.insert(ChangeFile::Proposal.path().to_string(), proposal::reviewed_text(text) + "\n");
-    }
-    for (id, source) in &texts.specs {
-        if let Some(text) = source.text() {
-            files.insert(ChangeFile::Spec(id.clone()).path().to_string(), body(text).to_owned());
-        }
-    }
-    if let Some(text) = texts.tasks.text() {
-        files.insert(ChangeFile::Tasks.path().to_string(), body(text).to_owned());
-    }
-    Round { plan: Some(plan_digest(texts)), files }
-}
-
 /// A text without its frontmatter, whose times and versions move by themselves.
-fn body(text: &str) -> &str {
+pub(crate) fn body(text: &str) -> &str {
     text[Outline::scan(text).body_start..].trim_start_matches(['\r', '\n'])
 }
 

@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::check::{self, ChangeTexts, MainSpecs, Source};
+use crate::check::{self, MainSpecs};
+use crate::documents::{Documents, Source};
+use crate::layout::ChangeFile;
 use crate::span::Aside;
 use crate::text::Prose;
 
@@ -111,16 +113,11 @@ fn a_mended_spec_is_free_of_what_can_be_mended() {
     let (mended, notes) = mended_spec(&parsed);
     assert!(notes.len() >= 6, "{notes:?}");
     let rendered = crate::document::spec::render(&mended);
-    let texts = ChangeTexts {
-        id: ChangeId::new("c").unwrap(),
-        state: Source::Missing,
-        clarifications: Source::Missing,
-        proposal: Source::Missing,
-        specs: vec![(id, Source::Text(rendered))],
-        tasks: Source::Missing,
-        review: Source::Missing,
-    };
-    let found = check::file(&texts, "specs/a.md", &MainSpecs::new(), &Extras::default());
+    let file = ChangeFile::Spec(id);
+    let texts = [(file.clone(), Source::Text(rendered))];
+    let documents = Documents::read(ChangeId::new("c").unwrap(), texts);
+    let reports = documents.findings(&MainSpecs::new(), &Extras::default());
+    let found = check::of_file(&reports, &file);
     let bad: Vec<_> =
         found.iter().filter(|d| d.severity() != crate::diagnostic::Severity::Low).collect();
     assert!(bad.is_empty(), "{bad:?}");

@@ -239,7 +239,7 @@ pub(super) fn findings(reports: &[FileReport]) -> String {
     for report in reports {
         for diagnostic in &report.diagnostics {
             let words = one_line(&diagnostic.in_words(&report.text), PARAGRAPH);
-            let _ = writeln!(out, "{}: {words}", one_line(&report.file, SENTENCE));
+            let _ = writeln!(out, "{}: {words}", one_line(&report.file.path(), SENTENCE));
         }
     }
     out

@@ -1,14 +1,16 @@
 //! Whatever a file holds: a diagnostic, never a panic or a hang, and every place inside of the text.
 
-use agentd_core::check::{self, ChangeTexts, Extras, MainSpecs, Source};
+use agentd_core::check::{self, Extras, MainSpecs};
 use agentd_core::config::Config;
 use agentd_core::diagnostic::Diagnostic;
 use agentd_core::document::tasks::Status;
 use agentd_core::document::{
     clarifications, proposal, review, review_block, rewrite, spec, tasks, tasks_edit,
 };
+use agentd_core::documents::{Doc, Documents, Source};
 use agentd_core::frontmatter;
 use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::layout::ChangeFile;
 use agentd_core::outline::Outline;
 use agentd_core::span::line_column;
 use agentd_core::stamp::Stamp;
@@ -41,17 +43,11 @@ fn check_diagnostics(text: &str, found: &[Diagnostic]) {
 }
 
 /// A change in which every document is this text.
-fn texts(text: &str) -> ChangeTexts {
-    let source = || Source::Text(text.to_owned());
-    ChangeTexts {
-        id: ChangeId::new("add-login").unwrap(),
-        state: source(),
-        clarifications: source(),
-        proposal: source(),
-        specs: vec![(SpecId::new("auth-flow").unwrap(), source())],
-        tasks: source(),
-        review: source(),
-    }
+fn documents(text: &str) -> Documents {
+    let spec = ChangeFile::Spec(SpecId::new("auth-flow").unwrap());
+    let files = Documents::FILES.into_iter().chain([spec]);
+    let texts = files.map(|file| (file, Source::Text(text.to_owned())));
+    Documents::read(ChangeId::new("add-login").unwrap(), texts)
 }
 
 /// Hands a text to all parsers and rules, as every document that it could be.
@@ -69,7 +65,7 @@ fn check(text: &str) {
     }
     assert!(outline.comments.iter().all(|comment| text.get(comment.range()).is_some()));
 
-    for report in check::change(&texts(text), &MainSpecs::new(), &Extras::default()) {
+    for report in documents(text).findings(&MainSpecs::new(), &Extras::default()) {
         check_diagnostics(&report.text, &report.diagnostics);
         assert_eq!(report.text, text);
     }
@@ -78,17 +74,16 @@ fn check(text: &str) {
 /// What else reads or changes texts; for texts that are not large.
 fn check_the_rest(text: &str) {
     let id = SpecId::new("auth-flow").unwrap();
-    let source = Source::Text(text.to_owned());
-    if let Some(report) = check::main_spec(&id, &source, &Extras::default()) {
+    let main = Doc::new(Source::Text(text.to_owned()), spec::parse);
+    if let Some(report) = check::main_spec(&id, &main, &Extras::default()) {
         check_diagnostics(text, &report.diagnostics);
     }
     if let Err(error) = Config::parse(text) {
         assert!(error.line >= 1 && error.column >= 1 && !error.message.is_empty());
     }
-    let digest = check::plan_digest(&texts(text));
-    let touched = proposal::touch(text, now());
-    let edits_nothing_reviewed =
-        check::plan_digest(&ChangeTexts { proposal: Source::Text(touched), ..texts(text) });
+    let digest = documents(text).digest();
+    let touched = Source::Text(proposal::touch(text, now()));
+    let edits_nothing_reviewed = documents(text).with(&ChangeFile::Proposal, touched).digest();
     assert_eq!(digest, edits_nothing_reviewed, "{text:?}");
 }
 

@@ -1,9 +1,11 @@
 //! What the documentation shows is what the program reads.
 
 use agentd_core::agent::AgentKind;
-use agentd_core::check::{self, ChangeTexts, Source};
+use agentd_core::check;
 use agentd_core::config::Config;
+use agentd_core::documents::{Documents, Source};
 use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::layout::ChangeFile;
 use agentd_core::outline::Outline;
 
 /// Lesson 11: every sample of configuration in the docs loads.
@@ -52,22 +54,21 @@ fn examples_of_documents_are_valid() {
         .map(|fence| fence.content.of(page))
         .collect();
     let [proposal, spec, tasks, short] = examples[..] else { panic!("{}", examples.len()) };
-    let texts = |tasks: &str| ChangeTexts {
-        id: ChangeId::new("add-oauth").unwrap(),
-        state: Source::Missing,
-        clarifications: Source::Missing,
-        proposal: Source::Text(
-            proposal
-                .replace("  - id: user-model\n    depends: []\n", "")
-                .replace("[user-model]", "[]"),
-        ),
-        specs: vec![(SpecId::new("auth-flow").unwrap(), Source::Text(spec.to_owned()))],
-        tasks: Source::Text(tasks.to_owned()),
-        review: Source::Missing,
+    let proposal =
+        proposal.replace("  - id: user-model\n    depends: []\n", "").replace("[user-model]", "[]");
+    let spec_file = ChangeFile::Spec(SpecId::new("auth-flow").unwrap());
+    let found = |tasks: &str| {
+        let texts = [
+            (ChangeFile::Proposal, &*proposal),
+            (spec_file.clone(), spec),
+            (ChangeFile::Tasks, tasks),
+        ];
+        let texts = texts.map(|(file, text)| (file, Source::Text(text.to_owned())));
+        let documents = Documents::read(ChangeId::new("add-oauth").unwrap(), texts);
+        documents.findings(&check::MainSpecs::new(), &check::Extras::default())
     };
-    let found = check::change(&texts(tasks), &check::MainSpecs::new(), &check::Extras::default());
-    assert_eq!(found, [], "the long form");
-    let found = check::change(&texts(short), &check::MainSpecs::new(), &check::Extras::default());
+    assert_eq!(found(tasks), [], "the long form");
+    let found = found(short);
     let codes: Vec<&str> = found.iter().flat_map(|f| &f.diagnostics).map(|d| d.rule.code).collect();
     assert_eq!(codes, ["F002", "T017"], "the short form has no frontmatter and no description");
 }

@@ -1,7 +1,12 @@
 //! One valid change, small enough to count its lines, and ways to spoil it.
 
-use agentd_core::check::{self, ChangeTexts, Extras, FileReport, MainSpecs, Source};
+use std::collections::BTreeMap;
+
+use agentd_core::check::{Extras, FileReport, MainSpecs};
+use agentd_core::documents::{Documents, Source};
 use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::layout::ChangeFile;
+use agentd_core::rel_path::RelPath;
 use agentd_core::span::line_column;
 
 pub(crate) const PROPOSAL: &str = "\
@@ -159,59 +164,50 @@ pub(crate) enum Edit {
     Scenarios(usize),
 }
 
-pub(crate) fn change() -> ChangeTexts {
-    let text = |text: &str| Source::Text(text.to_owned());
-    ChangeTexts {
-        id: ChangeId::new("add-login").unwrap(),
-        state: text(STATE),
-        clarifications: text(CLARIFICATIONS),
-        proposal: text(PROPOSAL),
-        specs: vec![(SpecId::new("auth-flow").unwrap(), text(SPEC))],
-        tasks: text(TASKS),
-        review: text(REVIEW),
-    }
+/// The texts of the change.
+fn texts() -> BTreeMap<ChangeFile, Source> {
+    let spec = ChangeFile::Spec(SpecId::new("auth-flow").unwrap());
+    let texts = [
+        (ChangeFile::State, STATE),
+        (ChangeFile::Clarifications, CLARIFICATIONS),
+        (ChangeFile::Proposal, PROPOSAL),
+        (spec, SPEC),
+        (ChangeFile::Tasks, TASKS),
+        (ChangeFile::Review, REVIEW),
+    ];
+    texts.into_iter().map(|(file, text)| (file, Source::Text(text.to_owned()))).collect()
 }
 
-fn source<'c>(change: &'c mut ChangeTexts, file: &str) -> &'c mut Source {
-    match file {
-        "STATE.yaml" => &mut change.state,
-        "clarifications.md" => &mut change.clarifications,
-        "proposal.md" => &mut change.proposal,
-        "tasks.md" => &mut change.tasks,
-        "REVIEW.md" => &mut change.review,
-        _ => {
-            let name = file.strip_prefix("specs/").and_then(|name| name.strip_suffix(".md"));
-            let id = SpecId::new(name.unwrap()).unwrap();
-            let at = change.specs.iter().position(|(spec, _)| *spec == id);
-            let at = at.unwrap_or_else(|| {
-                change.specs.push((id, Source::Text(SPEC.replace("auth-flow", name.unwrap()))));
-                change.specs.len() - 1
-            });
-            &mut change.specs[at].1
-        }
-    }
+/// The text of a file. Another spec than the one of the change is like that one.
+fn source<'t>(texts: &'t mut BTreeMap<ChangeFile, Source>, file: &str) -> &'t mut Source {
+    let file = ChangeFile::from_path(&RelPath::new(file).unwrap()).unwrap();
+    let spec = match &file {
+        ChangeFile::Spec(id) => SPEC.replace("auth-flow", id.as_str()),
+        _ => String::new(),
+    };
+    texts.entry(file).or_insert(Source::Text(spec))
 }
 
 /// What is found in the change after these edits.
 pub(crate) fn reports(edits: &[Edit]) -> Vec<FileReport> {
-    let mut change = change();
+    let mut texts = texts();
     let mut main = MainSpecs::new();
     let mut extras = Extras::default();
     for edit in edits {
         match *edit {
-            Edit::In(file, "", new) => *source(&mut change, file) = Source::Text(new.to_owned()),
+            Edit::In(file, "", new) => *source(&mut texts, file) = Source::Text(new.to_owned()),
             Edit::In(file, old, new) => {
-                let source = source(&mut change, file);
+                let source = source(&mut texts, file);
                 let text = source.text().unwrap();
                 assert!(text.contains(old), "{file} does not contain {old:?}");
                 *source = Source::Text(text.replacen(old, new, 1));
             }
             Edit::Append(file, more) => {
-                let source = source(&mut change, file);
+                let source = source(&mut texts, file);
                 *source = Source::Text(format!("{}{more}", source.text().unwrap()));
             }
-            Edit::Gone(file) => *source(&mut change, file) = Source::Missing,
-            Edit::Unreadable(file) => *source(&mut change, file) = Source::Unreadable("no".into()),
+            Edit::Gone(file) => *source(&mut texts, file) = Source::Missing,
+            Edit::Unreadable(file) => *source(&mut texts, file) = Source::Unreadable("no".into()),
             Edit::Main(spec, ids) => {
                 let ids = ids.iter().map(|id| id.parse().unwrap()).collect();
                 main.insert(SpecId::new(spec).unwrap(), ids);
@@ -223,7 +219,7 @@ pub(crate) fn reports(edits: &[Edit]) -> Vec<FileReport> {
             Edit::Scenarios(count) => extras.scenario_min_count = count,
         }
     }
-    check::change(&change, &main, &extras)
+    Documents::read(ChangeId::new("add-login").unwrap(), texts).findings(&main, &extras)
 }
 
 /// Findings as `file:line:column CODE message`.
@@ -233,7 +229,8 @@ pub(crate) fn findings(edits: &[Edit]) -> Vec<String> {
         for diagnostic in &report.diagnostics {
             let (line, column) = line_column(&report.text, diagnostic.span.start);
             let (code, message) = (diagnostic.rule.code, &diagnostic.message);
-            lines.push(format!("{}:{line}:{column} {code} {message}", report.file));
+            let file = report.file.in_change().unwrap().path();
+            lines.push(format!("{file}:{line}:{column} {code} {message}"));
         }
     }
     lines

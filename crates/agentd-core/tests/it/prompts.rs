@@ -1,9 +1,10 @@
 //! What agents are asked: a snapshot of each prompt, and what holds for all of them.
 
-use agentd_core::check::FileReport;
+use agentd_core::check::{CheckedFile, FileReport};
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::tasks::Action;
 use agentd_core::ids::{ChangeId, Layer, SpecId};
+use agentd_core::layout::ChangeFile;
 use agentd_core::prompt::{
     Challenge, Clarify, CommentView, Fix, FormatFix, Implement, ImplementAgain, IssueView, NewPlan,
     PROMPT_BYTES, Reproposal, Review, Reviewed, SelfReview, SpecGen, SpecTitle, SpecView, TaskView,
@@ -59,7 +60,7 @@ impl Given {
             removes: vec!["R2".parse().unwrap()],
         };
         let report = FileReport {
-            file: text.clone(),
+            file: CheckedFile::Stray(text.clone()),
             text: text.clone(),
             diagnostics: vec![rules::BAD_ID.at(Span::at(0), text.clone()).with_fix(text.clone())],
             omitted: Vec::new(),
@@ -125,7 +126,7 @@ impl Given {
                 text: s("Only Google, please."),
             }],
             reports: vec![FileReport {
-                file: s("agentd/changes/add-oauth/tasks.md"),
+                file: CheckedFile::Change(ChangeId::new("add-oauth").unwrap(), ChangeFile::Tasks),
                 text: s("# Tasks\n"),
                 diagnostics: vec![rules::BAD_ID.at(Span::at(0), "a broken id")],
                 omitted: Vec::new(),

@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agentd_core::agent::{AgentKind, Role};
-use agentd_core::check;
 use agentd_core::config::{Budget, Config, Roles};
 use agentd_core::document::{proposal, review};
 use agentd_core::error_kind::Kind;
@@ -220,7 +219,7 @@ fn play(
     let ended = ended_at(run).unwrap_or_else(|| Stamp::new(jiff::Timestamp::UNIX_EPOCH));
     if run.header.role == Role::Implementer {
         move_on(agents, id, ended, &|change, _| {
-            let plan = check::plan_digest(&documents::load_texts(change)?);
+            let plan = change.snapshot()?.documents.digest();
             Ok(Some(Transition::ImplementationStarted { plan }))
         })?;
     }

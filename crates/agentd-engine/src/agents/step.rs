@@ -434,7 +434,7 @@ impl Seen {
                 let text = change.read_if_exists(&ChangeFile::Proposal)?.unwrap_or_default();
                 Self::Reviews(proposal::parse(&text).value.reviews.len())
             }
-            Artefact::Plan => Self::Plan(check::plan_digest(&documents::load_texts(change)?)),
+            Artefact::Plan => Self::Plan(change.snapshot()?.documents.digest()),
             Artefact::Questions => {
                 let text = clarify::read_questions(&agents.project, change.id())?;
                 Self::Questions(text.map(Digest::of))
@@ -471,22 +471,23 @@ fn judge(
         (Artefact::File(file), after) if after == before => {
             return missing(file.path().as_str(), true);
         }
-        (Artefact::File(file), _) => file.path().as_str().to_owned(),
+        (Artefact::File(file), _) => file,
     };
-    let texts = documents::load_texts(change)?;
-    let main = documents::main_specs_for(&agents.project, &texts);
-    let findings = check::file(&texts, &file, &main, &agents.config.extras());
+    let documents = change.snapshot()?.documents;
+    let main = documents::main_specs_for(&agents.project, &documents);
+    let reports = documents.findings(&main, &agents.config.extras());
     // A proposal is written before the specs that it announces.
     let later = [rules::AFFECTED_SPEC_MISSING.code, rules::FILE_MISSING.code];
-    let findings: Vec<Diagnostic> = findings
-        .into_iter()
+    let findings: Vec<Diagnostic> = check::of_file(&reports, file)
+        .iter()
         .filter(|finding| {
             finding.severity() == Severity::High && !later.contains(&finding.rule.code)
         })
+        .cloned()
         .collect();
     if findings.is_empty() {
         Ok(())
     } else {
-        Err(StepError::InvalidArtefact { agent, file, findings })
+        Err(StepError::InvalidArtefact { agent, file: file.path().to_string(), findings })
     }
 }

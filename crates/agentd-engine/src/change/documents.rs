@@ -1,13 +1,15 @@
-//! The documents of a project, typed, on top of the store: reading a change
-//! whole, keeping its state, validating.
+//! The documents of a project, typed, on top of the store: settings, main specs, states, and
+//! the validation of all of them.
 
 use std::collections::BTreeSet;
 
-use agentd_core::check::{self, ChangeTexts, Extras, FileReport, MainSpecs, Source};
+use agentd_core::check::{self, CheckedFile, Extras, FileReport, MainSpecs};
 use agentd_core::command_line::CommandLine;
 use agentd_core::config::{Config, ConfigError};
+use agentd_core::document::spec::{self, Spec};
+use agentd_core::documents::{Doc, Documents, Source};
 use agentd_core::error_kind::Kind;
-use agentd_core::ids::{ChangeId, RequirementId, SpecId};
+use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::phase::Refused;
 use agentd_core::rules;
@@ -79,7 +81,7 @@ pub fn load_config(project: &Project) -> Result<Config, DocumentError> {
     }
 }
 
-fn source(read: Result<String, StoreError>) -> Source {
+pub(super) fn source(read: Result<String, StoreError>) -> Source {
     match read {
         Ok(text) => Source::Text(text),
         Err(error) if error.is_not_found() => Source::Missing,
@@ -87,99 +89,44 @@ fn source(read: Result<String, StoreError>) -> Source {
     }
 }
 
-/// All texts of a change. What cannot be read is part of the answer, not an error.
-pub fn load_texts(change: &Change) -> Result<ChangeTexts, StoreError> {
-    Ok(load_texts_and_strays(change)?.0)
-}
-
-/// All texts of a change, and the files among its specs that are none.
-fn load_texts_and_strays(change: &Change) -> Result<(ChangeTexts, Vec<Entry>), StoreError> {
-    let read = |file: &ChangeFile| source(change.read(file));
-    let listed = change.spec_ids()?;
-    let specs = listed.ids.into_iter();
-    let texts = ChangeTexts {
-        id: change.id().clone(),
-        state: read(&ChangeFile::State),
-        clarifications: read(&ChangeFile::Clarifications),
-        proposal: read(&ChangeFile::Proposal),
-        specs: specs.map(|id| (id.clone(), read(&ChangeFile::Spec(id)))).collect(),
-        tasks: read(&ChangeFile::Tasks),
-        review: read(&ChangeFile::Review),
-    };
-    Ok((texts, listed.odd))
-}
-
-/// The text of a main spec.
-pub fn load_main_spec(project: &Project, id: &SpecId) -> Source {
-    source(project.dir().read_to_string(&layout::main_spec(id)))
+/// A main spec.
+pub fn load_main_spec(project: &Project, id: &SpecId) -> Doc<Spec> {
+    Doc::new(source(project.dir().read_to_string(&layout::main_spec(id))), spec::parse)
 }
 
 /// The requirements of the main specs that a change may refer to: those it
 /// edits, and those that its tasks name.
-pub fn main_specs_for(project: &Project, texts: &ChangeTexts) -> MainSpecs {
-    let mut wanted: BTreeSet<SpecId> = texts.specs.iter().map(|(id, _)| id.clone()).collect();
-    if let Some(text) = texts.tasks.text() {
-        let tasks = agentd_core::document::tasks::parse(text).value.tasks;
-        wanted.extend(
-            tasks.into_iter().flat_map(|task| task.spec_refs).map(|spec_ref| spec_ref.spec),
-        );
-    }
+pub fn main_specs_for(project: &Project, documents: &Documents) -> MainSpecs {
+    let mut wanted: BTreeSet<&SpecId> = documents.specs.keys().collect();
+    let tasks = &documents.tasks.value().tasks;
+    wanted.extend(tasks.iter().flat_map(|task| &task.spec_refs).map(|spec_ref| &spec_ref.spec));
     let known = wanted.into_iter().filter_map(|id| {
-        let requirements = check::requirement_ids(load_main_spec(project, &id).text()?);
-        Some((id, requirements))
+        let spec = load_main_spec(project, id);
+        Some((id.clone(), check::requirement_ids(spec.value_if_there()?)))
     });
     known.collect()
 }
 
-/// What is wrong with a change.
-pub fn validate_change(
-    project: &Project,
-    change: &Change,
-    extras: &Extras,
-) -> Result<Vec<FileReport>, StoreError> {
-    let (texts, strays) = load_texts_and_strays(change)?;
-    let main = main_specs_for(project, &texts);
-    let mut reports = findings(&texts, &strays, &main, extras);
-    check::cap(&mut reports);
-    Ok(reports)
-}
-
-/// What is wrong with the texts of a change, by files of the project.
-fn findings(
-    texts: &ChangeTexts,
-    strays: &[Entry],
-    main: &MainSpecs,
-    extras: &Extras,
-) -> Vec<FileReport> {
-    let dir = layout::change_dir(&texts.id);
-    let mut reports = check::change(texts, main, extras);
-    reports.extend(strays.iter().map(|stray| stray_spec("specs", stray)));
-    for report in &mut reports {
-        report.file = format!("{}/{}", dir.as_str(), report.file);
-    }
-    reports
-}
-
-/// A file among specs that is none: nobody would ever look at it.
-fn stray_spec(dir: &str, stray: &Entry) -> FileReport {
-    let message = format!("`{}` is not the file of a spec and is not looked at", stray.name);
+/// A file among specs that is not a spec: no rule would ever look at it.
+pub(super) fn stray_spec(stray: &Entry, path: String) -> FileReport {
+    let message = format!("`{}` is not the file of a spec and is ignored", stray.name);
     let finding = rules::BAD_ID.at(Span::at(0), message);
     let finding =
-        finding.with_fix("Call it `<spec id>.md`, such as `auth-flow.md`, or move it away.");
+        finding.with_fix("Name it `<spec id>.md`, such as `auth-flow.md`, or move it away.");
     FileReport {
-        file: format!("{dir}/{}", stray.name),
+        file: CheckedFile::Stray(path),
         text: String::new(),
         diagnostics: vec![finding],
         omitted: Vec::new(),
     }
 }
 
-/// How much was looked at and what was found.
+/// How much was checked and what was found.
 #[derive(Debug, Clone, Default)]
 pub struct Validated {
-    /// How many changes were looked at.
+    /// How many changes were checked.
     pub changes: usize,
-    /// How many main specs were looked at.
+    /// How many main specs were checked.
     pub specs: usize,
     /// The files with findings, in order.
     pub reports: Vec<FileReport>,
@@ -191,11 +138,8 @@ pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, Sto
     let spec_ids = listed.ids;
     let change_ids = project.change_ids()?.ids;
     let specs = map_parallel(&spec_ids, |id| {
-        let source = load_main_spec(project, id);
-        let (report, requirements) = check::main_spec_with_ids(id, &source, extras);
-        let report = report
-            .map(|report| FileReport { file: layout::main_spec(id).as_str().to_owned(), ..report });
-        (requirements, report)
+        let spec = load_main_spec(project, id);
+        (check::requirement_ids(spec.value()), check::main_spec(id, &spec, extras))
     });
     let mut main = MainSpecs::new();
     let mut reports = Vec::new();
@@ -205,10 +149,7 @@ pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, Sto
     }
     let changes = map_parallel(&change_ids, |id| -> Result<Option<_>, StoreError> {
         let Some(change) = project.change_if_open(id)? else { return Ok(None) };
-        let (texts, strays) = load_texts_and_strays(&change)?;
-        let mut reports = findings(&texts, &strays, &main, extras);
-        check::cap(&mut reports);
-        Ok(Some(reports))
+        Ok(Some(change.snapshot()?.findings_against(&main, extras)))
     });
     let mut validated = Validated { changes: 0, specs: spec_ids.len(), reports: Vec::new() };
     for found in changes {
@@ -222,14 +163,10 @@ pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, Sto
     let is_note = |stray: &&Entry| stray.name.starts_with(|c: char| c.is_ascii_uppercase());
     let dir = layout::main_specs_dir();
     let strays = listed.odd.iter().filter(|stray| !is_note(stray));
-    validated.reports.extend(strays.map(|stray| stray_spec(dir.as_str(), stray)));
+    let path = |stray: &Entry| format!("{dir}/{}", stray.name);
+    validated.reports.extend(strays.map(|stray| stray_spec(stray, path(stray))));
     check::cap(&mut validated.reports);
     Ok(validated)
-}
-
-/// The requirements of one main spec.
-pub fn main_requirements(project: &Project, id: &SpecId) -> Option<BTreeSet<RequirementId>> {
-    load_main_spec(project, id).text().map(check::requirement_ids)
 }
 
 /// The state of a change.
@@ -250,15 +187,17 @@ pub fn load_state_if_begun(change: &Change) -> Result<Option<State>, DocumentErr
     }
 }
 
-/// Writes a state. The lock says that nobody else has changed it since it was read.
+/// Writes a state and returns it as written. The lock guarantees that nobody else has changed it
+/// since it was read.
 pub fn save_state(
     change: &Change,
     lock: &WriteLock,
     state: &State,
     now: Stamp,
-) -> Result<(), DocumentError> {
+) -> Result<State, DocumentError> {
     let stamped = State { updated_at: Some(now), ..state.clone() };
-    Ok(change.write(lock, &ChangeFile::State, state::render(&stamped).as_bytes())?)
+    change.write(lock, &ChangeFile::State, state::render(&stamped).as_bytes())?;
+    Ok(stamped)
 }
 
 /// Reads the state under the write lock, lets `update` change it, and writes it
@@ -270,10 +209,20 @@ pub fn update_state<T>(
     now: Stamp,
     update: impl FnOnce(&mut State) -> Result<T, DocumentError>,
 ) -> Result<T, DocumentError> {
+    Ok(updated_state(project, id, holder, now, update)?.0)
+}
+
+/// Like [`update_state`]; also returns the state as it was written.
+pub(crate) fn updated_state<T>(
+    project: &Project,
+    id: &ChangeId,
+    holder: &Holder,
+    now: Stamp,
+    update: impl FnOnce(&mut State) -> Result<T, DocumentError>,
+) -> Result<(T, State), DocumentError> {
     let lock = project.write_lock(id, holder)?;
     let change = project.change(id)?;
     let mut state = load_state(&change)?;
     let value = update(&mut state)?;
-    save_state(&change, &lock, &state, now)?;
-    Ok(value)
+    Ok((value, save_state(&change, &lock, &state, now)?))
 }

@@ -1,15 +1,17 @@
 //! A change at a glance: shared by `list`, `status` and the viewer.
 
-use super::documents;
-use crate::store::Change;
-use agentd_core::diagnostic::Counts;
-use agentd_core::document::proposal;
-use agentd_core::document::tasks::{self, Status};
+use agentd_core::document::tasks::Status;
+use agentd_core::documents::Documents;
 use agentd_core::ids::{ChangeId, Layer};
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
 use serde::Serialize;
+
+use super::Snapshot;
+use super::documents::DocumentError;
+use super::snapshot::state_of;
+use crate::store::Change;
 
 /// A change at a glance.
 #[derive(Debug, Serialize)]
@@ -54,26 +56,39 @@ pub struct LayerProgress {
     pub progress: Progress,
 }
 
-/// Reads a change; a state that cannot be read is reported in the summary, not as an error.
-pub fn of(change: &Change) -> Summary {
-    let state = documents::load_state_if_begun(change);
-    let known = state.as_ref().ok().and_then(Option::as_ref);
-    Summary {
-        change_id: change.id().clone(),
-        phase: known.map(|state| state.phase),
-        title: title(change, known),
-        tasks: progress(change),
-        cost_usd: known.map_or(0.0, |state| state.total_cost),
-        updated_at: known.and_then(|state| state.updated_at).map(|at| at.to_string()),
-        last_action: known.and_then(|state| state.last_action.clone()),
-        problem: state.as_ref().err().map(ToString::to_string),
+impl Summary {
+    /// Reads as little of a change as a summary needs: projects have hundreds of them.
+    pub fn read(change: &Change) -> Self {
+        let files = [ChangeFile::State, ChangeFile::Proposal, ChangeFile::Tasks];
+        let documents = change.documents(files);
+        Self::new(&documents, state_of(&documents, change))
+    }
+
+    /// The summary of a change that was read.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        Self::new(&snapshot.documents, snapshot.state_if_begun())
+    }
+
+    /// A state that cannot be read is reported in the summary, not as an error.
+    fn new(documents: &Documents, state: Result<Option<&State>, DocumentError>) -> Self {
+        let known = state.as_ref().ok().copied().flatten();
+        let tasks = documents.tasks.value();
+        Self {
+            change_id: documents.id.clone(),
+            phase: known.map(|state| state.phase),
+            title: title(documents, known),
+            tasks: Progress { total: tasks.tasks.len(), completed: tasks.completed() },
+            cost_usd: known.map_or(0.0, |state| state.total_cost),
+            updated_at: known.and_then(|state| state.updated_at).map(|at| at.to_string()),
+            last_action: known.and_then(|state| state.last_action.clone()),
+            problem: state.err().map(|error| error.to_string()),
+        }
     }
 }
 
 /// What the change is about: its proposal's summary, else what was asked for.
-fn title(change: &Change, state: Option<&State>) -> String {
-    let text = change.read(&ChangeFile::Proposal).unwrap_or_default();
-    let summary = proposal::parse(&text).value.summary.first_paragraph();
+fn title(documents: &Documents, state: Option<&State>) -> String {
+    let summary = documents.proposal.value().summary.first_paragraph();
     let asked = state
         .and_then(|state| state.description.as_ref())
         .map(agentd_core::text::Prose::first_paragraph);
@@ -81,29 +96,16 @@ fn title(change: &Change, state: Option<&State>) -> String {
     line.to_string()
 }
 
-/// How far the tasks are.
-pub fn progress(change: &Change) -> Progress {
-    let parsed = tasks::parse(&change.read(&ChangeFile::Tasks).unwrap_or_default()).value;
-    Progress { total: parsed.tasks.len(), completed: parsed.completed() }
-}
-
 /// How far the tasks of each layer are.
-pub fn layers(change: &Change) -> Vec<LayerProgress> {
-    let parsed = tasks::parse(&change.read(&ChangeFile::Tasks).unwrap_or_default()).value;
+pub fn layers(documents: &Documents) -> Vec<LayerProgress> {
+    let tasks = &documents.tasks.value().tasks;
     Layer::ALL
         .into_iter()
         .map(|layer| {
-            let of_layer = || parsed.tasks.iter().filter(move |task| task.layer == Some(layer));
+            let of_layer = || tasks.iter().filter(move |task| task.layer == Some(layer));
             let completed = of_layer().filter(|task| task.status == Status::Done).count();
             LayerProgress { layer, progress: Progress { total: of_layer().count(), completed } }
         })
         .filter(|layer| layer.progress.total > 0)
         .collect()
-}
-
-/// The verdict and the open issues of the latest review of the plan.
-pub fn latest_review(change: &Change) -> Option<(&'static str, Counts)> {
-    let text = change.read(&ChangeFile::Proposal).ok()?;
-    let review = proposal::parse(&text).value.reviews.pop()?;
-    Some((review.verdict.label(), review.counts()))
 }

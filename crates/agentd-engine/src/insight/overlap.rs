@@ -268,6 +268,8 @@ pub fn open_ground(
 fn adds_or_edits(project: &Project, change: &ChangeId, spec: &SpecId, id: RequirementId) -> How {
     let base = project.change(change).and_then(|c| c.read(&ChangeFile::Base(spec.clone())));
     let before = base.or_else(|_| project.dir().read_to_string(&layout::main_spec(spec)));
-    let known = before.is_ok_and(|text| agentd_core::check::requirement_ids(&text).contains(&id));
+    let known = before.is_ok_and(|text| {
+        agentd_core::check::requirement_ids(&spec::parse(&text).value).contains(&id)
+    });
     if known { How::Edits } else { How::Adds }
 }

@@ -192,7 +192,9 @@ pub fn of_change(project: &Project, id: &ChangeId) -> Result<Option<Vec<Trace>>,
 
 /// The requirements that a change touches, and how.
 fn touched(source: &Source, id: &SpecId, spec: &Spec) -> Vec<(RequirementId, How)> {
-    let base = agentd_core::check::requirement_ids(&source.text(&ChangeFile::Base(id.clone())));
+    let base = agentd_core::check::requirement_ids(
+        &spec::parse(&source.text(&ChangeFile::Base(id.clone()))).value,
+    );
     let mut touched: Vec<(RequirementId, How)> = Vec::new();
     for requirement in &spec.requirements {
         let how = if base.contains(&requirement.id) { How::Edits } else { How::Adds };

@@ -216,8 +216,8 @@ impl<'a> Planner<'a> {
     /// Mends every document; what was done.
     fn mend_documents(&mut self, voice: &mut Voice<'_>) -> Result<Notes, OwnError> {
         let mut notes = Notes::new();
-        let Some(texts) = self.looked.texts()? else { return Ok(notes) };
-        if texts.proposal.text().is_none() {
+        let Some(documents) = self.looked.documents()? else { return Ok(notes) };
+        if documents.proposal.text().is_none() {
             self.proposal(voice)?;
             notes.push("proposal.md was missing and is drafted".to_owned());
         }
@@ -238,14 +238,14 @@ impl<'a> Planner<'a> {
             }
         }
         let specs = self.looked.specs()?;
-        match self.looked.texts()?.and_then(|texts| texts.tasks.text().map(str::to_owned)) {
+        let documents = self.looked.documents()?;
+        match documents.as_ref().and_then(|documents| documents.tasks.value_if_there()) {
             None => {
                 self.tasks(voice)?;
                 notes.push("tasks.md was missing and is drafted".to_owned());
             }
-            Some(text) => {
-                let there = agentd_core::document::tasks::parse(&text).value;
-                let more = draft::tasks_for_uncovered(&self.brief()?, &specs, &there);
+            Some(there) => {
+                let more = draft::tasks_for_uncovered(&self.brief()?, &specs, there);
                 if let Some(arguments) = more
                     && voice.call(&mut self.client, "create_tasks", &arguments)?.ok
                 {
@@ -284,7 +284,7 @@ fn spec_id(text: &str) -> Result<SpecId, OwnError> {
 
 /// The findings that stop or mislead, in one file or in all.
 fn serious(reports: &[FileReport], file: &str) -> Vec<String> {
-    let of_file = reports.iter().filter(|report| report.file.ends_with(file));
+    let of_file = reports.iter().filter(|report| report.file.path().ends_with(file));
     let found = of_file.flat_map(|report| &report.diagnostics);
     found
         .filter(|finding| finding.severity() != Severity::Low)

@@ -74,7 +74,7 @@ pub(super) fn challenge(
 fn issue(report: &FileReport, finding: &Diagnostic) -> Value {
     let rule = finding.rule;
     let (line, _) = line_column(&report.text, finding.span.start);
-    let place = format!("{}:{line}", report.file);
+    let place = format!("{}:{line}", report.file.path());
     let title: String = format!("{}: {}", rule.code, finding.message).chars().take(190).collect();
     json!({
         "severity": finding.severity().label().to_lowercase(),

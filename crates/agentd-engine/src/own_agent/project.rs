@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use agentd_core::check::{self, ChangeTexts, FileReport};
+use agentd_core::check::{self, FileReport};
 use agentd_core::config::Config;
 use agentd_core::document::clarifications::{self, Answered};
-use agentd_core::document::spec;
+use agentd_core::document::spec::Spec;
+use agentd_core::documents::Documents;
 use agentd_core::draft::Brief;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::ChangeFile;
@@ -64,8 +65,8 @@ impl Looked {
     pub(super) fn brief(&self, prompt: &str, work_tree: &Path) -> Result<Brief, OwnError> {
         let mut main_specs = Vec::new();
         for id in self.project.spec_ids()?.ids {
-            let text = documents::load_main_spec(&self.project, &id);
-            let last = text.text().and_then(|text| check::requirement_ids(text).last().copied());
+            let spec = documents::load_main_spec(&self.project, &id);
+            let last = check::requirement_ids(spec.value()).last().copied();
             main_specs.push((id, last));
         }
         Ok(Brief {
@@ -78,20 +79,21 @@ impl Looked {
         })
     }
 
-    pub(super) fn texts(&self) -> Result<Option<ChangeTexts>, OwnError> {
-        Ok(self.change.as_ref().map(documents::load_texts).transpose()?)
+    pub(super) fn documents(&self) -> Result<Option<Documents>, OwnError> {
+        let snapshot = self.change.as_ref().map(Change::snapshot).transpose()?;
+        Ok(snapshot.map(|snapshot| snapshot.documents))
     }
 
     /// The specs of the change that can be read.
-    pub(super) fn specs(&self) -> Result<Vec<(SpecId, spec::Spec)>, OwnError> {
-        let Some(texts) = self.texts()? else { return Ok(Vec::new()) };
-        let specs = texts.specs.into_iter();
-        Ok(specs.filter_map(|(id, source)| Some((id, spec::parse(source.text()?).value))).collect())
+    pub(super) fn specs(&self) -> Result<Vec<(SpecId, Spec)>, OwnError> {
+        let Some(documents) = self.documents()? else { return Ok(Vec::new()) };
+        let specs = documents.readable_specs();
+        Ok(specs.map(|(id, spec)| (id.clone(), spec.clone())).collect())
     }
 
     /// What `agentd validate` finds.
     pub(super) fn findings(&self) -> Result<Vec<FileReport>, OwnError> {
         let Some(change) = &self.change else { return Ok(Vec::new()) };
-        Ok(documents::validate_change(&self.project, change, &self.config.extras())?)
+        Ok(change.snapshot()?.findings(&self.project, &self.config.extras()))
     }
 }

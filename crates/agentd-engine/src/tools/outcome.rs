@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use agentd_core::check::FileReport;
 use agentd_core::diagnostic::Diagnostic;
 use agentd_core::error_kind::Kind;
 use agentd_core::hash::Digest;
@@ -171,12 +170,6 @@ pub(super) fn cut(mut findings: Vec<String>) -> Vec<String> {
         findings.push(format!("… and {more} more of that kind."));
     }
     findings
-}
-
-/// The findings of one file in a report of many.
-pub(super) fn of_file<'r>(reports: &'r [FileReport], file: &str) -> &'r [Diagnostic] {
-    let report = reports.iter().find(|report| report.file == file);
-    report.map(|report| report.diagnostics.as_slice()).unwrap_or_default()
 }
 
 /// The refusal of a change that is not the one in hand.

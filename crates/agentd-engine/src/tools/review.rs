@@ -1,6 +1,5 @@
 //! `append_review` and `create_review`: verdicts on a plan and on its code.
 
-use agentd_core::check;
 use agentd_core::diagnostic::{Counts, Severity};
 use agentd_core::document::proposal;
 use agentd_core::document::review::{self, CodeVerdict, Review};
@@ -118,7 +117,7 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
         iteration: last.saturating_add(1),
         reviewer: session.actor.clone(),
         date: Some(session.now),
-        plan: Some(check::plan_digest(&open.texts)),
+        plan: Some(open.documents.digest()),
         verdict: input.verdict,
         summary: input.summary.0,
         issues,
@@ -131,7 +130,7 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
         return Err(ActionError::Internal("the review cannot be read back as given".to_owned()));
     }
     // What this round has judged, so that people can see what the next one changed.
-    let seen = round::render(&round::of(&open.texts));
+    let seen = round::render(&open.documents.round());
     open.put_unchecked(&ChangeFile::Round(block.iteration), &seen)?;
     open.put_unchecked(
         &ChangeFile::Challenge,

@@ -1,8 +1,8 @@
 //! `create_spec` and `write_spec`.
 
-use agentd_core::check::Source;
 use agentd_core::document::rewrite;
 use agentd_core::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
+use agentd_core::documents::Source;
 use agentd_core::frontmatter;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::ChangeFile;
@@ -158,9 +158,9 @@ fn put(
     let main = documents::load_main_spec(open.project, id);
     // Before the spec: whoever is killed between the two writes
     // the spec again, but nobody would miss the base of one that is there.
-    match main {
+    match main.source() {
         _ if kept => {}
-        Source::Text(main) => open.put_unchecked(&base, &main)?,
+        Source::Text(main) => open.put_unchecked(&base, main)?,
         // So that a spec which others add meanwhile is not taken for one that was edited.
         Source::Missing => open.put_unchecked(&base, "")?,
         Source::Unreadable(_) => {}

@@ -2,24 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use agentd_core::check::{self, ChangeTexts, Extras, FileReport, Source};
+use agentd_core::check::{Extras, FileReport, of_file};
 use agentd_core::diagnostic::{Diagnostic, Rule, Severity};
+use agentd_core::documents::{Documents, Source};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::rules;
 
 use super::Session;
 use super::input::MAX_DOCUMENT;
-use super::outcome::{self, ActionError, Refusal, Written, cut, of_file};
+use super::outcome::{self, ActionError, Refusal, Written, cut};
 use crate::archive;
 use crate::change::documents;
 use crate::store::{Change, Project, StoreError, WriteLock};
 
-/// A change in hand: its lock is held and its texts are read.
+/// A change in hand: its lock is held and its documents are read.
 pub(super) struct Open<'s> {
     pub(super) project: &'s Project,
     pub(super) change: Change,
-    pub(super) texts: ChangeTexts,
+    pub(super) documents: Documents,
     lock: WriteLock,
     extras: Extras,
 }
@@ -75,8 +76,8 @@ impl<'s> Session<'s> {
         let extras = documents::load_config(self.project)?.extras();
         let lock = self.project.write_lock_or(id, &self.holder, self.on_wait)?;
         let change = find(self.project)?;
-        let texts = documents::load_texts(&change)?;
-        Ok(Open { project: self.project, change, texts, lock, extras })
+        let documents = change.snapshot()?.documents;
+        Ok(Open { project: self.project, change, documents, lock, extras })
     }
 }
 
@@ -88,18 +89,7 @@ impl Open<'_> {
     /// The text of a document; none where there is no such file. One that
     /// cannot be read is left alone: a person may want it back.
     pub(super) fn text(&self, file: &ChangeFile) -> Result<Option<&str>, ActionError> {
-        let source = match file {
-            ChangeFile::Clarifications => &self.texts.clarifications,
-            ChangeFile::Proposal => &self.texts.proposal,
-            ChangeFile::Tasks => &self.texts.tasks,
-            ChangeFile::Review => &self.texts.review,
-            ChangeFile::Spec(id) => {
-                let found = self.texts.specs.iter().find(|(spec, _)| spec == id);
-                found.map_or(&Source::Missing, |(_, source)| source)
-            }
-            _ => &Source::Missing,
-        };
-        match source {
+        match self.documents.get(file) {
             Source::Text(text) => Ok(Some(text)),
             Source::Missing => Ok(None),
             Source::Unreadable(why) => Err(Refusal::new(why.clone())
@@ -163,8 +153,8 @@ impl Open<'_> {
 
     /// The answer for a document that is already as it should be.
     pub(super) fn unchanged(&self, file: &ChangeFile, text: &str) -> Result<Written, ActionError> {
-        let after = self.reports(&self.texts);
-        let found = of_file(&after, file.path().as_str());
+        let after = self.reports(&self.documents);
+        let found = of_file(&after, file);
         let warnings = found.iter().filter(|d| !is_not_yet(d)).map(|d| d.in_words(text));
         self.read_back(file, text, cut(warnings.collect()))
     }
@@ -190,9 +180,9 @@ impl Open<'_> {
         })
     }
 
-    fn reports(&self, texts: &ChangeTexts) -> Vec<FileReport> {
-        let main = documents::main_specs_for(self.project, texts);
-        check::change(texts, &main, &self.extras)
+    fn reports(&self, documents: &Documents) -> Vec<FileReport> {
+        let main = documents::main_specs_for(self.project, documents);
+        documents.findings(&main, &self.extras)
     }
 
     /// Refuses, or says what could be better.
@@ -203,14 +193,14 @@ impl Open<'_> {
         gate: Gate,
     ) -> Result<Vec<String>, ActionError> {
         let name = file.path();
-        let texts = with_text(&self.texts, file, text);
-        let after = self.reports(&texts);
-        let found = of_file(&after, name.as_str());
+        let documents = self.documents.with(file, Source::Text(text.to_owned()));
+        let after = self.reports(&documents);
+        let found = of_file(&after, file);
         // How it was before matters only to an edit, and where other files are at fault.
-        let elsewhere = |report: &FileReport| report.file != name.as_str();
+        let elsewhere = |report: &FileReport| report.file.in_change() != Some(file);
         let compares = matches!(gate, Gate::NoNew) || after.iter().any(elsewhere);
-        let before = if compares { self.reports(&self.texts) } else { Vec::new() };
-        let old = of_file(&before, name.as_str());
+        let before = if compares { self.reports(&self.documents) } else { Vec::new() };
+        let old = of_file(&before, file);
         let mut blocking: Vec<&Diagnostic> =
             found.iter().filter(|d| d.severity() == Severity::High && !is_not_yet(d)).collect();
         if matches!(gate, Gate::NoNew) {
@@ -232,12 +222,13 @@ impl Open<'_> {
         let own = found.iter().filter(|d| !is_not_yet(d));
         let mut warnings: Vec<String> = own.map(|d| d.in_words(text)).collect();
         for report in after.iter().filter(|report| elsewhere(report)) {
+            let Some(other) = report.file.in_change() else { continue };
             let all = report.diagnostics.iter().filter(|d| !is_not_yet(d)).collect();
-            let fresh = new(all, of_file(&before, &report.file));
-            let told = fresh.iter().map(|d| d.in_words(&report.text));
-            warnings.extend(told.map(|finding| format!("In {}: {finding}", report.file)));
+            let fresh = new(all, of_file(&before, other));
+            let findings = fresh.iter().map(|d| d.in_words(&report.text));
+            warnings.extend(findings.map(|finding| format!("In {}: {finding}", other.path())));
         }
-        self.texts = texts;
+        self.documents = documents;
         Ok(cut(warnings))
     }
 }
@@ -267,21 +258,4 @@ fn new<'d>(found: Vec<&'d Diagnostic>, old: &[Diagnostic]) -> Vec<&'d Diagnostic
         }
     });
     fresh
-}
-
-fn with_text(texts: &ChangeTexts, file: &ChangeFile, text: &str) -> ChangeTexts {
-    let mut texts = texts.clone();
-    let source = Source::Text(text.to_owned());
-    match file {
-        ChangeFile::Clarifications => texts.clarifications = source,
-        ChangeFile::Proposal => texts.proposal = source,
-        ChangeFile::Tasks => texts.tasks = source,
-        ChangeFile::Review => texts.review = source,
-        ChangeFile::Spec(id) => match texts.specs.iter_mut().find(|(spec, _)| spec == id) {
-            Some((_, old)) => *old = source,
-            None => texts.specs.push((id.clone(), source)),
-        },
-        _ => {}
-    }
-    texts
 }

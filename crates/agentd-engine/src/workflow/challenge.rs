@@ -2,7 +2,6 @@
 //! what it gave to the tool, bound to the plan that it saw, and nothing else.
 
 use agentd_core::agent::{AgentKind, Role};
-use agentd_core::check;
 use agentd_core::config::Rechallenge;
 use agentd_core::document::issue_fate::{Fate, fates};
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
@@ -12,9 +11,7 @@ use agentd_core::step_name::StepName;
 use agentd_core::text::Line;
 
 use super::generate::write_context;
-use super::{
-    Action, Call, Mode, Report, Workflow, WorkflowError, format, prompts, reviews, standing_review,
-};
+use super::{Action, Call, Mode, Report, Workflow, WorkflowError, format, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::step::{Artefact, StepError};
 use crate::change::documents;
@@ -29,8 +26,7 @@ pub fn challenge(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
 /// The same for a plan that was just found valid.
 pub(super) fn challenge_valid(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     workflow.history()?;
-    let texts = workflow.texts()?;
-    let plan = check::plan_digest(&texts);
+    let plan = workflow.documents()?.digest();
     let state = workflow.state()?;
     state.may_be_challenged(&plan)?;
     independent(workflow)?;
@@ -53,12 +49,12 @@ fn unread_verdict(workflow: &Workflow<'_>) -> Result<Option<ReviewBlock>, Workfl
             Some(&known.plan_hash) == review.plan.as_ref() && Some(known.at) == review.date
         })
     };
-    Ok(standing_review(&workflow.texts()?).filter(|review| !known(review)))
+    Ok(workflow.documents()?.standing_review().filter(|review| !known(review)).cloned())
 }
 
 fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     write_context(workflow, ContextKind::Challenger)?;
-    let round = reviews(&workflow.texts()?).len();
+    let round = workflow.documents()?.reviews().len();
     let again = workflow.agents.config.workflow.rechallenge == Rechallenge::Resume;
     let resume = if again && round > 0 { last_session(&workflow.state()?) } else { None };
     let label =
@@ -74,8 +70,8 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         artefact: Artefact::PlanReview,
     };
     let told = workflow.run(call, |_| {
-        let review = reviews(&documents::load_texts(&change)?).pop();
-        Ok(review.map(|review| verdict_line(&review)).unwrap_or_default())
+        let documents = change.snapshot()?.documents;
+        Ok(documents.reviews().last().map(verdict_line).unwrap_or_default())
     });
     match told {
         Err(WorkflowError::Step(StepError::NoArtefact { agent, said, .. })) => {
@@ -118,12 +114,13 @@ fn take_verdict(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
 
 /// Says which issues are fixed, open or new, from the second round on.
 fn tell_fates(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
-    let reviews = reviews(&workflow.texts()?);
+    let documents = workflow.documents()?;
+    let reviews = documents.reviews();
     if reviews.len() < 2 {
         return Ok(());
     }
     let named = |fate: Fate| -> Vec<String> {
-        let fates = fates(&reviews);
+        let fates = fates(reviews);
         let such = fates.iter().filter(|issue| issue.fate == fate);
         such.map(|issue| format!("I{}", issue.issue.number)).collect()
     };

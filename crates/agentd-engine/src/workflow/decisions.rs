@@ -1,9 +1,7 @@
 //! What people decide at the gates of a plan. One function for every front end.
 
-use agentd_core::check::{self, ChangeTexts};
 use agentd_core::diagnostic::{Counts, Diagnostic};
-use agentd_core::document::proposal;
-use agentd_core::hash::Digest;
+use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::{Refused, Transition};
 use agentd_core::rules;
@@ -11,7 +9,7 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::{Choice, Decision, State};
 use agentd_core::text::Line;
 
-use crate::change::documents::{DocumentError, load_texts, update_state};
+use crate::change::documents::{DocumentError, update_state};
 use crate::store::{Holder, Project};
 
 /// Records a decision: who, when, why, and for which plan. Accepting a plan
@@ -26,10 +24,10 @@ pub fn decide(
     now: Stamp,
 ) -> Result<State, DocumentError> {
     update_state(project, id, holder, now, |state| {
-        let texts = load_texts(&project.change(id)?)?;
-        let plan = texts.proposal.text().map(|_| check::plan_digest(&texts));
+        let documents = project.change(id)?.snapshot()?.documents;
+        let plan = documents.proposal.text().map(|_| documents.digest());
         if choice == Choice::Accept {
-            *state = accepted(state, &texts)?;
+            *state = accepted(state, &documents)?;
         }
         let (note, by) = (Line::new(note), Line::new(by));
         state.decisions.push(Decision { choice, note, by, at: now, plan_hash: plan });
@@ -39,10 +37,10 @@ pub fn decide(
 }
 
 /// The state in which accepting this plan with its minor issues would leave it, or why
-/// that cannot be. Writes nothing; whoever offers the choice asks this first.
-pub fn accepted(state: &State, texts: &ChangeTexts) -> Result<State, Refused> {
-    let plan = check::plan_digest(texts);
-    let left = issues_left(texts.proposal.text().unwrap_or_default(), &plan);
+/// that cannot be. Writes nothing; anyone who offers the choice asks this first.
+pub fn accepted(state: &State, documents: &Documents) -> Result<State, Refused> {
+    let left = issues_left(documents);
+    let plan = documents.digest();
     let accepted = Transition::MinorIssuesAccepted { plan, left: left.unwrap_or_default() };
     let next = state.apply(&accepted)?;
     if left.is_none() { Err(no_review(state)) } else { Ok(next) }
@@ -50,12 +48,11 @@ pub fn accepted(state: &State, texts: &ChangeTexts) -> Result<State, Refused> {
 
 /// The issues of the latest review of this very plan. A review that is gone,
 /// cannot be read or was edited says nothing of what is left.
-fn issues_left(text: &str, plan: &Digest) -> Option<Counts> {
-    let parsed = proposal::parse(text);
-    let review = parsed.value.reviews.iter().rfind(|review| review.plan.as_ref() == Some(plan))?;
+fn issues_left(documents: &Documents) -> Option<Counts> {
+    let review = documents.standing_review()?;
     let edited =
         |d: &Diagnostic| d.rule == &rules::REVIEW_EDITED && d.span.start == review.place.0.start;
-    (!parsed.diagnostics.iter().any(edited)).then(|| review.counts())
+    (!documents.proposal.diagnostics().iter().any(edited)).then(|| review.counts())
 }
 
 fn no_review(state: &State) -> Refused {

@@ -8,7 +8,6 @@ use agentd_core::step_name::StepName;
 
 use super::{Call, Mode, Workflow, WorkflowError, prompts};
 use crate::agents::step::Artefact;
-use crate::change::documents;
 
 /// What the check found.
 pub(super) struct Checked {
@@ -19,8 +18,7 @@ pub(super) struct Checked {
 /// Checks the plan and says what was found.
 pub(super) fn check(workflow: &mut Workflow<'_>) -> Result<Checked, WorkflowError> {
     let extras = workflow.agents.config.extras();
-    let reports =
-        documents::validate_change(&workflow.agents.project, &workflow.change()?, &extras)?;
+    let reports = workflow.change()?.snapshot()?.findings(&workflow.agents.project, &extras);
     let counts = check::counts(&reports);
     let verdict = if counts.high == 0 { "passed" } else { "failed" };
     workflow.note(&format!(

@@ -236,11 +236,10 @@ fn review_once(
     let digest = |file: &ChangeFile| -> Result<_, WorkflowError> {
         Ok(change.read_if_exists(file)?.map(Digest::of))
     };
-    let whole = |workflow: &Workflow<'_>| workflow.texts().map(|t| super::document_digests(&t));
     let of_all = *step == StepName::PlanReview;
-    let before = (digest(file)?, if of_all { whole(workflow)? } else { Vec::new() });
+    let before = (digest(file)?, workflow.documents()?);
     let prompt = prompts::self_review(workflow, step)?;
-    let mut after = before.clone();
+    let mut after = before.0.clone();
     let report = workflow.run(
         Call {
             step: step.clone(),
@@ -251,8 +250,8 @@ fn review_once(
             artefact: Artefact::Nothing,
         },
         |report| {
-            after = (digest(file)?, Vec::new());
-            let changed = of_all || after.0 != before.0;
+            after = digest(file)?;
+            let changed = of_all || after != before.0;
             Ok(match report.outcome.review {
                 Some(ReviewMark::Pass) => format!("Review {round}: PASS"),
                 Some(ReviewMark::NeedsRevision) if changed => {
@@ -269,7 +268,11 @@ fn review_once(
     if mark.is_none() {
         workflow.warn(&format!("{step} ended without a review marker; it is taken as PASS"));
     }
-    let unchanged = if of_all { whole(workflow)? == before.1 } else { after.0 == before.0 };
+    let unchanged = if of_all {
+        workflow.documents()?.changed_since(&before.1).is_empty()
+    } else {
+        after == before.0
+    };
     if mark == Some(ReviewMark::NeedsRevision) && unchanged {
         workflow.warn(&format!("{step} asked for a revision and changed nothing"));
     }

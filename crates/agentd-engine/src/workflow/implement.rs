@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use agentd_core::agent::Role;
-use agentd_core::check;
 use agentd_core::config::GitCommit;
 use agentd_core::document::tasks::{self, Status, Task};
 use agentd_core::document::tasks_edit;
@@ -111,7 +110,7 @@ pub(super) fn start(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
 /// The digest of the plan, which is still the one that was approved. An implementer has
 /// tools that could write to it.
 pub(super) fn still_approved(workflow: &Workflow<'_>) -> Result<Digest, WorkflowError> {
-    let plan = check::plan_digest(&workflow.texts()?);
+    let plan = workflow.documents()?.digest();
     workflow.state()?.apply(&Transition::ImplementationStarted { plan: plan.clone() })?;
     Ok(plan)
 }

@@ -1,6 +1,5 @@
 //! `plan`: from one sentence to an approved plan.
 
-use agentd_core::check;
 use agentd_core::document::issue_fate::made_progress;
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::phase::Phase;
@@ -9,10 +8,7 @@ use agentd_core::step_name::StepName;
 
 use super::challenge::challenge_valid;
 use super::generate::Found;
-use super::{
-    Action, Report, Verdict, Workflow, WorkflowError, format, generate, repropose, reviews,
-    standing_review,
-};
+use super::{Action, Report, Verdict, Workflow, WorkflowError, format, generate, repropose};
 use crate::workflow::decisions;
 
 /// Who decides.
@@ -52,7 +48,9 @@ pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowE
                 }
             }
             // A rejection stands until the plan is another one (C20).
-            Phase::Rejected if standing_review(&workflow.texts()?).is_some() => Action::Rejected,
+            Phase::Rejected if workflow.documents()?.standing_review().is_some() => {
+                Action::Rejected
+            }
             Phase::Rejected => match judged(workflow, mode)? {
                 Some(report) => return Ok(report),
                 None => continue,
@@ -82,8 +80,8 @@ fn next(
 ) -> Result<Next, WorkflowError> {
     generate::generate(workflow, found)?;
     let history = workflow.history()?;
-    let texts = workflow.texts()?;
-    let reviews = reviews(&texts);
+    let documents = workflow.documents()?;
+    let reviews = documents.reviews();
     let (reproposal, challenge) =
         (StepName::Reproposal.to_string(), StepName::Challenge.to_string());
     // A reproposal that was cut short may have changed half of what it meant to.
@@ -91,7 +89,8 @@ fn next(
         return Ok(Next::Repropose);
     }
     let known = state.plan_review.as_ref();
-    let standing = standing_review(&texts)
+    let standing = documents
+        .standing_review()
         .filter(|review| known.is_some_and(|known| Some(known.at) == review.date));
     let Some(review) = standing else { return Ok(Next::Challenge) };
     match (review.verdict, mode) {
@@ -100,14 +99,14 @@ fn next(
         (PlanVerdict::Rejected, _) => Ok(Next::Stop(Action::Rejected)),
         (PlanVerdict::NeedsRevision, Mode::HumanInLoop) => Ok(decided(workflow, state)?),
         (PlanVerdict::NeedsRevision, Mode::Automatic) => {
-            automatic(workflow, state, &reviews, &review)
+            automatic(workflow, state, reviews, review)
         }
     }
 }
 
 /// What a person has decided about the plan as it is.
 fn decided(workflow: &Workflow<'_>, state: &State) -> Result<Next, WorkflowError> {
-    let plan = check::plan_digest(&workflow.texts()?);
+    let plan = workflow.documents()?.digest();
     let decision = state.decisions.last().filter(|d| d.plan_hash.as_ref() == Some(&plan));
     Ok(match decision.map(|decision| decision.choice) {
         Some(Choice::Fix) => Next::Repropose,

@@ -4,7 +4,7 @@ use agentd_core::check::FileReport;
 use agentd_core::document::issue_fate::{Fate, fates};
 use agentd_core::document::review::Review;
 use agentd_core::document::review_block::ReviewBlock;
-use agentd_core::document::spec::{self, Spec};
+use agentd_core::document::spec::Spec;
 use agentd_core::document::tasks::Task;
 use agentd_core::ids::{Layer, RequirementId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
@@ -17,7 +17,7 @@ use agentd_core::step_name::StepName;
 
 use super::generate::spec_order;
 use super::implement::{read_tasks, referred};
-use super::{Workflow, WorkflowError, reviews};
+use super::{Workflow, WorkflowError};
 use crate::agents::context;
 use crate::change::comments;
 use crate::change::documents;
@@ -107,8 +107,8 @@ pub(super) fn format_fix(workflow: &Workflow<'_>, reports: &[FileReport]) -> Str
 /// The prompt of the challenger, with what is still open of earlier rounds.
 pub(super) fn challenge(workflow: &Workflow<'_>) -> Result<String, WorkflowError> {
     let specs = spec_order(workflow)?;
-    let reviews = reviews(&workflow.texts()?);
-    let fates = fates(&reviews);
+    let documents = workflow.documents()?;
+    let fates = fates(documents.reviews());
     // What an earlier round found fixed need not be looked at again.
     let earlier: Vec<IssueView> = fates
         .iter()
@@ -205,18 +205,10 @@ fn spec_views(
     workflow: &Workflow<'_>,
     tasks: Option<&[Task]>,
 ) -> Result<Vec<SpecView>, WorkflowError> {
-    let texts = workflow.texts()?;
-    let own = |id: &SpecId| {
-        let text = texts.specs.iter().find(|(spec, _)| spec == id)?.1.text()?;
-        Some(spec::parse(text).value)
-    };
+    let documents = workflow.documents()?;
     let Some(tasks) = tasks else {
-        let ids = texts.specs.iter().map(|(id, _)| id);
-        return Ok(ids.filter_map(|id| Some(SpecView::whole(id, &own(id)?))).collect());
-    };
-    let main = |id: &SpecId| {
-        let source = documents::load_main_spec(&workflow.agents.project, id);
-        source.text().map(|text| spec::parse(text).value)
+        let specs = documents.readable_specs();
+        return Ok(specs.map(|(id, spec)| SpecView::whole(id, spec)).collect());
     };
     let mut views = Vec::new();
     for (id, wanted) in referred(tasks) {
@@ -224,9 +216,11 @@ fn spec_views(
             Some(wanted) => SpecView::part(&id, spec, wanted),
             None => SpecView::whole(&id, spec),
         };
-        let (own, main) = (own(&id), main(&id));
-        let Some(mut view) = own.as_ref().or(main.as_ref()).map(spec_view) else { continue };
-        if let (Some(own), Some(main)) = (&own, &main) {
+        let main = documents::load_main_spec(&workflow.agents.project, &id);
+        let own = documents.specs.get(&id).and_then(|spec| spec.value_if_there());
+        let main = main.value_if_there();
+        let Some(mut view) = own.or(main).map(spec_view) else { continue };
+        if let (Some(own), Some(main)) = (own, main) {
             // What the change leaves as it is stands in the main spec only.
             let has = |id: RequirementId| own.requirements.iter().any(|r| r.id == id);
             let missing = wanted.iter().flatten().copied().filter(|id| !has(*id)).collect();

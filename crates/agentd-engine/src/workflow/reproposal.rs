@@ -2,7 +2,6 @@
 //! the proposal, with the issues in its prompt (RP).
 
 use agentd_core::agent::Role;
-use agentd_core::check;
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::phase::Phase;
 use agentd_core::provider::sessions::SessionError;
@@ -10,10 +9,9 @@ use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
 use super::generate::write_context;
-use super::{Action, Call, Report, Workflow, WorkflowError, changed_documents, prompts, reviews};
+use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::step::Artefact;
-use crate::change::documents;
 
 /// Has the planner mend what the latest review has found.
 pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
@@ -22,19 +20,20 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     if state.phase != Phase::Proposed {
         return Err(state.refuse("be revised", None).into());
     }
-    let before = workflow.texts()?;
-    let review = reviews(&before)
-        .pop()
-        .filter(asks_for_revision)
+    let before = workflow.documents()?;
+    let review = before
+        .reviews()
+        .last()
+        .filter(|review| asks_for_revision(review))
         .ok_or_else(|| WorkflowError::NoReview { change: workflow.change.clone() })?;
     let session = state.session_id.ok_or(SessionError::NotCaptured)?;
     write_context(workflow, ContextKind::Planner)?;
-    let prompt = prompts::reproposal(workflow, &review)?;
+    let prompt = prompts::reproposal(workflow, review)?;
     let change = workflow.change()?;
     let mut changed = Vec::new();
     // A reproposal that was cut short may have done all of it, or a person has: then there
     // may be nothing left to change.
-    let is_as_reviewed = review.plan.as_ref() == Some(&check::plan_digest(&before));
+    let is_as_reviewed = review.plan.as_ref() == Some(&before.digest());
     let artefact = if is_as_reviewed { Artefact::Plan } else { Artefact::Nothing };
     workflow.run(
         Call {
@@ -46,13 +45,13 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
             artefact,
         },
         |_| {
-            changed = changed_documents(&before, &documents::load_texts(&change)?);
+            changed = change.snapshot()?.documents.changed_since(&before);
             let issues = counted(review.issues.len(), "issue");
             Ok(format!("{issues}, {} changed", counted(changed.len(), "file")))
         },
     )?;
     for file in changed {
-        workflow.note(&format!("fixed: {file}"));
+        workflow.note(&format!("fixed: {}", file.path()));
     }
     workflow.note("Proposal updated based on challenge feedback");
     workflow.report(Action::Reproposed)

@@ -8,7 +8,6 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
 use agentd_engine::change::comments::{self, CommentError, Fate, NewComment};
-use agentd_engine::change::documents::load_texts;
 use agentd_engine::store::Holder;
 
 use super::{Fixture, read};
@@ -119,7 +118,7 @@ fn every_round_keeps_the_plan_that_it_has_seen() {
         !first.files["tasks.md"].contains("More.") && second.files["tasks.md"].contains("More.")
     );
     assert_eq!(first.files["proposal.md"], second.files["proposal.md"], "reviews are no change");
-    let texts = load_texts(&fixture.project.change(&id()).unwrap()).unwrap();
-    assert_eq!(round::of(&texts), second);
+    let now = fixture.project.change(&id()).unwrap().snapshot().unwrap().documents.round();
+    assert_eq!(now, second);
     assert_eq!(round::parse("{"), None);
 }

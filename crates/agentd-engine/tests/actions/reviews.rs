@@ -23,7 +23,7 @@ fn review(fixture: &Fixture, verdict: &str, issues: Value) -> Result<Written, Ac
 fn a_review_is_appended_with_its_round_and_the_plan_it_saw() {
     let fixture = Fixture::planned();
     let id = "add-oauth".parse().unwrap();
-    let texts = documents::load_texts(&fixture.project.change(&id).unwrap()).unwrap();
+    let plan = fixture.project.change(&id).unwrap().snapshot().unwrap().documents.digest();
     let before = fixture.read("proposal.md");
     let high = json!([{"severity": "High", "title": "No timeout", "description": "None is set.",
         "location": "auth-flow:R1", "recommendation": "Set one."}]);
@@ -35,7 +35,7 @@ fn a_review_is_appended_with_its_round_and_the_plan_it_saw() {
     assert!(read.diagnostics.is_empty(), "{:?}", read.diagnostics);
     let [first, second] = read.value.reviews.as_slice() else { panic!("two blocks") };
     assert_eq!((first.verdict, first.reviewer.as_str()), (PlanVerdict::NeedsRevision, "codex"));
-    assert_eq!(first.plan.as_ref(), Some(&check::plan_digest(&texts)));
+    assert_eq!(first.plan.as_ref(), Some(&plan));
     assert_eq!(first.issues[0].recommendation.as_str(), "Set one.");
     assert_eq!((second.verdict, second.iteration), (PlanVerdict::Approved, 2));
     assert!(fixture.read("CHALLENGE.md").contains("**Verdict**: APPROVED"));

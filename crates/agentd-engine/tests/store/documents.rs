@@ -8,13 +8,14 @@ use std::thread;
 use agentd_core::check::{self, Extras, FileReport};
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::review_block::{self, Issue, PlanVerdict, ReviewBlock};
+use agentd_core::layout::ChangeFile;
 use agentd_core::phase::{Phase, Transition};
 use agentd_core::span::line_column;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, Choice, Decision, State};
 use agentd_core::text::Line;
 use agentd_engine::change::documents::{
-    self, DocumentError, load_state, load_texts, update_state, validate_all, validate_change,
+    self, DocumentError, load_state, update_state, validate_all,
 };
 use agentd_engine::store::Project;
 use agentd_engine::workflow::decisions::decide;
@@ -58,7 +59,7 @@ fn planned() -> (tempfile::TempDir, Project) {
 fn lines(reports: &[FileReport]) -> Vec<String> {
     let line = |report: &FileReport, span_start, code: &str| {
         let (line, column) = line_column(&report.text, span_start);
-        format!("{}:{line}:{column} {code}", report.file)
+        format!("{}:{line}:{column} {code}", report.file.path())
     };
     let of = |report: &FileReport| -> Vec<String> {
         report.diagnostics.iter().map(|d| line(report, d.span.start, d.rule.code)).collect()
@@ -69,7 +70,7 @@ fn lines(reports: &[FileReport]) -> Vec<String> {
 /// What is found in the change alone, and in the whole project.
 fn check(project: &Project, change: &[&str], all: &[&str]) {
     let mine = project.change(&id("mine")).unwrap();
-    let found = validate_change(project, &mine, &Extras::default()).unwrap();
+    let found = mine.snapshot().unwrap().findings(project, &Extras::default());
     assert_eq!(lines(&found), change);
     let found = validate_all(project, &Extras::default()).unwrap();
     assert_eq!(lines(&found.reports), all);
@@ -122,7 +123,7 @@ fn what_cannot_be_read_is_a_finding() {
         ["agentd/changes/mine/proposal.md:1:1 F001", "agentd/changes/mine/tasks.md:1:1 F001"];
     check(&project, &mine, &[mine[0], mine[1], "agentd/specs/auth-flow.md:1:1 F001"]);
     let change = project.change(&id("mine")).unwrap();
-    let reports = validate_change(&project, &change, &Extras::default()).unwrap();
+    let reports = change.snapshot().unwrap().findings(&project, &Extras::default());
     let messages: Vec<&str> = reports.iter().map(|r| r.diagnostics[0].message.as_str()).collect();
     let expected = [
         "`agentd/changes/mine/proposal.md` has 104857600 bytes; the limit is 8388608",
@@ -259,8 +260,8 @@ fn issue(severity: Severity, number: u32) -> Issue {
 /// Records a challenge of the plan as it is, in proposal.md and in STATE.yaml.
 fn challenge(project: &Project, verdict: PlanVerdict, severities: &[Severity]) {
     let change = project.change(&id("mine")).unwrap();
-    let texts = load_texts(&change).unwrap();
-    let plan = check::plan_digest(&texts);
+    let documents = change.snapshot().unwrap().documents;
+    let plan = documents.digest();
     let reviewer = Line::new("codex");
     let numbers = 1_u32..;
     let block = ReviewBlock {
@@ -273,7 +274,7 @@ fn challenge(project: &Project, verdict: PlanVerdict, severities: &[Severity]) {
         issues: severities.iter().zip(numbers).map(|(severity, n)| issue(*severity, n)).collect(),
         place: agentd_core::span::Aside::default(),
     };
-    let text = review_block::append(texts.proposal.text().unwrap(), &block);
+    let text = review_block::append(documents.proposal.text().unwrap(), &block);
     write(project, &format!("{DIR}/proposal.md"), text);
     let transition = Transition::PlanReviewed { verdict, plan, reviewer, at: now() };
     update_state(project, &id("mine"), &holder("challenge"), now(), |state| {
@@ -315,14 +316,14 @@ fn c11_accepting_follows_the_review_of_this_plan() {
     let (_dir, project) = planned();
     challenge(&project, PlanVerdict::NeedsRevision, &[Low]);
     assert_eq!(accept(&project), Ok(Phase::Challenged));
-    let state = load_state(&project.change(&id("mine")).unwrap()).unwrap();
-    let texts = load_texts(&project.change(&id("mine")).unwrap()).unwrap();
+    let snapshot = project.change(&id("mine")).unwrap().snapshot().unwrap();
+    let state = snapshot.state().unwrap().clone();
     let decision = Decision {
         choice: Choice::Accept,
         note: Line::new("fine by me"),
         by: Line::new("me"),
         at: now(),
-        plan_hash: Some(check::plan_digest(&texts)),
+        plan_hash: Some(snapshot.documents.digest()),
     };
     assert_eq!((state.decisions, state.last_action.as_deref()), (vec![decision], Some("decide")));
 }
@@ -399,8 +400,9 @@ fn of_each_rule_a_thousand_findings_are_told_and_all_are_counted() {
     }
     write(&project, &format!("{DIR}/tasks.md"), tasks);
     let change = project.change(&id("mine")).unwrap();
-    let reports = validate_change(&project, &change, &Extras::default()).unwrap();
-    let report = reports.iter().find(|report| report.file.ends_with("tasks.md")).unwrap();
+    let reports = change.snapshot().unwrap().findings(&project, &Extras::default());
+    let report =
+        reports.iter().find(|report| report.file.in_change() == Some(&ChangeFile::Tasks)).unwrap();
     let mut told: BTreeMap<&str, usize> = BTreeMap::new();
     for diagnostic in &report.diagnostics {
         *told.entry(diagnostic.rule.code).or_default() += 1;

@@ -1,5 +1,6 @@
 //! The first page of a change: where it stands, what is wrong, what there is to decide.
 
+use agentd_core::check::FileReport;
 use agentd_core::document::issue_fate::Fate;
 use agentd_core::figures::tokens;
 use agentd_core::phase::Phase;
@@ -254,17 +255,16 @@ fn diagnostics(out: &mut String, subject: &Subject) {
         }
     }
     // Findings about files that have no page, such as a stray one among the specs.
-    let shown: Vec<String> = subject
-        .documents()
-        .iter()
-        .map(|(file, _)| file.path_in_project(subject.id()).to_string())
-        .collect();
-    for report in subject.reports.iter().filter(|report| !shown.contains(&report.file)) {
+    let shown = subject.documents();
+    let has_page = |report: &FileReport| {
+        report.file.in_change().is_some_and(|file| shown.iter().any(|(known, _)| known == file))
+    };
+    for report in subject.reports.iter().filter(|report| !has_page(report)) {
         for diagnostic in report.diagnostics.iter().take(8) {
             out.push_str(&format!(
                 "<li>{} <code>{}</code> {}</li>",
                 severity(diagnostic.severity()),
-                esc(report.file.rsplit('/').next().unwrap_or_default()),
+                esc(report.file.path().rsplit('/').next().unwrap_or_default()),
                 esc(&diagnostic.message)
             ));
         }

@@ -1,9 +1,9 @@
 //! A document, rendered or as its source, with findings and comments in their places.
 
-use agentd_core::check::Source;
 use agentd_core::diagnostic::Diagnostic;
 use agentd_core::document::comments::{Comment, Spot};
 use agentd_core::document::review_block;
+use agentd_core::documents::Source;
 use agentd_core::ids::{RequirementId, SpecId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::outline::Outline;
@@ -261,14 +261,15 @@ fn source_view(out: &mut String, subject: &Subject, file: &ChangeFile, text: &st
 
 /// A main spec.
 pub(crate) fn main_spec(app: &App, id: &SpecId) -> Result<String, Problem> {
-    let text = match documents::load_main_spec(&app.project, id) {
+    let spec = documents::load_main_spec(&app.project, id);
+    let text = match spec.source() {
         Source::Text(text) => text,
         Source::Missing => return Err(Problem::not_found()),
         Source::Unreadable(why) => {
-            return Err(Problem::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, why));
+            return Err(Problem::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, why.clone()));
         }
     };
-    let blocks = markdown::blocks(&text, &[Span::new(Outline::scan(&text).body_start, text.len())]);
+    let blocks = markdown::blocks(text, &[Span::new(Outline::scan(text).body_start, text.len())]);
     let mut body = String::new();
     for block in &blocks {
         match &block.heading {

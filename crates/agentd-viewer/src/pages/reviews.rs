@@ -129,7 +129,7 @@ pub(crate) fn plan_changes(app: &App, subject: &Subject, view: &View) -> Result<
     let old = kept(subject, from).ok_or_else(Problem::not_found)?;
     let (new, name) = match view.to {
         Some(to) => (kept(subject, to).ok_or_else(Problem::not_found)?, format!("round {to}")),
-        None => (round::of(&subject.texts), "now".to_owned()),
+        None => (subject.texts.round(), "now".to_owned()),
     };
     let here = format!("{}/reviews", subject.address());
     let mut out = format!(

@@ -2,7 +2,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use agentd_core::ids::SpecId;
-use agentd_engine::change::summary::{self, Summary};
+use agentd_engine::change::summary::Summary;
 use agentd_engine::store::{StoreError, map_parallel};
 use serde_json::json;
 
@@ -49,7 +49,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             .warn(&format!("agentd/changes/{} is not a change: its name is not an id", odd.name));
     }
     let summaries = map_parallel(&listed.ids, |id| -> Result<_, StoreError> {
-        Ok(project.change_if_open(id)?.as_ref().map(summary::of))
+        Ok(project.change_if_open(id)?.as_ref().map(Summary::read))
     });
     let summaries: Vec<Summary> =
         summaries.into_iter().filter_map(Result::transpose).collect::<Result<_, _>>()?;

@@ -23,19 +23,19 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
     let change = context.change(&project, args.id.as_deref())?;
-    let begun = documents::load_state_if_begun(&change)?;
+    let snapshot = change.snapshot()?;
+    let begun = snapshot.state_if_begun()?.cloned();
     let phase = begun.as_ref().map(|state| state.phase);
     // A change that no workflow has touched yet has cost nothing and was judged by nobody.
     let state = begun.unwrap_or_else(|| State::new(change.id().clone(), "", context.now()));
     let extras = documents::load_config(&project)?.extras();
-    let counts = check::counts(&documents::validate_change(&project, &change, &extras)?);
-    let layers = summary::layers(&change);
-    let review = summary::latest_review(&change);
-    let summary = summary::of(&change);
-    let plan_changed = state.plan_review.as_ref().map(|review| {
-        documents::load_texts(&change).map(|texts| check::plan_digest(&texts) != review.plan_hash)
-    });
-    let plan_changed = plan_changed.transpose()?;
+    let counts = check::counts(&snapshot.findings(&project, &extras));
+    let layers = summary::layers(&snapshot.documents);
+    let review = snapshot.documents.reviews().last();
+    let review = review.map(|review| (review.verdict.label(), review.counts()));
+    let summary = summary::Summary::of(&snapshot);
+    let plan = || snapshot.documents.digest();
+    let plan_changed = state.plan_review.as_ref().map(|review| plan() != review.plan_hash);
     let next = next_commands(&summary, counts.high);
     if context.ui.json {
         let document = json!({

@@ -48,7 +48,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         (what, found.reports)
     } else {
         let change = context.change(&project, args.id.as_deref())?;
-        (change.id().to_string(), documents::validate_change(&project, &change, &extras)?)
+        (change.id().to_string(), change.snapshot()?.findings(&project, &extras))
     };
     let counts = check::counts(&reports);
     let valid = counts.high == 0 && !(args.strict && counts.medium > 0);
@@ -114,7 +114,7 @@ impl Output for ValidationReport {
         let rule = &rules::FRONTMATTER_MISSING;
         let omitted = vec![Omitted { code: rule.code, file: file.clone(), count: 1 }];
         let report = FileReport {
-            file,
+            file: check::CheckedFile::Stray(file),
             text: "# Tasks".to_owned(),
             diagnostics: vec![rule.at(Span { start: 0, end: 7 }, "no frontmatter")],
             omitted: Vec::new(),

@@ -52,7 +52,8 @@ fn render(
         Severity::Low => Level::INFO.with_name("LOW"),
     };
     let message = printable(&diagnostic.message);
-    let file = printable(&report.file);
+    let path = report.file.path();
+    let file = printable(&path);
     let title = level.primary_title(message.as_ref()).id(diagnostic.rule.code);
     let advice = printable(diagnostic.advice());
     // A whole frontmatter underlined says less than its first line, and only that line
@@ -114,7 +115,7 @@ struct Finding<'a> {
     /// What is wrong.
     message: &'a str,
     /// The file.
-    file: &'a str,
+    file: String,
     /// Where it starts; the first line is 1.
     line: usize,
     /// Where it starts; the first column is 1.
@@ -134,12 +135,13 @@ pub(crate) fn serialize_findings<S: Serializer>(
     to: S,
 ) -> Result<S::Ok, S::Error> {
     to.collect_seq(reports.iter().flat_map(|report| {
-        places(report).map(|(diagnostic, [line, column, end_line, end_column])| Finding {
+        let path = report.file.path();
+        places(report).map(move |(diagnostic, [line, column, end_line, end_column])| Finding {
             severity: diagnostic.severity(),
             code: diagnostic.rule.code,
             name: diagnostic.rule.name,
             message: &diagnostic.message,
-            file: &report.file,
+            file: path.clone(),
             line,
             column,
             end_line,
@@ -165,7 +167,7 @@ pub(crate) fn omitted(reports: &[FileReport]) -> Vec<Omitted> {
     let omitted = reports.iter().flat_map(|report| {
         report.omitted.iter().map(|omitted| Omitted {
             code: omitted.rule.code,
-            file: report.file.clone(),
+            file: report.file.path(),
             count: omitted.count,
         })
     });
@@ -201,7 +203,7 @@ pub(crate) fn sarif(reports: &[FileReport]) -> Value {
                 "level": level(diagnostic.severity()),
                 "message": { "text": format!("{}. {}", diagnostic.message, diagnostic.advice()) },
                 "locations": [{ "physicalLocation": {
-                    "artifactLocation": { "uri": report.file },
+                    "artifactLocation": { "uri": report.file.path() },
                     "region": {
                         "startLine": line,
                         "startColumn": column,

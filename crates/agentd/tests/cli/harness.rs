@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
-use agentd_core::check::plan_digest;
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::review_block::{self, Issue, PlanVerdict, ReviewBlock};
 use agentd_core::ids::ChangeId;
@@ -16,7 +15,7 @@ use agentd_core::phase::Transition;
 use agentd_core::span::Aside;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::{Line, Prose};
-use agentd_engine::change::documents::{load_texts, update_state};
+use agentd_engine::change::documents::update_state;
 use agentd_engine::store::Holder;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -191,7 +190,7 @@ impl Project {
         )
         .unwrap();
         let id = ChangeId::new(&self.change).unwrap();
-        let plan = plan_digest(&load_texts(&store.change(&id).unwrap()).unwrap());
+        let plan = store.change(&id).unwrap().snapshot().unwrap().documents.digest();
         let block = ReviewBlock {
             iteration: 1,
             reviewer: Line::new("codex"),

@@ -181,7 +181,7 @@ impl World {
         let project = self.project();
         let change = project.change(&self.id).unwrap();
         let extras = documents::load_config(&project).unwrap().extras();
-        let reports = documents::validate_change(&project, &change, &extras).unwrap();
+        let reports = change.snapshot().unwrap().findings(&project, &extras);
         let of = |report: FileReport| {
             let serious = report.diagnostics.into_iter().filter(|d| d.severity() != Severity::Low);
             serious.map(|d| format!("{} {}", d.rule.code, d.message)).collect::<Vec<_>>()

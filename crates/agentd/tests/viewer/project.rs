@@ -5,13 +5,12 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use agentd_core::check::plan_digest;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Transition;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
-use agentd_engine::change::documents::{load_texts, update_state};
+use agentd_engine::change::documents::update_state;
 use agentd_engine::store::Holder;
 use agentd_engine::tools::{self, Session, input};
 use serde_json::{Value, json};
@@ -118,9 +117,8 @@ impl Project {
         // And as the workflow does, once it has read the verdict.
         let id = ChangeId::new("add-oauth").unwrap();
         update_state(&project, &id, &session.holder, now, |state| {
-            let texts = load_texts(&project.change(&id)?)?;
             let (verdict, reviewer) = (PlanVerdict::NeedsRevision, Line::new("codex"));
-            let plan = plan_digest(&texts);
+            let plan = project.change(&id)?.snapshot()?.documents.digest();
             *state = state.apply(&Transition::PlanReviewed { verdict, plan, reviewer, at: now })?;
             Ok(())
         })

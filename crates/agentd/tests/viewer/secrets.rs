@@ -6,13 +6,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use agentd_core::check::plan_digest;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Transition;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
-use agentd_engine::change::documents::{load_texts, update_state};
+use agentd_engine::change::documents::update_state;
 use agentd_engine::store::Holder;
 use serde_json::{Value, json};
 
@@ -130,7 +129,7 @@ fn approve(project: &Project) {
     let at: Stamp = "2026-11-10T11:00:00Z".parse().unwrap();
     let holder = Holder::this_process("test", at.moment());
     update_state(&store, &id, &holder, at, |state| {
-        let plan = plan_digest(&load_texts(&store.change(&id)?)?);
+        let plan = store.change(&id)?.snapshot()?.documents.digest();
         let (verdict, reviewer) = (PlanVerdict::Approved, Line::new("codex"));
         *state = state.apply(&Transition::PlanReviewed { verdict, plan, reviewer, at })?;
         Ok(())

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agentd_core::check;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::{Phase, Transition};
@@ -88,10 +87,9 @@ pub(crate) fn approve(world: &World<'_>) {
     .unwrap();
     let id = ChangeId::new(CHANGE).unwrap();
     let holder = Holder::this_process("test", now.moment());
-    let texts = documents::load_texts(&project.change(&id).unwrap()).unwrap();
     let reviewed = Transition::PlanReviewed {
         verdict: PlanVerdict::Approved,
-        plan: check::plan_digest(&texts),
+        plan: project.change(&id).unwrap().snapshot().unwrap().documents.digest(),
         reviewer: Line::new("codex"),
         at: now,
     };

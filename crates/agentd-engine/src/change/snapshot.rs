@@ -1,0 +1,100 @@
+//! A change, read once: its state and all its documents, as they were at one moment.
+
+use std::sync::Arc;
+
+use agentd_core::check::{self, Extras, FileReport, MainSpecs};
+use agentd_core::documents::Documents;
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::{self, ChangeFile};
+use agentd_core::state::State;
+
+use super::documents::{DocumentError, main_specs_for, source, stray_spec};
+use crate::store::{Change, Entry, Project, StoreError};
+
+/// A change as it was when it was read. Cloning is cheap: copies share what was read.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// What the documents say.
+    pub documents: Documents,
+    change: Change,
+    /// Files among the specs that are not specs.
+    strays: Arc<[Entry]>,
+}
+
+impl Change {
+    /// Reads the state and every document, each of them once. What cannot be read is part of
+    /// the answer, not an error.
+    pub fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        let listed = self.spec_ids()?;
+        let specs = listed.ids.into_iter().map(ChangeFile::Spec);
+        let documents = self.documents(Documents::FILES.into_iter().chain(specs));
+        Ok(Snapshot { documents, change: self.clone(), strays: listed.odd.into() })
+    }
+
+    /// Reads these documents; the others count as missing.
+    pub(super) fn documents(&self, files: impl IntoIterator<Item = ChangeFile>) -> Documents {
+        let texts = files.into_iter().map(|file| {
+            let text = source(self.read(&file));
+            (file, text)
+        });
+        Documents::read(self.id().clone(), texts)
+    }
+}
+
+impl Snapshot {
+    /// The change.
+    pub fn id(&self) -> &ChangeId {
+        self.change.id()
+    }
+
+    /// The change on disk, to read what a snapshot does not hold, such as comments and runs.
+    pub fn change(&self) -> &Change {
+        &self.change
+    }
+
+    /// The state of the change.
+    pub fn state(&self) -> Result<&State, DocumentError> {
+        let no_state = || DocumentError::NoState { change: self.id().clone() };
+        self.state_if_begun()?.ok_or_else(no_state)
+    }
+
+    /// The state of the change, or none where there is no STATE.yaml: its documents were begun
+    /// by hand or through an interactive client, and no workflow has run on it yet.
+    pub fn state_if_begun(&self) -> Result<Option<&State>, DocumentError> {
+        state_of(&self.documents, &self.change)
+    }
+
+    /// What is wrong with the change, by file.
+    pub fn findings(&self, project: &Project, extras: &Extras) -> Vec<FileReport> {
+        self.findings_against(&main_specs_for(project, &self.documents), extras)
+    }
+
+    /// The same, where the main specs are known.
+    pub(crate) fn findings_against(&self, main: &MainSpecs, extras: &Extras) -> Vec<FileReport> {
+        let mut reports = self.documents.findings(main, extras);
+        let dir = layout::change_dir(self.id());
+        let path = |stray: &Entry| format!("{dir}/specs/{}", stray.name);
+        reports.extend(self.strays.iter().map(|stray| stray_spec(stray, path(stray))));
+        check::cap(&mut reports);
+        reports
+    }
+}
+
+/// The state among the documents of a change.
+pub(super) fn state_of<'d>(
+    documents: &'d Documents,
+    change: &Change,
+) -> Result<Option<&'d State>, DocumentError> {
+    match documents.state.value() {
+        Some(Ok(state)) => Ok(Some(state)),
+        Some(Err(error)) => {
+            Err(DocumentError::State { change: change.id().clone(), source: error.clone() })
+        }
+        None if documents.has(&ChangeFile::State) => {
+            // It could not be read, and of the error only the words were kept.
+            change.read(&ChangeFile::State)?;
+            Ok(None)
+        }
+        None => Ok(None),
+    }
+}

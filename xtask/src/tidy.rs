@@ -1,6 +1,7 @@
 //! House rules that no compiler or linter checks. Each says what to do.
 
 mod coverage;
+mod cycles;
 mod links;
 
 use std::fs;
@@ -11,7 +12,7 @@ use crate::Result;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Longer files are hard to hold in one's head. See [`LONG_FILES`].
+/// Longer files are hard to keep in mind. Tests at the end do not count. See [`LONG_FILES`].
 const MAX_LINES: usize = 500;
 
 /// Files that may be longer, and up to which length. This list only shrinks: a
@@ -78,6 +79,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     }
     links::check(workspace, &files, &mut problems)?;
     coverage::check(workspace, &files, &mut problems)?;
+    cycles::check(workspace, &files, &mut problems)?;
     if workspace.ci {
         lock_is_committed(workspace, &mut problems)?;
     }
@@ -105,7 +107,7 @@ fn rule_for(file: &str) -> Option<Rule> {
 }
 
 fn rust(file: &str, text: &str, problems: &mut Vec<String>) {
-    let lines = text.lines().count();
+    let lines = without_tests(text).lines().count();
     let allowed = LONG_FILES.iter().find(|(name, _)| *name == file);
     match allowed {
         Some((_, limit)) if lines > *limit => {
@@ -128,6 +130,18 @@ fn rust(file: &str, text: &str, problems: &mut Vec<String>) {
             }
         }
     }
+}
+
+/// A file without the `#[cfg(test)] mod tests { … }` at its end: a file should not be split
+/// because it is well tested.
+fn without_tests(text: &str) -> &str {
+    let Some(module) = text.rfind("\nmod tests {\n") else { return text };
+    let last = text[module..].find("\n}\n").is_some_and(|end| module + end + 3 == text.len());
+    let before = &text[..module];
+    // Between the attribute and the module there may be other attributes.
+    let attributes = before.rfind("\n\n").map_or(0, |blank| blank + 2);
+    let is_test = before[attributes..].starts_with("#[cfg(test)]");
+    if last && is_test { &text[..attributes] } else { text }
 }
 
 fn is_test(file: &str) -> bool {
@@ -190,7 +204,7 @@ fn npmrc(file: &str, text: &str, problems: &mut Vec<String>) {
     }
 }
 
-/// Cargo mends a stale lock file in passing; CI must not.
+/// Cargo updates a stale lock file without asking; CI must not.
 fn lock_is_committed(workspace: &Workspace, problems: &mut Vec<String>) -> Result<()> {
     let mut git = process::command("git", &workspace.root);
     git.args(["status", "--porcelain", "--", "Cargo.lock"]);
@@ -217,6 +231,24 @@ mod tests {
         assert_eq!(problems("crates/a/tests/all.rs", &long), [""; 0]);
         assert_eq!(problems("crates/a/src/parse_tests.rs", &long), [""; 0]);
         assert_eq!(problems("crates/a/src/lib.rs", &"//\n".repeat(MAX_LINES)), [""; 0]);
+    }
+
+    #[test]
+    fn tests_at_the_end_of_a_file_do_not_count() {
+        let code = "//\n".repeat(MAX_LINES - 1) + "\n";
+        let tests = "#[cfg(test)]\nmod tests {\n    fn f() {}\n}\n";
+        assert_eq!(problems("crates/a/src/lib.rs", &format!("{code}{tests}")), [""; 0]);
+        let expecting = tests.replace("mod", "#[expect(unused)]\nmod");
+        assert_eq!(problems("crates/a/src/lib.rs", &format!("{code}{expecting}")), [""; 0]);
+        // Neither code behind the tests nor a module that is no test is left out.
+        assert_eq!(
+            problems("crates/a/src/lib.rs", &format!("{code}{tests}fn f() {{}}\n")).len(),
+            1
+        );
+        let code_in_module = tests.replace("#[cfg(test)]", "#[cfg(unix)]");
+        assert_eq!(problems("crates/a/src/lib.rs", &format!("{code}{code_in_module}")).len(), 1);
+        let long = "//\n".repeat(MAX_LINES + 1) + "\n";
+        assert_eq!(problems("crates/a/src/lib.rs", &format!("{long}{tests}")).len(), 1);
     }
 
     #[test]

@@ -7,8 +7,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::state::Complexity;
-
 /// A name that is not in one of the closed sets of this module.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not {what}; it is one of {known}")]
@@ -117,6 +115,21 @@ impl Role {
         self == Self::Implementer
     }
 }
+
+named!(
+    /// How hard a change is; picks the models.
+    Complexity, "a complexity", "low, medium, high, critical",
+    {
+        /// A few lines.
+        Low = "low",
+        /// A feature.
+        Medium = "medium",
+        /// Many parts.
+        High = "high",
+        /// Code that everything else depends on.
+        Critical = "critical",
+    }
+);
 
 #[cfg(test)]
 mod tests {

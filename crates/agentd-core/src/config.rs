@@ -17,14 +17,12 @@ pub use git::{Git, GitCommit, GitWorkflow};
 pub use replay::{Replay, Speed};
 pub use sandbox::{Caches, Sandbox};
 
-use crate::agent::{AgentKind, Role};
+use crate::agent::{AgentKind, Complexity, Role};
 use crate::check::Extras;
+use crate::nearest::nearest;
 use crate::provider::models::ModelChoice;
 use crate::provider::prices::Price;
 use crate::span::{Span, line_column};
-use crate::state::Complexity;
-
-pub use crate::nearest::nearest;
 
 /// The file that `init` writes: every key with its default, commented out.
 pub const TEMPLATE: &str = include_str!("../templates/config.toml");

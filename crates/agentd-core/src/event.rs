@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Usage};
 
 /// How much of one text, argument or tool output is kept in a run file, in bytes.
 /// Longer ones are cut there, with [`CUT_MARK`] behind them; the count of bytes
@@ -333,67 +333,6 @@ impl Serialize for LazyText<'_> {
 impl<'de> Deserialize<'de> for LazyText<'_> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(Self::from)
-    }
-}
-
-/// Tokens, counted the same way whatever the CLI counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// All input, including what came from a cache or went into one.
-    pub input: u64,
-    /// The part of the input that was read from a cache.
-    #[serde(default)]
-    pub cached: u64,
-    /// The part of the input that was written to a cache (billed higher by some).
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cache_write: u64,
-    /// All output, including reasoning.
-    pub output: u64,
-    /// The part of the output that was reasoning, where the CLI says so.
-    #[serde(default)]
-    pub reasoning: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-impl Usage {
-    /// What has been added since `before`; used where a CLI reports running totals.
-    #[must_use]
-    pub fn since(self, before: Self) -> Self {
-        Self {
-            input: self.input.saturating_sub(before.input),
-            cached: self.cached.saturating_sub(before.cached),
-            cache_write: self.cache_write.saturating_sub(before.cache_write),
-            output: self.output.saturating_sub(before.output),
-            reasoning: self.reasoning.saturating_sub(before.reasoning),
-        }
-    }
-
-    /// Input and output together.
-    pub fn total(self) -> u64 {
-        self.input.saturating_add(self.output)
-    }
-}
-
-impl std::ops::Add for Usage {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            input: self.input.saturating_add(other.input),
-            cached: self.cached.saturating_add(other.cached),
-            cache_write: self.cache_write.saturating_add(other.cache_write),
-            output: self.output.saturating_add(other.output),
-            reasoning: self.reasoning.saturating_add(other.reasoning),
-        }
-    }
-}
-
-impl std::iter::Sum for Usage {
-    fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
-        usages.fold(Self::default(), |sum, usage| sum + usage)
     }
 }
 

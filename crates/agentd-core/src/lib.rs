@@ -23,7 +23,7 @@ pub mod hint;
 pub mod ids;
 pub mod layout;
 pub mod merge;
-mod nearest;
+pub mod nearest;
 pub mod outcome;
 pub mod outline;
 pub mod phase;

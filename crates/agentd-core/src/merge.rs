@@ -15,9 +15,9 @@ mod three_way;
 
 use serde::Serialize;
 
+use crate::document::changelog::Touched;
 use crate::document::spec;
 use crate::frontmatter;
-use crate::ids::RequirementId;
 use crate::stamp::Stamp;
 
 pub use parts::{Group, Key};
@@ -44,30 +44,6 @@ pub struct Merged {
     pub conflicts: Vec<Conflict>,
     /// What the change has done to the main spec.
     pub touched: Touched,
-}
-
-/// What a change does to a main spec.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Touched {
-    /// Whether the spec is new.
-    pub created: bool,
-    /// Requirements that come in.
-    pub added: Vec<RequirementId>,
-    /// Requirements whose text or scenarios change.
-    pub edited: Vec<RequirementId>,
-    /// Requirements that leave.
-    pub removed: Vec<RequirementId>,
-    /// Requirements that get another title.
-    pub renamed: Vec<RequirementId>,
-    /// Other pieces that come in or change: scenarios and sections.
-    pub other: Vec<String>,
-}
-
-impl Touched {
-    /// Whether the main spec stays as it is.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// A piece that both sides have edited.

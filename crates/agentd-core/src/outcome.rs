@@ -3,9 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::Usage;
-use crate::provider::review::ReviewMark;
-
 /// What kind of failure it was. The kind alone decides whether a retry helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -203,6 +200,77 @@ impl AgentOutcome {
     pub fn reported_success(&self) -> bool {
         self.failure.is_none()
     }
+}
+
+/// Tokens, counted the same way whatever the CLI counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// All input, including what came from a cache or went into one.
+    pub input: u64,
+    /// The part of the input that was read from a cache.
+    #[serde(default)]
+    pub cached: u64,
+    /// The part of the input that was written to a cache (billed higher by some).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write: u64,
+    /// All output, including reasoning.
+    pub output: u64,
+    /// The part of the output that was reasoning, where the CLI says so.
+    #[serde(default)]
+    pub reasoning: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Usage {
+    /// What has been added since `before`; used where a CLI reports running totals.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            cached: self.cached.saturating_sub(before.cached),
+            cache_write: self.cache_write.saturating_sub(before.cache_write),
+            output: self.output.saturating_sub(before.output),
+            reasoning: self.reasoning.saturating_sub(before.reasoning),
+        }
+    }
+
+    /// Input and output together.
+    pub fn total(self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
+impl std::ops::Add for Usage {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cached: self.cached.saturating_add(other.cached),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+        }
+    }
+}
+
+impl std::iter::Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
+        usages.fold(Self::default(), |sum, usage| sum + usage)
+    }
+}
+
+/// What a self-review said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ReviewMark {
+    /// Nothing to change.
+    Pass,
+    /// Something was wrong; the agent has edited the files itself.
+    NeedsRevision,
 }
 
 /// The longest prefix of at most `max` bytes that ends at a character.

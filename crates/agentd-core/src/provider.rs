@@ -30,9 +30,9 @@ pub use json_merge::JsonMerge;
 pub use own::{BUILTIN, Builtin, REPLAY, Replay};
 
 use crate::agent::{AgentKind, Role};
-use crate::event::{AgentEvent, Usage};
+use crate::event::AgentEvent;
 use crate::ids::ChangeId;
-use crate::outcome::{AgentOutcome, Exit};
+use crate::outcome::{AgentOutcome, Exit, Usage};
 
 /// The name under which agents know agentd's MCP server.
 pub const MCP_SERVER: &str = "agentd";

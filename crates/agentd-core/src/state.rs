@@ -3,11 +3,13 @@
 //! The file belongs to agentd: it is written whole, and what is not understood
 //! is an error, never overwritten.
 
+mod transitions;
+
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::GitWorkflow;
+use crate::agent::Complexity;
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
 use crate::frontmatter::quoted;
@@ -78,32 +80,6 @@ pub struct State {
     /// The sum of all calls.
     #[serde(default)]
     pub total_tokens_out: u64,
-}
-
-/// How hard a change is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Complexity {
-    /// A few lines.
-    Low,
-    /// A feature.
-    Medium,
-    /// Many parts.
-    High,
-    /// The ground that others stand on.
-    Critical,
-}
-
-impl Complexity {
-    /// `low`, `medium`, `high` or `critical`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Critical => "critical",
-        }
-    }
 }
 
 /// A verdict on a plan.
@@ -178,16 +154,6 @@ pub enum Workflow {
 impl Workflow {
     /// Every way, the recommended one first.
     pub const ALL: [Self; 3] = [Self::Branch, Self::Worktree, Self::InPlace];
-
-    /// The way that a configuration has chosen, unless the person is to be asked.
-    pub fn configured(workflow: GitWorkflow) -> Option<Self> {
-        match workflow {
-            GitWorkflow::Ask => None,
-            GitWorkflow::Branch => Some(Self::Branch),
-            GitWorkflow::Worktree => Some(Self::Worktree),
-            GitWorkflow::InPlace => Some(Self::InPlace),
-        }
-    }
 
     /// `branch`, `worktree` or `in-place`.
     pub fn name(self) -> &'static str {

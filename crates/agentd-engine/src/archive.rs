@@ -22,9 +22,10 @@ mod record;
 mod transaction;
 mod undo;
 
+use agentd_core::document::changelog::Touched;
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::layout::ArchiveName;
-use agentd_core::merge::{Conflict, Touched};
+use agentd_core::merge::Conflict;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use serde::Serialize;

@@ -43,9 +43,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use agentd_core::config::nearest;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
+use agentd_core::nearest::nearest;
 use agentd_core::stamp::Stamp;
 use agentd_engine::guard::trust::Consent;
 use agentd_engine::opening::{self, Opened};

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::state::Workflow;
+
 /// `[git]`
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -28,6 +30,18 @@ pub enum GitWorkflow {
     Worktree,
     /// Where one stands.
     InPlace,
+}
+
+impl GitWorkflow {
+    /// The workflow that is configured, unless the person is to be asked.
+    pub fn configured(self) -> Option<Workflow> {
+        match self {
+            Self::Ask => None,
+            Self::Branch => Some(Workflow::Branch),
+            Self::Worktree => Some(Workflow::Worktree),
+            Self::InPlace => Some(Workflow::InPlace),
+        }
+    }
 }
 
 /// What is committed during an implementation.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::clarifications::{Answered, MAX_QUESTIONS};
 use super::questions::{Pick, Question, Questions, same};
-use crate::config::nearest;
+use crate::nearest::nearest;
 use crate::span::Aside;
 use crate::text::{Line, Prose};
 

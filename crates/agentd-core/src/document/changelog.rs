@@ -2,15 +2,40 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
 use super::end_with_one_newline;
 use crate::frontmatter::newline_of;
 use crate::ids::{ChangeId, RequirementId, SpecId};
-use crate::merge::Touched;
 use crate::outline::Outline;
 use crate::text::{Line, escape};
 
 const HEADING: &str =
     "# Changelog\n\nWhat archived changes have done to the specs, newest first.\n";
+
+/// What a change does to a main spec.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Touched {
+    /// Whether the spec is new.
+    pub created: bool,
+    /// Requirements that come in.
+    pub added: Vec<RequirementId>,
+    /// Requirements whose text or scenarios change.
+    pub edited: Vec<RequirementId>,
+    /// Requirements that leave.
+    pub removed: Vec<RequirementId>,
+    /// Requirements that get another title.
+    pub renamed: Vec<RequirementId>,
+    /// Other pieces that come in or change: scenarios and sections.
+    pub other: Vec<String>,
+}
+
+impl Touched {
+    /// Whether the main spec stays as it is.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// The entry of a change.
 pub fn entry(date: &str, change: &ChangeId, summary: &Line, specs: &[(SpecId, Touched)]) -> String {

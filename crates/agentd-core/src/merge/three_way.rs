@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::parts::{Group, Key, Part, Parts, same_requirement, same_scenario, same_text};
 use super::splice::{Order, Section, Splice};
-use super::{Conflict, ConflictKind, Merged, Touched};
+use super::{Conflict, ConflictKind, Merged};
+use crate::document::changelog::Touched;
 use crate::document::spec;
 use crate::ids::RequirementId;
 use crate::text::Line;

@@ -1,8 +1,8 @@
 //! The text of an assistant, put together from pieces, in bounded memory: the
 //! last message for the outcome, and the review marks in all of it.
 
-use super::review::{Marks, ReviewMark, marks};
-use crate::outcome::tail;
+use super::review::{Marks, marks};
+use crate::outcome::{ReviewMark, tail};
 
 /// How much of a message is kept. Markers are found in all of it.
 const KEEP: usize = 256 << 10;

@@ -16,8 +16,8 @@ use super::{
     path_text,
 };
 use crate::agent::AgentKind;
-use crate::event::{AgentEvent, Json, LazyText, Usage};
-use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
+use crate::event::{AgentEvent, Json, LazyText};
+use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind, Usage};
 
 /// Claude Code.
 #[derive(Debug, Clone, Copy)]

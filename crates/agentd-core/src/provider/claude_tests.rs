@@ -1,7 +1,7 @@
 use super::super::tests::{decode, exit, request};
 use super::*;
 use crate::agent::Role;
-use crate::provider::review::ReviewMark;
+use crate::outcome::ReviewMark;
 
 const STREAM: &str = r#"{"type":"system","subtype":"init","cwd":"/p","session_id":"daa3","tools":["Task"],"mcp_servers":[{"name":"agentd","status":"connected"}],"model":"claude-opus-4-8[1m]"}
 {"type":"assistant","message":{"id":"m","role":"assistant","model":"claude-opus-4-8","content":[{"type":"text","text":"I \"will\" write."}],"usage":{"input_tokens":1034,"output_tokens":1}},"parent_tool_use_id":null,"session_id":"daa3"}

@@ -11,8 +11,8 @@ use super::{
     AgentRequest, CliState, CommandSpec, Decoder, MCP_SERVER, Provider, Session, Sink, path_text,
 };
 use crate::agent::AgentKind;
-use crate::event::{AgentEvent, Json, LazyText, Usage};
-use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
+use crate::event::{AgentEvent, Json, LazyText};
+use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind, Usage};
 use crate::prompt::{Keep, fenced};
 
 /// Codex CLI.

@@ -1,8 +1,8 @@
 use super::super::tests::{decode, exit, request};
 use super::*;
 use crate::agent::Role;
+use crate::outcome::ReviewMark;
 use crate::provider::FoundInProject;
-use crate::provider::review::ReviewMark;
 
 const STREAM: &str = r#"{"type":"thread.started","thread_id":"01a1"}
 {"type":"turn.started"}

@@ -14,8 +14,8 @@ use super::{
     PrivateFile, Provider, Session, Sink, path_text,
 };
 use crate::agent::AgentKind;
-use crate::event::{AgentEvent, Json, LazyText, Usage};
-use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
+use crate::event::{AgentEvent, Json, LazyText};
+use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind, Usage};
 
 /// Gemini CLI.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 use super::super::tests::{decode, exit, request};
 use super::*;
 use crate::agent::Role;
-use crate::provider::review::ReviewMark;
+use crate::outcome::ReviewMark;
 
 const STREAM: &str = r#"{"type":"init","timestamp":"t","session_id":"3f04ffe7","model":"auto"}
 {"type":"message","timestamp":"t","role":"user","content":"<review>NEEDS_REVISION</review>"}

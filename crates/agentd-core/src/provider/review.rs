@@ -4,37 +4,29 @@
 use std::sync::LazyLock;
 
 use memchr::memmem;
-use serde::{Deserialize, Serialize};
 
-/// What a self-review said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum ReviewMark {
-    /// Nothing to change.
-    Pass,
-    /// Something was wrong; the agent has edited the files itself.
-    NeedsRevision,
+use crate::outcome::ReviewMark;
+
+/// The mark that is all of a text.
+fn exact(text: &str) -> Option<ReviewMark> {
+    match text.trim() {
+        text if text.eq_ignore_ascii_case("PASS") => Some(ReviewMark::Pass),
+        text if text.eq_ignore_ascii_case("NEEDS_REVISION") => Some(ReviewMark::NeedsRevision),
+        _ => None,
+    }
 }
 
-impl ReviewMark {
-    fn exact(text: &str) -> Option<Self> {
-        match text.trim() {
-            text if text.eq_ignore_ascii_case("PASS") => Some(Self::Pass),
-            text if text.eq_ignore_ascii_case("NEEDS_REVISION") => Some(Self::NeedsRevision),
-            _ => None,
+/// The mark at the start of a line.
+fn starting(line: &str) -> Option<ReviewMark> {
+    let line = line.trim_start();
+    for (word, mark) in [("PASS", ReviewMark::Pass), ("NEEDS_REVISION", ReviewMark::NeedsRevision)]
+    {
+        if let Some(rest) = line.strip_prefix(word) {
+            let goes_on = rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            return (!goes_on).then_some(mark);
         }
     }
-
-    fn starting(line: &str) -> Option<Self> {
-        let line = line.trim_start();
-        for (word, mark) in [("PASS", Self::Pass), ("NEEDS_REVISION", Self::NeedsRevision)] {
-            if let Some(rest) = line.strip_prefix(word) {
-                let goes_on = rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-                return (!goes_on).then_some(mark);
-            }
-        }
-        None
-    }
+    None
 }
 
 /// The last marker of each form in a text.
@@ -77,7 +69,7 @@ pub fn marks(text: &str) -> Marks {
     let mut found = Marks::default();
     let has = |word: &LazyLock<memmem::Finder<'static>>| word.find(text.as_bytes()).is_some();
     if has(&PASS) || has(&NEEDS_REVISION) {
-        found.line = text.lines().filter_map(ReviewMark::starting).next_back();
+        found.line = text.lines().filter_map(starting).next_back();
     }
     if !has(&REVIEW) && !has(&REVIEW_UPPER) {
         return found;
@@ -89,7 +81,7 @@ pub fn marks(text: &str) -> Marks {
         let close = from + length;
         if let Some(open) = lower[from..close].rfind("<review>") {
             let start = from + open + "<review>".len();
-            found.tag = ReviewMark::exact(&plain[start..close]).or(found.tag);
+            found.tag = exact(&plain[start..close]).or(found.tag);
         }
         from = close + "</review>".len();
     }

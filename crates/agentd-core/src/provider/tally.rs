@@ -8,8 +8,8 @@ use super::assistant_text::AssistantText;
 use super::classify::{explain, from_exit, retry_after_ms};
 use super::{AgentRequest, MCP_SERVER, Sink};
 use crate::agent::AgentKind;
-use crate::event::{AgentEvent, LazyText, Usage};
-use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind};
+use crate::event::{AgentEvent, LazyText};
+use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind, Usage};
 
 /// A text that borrows from the line where it can. A type of its own because
 /// serde borrows in `Cow` but not in `Option<Cow>`.

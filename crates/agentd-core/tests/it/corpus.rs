@@ -1,5 +1,6 @@
 //! Documents made at random, in the normal form that agentd writes.
 
+use agentd_core::agent::Complexity;
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::clarifications::{Answered, Clarifications};
 use agentd_core::document::comments::{Comment, Comments, Resolved, Spot};
@@ -14,8 +15,7 @@ use agentd_core::phase::Phase;
 use agentd_core::span::Aside;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{
-    Choice, CodeReview, Complexity, Decision, GitSetup, LlmCall, PlanReview, State, TestRun,
-    Workflow,
+    Choice, CodeReview, Decision, GitSetup, LlmCall, PlanReview, State, TestRun, Workflow,
 };
 use agentd_core::text::{Line, Prose};
 use jiff::Timestamp;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use agentd_core::document::changelog::Touched;
 use agentd_core::ids::RequirementId;
-use agentd_core::merge::{self, Conflict, Merged, Sides, Touched};
+use agentd_core::merge::{self, Conflict, Merged, Sides};
 use proptest::prelude::*;
 
 const CASES: &str = include_str!("fixtures/merge.txt");

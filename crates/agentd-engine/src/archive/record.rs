@@ -1,11 +1,11 @@
 //! The record of an archived change: every file as it was before.
 
 use agentd_core::document::changelog;
+use agentd_core::document::changelog::Touched;
 use agentd_core::document::proposal;
 use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ArchiveName, ChangeFile};
-use agentd_core::merge::Touched;
 use agentd_core::rel_path::RelPath;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State};

@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use agentd_core::agent::Role;
 use agentd_core::config::Speed;
-use agentd_core::event::{AgentEvent, Json, Usage};
+use agentd_core::event::{AgentEvent, Json};
 use agentd_core::ids::ChangeId;
-use agentd_core::outcome::{Failure, FailureKind};
+use agentd_core::outcome::{Failure, FailureKind, Usage};
 use agentd_core::provider::MCP_SERVER;
 use serde_json::Value;
 

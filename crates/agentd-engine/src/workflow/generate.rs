@@ -9,7 +9,7 @@ use agentd_core::graph;
 use agentd_core::hash::Digest;
 use agentd_core::ids::SpecId;
 use agentd_core::layout::ChangeFile;
-use agentd_core::provider::review::ReviewMark;
+use agentd_core::outcome::ReviewMark;
 use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
 

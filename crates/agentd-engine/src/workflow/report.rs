@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use agentd_core::agent::AgentKind;
-use agentd_core::event::{AgentEvent, Usage};
+use agentd_core::event::AgentEvent;
+use agentd_core::outcome::Usage;
 
 /// Something that happened in a workflow.
 #[derive(Debug)]

@@ -2,9 +2,9 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::command_line::CommandLine;
-use agentd_core::config::nearest;
 use agentd_core::diagnostic::{Example, Rule};
 use agentd_core::error_kind::Kind;
+use agentd_core::nearest::nearest;
 use agentd_core::rules;
 use serde::Serialize;
 

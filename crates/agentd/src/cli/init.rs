@@ -3,7 +3,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agentd_core::agent::AgentKind;
-use agentd_core::config::{Config, nearest};
+use agentd_core::config::Config;
+use agentd_core::nearest::nearest;
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::printable;
 use agentd_engine::guard::trust;

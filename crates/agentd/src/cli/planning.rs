@@ -184,7 +184,7 @@ fn set_up_git(
     let (tool, root) = (agents.git_tool_outside(), agents.project.root());
     let known = state.git.as_ref();
     // What was chosen for this change outweighs what is chosen for most.
-    let configured = || Workflow::configured(agents.config.git.workflow);
+    let configured = || agents.config.git.workflow.configured();
     let asked =
         asked.map(GitArg::workflow).or(known.map(|known| known.workflow)).or_else(configured);
     let setup = match git::begin(&tool, root, id, asked, known)? {

@@ -1,10 +1,10 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use agentd_core::config::nearest;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::SpecId;
 use agentd_core::layout::{self, ChangeFile};
+use agentd_core::nearest::nearest;
 use agentd_core::text::printable;
 use agentd_engine::change::documents;
 use agentd_engine::store::{Change, Project, StoreError};

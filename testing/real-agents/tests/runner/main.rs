@@ -8,8 +8,7 @@ use agentd_core::agent::{AgentKind, Role};
 use agentd_core::config::Config;
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
-use agentd_core::outcome::{AgentOutcome, FailureKind};
-use agentd_core::provider::review::ReviewMark;
+use agentd_core::outcome::{AgentOutcome, FailureKind, ReviewMark};
 use agentd_core::provider::sessions::find;
 use agentd_core::provider::{
     AgentRequest, FoundInProject, McpServer, Session, Surroundings, provider,

@@ -89,7 +89,8 @@ fn telling(arguments: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use agentd_core::event::{Json, Usage};
+    use agentd_core::event::Json;
+    use agentd_core::outcome::Usage;
 
     use super::*;
 

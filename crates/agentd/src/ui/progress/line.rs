@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agentd_core::event::Usage;
+use agentd_core::outcome::Usage;
 use agentd_core::text::{Line, reveal};
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;

@@ -4,8 +4,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use agentd_core::agent::AgentKind;
-use agentd_core::event::{AgentEvent, Json, Usage};
+use agentd_core::event::{AgentEvent, Json};
 use agentd_core::ids::ChangeId;
+use agentd_core::outcome::Usage;
 use agentd_engine::git::Git;
 use agentd_engine::process::Cancel;
 use rustix::process::Signal;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::span::{Span, line_column};
-use crate::text::truncate;
+use crate::text::head;
 
 /// How much a finding weighs. HIGH findings stop a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ impl Diagnostic {
         let at = if shown.is_empty() || shown == "---" {
             format!("line {line}")
         } else {
-            format!("line {line} (`{}`)", truncate(shown, 80))
+            format!("line {line} (`{}`)", head(shown, 80))
         };
         let severity = match self.severity() {
             Severity::High => "",

@@ -16,6 +16,7 @@ pub mod questions;
 pub mod review;
 pub mod review_block;
 pub mod rewrite;
+pub mod round;
 pub mod spec;
 pub mod tasks;
 pub mod tasks_edit;

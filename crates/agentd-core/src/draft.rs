@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 use crate::check::Extras;
 use crate::document::clarifications::Answered;
 use crate::ids::{ChangeId, RequirementId, SpecId};
-use crate::outcome::head;
-use crate::text::Line;
+use crate::text::{Line, head};
 
 pub use spec::{arguments as spec_arguments, mended as mended_spec, spec, spec_with_headings};
 pub use survey::{SourceFile, Survey, key_words};

@@ -166,7 +166,7 @@ impl AgentEvent<'_> {
 
 /// The text cut to [`KEPT_BYTES`] at a character, with a mark that says so.
 pub fn cut<'b>(text: &str) -> Cow<'b, str> {
-    let head = crate::outcome::head(text, KEPT_BYTES);
+    let head = crate::text::head(text, KEPT_BYTES);
     if head.len() == text.len() {
         return Cow::Owned(text.to_owned());
     }

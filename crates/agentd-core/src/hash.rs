@@ -41,22 +41,12 @@ impl Digester {
 
 /// Bytes as hex digits.
 pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|b| [DIGITS[usize::from(b >> 4)] as char, DIGITS[usize::from(b & 15)] as char])
-        .collect()
+    hex::encode(bytes)
 }
 
 /// Hex digits as bytes.
 pub fn unhex(digits: &str) -> Option<Vec<u8>> {
-    let (pairs, odd) = digits.as_bytes().as_chunks::<2>();
-    let value = |pair: &[u8; 2]| {
-        let high = char::from(pair[0]).to_digit(16)?;
-        let low = char::from(pair[1]).to_digit(16)?;
-        u8::try_from(high * 16 + low).ok()
-    };
-    if odd.is_empty() { pairs.iter().map(value).collect() } else { None }
+    hex::decode(digits).ok()
 }
 
 /// The first 16 hex digits of a text's digest. Line ends do not count, so that a
@@ -82,16 +72,10 @@ impl fmt::Debug for Digest {
 impl FromStr for Digest {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.strip_prefix("sha256:").unwrap_or(text).as_bytes();
-        let wrong = || "expected sha256: and 64 hex digits".to_owned();
-        if digits.len() != 64 {
-            return Err(wrong());
-        }
+        let digits = text.strip_prefix("sha256:").unwrap_or(text);
         let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
-        }
+        hex::decode_to_slice(digits, &mut bytes)
+            .map_err(|_| "expected sha256: and 64 hex digits".to_owned())?;
         Ok(Self(bytes))
     }
 }
@@ -121,6 +105,7 @@ mod tests {
         );
         assert_eq!(digest.to_string().parse::<Digest>().unwrap(), digest);
         assert!("sha256:+1".parse::<Digest>().is_err());
+        assert!(format!("sha256:{}", "+1".repeat(32)).parse::<Digest>().is_err());
         assert_eq!(unhex(&hex(&[0, 255, 16])).unwrap(), [0, 255, 16]);
         assert_eq!((unhex("abc"), unhex("+1")), (None, None));
     }

@@ -10,6 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::rel_path::is_reserved_name;
 
+use crate::text::excerpt;
+
 /// The longest id of a change or a spec.
 pub const MAX_ID_LEN: usize = 64;
 
@@ -66,7 +68,7 @@ pub enum IdError {
 }
 
 fn shown(text: &str) -> String {
-    text.chars().take(80).flat_map(char::escape_debug).collect()
+    excerpt(text, 80)
 }
 
 fn check_slug(what: &'static str, text: &str) -> Result<(), IdError> {

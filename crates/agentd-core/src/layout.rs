@@ -10,6 +10,8 @@ use jiff::civil::Date;
 use crate::ids::{ChangeId, SpecId};
 use crate::rel_path::RelPath;
 
+use crate::text::excerpt;
+
 /// The directory of agentd in a project.
 pub const AGENTD_DIR: &str = "agentd";
 
@@ -297,7 +299,7 @@ pub struct NameError {
 
 impl NameError {
     fn new(text: &str, what: &'static str) -> Self {
-        Self { shown: text.chars().take(80).flat_map(char::escape_debug).collect(), what }
+        Self { shown: excerpt(text, 80), what }
     }
 }
 

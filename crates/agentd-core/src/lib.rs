@@ -24,6 +24,7 @@ pub mod ids;
 pub mod layout;
 pub mod merge;
 pub mod nearest;
+pub mod next_step;
 pub mod outcome;
 pub mod outline;
 pub mod phase;

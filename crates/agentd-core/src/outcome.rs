@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::head;
+
 /// What kind of failure it was. The kind alone decides whether a retry helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -273,27 +275,9 @@ pub enum ReviewMark {
     NeedsRevision,
 }
 
-/// The longest prefix of at most `max` bytes that ends at a character.
-pub fn head(text: &str, max: usize) -> &str {
-    &text[..text.floor_char_boundary(max)]
-}
-
-/// The longest suffix of at most `max` bytes that starts at a character.
-pub fn tail(text: &str, max: usize) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(max))..]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn heads_and_tails_end_at_characters() {
-        assert_eq!(head("aé", 2), "a");
-        assert_eq!(tail("éa", 2), "a");
-        assert_eq!(tail("éa", 9), "éa");
-        assert_eq!(head("", 0), "");
-    }
 
     #[test]
     fn what_a_retry_cannot_cure_is_final() {

@@ -8,6 +8,7 @@ use crate::diagnostic::Counts;
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
 use crate::hash::Digest;
+use crate::next_step::{Command, NextStep};
 use crate::stamp::Stamp;
 use crate::text::Line;
 
@@ -131,21 +132,22 @@ pub struct Refused {
     /// Why, where it is not the phase alone.
     pub reason: Option<&'static str>,
     /// The commands that are allowed.
-    pub allowed: Vec<&'static str>,
+    pub allowed: Vec<NextStep>,
 }
 
 fn because(reason: Option<&'static str>) -> String {
     reason.map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
-/// What can be done with a change in a phase, as commands.
-pub fn allowed(phase: Phase) -> &'static [&'static str] {
+/// The commands that move a change on from a phase, the usual one first. `decide` is not among
+/// them: it answers a question, and whatever asks it names it.
+pub fn allowed(phase: Phase) -> &'static [Command] {
     match phase {
-        Phase::Proposed => &["plan", "challenge", "reproposal", "decide"],
-        Phase::Challenged => &["impl", "plan"],
-        Phase::Rejected => &["challenge"],
-        Phase::Implementing => &["impl", "review", "fix"],
-        Phase::Complete => &["archive"],
-        Phase::Archived => &["unarchive"],
+        Phase::Proposed => &[Command::Plan, Command::Challenge, Command::Reproposal],
+        Phase::Challenged => &[Command::Impl, Command::Plan],
+        Phase::Rejected => &[Command::Challenge],
+        Phase::Implementing => &[Command::Impl, Command::Review, Command::Fix],
+        Phase::Complete => &[Command::Archive],
+        Phase::Archived => &[Command::Unarchive],
     }
 }

@@ -12,6 +12,8 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
+use crate::text::excerpt;
+
 /// The longest name of one file or directory, in bytes: the limit of ext4, APFS and NTFS.
 pub const MAX_COMPONENT_LEN: usize = 255;
 
@@ -210,7 +212,7 @@ impl Serialize for RelPath {
 }
 
 fn shown(text: &str) -> String {
-    let cut: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+    let cut = excerpt(text, 80);
     if text.chars().nth(80).is_some() { cut + "…" } else { cut }
 }
 

@@ -10,6 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::agent::Role;
 use crate::ids::{Layer, SpecId};
 
+use crate::text::excerpt;
+
 /// One kind of call of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StepName {
@@ -139,9 +141,7 @@ impl FromStr for StepName {
             .or_else(|| spec(SPEC_GEN).map(Self::SpecGen))
             .or_else(|| spec(SPEC_REVIEW).map(Self::SpecReview))
             .or_else(|| text.strip_prefix(IMPLEMENT).and_then(layer).map(Self::Implement))
-            .ok_or_else(|| UnknownStep {
-                shown: text.chars().take(80).flat_map(char::escape_debug).collect(),
-            })
+            .ok_or_else(|| UnknownStep { shown: excerpt(text, 80) })
     }
 }
 

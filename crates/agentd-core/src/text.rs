@@ -255,13 +255,20 @@ fn joins(c: char) -> bool {
     script && !is_format(c)
 }
 
-/// The longest prefix of a text that fits into `max` bytes.
-pub fn truncate(text: &str, max: usize) -> &str {
-    let mut end = max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+/// The longest prefix of at most `max` bytes that ends at a character.
+pub fn head(text: &str, max: usize) -> &str {
+    &text[..text.floor_char_boundary(max)]
+}
+
+/// The longest suffix of at most `max` bytes that starts at a character.
+pub fn tail(text: &str, max: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(max))..]
+}
+
+/// The first characters of a text that may be anything, fit for an error message: control
+/// characters are escaped.
+pub fn excerpt(text: &str, chars: usize) -> String {
+    text.chars().take(chars).flat_map(char::escape_debug).collect()
 }
 
 #[cfg(test)]
@@ -269,6 +276,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn heads_and_tails_end_at_characters() {
+        assert_eq!(head("aé", 2), "a");
+        assert_eq!(tail("éa", 2), "a");
+        assert_eq!(tail("éa", 9), "éa");
+        assert_eq!(head("", 0), "");
+    }
 
     /// Attack L7.
     #[test]

@@ -209,9 +209,8 @@ impl Explain for ConfigError {
 impl Explain for Refused {
     fn explain(&self) -> ErrorReport {
         let report = ErrorReport::of(Kind::Refused, self);
-        let commands = self.allowed.iter().filter(|command| **command != "decide");
-        let commands: Vec<String> = commands.map(|command| format!("`agentd {command}`")).collect();
-        match commands.as_slice() {
+        let steps: Vec<String> = self.allowed.iter().map(|step| format!("`{step}`")).collect();
+        match steps.as_slice() {
             [] if self.phase == Phase::Complete => report.run(
                 "archive it anyway, if you have reviewed the code yourself",
                 CommandLine::agentd(["archive"])
@@ -220,7 +219,7 @@ impl Explain for Refused {
                     .placeholder("\"<why>\""),
             ),
             [] => report,
-            commands => report.hint(format!("allowed now: {}", commands.join(", "))),
+            steps => report.hint(format!("allowed now: {}", steps.join(", "))),
         }
     }
 }

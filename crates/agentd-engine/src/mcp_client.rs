@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use agentd_core::outcome::head;
+use agentd_core::text::head;
 use serde_json::{Map, Value, json};
 
 /// Why the server could not be asked.

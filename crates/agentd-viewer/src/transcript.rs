@@ -1,8 +1,8 @@
 //! A run file as people read it: what the agent said, which tools it called, how it ended.
 
 use agentd_core::event::AgentEvent;
-use agentd_core::outcome::head;
 use agentd_core::run_format::{Record, parse_line};
+use agentd_core::text::head;
 
 use super::html::esc;
 use agentd_core::figures::{duration, tokens};

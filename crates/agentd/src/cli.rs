@@ -20,7 +20,6 @@ mod init;
 mod list;
 mod log;
 mod mcp;
-pub(crate) mod next;
 mod overlap;
 mod plan;
 mod planning;
@@ -229,7 +228,7 @@ impl Context {
 
 fn no_change() -> CommandError {
     let error = CommandError::new(Kind::NoChange, "no change is open");
-    if next::exists("plan") { error.hint(format!("begin one: {BEGIN}")) } else { error }
+    error.hint(format!("begin one: {BEGIN}"))
 }
 
 /// Who sits at the terminal, for what people decide and say.
@@ -335,4 +334,17 @@ fn usage_error(error: &clap::Error) -> CommandError {
 /// The command as clap knows it, for completions and the reference.
 pub(crate) fn definition() -> clap::Command {
     <Cli as clap::CommandFactory>::command()
+}
+
+#[cfg(test)]
+mod tests {
+    use agentd_core::next_step::Command;
+
+    #[test]
+    fn every_command_that_is_suggested_exists() {
+        for command in Command::ALL {
+            let name = command.name();
+            assert!(super::definition().find_subcommand(name).is_some(), "{name}");
+        }
+    }
 }

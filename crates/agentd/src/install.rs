@@ -7,7 +7,7 @@ use agentd_core::agent::AgentKind;
 use agentd_core::config::{self, Config};
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
-use agentd_core::text::truncate;
+use agentd_core::text::head;
 use agentd_engine::store::{EntryKind, ProjectDir, StoreError};
 use serde_json::{Map, Value, json};
 
@@ -320,8 +320,8 @@ fn other_entry(entry: &Value) -> String {
     let words = entry["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let words: Vec<&str> = entry["command"].as_str().into_iter().chain(words).collect();
     let runs = match words.as_slice() {
-        [] => truncate(&entry.to_string(), 200).to_owned(),
-        words => truncate(&words.join(" "), 200).to_owned(),
+        [] => head(&entry.to_string(), 200).to_owned(),
+        words => head(&words.join(" "), 200).to_owned(),
     };
     let and = if entry.get("env").is_some() { " with variables of its own" } else { "" };
     format!("its `agentd` entry differs: it runs `{runs}`{and}, not `agentd mcp`")

@@ -1,8 +1,7 @@
 //! A description, taken apart into the single things that it asks for.
 
 use crate::check;
-use crate::outcome::head;
-use crate::text::Line;
+use crate::text::{Line, head};
 
 /// More than this becomes unreadable; neighbors are then put together.
 const MOST: usize = 60;

@@ -1,7 +1,7 @@
 //! What a project's files define, as far as a line tells: enough to say where
 //! something belongs, for most languages, without a parser for any.
 
-use crate::text::truncate;
+use crate::text::head;
 
 /// The most names that are kept of one file.
 const MOST_NAMES: usize = 60;
@@ -258,7 +258,7 @@ fn defined(line: &str) -> Option<&str> {
             name = receiver.split_once(')')?.1.trim_start();
         }
         let length = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
-        let name = truncate(&name[..length], 80);
+        let name = head(&name[..length], 80);
         return name.starts_with(|c: char| c.is_alphabetic() || c == '_').then_some(name);
     }
 }

@@ -5,8 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::outcome::{head, tail};
-use crate::text::{Line, Prose, truncate};
+use crate::text::{Line, Prose, head, tail};
 
 /// The longest run of backticks that is kept in data. Longer ones mean nothing to
 /// anybody, and would make the fence around them as long.
@@ -45,7 +44,7 @@ pub fn fenced(label: &str, text: &str, cap: usize, keep: Keep) -> String {
     let (clean, longest) = cleaned(cut);
     let fence = "`".repeat(longest.max(2) + 1);
     let label = Line::new(&visible(&label.replace('`', "'")));
-    let mut out = format!("{fence}data: {}\n", truncate(label.as_str(), MAX_LABEL));
+    let mut out = format!("{fence}data: {}\n", head(label.as_str(), MAX_LABEL));
     if clean.is_empty() {
         out.push_str("(empty)");
     } else {
@@ -92,14 +91,14 @@ fn visible(text: &str) -> String {
 /// A text of several lines behind a first one, set in so that no line of it can be
 /// taken for the beginning of the next entry; at most `cap` bytes of it.
 pub(super) fn indented(text: &str, cap: usize) -> String {
-    let text = Prose::new(&visible(truncate(text, cap)));
+    let text = Prose::new(&visible(head(text, cap)));
     text.as_str().replace('\n', "\n  ")
 }
 
 /// A text in one line without anything hidden, at most `cap` bytes of it: an entry of a
 /// list that is then [`fenced`].
 pub fn one_line(text: &str, cap: usize) -> String {
-    Line::new(&visible(truncate(text, cap))).as_str().to_owned()
+    Line::new(&visible(head(text, cap))).as_str().to_owned()
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //! last message for the outcome, and the review marks in all of it.
 
 use super::review::{Marks, marks};
-use crate::outcome::{ReviewMark, tail};
+use crate::outcome::ReviewMark;
+use crate::text::tail;
 
 /// How much of a message is kept. Markers are found in all of it.
 const KEEP: usize = 256 << 10;
@@ -23,7 +24,7 @@ impl AssistantText {
         // A huge piece goes in by parts, so that the buffer stays small.
         let mut rest = piece;
         while !rest.is_empty() {
-            let part = crate::outcome::head(rest, KEEP);
+            let part = crate::text::head(rest, KEEP);
             self.message.push_str(part);
             rest = &rest[part.len()..];
             if self.message.len() >= 4 * KEEP {

@@ -1,7 +1,8 @@
 //! From what a CLI said on its way out to a kind of failure.
 
 use crate::agent::AgentKind;
-use crate::outcome::{Exit, Failure, FailureKind, Stopped, tail};
+use crate::outcome::{Exit, Failure, FailureKind, Stopped};
+use crate::text::tail;
 
 /// How much of standard error a failure carries.
 const STDERR_KEPT: usize = 4096;

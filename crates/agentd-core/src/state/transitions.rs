@@ -21,9 +21,10 @@ impl State {
         }
     }
 
-    /// A refusal of this wish in this phase.
+    /// A refusal of something in this phase.
     pub fn refuse(&self, wanted: &'static str, reason: Option<&'static str>) -> Refused {
-        Refused { phase: self.phase, wanted, reason, allowed: allowed(self.phase).to_vec() }
+        let steps = allowed(self.phase).iter().map(|command| command.on(&self.change_id));
+        Refused { phase: self.phase, wanted, reason, allowed: steps.collect() }
     }
 
     /// What stands in the way of a challenge of this plan.

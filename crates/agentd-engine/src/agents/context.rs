@@ -15,9 +15,9 @@ use agentd_core::config::CONTEXT_BYTES;
 use agentd_core::document::spec;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ChangeFile};
-use agentd_core::outcome::head;
 use agentd_core::prompt::{FENCE_OVERHEAD, Keep, SpecTitle, fenced, one_line};
 use agentd_core::rel_path::RelPath;
+use agentd_core::text::head;
 
 use crate::store::{Change, Holder, LockError, Project, ProjectDir, StoreError, map_parallel};
 

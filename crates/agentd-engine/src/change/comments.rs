@@ -5,7 +5,7 @@ use agentd_core::document::comments::{self, Comment, Comments, Resolved, Spot};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
-use agentd_core::text::{Line, Prose, truncate};
+use agentd_core::text::{Line, Prose, head};
 
 use crate::change::documents::DocumentError;
 use crate::store::{Change, Holder, LockError, Project, StoreError};
@@ -95,7 +95,7 @@ pub fn add(
     holder: &Holder,
     now: Stamp,
 ) -> Result<Comment, CommentError> {
-    let text = Prose::new(truncate(new.text, MAX_COMMENT_BYTES));
+    let text = Prose::new(head(new.text, MAX_COMMENT_BYTES));
     if text.is_empty() {
         return Err(CommentError::Empty);
     }

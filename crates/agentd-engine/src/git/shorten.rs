@@ -48,7 +48,7 @@ fn push_shortened(out: &mut String, file: &str, share: usize) {
     }
     // A share that is too small for the mark gets nothing.
     let Some(room) = share.checked_sub(CUT_MARK_BYTES) else { return };
-    let head = agentd_core::outcome::head(file, room);
+    let head = agentd_core::text::head(file, room);
     let whole = head.rfind('\n').map_or(0, |at| at + 1);
     let dropped = file[whole..].lines().count();
     out.push_str(&file[..whole]);

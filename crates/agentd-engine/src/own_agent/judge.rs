@@ -7,9 +7,10 @@ use agentd_core::diagnostic::{Diagnostic, Severity};
 use agentd_core::document::tasks::{self, Status};
 use agentd_core::draft;
 use agentd_core::layout::ChangeFile;
-use agentd_core::outcome::{Failure, FailureKind, head};
+use agentd_core::outcome::{Failure, FailureKind};
 use agentd_core::rules;
 use agentd_core::span::line_column;
+use agentd_core::text::head;
 use serde_json::{Value, json};
 
 use super::builtin::signs;

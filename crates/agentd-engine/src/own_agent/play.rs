@@ -7,9 +7,9 @@ use std::time::Duration;
 use agentd_core::event::{AgentEvent, CUT_MARK, Json};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
-use agentd_core::outcome::head;
 use agentd_core::provider::MCP_SERVER;
 use agentd_core::run_format::{FileEdit, Record};
+use agentd_core::text::head;
 use serde_json::{Value, json};
 
 use super::{Call, OwnError, Voice};

@@ -8,7 +8,7 @@ use agentd_core::ids::{ChangeId, TaskId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::span::{Span, line_column};
 use agentd_core::stamp::Stamp;
-use agentd_core::text::truncate;
+use agentd_core::text::head;
 use serde::Deserialize;
 
 use super::Session;
@@ -121,7 +121,7 @@ fn not_found(text: &str, from: &str) -> Refusal {
         Some((_, i, line)) => refusal.hint(format!(
             "The nearest line is line {}: `{}`. Copy the text from read_file.",
             i + 1,
-            truncate(line, 200)
+            head(line, 200)
         )),
         None => refusal.hint("Read the file with read_file and copy the text from there."),
     }

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use agentd_core::diagnostic::Severity;
 use agentd_core::ids::{RequirementId, SpecRef};
 use agentd_core::rel_path::RelPath;
-use agentd_core::text::{Line, Prose};
+use agentd_core::text::{Line, Prose, excerpt};
 use serde::de::{DeserializeOwned, DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -193,7 +193,7 @@ impl<'de> Deserialize<'de> for Weight {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Severity::from_name(&text).map(Self).ok_or_else(|| {
-            let shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+            let shown = excerpt(&text, 40);
             D::Error::custom(format_args!("`{shown}` is not a severity; it is high, medium or low"))
         })
     }

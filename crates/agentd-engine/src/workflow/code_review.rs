@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use agentd_core::agent::Role;
 use agentd_core::document::review::{self, CodeVerdict, Review};
 use agentd_core::layout::ChangeFile;
-use agentd_core::outcome::head;
 use agentd_core::phase::{Phase, Transition};
 use agentd_core::state::{State, TestRun};
 use agentd_core::step_name::StepName;
-use agentd_core::text::{Line, Prose, counted};
+use agentd_core::text::{Line, Prose, counted, head};
 
 use super::generate::write_context;
 use super::history::History;
@@ -125,7 +124,7 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     }
     // Before it is cut: half of a key would not be known for one.
     let clean = workflow.agents.redactor().redact_text(&tail);
-    let tail = agentd_core::outcome::tail(&clean, OUTPUT_BYTES);
+    let tail = agentd_core::text::tail(&clean, OUTPUT_BYTES);
     let run = TestRun {
         command,
         exit_code: if output.timed_out { None } else { output.code },

@@ -7,6 +7,7 @@ use agentd_core::document::review;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, RequirementId};
 use agentd_core::layout::{self, ChangeFile};
+use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::{counted, printable};
@@ -76,7 +77,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     match archive::archive(&project, &request) {
         Ok(archived) => {
             context.ui.print(&ArchiveReport::new(&project, archived))?;
-            context.ui.remark(&format!("To undo this: agentd unarchive {}", change.id()));
+            context.ui.remark(&format!("To undo this: {}", Command::Unarchive.on(change.id())));
             Ok(ExitCode::SUCCESS)
         }
         Err(ArchiveError::Conflicts { conflicts }) => Err(conflict(context, &request, conflicts)?),
@@ -167,7 +168,7 @@ pub(super) struct ArchiveReport {
     /// What the change has cost, in US dollars.
     cost_usd: f64,
     /// Commands that continue from here; none.
-    next: Vec<String>,
+    next: Vec<NextStep>,
     /// Its directory in the archive.
     path: RelPath,
     /// What has happened to each main spec.
@@ -237,7 +238,7 @@ impl Output for ArchiveReport {
             iteration: 1,
             issues: Some(Counts::default()),
             cost_usd: 0.4,
-            next: vec!["agentd list".to_owned()],
+            next: vec![NextStep::new(Command::List)],
             path: RelPath::new("agentd/archive/2026-11-04-add-oauth").unwrap(),
             specs,
             renumbered: vec![Renumbering { spec, from, to }],

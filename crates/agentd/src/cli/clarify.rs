@@ -11,6 +11,7 @@ use agentd_core::error_kind::Kind;
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
+use agentd_core::next_step::Command;
 use agentd_core::state::State;
 use agentd_core::text::printable;
 use agentd_engine::agents::step::Agents;
@@ -20,9 +21,9 @@ use agentd_engine::workflow::Progress;
 use agentd_engine::workflow::clarify::{self, ClarifyError};
 use serde_json::{Value, json};
 
+use super::Context;
 use super::agents_setup::agents_for;
 use super::trust::TrustArg;
-use super::{Context, next};
 use crate::error::CommandError;
 use crate::ui::progress::ProgressUi;
 use crate::ui::{BOLD, DIM, questions as asking};
@@ -238,7 +239,7 @@ fn write(
 ) -> Result<ExitCode, CommandError> {
     let id = &state.change_id;
     let written = save(context, project, id, answers)?;
-    let next = next_commands(&["plan"], id);
+    let next = [Command::Plan.on(id)];
     if context.ui.json {
         context.ui.print_json(&json!({
             "version": 1,
@@ -261,10 +262,6 @@ fn write(
     Ok(ExitCode::SUCCESS)
 }
 
-fn next_commands(names: &[&'static str], id: &ChangeId) -> Vec<String> {
-    next::existing(names).map(|name| format!("agentd {name} {id}")).collect()
-}
-
 fn print_questions(
     context: &Context,
     state: &State,
@@ -279,7 +276,7 @@ fn print_questions(
         "phase": state.phase,
         "questions": questions.questions,
         "cost_usd": cost_usd,
-        "next": [format!("agentd clarify {id} --answers answers.json")],
+        "next": [Command::Clarify.on(id).arg("--answers").arg("answers.json")],
     }))?;
     Ok(ExitCode::SUCCESS)
 }

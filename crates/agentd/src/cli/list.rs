@@ -6,7 +6,7 @@ use agentd_engine::change::summary::Summary;
 use agentd_engine::store::{StoreError, map_parallel};
 use serde_json::json;
 
-use super::{BEGIN, Context, next};
+use super::{BEGIN, Context};
 use crate::error::CommandError;
 use crate::ui::{BAD, BOLD, DIM, fit};
 
@@ -62,9 +62,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     }
     if summaries.is_empty() {
         context.ui.note("No change is open.");
-        if next::exists("plan") {
-            context.ui.note(&format!("Next: {BEGIN}"));
-        }
+        context.ui.note(&format!("Next: {BEGIN}"));
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = context.ui.out();

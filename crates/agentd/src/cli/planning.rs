@@ -10,6 +10,7 @@ use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
+use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
 use agentd_core::state::Workflow;
 use agentd_engine::agents::installed;
@@ -21,9 +22,9 @@ use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 use serde_json::json;
 
+use super::Context;
 use super::agents_setup::{AgentRun, agents_for, root_is_text};
 use super::clarify::{self, Wish};
-use super::{Context, next};
 use crate::error::{CommandError, printed};
 use crate::ui::progress::ProgressUi;
 use crate::ui::{BAD, BOLD, GOOD, WARN, ask, diagnostics};
@@ -330,7 +331,7 @@ pub(crate) struct Outcome<'o> {
 pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCode, CommandError> {
     let Outcome { project, change, report, .. } = outcome;
     let state = documents::load_state(&project.change(change)?)?;
-    let next = next_commands(change, report);
+    let next = next_steps(change, report);
     printed(if context.ui.json {
         context.ui.print_json(&json!({
             "version": 1,
@@ -368,25 +369,27 @@ fn failed(outcome: &Outcome<'_>) -> bool {
 }
 
 /// The commands that take the change on from here.
-fn next_commands(change: &ChangeId, report: &Report) -> Vec<String> {
+fn next_steps(change: &ChangeId, report: &Report) -> Vec<NextStep> {
     let needs = |verdict| report.verdict == Some(verdict);
-    let names: &[&'static str] = match (report.phase, report.action) {
-        (Phase::Proposed, Action::Reproposed | Action::Proposed) => &["challenge"],
-        (Phase::Proposed, _) if needs(Verdict::Plan(PlanVerdict::NeedsRevision)) => &["reproposal"],
-        (Phase::Rejected, _) => &["show"],
-        (Phase::Implementing, Action::Fixed) => &["review"],
-        (Phase::Implementing, Action::StillNeedsFix) => &["review"],
-        (Phase::Implementing, Action::Reviewed) => &["fix"],
+    let commands: &[Command] = match (report.phase, report.action) {
+        (Phase::Proposed, Action::Reproposed | Action::Proposed) => &[Command::Challenge],
+        (Phase::Proposed, _) if needs(Verdict::Plan(PlanVerdict::NeedsRevision)) => {
+            &[Command::Reproposal]
+        }
+        (Phase::Rejected, _) => &[Command::Show],
+        (Phase::Implementing, Action::Fixed) => &[Command::Review],
+        (Phase::Implementing, Action::StillNeedsFix) => &[Command::Review],
+        (Phase::Implementing, Action::Reviewed) => &[Command::Fix],
         (phase, _) => agentd_core::phase::allowed(phase),
     };
-    next::existing(names).take(1).map(|name| format!("agentd {name} {change}")).collect()
+    commands.iter().take(1).map(|command| command.on(change)).collect()
 }
 
 fn print(
     context: &Context,
     outcome: &Outcome<'_>,
     cost: f64,
-    next: &[String],
+    next: &[NextStep],
 ) -> Result<(), CommandError> {
     let Outcome { change, report, .. } = *outcome;
     let mut out = context.ui.out();

@@ -2,13 +2,14 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use agentd_core::check;
+use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::{Phase, allowed};
 use agentd_core::state::State;
 use agentd_core::text::printable;
 use agentd_engine::change::{documents, summary};
 use serde_json::json;
 
-use super::{Context, next};
+use super::Context;
 use crate::error::CommandError;
 use crate::ui::{BOLD, DIM};
 
@@ -36,7 +37,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let summary = summary::Summary::of(&snapshot);
     let plan = || snapshot.documents.digest();
     let plan_changed = state.plan_review.as_ref().map(|review| plan() != review.plan_hash);
-    let next = next_commands(&summary, counts.high);
+    let next = next_steps(&summary, counts.high, plan_changed);
     if context.ui.json {
         let document = json!({
             "version": 1,
@@ -105,13 +106,21 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// What to do next, as commands.
-fn next_commands(summary: &summary::Summary, high: usize) -> Vec<String> {
+/// What to run next.
+fn next_steps(
+    summary: &summary::Summary,
+    high: usize,
+    plan_changed: Option<bool>,
+) -> Vec<NextStep> {
     let id = &summary.change_id;
     if high > 0 {
-        return vec![format!("agentd validate {id}")];
+        return vec![Command::Validate.on(id)];
     }
-    let wanted = summary.phase.map(allowed).unwrap_or_default();
-    let command = next::existing(wanted).next();
-    vec![command.map_or_else(|| format!("agentd show {id}"), |name| format!("agentd {name} {id}"))]
+    let command = match (summary.phase, plan_changed) {
+        // A plan is not judged twice, and no plan is implemented but the one that was approved.
+        (Some(Phase::Rejected), Some(false)) | (None, _) => Command::Show,
+        (Some(Phase::Challenged), Some(true)) => Command::Challenge,
+        (Some(phase), _) => allowed(phase).first().copied().unwrap_or(Command::Show),
+    };
+    vec![command.on(id)]
 }

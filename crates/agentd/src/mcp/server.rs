@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use agentd_core::agent::AgentKind;
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
-use agentd_core::text::{Line, truncate};
+use agentd_core::text::{Line, excerpt, head};
 use agentd_engine::change::documents;
 use agentd_engine::own_agent::NOW;
 use agentd_engine::store::{Holder, Project, Waiting};
@@ -114,7 +114,7 @@ impl Inner {
         {
             return Line::new(config.roles.agent(role).name());
         }
-        let name = client.map(|client| Line::new(truncate(&client.name, 100)));
+        let name = client.map(|client| Line::new(head(&client.name, 100)));
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| Line::new("agent"))
     }
 
@@ -206,8 +206,7 @@ impl ServerHandler for Server {
         let Some(tool) = Tool::find(self.inner.toolset, &request.name) else {
             let known: Vec<&str> =
                 Tool::of(self.inner.toolset).iter().map(|tool| tool.name()).collect();
-            let shown: String =
-                request.name.chars().take(60).flat_map(char::escape_debug).collect();
+            let shown = excerpt(&request.name, 60);
             let message =
                 format!("There is no tool `{shown}` here; there are {}.", known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
@@ -274,8 +273,7 @@ impl ServerHandler for Server {
                 resources::read(&inner.project, inner.change.as_ref(), &request.uri)
                     .map_err(|e| store_error(&e))?
                     .ok_or_else(|| {
-                        let shown: String =
-                            request.uri.chars().take(200).flat_map(char::escape_debug).collect();
+                        let shown = excerpt(&request.uri, 200);
                         ErrorData::resource_not_found(format!("there is no `{shown}`"), None)
                     })
             })

@@ -16,6 +16,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use agentd_core::text::excerpt;
+
 /// The longest message that is read.
 const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
 
@@ -289,7 +291,7 @@ fn read(line: &[u8]) -> Option<Incoming> {
 /// What is wrong with a request that is none of those that MCP has: its parameters, where its
 /// method is one that there is.
 pub(super) fn unfit(method: &str) -> ErrorData {
-    let shown: String = method.chars().take(60).flat_map(char::escape_debug).collect();
+    let shown = excerpt(method, 60);
     if METHODS.contains(&method) {
         ErrorData::invalid_params(format!("the params do not fit `{shown}`"), None)
     } else {

@@ -14,7 +14,7 @@ pub(super) struct Capture {
 impl Watcher for Capture {
     fn line(&mut self, line: Line<'_>) -> Flow {
         if self.keep_end && self.text.len() > 2 * LOSSY_BYTES {
-            let end = agentd_core::outcome::tail(&self.text, LOSSY_BYTES).to_owned();
+            let end = agentd_core::text::tail(&self.text, LOSSY_BYTES).to_owned();
             self.text = end;
         }
         if self.keep_end || self.text.len() < LOSSY_BYTES {

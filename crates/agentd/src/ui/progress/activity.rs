@@ -1,7 +1,7 @@
 //! What an agent is doing now, in a few words.
 
 use agentd_core::event::AgentEvent;
-use agentd_core::text::truncate;
+use agentd_core::text::head;
 
 use super::line::Running;
 
@@ -35,11 +35,11 @@ pub(super) fn note(step: &mut Running, event: &AgentEvent<'_>) {
             }
             step.in_text = true;
             let room = WORDS.saturating_sub(step.doing.len());
-            step.doing.push_str(truncate(text, room));
+            step.doing.push_str(head(text, room));
         }
         AgentEvent::ToolCall { name, arguments, .. } => {
             step.in_text = false;
-            truncate(name, WORDS).clone_into(&mut step.doing);
+            head(name, WORDS).clone_into(&mut step.doing);
             if let Some(what) = telling(arguments.get()) {
                 step.doing.push(' ');
                 step.doing.push_str(&what);
@@ -49,7 +49,7 @@ pub(super) fn note(step: &mut Running, event: &AgentEvent<'_>) {
             step.in_text = false;
             let wait =
                 delay_ms.map_or_else(String::new, |ms| format!(" in {} s", ms.div_ceil(1000)));
-            step.doing = format!("retry {attempt}{wait}: {}", truncate(reason, WORDS));
+            step.doing = format!("retry {attempt}{wait}: {}", head(reason, WORDS));
         }
         AgentEvent::Usage { usage, cost_usd } => {
             step.usage = Some(*usage);
@@ -57,7 +57,7 @@ pub(super) fn note(step: &mut Running, event: &AgentEvent<'_>) {
         }
         AgentEvent::Warning { message } => {
             step.in_text = false;
-            step.doing = format!("warning: {}", truncate(message, WORDS));
+            step.doing = format!("warning: {}", head(message, WORDS));
         }
         AgentEvent::Session { .. }
         | AgentEvent::ToolResult { .. }
@@ -70,7 +70,7 @@ pub(super) fn note(step: &mut Running, event: &AgentEvent<'_>) {
 /// The most telling text among the arguments of a tool. Only for a person's eyes, so that
 /// looking at the text of the JSON is good enough, and quick.
 fn telling(arguments: &str) -> Option<String> {
-    let head = truncate(arguments, LOOKED_AT);
+    let head = head(arguments, LOOKED_AT);
     TELLING.iter().find_map(|key| {
         let value = head[head.find(key)? + key.len()..].trim_start().strip_prefix(':')?;
         // A list is a command with its arguments.

@@ -216,8 +216,8 @@ impl Output for ArchiveReport {
 
     #[cfg(test)]
     fn sample() -> Self {
+        use agentd_core::document::changelog::Touched;
         use agentd_core::ids::SpecId;
-        use agentd_core::merge::Touched;
         let spec = SpecId::new("auth-flow").unwrap();
         let [from, to] = ["R1", "R2"].map(|id| id.parse::<RequirementId>().unwrap());
         let touched = Touched {

@@ -3,9 +3,9 @@
 use std::thread;
 
 use agentd_core::document::comments::{self as document, Spot};
+use agentd_core::document::round;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
-use agentd_core::document::round;
 use agentd_core::stamp::Stamp;
 use agentd_engine::change::comments::{self, CommentError, Fate, NewComment};
 use agentd_engine::store::Holder;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use agentd_core::document::issue_fate::IssueFate;
 use agentd_core::document::review_block::{Issue, ReviewBlock};
-use agentd_core::layout::ChangeFile;
 use agentd_core::document::round::{self, Round};
+use agentd_core::layout::ChangeFile;
 
 use super::change_page;
 use crate::App;

@@ -1,11 +1,11 @@
-// What a page of the viewer does beyond showing itself. Without it everything can still be
-// read; with it diagrams are drawn, comments are made, and running agents are followed.
+// The script of every page. Without it everything can still be read; with it diagrams are
+// drawn, comments can be made, and running agents are followed.
 "use strict";
 
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// ---- times: "3 hours ago", the exact moment stays in the title
+// ---- times: "3 hours ago"; the exact time stays in the title
 function showTimes(root = document) {
   const format = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
   const units = [["year", 31536000], ["month", 2592000], ["day", 86400], ["hour", 3600], ["minute", 60]];
@@ -22,7 +22,7 @@ function showTimes(root = document) {
 function filterCards() {
   const words = one("#filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   for (const card of all(".card")) {
-    // By what a change is called: what it shares with others names those too.
+    // Only by the name of the change: its overlaps name other changes as well.
     const text = words.length > 0 ? one("a", card).textContent.toLowerCase() : "";
     card.hidden = !words.every((word) => text.includes(word));
   }
@@ -45,7 +45,7 @@ function drawDiagrams(root = document) {
     box.setAttribute("aria-busy", "true");
     const details = document.createElement("details");
     const summary = document.createElement("summary");
-    summary.textContent = "Source of the diagram";
+    summary.textContent = "Diagram source";
     details.append(summary, ...figure.childNodes);
     figure.append(box, details);
     code.classList.remove("mermaid");
@@ -57,7 +57,7 @@ function drawDiagrams(root = document) {
   const frame = document.createElement("iframe");
   frame.setAttribute("sandbox", "allow-scripts");
   frame.className = "offstage";
-  frame.title = "Drawing of diagrams";
+  frame.title = "Diagrams";
   frame.tabIndex = -1;
   frame.setAttribute("aria-hidden", "true");
   frame.src = "/diagrams";
@@ -79,7 +79,7 @@ function drawDiagrams(root = document) {
 function showDiagram({ box, details }, { svg, error }) {
   box.removeAttribute("aria-busy");
   if (typeof svg !== "string") {
-    box.textContent = `This diagram cannot be drawn: ${error}`;
+    box.textContent = `Cannot draw this diagram: ${error}`;
     details.open = true;
     return;
   }
@@ -112,7 +112,7 @@ function openComments() {
   one(".cancel", dialog).addEventListener("click", () => dialog.close());
 }
 
-// ---- live: what the agents do, and what they write
+// ---- live: what the agents do and write
 function follow() {
   const place = one("[data-follow]");
   if (!place) return;
@@ -140,13 +140,13 @@ function follow() {
       panel?.classList.toggle("idle", log.lastElementChild?.classList.contains("end") ?? false);
     });
     source.addEventListener("documents", (event) => {
-      // The board has places of its own; those of a change are in its runs.
+      // On the board, positions come with these events; on a change, with its runs.
       if (!log) last = event.lastEventId;
       refresh();
     });
   };
   const stop = () => { source?.close(); source = null; };
-  // Browsers allow six connections to a server: a page that nobody sees gives its own back.
+  // Browsers allow six connections to a server: a hidden page closes its own.
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : start()));
   addEventListener("pagehide", stop);
   addEventListener("pageshow", start);
@@ -160,7 +160,7 @@ function append(log, items) {
   const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
   for (const item of items) {
     if (item.html !== undefined) {
-      // Made by the server, every text in it escaped.
+      // Rendered by the server, with all text in it escaped.
       log.insertAdjacentHTML("beforeend", item.html);
       continue;
     }
@@ -176,7 +176,7 @@ function append(log, items) {
   if (atEnd) log.scrollTop = log.scrollHeight;
 }
 
-// Puts the new parts of the page in place of the old ones, unless somebody is at work in them.
+// Replaces the parts of the page that changed, unless the focus is in them.
 const shown = new Map();
 for (const part of all("[data-live]")) shown.set(part.dataset.live, part.innerHTML);
 let refreshing = false;
@@ -201,17 +201,16 @@ async function refresh() {
     refreshBoard(page);
   } finally {
     refreshing = false;
-    // What was told meanwhile may not be on the page that was on its way.
+    // What changed in the meantime may be missing from the page that was just loaded.
     if (again) refresh();
   }
 }
 
-// What the server has said of each card, by the id of its change.
+// The last HTML of each card from the server, by the id of its change.
 const cards = new Map(all(".card").map((card) => [card.dataset.id, card.innerHTML]));
 
-// Brings the board up to date card by card. A card stays where somebody has seen it as long as
-// it stays in its column; one that comes is the first. What is looked at does not move, and what
-// has the focus keeps it.
+// Updates the board card by card. A card stays in place as long as it stays in its column; a new
+// one comes first. What is in view does not move, and the focus stays.
 function refreshBoard(page) {
   const [board, fresh] = [one("#board"), one("#board", page)];
   if (!board || !fresh) return;
@@ -219,8 +218,8 @@ function refreshBoard(page) {
     .filter(([, , box]) => box.bottom > 0 && box.top < innerHeight) : [];
   const focused = document.activeElement?.closest("#board .card a");
   const link = focused && [focused.closest(".card").dataset.id, focused.getAttribute("href")];
-  // The browser would go by one card, which may be the one that moves; for the rest of the time
-  // it knows better, since cards get their sizes only when they are near.
+  // The browser would anchor to one card, which may be the one that moves. The rest of the time
+  // it does better on its own, because cards get their sizes only when they come near.
   board.style.overflowAnchor = "none";
   const old = new Map(all(".card", board).map((card) => [card.dataset.id, card]));
   const names = new Set(all(".column", fresh).map((column) => column.dataset.column));
@@ -264,7 +263,7 @@ function refreshBoard(page) {
   }
 }
 
-// ---- keys: / filters, j and k go through headings and cards, ? tells
+// ---- keys: / filters, j and k go through headings and cards, h goes home
 function keys() {
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest?.("input, textarea, select, dialog[open]");

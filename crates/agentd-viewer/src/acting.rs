@@ -1,5 +1,5 @@
-//! What a person can do on a page: comment, resolve a comment, decide. The same engine
-//! functions as everywhere; a page is shown again afterwards.
+//! What a person can do on a page: comment, resolve a comment, decide. Each calls the same
+//! engine function as the command line, and shows the page again afterwards.
 
 use std::sync::Arc;
 
@@ -24,17 +24,17 @@ fn now() -> Stamp {
     Stamp::new(Timestamp::now())
 }
 
-/// Where to go afterwards: a page of the change itself, whatever the form says.
-fn back(base: &str, wanted: &str) -> Response {
-    let inside = wanted
+/// The page to show next: one of the change itself, whatever the form says.
+fn back(base: &str, requested: &str) -> Response {
+    let inside = requested
         .strip_prefix(base)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?', '#']));
-    let plain = wanted.chars().all(|c| c.is_ascii_graphic() && c != '\\');
-    let to = if inside && plain { wanted } else { base };
+    let plain = requested.chars().all(|c| c.is_ascii_graphic() && c != '\\');
+    let to = if inside && plain { requested } else { base };
     Redirect::to(to).into_response()
 }
 
-/// A comment, as the form sends it.
+/// A comment as the form sends it.
 #[derive(Debug, Deserialize)]
 pub(super) struct CommentForm {
     on: String,
@@ -52,27 +52,30 @@ pub(super) async fn comment(
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
     let base = format!("/changes/{id}");
-    let wanted = form.back.clone();
+    let requested = form.back.clone();
     blocking(move || {
         let file = RelPath::new(&form.on).ok().and_then(|path| ChangeFile::from_path(&path));
         let file = file.filter(is_document).ok_or_else(|| {
-            Problem::new(StatusCode::BAD_REQUEST, "Comments are made on the documents of a change.")
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                "Only the documents of a change can be commented on.",
+            )
         })?;
         let Ok(at) = form.at.parse::<Spot>();
         let new = NewComment { on: &file, at, by: &app.person, text: &form.text };
         Ok(comments::add(&app.project, &id, &new, &app.holder(), now())?)
     })
     .await?;
-    Ok(back(&base, &wanted))
+    Ok(back(&base, &requested))
 }
 
-/// Whether people read it, and so may comment on it.
+/// Whether it is a document that people read and may comment on.
 fn is_document(file: &ChangeFile) -> bool {
     use ChangeFile::{Clarifications, Proposal, Review, Spec, Tasks};
     matches!(file, Proposal | Spec(_) | Tasks | Clarifications | Review)
 }
 
-/// What becomes of a comment.
+/// Whether to resolve a comment or to open it again.
 #[derive(Debug, Deserialize)]
 pub(super) struct SettleForm {
     fate: FateName,
@@ -94,7 +97,7 @@ pub(super) async fn settle(
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
     let base = format!("/changes/{id}");
-    let wanted = form.back.clone();
+    let requested = form.back.clone();
     blocking(move || {
         let fate = match form.fate {
             FateName::Resolved => Fate::Resolved,
@@ -104,10 +107,10 @@ pub(super) async fn settle(
         Ok(comments::settle(project, &id, number, fate, person, &app.holder(), now())?)
     })
     .await?;
-    Ok(back(&base, &wanted))
+    Ok(back(&base, &requested))
 }
 
-/// A decision, as the form sends it.
+/// A decision as the form sends it.
 #[derive(Debug, Deserialize)]
 pub(super) struct DecideForm {
     choice: Choice,

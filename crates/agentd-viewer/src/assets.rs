@@ -1,10 +1,11 @@
-//! The files that come with the program, inside of it: style, script, Mermaid.
+//! The files that are built into the program: style sheet, scripts, Mermaid.
 
 use std::sync::OnceLock;
 
 use agentd_core::hash::Digest;
 use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse as _, Response};
+use maud::{DOCTYPE, html};
 
 use super::problem::Problem;
 
@@ -12,14 +13,14 @@ use super::problem::Problem;
 pub(super) struct Asset {
     name: &'static str,
     media_type: &'static str,
-    /// Whether the bytes are compressed, and unpacked by the browser.
+    /// Whether the bytes are compressed; the browser unpacks them.
     gzip: bool,
     bytes: &'static [u8],
     address: OnceLock<String>,
 }
 
 impl Asset {
-    /// The address changes with the content, so that browsers may keep the file for ever.
+    /// The address changes with the content, so browsers may keep the file forever.
     pub(super) fn address(&self) -> &str {
         self.address
             .get_or_init(|| format!("/assets/{}/{}", Digest::of(self.bytes).short(), self.name))
@@ -56,7 +57,7 @@ pub(super) fn serve(name: &str) -> Result<Response, Problem> {
         [
             (header::CONTENT_TYPE, asset.media_type),
             (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
-            // The frame of the diagrams has no origin of its own and must be able to load this.
+            // The diagram frame has no origin of its own and must be able to load this.
             (HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"),
         ],
         asset.bytes,
@@ -71,10 +72,10 @@ pub(super) fn serve(name: &str) -> Result<Response, Problem> {
 
 /// The frame in which Mermaid draws.
 ///
-/// Mermaid needs styles that it writes itself, which no page of ours allows; and it
-/// works on text by agents. So it runs in a frame without an origin: no cookie, no access
-/// to the page, no requests but for its own two files. What it has drawn comes out as text,
-/// and the page shows it as an image, in which nothing runs.
+/// Mermaid writes its own inline styles, which no page of ours allows, and it works on text
+/// by agents. So it runs in a frame without an origin: no cookie, no access to the page, no
+/// requests except for its own two files. The drawing comes out as text, and the page shows
+/// it as an image, in which nothing runs.
 pub(super) fn diagram_frame(origin: &str) -> Response {
     let (mermaid, script) = (MERMAID.address(), DIAGRAM_JS.address());
     let policy = format!(
@@ -82,22 +83,30 @@ pub(super) fn diagram_frame(origin: &str) -> Response {
          style-src 'unsafe-inline'; frame-ancestors {origin}; base-uri 'none'; \
          form-action 'none'; sandbox allow-scripts"
     );
-    let page = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Diagrams</title>\
-         <script src=\"{mermaid}\"></script><script src=\"{script}\"></script></head><body></body></html>"
-    );
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                title { "Diagrams" }
+                script src=(mermaid) {}
+                script src=(script) {}
+            }
+            body {}
+        }
+    };
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
         (header::CONTENT_SECURITY_POLICY, policy),
     ];
-    (headers, page).into_response()
+    (headers, page.into_string()).into_response()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Bar of issue 8: less than 1.2 MB, as they lie in the binary.
+    /// Bar of issue 8: less than 1.2 MB as stored in the binary.
     #[test]
     fn the_embedded_files_are_small() {
         let size: usize = ALL.iter().map(|asset| asset.bytes.len()).sum();

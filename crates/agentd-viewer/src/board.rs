@@ -1,4 +1,4 @@
-//! What the board shows, and a number by which a look at it is told from the next.
+//! What the board shows, and a number that changes whenever the board does.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -15,18 +15,18 @@ use super::{App, subject};
 pub(super) struct Board {
     /// The open changes, in the order of their ids.
     pub(super) changes: Vec<Arc<Known>>,
-    /// Those on which a workflow runs.
+    /// Those on which a workflow is running.
     pub(super) running: BTreeSet<ChangeId>,
     pub(super) specs: Vec<SpecId>,
     pub(super) archived: Vec<ArchiveName>,
-    /// Another one where any of that is another. Of files it takes what was seen before they
-    /// were read, so that what is written meanwhile makes another one the next time.
+    /// A hash of all of that. It covers the files as they were before they were read, so that
+    /// a write in between gives another hash the next time.
     pub(super) mark: u64,
 }
 
 impl Board {
-    /// Looks at everything; only what has changed since the last look is read.
-    pub(super) fn look(app: &App) -> Result<Self, StoreError> {
+    /// Checks everything; only files that changed since the last time are read.
+    pub(super) fn load(app: &App) -> Result<Self, StoreError> {
         let project = &app.project;
         let mut hasher = DefaultHasher::new();
         app.conflicts.times().hash(&mut hasher);
@@ -50,7 +50,7 @@ impl Board {
     }
 }
 
-/// The changes on which a workflow runs now: only those with a lock file are looked at.
+/// The changes on which a workflow is running: only those with a lock file are checked.
 fn running(project: &Project) -> BTreeSet<ChangeId> {
     let entries = project.dir().list_dir(&layout::locks_dir()).unwrap_or_default();
     let ids =

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use agentd_engine::process::find_program;
-
-use super::html::esc;
+use maud::{DOCTYPE, html};
 
 /// What can open a page, in order of preference.
 const OPENERS: &[&str] =
@@ -50,12 +49,14 @@ fn doorway(address: &str) -> io::Result<(tempfile::TempDir, PathBuf)> {
         .tempdir()?;
     let path = dir.path().join("open.html");
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-    let to = esc(address);
-    writeln!(
-        file,
-        "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
-         <meta http-equiv=\"refresh\" content=\"0;url={to}\"><title>agentd</title>\
-         <a href=\"{to}\">Open the viewer</a>"
-    )?;
+    let page = html! {
+        (DOCTYPE)
+        meta charset="utf-8";
+        meta name="referrer" content="no-referrer";
+        meta http-equiv="refresh" content={ "0;url=" (address) };
+        title { "agentd" }
+        a href=(address) { "Open the viewer" }
+    };
+    writeln!(file, "{}", page.into_string())?;
     Ok((dir, path))
 }

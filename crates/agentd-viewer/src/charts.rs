@@ -1,25 +1,26 @@
-//! When the steps of a change ran and what they took, drawn as SVG. Colors come from the
-//! style sheet, by class, so that one drawing serves light and dark.
+//! When the steps of a change ran and what they cost, drawn as SVG. Colors come from the style
+//! sheet, by class, so that one drawing works in light and dark mode.
 
-use agentd_core::state::LlmCall;
-
-use super::html::{dollars, esc};
 use agentd_core::figures::{duration, tokens};
+use agentd_core::state::LlmCall;
+use maud::{Markup, html};
+
+use super::html::dollars;
 
 const LABELS: f64 = 190.0;
 const WIDTH: f64 = 900.0;
 const ROW: f64 = 26.0;
-/// Room for figures behind a bar.
+/// Space for the figures after a bar.
 const FIGURES: f64 = 130.0;
 
-/// A call with its place in time, in milliseconds.
+/// A call with its place in time, in milliseconds since 1970.
 struct Bar<'c> {
     call: &'c LlmCall,
     start: f64,
     end: f64,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a drawing has no use for the last of 52 bits")]
+#[expect(clippy::cast_precision_loss, reason = "a drawing does not need the last of 52 bits")]
 fn float(number: u64) -> f64 {
     number as f64
 }
@@ -29,8 +30,34 @@ fn moment(call: &LlmCall) -> Option<f64> {
     call.timestamp.map(|at| at.moment().as_millisecond() as f64)
 }
 
-/// The steps over time. Waiting, which may be days, is drawn short.
-pub(super) fn timeline(calls: &[LlmCall]) -> String {
+/// A step at its place in a row: from where to where, in milliseconds since the first began.
+struct Placed {
+    start: f64,
+    end: f64,
+}
+
+/// Where each bar goes once long waits are cut short, and where they were cut.
+fn without_waits(bars: &[Bar<'_>]) -> (Vec<Placed>, Vec<f64>) {
+    let busy: f64 = bars.iter().map(|bar| bar.end - bar.start).sum();
+    let longest_wait = (busy / 12.0).max(1.0);
+    let first = bars.first().map_or(0.0, |bar| bar.start);
+    let (mut removed, mut latest) = (0.0, first);
+    let (mut placed, mut cuts) = (Vec::new(), Vec::new());
+    for bar in bars {
+        let wait = bar.start - latest;
+        if wait > longest_wait {
+            cuts.push(latest - first - removed + longest_wait / 2.0);
+            removed += wait - longest_wait;
+        }
+        latest = latest.max(bar.end);
+        placed.push(Placed { start: bar.start - first - removed, end: bar.end - first - removed });
+    }
+    (placed, cuts)
+}
+
+/// The steps over time; nothing if no time is known. Waiting, which may take days, is drawn
+/// short.
+pub(super) fn timeline(calls: &[LlmCall]) -> Option<Markup> {
     let mut bars: Vec<Bar<'_>> = calls
         .iter()
         .filter_map(|call| {
@@ -38,51 +65,30 @@ pub(super) fn timeline(calls: &[LlmCall]) -> String {
             Some(Bar { call, start: end - float(call.duration_ms), end })
         })
         .collect();
-    bars.sort_by(|a, b| a.start.total_cmp(&b.start));
     if bars.is_empty() {
-        return String::new();
+        return None;
     }
-    let busy: f64 = bars.iter().map(|bar| bar.end - bar.start).sum();
-    let longest_wait = (busy / 12.0).max(1.0);
-    // Where each bar begins once long waits are cut, and where they were cut.
-    let (mut removed, mut latest) = (0.0, bars[0].start);
-    let first = bars[0].start;
-    let mut cuts = Vec::new();
-    let mut placed = Vec::new();
-    for bar in &bars {
-        let wait = bar.start - latest;
-        if wait > longest_wait {
-            removed += wait - longest_wait;
-            cuts.push(latest - first - (removed - (wait - longest_wait)) + longest_wait / 2.0);
-        }
-        latest = latest.max(bar.end);
-        placed.push((bar.start - first - removed, bar.end - first - removed));
-    }
-    let total = placed.iter().map(|(_, end)| *end).fold(1.0, f64::max);
+    bars.sort_by(|a, b| a.start.total_cmp(&b.start));
+    let (placed, cuts) = without_waits(&bars);
+    let total = placed.iter().map(|place| place.end).fold(1.0, f64::max);
     let scale = (WIDTH - LABELS - FIGURES) / total;
-    let mut out = open("Timeline of the steps", bars.len());
-    let bottom = height(bars.len());
-    for cut in cuts {
-        let x = LABELS + cut * scale;
-        out.push_str(&format!(
-            "<line class=\"cut\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{bottom:.0}\"/>"
-        ));
-    }
-    for (row, (bar, (start, end))) in bars.iter().zip(placed).enumerate() {
-        let (x, width) = (LABELS + start * scale, ((end - start) * scale).max(2.0));
-        label(&mut out, row, &bar.call.step);
-        let kind = kind(&bar.call.step);
-        rect(
-            &mut out,
-            row,
-            x,
-            width,
-            kind,
-            &format!("{}: {}", bar.call.step, duration(bar.call.duration_ms)),
-        );
-        figure(&mut out, row, x + width, &duration(bar.call.duration_ms));
-    }
-    out + "</svg>"
+    let bottom = format!("{:.0}", height(bars.len()));
+    let rows = html! {
+        @for cut in cuts {
+            @let x = format!("{:.1}", LABELS + cut * scale);
+            line.cut x1=(x) x2=(x) y1="0" y2=(bottom) {}
+        }
+        @for (row, (bar, place)) in bars.iter().zip(placed).enumerate() {
+            @let step = &bar.call.step;
+            @let took = duration(bar.call.duration_ms);
+            @let x = LABELS + place.start * scale;
+            @let width = ((place.end - place.start) * scale).max(2.0);
+            (label(row, step))
+            (rect(row, x, width, kind(step), &format!("{step}: {took}")))
+            (figure(row, x + width, &took))
+        }
+    };
+    Some(chart("Timeline of the steps", bars.len(), &rows))
 }
 
 /// The color of a step.
@@ -94,113 +100,97 @@ fn kind(step: &str) -> &'static str {
     }
 }
 
-/// Tokens of each step: cached and fresh ones that went in, and those that came out.
-pub(super) fn token_chart(calls: &[LlmCall]) -> String {
+/// Tokens of each step: cached and fresh input, and output.
+pub(super) fn token_chart(calls: &[LlmCall]) -> Markup {
     let most =
         calls.iter().map(|c| float(c.tokens_in.saturating_add(c.tokens_out))).fold(1.0, f64::max);
     let scale = (WIDTH - LABELS - FIGURES) / most;
-    let mut out = open("Tokens by step", calls.len());
-    for (row, call) in calls.iter().enumerate() {
-        label(&mut out, row, &call.step);
-        let cached = call.tokens_cached.min(call.tokens_in);
-        let parts = [
-            (cached, "t-cached", "in, cached"),
-            (call.tokens_in - cached, "t-in", "in"),
-            (call.tokens_out, "t-out", "out"),
-        ];
-        let mut x = LABELS;
-        for (count, class, what) in parts {
-            let width = float(count) * scale;
-            if width > 0.0 {
-                rect(
-                    &mut out,
-                    row,
-                    x,
-                    width,
-                    class,
-                    &format!("{}: {} {what}", call.step, tokens(count)),
-                );
-            }
-            x += width;
+    let rows = html! {
+        @for (row, call) in calls.iter().enumerate() {
+            (label(row, &call.step))
+            (token_bar(row, call, scale))
         }
-        figure(
-            &mut out,
-            row,
-            x,
-            &format!("{} / {}", tokens(call.tokens_in), tokens(call.tokens_out)),
-        );
-    }
-    out + "</svg>"
+    };
+    chart("Tokens by step", calls.len(), &rows)
 }
 
-/// What each step has cost.
-pub(super) fn cost_chart(calls: &[LlmCall]) -> String {
+/// The tokens of one step, side by side.
+fn token_bar(row: usize, call: &LlmCall, scale: f64) -> Markup {
+    let cached = call.tokens_cached.min(call.tokens_in);
+    let parts = [
+        (cached, "t-cached", "in, cached"),
+        (call.tokens_in - cached, "t-in", "in"),
+        (call.tokens_out, "t-out", "out"),
+    ];
+    let mut end = LABELS;
+    let placed = parts.map(|(count, class, what)| {
+        let (start, width) = (end, float(count) * scale);
+        end += width;
+        (start, width, class, format!("{}: {} {what}", call.step, tokens(count)))
+    });
+    html! {
+        @for (x, width, class, title) in placed {
+            @if width > 0.0 {
+                (rect(row, x, width, class, &title))
+            }
+        }
+        (figure(row, end, &format!("{} / {}", tokens(call.tokens_in), tokens(call.tokens_out))))
+    }
+}
+
+/// The cost of each step.
+pub(super) fn cost_chart(calls: &[LlmCall]) -> Markup {
     let most = calls.iter().map(|call| call.cost).fold(f64::MIN_POSITIVE, f64::max);
     let scale = (WIDTH - LABELS - FIGURES) / most;
-    let mut out = open("Cost by step", calls.len());
-    for (row, call) in calls.iter().enumerate() {
-        label(&mut out, row, &call.step);
-        let width = (call.cost * scale).max(1.0);
-        rect(
-            &mut out,
-            row,
-            LABELS,
-            width,
-            "c-cost",
-            &format!("{}: {}", call.step, dollars(call.cost)),
-        );
-        figure(&mut out, row, LABELS + width, &dollars(call.cost));
-    }
-    out + "</svg>"
+    let rows = html! {
+        @for (row, call) in calls.iter().enumerate() {
+            @let width = (call.cost * scale).max(1.0);
+            @let cost = dollars(call.cost);
+            (label(row, &call.step))
+            (rect(row, LABELS, width, "c-cost", &format!("{}: {cost}", call.step)))
+            (figure(row, LABELS + width, &cost))
+        }
+    };
+    chart("Cost by step", calls.len(), &rows)
 }
 
 fn height(rows: usize) -> f64 {
     f64::from(u32::try_from(rows).unwrap_or(u32::MAX)) * ROW + 4.0
 }
 
-fn open(title: &str, rows: usize) -> String {
-    format!(
-        "<svg class=\"chart\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {WIDTH} {:.0}\" \
-         width=\"{WIDTH}\" height=\"{:.0}\">",
-        esc(title),
-        height(rows),
-        height(rows)
-    )
+fn chart(title: &str, rows: usize, content: &Markup) -> Markup {
+    let height = format!("{:.0}", height(rows));
+    html! {
+        svg.chart role="img" aria-label=(title) viewBox={ "0 0 " (WIDTH) " " (height) }
+            width=(WIDTH) height=(height) { (content) }
+    }
 }
 
 fn top(row: usize) -> f64 {
     height(row) - 4.0
 }
 
-fn label(out: &mut String, row: usize, text: &str) {
+fn label(row: usize, text: &str) -> Markup {
     const SHOWN: usize = 26;
     let shown: String = text.chars().take(SHOWN).collect();
     let more = if text.chars().count() > SHOWN { "…" } else { "" };
-    out.push_str(&format!(
-        "<text class=\"label\" x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"end\">{}{more}<title>{}</title></text>",
-        LABELS - 10.0,
-        top(row) + 17.0,
-        esc(&shown),
-        esc(text)
-    ));
+    html! {
+        text.label x=(format!("{:.0}", LABELS - 10.0)) y=(format!("{:.0}", top(row) + 17.0))
+            text-anchor="end" { (shown) (more) title { (text) } }
+    }
 }
 
-fn rect(out: &mut String, row: usize, x: f64, width: f64, class: &str, title: &str) {
-    out.push_str(&format!(
-        "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{:.0}\" width=\"{width:.1}\" height=\"16\" rx=\"3\">\
-         <title>{}</title></rect>",
-        top(row) + 5.0,
-        esc(title)
-    ));
+fn rect(row: usize, x: f64, width: f64, class: &str, title: &str) -> Markup {
+    html! {
+        rect.(class) x=(format!("{x:.1}")) y=(format!("{:.0}", top(row) + 5.0))
+            width=(format!("{width:.1}")) height="16" rx="3" { title { (title) } }
+    }
 }
 
-fn figure(out: &mut String, row: usize, x: f64, text: &str) {
-    out.push_str(&format!(
-        "<text class=\"figure\" x=\"{:.1}\" y=\"{:.0}\">{}</text>",
-        x + 6.0,
-        top(row) + 17.0,
-        esc(text)
-    ));
+fn figure(row: usize, x: f64, text: &str) -> Markup {
+    html! {
+        text.figure x=(format!("{:.1}", x + 6.0)) y=(format!("{:.0}", top(row) + 17.0)) { (text) }
+    }
 }
 
 #[cfg(test)]
@@ -228,7 +218,7 @@ mod tests {
             call("proposal-gen", "2026-11-04T10:00:10Z", 10_000),
             call("<b>", "2026-11-11T10:00:10Z", 10_000),
         ];
-        let svg = timeline(&calls);
+        let svg = timeline(&calls).unwrap().into_string();
         let widths: Vec<f64> = svg
             .split("width=\"")
             .skip(2)
@@ -239,11 +229,12 @@ mod tests {
     }
 
     #[test]
-    fn odd_figures_are_drawn_all_the_same() {
-        for svg in
-            [token_chart(&[call("a", "x", 1)]), cost_chart(&[call("a", "x", 1)]), timeline(&[])]
-        {
+    fn odd_figures_are_still_drawn() {
+        let calls = [call("a", "x", 1)];
+        for svg in [token_chart(&calls), cost_chart(&calls)] {
+            let svg = svg.into_string();
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
+        assert!(timeline(&[]).is_none());
     }
 }

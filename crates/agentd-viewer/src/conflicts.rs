@@ -1,5 +1,6 @@
-//! What open changes share, as `agentd overlap` finds it. Reading all specs of a thousand
-//! changes takes longer than a page may, so it is kept until a change is another one.
+//! What open changes have in common, as `agentd overlap` finds it. Reading all specs of a
+//! thousand changes takes longer than a page may, so the result is kept until a change is
+//! written.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,39 +12,39 @@ use agentd_engine::store::Project;
 use super::App;
 use super::summaries::Known;
 
-/// Something that another open change touches too.
+/// Something that another open change touches as well.
 #[derive(Debug)]
 pub(super) struct Conflict {
     pub(super) with: ChangeId,
     pub(super) what: String,
 }
 
-type Shared = Arc<BTreeMap<ChangeId, Vec<Conflict>>>;
+pub(super) type Shared = Arc<BTreeMap<ChangeId, Vec<Conflict>>>;
 
-/// With more changes than this, a page shows what was found for the one before it and has
-/// it looked for anew meanwhile.
+/// With more changes than this, a page shows the previous result, and a new one is computed in
+/// the background.
 const QUICK: usize = 100;
 
 #[derive(Debug, Default)]
-struct Found {
-    /// The changes for which it was found; they are the same while their files are.
+struct Cache {
+    /// The changes that were compared; the same pointers as long as their files are the same.
     changes: Vec<Arc<Known>>,
     shared: Shared,
-    /// How often something was found after the page that it was looked for.
+    /// How many results came after the page that asked for them.
     late: u64,
 }
 
-/// What was found so far.
+/// The last result.
 #[derive(Debug, Default)]
-pub(super) struct Conflicts(Mutex<Found>);
+pub(super) struct Conflicts(Mutex<Cache>);
 
 impl Conflicts {
-    /// A number that grows when a page that is shown already could show more.
+    /// A number that grows when a page that is already shown could show more.
     pub(super) fn times(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).late
     }
 
-    /// What each of these changes shares with others.
+    /// What each of these changes has in common with others.
     pub(super) fn of(&self, app: &Arc<App>, changes: &[Arc<Known>]) -> Shared {
         let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let same = found.changes.len() == changes.len()
@@ -53,11 +54,11 @@ impl Conflicts {
         }
         found.changes = changes.to_vec();
         if changes.len() <= QUICK {
-            found.shared = look(&app.project);
+            found.shared = find(&app.project);
         } else {
             let app = Arc::clone(app);
             std::thread::spawn(move || {
-                let shared = look(&app.project);
+                let shared = find(&app.project);
                 let mut found = app.conflicts.0.lock().unwrap_or_else(PoisonError::into_inner);
                 found.shared = shared;
                 found.late += 1;
@@ -67,8 +68,8 @@ impl Conflicts {
     }
 }
 
-/// A board without it is still a board.
-fn look(project: &Project) -> Shared {
+/// A failure gives an empty result: the board is useful without it.
+fn find(project: &Project) -> Shared {
     let mut shared: BTreeMap<ChangeId, Vec<Conflict>> = BTreeMap::new();
     for overlap in overlaps(project, None).unwrap_or_default() {
         for touch in &overlap.changes {

@@ -1,5 +1,4 @@
-//! Connections that do not stay for ever: a bounded number of them, each of which says what it
-//! wants within some seconds.
+//! A limited number of connections, each of which has to send its request within seconds.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,13 +16,13 @@ use tokio::time::{Instant, Sleep, sleep};
 /// How long the headers of a request may take.
 const HEADERS: Duration = Duration::from_secs(10);
 
-/// How long a connection may be silent after an answer. Streams say something every 15 s.
+/// How long a connection may be silent after an answer. Streams send something every 15 s.
 const IDLE: Duration = Duration::from_mins(1);
 
-/// How many connections there are at a time: a browser takes six.
+/// How many connections there may be at a time: a browser uses six.
 const MOST: usize = 64;
 
-/// Takes connections while there are not too many; the others wait in the system's queue.
+/// Accepts connections up to the limit; others wait in the queue of the system.
 pub(super) struct Connections {
     listener: TcpListener,
     places: Arc<Semaphore>,
@@ -51,7 +50,7 @@ impl Listener for Connections {
     }
 }
 
-/// A connection with a clock.
+/// A connection with a deadline.
 pub(super) struct Connection {
     stream: TcpStream,
     deadline: Pin<Box<Sleep>>,
@@ -59,14 +58,14 @@ pub(super) struct Connection {
     _place: Option<OwnedSemaphorePermit>,
 }
 
-/// What is waited for.
+/// What the connection is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The next request.
     Silent,
-    /// The rest of the headers, of whose end so many characters were seen.
+    /// The rest of the headers, of whose end this many characters have arrived.
     Headers(usize),
-    /// Our answer, which takes as long as it takes.
+    /// Our answer, which may take any time.
     Answer,
 }
 

@@ -3,7 +3,7 @@
 use agentd_core::document::issue_fate::{Fate, IssueFate, fates};
 use agentd_core::document::review_block::ReviewBlock;
 
-/// All findings: what is fixed last, the gravest first.
+/// All findings: open ones first, by severity.
 pub(super) fn over_rounds(rounds: &[ReviewBlock]) -> Vec<IssueFate<'_>> {
     let mut findings = fates(rounds);
     findings.sort_by_key(|finding| {
@@ -45,8 +45,8 @@ mod tests {
     #[test]
     fn a_finding_is_followed_by_its_number() {
         let rounds = [round(1, &[1, 2]), round(2, &[2]), round(3, &[2, 3])];
-        let told: Vec<(u32, Fate)> =
+        let fates: Vec<(u32, Fate)> =
             over_rounds(&rounds).iter().map(|f| (f.issue.number, f.fate)).collect();
-        assert_eq!(told, [(2, Fate::Open), (3, Fate::New), (1, Fate::Fixed)]);
+        assert_eq!(fates, [(2, Fate::Open), (3, Fate::New), (1, Fate::Fixed)]);
     }
 }

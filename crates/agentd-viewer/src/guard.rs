@@ -1,23 +1,24 @@
-//! Who may ask: every request passes here before anything of the project is read.
+//! Who may ask: every request passes through here before anything of the project is read.
 //!
-//! A web page of anybody's can make a browser send requests to 127.0.0.1. So a request
-//! counts only when it was sent to us by name (`Host`, against DNS rebinding), from our own
-//! page where it says where it comes from (`Origin`), and with the token of this viewer,
-//! which only the person who started it has seen. What changes something needs all three.
+//! Any web page can make a browser send requests to 127.0.0.1. So a request counts only if it
+//! was sent to our own name (`Host`, against DNS rebinding), comes from our own page if it says
+//! where it comes from (`Origin`), and has the token of this viewer, which only the person who
+//! started it has seen. Requests that change something need all three.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::sync::Arc;
 
+use agentd_core::hash::hex;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use subtle::ConstantTimeEq as _;
 
 use super::{App, problem};
 
-/// The policy of every page: nothing but our own files, and diagrams as images. There is
-/// no inline script or style anywhere, so neither is allowed.
+/// The policy of every page: only our own files, and diagrams as images. No page has inline
+/// scripts or styles, so neither is allowed.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     img-src data:; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; \
     frame-ancestors 'none'";
@@ -27,33 +28,31 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
 pub(super) struct Token(String);
 
 impl Token {
-    /// A token that nobody can guess: 256 bits from the system.
+    /// A token that nobody can guess: 256 random bits.
     pub(super) fn random() -> io::Result<Self> {
         let mut bytes = [0_u8; 32];
-        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(hex(&bytes)))
     }
 
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Compares without telling by its time how much was right.
+    /// Compares in constant time, so that nobody can learn the token piece by piece.
     fn is(&self, given: &str) -> bool {
-        let differences =
-            self.0.bytes().zip(given.bytes()).fold(0, |differing, (a, b)| differing | (a ^ b));
-        given.len() == self.0.len() && differences == 0
+        self.0.as_bytes().ct_eq(given.as_bytes()).into()
     }
 }
 
-/// Lets a request through, or answers it with nothing of the project in it.
+/// Lets a request through, or answers it without showing anything of the project.
 pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let mut response = match admit(&app, &request) {
         Admitted::Yes => next.run(request).await,
         Admitted::Enter(to) => enter(&app, &to),
         Admitted::No(status, why) => {
             let mut response = problem::refused(status, why).into_response();
-            // Connections are few, and strangers keep none.
+            // There are few connections, and strangers may not keep one.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             response
         }
@@ -105,8 +104,8 @@ fn admit(app: &App, request: &Request) -> Admitted {
         (Some(_), Some(origin)) => Some(origin.strip_prefix("http://") == Some(host)),
         (Some(_), None) => Some(false),
     };
-    // The program's own files hold nothing of the project, and the frame of the diagrams has
-    // no origin (which is told as "null") and so no cookie.
+    // The program's own files hold nothing of the project, and the diagram frame has no origin
+    // (browsers send "null") and so no cookie.
     if !writes && uri.path().starts_with("/assets/") {
         let no_origin = headers.get(header::ORIGIN).is_some_and(|origin| origin == "null");
         if from_us != Some(false) || no_origin {
@@ -120,15 +119,12 @@ fn admit(app: &App, request: &Request) -> Admitted {
         if app.token.is(&given) {
             return Admitted::Enter(rest);
         }
-        return Admitted::No(
-            StatusCode::UNAUTHORIZED,
-            "The token in this address is not the right one.",
-        );
+        return Admitted::No(StatusCode::UNAUTHORIZED, "The token in this address is wrong.");
     }
     if !cookies(headers, &app.cookie_name()).any(|given| app.token.is(given)) {
         return Admitted::No(
             StatusCode::UNAUTHORIZED,
-            "Open the address that `agentd view` has printed, with its token.",
+            "Open the address that `agentd view` printed, including the token.",
         );
     }
     if writes && from_us != Some(true) {
@@ -137,7 +133,7 @@ fn admit(app: &App, request: &Request) -> Admitted {
     Admitted::Yes
 }
 
-/// The one value of a header; none where there are several, or it is no text.
+/// The value of a header; none if there are several, or if it is not text.
 fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;

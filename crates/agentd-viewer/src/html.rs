@@ -1,133 +1,130 @@
-//! The frame of every page, and the one way in which text becomes HTML.
+//! The frame of every page, and the parts that pages share.
+//!
+//! Pages are built with maud, which escapes every text that is put into them. The one place
+//! that makes HTML out of text is [`markdown`](super::markdown), after a sanitizer.
 
-use std::fmt;
+use std::borrow::Cow;
 
 use agentd_core::diagnostic::Severity;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::reveal;
+use maud::{DOCTYPE, Markup, html};
 
 use super::assets;
 
-/// Text in HTML, in an element or in a quoted attribute: whatever it is, it stays text.
-pub(super) fn esc(text: &(impl fmt::Display + ?Sized)) -> Esc {
-    Esc(reveal(&text.to_string()).into_owned())
-}
-
-/// See [`esc`].
-pub(super) struct Esc(String);
-
-impl fmt::Display for Esc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0.as_str();
-        let special = |c: char| {
-            matches!(c, '&' | '<' | '>' | '"' | '\'') || (c.is_control() && c != '\n' && c != '\t')
-        };
-        while let Some(at) = rest.find(special) {
-            f.write_str(&rest[..at])?;
-            let c = rest[at..].chars().next().unwrap_or_default();
-            f.write_str(match c {
-                '&' => "&amp;",
-                '<' => "&lt;",
-                '>' => "&gt;",
-                '"' => "&quot;",
-                '\'' => "&#39;",
-                _ => "\u{fffd}",
-            })?;
-            rest = &rest[at + c.len_utf8()..];
-        }
-        f.write_str(rest)
+/// HTML as it is sent. Whatever text a page shows, wherever it came from: what nobody could see
+/// in it is shown by its number, so that people read what is really there.
+pub(super) fn visible(markup: Markup) -> String {
+    let is_control = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let mut html = markup.into_string();
+    if html.contains(is_control) {
+        html = html.replace(is_control, "\u{fffd}");
+    }
+    match reveal(&html) {
+        Cow::Borrowed(_) => html,
+        Cow::Owned(shown) => shown,
     }
 }
 
 /// A page of its own, with the bar at the top.
 pub(super) struct Page<'a> {
-    /// For the window's title.
+    /// The title of the window.
     pub(super) title: &'a str,
-    /// The way to here: names and addresses.
+    /// The way to this page: names and addresses.
     pub(super) crumbs: &'a [(&'a str, String)],
     /// The name of the project.
     pub(super) project: &'a str,
-    /// Inside of `<main>`.
-    pub(super) body: &'a str,
+    /// The content of `<main>`.
+    pub(super) body: Markup,
 }
 
 impl Page<'_> {
-    pub(super) fn render(&self) -> String {
-        let mut crumbs = format!(
-            "<a class=\"brand\" href=\"/\">agentd</a><a href=\"/\">{}</a>",
-            esc(self.project)
-        );
-        for (name, address) in self.crumbs {
-            crumbs.push_str(&format!("<a href=\"{}\">{}</a>", esc(address), esc(name)));
-        }
-        let body = format!(
-            "<a class=\"skip\" href=\"#main\">Skip to content</a>\
-             <header class=\"bar\"><nav aria-label=\"You are here\">{crumbs}</nav></header>\
-             <main id=\"main\" tabindex=\"-1\">{}</main>",
-            self.body
-        );
-        document(self.title, &body)
+    pub(super) fn render(&self) -> Markup {
+        document(
+            self.title,
+            &html! {
+                a.skip href="#main" { "Skip to content" }
+                header.bar {
+                    nav aria-label="You are here" {
+                        a.brand href="/" { "agentd" }
+                        a href="/" { (self.project) }
+                        @for (name, address) in self.crumbs {
+                            a href=(address) { (name) }
+                        }
+                    }
+                }
+                main #main tabindex="-1" { (self.body) }
+            },
+        )
     }
 }
 
-/// A page without the bar, for those who may be strangers.
-pub(super) fn bare_page(title: &str, body: &str) -> String {
-    document(title, &format!("<main id=\"main\" class=\"bare\">{body}</main>"))
+/// A page without the bar, which may be shown to strangers.
+pub(super) fn bare_page(title: &str, body: &Markup) -> Markup {
+    document(title, &html! { main #main .bare { (body) } })
 }
 
-/// A small a on a dot, as a picture in the address itself.
+/// A small letter "a" on a dot, as a `data:` address.
 const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Ccircle cx='8' cy='8' r='8' fill='%234f46e5'/%3E%3Cpath d='M5 11 8 4l3 7M6 9h4' fill='none' stroke='white' stroke-width='1.5'/%3E%3C/svg%3E";
 
-fn document(title: &str, body: &str) -> String {
-    format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\">\
-         <title>{}</title><link rel=\"icon\" href=\"{ICON}\">\
-         <link rel=\"stylesheet\" href=\"{}\"><script src=\"{}\" defer></script>\
-         </head><body>{body}</body></html>",
-        esc(title),
-        assets::CSS.address(),
-        assets::JS.address(),
-    )
+fn document(title: &str, body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                link rel="icon" href=(ICON);
+                link rel="stylesheet" href=(assets::CSS.address());
+                script src=(assets::JS.address()) defer {}
+            }
+            body { (body) }
+        }
+    }
 }
 
 /// A badge for a severity.
-pub(super) fn severity(severity: Severity) -> String {
+pub(super) fn severity(severity: Severity) -> Markup {
     let label = severity.label();
-    format!("<span class=\"badge {}\">{label}</span>", label.to_lowercase())
+    html! { span.badge.(label.to_lowercase()) { (label) } }
 }
 
-/// A moment, for machines and for people; the page's script makes "3 hours ago" of it.
-pub(super) fn time(at: Stamp) -> String {
+/// A moment, for machines and for people; the page's script turns it into "3 hours ago".
+pub(super) fn time(at: Stamp) -> Markup {
     let text = at.to_string();
     let shown = text.replace('T', " ").trim_end_matches('Z').to_owned();
     let minutes = shown.get(..16).unwrap_or(&shown);
-    format!(
-        "<time datetime=\"{}\" title=\"{} UTC\">{}</time>",
-        esc(&text),
-        esc(&shown),
-        esc(minutes)
-    )
+    html! { time datetime=(text) title={ (shown) " UTC" } { (minutes) } }
 }
 
-/// Money.
+/// An amount of money.
 pub(super) fn dollars(cost: f64) -> String {
     if cost > 0.0 && cost < 0.01 { format!("${cost:.4}") } else { format!("${cost:.2}") }
 }
 
-/// A number of tasks that are done, as a bar.
-pub(super) fn progress(completed: usize, total: usize) -> String {
-    if total == 0 {
-        return "<span class=\"quiet\">no tasks</span>".to_owned();
+/// How many tasks are done, as a bar.
+pub(super) fn progress(completed: usize, total: usize) -> Markup {
+    html! {
+        @if total == 0 {
+            span.quiet { "no tasks" }
+        } @else {
+            span.progress {
+                progress max=(total) value=(completed)
+                    aria-label={ (completed) " of " (total) " tasks done" } {}
+                " " (completed) "/" (total)
+            }
+        }
     }
-    format!(
-        "<span class=\"progress\"><progress max=\"{total}\" value=\"{completed}\" \
-         aria-label=\"{completed} of {total} tasks done\"></progress> {completed}/{total}</span>"
-    )
 }
 
-/// A text as the part of an address behind `#`: letters, digits and dashes.
+/// A box that scrolls by itself and can be reached with the keyboard.
+pub(super) fn scroll_box(class: &str, label: &str, content: &Markup) -> Markup {
+    html! { div.(class) tabindex="0" role="region" aria-label=(label) { (content) } }
+}
+
+/// A text as the part of an address after `#`: letters, digits and dashes.
 pub(super) fn slug(text: &str) -> String {
     let mut slug = String::from("h-");
     for c in text.chars() {
@@ -143,15 +140,36 @@ pub(super) fn slug(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
     fn text_stays_text() {
-        assert_eq!(
-            esc("<a href='x'>&\"\u{1b}").to_string(),
-            "&lt;a href=&#39;x&#39;&gt;&amp;&quot;\u{fffd}"
-        );
-        assert_eq!(esc("a\u{202e}b").to_string(), "a‹U+202E›b");
+        let hostile = "<a href='x'>&\"\u{1b}";
+        let shown = visible(html! { p title=(hostile) { (hostile) } });
+        let inside = "&lt;a href='x'&gt;&amp;&quot;\u{fffd}";
+        assert_eq!(shown, format!("<p title=\"{inside}\">{inside}</p>"));
+        assert_eq!(visible(html! { "a\u{202e}b" }), "a‹U+202E›b");
         assert_eq!(slug("R1: <script>alert(1)</script> É"), "h-r1-script-alert-1-script-é");
+    }
+
+    /// HTML that is not escaped comes from the sanitizer, and from nowhere else.
+    #[test]
+    fn only_sanitized_markdown_is_inserted_unescaped() {
+        let unescaped = concat!("Pre", "Escaped");
+        let mut files = Vec::new();
+        let mut dirs = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    dirs.push(path);
+                } else if std::fs::read_to_string(&path).unwrap().contains(unescaped) {
+                    files.push(path.file_name().unwrap().to_owned());
+                }
+            }
+        }
+        assert_eq!(files, ["markdown.rs"]);
     }
 }

@@ -12,7 +12,6 @@ mod browser;
 mod charts;
 mod conflicts;
 mod connections;
-mod diff;
 mod findings;
 mod guard;
 mod html;

@@ -1,5 +1,5 @@
-//! Following the runs of a change while they happen, and the board: from the files, so that
-//! what was started elsewhere is followed like anything else.
+//! Following the runs of a change while they happen, and the board. Everything is read from
+//! files, so that runs that were started elsewhere are followed as well.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -18,26 +18,27 @@ use serde_json::{Value, json};
 
 use super::App;
 use super::board::Board;
+use super::html::visible;
 use super::transcript::{self, Item};
 
-/// How often the files are looked at: a line is on the page within 300 ms.
+/// How often the files are checked: a line is on the page within 300 ms.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How many looks at the runs there are to one look at the documents.
+/// The documents are checked once per this many checks of the runs.
 const DOCUMENTS_EVERY: u32 = 5;
 
-/// How often the board is looked at.
+/// How often the board is checked.
 const BOARD_PAUSE: Duration = Duration::from_millis(500);
 
-/// How many times as long as a look at the board the pause after it is, at least: an open
-/// page of a large project takes a small part of one processor.
+/// The pause after a check of the board is at least this many times as long as the check, so
+/// that an open page of a large project uses a small part of one processor.
 const BOARD_REST: u32 = 25;
 
-/// How much is read at a time, of all runs together: what is sent of it waits in memory until
-/// the page has read it.
+/// How much is read at a time, of all runs together: it stays in memory until the page has
+/// read it.
 const CHUNK: u64 = 256 << 10;
 
-/// A place in the runs of a change: everything before it has been seen.
+/// A position in the runs of a change: everything before it has been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Position {
     pub(super) run: u32,
@@ -74,7 +75,7 @@ enum Message {
     Run(Position, Value),
     /// Documents or the state have changed.
     Documents,
-    /// The board is another one, which has this mark.
+    /// The board has changed, and has this mark now.
     Board(u64),
 }
 
@@ -83,33 +84,33 @@ struct Follower {
     from: Position,
     redactor: Redactor,
     tails: BTreeMap<u32, Tail>,
-    looks: u32,
+    checks: u32,
     documents: Option<u64>,
 }
 
-/// What one look has found.
+/// The result of one check.
 #[derive(Debug, Default, PartialEq)]
-struct Found {
+struct Update {
     messages: Vec<Message>,
-    /// Whether there is more, which need not be waited for.
+    /// Whether there is more to read right away.
     more: bool,
 }
 
 impl Follower {
     fn new(change: Change, from: Position, redactor: Redactor) -> Self {
-        Self { change, from, redactor, tails: BTreeMap::new(), looks: 0, documents: None }
+        Self { change, from, redactor, tails: BTreeMap::new(), checks: 0, documents: None }
     }
 
-    fn look(&mut self) -> Result<Found, StoreError> {
+    fn check(&mut self) -> Result<Update, StoreError> {
         let mut messages = Vec::new();
         let mut left = CHUNK;
-        if self.looks.is_multiple_of(DOCUMENTS_EVERY) {
+        if self.checks.is_multiple_of(DOCUMENTS_EVERY) {
             let now = fingerprint(&self.change);
             if self.documents.replace(now).is_some_and(|before| before != now) {
                 messages.push(Message::Documents);
             }
         }
-        self.looks = self.looks.wrapping_add(1);
+        self.checks = self.checks.wrapping_add(1);
         for run in self.change.runs()?.ids.into_iter().filter(|run| run.number() >= self.from.run) {
             let number = run.number();
             let begin = if number == self.from.run { self.from.offset } else { 0 };
@@ -128,16 +129,16 @@ impl Follower {
                     json!({ "run": run.to_string(), "items": items }),
                 ));
                 if cut || left == 0 {
-                    return Ok(Found { messages, more: true });
+                    return Ok(Update { messages, more: true });
                 }
             }
         }
-        Ok(Found { messages, more: false })
+        Ok(Update { messages, more: false })
     }
 }
 
-/// What was added to a run file since the last look, in whole lines, and whether it was cut: not
-/// much more than `most` is read.
+/// What was added to a run file since the last check, in whole lines, and whether there is more:
+/// not much more than `most` bytes are read.
 fn more(
     change: &Change,
     run: &RunName,
@@ -160,12 +161,12 @@ fn more(
         return Ok(None);
     }
     let cut = bytes.len() as u64 >= most;
-    // A line that is longer than the rest is read alone.
+    // A line longer than that is read on its own.
     if ends(&bytes).is_none() && !read(LONGEST_LINE, &mut bytes) {
         return Ok(None);
     }
     let Some(end) = ends(&bytes) else {
-        // No line of agentd's is that long: the rest of it is passed over as well.
+        // agentd never writes a line of this length: skip it, piece by piece.
         if bytes.len() as u64 >= LONGEST_LINE {
             tail.offset += bytes.len() as u64;
         }
@@ -181,11 +182,11 @@ fn more(
         tail.ended |= last;
         match item {
             Some(Item::Delta(text)) => writing.push_str(&text),
-            Some(Item::Html(html)) => {
+            Some(Item::Entry(entry)) => {
                 if !writing.is_empty() {
                     items.push(json!({ "delta": std::mem::take(&mut writing) }));
                 }
-                items.push(json!({ "html": html }));
+                items.push(json!({ "html": visible(entry) }));
             }
             None => {}
         }
@@ -220,7 +221,7 @@ pub(super) fn change(
     redactor: Redactor,
 ) -> Events<impl Stream<Item = Result<Event, Infallible>> + use<>> {
     let mut follower = Follower::new(change, from, redactor);
-    stream(PAUSE, 1, move || follower.look())
+    stream(PAUSE, 1, move || follower.check())
 }
 
 /// The stream of events for the board; `from` is the mark of the one that is shown.
@@ -230,48 +231,48 @@ pub(super) fn board(
 ) -> Events<impl Stream<Item = Result<Event, Infallible>> + use<>> {
     let mut seen = from;
     stream(BOARD_PAUSE, BOARD_REST, move || {
-        let mark = Board::look(&app)?.mark;
+        let mark = Board::load(&app)?.mark;
         let is_new = seen.replace(mark) != Some(mark);
         let messages = if is_new { vec![Message::Board(mark)] } else { Vec::new() };
-        Ok(Found { messages, more: false })
+        Ok(Update { messages, more: false })
     })
 }
 
-/// Looks again and again, and sends what is found. Between two looks there is a pause, which
-/// is at least `rest` times as long as the first of them took.
+/// Checks again and again, and sends what is new. The pause after a check is at least `rest`
+/// times as long as the check took.
 fn stream<L>(
     pause: Duration,
     rest: u32,
-    look: L,
+    check: L,
 ) -> Events<impl Stream<Item = Result<Event, Infallible>> + use<L>>
 where
-    L: FnMut() -> Result<Found, StoreError> + Send + 'static,
+    L: FnMut() -> Result<Update, StoreError> + Send + 'static,
 {
     struct Now<L> {
-        look: L,
+        check: L,
         waiting: VecDeque<Event>,
-        /// How long to wait before the next look; none before the first.
+        /// How long to wait before the next check; not at all before the first.
         pause: Duration,
     }
-    let now = Now { look, waiting: VecDeque::new(), pause: Duration::ZERO };
+    let now = Now { check, waiting: VecDeque::new(), pause: Duration::ZERO };
     let events = futures_util::stream::unfold(now, move |mut now| async move {
         loop {
             if let Some(event) = now.waiting.pop_front() {
                 return Some((Ok(event), now));
             }
             tokio::time::sleep(now.pause).await;
-            let mut look = now.look;
-            let looking = move || {
+            let mut check = now.check;
+            let checking = move || {
                 let begun = Instant::now();
-                let found = look();
-                (look, found, begun.elapsed())
+                let update = check();
+                (check, update, begun.elapsed())
             };
-            // A change that was archived or removed ends its stream.
-            let (look, found, took) = tokio::task::spawn_blocking(looking).await.ok()?;
-            let Found { messages, more } = found.ok()?;
+            // The stream ends when the change is archived or removed.
+            let (check, update, took) = tokio::task::spawn_blocking(checking).await.ok()?;
+            let Update { messages, more } = update.ok()?;
             let waiting = messages.into_iter().map(event).collect();
             let pause = if more { Duration::ZERO } else { pause.max(took * rest) };
-            now = Now { look, waiting, pause };
+            now = Now { check, waiting, pause };
         }
     });
     Sse::new(events).keep_alive(KeepAlive::default())
@@ -299,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_once_and_only_when_whole() {
+    fn lines_are_sent_once_and_only_when_complete() {
         let dir = tempfile::tempdir().unwrap();
         let runs = dir.path().join("agentd/changes/a/runs");
         fs::create_dir_all(&runs).unwrap();
@@ -311,24 +312,24 @@ mod tests {
         let change = project.change(&ChangeId::new("a").unwrap()).unwrap();
         fs::write(runs.join("0001-x.jsonl"), "{\"t\":1,\"note\":\"old\"}\n").unwrap();
         let mut follower = Follower::new(change, Position::parse("2:0"), Redactor::new(&[]));
-        assert_eq!(follower.look().unwrap(), Found::default());
+        assert_eq!(follower.check().unwrap(), Update::default());
         let path = runs.join("0002-y.jsonl");
         let mut file = fs::File::create(&path).unwrap();
         write!(file, "{{\"t\":1,\"note\":\"one\"}}\n{{\"t\":2,\"no").unwrap();
-        let [Message::Run(position, value)] = &follower.look().unwrap().messages[..] else {
+        let [Message::Run(position, value)] = &follower.check().unwrap().messages[..] else {
             panic!()
         };
         assert_eq!((position.run, position.offset), (2, 21));
         assert_eq!(value["items"][0]["html"], "<li class=\"note\">one</li>");
-        assert_eq!(follower.look().unwrap(), Found::default());
+        assert_eq!(follower.check().unwrap(), Update::default());
         writeln!(file, "te\":\"two\"}}").unwrap();
-        let [Message::Run(_, value)] = &follower.look().unwrap().messages[..] else { panic!() };
+        let [Message::Run(_, value)] = &follower.check().unwrap().messages[..] else { panic!() };
         assert_eq!(value["items"][0]["html"], "<li class=\"note\">two</li>");
     }
 
     /// Attack L1: 50 streams that nobody read held 710 MB of a run of 10 MB.
     #[test]
-    fn a_long_run_is_told_in_pieces_and_whole() {
+    fn a_long_run_is_sent_in_pieces_and_completely() {
         let dir = tempfile::tempdir().unwrap();
         let runs = dir.path().join("agentd/changes/a/runs");
         fs::create_dir_all(&runs).unwrap();
@@ -344,14 +345,14 @@ mod tests {
         fs::write(runs.join("0001-x.jsonl"), &text).unwrap();
         fs::write(runs.join("0002-y.jsonl"), line("next")).unwrap();
         let mut follower = Follower::new(change, Position::default(), Redactor::new(&[]));
-        let (mut told, mut looks) = (0, 0);
+        let (mut sent, mut checks) = (0, 0);
         loop {
-            let found = follower.look().unwrap();
-            looks += 1;
+            let found = follower.check().unwrap();
+            checks += 1;
             let mut size = 0;
             for message in &found.messages {
                 let Message::Run(_, value) = message else { continue };
-                told += value["items"].as_array().unwrap().len();
+                sent += value["items"].as_array().unwrap().len();
                 size += value.to_string().len();
             }
             assert!(size < 900 << 10, "{size} at once");
@@ -359,7 +360,7 @@ mod tests {
                 break;
             }
         }
-        assert_eq!(told, 1003, "in {looks} looks");
-        assert!(looks >= 5, "{looks}");
+        assert_eq!(sent, 1003, "in {checks} checks");
+        assert!(checks >= 5, "{checks}");
     }
 }

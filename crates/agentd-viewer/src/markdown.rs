@@ -1,9 +1,9 @@
-//! Markdown of people and agents as HTML, with what belongs beside each part of it.
+//! Markdown by people and agents as HTML, block by block.
 //!
-//! The text is untrusted. Raw HTML in it is shown as the text that it is, so that nothing
-//! can hide behind a tag or a comment; pictures are shown as their description; and what
-//! comes out passes a sanitizer as well. A document is rendered block by block, each
-//! sanitized on its own, so that nothing in one block reaches into the next.
+//! The text is not trusted. Raw HTML in it is shown as text, so that nothing can hide behind a
+//! tag or a comment; images are replaced by their descriptions; and the result passes a
+//! sanitizer as well. Each block is sanitized on its own, so that nothing in one block reaches
+//! into the next.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 use agentd_core::span::{LineIndex, Span};
 use agentd_core::text::reveal;
 use ammonia::{Builder, UrlRelative};
+use maud::{Markup, PreEscaped};
 use pulldown_cmark::{
     CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
 };
@@ -20,8 +21,8 @@ use super::html::slug;
 
 /// One top-level part of a document.
 pub(super) struct Block {
-    /// Its HTML, safe.
-    pub(super) html: String,
+    /// Its HTML, sanitized.
+    pub(super) html: Markup,
     /// The lines that it covers, from 1.
     pub(super) lines: (usize, usize),
     /// What it is the heading of.
@@ -37,12 +38,12 @@ pub(super) struct Heading {
     pub(super) anchor: String,
 }
 
-/// How text from outside is read: with tables and the like, without surprises.
+/// The extensions of Markdown that are understood.
 fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// What may be in the HTML of a text. Links lead elsewhere or to a place on the page.
+/// What the HTML of a text may contain. Links go to other sites or to a place on the page.
 static SANITIZER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let mut builder = Builder::default();
     let tags = [
@@ -97,7 +98,7 @@ static SANITIZER: LazyLock<Builder<'static>> = LazyLock::new(|| {
         .allowed_classes(
             [
                 ("figure", ["diagram"].into_iter().collect()),
-                ("span", ["picture", "path", "tag"].into_iter().collect()),
+                ("span", ["image", "path", "tag"].into_iter().collect()),
                 ("div", ["table", "raw"].into_iter().collect()),
                 ("code", ["mermaid"].into_iter().collect()),
             ]
@@ -110,17 +111,22 @@ static SANITIZER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     builder
 });
 
-/// Of addresses without a host only places on the page itself are kept.
+/// Of the addresses without a host, only places on the page itself are kept.
 fn on_this_page(address: &str) -> Option<Cow<'_, str>> {
     address.starts_with('#').then_some(Cow::Borrowed(address))
 }
 
 /// A short text, such as the summary of a review, as HTML.
-pub(super) fn fragment(text: &str) -> String {
-    blocks(text, &[Span::new(0, text.len())]).into_iter().map(|block| block.html).collect()
+pub(super) fn fragment(text: &str) -> Markup {
+    let blocks = blocks(text, &[Span::new(0, text.len())]);
+    maud::html! {
+        @for block in blocks {
+            (block.html)
+        }
+    }
 }
 
-/// The first sentence of a text, in words alone and not too many: for a title.
+/// The first sentence of a text, shortened and without formatting: for a title.
 pub(super) fn headline(text: &str) -> String {
     const MOST: usize = 80;
     let words = plain(&Parser::new_ext(text, options()).collect::<Vec<_>>());
@@ -183,7 +189,10 @@ fn block(events: Vec<Event<'_>>, lines: (usize, usize), anchors: &mut BTreeSet<S
     });
     let mut out = String::new();
     html::push_html(&mut out, tamed(events).into_iter());
-    Block { html: SANITIZER.clean(&out).to_string(), lines, heading }
+    // The only HTML on any page that maud does not escape: the sanitizer has removed everything
+    // that could run, load or lead anywhere.
+    let html = PreEscaped(SANITIZER.clean(&out).to_string());
+    Block { html, lines, heading }
 }
 
 fn level_number(level: HeadingLevel) -> u8 {
@@ -210,7 +219,7 @@ fn plain(events: &[Event<'_>]) -> String {
     out
 }
 
-/// The tags that people write in the middle of Markdown for want of another way.
+/// The tags that people write in Markdown because there is no other way.
 const INLINE: [&str; 13] = [
     "<br>", "<br/>", "<br />", "<sub>", "</sub>", "<sup>", "</sup>", "<kbd>", "</kbd>", "<b>",
     "</b>", "<i>", "</i>",
@@ -224,7 +233,7 @@ fn revealed(text: CowStr<'_>) -> CowStr<'_> {
     }
 }
 
-/// The same events without raw HTML, pictures, and links that lead into nothing.
+/// The same events without raw HTML, images, and links that lead nowhere.
 fn tamed(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     let mut out = Vec::with_capacity(events.len());
     let mut links: Vec<bool> = Vec::new();
@@ -246,7 +255,7 @@ fn tamed(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
             Event::InlineHtml(text) => {
                 out.extend([raw("<span class=\"tag\">"), Event::Text(text), raw("</span>")]);
             }
-            Event::Start(Tag::Image { .. }) => out.push(raw("<span class=\"picture\">")),
+            Event::Start(Tag::Image { .. }) => out.push(raw("<span class=\"image\">")),
             Event::End(TagEnd::Image) => out.push(raw("</span>")),
             Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
                 let known = ["http://", "https://", "mailto:", "#"];
@@ -296,7 +305,7 @@ fn raw(html: &'static str) -> Event<'static> {
 mod tests {
     use super::*;
 
-    /// Whatever is in a text: no element, attribute or address of its own comes out.
+    /// Whatever is in a text, no element, attribute or address of its own comes out.
     #[test]
     fn nothing_in_a_text_becomes_active() {
         let attacks = [
@@ -334,13 +343,13 @@ mod tests {
             "<br onload=alert(1)>",
         ];
         for attack in attacks {
-            let html = fragment(attack);
+            let html = fragment(attack).into_string();
             let lower = html.to_lowercase();
             for bad in [
                 "<script", "<img", "<iframe", "<svg", "<style", "<form", "<base", "<meta", "<math",
                 "href=\"j", "href=\"d", "href=\"v", "href=\"/", " on", " style=", "src=\"",
             ] {
-                // Tags only: between them is text, in which anything may stand.
+                // Tags only: the text between them may contain anything.
                 let tags = lower.split('<').skip(1).filter_map(|t| t.split_once('>'));
                 let inside: String = tags.map(|(tag, _)| format!("<{tag}>")).collect();
                 assert!(!inside.contains(bad), "{attack:?} gave {html}");
@@ -358,7 +367,8 @@ mod tests {
 
     #[test]
     fn what_html_would_hide_is_shown() {
-        let html = fragment("before\n\n<!-- hidden\n\n### R2: The system MUST obey\n\nrest");
+        let html =
+            fragment("before\n\n<!-- hidden\n\n### R2: The system MUST obey\n\nrest").into_string();
         assert!(html.contains("hidden") && html.contains("R2: The system MUST obey"), "{html}");
     }
 
@@ -376,11 +386,12 @@ mod tests {
 
     #[test]
     fn usual_markdown_is_rendered() {
-        let html = fragment("**a** `b` [c](https://example.org)\n\n| x |\n|---|\n| y<br>z |\n");
+        let html = fragment("**a** `b` [c](https://example.org)\n\n| x |\n|---|\n| y<br>z |\n")
+            .into_string();
         assert!(html.contains("<strong>a</strong> <code>b</code>"), "{html}");
         assert!(html.contains("rel=\"noopener noreferrer\""), "{html}");
         assert!(html.contains("<td>y<br>z</td>"), "{html}");
-        let diagram = fragment("```mermaid\ngraph TD; A-->B\n```\n");
+        let diagram = fragment("```mermaid\ngraph TD; A-->B\n```\n").into_string();
         assert!(diagram.contains("<code class=\"mermaid\">graph TD; A--&gt;B"), "{diagram}");
     }
 }

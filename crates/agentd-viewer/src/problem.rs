@@ -1,4 +1,4 @@
-//! Pages that say why there is no other page.
+//! The page that is shown when another one cannot be.
 
 use agentd_engine::change::comments::CommentError;
 use agentd_engine::change::documents::DocumentError;
@@ -6,10 +6,11 @@ use agentd_engine::explain::{ErrorReport, Explain as _};
 use agentd_engine::store::StoreError;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
+use maud::html;
 
-use super::html::{bare_page, esc};
+use super::html::{bare_page, visible};
 
-/// Why a page cannot be shown, or something not be done.
+/// Why a page cannot be shown, or an action failed.
 #[derive(Debug)]
 pub(super) struct Problem {
     status: StatusCode,
@@ -77,28 +78,34 @@ impl From<CommentError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut body =
-            format!("<h1>{}</h1><p>{}</p>", esc(reason(self.status)), esc(&self.message));
-        for hint in &self.hints {
-            body.push_str(&format!("<p class=\"hint\">{}</p>", esc(hint)));
-        }
-        body.push_str("<p><a href=\"/\">All changes</a></p>");
-        (self.status, Html(bare_page(reason(self.status), &body))).into_response()
+        let title = reason(self.status);
+        let body = html! {
+            h1 { (title) }
+            p { (self.message) }
+            @for hint in &self.hints {
+                p.hint { (hint) }
+            }
+            p { a href="/" { "All changes" } }
+        };
+        (self.status, Html(visible(bare_page(title, &body)))).into_response()
     }
 }
 
-/// The page for those who were not let in: nothing of the project is in it.
+/// The page for anyone who was not let in: it shows nothing of the project.
 pub(super) fn refused(status: StatusCode, why: &str) -> impl IntoResponse {
-    let body = format!("<h1>{}</h1><p>{}</p>", esc(reason(status)), esc(why));
-    (status, Html(bare_page("agentd", &body)))
+    let body = html! {
+        h1 { (reason(status)) }
+        p { (why) }
+    };
+    (status, Html(visible(bare_page("agentd", &body))))
 }
 
 fn reason(status: StatusCode) -> &'static str {
     match status {
         StatusCode::NOT_FOUND => "Not found",
         StatusCode::UNAUTHORIZED => "Not signed in",
-        StatusCode::CONFLICT => "That is not possible now",
-        StatusCode::INTERNAL_SERVER_ERROR => "That went wrong",
+        StatusCode::CONFLICT => "Not possible now",
+        StatusCode::INTERNAL_SERVER_ERROR => "Something went wrong",
         other => other.canonical_reason().unwrap_or("Refused"),
     }
 }

@@ -1,4 +1,4 @@
-//! Which address leads where. Ids in addresses become validated ids here, or there is no such page.
+//! Which address shows what. Ids in addresses are validated here; otherwise there is no such page.
 
 use std::sync::Arc;
 
@@ -10,8 +10,10 @@ use axum::http::HeaderMap;
 use axum::middleware;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
+use maud::Markup;
 use serde::Deserialize;
 
+use super::html::visible;
 use super::live::{self, Position};
 use super::problem::Problem;
 use super::subject::{Subject, Which};
@@ -41,7 +43,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Runs what reads the disk where it does not hold up other requests.
+/// Runs what reads the disk on a thread where it does not hold up other requests.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
@@ -49,13 +51,14 @@ pub(super) async fn blocking<T: Send + 'static>(
         Ok(result) => result,
         Err(error) => Err(Problem::new(
             axum::http::StatusCode::INTERNAL_SERVER_ERROR,
-            format!("The page could not be made: {error}"),
+            format!("The page could not be rendered: {error}"),
         )),
     }
 }
 
-async fn html(work: impl FnOnce() -> Result<String, Problem> + Send + 'static) -> Answer {
-    Ok(Html(blocking(work).await?).into_response())
+async fn html(work: impl FnOnce() -> Result<Markup, Problem> + Send + 'static) -> Answer {
+    let page = blocking(move || Ok(visible(work()?))).await?;
+    Ok(Html(page).into_response())
 }
 
 /// An open change, from an address.
@@ -89,12 +92,12 @@ pub(super) struct View {
     form: String,
     /// The round from which changes are shown.
     pub(super) from: Option<u32>,
-    /// The round up to which they are shown; the plan as it is now where there is none.
+    /// The round up to which they are shown; the current plan if there is none.
     pub(super) to: Option<u32>,
 }
 
 impl View {
-    /// Whether the text itself is wanted, with its lines.
+    /// Whether to show the text itself, with its lines.
     pub(super) fn is_source(&self) -> bool {
         self.form == "source"
     }
@@ -207,13 +210,13 @@ async fn follow_board(
     live::board(app, u64::from_str_radix(last, 16).ok()).into_response()
 }
 
-/// A browser that comes back says where it was.
+/// A browser that reconnects says where it was.
 fn last_event(headers: &HeaderMap) -> Option<&str> {
     headers.get("last-event-id").and_then(|value| value.to_str().ok())
 }
 
 async fn diagrams(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    // The guard has seen that this is one of our own names.
+    // The guard checked that this is one of our own names.
     let host = headers.get(axum::http::header::HOST).and_then(|host| host.to_str().ok());
     let ours = format!("127.0.0.1:{}", app.port);
     assets::diagram_frame(&format!("http://{}", host.unwrap_or(&ours)))

@@ -1,4 +1,4 @@
-//! A change as the viewer looks at it: open or archived, its documents read once.
+//! A change as its pages show it: open or archived, with its documents.
 
 use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::Diagnostic;
@@ -18,7 +18,7 @@ use agentd_engine::store::{Change, LockName, LockState, Project, lock_state};
 use super::markdown::headline;
 use super::problem::Problem;
 
-/// Which change is meant by an address.
+/// Which change an address means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Which {
     Open(ChangeId),
@@ -47,17 +47,17 @@ pub(super) struct Subject {
     pub(super) which: Which,
     pub(super) change: Change,
     pub(super) texts: Documents,
-    /// Nothing where the change has no STATE.yaml, or it cannot be read.
+    /// None if the change has no STATE.yaml, or it cannot be read.
     pub(super) state: Option<State>,
     /// Why the state cannot be read.
     pub(super) problem: Option<String>,
     pub(super) proposal: Proposal,
     pub(super) specs: Vec<(SpecId, Spec)>,
     pub(super) tasks: Tasks,
-    /// What `agentd validate` says. An archived change is not judged any more.
+    /// What `agentd validate` reports. Archived changes are no longer checked.
     pub(super) reports: Vec<FileReport>,
     pub(super) comments: Comments,
-    /// Who is at work on it now.
+    /// The command that is working on it now.
     pub(super) running: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Subject {
         self.which.address()
     }
 
-    /// Whether comments and decisions can be made on it.
+    /// Whether it can be commented on and decided.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.which, Which::Open(_))
     }
@@ -135,7 +135,7 @@ impl Subject {
         self.tasks.tasks.iter().filter(|task| task.status == Status::Done).count()
     }
 
-    /// The findings of `validate` in a document.
+    /// The text of a document and the findings of `validate` in it.
     pub(super) fn diagnostics(&self, file: &ChangeFile) -> (&str, &[Diagnostic]) {
         let found = check::of_file(&self.reports, file);
         let text = if found.is_empty() { None } else { self.texts.get(file).text() };
@@ -148,7 +148,7 @@ impl Subject {
         self.comments.comments.iter().filter(move |comment| comment.on.as_str() == path.as_str())
     }
 
-    /// The tasks that say that they implement a requirement.
+    /// The tasks that implement a requirement.
     pub(super) fn tasks_for(&self, spec: &SpecId, requirement: RequirementId) -> Vec<&Task> {
         let names = |task: &&Task| {
             task.spec_refs.iter().any(|r| r.spec == *spec && r.requirement == Some(requirement))
@@ -156,7 +156,7 @@ impl Subject {
         self.tasks.tasks.iter().filter(names).collect()
     }
 
-    /// The documents that are there, with their titles.
+    /// The documents that exist, with their titles.
     pub(super) fn documents(&self) -> Vec<(ChangeFile, String)> {
         let specs = self.specs.iter().map(|(id, _)| (ChangeFile::Spec(id.clone()), id.as_str()));
         let others = [
@@ -197,7 +197,7 @@ impl Subject {
     }
 }
 
-/// Who runs a workflow on a change.
+/// The command that runs a workflow on a change.
 pub(super) fn running(project: &Project, id: &ChangeId) -> Option<String> {
     match lock_state(project.dir(), &LockName::Run(id.clone())) {
         Ok(LockState::Held(holder)) => {

@@ -1,5 +1,5 @@
-//! The summaries of all changes, read again only where a file has changed: with a thousand
-//! changes reading is most of the time of the first page.
+//! The summaries of all changes, read again only if a file has changed: with a thousand changes
+//! reading them takes most of the time of the first page.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher};
@@ -15,10 +15,10 @@ use super::markdown::headline;
 /// What a summary is made from.
 const FILES: [ChangeFile; 3] = [ChangeFile::State, ChangeFile::Proposal, ChangeFile::Tasks];
 
-/// A change in one look.
+/// A change at a glance.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// The files when they were read.
+    /// The versions of the files that were read.
     seen: [Option<FileStamp>; 3],
     pub(super) summary: Summary,
     /// What it is about, in a few words.
@@ -26,24 +26,24 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Tells which change it is, and which versions of its files were seen.
+    /// Adds which change it is, and which versions of its files were read.
     pub(super) fn mark(&self, hasher: &mut impl Hasher) {
         self.summary.change_id.as_str().hash(hasher);
         self.seen.hash(hasher);
     }
 }
 
-/// What was read so far.
+/// What has been read so far.
 #[derive(Debug, Default)]
 pub(super) struct Summaries(Mutex<BTreeMap<ChangeId, Arc<Known>>>);
 
 impl Summaries {
-    /// The summaries of these changes as they are now. One that cannot be looked at is left
-    /// out; it must not take the others with it.
+    /// The current summaries of these changes. One that cannot be read is left out, so that the
+    /// others can still be shown.
     pub(super) fn of(&self, project: &Project, ids: &[ChangeId]) -> Vec<Arc<Known>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = &*kept;
-        let now: Vec<Arc<Known>> = map_parallel(ids, |id| look(project, id, before.get(id)))
+        let now: Vec<Arc<Known>> = map_parallel(ids, |id| read(project, id, before.get(id)))
             .into_iter()
             .flatten()
             .collect();
@@ -53,9 +53,9 @@ impl Summaries {
     }
 }
 
-fn look(project: &Project, id: &ChangeId, before: Option<&Arc<Known>>) -> Option<Arc<Known>> {
+fn read(project: &Project, id: &ChangeId, before: Option<&Arc<Known>>) -> Option<Arc<Known>> {
     let change = project.change(id).ok()?;
-    // Looked at before it is read: what is written in between is noticed the next time.
+    // Before the files are read: a write in between is noticed the next time.
     let seen = FILES.map(|file| change.dir().stamp(&file.path()).ok().flatten());
     if let Some(known) = before.filter(|known| known.seen == seen) {
         return Some(Arc::clone(known));

@@ -1,25 +1,24 @@
-//! A run file as people read it: what the agent said, which tools it called, how it ended.
+//! A run file for people to read: what the agent said, which tools it called, how it ended.
 
 use agentd_core::event::AgentEvent;
+use agentd_core::figures::{duration, tokens};
 use agentd_core::run_format::{Record, parse_line};
 use agentd_core::text::head;
-
-use super::html::esc;
-use agentd_core::figures::{duration, tokens};
+use maud::{Markup, html};
 
 /// How much of one text or argument is shown.
 const SHOWN: usize = 16 << 10;
 
 /// Something to show of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) enum Item {
     /// A piece of the text that is being written.
     Delta(String),
-    /// Anything else, as HTML.
-    Html(String),
+    /// Anything else, as an entry of a list.
+    Entry(Markup),
 }
 
-/// What one line of a run file shows, if anything; and whether it is the last one.
+/// What one line of a run file shows, if anything, and whether it is the last one.
 pub(super) fn item(line: &str) -> (Option<Item>, bool) {
     match parse_line(line) {
         Some(record) => {
@@ -31,30 +30,33 @@ pub(super) fn item(line: &str) -> (Option<Item>, bool) {
 }
 
 fn of_record(record: &Record) -> Option<Item> {
-    let html = match record {
-        Record::Header(header) => format!(
-            "<li class=\"step\"><strong>{}</strong> <span>{} as {}</span>{}</li>",
-            esc(&header.step),
-            esc(&header.agent),
-            esc(&header.role),
-            if header.attempt > 1 {
-                format!(" <span>attempt {}</span>", header.attempt)
-            } else {
-                String::new()
-            },
-        ),
+    let entry = match record {
+        Record::Header(header) => html! {
+            li.step {
+                strong { (header.step) }
+                " "
+                span { (header.agent) " as " (header.role) }
+                @if header.attempt > 1 {
+                    " " span { "attempt " (header.attempt) }
+                }
+            }
+        },
         Record::Event { event, .. } => return of_event(event),
         // The events say the same, decoded.
         Record::Raw { .. } => return None,
-        Record::Stderr { text, .. } => {
-            format!("<li class=\"stderr\"><pre>{}</pre></li>", esc(head(text.trim_end(), SHOWN)))
-        }
-        Record::Files { files, .. } => {
-            let names: Vec<String> =
-                files.iter().map(|file| format!("<code>{}</code>", esc(&file.path))).collect();
-            format!("<li class=\"note\">changed {}</li>", names.join(", "))
-        }
-        Record::Note { text, .. } => format!("<li class=\"note\">{}</li>", esc(text)),
+        Record::Stderr { text, .. } => html! {
+            li.stderr { pre { (head(text.trim_end(), SHOWN)) } }
+        },
+        Record::Files { files, .. } => html! {
+            li.note {
+                "changed "
+                @for (at, file) in files.iter().enumerate() {
+                    @if at > 0 { ", " }
+                    code { (file.path) }
+                }
+            }
+        },
+        Record::Note { text, .. } => note(text),
         Record::End { end, .. } => {
             let (class, how) = match (&end.outcome.failure, end.exit_code) {
                 (Some(failure), _) => ("bad", format!("failed: {}", failure.message)),
@@ -62,61 +64,65 @@ fn of_record(record: &Record) -> Option<Item> {
                 (None, Some(code)) => ("bad", format!("ended with exit code {code}")),
                 (None, None) => ("bad", "was stopped".to_owned()),
             };
-            format!(
-                "<li class=\"end {class}\">{} after {}</li>",
-                esc(&how),
-                esc(&duration(end.duration_ms))
-            )
+            html! { li.end.(class) { (how) " after " (duration(end.duration_ms)) } }
         }
     };
-    Some(Item::Html(html))
+    Some(Item::Entry(entry))
 }
 
 fn of_event(event: &AgentEvent<'_>) -> Option<Item> {
-    let html = match event {
+    let entry = match event {
         AgentEvent::Text { text, delta: true } => return Some(Item::Delta(text.to_string())),
-        AgentEvent::Text { text, delta: false } => {
-            format!("<li class=\"text\">{}</li>", esc(head(text, SHOWN)))
-        }
+        AgentEvent::Text { text, delta: false } => text_entry(text),
         AgentEvent::Session { session_id, model } => {
             let model = model.as_deref().unwrap_or("unknown model");
-            format!("<li class=\"note\">{} · session {}</li>", esc(model), esc(session_id))
+            note(&format!("{model} · session {session_id}"))
         }
-        AgentEvent::ToolCall { server, name, arguments, .. } => {
-            let server = server.as_deref().map(|server| format!("{server}.")).unwrap_or_default();
-            format!(
-                "<li class=\"call\"><details><summary><code>{}{}</code> <span>{}</span></summary><pre>{}</pre></details></li>",
-                esc(&server),
-                esc(name),
-                esc(&gist(&arguments.to_value())),
-                esc(head(&pretty(arguments.get()), SHOWN)),
-            )
-        }
+        AgentEvent::ToolCall { server, name, arguments, .. } => html! {
+            li.call {
+                details {
+                    summary {
+                        code {
+                            @if let Some(server) = server { (server) "." }
+                            (name)
+                        }
+                        " "
+                        span { (gist(&arguments.to_value())) }
+                    }
+                    pre { (head(&pretty(arguments.get()), SHOWN)) }
+                }
+            }
+        },
         AgentEvent::ToolResult { ok, output, .. } => {
             let (class, mark) = if *ok { ("good", "✓") } else { ("bad", "✗") };
             let text = output.text();
             let first: String = text.lines().next().unwrap_or_default().chars().take(120).collect();
-            format!(
-                "<li class=\"result {class}\"><details><summary>{mark} <span>{}</span></summary><pre>{}</pre></details></li>",
-                esc(&first),
-                esc(head(&text, SHOWN)),
-            )
+            html! {
+                li.result.(class) {
+                    details {
+                        summary { (mark) " " span { (first) } }
+                        pre { (head(&text, SHOWN)) }
+                    }
+                }
+            }
         }
-        AgentEvent::Retry { attempt, reason, .. } => {
-            format!("<li class=\"note\">retry {attempt}: {}</li>", esc(reason))
+        AgentEvent::Retry { attempt, reason, .. } => note(&format!("retry {attempt}: {reason}")),
+        AgentEvent::Usage { usage, .. } => {
+            note(&format!("{} tokens in, {} out", tokens(usage.input), tokens(usage.output)))
         }
-        AgentEvent::Usage { usage, .. } => format!(
-            "<li class=\"note\">{} tokens in, {} out</li>",
-            tokens(usage.input),
-            tokens(usage.output)
-        ),
-        AgentEvent::Warning { message } => format!("<li class=\"note\">{}</li>", esc(message)),
-        AgentEvent::Failed { failure } => {
-            format!("<li class=\"end bad\">{}</li>", esc(&failure.message))
-        }
+        AgentEvent::Warning { message } => note(message),
+        AgentEvent::Failed { failure } => html! { li.end.bad { (failure.message) } },
         AgentEvent::Finished { .. } | AgentEvent::Raw { .. } => return None,
     };
-    Some(Item::Html(html))
+    Some(Item::Entry(entry))
+}
+
+fn note(text: &str) -> Markup {
+    html! { li.note { (text) } }
+}
+
+fn text_entry(text: &str) -> Markup {
+    html! { li.text { (head(text, SHOWN)) } }
 }
 
 /// The arguments of a call in a few words: the short texts among them.
@@ -136,32 +142,27 @@ fn pretty(json: &str) -> String {
     value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| json.to_owned())
 }
 
-/// The items of a piece of a run file as a list's content; the last ones, where there are many.
-pub(super) fn list(text: &str, most: usize) -> String {
-    let mut shown: Vec<String> = Vec::new();
+/// The entries of a piece of a run file; only the last `most` of them.
+pub(super) fn entries(text: &str, most: usize) -> Vec<Markup> {
+    let mut entries: Vec<Markup> = Vec::new();
     let mut writing: Option<String> = None;
     for line in text.lines() {
         match item(line).0 {
             Some(Item::Delta(delta)) => writing.get_or_insert_default().push_str(&delta),
-            Some(Item::Html(html)) => {
-                shown.extend(writing.take().map(|text| text_item(&text)));
-                shown.push(html);
+            Some(Item::Entry(entry)) => {
+                entries.extend(writing.take().map(|text| text_entry(&text)));
+                entries.push(entry);
             }
             None => {}
         }
     }
-    shown.extend(writing.map(|text| text_item(&text)));
-    let skipped = shown.len().saturating_sub(most);
-    let mut out = String::new();
+    entries.extend(writing.map(|text| text_entry(&text)));
+    let skipped = entries.len().saturating_sub(most);
     if skipped > 0 {
-        out.push_str(&format!("<li class=\"note\">{skipped} earlier entries are not shown</li>"));
+        entries.drain(..skipped);
+        entries.insert(0, note(&format!("{skipped} earlier entries are not shown")));
     }
-    out.extend(shown.into_iter().skip(skipped));
-    out
-}
-
-fn text_item(text: &str) -> String {
-    format!("<li class=\"text\">{}</li>", esc(head(text, SHOWN)))
+    entries
 }
 
 #[cfg(test)]
@@ -169,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_told_as_a_list() {
+    fn a_run_is_shown_as_a_list() {
         let text = [
             r#"{"t":1,"event":"text","text":"<b>Hel","delta":true}"#,
             r#"{"t":2,"event":"text","text":"lo","delta":true}"#,
@@ -179,10 +180,13 @@ mod tests {
             "{\"t\":6,\"ev",
         ]
         .join("\n");
-        let html = list(&text, 10);
+        let shown = |most| -> String {
+            entries(&text, most).into_iter().map(Markup::into_string).collect()
+        };
+        let html = shown(10);
         assert!(html.contains("<li class=\"text\">&lt;b&gt;Hello</li>"), "{html}");
         assert!(html.contains("<code>agentd.create_spec</code> <span>Auth</span>"), "{html}");
         assert!(html.contains("class=\"result bad\"") && !html.contains("<script>"), "{html}");
-        assert!(list(&text, 1).starts_with("<li class=\"note\">2 earlier"));
+        assert!(shown(1).starts_with("<li class=\"note\">2 earlier"));
     }
 }

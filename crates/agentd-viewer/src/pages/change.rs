@@ -1,57 +1,66 @@
-//! The first page of a change: where it stands, what is wrong, what there is to decide.
+//! The first page of a change: its status, what is wrong, and what there is to decide.
 
 use agentd_core::check::FileReport;
 use agentd_core::document::issue_fate::Fate;
+use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::figures::tokens;
+use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
-use agentd_engine::workflow::decisions;
+use maud::{Markup, html};
 
-use super::change_page;
+use super::decision::{choice_name, decision_form, note_of};
+use super::{change_page, runs};
 use crate::App;
 use crate::charts;
 use crate::findings::over_rounds;
-use crate::html::{dollars, esc, progress, severity, time};
+use crate::html::{dollars, progress, scroll_box, severity, time};
 use crate::markdown;
 use crate::problem::Problem;
 use crate::subject::Subject;
 
-pub(crate) fn overview(app: &App, subject: &Subject) -> Result<String, Problem> {
-    let mut out = head(subject);
-    if let Some(problem) = &subject.problem {
-        out.push_str(&format!("<p class=\"alert\" role=\"alert\">{}</p>", esc(problem)));
-    }
-    out.push_str("<div data-live=\"decision\">");
-    if subject.is_open() {
-        decision(&mut out, subject);
-    }
-    out.push_str("</div>");
-    if !subject.proposal.summary.is_empty() {
-        let summary = markdown::fragment(subject.proposal.summary.as_str());
-        out.push_str(&format!("<section class=\"prose lead\">{summary}</section>"));
-    } else if let Some(asked) = subject.state.as_ref().and_then(|state| state.description.as_ref())
-    {
-        out.push_str(&format!(
-            "<section class=\"prose lead\">{}</section>",
-            markdown::fragment(asked.as_str())
-        ));
-    }
-    if subject.is_open() {
-        super::runs::live_panel(app, &mut out, subject)?;
-    }
-    out.push_str("<div class=\"two\" data-live=\"findings\">");
-    findings(&mut out, subject);
-    diagnostics(&mut out, subject);
-    out.push_str("</div><div data-live=\"timeline\">");
-    if let Some(state) = &subject.state {
-        timeline(&mut out, state);
-        history(&mut out, state);
-    }
-    out.push_str("</div>");
-    Ok(change_page(app, subject, &subject.address(), &subject.title(), &out))
+/// How many findings of the reviews are listed here; the page of reviews has them all.
+const SHOWN_FINDINGS: usize = 12;
+
+/// How many findings of `validate` are listed per document.
+const SHOWN_DIAGNOSTICS: usize = 8;
+
+pub(crate) fn overview(app: &App, subject: &Subject) -> Result<Markup, Problem> {
+    let activity = if subject.is_open() { Some(runs::live_panel(app, subject)?) } else { None };
+    let body = html! {
+        (head(subject))
+        @if let Some(problem) = &subject.problem {
+            p.alert role="alert" { (problem) }
+        }
+        div data-live="decision" { (decision_form(subject)) }
+        @if let Some(lead) = lead(subject) {
+            section.prose.lead { (markdown::fragment(lead)) }
+        }
+        @if let Some(activity) = activity { (activity) }
+        div.two data-live="findings" {
+            (findings(subject))
+            @if subject.is_open() { (diagnostics(subject)) }
+        }
+        div data-live="timeline" {
+            @if let Some(state) = &subject.state {
+                (timeline(state))
+                (history(state))
+            }
+        }
+    };
+    Ok(change_page(app, subject, &subject.address(), &subject.title(), &body))
 }
 
-/// The steps of a change's life, in order.
+/// What the change is about: the summary of its proposal, or else what was asked for.
+fn lead(subject: &Subject) -> Option<&str> {
+    if !subject.proposal.summary.is_empty() {
+        return Some(subject.proposal.summary.as_str());
+    }
+    let asked = subject.state.as_ref().and_then(|state| state.description.as_ref());
+    asked.map(agentd_core::text::Prose::as_str)
+}
+
+/// The phases in the life of a change, in order.
 const LIFE: [Phase; 5] =
     [Phase::Proposed, Phase::Challenged, Phase::Implementing, Phase::Complete, Phase::Archived];
 
@@ -66,240 +75,178 @@ fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-fn head(subject: &Subject) -> String {
-    let mut out = format!(
-        "<header class=\"change-head\" data-live=\"head\"><h1>{}</h1><p class=\"facts\"><code>{}</code>",
-        esc(&subject.title()),
-        subject.id()
-    );
-    if let Some(command) = &subject.running {
-        out.push_str(&format!(
-            "<span class=\"badge live\" title=\"{}\">running</span>",
-            esc(command)
-        ));
-    }
-    let verdict = subject.verdict().map(agentd_core::document::review_block::PlanVerdict::label);
-    if let Some(verdict) = verdict {
-        let class = verdict.to_lowercase().replace('_', "-");
-        out.push_str(&format!(
-            "<span class=\"badge {class}\">{}</span>",
-            verdict.replace('_', " ")
-        ));
-    }
-    out.push_str(&progress(subject.completed(), subject.tasks.tasks.len()));
-    if let Some(state) = &subject.state {
-        out.push_str(&format!("<span>{}</span>", dollars(state.total_cost)));
-        out.push_str(&format!(
-            "<span>{} tokens</span>",
-            tokens(state.total_tokens_in.saturating_add(state.total_tokens_out))
-        ));
-        if let Some(action) = &state.last_action {
-            out.push_str(&format!("<span>last: {}</span>", esc(action)));
-        }
-        if let Some(at) = state.updated_at {
-            out.push_str(&time(at));
-        }
-    }
-    out.push_str("</p><ol class=\"life\" aria-label=\"Phases\">");
-    let phase = subject.phase();
-    let at = phase.and_then(|phase| LIFE.iter().position(|step| *step == phase));
-    for (index, step) in LIFE.iter().enumerate() {
-        let rejected = phase == Some(Phase::Rejected) && index == 1;
-        let (class, current) = match at {
-            _ if rejected => ("bad now", " aria-current=\"step\""),
-            Some(at) if index == at => ("now", " aria-current=\"step\""),
-            Some(at) if index < at => ("past", ""),
-            _ if phase == Some(Phase::Rejected) && index == 0 => ("past", ""),
-            _ => ("", ""),
-        };
-        let name = if rejected { phase_name(Phase::Rejected) } else { phase_name(*step) };
-        out.push_str(&format!("<li class=\"{class}\"{current}>{name}</li>"));
-    }
-    out.push_str("</ol></header>");
-    out
-}
-
-/// The question that a plan waits with, as three buttons.
-fn decision(out: &mut String, subject: &Subject) {
-    if subject.phase() != Some(Phase::Proposed) {
-        return;
-    }
-    let (Some(state), Some(review)) = (&subject.state, subject.proposal.reviews.last()) else {
-        return;
-    };
-    let counts = review.counts();
-    let accept = match review.issues.len() {
-        0 => "Approve".to_owned(),
-        1 => "Accept with 1 minor issue".to_owned(),
-        n => format!("Accept with {n} minor issues"),
-    };
-    let why_not = decisions::accepted(state, &subject.texts).err();
-    let why_not = why_not.map(|refused| refused.reason.unwrap_or("its phase does not allow it"));
-    let decided = state
-        .decisions
-        .last()
-        .filter(|decision| review.date.is_some_and(|date| decision.at.moment() >= date.moment()));
-    out.push_str(&format!(
-        "<form class=\"decision\" method=\"post\" action=\"{}/decide\"><h2>Your decision</h2>",
-        subject.address()
-    ));
-    out.push_str(&format!(
-        "<p>Round {} ended with <strong>{}</strong>: {} high, {} medium, {} low.</p>",
-        review.iteration,
-        review.verdict.label().replace('_', " "),
-        counts.high,
-        counts.medium,
-        counts.low
-    ));
-    if let Some(decision) = decided {
-        out.push_str(&format!(
-            "<p class=\"decided\">Decided: <strong>{}</strong> by {} {}{}</p>",
-            esc(choice(decision.choice)),
-            esc(&decision.by),
-            time(decision.at),
-            if decision.note.is_empty() {
-                String::new()
-            } else {
-                format!(" “{}”", esc(&decision.note))
+fn head(subject: &Subject) -> Markup {
+    html! {
+        header.change-head data-live="head" {
+            h1 { (subject.title()) }
+            p.facts {
+                code { (subject.id()) }
+                @if let Some(command) = &subject.running {
+                    span.badge.live title=(command) { "running" }
+                }
+                @if let Some(verdict) = subject.verdict() { (verdict_badge(verdict)) }
+                (progress(subject.completed(), subject.tasks.tasks.len()))
+                @if let Some(state) = &subject.state {
+                    @let all_tokens = state.total_tokens_in.saturating_add(state.total_tokens_out);
+                    span { (dollars(state.total_cost)) }
+                    span { (tokens(all_tokens)) " tokens" }
+                    @if let Some(action) = &state.last_action { span { "last: " (action) } }
+                    @if let Some(at) = state.updated_at { (time(at)) }
+                }
             }
-        ));
-    }
-    out.push_str(
-        "<label>Why <input name=\"note\" maxlength=\"400\" placeholder=\"optional, kept with the decision\" autocomplete=\"off\"></label>\
-         <div class=\"buttons\"><button name=\"choice\" value=\"fix\" class=\"primary\">Request changes</button>",
-    );
-    let disabled = if why_not.is_some() { " disabled aria-describedby=\"why-not\"" } else { "" };
-    out.push_str(&format!(
-        "<button name=\"choice\" value=\"accept\"{disabled}>{}</button>\
-         <button name=\"choice\" value=\"stop\">Stop here</button></div>",
-        esc(&accept)
-    ));
-    if let Some(why) = why_not {
-        out.push_str(&format!(
-            "<p class=\"quiet\" id=\"why-not\">It cannot be accepted: {}.</p>",
-            esc(why)
-        ));
-    }
-    out.push_str("</form>");
-}
-
-fn choice(choice: agentd_core::state::Choice) -> &'static str {
-    match choice {
-        agentd_core::state::Choice::Fix => "changes requested",
-        agentd_core::state::Choice::Accept => "accepted",
-        agentd_core::state::Choice::Stop => "stopped",
-        agentd_core::state::Choice::Archive => "archived by force",
+            (life(subject.phase()))
+        }
     }
 }
 
-/// The findings of the last round, and how many are settled.
-fn findings(out: &mut String, subject: &Subject) {
+/// A verdict on the plan.
+pub(super) fn verdict_badge(verdict: PlanVerdict) -> Markup {
+    let label = verdict.label();
+    let class = label.to_lowercase().replace('_', "-");
+    html! { span.badge.(class) { (label.replace('_', " ")) } }
+}
+
+/// The phases, with the current one marked. A rejected plan takes the place of an approved one.
+fn life(phase: Option<Phase>) -> Markup {
+    let rejected = phase == Some(Phase::Rejected);
+    let current = if rejected { Some(Phase::Challenged) } else { phase };
+    let at = current.and_then(|phase| LIFE.iter().position(|step| *step == phase));
+    html! {
+        ol.life aria-label="Phases" {
+            @for (index, step) in LIFE.into_iter().enumerate() {
+                @let is_now = at == Some(index);
+                @let class = match at {
+                    Some(_) if is_now && rejected => "bad now",
+                    Some(_) if is_now => "now",
+                    Some(at) if index < at => "past",
+                    Some(_) | None => "",
+                };
+                @let name = if is_now && rejected { Phase::Rejected } else { step };
+                li.(class) aria-current=[is_now.then_some("step")] { (phase_name(name)) }
+            }
+        }
+    }
+}
+
+/// The findings of the reviews, and how many of them are fixed.
+fn findings(subject: &Subject) -> Markup {
     let all = over_rounds(&subject.proposal.reviews);
-    if all.is_empty() {
-        return;
+    let fixed = all.iter().filter(|finding| finding.fate == Fate::Fixed).count();
+    let reviews = format!("{}/reviews", subject.address());
+    html! {
+        @if !all.is_empty() {
+            section.panel {
+                h2 {
+                    "Findings " span.quiet { (all.len() - fixed) " open, " (fixed) " fixed" }
+                }
+                ul.findings {
+                    @for finding in all.iter().take(SHOWN_FINDINGS) {
+                        @let standing = finding.fate.name();
+                        li.(standing) {
+                            (severity(finding.issue.severity)) " "
+                            a href={ (reviews) "#i" (finding.issue.number) } {
+                                (finding.issue.title)
+                            }
+                            " " span.standing { (standing) }
+                        }
+                    }
+                }
+                @if all.len() > SHOWN_FINDINGS {
+                    p { a href=(reviews) { "All " (all.len()) " findings" } }
+                }
+            }
+        }
     }
-    let gone = all.iter().filter(|finding| finding.fate == Fate::Fixed).count();
-    out.push_str(&format!(
-        "<section class=\"panel\"><h2>Findings <span class=\"quiet\">{} open, {gone} fixed</span></h2><ul class=\"findings\">",
-        all.len() - gone
-    ));
-    for finding in all.iter().take(12) {
-        let standing = finding.fate.name();
-        out.push_str(&format!(
-            "<li class=\"{}\">{} <a href=\"{}/reviews#i{}\">{}</a> <span class=\"standing\">{}</span></li>",
-            standing,
-            severity(finding.issue.severity),
-            subject.address(),
-            finding.issue.number,
-            esc(&finding.issue.title),
-            standing,
-        ));
-    }
-    out.push_str("</ul>");
-    if all.len() > 12 {
-        out.push_str(&format!(
-            "<p><a href=\"{}/reviews\">All {} findings</a></p>",
-            subject.address(),
-            all.len()
-        ));
-    }
-    out.push_str("</section>");
 }
 
-/// What `agentd validate` says, by document.
-fn diagnostics(out: &mut String, subject: &Subject) {
+/// The findings of `agentd validate`, by document.
+fn diagnostics(subject: &Subject) -> Markup {
     let count: usize = subject.reports.iter().map(|report| report.diagnostics.len()).sum();
-    if !subject.is_open() {
-        return;
-    }
-    out.push_str("<section class=\"panel\"><h2>Validation ");
     if count == 0 {
-        out.push_str("</h2><p class=\"good\">✓ The documents are sound.</p></section>");
-        return;
+        return html! {
+            section.panel {
+                h2 { "Validation " }
+                p.good { "✓ The documents are valid." }
+            }
+        };
     }
-    out.push_str(&format!(
-        "<span class=\"quiet\">{}</span></h2><ul class=\"findings\">",
-        agentd_core::text::counted(count, "finding")
-    ));
-    for (file, name) in subject.documents() {
-        let (text, found) = subject.diagnostics(&file);
-        for diagnostic in found.iter().take(8) {
-            let line = agentd_core::span::line_column(text, diagnostic.span.start).0;
-            out.push_str(&format!(
-                "<li>{} <a href=\"{}?view=source#L{line}\">{}:{line}</a> {}</li>",
-                severity(diagnostic.severity()),
-                esc(&subject.document_address(&file)),
-                esc(&name),
-                esc(&diagnostic.message)
-            ));
+    html! {
+        section.panel {
+            h2 {
+                "Validation "
+                span.quiet { (agentd_core::text::counted(count, "finding")) }
+            }
+            ul.findings {
+                @for (file, name) in subject.documents() {
+                    (document_diagnostics(subject, &file, &name))
+                }
+                (stray_diagnostics(subject))
+            }
         }
     }
-    // Findings about files that have no page, such as a stray one among the specs.
-    let shown = subject.documents();
-    let has_page = |report: &FileReport| {
-        report.file.in_change().is_some_and(|file| shown.iter().any(|(known, _)| known == file))
-    };
-    for report in subject.reports.iter().filter(|report| !has_page(report)) {
-        for diagnostic in report.diagnostics.iter().take(8) {
-            out.push_str(&format!(
-                "<li>{} <code>{}</code> {}</li>",
-                severity(diagnostic.severity()),
-                esc(report.file.path().rsplit('/').next().unwrap_or_default()),
-                esc(&diagnostic.message)
-            ));
-        }
-    }
-    out.push_str("</ul></section>");
 }
 
-fn timeline(out: &mut String, state: &State) {
-    if state.llm_calls.is_empty() {
-        return;
+fn document_diagnostics(subject: &Subject, file: &ChangeFile, name: &str) -> Markup {
+    let (text, found) = subject.diagnostics(file);
+    let address = subject.document_address(file);
+    html! {
+        @for diagnostic in found.iter().take(SHOWN_DIAGNOSTICS) {
+            @let line = agentd_core::span::line_column(text, diagnostic.span.start).0;
+            li {
+                (severity(diagnostic.severity())) " "
+                a href={ (address) "?view=source#L" (line) } { (name) ":" (line) }
+                " " (diagnostic.message)
+            }
+        }
     }
-    out.push_str(&format!(
-        "<section class=\"panel\"><h2>Timeline</h2><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Timeline\">{}</div></section>",
-        charts::timeline(&state.llm_calls)
-    ));
+}
+
+/// Findings about files that have no page, such as a stray one among the specs.
+fn stray_diagnostics(subject: &Subject) -> Markup {
+    let documents = subject.documents();
+    let has_page = |report: &FileReport| {
+        report.file.in_change().is_some_and(|file| documents.iter().any(|(known, _)| known == file))
+    };
+    let stray = subject.reports.iter().filter(|report| !has_page(report));
+    html! {
+        @for report in stray {
+            @for diagnostic in report.diagnostics.iter().take(SHOWN_DIAGNOSTICS) {
+                li {
+                    (severity(diagnostic.severity())) " "
+                    code { (report.file.path().rsplit('/').next().unwrap_or_default()) }
+                    " " (diagnostic.message)
+                }
+            }
+        }
+    }
+}
+
+fn timeline(state: &State) -> Markup {
+    html! {
+        @if let Some(svg) = charts::timeline(&state.llm_calls) {
+            section.panel {
+                h2 { "Timeline" }
+                (scroll_box("scroll", "Timeline", &svg))
+            }
+        }
+    }
 }
 
 /// What people have decided.
-fn history(out: &mut String, state: &State) {
-    if state.decisions.is_empty() {
-        return;
+fn history(state: &State) -> Markup {
+    html! {
+        @if !state.decisions.is_empty() {
+            section.panel {
+                h2 { "Decisions" }
+                ul.plain {
+                    @for decision in state.decisions.iter().rev() {
+                        li {
+                            (time(decision.at)) " " (choice_name(decision.choice))
+                            " by " (decision.by) (note_of(decision))
+                        }
+                    }
+                }
+            }
+        }
     }
-    out.push_str("<section class=\"panel\"><h2>Decisions</h2><ul class=\"plain\">");
-    for decision in state.decisions.iter().rev() {
-        let note = if decision.note.is_empty() {
-            String::new()
-        } else {
-            format!(" “{}”", esc(&decision.note))
-        };
-        out.push_str(&format!(
-            "<li>{} {} by {}{note}</li>",
-            time(decision.at),
-            choice(decision.choice),
-            esc(&decision.by)
-        ));
-    }
-    out.push_str("</ul></section>");
 }

@@ -1,19 +1,22 @@
 //! All changes, as a board by phase.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use agentd_core::ids::SpecId;
+use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::ArchiveName;
 use agentd_core::phase::Phase;
+use agentd_core::text::counted;
+use maud::{Markup, html};
 
 use crate::App;
 use crate::board::Board;
-use crate::conflicts::Conflict;
-use crate::html::{Page, dollars, esc, progress};
+use crate::conflicts::{Conflict, Shared};
+use crate::html::{Page, dollars, progress};
 use crate::problem::Problem;
 use crate::summaries::Known;
 
-/// How much of what it shares a card tells; `agentd overlap` tells all.
+/// How many of its overlaps a card shows; `agentd overlap` shows all.
 const SHOWN_CONFLICTS: usize = 3;
 
 /// The columns of the board. New changes have no state yet.
@@ -25,115 +28,122 @@ const COLUMNS: [(&str, &[Option<Phase>]); 5] = [
     ("Rejected", &[Some(Phase::Rejected)]),
 ];
 
-pub(crate) fn home(app: &Arc<App>) -> Result<String, Problem> {
-    let Board { changes: mut summaries, running, specs, archived, mark } = Board::look(app)?;
+pub(crate) fn home(app: &Arc<App>) -> Result<Markup, Problem> {
+    let Board { changes: mut summaries, running, specs, archived, mark } = Board::load(app)?;
     let conflicts = app.conflicts.of(app, &summaries);
     summaries.sort_by(|a, b| b.summary.updated_at.cmp(&a.summary.updated_at));
-    let mut out = String::with_capacity(600 * summaries.len() + 4096);
     let cost: f64 = summaries.iter().map(|known| known.summary.cost_usd).sum();
-    out.push_str(&format!(
-        "<div class=\"title-row\"><h1>{}</h1><p class=\"quiet\" data-live=\"totals\">{} open · {} spent</p>",
-        esc(&app.project_name()),
-        agentd_core::text::counted(summaries.len(), "change"),
-        dollars(cost)
-    ));
-    let hidden = if summaries.is_empty() { " hidden" } else { "" };
-    out.push_str(&format!(
-        "<label class=\"filter\"{hidden}><span class=\"visually-hidden\">Filter changes</span>\
-         <input type=\"search\" id=\"filter\" placeholder=\"Filter changes ( / )\" autocomplete=\"off\"></label></div>\
-         <div data-live=\"empty\">",
-    ));
-    if summaries.is_empty() {
-        out.push_str("<p class=\"empty\">No change is open. Begin one in a terminal:<br><code>agentd plan &lt;id&gt; \"&lt;what you want&gt;\"</code></p>");
-    }
-    out.push_str(&format!(
-        "</div><div class=\"board\" id=\"board\" data-follow=\"/live?after={mark:016x}\">"
-    ));
-    for (name, phases) in COLUMNS {
-        let here: Vec<&Arc<Known>> =
-            summaries.iter().filter(|known| phases.contains(&known.summary.phase)).collect();
-        if here.is_empty() {
-            continue;
-        }
-        out.push_str(&format!(
-            "<section class=\"column\" data-column=\"{name}\"><h2>{name} <span class=\"count\">{}</span></h2><ul class=\"cards\">",
-            here.len()
-        ));
-        for known in here {
-            let id = &known.summary.change_id;
-            let shared = conflicts.get(id).map_or(&[][..], Vec::as_slice);
-            card(&mut out, known, running.contains(id), shared);
-        }
-        out.push_str("</ul></section>");
-    }
-    out.push_str("</div><div data-live=\"more\">");
-    specs_and_archive(&specs, &archived, &mut out);
-    out.push_str("</div>");
     let name = app.project_name();
-    Ok(Page { title: &format!("{name} · agentd"), crumbs: &[], project: &name, body: &out }
-        .render())
+    let body = html! {
+        div.title-row {
+            h1 { (name) }
+            p.quiet data-live="totals" {
+                (counted(summaries.len(), "change")) " open · " (dollars(cost)) " spent"
+            }
+            label.filter hidden[summaries.is_empty()] {
+                span.visually-hidden { "Filter changes" }
+                input #filter type="search" placeholder="Filter changes ( / )" autocomplete="off";
+            }
+        }
+        div data-live="empty" {
+            @if summaries.is_empty() {
+                p.empty {
+                    "No changes are open. Start one in a terminal:" br;
+                    code { "agentd plan <id> \"<what you want>\"" }
+                }
+            }
+        }
+        div.board #board data-follow={ "/live?after=" (format!("{mark:016x}")) } {
+            @for (name, phases) in COLUMNS {
+                (column(name, phases, &summaries, &running, &conflicts))
+            }
+        }
+        div data-live="more" { (specs_and_archive(&specs, &archived)) }
+    };
+    let title = format!("{name} · agentd");
+    Ok(Page { title: &title, crumbs: &[], project: &name, body }.render())
 }
 
-fn card(out: &mut String, known: &Known, running: bool, shared: &[Conflict]) {
+fn column(
+    name: &str,
+    phases: &[Option<Phase>],
+    summaries: &[Arc<Known>],
+    running: &BTreeSet<ChangeId>,
+    conflicts: &Shared,
+) -> Markup {
+    let here: Vec<&Arc<Known>> =
+        summaries.iter().filter(|known| phases.contains(&known.summary.phase)).collect();
+    html! {
+        @if !here.is_empty() {
+            section.column data-column=(name) {
+                h2 { (name) " " span.count { (here.len()) } }
+                ul.cards {
+                    @for known in here {
+                        @let id = &known.summary.change_id;
+                        @let shared = conflicts.get(id).map_or(&[][..], Vec::as_slice);
+                        (card(known, running.contains(id), shared))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn card(known: &Known, running: bool, shared: &[Conflict]) -> Markup {
     let summary = &known.summary;
     let id = &summary.change_id;
-    out.push_str(&format!(
-        "<li class=\"card\" data-id=\"{id}\"><a href=\"/changes/{id}\"><strong>{}</strong><code>{id}</code></a><p class=\"facts\">",
-        esc(&known.title),
-    ));
-    out.push_str(&progress(summary.tasks.completed, summary.tasks.total));
-    out.push_str(&format!("<span>{}</span>", dollars(summary.cost_usd)));
-    if let Some(action) = &summary.last_action {
-        out.push_str(&format!("<span>{}</span>", esc(action)));
+    html! {
+        li.card data-id=(id) {
+            a href={ "/changes/" (id) } { strong { (known.title) } code { (id) } }
+            p.facts {
+                (progress(summary.tasks.completed, summary.tasks.total))
+                span { (dollars(summary.cost_usd)) }
+                @if let Some(action) = &summary.last_action { span { (action) } }
+                @if let Some(at) = &summary.updated_at {
+                    time datetime=(at) { (at.get(..10).unwrap_or(at)) }
+                }
+                @if running { span.badge.live { "running" } }
+                @if summary.problem.is_some() {
+                    span.badge.high { "unreadable" }
+                } @else if summary.phase.is_none() {
+                    span.badge { "new" }
+                }
+                @for Conflict { with, what } in shared.iter().take(SHOWN_CONFLICTS) {
+                    a.badge.medium href={ "/changes/" (with) } {
+                        "shares " (what) " with " (with)
+                    }
+                }
+                @if shared.len() > SHOWN_CONFLICTS {
+                    span.badge.medium { "and " (shared.len() - SHOWN_CONFLICTS) " more" }
+                }
+            }
+        }
     }
-    if let Some(at) = &summary.updated_at {
-        out.push_str(&format!(
-            "<time datetime=\"{}\">{}</time>",
-            esc(at),
-            esc(at.get(..10).unwrap_or(at))
-        ));
-    }
-    if running {
-        out.push_str("<span class=\"badge live\">running</span>");
-    }
-    if summary.problem.is_some() {
-        out.push_str("<span class=\"badge high\">unreadable</span>");
-    } else if summary.phase.is_none() {
-        out.push_str("<span class=\"badge\">new</span>");
-    }
-    for conflict in shared.iter().take(SHOWN_CONFLICTS) {
-        out.push_str(&format!(
-            "<a class=\"badge medium\" href=\"/changes/{}\">shares {} with {}</a>",
-            conflict.with,
-            esc(&conflict.what),
-            conflict.with
-        ));
-    }
-    if shared.len() > SHOWN_CONFLICTS {
-        let more = shared.len() - SHOWN_CONFLICTS;
-        out.push_str(&format!("<span class=\"badge medium\">and {more} more</span>"));
-    }
-    out.push_str("</p></li>");
 }
 
-fn specs_and_archive(specs: &[SpecId], archived: &[ArchiveName], out: &mut String) {
-    let mut list = |title: &str, items: Vec<(String, String)>| {
-        if items.is_empty() {
-            return;
-        }
-        out.push_str(&format!(
-            "<section class=\"more\"><h2>{title} <span class=\"count\">{}</span></h2><ul class=\"names\">",
-            items.len()
-        ));
-        for (address, name) in items {
-            out.push_str(&format!("<li><a href=\"{}\">{}</a></li>", esc(&address), esc(&name)));
-        }
-        out.push_str("</ul></section>");
-    };
-    list("Main specs", specs.iter().map(|id| (format!("/specs/{id}"), id.to_string())).collect());
+fn specs_and_archive(specs: &[SpecId], archived: &[ArchiveName]) -> Markup {
+    let specs = specs.iter().map(|id| (format!("/specs/{id}"), id.to_string())).collect();
     let newest_first = archived.iter().rev();
-    list(
-        "Archive",
-        newest_first.map(|name| (format!("/archive/{name}"), name.to_string())).collect(),
-    );
+    let archived =
+        newest_first.map(|name| (format!("/archive/{name}"), name.to_string())).collect();
+    html! {
+        (list("Main specs", specs))
+        (list("Archive", archived))
+    }
+}
+
+/// Links with their names.
+fn list(title: &str, items: Vec<(String, String)>) -> Markup {
+    html! {
+        @if !items.is_empty() {
+            section.more {
+                h2 { (title) " " span.count { (items.len()) } }
+                ul.names {
+                    @for (address, name) in items {
+                        li { a href=(address) { (name) } }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -1,15 +1,16 @@
-//! The calls of agents: what runs now, what ran, what it took.
+//! The calls of agents: what runs now, what ran, and what it cost.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 
 use agentd_core::figures::{duration, tokens};
 use agentd_core::layout::{ChangeFile, RunName};
-use agentd_core::state::LlmCall;
+use agentd_core::state::{LlmCall, State};
+use maud::{Markup, html};
 
 use super::change_page;
 use crate::App;
 use crate::charts;
-use crate::html::{dollars, esc, time};
+use crate::html::{dollars, scroll_box, time};
 use crate::live::Position;
 use crate::problem::Problem;
 use crate::subject::Subject;
@@ -17,78 +18,100 @@ use crate::transcript;
 
 /// How much of the end of a run file is shown.
 const TAIL: u64 = 2 << 20;
-const MOST_ITEMS: usize = 1500;
-const PANEL_ITEMS: usize = 60;
+const MOST_ENTRIES: usize = 1500;
+const PANEL_ENTRIES: usize = 60;
 
-pub(crate) fn runs(app: &App, subject: &Subject) -> Result<String, Problem> {
+pub(crate) fn runs(app: &App, subject: &Subject) -> Result<Markup, Problem> {
     let here = format!("{}/runs", subject.address());
-    let mut out = String::from("<h1>Runs and cost</h1>");
-    if subject.is_open() {
-        live_panel(app, &mut out, subject)?;
-    }
-    let calls: &[LlmCall] = subject.state.as_ref().map_or(&[], |state| &state.llm_calls);
-    out.push_str("<div data-live=\"charts\">");
-    if let Some(state) = subject.state.as_ref().filter(|_| !calls.is_empty()) {
-        out.push_str(&format!(
-            "<p class=\"facts\"><span><strong>{}</strong> in total</span><span>{} tokens in</span><span>{} out</span><span>{} calls</span></p>",
-            dollars(state.total_cost),
-            tokens(state.total_tokens_in),
-            tokens(state.total_tokens_out),
-            calls.len()
-        ));
-        panel(&mut out, "Timeline", &charts::timeline(calls), "");
-        let legend = "<p class=\"legend quiet\"><span class=\"dot t-cached\"></span> in, cached \
-            <span class=\"dot t-in\"></span> in <span class=\"dot t-out\"></span> out</p>";
-        panel(&mut out, "Tokens by step", &charts::token_chart(calls), legend);
-        panel(&mut out, "Cost by step", &charts::cost_chart(calls), "");
-        table(&mut out, calls);
-    }
+    let activity = if subject.is_open() { Some(live_panel(app, subject)?) } else { None };
+    let state = subject.state.as_ref().filter(|state| !state.llm_calls.is_empty());
     let names = subject.change.runs()?.ids;
-    if names.is_empty() && calls.is_empty() {
-        out.push_str("<p class=\"empty\">No agent has been called yet.</p>");
-    }
-    if !names.is_empty() {
-        out.push_str("<section class=\"panel\"><h2>Transcripts</h2><ul class=\"names\">");
-        for name in names.iter().rev() {
-            out.push_str(&format!(
-                "<li><a href=\"{}/runs/{name}\">{:04} {}</a></li>",
-                subject.address(),
-                name.number(),
-                esc(name.step())
-            ));
+    let body = html! {
+        h1 { "Runs and cost" }
+        @if let Some(activity) = activity { (activity) }
+        div data-live="charts" {
+            @if let Some(state) = state { (figures(state)) }
+            @if names.is_empty() && state.is_none() {
+                p.empty { "No agent has been called yet." }
+            }
+            @if !names.is_empty() {
+                section.panel {
+                    h2 { "Transcripts" }
+                    ul.names {
+                        @for name in names.iter().rev() {
+                            li { a href={ (here) "/" (name) } { (run_title(name)) } }
+                        }
+                    }
+                }
+            }
         }
-        out.push_str("</ul></section>");
-    }
-    out.push_str("</div>");
-    Ok(change_page(app, subject, &here, "Runs and cost", &out))
+    };
+    Ok(change_page(app, subject, &here, "Runs and cost", &body))
 }
 
-fn panel(out: &mut String, title: &str, svg: &str, legend: &str) {
-    if svg.is_empty() {
-        return;
+fn run_title(run: &RunName) -> String {
+    format!("{:04} {}", run.number(), run.step())
+}
+
+/// What the calls took, in total and one by one.
+fn figures(state: &State) -> Markup {
+    let calls = &state.llm_calls;
+    let legend = html! {
+        p.legend.quiet {
+            span.dot.t-cached {} " in, cached " span.dot.t-in {} " in " span.dot.t-out {} " out"
+        }
+    };
+    html! {
+        p.facts {
+            span { strong { (dollars(state.total_cost)) } " in total" }
+            span { (tokens(state.total_tokens_in)) " tokens in" }
+            span { (tokens(state.total_tokens_out)) " out" }
+            span { (calls.len()) " calls" }
+        }
+        @if let Some(svg) = charts::timeline(calls) { (panel("Timeline", &svg, None)) }
+        (panel("Tokens by step", &charts::token_chart(calls), Some(&legend)))
+        (panel("Cost by step", &charts::cost_chart(calls), None))
+        (table(calls))
     }
-    out.push_str(&format!(
-        "<section class=\"panel\"><h2>{title}</h2><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">{svg}</div>{legend}</section>"
-    ));
+}
+
+fn panel(title: &str, svg: &Markup, legend: Option<&Markup>) -> Markup {
+    html! {
+        section.panel {
+            h2 { (title) }
+            (scroll_box("scroll", title, svg))
+            @if let Some(legend) = legend { (legend) }
+        }
+    }
 }
 
 /// The same figures, to read and to copy.
-fn table(out: &mut String, calls: &[LlmCall]) {
-    out.push_str("<details class=\"panel\"><summary>All figures</summary><div class=\"table\"><table><thead><tr><th>Step</th><th>Model</th><th>Ended</th><th>Time</th><th>In</th><th>Cached</th><th>Out</th><th>Cost</th></tr></thead><tbody>");
-    for call in calls {
-        out.push_str(&format!(
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-            esc(&call.step),
-            esc(&call.model),
-            call.timestamp.map(time).unwrap_or_default(),
-            duration(call.duration_ms),
-            tokens(call.tokens_in),
-            tokens(call.tokens_cached),
-            tokens(call.tokens_out),
-            dollars(call.cost)
-        ));
+fn table(calls: &[LlmCall]) -> Markup {
+    const COLUMNS: [&str; 8] = ["Step", "Model", "Ended", "Time", "In", "Cached", "Out", "Cost"];
+    html! {
+        details.panel {
+            summary { "All figures" }
+            div.table {
+                table {
+                    thead { tr { @for name in COLUMNS { th { (name) } } } }
+                    tbody {
+                        @for call in calls {
+                            tr {
+                                td { (call.step) }
+                                td { (call.model) }
+                                td { @if let Some(at) = call.timestamp { (time(at)) } }
+                                td.n { (duration(call.duration_ms)) }
+                                td.n { (tokens(call.tokens_in)) }
+                                td.n { (tokens(call.tokens_cached)) }
+                                td.n { (tokens(call.tokens_out)) }
+                                td.n { (dollars(call.cost)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
-    out.push_str("</tbody></table></div></details>");
 }
 
 /// The end of a run file, and how far that goes.
@@ -109,42 +132,44 @@ fn end_of(app: &App, subject: &Subject, run: &RunName) -> Result<(String, Positi
     Ok((String::from_utf8_lossy(&bytes).into_owned(), Position { run: run.number(), offset }))
 }
 
-/// A box of fixed size in which a running agent can be watched.
-pub(super) fn live_panel(app: &App, out: &mut String, subject: &Subject) -> Result<(), Problem> {
+/// A box of fixed size that shows what a running agent does.
+pub(super) fn live_panel(app: &App, subject: &Subject) -> Result<Markup, Problem> {
     let last = subject.change.runs()?.ids.pop();
-    let (items, position, name) = match &last {
+    let (entries, position, name) = match &last {
         Some(run) => {
             let (text, position) = end_of(app, subject, run)?;
-            (transcript::list(&text, PANEL_ITEMS), position, run.to_string())
+            (transcript::entries(&text, PANEL_ENTRIES), position, run.to_string())
         }
         // Whatever comes first is new.
-        None => (String::new(), Position { run: 1, offset: 0 }, String::new()),
+        None => (Vec::new(), Position { run: 1, offset: 0 }, String::new()),
     };
-    let idle = if subject.running.is_none() { " idle" } else { "" };
-    let empty = if items.is_empty() { " empty-log" } else { "" };
-    out.push_str(&format!(
-        "<section class=\"panel live{idle}{empty}\"><h2>Activity <span class=\"badge live\">live</span> <span class=\"quiet\" id=\"live-run\">{}</span></h2>\
-         <ol class=\"log\" id=\"log\" tabindex=\"0\" role=\"log\" aria-label=\"Activity of the agents\" data-follow=\"{}/live?after={position}\">{items}</ol></section>",
-        esc(&name),
-        subject.address()
-    ));
-    Ok(())
+    let follow = format!("{}/live?after={position}", subject.address());
+    Ok(html! {
+        section.panel.live.idle[subject.running.is_none()].empty-log[entries.is_empty()] {
+            h2 {
+                "Activity " span.badge.live { "live" } " "
+                span.quiet #live-run { (name) }
+            }
+            ol.log #log tabindex="0" role="log" aria-label="Activity of the agents"
+                data-follow=(follow) {
+                @for entry in entries { (entry) }
+            }
+        }
+    })
 }
 
-pub(crate) fn run(app: &App, subject: &Subject, run: &RunName) -> Result<String, Problem> {
+pub(crate) fn run(app: &App, subject: &Subject, run: &RunName) -> Result<Markup, Problem> {
     let (text, position) = end_of(app, subject, run)?;
     let here = format!("{}/runs", subject.address());
-    let items = transcript::list(&text, MOST_ITEMS);
-    let follow = if subject.is_open() {
-        format!(" data-follow=\"{}/live?after={position}\" data-only=\"{run}\"", subject.address())
-    } else {
-        String::new()
+    let open = subject.is_open();
+    let follow = open.then(|| format!("{}/live?after={position}", subject.address()));
+    let body = html! {
+        h1 { (run_title(run)) }
+        p.facts { a href=(here) { "All runs" } }
+        ol.log.whole #log tabindex="0" role="log" aria-label="Transcript" data-follow=[follow]
+            data-only=[open.then_some(run)] {
+            @for entry in transcript::entries(&text, MOST_ENTRIES) { (entry) }
+        }
     };
-    let body = format!(
-        "<h1>{:04} {}</h1><p class=\"facts\"><a href=\"{here}\">All runs</a></p>\
-         <ol class=\"log whole\" id=\"log\" tabindex=\"0\" role=\"log\" aria-label=\"Transcript\"{follow}>{items}</ol>",
-        run.number(),
-        esc(run.step())
-    );
     Ok(change_page(app, subject, &here, run.step(), &body))
 }

@@ -2,90 +2,121 @@
 
 use std::collections::BTreeMap;
 
-use agentd_core::document::tasks::{Status, Task};
+use agentd_core::document::spec::{Requirement, Spec};
+use agentd_core::document::tasks::Task;
+use agentd_core::ids::{SpecId, SpecRef};
+use maud::{Markup, html};
 
-use super::change_page;
+use super::{change_page, task_link};
 use crate::App;
-use crate::html::esc;
 use crate::subject::Subject;
-use crate::task_graph;
 
-pub(crate) fn trace(app: &App, subject: &Subject) -> String {
+pub(crate) fn trace(app: &App, subject: &Subject) -> Markup {
     let here = format!("{}/trace", subject.address());
-    let mut out = String::from("<h1>Traceability</h1><h2>From requirements to files</h2>");
-    let requirements: usize = subject.specs.iter().map(|(_, spec)| spec.requirements.len()).sum();
-    if requirements == 0 {
-        out.push_str("<p class=\"empty\">The change has no requirements yet.</p>");
-    } else {
-        from_requirements(&mut out, subject);
-    }
     let mut by_file: BTreeMap<&str, Vec<&Task>> = BTreeMap::new();
     for task in &subject.tasks.tasks {
         if let Some(file) = &task.file {
             by_file.entry(file.as_str()).or_default().push(task);
         }
     }
-    if !by_file.is_empty() {
-        out.push_str("<h2>From files to requirements</h2><div class=\"table\"><table><thead><tr><th>File</th><th>Tasks</th><th>Requirements</th></tr></thead><tbody>");
-        for (file, tasks) in by_file {
-            let requirements = tasks.iter().flat_map(|task| &task.spec_refs).map(|r| {
-                let anchor = r.requirement.map(|id| format!("#{id}")).unwrap_or_default();
-                format!("<a href=\"{}/specs/{}{anchor}\">{}</a>", subject.address(), r.spec, esc(r))
-            });
-            let requirements: Vec<String> = requirements.collect();
-            let tasks: Vec<String> = tasks.iter().map(|task| link(subject, task)).collect();
-            out.push_str(&format!(
-                "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
-                esc(file),
-                tasks.join(" "),
-                requirements.join(" ")
-            ));
+    let body = html! {
+        h1 { "Traceability" }
+        h2 { "From requirements to files" }
+        @if subject.specs.iter().all(|(_, spec)| spec.requirements.is_empty()) {
+            p.empty { "The change has no requirements yet." }
+        } @else {
+            (from_requirements(subject))
         }
-        out.push_str("</tbody></table></div>");
-    }
-    change_page(app, subject, &here, "Traceability", &out)
+        @if !by_file.is_empty() {
+            h2 { "From files to requirements" }
+            (from_files(subject, by_file))
+        }
+    };
+    change_page(app, subject, &here, "Traceability", &body)
 }
 
-fn from_requirements(out: &mut String, subject: &Subject) {
-    out.push_str("<div class=\"table\"><table><thead><tr><th>Requirement</th><th>Scenarios</th><th>Tasks</th><th>Files</th></tr></thead><tbody>");
-    for (id, spec) in &subject.specs {
-        // Scenarios under no requirement prove the spec as a whole.
-        let shared = spec.scenarios.len();
-        for requirement in &spec.requirements {
-            let tasks = subject.tasks_for(id, requirement.id);
-            let files: Vec<String> = tasks
-                .iter()
-                .filter_map(|task| task.file.as_ref())
-                .map(|file| format!("<code>{}</code>", esc(file)))
-                .collect();
-            let linked: Vec<String> = tasks.iter().map(|task| link(subject, task)).collect();
-            let linked = if linked.is_empty() {
-                "<span class=\"badge medium\">no task</span>".to_owned()
-            } else {
-                linked.join(" ")
-            };
-            let own = requirement.scenarios.len();
-            let scenarios = if own > 0 { own.to_string() } else { format!("{shared} of the spec") };
-            out.push_str(&format!(
-                "<tr><td><a href=\"{}/specs/{id}#{}\">{id}:{}</a> {}</td><td>{scenarios}</td><td>{linked}</td><td>{}</td></tr>",
-                subject.address(),
-                requirement.id,
-                requirement.id,
-                esc(&requirement.title),
-                files.join(" ")
-            ));
+fn from_requirements(subject: &Subject) -> Markup {
+    html! {
+        div.table {
+            table {
+                thead { tr { th { "Requirement" } th { "Scenarios" } th { "Tasks" } th { "Files" } } }
+                tbody {
+                    @for (id, spec) in &subject.specs {
+                        @for requirement in &spec.requirements {
+                            (requirement_row(subject, id, spec, requirement))
+                        }
+                    }
+                }
+            }
         }
     }
-    out.push_str("</tbody></table></div>");
 }
 
-fn link(subject: &Subject, task: &Task) -> String {
-    let (class, mark) = if task.status == Status::Done { ("good", "✓") } else { ("", "○") };
-    format!(
-        "<a class=\"badge {class}\" href=\"{}/tasks#{}\" title=\"{}\">{mark} {}</a>",
-        subject.address(),
-        task_graph::anchor(task.id),
-        esc(&task.title),
-        task.id
-    )
+fn requirement_row(
+    subject: &Subject,
+    id: &SpecId,
+    spec: &Spec,
+    requirement: &Requirement,
+) -> Markup {
+    let tasks = subject.tasks_for(id, requirement.id);
+    let own = requirement.scenarios.len();
+    html! {
+        tr {
+            td {
+                a href={ (subject.address()) "/specs/" (id) "#" (requirement.id) } {
+                    (id) ":" (requirement.id)
+                }
+                " " (requirement.title)
+            }
+            td {
+                // Scenarios under no requirement test the spec as a whole.
+                @if own > 0 { (own) } @else { (spec.scenarios.len()) " of the spec" }
+            }
+            td {
+                @if tasks.is_empty() { span.badge.medium { "no task" } }
+                @for task in &tasks { (task_link(subject, task, "")) " " }
+            }
+            td {
+                @for file in tasks.iter().filter_map(|task| task.file.as_ref()) {
+                    code { (file) } " "
+                }
+            }
+        }
+    }
+}
+
+fn from_files(subject: &Subject, by_file: BTreeMap<&str, Vec<&Task>>) -> Markup {
+    html! {
+        div.table {
+            table {
+                thead { tr { th { "File" } th { "Tasks" } th { "Requirements" } } }
+                tbody {
+                    @for (file, tasks) in by_file {
+                        tr {
+                            td { code { (file) } }
+                            td { @for task in &tasks { (task_link(subject, task, "")) " " } }
+                            td {
+                                @for spec_ref in tasks.iter().flat_map(|task| &task.spec_refs) {
+                                    (requirement_link(subject, spec_ref)) " "
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A link to what a task implements: in the change, or in the main specs.
+pub(super) fn requirement_link(subject: &Subject, spec_ref: &SpecRef) -> Markup {
+    let changed = subject.specs.iter().any(|(id, _)| *id == spec_ref.spec);
+    let base = if changed { subject.address() } else { String::new() };
+    let address = format!("{base}/specs/{}", spec_ref.spec);
+    html! {
+        @match spec_ref.requirement {
+            Some(id) if changed => { a href={ (address) "#" (id) } { (spec_ref) } }
+            _ => { a href=(address) { (spec_ref) } }
+        }
+    }
 }

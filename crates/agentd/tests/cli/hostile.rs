@@ -257,7 +257,7 @@ impl World {
             let board = get("/", &cookie);
             // What cannot be read is named on a page that says so.
             let text = String::from_utf8_lossy(&board);
-            let answers = text.starts_with("HTTP/1.1 200") || text.contains("That went wrong");
+            let answers = text.starts_with("HTTP/1.1 200") || text.contains("Something went wrong");
             assert!(answers, "{text}");
             said.extend(board);
             said.extend(get("/changes/add-oauth", &cookie));

@@ -31,6 +31,7 @@ const ABSENT: &[(&str, &[&str])] = &[
         "crates/agentd-core/Cargo.toml",
         &[
             "agentd",
+            "agentd-builtin",
             "agentd-engine",
             "agentd-viewer",
             "anstream",
@@ -45,11 +46,30 @@ const ABSENT: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "crates/agentd-engine/Cargo.toml",
-        &["agentd", "agentd-viewer", "anstream", "axum", "clap", "inquire", "rmcp"],
+        "crates/agentd-builtin/Cargo.toml",
+        &["agentd", "agentd-engine", "agentd-viewer", "axum", "clap", "rmcp", "tokio"],
     ),
-    ("crates/agentd-viewer/Cargo.toml", &["agentd", "anstream", "clap", "inquire", "rmcp"]),
-    ("crates/agentd-walk/Cargo.toml", &["agentd", "agentd-core", "agentd-engine", "agentd-viewer"]),
+    (
+        "crates/agentd-engine/Cargo.toml",
+        &[
+            "agentd",
+            "agentd-builtin",
+            "agentd-viewer",
+            "anstream",
+            "axum",
+            "clap",
+            "inquire",
+            "rmcp",
+        ],
+    ),
+    (
+        "crates/agentd-viewer/Cargo.toml",
+        &["agentd", "agentd-builtin", "anstream", "clap", "inquire", "rmcp"],
+    ),
+    (
+        "crates/agentd-walk/Cargo.toml",
+        &["agentd", "agentd-builtin", "agentd-core", "agentd-engine", "agentd-viewer"],
+    ),
 ];
 
 /// `cargo xtask tidy`.

@@ -131,6 +131,20 @@ pub fn cap(reports: &mut [FileReport]) {
     }
 }
 
+/// A file among specs that is not a spec: no rule would ever look at it.
+pub fn stray_spec(name: &str, path: String) -> FileReport {
+    let message = format!("`{name}` is not the file of a spec and is ignored");
+    let finding = rules::BAD_ID.at(Span::at(0), message);
+    let finding =
+        finding.with_fix("Name it `<spec id>.md`, such as `auth-flow.md`, or move it away.");
+    FileReport {
+        file: CheckedFile::Stray(path),
+        text: String::new(),
+        diagnostics: vec![finding],
+        omitted: Vec::new(),
+    }
+}
+
 /// How many findings there are in several files.
 pub fn counts(reports: &[FileReport]) -> Counts {
     reports.iter().fold(Counts::default(), |sum, report| sum.plus(report.counts()))

@@ -250,6 +250,13 @@ impl Documents {
         self.specs.iter().filter_map(|(id, spec)| Some((id, spec.value_if_there()?)))
     }
 
+    /// The specs whose requirements the change may refer to: those it edits, and those that its
+    /// tasks name.
+    pub fn referred_specs(&self) -> BTreeSet<&SpecId> {
+        let refs = self.tasks.value().tasks.iter().flat_map(|task| &task.spec_refs);
+        self.specs.keys().chain(refs.map(|spec_ref| &spec_ref.spec)).collect()
+    }
+
     /// The reviews of the plan, oldest first.
     pub fn reviews(&self) -> &[ReviewBlock] {
         &self.proposal.value().reviews

@@ -39,6 +39,18 @@ impl Digester {
     }
 }
 
+/// So that a reader can be copied into it.
+impl std::io::Write for Digester {
+    fn write(&mut self, piece: &[u8]) -> std::io::Result<usize> {
+        self.update(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Bytes as hex digits.
 pub fn hex(bytes: &[u8]) -> String {
     hex::encode(bytes)

@@ -118,6 +118,11 @@ fn below_agentd(rest: &str) -> RelPath {
     RelPath::from_safe(format!("{AGENTD_DIR}/{rest}"))
 }
 
+/// `agentd/changes/<id>/specs/`
+pub fn change_specs_dir(change: &ChangeId) -> RelPath {
+    below_agentd(&format!("changes/{change}/specs"))
+}
+
 /// The id of a spec whose file has this name: `auth-flow` for `auth-flow.md`.
 pub fn spec_of_file_name(name: &str) -> Option<SpecId> {
     SpecId::new(name.strip_suffix(".md")?).ok()

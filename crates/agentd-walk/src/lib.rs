@@ -8,7 +8,7 @@
 //! must not know each other: the engine, and the built-in agent, which stands for a stranger's CLI.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +35,26 @@ pub fn walk(
         keep(entry) && !rules.ignore(entry.path(), is_dir)
     });
     builder
+}
+
+/// The files of a work tree in the order of their paths: path with `/`, place, metadata. Nothing
+/// of `.git` is among them, and nothing of the directory `except` at the top.
+pub fn files(
+    root: &Path,
+    except: &'static str,
+) -> impl Iterator<Item = (String, PathBuf, Metadata)> + use<> {
+    let keep = move |entry: &ignore::DirEntry| {
+        let name = entry.file_name();
+        name != ".git" && !(entry.depth() == 1 && name == except)
+    };
+    let walk = walk(root, keep).hidden(false).sort_by_file_name(Ord::cmp).build();
+    let root = root.to_owned();
+    walk.filter_map(move |entry| {
+        let entry = entry.ok()?;
+        let metadata = entry.metadata().ok().filter(Metadata::is_file)?;
+        let relative = entry.path().strip_prefix(&root).ok()?.to_str()?.to_owned();
+        Some((relative, entry.into_path(), metadata))
+    })
 }
 
 /// The rules of each directory that was looked at, those of [`NAMES`] in their order.

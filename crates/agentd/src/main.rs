@@ -9,14 +9,14 @@ mod ui;
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
+use agentd_builtin::{run_builtin, run_replay};
 use agentd_core::provider::{BUILTIN, REPLAY};
-use agentd_engine::own_agent::{run_builtin, run_replay};
 use agentd_engine::process::{SUPERVISE, supervise};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os();
     // Not commands but parts of agentd: one that watches over a child (see `process`), and
-    // agents that agentd plays itself (see `own_agent`).
+    // agents that agentd plays itself (see `agentd_builtin`).
     let (stdin, stdout) = (&mut std::io::stdin(), &mut std::io::stdout());
     match args.nth(1).as_deref().and_then(OsStr::to_str) {
         Some(SUPERVISE) => return supervise(args),

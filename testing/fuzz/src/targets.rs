@@ -7,6 +7,10 @@
 use std::fmt::Debug;
 use std::str::FromStr;
 
+use agentd_builtin::draft;
+use agentd_builtin::draft::Brief;
+use agentd_builtin::draft::SourceFile;
+use agentd_builtin::draft::Survey;
 use agentd_core::check;
 use agentd_core::check::Extras;
 use agentd_core::config::Config;
@@ -23,10 +27,6 @@ use agentd_core::document::spec;
 use agentd_core::document::tasks;
 use agentd_core::document::tasks::Status;
 use agentd_core::document::tasks_edit;
-use agentd_core::draft;
-use agentd_core::draft::Brief;
-use agentd_core::draft::SourceFile;
-use agentd_core::draft::Survey;
 use agentd_core::frontmatter;
 use agentd_core::ids;
 use agentd_core::merge::Conflict;

@@ -143,6 +143,14 @@ fn tests(tests: Option<&TestEvidence>) -> minijinja::Value {
 }
 
 impl Review<'_> {
+    /// The diff in the prompt of a reviewer.
+    pub fn diff_in(prompt: &str) -> Option<String> {
+        Pieces { lines: prompt.lines() }.find_map(|piece| match piece {
+            Piece::Data { label: "diff", text } => Some(text.join("\n")),
+            Piece::Data { .. } | Piece::Own(_) => None,
+        })
+    }
+
     /// How the tests went, from a prompt that says so: STATE.yaml keeps the latest run only, and
     /// the prompts of all rounds are in the runs. Nothing inside of data is taken for it; the
     /// output of the tests is left out.

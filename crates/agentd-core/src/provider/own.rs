@@ -51,12 +51,11 @@ impl Provider for Replay {
     }
 }
 
-/// `agentd __builtin --change add-oauth --role planner --step proposal-gen -- <the MCP server>`
+/// `agentd __builtin --change add-oauth --step proposal-gen -- <the MCP server>`
 fn command(first: &str, request: &AgentRequest) -> CommandSpec {
     let mut args = vec![first.to_owned()];
     let mut flag = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
     flag("--change", request.change.as_str());
-    flag("--role", request.role.name());
     flag("--step", &request.step);
     match &request.session {
         Session::Fresh => {}
@@ -140,7 +139,7 @@ mod tests {
         assert_eq!(
             spec.args.join(" "),
             format!(
-                "__builtin --change add-oauth --role planner --step proposal-gen -- {} {}",
+                "__builtin --change add-oauth --step proposal-gen -- {} {}",
                 server.command,
                 server.args.join(" ")
             )

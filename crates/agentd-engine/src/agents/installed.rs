@@ -8,8 +8,6 @@ use agentd_core::agent::{AgentKind, Role};
 use agentd_core::config::{Config, Roles};
 use rustix::process::Signal;
 
-pub use crate::mcp_client::ClientError as HandshakeError;
-use crate::mcp_client::McpClient;
 use crate::process::child::{Child, ChildCommand, ChildError, ChildLimits};
 use crate::process::find_program;
 
@@ -58,17 +56,6 @@ pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> 
     } else {
         Err(VersionError::Failed(output.status.to_string()))
     }
-}
-
-/// Starts the MCP server as an agent would, and asks it for its tools: how many there are.
-pub fn mcp_handshake(
-    agentd: &Path,
-    project: &Path,
-    limit: Duration,
-) -> Result<usize, HandshakeError> {
-    let mut client =
-        McpClient::start(agentd, &["mcp".to_owned()], project, "agentd-doctor", limit)?;
-    client.tools().map(|tools| tools.len())
 }
 
 /// The roles whose agent is not on this machine, in the order of the work.

@@ -15,20 +15,20 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::outcome::FailureKind;
 use agentd_core::phase::Transition;
+use agentd_core::recording::{DIVERGES, Run};
 use agentd_core::rel_path::RelPath;
 use agentd_core::run_format::Record;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State};
 use jiff::SignedDuration;
 
-use crate::agents::recording::{Recording, RecordingError, Run};
+use crate::agents::recording::{Recording, RecordingError};
 use crate::agents::runner::Observer;
 use crate::agents::step::{self, Agents, Artefact, Step, StepError};
 use crate::agents::work_tree::digest_of;
 use crate::change::documents::{self, DocumentError};
 use crate::explain::{ErrorReport, Explain};
 use crate::guard::trust::Trusted;
-use crate::own_agent::DIVERGES;
 use crate::store::{Change, ProjectDir, StoreError};
 use crate::workflow;
 

@@ -10,15 +10,10 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use agentd_core::draft::{SourceFile, Survey};
 use agentd_core::event::KEPT_BYTES;
-use agentd_core::hash::{Digest, Digester, hex, unhex};
+use agentd_core::hash::{Digest, Digester, hex};
 use agentd_core::layout::AGENTD_DIR;
-use agentd_core::rel_path::RelPath;
 use agentd_core::run_format::FileEdit;
-use ignore::DirEntry;
-
-use crate::store::{ProjectDir, StoreError};
 
 /// Files beyond this many are not looked at.
 const MOST_FILES: usize = 100_000;
@@ -27,53 +22,6 @@ const DIGESTED: u64 = 64 << 20;
 /// The largest content that is kept of one file, and of all files of one look.
 const KEPT: u64 = KEPT_BYTES as u64;
 const KEPT_IN_ALL: u64 = 16 << 20;
-
-/// The files of a work tree in the order of their paths: path with `/`, place, metadata.
-fn files(root: &Path) -> impl Iterator<Item = (String, PathBuf, Metadata)> + use<> {
-    let looked_at = |entry: &DirEntry| {
-        let name = entry.file_name();
-        name != ".git" && !(entry.depth() == 1 && name == AGENTD_DIR)
-    };
-    let walk = agentd_walk::walk(root, looked_at)
-        .hidden(false)
-        .sort_by_file_name(std::cmp::Ord::cmp)
-        .build();
-    let root = root.to_owned();
-    walk.filter_map(move |entry| {
-        let entry = entry.ok()?;
-        let metadata = entry.metadata().ok().filter(Metadata::is_file)?;
-        let relative = entry.path().strip_prefix(&root).ok()?.to_str()?.to_owned();
-        Some((relative, entry.into_path(), metadata))
-    })
-    .take(MOST_FILES)
-}
-
-/// How many source files are looked through for a survey, and how much of them.
-const SURVEYED_FILES: usize = 5000;
-const SURVEYED_BYTES: u64 = 32 << 20;
-const SURVEYED_FILE: u64 = 256 << 10;
-
-/// What the source files of a project define. Bounded: a huge project is looked at in part.
-pub fn survey(root: &Path) -> Survey {
-    let mut survey = Survey::default();
-    let mut left = SURVEYED_BYTES;
-    for (path, place, metadata) in files(root) {
-        // Cheap: the name alone tells whether it is source code.
-        if SourceFile::scan(&path, "").is_none() {
-            continue;
-        }
-        if survey.files.len() == SURVEYED_FILES || left == 0 {
-            survey.cut = true;
-            break;
-        }
-        let read = metadata.len() <= SURVEYED_FILE;
-        let text =
-            if read { fs::read_to_string(&place).unwrap_or_default() } else { String::new() };
-        left = left.saturating_sub(text.len() as u64);
-        survey.files.extend(SourceFile::scan(&path, &text));
-    }
-    survey
-}
 
 /// A file as it was at the last look.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +61,9 @@ impl WorkTree {
 
     fn files(&self) -> impl Iterator<Item = (String, PathBuf, Metadata)> + use<> {
         let except = self.except.clone();
-        files(&self.root).filter(move |(path, ..)| except.as_ref() != Some(path))
+        agentd_walk::files(&self.root, AGENTD_DIR)
+            .take(MOST_FILES)
+            .filter(move |(path, ..)| except.as_ref() != Some(path))
     }
 
     /// What has changed since the last look.
@@ -229,79 +179,6 @@ impl Bytes {
     }
 }
 
-/// What came of doing an edit again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Redone {
-    /// It is on the disk now.
-    Done,
-    /// It was on the disk already.
-    Already,
-    /// It was not done, and why.
-    Diverged(String),
-}
-
-/// Does a recorded edit again. What is there and is not what was there then is left alone.
-pub fn redo(dir: &ProjectDir, edit: &FileEdit) -> Result<Redone, StoreError> {
-    let path = RelPath::new(&edit.path)?;
-    if path.components().next().is_none_or(|first| first == AGENTD_DIR || first == ".git") {
-        return Ok(Redone::Diverged("it is not a file of the work tree".to_owned()));
-    }
-    let there = match dir.open_file(&path) {
-        Ok((file, _)) => {
-            let failed = |source| StoreError::from_io("read", path.clone(), source);
-            Some(digest_of(file).map_err(failed)?.0)
-        }
-        Err(error) if error.is_not_found() => None,
-        Err(error) => return Ok(Redone::Diverged(error.to_string())),
-    };
-    if there == edit.after {
-        if there.is_some() {
-            set_executable(dir, &path, edit.executable)?;
-        }
-        return Ok(Redone::Already);
-    }
-    let as_before = match (&there, edit.created) {
-        (None, created) => created,
-        (Some(_), true) => false,
-        (Some(there), false) => edit.before.as_ref().is_none_or(|before| before == there),
-    };
-    if !as_before {
-        let found = if there.is_some() { "has other content" } else { "is not there" };
-        return Ok(Redone::Diverged(format!("before the edit it {found}, and was left alone")));
-    }
-    let Some(after) = &edit.after else {
-        dir.remove_file(&path)?;
-        return Ok(Redone::Done);
-    };
-    let bytes = match (&edit.text, &edit.hex) {
-        (Some(text), _) => Some(text.clone().into_bytes()),
-        (None, Some(digits)) => unhex(digits),
-        (None, None) => None,
-    };
-    let Some(bytes) = bytes else {
-        return Ok(Redone::Diverged("its content was too long to be recorded".to_owned()));
-    };
-    if Digest::of(&bytes) != *after {
-        return Ok(Redone::Diverged(
-            "a part of its content was redacted when it was recorded".to_owned(),
-        ));
-    }
-    dir.write_atomic(&path, &bytes)?;
-    set_executable(dir, &path, edit.executable)?;
-    Ok(Redone::Done)
-}
-
-fn set_executable(dir: &ProjectDir, path: &RelPath, executable: bool) -> Result<(), StoreError> {
-    let (file, _) = dir.open_file(path)?;
-    let failed = |source| StoreError::from_io("write", path.clone(), source);
-    let mode = file.metadata().map_err(failed)?.permissions().mode();
-    let wanted = if executable { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 };
-    if wanted != mode {
-        file.set_permissions(fs::Permissions::from_mode(wanted)).map_err(failed)?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,66 +212,42 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_is_noticed_and_can_be_done_again() {
-        let (first, second) = (tree(), tree());
-        let mut watched = WorkTree::look(first.path(), None);
+    fn what_changes_is_noticed_once() {
+        let dir = tree();
+        let mut watched = WorkTree::look(dir.path(), None);
         assert!(watched.changes().is_empty());
-        edit(first.path());
-        let edits = watched.changes();
-        let paths: Vec<&str> = edits.iter().map(|edit| edit.path.as_str()).collect();
-        assert_eq!(paths, ["logo.bin", "run.sh", "src/a.rs", "src/ü.rs", "src/gone.rs"]);
-        assert!(watched.changes().is_empty(), "told once");
-        let dir = ProjectDir::open(second.path()).unwrap();
-        for edit in &edits {
-            assert_eq!(redo(&dir, edit).unwrap(), Redone::Done, "{edit:?}");
-            assert_eq!(redo(&dir, edit).unwrap(), Redone::Already, "{edit:?}");
-        }
-        let look = |dir: &Path| -> Vec<(String, Option<Digest>, bool)> {
-            let tree = WorkTree::look(dir, None);
-            tree.seen.into_iter().map(|(path, s)| (path, s.digest, s.executable)).collect()
-        };
-        assert_eq!(look(first.path()), look(second.path()));
-    }
-
-    #[test]
-    fn what_is_different_is_left_alone() {
-        let (first, second) = (tree(), tree());
-        let mut watched = WorkTree::look(first.path(), None);
-        edit(first.path());
-        let dir = ProjectDir::open(second.path()).unwrap();
-        fs::write(second.path().join("src/a.rs"), "mine").unwrap();
-        fs::write(second.path().join("run.sh"), "mine").unwrap();
-        for edit in watched.changes() {
-            let redone = redo(&dir, &edit).unwrap();
-            let mine = ["src/a.rs", "run.sh"].contains(&edit.path.as_str());
-            assert_eq!(matches!(redone, Redone::Diverged(_)), mine, "{edit:?}");
-        }
-        assert_eq!(fs::read_to_string(second.path().join("src/a.rs")).unwrap(), "mine");
-        let bad = |path: &str| FileEdit {
+        edit(dir.path());
+        let created = |path: &str, bytes: &[u8]| FileEdit {
             path: path.to_owned(),
             created: true,
             before: None,
-            after: Some(Digest::of("x")),
-            text: Some("x".to_owned()),
+            after: Some(Digest::of(bytes)),
+            text: str::from_utf8(bytes).ok().map(str::to_owned),
             hex: None,
             executable: false,
         };
-        assert!(redo(&dir, &bad("../out")).is_err());
-        for protected in ["agentd/config.toml", ".git/hooks/pre-commit"] {
-            let redone = redo(&dir, &bad(protected)).unwrap();
-            assert!(matches!(redone, Redone::Diverged(_)), "{protected}");
-        }
-        let redacted = FileEdit { text: Some("[redacted]".to_owned()), ..bad("new") };
-        assert!(matches!(redo(&dir, &redacted).unwrap(), Redone::Diverged(_)));
-    }
-
-    #[test]
-    fn a_survey_sees_source_files_only() {
-        let dir = tree();
-        let found = survey(dir.path());
-        let paths: Vec<&str> = found.files.iter().map(|file| file.path.as_str()).collect();
-        assert_eq!(paths, ["src/a.rs", "src/gone.rs"]);
-        assert_eq!(found.files[0].names, ["a"]);
+        let expected = [
+            FileEdit {
+                hex: Some("009f9296".to_owned()),
+                ..created("logo.bin", &[0, 159, 146, 150])
+            },
+            FileEdit { executable: true, ..created("run.sh", b"#!/bin/sh\n") },
+            FileEdit {
+                created: false,
+                before: Some(Digest::of("fn a() {}\n")),
+                ..created("src/a.rs", b"fn a() { b() }\n")
+            },
+            created("src/ü.rs", b"new"),
+            FileEdit {
+                created: false,
+                before: Some(Digest::of("x")),
+                after: None,
+                text: None,
+                ..created("src/gone.rs", b"")
+            },
+        ];
+        assert_eq!(watched.changes(), expected);
+        assert!(watched.changes().is_empty(), "reported once");
     }
 
     #[cfg(target_os = "linux")]

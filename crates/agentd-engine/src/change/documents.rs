@@ -1,9 +1,7 @@
 //! The documents of a project, typed, on top of the store: settings, main specs, states, and
 //! the validation of all of them.
 
-use std::collections::BTreeSet;
-
-use agentd_core::check::{self, CheckedFile, Extras, FileReport, MainSpecs};
+use agentd_core::check::{self, Extras, FileReport, MainSpecs};
 use agentd_core::command_line::CommandLine;
 use agentd_core::config::{Config, ConfigError};
 use agentd_core::document::spec::{self, Spec};
@@ -12,8 +10,6 @@ use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::phase::Refused;
-use agentd_core::rules;
-use agentd_core::span::Span;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State, StateError};
 
@@ -97,28 +93,11 @@ pub fn load_main_spec(project: &Project, id: &SpecId) -> Doc<Spec> {
 /// The requirements of the main specs that a change may refer to: those it
 /// edits, and those that its tasks name.
 pub fn main_specs_for(project: &Project, documents: &Documents) -> MainSpecs {
-    let mut wanted: BTreeSet<&SpecId> = documents.specs.keys().collect();
-    let tasks = &documents.tasks.value().tasks;
-    wanted.extend(tasks.iter().flat_map(|task| &task.spec_refs).map(|spec_ref| &spec_ref.spec));
-    let known = wanted.into_iter().filter_map(|id| {
+    let known = documents.referred_specs().into_iter().filter_map(|id| {
         let spec = load_main_spec(project, id);
         Some((id.clone(), check::requirement_ids(spec.value_if_there()?)))
     });
     known.collect()
-}
-
-/// A file among specs that is not a spec: no rule would ever look at it.
-pub(super) fn stray_spec(stray: &Entry, path: String) -> FileReport {
-    let message = format!("`{}` is not the file of a spec and is ignored", stray.name);
-    let finding = rules::BAD_ID.at(Span::at(0), message);
-    let finding =
-        finding.with_fix("Name it `<spec id>.md`, such as `auth-flow.md`, or move it away.");
-    FileReport {
-        file: CheckedFile::Stray(path),
-        text: String::new(),
-        diagnostics: vec![finding],
-        omitted: Vec::new(),
-    }
 }
 
 /// How much was checked and what was found.
@@ -164,7 +143,7 @@ pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, Sto
     let dir = layout::main_specs_dir();
     let strays = listed.odd.iter().filter(|stray| !is_note(stray));
     let path = |stray: &Entry| format!("{dir}/{}", stray.name);
-    validated.reports.extend(strays.map(|stray| stray_spec(stray, path(stray))));
+    validated.reports.extend(strays.map(|stray| check::stray_spec(&stray.name, path(stray))));
     check::cap(&mut validated.reports);
     Ok(validated)
 }

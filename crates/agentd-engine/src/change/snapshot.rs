@@ -8,7 +8,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::state::State;
 
-use super::documents::{DocumentError, main_specs_for, source, stray_spec};
+use super::documents::{DocumentError, main_specs_for, source};
 use crate::store::{Change, Entry, Project, StoreError};
 
 /// A change as it was when it was read. Cloning is cheap: copies share what was read.
@@ -74,7 +74,7 @@ impl Snapshot {
         let mut reports = self.documents.findings(main, extras);
         let dir = layout::change_dir(self.id());
         let path = |stray: &Entry| format!("{dir}/specs/{}", stray.name);
-        reports.extend(self.strays.iter().map(|stray| stray_spec(stray, path(stray))));
+        reports.extend(self.strays.iter().map(|stray| check::stray_spec(&stray.name, path(stray))));
         check::cap(&mut reports);
         reports
     }

@@ -7,12 +7,13 @@
 use agentd_core::document::review::{self, Review};
 use agentd_core::layout::ChangeFile;
 use agentd_core::prompt::{self, TestEvidence};
+use agentd_core::recording::{RecordedCall, Run};
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 use agentd_core::text::Line;
 
-use crate::agents::recording::{OwnCall, Recording, Run};
+use crate::agents::recording::Recording;
 use crate::store::Change;
 use crate::tools::{self, input};
 
@@ -54,7 +55,7 @@ pub fn code_rounds(change: &Change, state: &State) -> CodeRounds {
 
 /// The reviews that were taken from a reviewer.
 fn taken(run: &Run, reviews: &mut Vec<Review>) {
-    for call in run.records.iter().filter_map(OwnCall::of) {
+    for call in run.records.iter().filter_map(RecordedCall::of) {
         let answer = run.answer(call.id).filter(|answer| answer.ok);
         let (Some(answer), "create_review") = (answer, call.tool) else { continue };
         let serde_json::Value::Object(arguments) = call.arguments.to_value() else { continue };

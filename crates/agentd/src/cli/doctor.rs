@@ -3,6 +3,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use agentd_builtin::{ClientError, count_tools};
 use agentd_core::agent::AgentKind;
 use agentd_core::config::Config;
 use agentd_core::layout;
@@ -195,8 +196,8 @@ fn install_hint(agent: AgentKind) -> &'static str {
 /// Whether the MCP server starts and answers, asked as an agent asks it.
 fn mcp_check(project: &Project, limit: Duration) -> Check {
     let answer = std::env::current_exe()
-        .map_err(installed::HandshakeError::from)
-        .and_then(|agentd| installed::mcp_handshake(&agentd, project.root(), limit));
+        .map_err(ClientError::from)
+        .and_then(|agentd| count_tools(&agentd, project.root(), "agentd-doctor", limit));
     match answer {
         Ok(tools) => {
             Check::new("mcp", Status::Ok, format!("the server answers with {tools} tools"))

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use agentd_core::agent::AgentKind;
 use agentd_core::ids::ChangeId;
+use agentd_core::recording::NOW;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::{Line, excerpt, head};
 use agentd_engine::change::documents;
-use agentd_engine::own_agent::NOW;
 use agentd_engine::store::{Holder, Project, Waiting};
 use agentd_engine::tools::{ActionError, Session};
 use jiff::Timestamp;

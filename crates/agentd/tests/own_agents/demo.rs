@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use agentd_engine::own_agent::DIVERGES;
+use agentd_core::recording::DIVERGES;
 use serde_json::{Value, json};
 
 use crate::world::AGENTD;

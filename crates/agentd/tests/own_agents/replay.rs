@@ -6,10 +6,10 @@ use std::process::Command;
 
 use agentd_core::agent::Role;
 use agentd_core::hash::Digest;
+use agentd_core::recording::{DIVERGES, NOW};
 use agentd_core::run_format::{FileEdit, Record};
 use agentd_engine::agents::recording::Recording;
 use agentd_engine::agents::step::{Artefact, StepError};
-use agentd_engine::own_agent::DIVERGES;
 use serde_json::{Value, json};
 
 use crate::world::{AGENTD, BUILTIN, World};
@@ -202,7 +202,8 @@ fn an_implementation_is_played_recorded_from_the_disk_and_played_again() {
 
     // The runner has seen the same edits on the disk, at the same points.
     let recording = Recording::open(&world.change_dir()).unwrap();
-    let run = recording.read(recording.call("implement-logic", 1).unwrap()).unwrap();
+    let name = recording.runs().iter().find(|run| run.step() == "implement-logic").unwrap();
+    let run = recording.read(name).unwrap();
     let seen: Vec<Vec<FileEdit>> = run
         .records
         .iter()
@@ -323,16 +324,11 @@ fn a_server_takes_its_time_from_calls_only_when_it_replays() {
     };
     let append = |args: &[String]| {
         let limit = std::time::Duration::from_secs(20);
-        let mut client = agentd_engine::mcp_client::McpClient::start(
-            Path::new(AGENTD),
-            args,
-            world.root(),
-            "t",
-            limit,
-        )
-        .unwrap();
+        let mut client =
+            agentd_builtin::McpClient::start(Path::new(AGENTD), args, world.root(), "t", limit)
+                .unwrap();
         let review = json!({"change_id": "add-login", "verdict": "APPROVED", "summary": "x"});
-        let now = json!({ (agentd_engine::own_agent::NOW): "2020-01-01T00:00:00Z" });
+        let now = json!({ (NOW): "2020-01-01T00:00:00Z" });
         client.call("append_review", &review, Some(now)).unwrap().text
     };
     assert!(!append(&args(&[])).contains("2020-01-01"));

@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::check::{self, MainSpecs};
-use crate::documents::{Documents, Source};
-use crate::layout::ChangeFile;
-use crate::span::Aside;
-use crate::text::Prose;
+use agentd_core::check::{self, MainSpecs};
+use agentd_core::documents::{Documents, Source};
+use agentd_core::layout::ChangeFile;
+use agentd_core::span::Aside;
+use agentd_core::text::Prose;
 
 fn brief(description: &str) -> Brief {
     Brief {
@@ -94,31 +94,31 @@ proptest! {
         prop_assert!(proposal(&brief)["why"].as_str().unwrap().len() <= 20_000);
     }
 
-    /// Mending a spec leaves nothing that could be mended.
+    /// Fixing a spec leaves nothing that could be fixed.
     #[test]
-    fn mending_twice_changes_nothing(text in "(### R[1-3]: [a-z]{0,4}\n([a-z ]{0,6}\n)?){0,3}## Acceptance Criteria\n(### Scenario: [ab]\n(- \\*\\*WHEN\\*\\* x\n)?){0,3}") {
+    fn fixing_twice_changes_nothing(text in "(### R[1-3]: [a-z]{0,4}\n([a-z ]{0,6}\n)?){0,3}## Acceptance Criteria\n(### Scenario: [ab]\n(- \\*\\*WHEN\\*\\* x\n)?){0,3}") {
         let text = format!("## Overview\nx\n## Requirements\n{text}");
-        let parsed = crate::document::spec::parse(&text).value;
-        let (once, _) = mended_spec(&parsed);
-        let (_, notes) = mended_spec(&once);
+        let parsed = agentd_core::document::spec::parse(&text).value;
+        let (once, _) = fixed_spec(&parsed);
+        let (_, notes) = fixed_spec(&once);
         prop_assert_eq!(notes, Vec::<String>::new());
     }
 }
 
 #[test]
-fn a_mended_spec_is_free_of_what_can_be_mended() {
+fn a_fixed_spec_is_free_of_what_can_be_fixed() {
     let text = "---\nid: a\ntype: spec\ntitle: A\nversion: 1\n---\n# Specification: A\n## Overview\nx\n## Requirements\n### R1: Users log in\nUsers log in.\n### R2: empty\n## Acceptance Criteria\n### Scenario: S\n- **WHEN** x\n### Scenario: S\n- **THEN** y\n";
     let id = SpecId::new("a").unwrap();
-    let parsed = crate::document::spec::parse(text).value;
-    let (mended, notes) = mended_spec(&parsed);
+    let parsed = agentd_core::document::spec::parse(text).value;
+    let (fixed, notes) = fixed_spec(&parsed);
     assert!(notes.len() >= 6, "{notes:?}");
-    let rendered = crate::document::spec::render(&mended);
+    let rendered = agentd_core::document::spec::render(&fixed);
     let file = ChangeFile::Spec(id);
     let texts = [(file.clone(), Source::Text(rendered))];
     let documents = Documents::read(ChangeId::new("c").unwrap(), texts);
     let reports = documents.findings(&MainSpecs::new(), &Extras::default());
     let found = check::of_file(&reports, &file);
     let bad: Vec<_> =
-        found.iter().filter(|d| d.severity() != crate::diagnostic::Severity::Low).collect();
+        found.iter().filter(|d| d.severity() != agentd_core::diagnostic::Severity::Low).collect();
     assert!(bad.is_empty(), "{bad:?}");
 }

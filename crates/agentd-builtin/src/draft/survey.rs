@@ -1,7 +1,7 @@
-//! What a project's files define, as far as a line tells: enough to say where
+//! What a project's files define, as far as a line shows: enough to say where
 //! something belongs, for most languages, without a parser for any.
 
-use crate::text::head;
+use agentd_core::text::head;
 
 /// The most names that are kept of one file.
 const MOST_NAMES: usize = 60;
@@ -90,7 +90,7 @@ impl Survey {
         self.files.iter().any(|file| file.path == path)
     }
 
-    /// Where the program begins, if a name tells.
+    /// Where the program begins, if a name shows it.
     pub(super) fn entry(&self) -> Option<&SourceFile> {
         let stem = |file: &SourceFile| {
             let name = file.path.rsplit('/').next().unwrap_or_default();

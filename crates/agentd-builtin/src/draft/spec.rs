@@ -1,14 +1,14 @@
-//! Requirements and scenarios by rule, and what of a spec can be mended by rule.
+//! Requirements and scenarios by rule, and what can be fixed in a spec by rule.
 
 use serde_json::{Value, json};
 
 use super::points::{is_verb, plain};
 use super::{Brief, DRAFTED, capital, short, title_of};
-use crate::check;
-use crate::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
-use crate::ids::{ChangeId, SpecId};
-use crate::span::Aside;
-use crate::text::{Line, Prose};
+use agentd_core::check;
+use agentd_core::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
+use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::span::Aside;
+use agentd_core::text::{Line, Prose};
 
 /// The longest title of a requirement or scenario, in characters.
 const TITLE: usize = 80;
@@ -214,15 +214,15 @@ fn figure(point: &str) -> Option<u64> {
     words.filter_map(|word| word.parse().ok()).find(|n| (1..=1_000_000_000).contains(n))
 }
 
-/// A spec with what can be mended by rule mended, and what that was.
-pub fn mended(spec: &Spec) -> (Spec, Vec<String>) {
-    let mut mended = spec.clone();
+/// A spec in which everything is fixed that a rule can fix, and what that was.
+pub fn fixed(spec: &Spec) -> (Spec, Vec<String>) {
+    let mut fixed = spec.clone();
     let mut notes = Vec::new();
     let mut names: Vec<String> = Vec::new();
-    for requirement in &mut mended.requirements {
+    for requirement in &mut fixed.requirements {
         let id = requirement.id;
         let own = std::mem::take(&mut requirement.scenarios);
-        mended.scenarios.extend(own);
+        fixed.scenarios.extend(own);
         if requirement.text.is_empty() {
             requirement.text = Prose::new(&obligation(&plain(requirement.title.as_str())));
             notes.push(format!("{id} says now what its title says"));
@@ -231,16 +231,16 @@ pub fn mended(spec: &Spec) -> (Spec, Vec<String>) {
             notes.push(format!("{id} says now that it MUST hold"));
         }
     }
-    if mended.scenarios.is_empty() {
-        for requirement in &mended.requirements {
+    if fixed.scenarios.is_empty() {
+        for requirement in &fixed.requirements {
             let title = plain(requirement.title.as_str());
             let drafted = scenarios_for(&title, &title, &mut names);
-            mended.scenarios.extend(drafted.iter().map(from_value));
+            fixed.scenarios.extend(drafted.iter().map(from_value));
             notes.push(format!("{} has a scenario now", requirement.id));
         }
     }
     names.clear();
-    for scenario in &mut mended.scenarios {
+    for scenario in &mut fixed.scenarios {
         let name = unique(scenario.name.as_str(), &mut names);
         if name != scenario.name.as_str() {
             notes.push(format!("a second scenario `{}` has a name of its own now", scenario.name));
@@ -260,17 +260,17 @@ pub fn mended(spec: &Spec) -> (Spec, Vec<String>) {
             }
         }
     }
-    if !mended.scenarios.is_empty() && !mended.scenarios.iter().any(check::is_unhappy) {
+    if !fixed.scenarios.is_empty() && !fixed.scenarios.iter().any(check::is_unhappy) {
         let failing = scenario(
             &unique("Wrong or missing input is refused", &mut names),
             "input that is missing, malformed or not allowed",
             "what this spec describes is used with it",
             "it is refused with an error message, and nothing is stored",
         );
-        mended.scenarios.push(from_value(&failing));
+        fixed.scenarios.push(from_value(&failing));
         notes.push("there is a scenario for wrong input now".to_owned());
     }
-    (mended, notes)
+    (fixed, notes)
 }
 
 fn obliges(text: &str) -> bool {

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Brief, DRAFTED, key_words, short};
-use crate::document::spec::{Requirement, Spec};
-use crate::document::tasks::{Action, Task, Tasks};
-use crate::ids::{Layer, SpecId, SpecRef};
+use agentd_core::document::spec::{Requirement, Spec};
+use agentd_core::document::tasks::{Action, Task, Tasks};
+use agentd_core::ids::{Layer, SpecId, SpecRef};
 
 /// The most tasks on which one task is said to depend.
 const MOST_DEPENDS: usize = 50;

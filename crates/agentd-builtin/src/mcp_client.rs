@@ -1,11 +1,9 @@
-//! A client of agentd's own MCP server: starts it as an agent's CLI would and calls
-//! its tools. As much of the protocol as that takes: requests one after the other,
-//! one JSON message per line.
-
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a long conversation with a server, which ends when its input is closed"
-)]
+//! A client of agentd's own MCP server: starts it as an agent's CLI would and calls its tools. As
+//! much of the protocol as that takes: requests one after the other, one JSON message per line.
+//!
+//! The server is started with the standard library alone. The engine has a layer for child
+//! processes, but it is not for agents to use: an agent runs under it, and its supervisor ends the
+//! server too if this process is killed.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -30,13 +28,15 @@ pub enum ClientError {
     Answer(String),
 }
 
-/// What a tool has answered.
+/// What a tool answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolAnswer {
     /// Whether it did what it was asked to.
     pub ok: bool,
-    /// What it says.
+    /// The answer in words.
     pub text: String,
+    /// The blocks that `text` consists of.
+    pub blocks: Vec<String>,
     /// The same for programs, where the tool has that.
     pub structured: Option<Value>,
 }
@@ -49,6 +49,17 @@ pub struct McpClient {
     lines: Receiver<String>,
     last_id: u64,
     limit: Duration,
+}
+
+/// Starts the MCP server as an agent would, and asks it for its tools: how many there are.
+pub fn count_tools(
+    agentd: &Path,
+    project: &Path,
+    name: &str,
+    limit: Duration,
+) -> Result<usize, ClientError> {
+    let mut client = McpClient::start(agentd, &["mcp".to_owned()], project, name, limit)?;
+    Ok(client.tools()?.len())
 }
 
 /// How long a server that has lost its client may take to end.
@@ -123,14 +134,21 @@ impl McpClient {
             Ok(result) => result,
             Err(error) => {
                 let text = error["message"].as_str().unwrap_or("it failed").to_owned();
-                return Ok(ToolAnswer { ok: false, text, structured: None });
+                return Ok(ToolAnswer {
+                    ok: false,
+                    blocks: vec![text.clone()],
+                    text,
+                    structured: None,
+                });
             }
         };
         let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+        let texts = blocks.iter().filter_map(|block| block["text"].as_str().map(str::to_owned));
+        let blocks: Vec<String> = texts.collect();
         Ok(ToolAnswer {
             ok: result["isError"].as_bool() != Some(true),
-            text: texts.join("\n"),
+            text: blocks.join("\n"),
+            blocks,
             structured: result.get("structuredContent").cloned(),
         })
     }
@@ -173,7 +191,7 @@ impl McpClient {
 
 impl Drop for McpClient {
     fn drop(&mut self) {
-        // It ends with its input; nothing is left to wait for if it does not.
+        // It ends with its input. If it does not, there is nothing left to wait for.
         self.stdin = None;
         let until = Instant::now() + GRACE;
         while matches!(self.child.try_wait(), Ok(None)) {

@@ -1,7 +1,7 @@
 //! A description, taken apart into the single things that it asks for.
 
-use crate::check;
-use crate::text::{Line, head};
+use agentd_core::check;
+use agentd_core::text::{Line, head};
 
 /// More than this becomes unreadable; neighbors are then put together.
 const MOST: usize = 60;
@@ -62,8 +62,8 @@ fn paragraphs(text: &str) -> Vec<String> {
             continue;
         }
         let bare = without_marks(trimmed);
-        let starts_anew = bare.len() < trimmed.len() || !bare.contains(char::is_alphanumeric);
-        if starts_anew {
+        let starts_point = bare.len() < trimmed.len() || !bare.contains(char::is_alphanumeric);
+        if starts_point {
             found.push(String::new());
         }
         if in_code || !bare.contains(char::is_alphanumeric) {

@@ -12,12 +12,12 @@ mod tasks;
 
 use serde_json::{Value, json};
 
-use crate::check::Extras;
-use crate::document::clarifications::Answered;
-use crate::ids::{ChangeId, RequirementId, SpecId};
-use crate::text::{Line, head};
+use agentd_core::check::Extras;
+use agentd_core::document::clarifications::Answered;
+use agentd_core::ids::{ChangeId, RequirementId, SpecId};
+use agentd_core::text::{Line, head};
 
-pub use spec::{arguments as spec_arguments, mended as mended_spec, spec, spec_with_headings};
+pub use spec::{arguments as spec_arguments, fixed as fixed_spec, spec, spec_with_headings};
 pub use survey::{SourceFile, Survey, key_words};
 pub use tasks::{tasks, tasks_for_uncovered};
 
@@ -147,7 +147,7 @@ pub fn proposal(brief: &Brief) -> Value {
     })
 }
 
-/// By the words of the description: what breaks is major, what mends is a patch.
+/// By the words of the description: what breaks is major, what fixes is a patch.
 fn scope(description: &str) -> &'static str {
     let lower = description.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
@@ -167,7 +167,7 @@ fn capital(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_uppercase().chain(chars).collect());
     let capital: String = first.unwrap_or_default();
-    if crate::check::open_points(&capital).is_empty() { capital } else { text.to_owned() }
+    if agentd_core::check::open_points(&capital).is_empty() { capital } else { text.to_owned() }
 }
 
 /// At most so many characters, at a word.
@@ -188,8 +188,8 @@ pub fn unsettled(description: &str, answers: &[Answered]) -> Vec<String> {
             .iter()
             .any(|answer| answer.question.as_str().to_lowercase().contains(&word.to_lowercase()))
     };
-    let vague = crate::check::vague_words(description);
-    let open = crate::check::open_points(description);
+    let vague = agentd_core::check::vague_words(description);
+    let open = agentd_core::check::open_points(description);
     let vague = vague.iter().map(|word| (word, "says no figure"));
     vague
         .chain(open.iter().map(|mark| (mark, "is left open")))
@@ -207,7 +207,7 @@ pub fn questions(change: &ChangeId, description: &str) -> Value {
     };
     let first = points(description).into_iter().next().unwrap_or_default();
     let mut found = Vec::new();
-    if let Some(word) = crate::check::vague_words(description).first() {
+    if let Some(word) = agentd_core::check::vague_words(description).first() {
         found.push(question(
             "Figure",
             format!("The description says \"{word}\": which figure shows that it holds?"),

@@ -1,0 +1,70 @@
+//! The built-in agent as challenger: judges the plan with the rules of `agentd validate`.
+
+use agentd_core::check::FileReport;
+use agentd_core::diagnostic::{Diagnostic, Severity};
+use agentd_core::span::line_column;
+use agentd_core::text::head;
+use serde_json::{Value, json};
+
+use crate::draft;
+use crate::error::AgentError;
+use crate::project;
+use crate::session::Session;
+
+/// The most issues that a review takes.
+pub(crate) const MOST_ISSUES: usize = 200;
+
+/// Challenges the plan.
+pub(crate) fn challenge(mut session: Session<'_, '_>, prompt: &str) -> Result<(), AgentError> {
+    let mut issues: Vec<(Severity, Value)> = Vec::new();
+    for report in session.findings()? {
+        for finding in &report.diagnostics {
+            issues.push((finding.severity(), issue(&report, finding)));
+        }
+    }
+    // The documents quote the description; what it leaves open stays open in them.
+    let documents = session.documents()?;
+    let answers = &documents.clarifications.value().questions;
+    for point in draft::unsettled(&project::description(&documents, prompt)?, answers) {
+        let value = json!({
+            "severity": "medium",
+            "title": head(&point, 190),
+            "description": "A requirement that rests on it cannot be tested: nobody can say whether it holds.",
+            "location": "STATE.yaml",
+            "recommendation": "Put a figure or a decision in its place, in the requirement that quotes it.",
+        });
+        issues.push((Severity::Medium, value));
+    }
+    issues.sort_by_key(|(severity, _)| *severity);
+    let serious = issues.iter().filter(|(severity, _)| *severity != Severity::Low).count();
+    let (verdict, said) = if serious == 0 {
+        ("APPROVED", "nothing of weight was found")
+    } else {
+        ("NEEDS_REVISION", "what was found has to be fixed first")
+    };
+    let summary = format!(
+        "Reviewed without a model, by the rules of `agentd validate`: {said} ({serious} of {} issues are high or \
+         medium). Whether the plan is a good idea, nobody has judged.",
+        issues.len()
+    );
+    let issues: Vec<Value> = issues.into_iter().take(MOST_ISSUES).map(|(_, issue)| issue).collect();
+    let review = json!({
+        "change_id": session.change, "verdict": verdict, "summary": summary, "issues": issues,
+    });
+    session.must("append_review", &review)?;
+    session.say(&summary)
+}
+
+fn issue(report: &FileReport, finding: &Diagnostic) -> Value {
+    let rule = finding.rule;
+    let (line, _) = line_column(&report.text, finding.span.start);
+    let place = format!("{}:{line}", report.file.path());
+    let title: String = format!("{}: {}", rule.code, finding.message).chars().take(190).collect();
+    json!({
+        "severity": finding.severity().label().to_lowercase(),
+        "title": title,
+        "description": format!("{} {}", rule.summary, rule.why),
+        "location": place.chars().take(190).collect::<String>(),
+        "recommendation": finding.advice(),
+    })
+}

@@ -9,6 +9,7 @@ use jiff::civil::Date;
 
 use crate::ids::{ChangeId, SpecId};
 use crate::rel_path::RelPath;
+use crate::step_name::StepName;
 
 use crate::text::excerpt;
 
@@ -317,7 +318,11 @@ pub struct RunName {
 
 impl RunName {
     /// The log of the call with this number, which ran this step (`spec-gen-auth-flow`).
-    pub fn new(number: u32, step: &str) -> Result<Self, NameError> {
+    pub fn new(number: u32, step: &StepName) -> Result<Self, NameError> {
+        Self::of_text(number, &step.to_string())
+    }
+
+    fn of_text(number: u32, step: &str) -> Result<Self, NameError> {
         const MAX_STEP_LEN: usize = 128;
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if step.is_empty() || step.len() > MAX_STEP_LEN || !step.chars().all(plain) {
@@ -332,8 +337,8 @@ impl RunName {
     }
 
     /// The step that ran.
-    pub fn step(&self) -> &str {
-        &self.step
+    pub fn step(&self) -> StepName {
+        StepName::of(&self.step)
     }
 }
 
@@ -348,7 +353,7 @@ impl FromStr for RunName {
     fn from_str(text: &str) -> Result<Self, NameError> {
         let parsed = || {
             let (number, step) = text.strip_suffix(".jsonl")?.split_once('-')?;
-            let run = Self::new(number.parse().ok()?, step).ok()?;
+            let run = Self::of_text(number.parse().ok()?, step).ok()?;
             (run.to_string() == text).then_some(run)
         };
         parsed().ok_or_else(|| NameError::new(text, "the name of a run log"))
@@ -408,7 +413,7 @@ mod tests {
             ChangeFile::AgentsContext,
             ChangeFile::Base(spec),
             ChangeFile::ArchiveRecord,
-            ChangeFile::Run(RunName::new(1, "spec-gen-auth-flow").unwrap()),
+            ChangeFile::Run(RunName::new(1, &StepName::of("spec-gen-auth-flow")).unwrap()),
         ]
     }
 

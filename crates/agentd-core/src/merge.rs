@@ -13,7 +13,7 @@ mod renumber;
 mod splice;
 mod three_way;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::document::changelog::Touched;
 use crate::document::spec;
@@ -61,27 +61,37 @@ pub struct Conflict {
     pub change: Option<String>,
 }
 
-/// What has happened to a piece on both sides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// What has happened to a piece on both sides. The aliases are the names in notes of conflicts
+/// that earlier versions have left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictKind {
     /// Both have edited it.
+    #[serde(alias = "BothEdited")]
     BothEdited,
     /// Both have given it a title.
+    #[serde(alias = "BothRenamed")]
     BothRenamed,
     /// Both have added it under the same name.
+    #[serde(alias = "BothAdded")]
     BothAdded,
     /// The change edits what the main spec no longer has.
+    #[serde(alias = "RemovedInMain")]
     RemovedInMain,
     /// The change removes what was edited in the main spec.
+    #[serde(alias = "RemovedInChange")]
     RemovedInChange,
     /// The main spec itself is gone.
+    #[serde(alias = "SpecRemoved")]
     SpecRemoved,
     /// They differ, and it is not known what was there when the change began.
+    #[serde(alias = "NoBase")]
     NoBase,
     /// The main spec or the change has it more than once.
+    #[serde(alias = "Ambiguous")]
     Ambiguous,
     /// In the merged text it would be read as something else.
+    #[serde(alias = "Misread")]
     Misread,
 }
 

@@ -33,6 +33,7 @@ use crate::agent::{AgentKind, Role};
 use crate::event::AgentEvent;
 use crate::ids::ChangeId;
 use crate::outcome::{AgentOutcome, Exit, Usage};
+use crate::step_name::StepName;
 
 /// The name under which agents know agentd's MCP server.
 pub const MCP_SERVER: &str = "agentd";
@@ -76,8 +77,8 @@ pub struct AgentRequest {
     pub role: Role,
     /// The change that it works on.
     pub change: ChangeId,
-    /// The step, such as `proposal-gen`.
-    pub step: String,
+    /// The step.
+    pub step: StepName,
     /// The prompt, given on standard input.
     pub prompt: String,
     /// The work tree, which is also the working directory (E2.4).
@@ -186,11 +187,11 @@ impl McpServer {
         project: &str,
         change: &ChangeId,
         role: Role,
-        step: &str,
+        step: &StepName,
     ) -> Self {
         // Always of the same length: see the variables of Gemini CLI.
-        let (change, role) = (change.as_str(), role.name());
-        let args = ["-C", project, "mcp", "--change", change, "--role", role, "--step", step];
+        let (change, role, step) = (change.as_str(), role.name(), step.to_string());
+        let args = ["-C", project, "mcp", "--change", change, "--role", role, "--step", &step];
         Self { command: program.into(), args: args.map(str::to_owned).to_vec() }
     }
 }
@@ -253,9 +254,9 @@ pub(crate) mod tests {
         let change = ChangeId::new("add-oauth").unwrap();
         AgentRequest {
             role,
-            mcp: Some(McpServer::new("/opt/agentd", "/p", &change, role, "proposal-gen")),
+            mcp: Some(McpServer::new("/opt/agentd", "/p", &change, role, &StepName::ProposalGen)),
             change,
-            step: "proposal-gen".into(),
+            step: StepName::ProposalGen,
             prompt: "agentd proposal-gen add-oauth\nhello".into(),
             project_root: "/work/p".into(),
             private_dir: "/work/p/agentd/.agents/1".into(),

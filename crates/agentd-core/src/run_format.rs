@@ -25,7 +25,9 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{AgentKind, Role};
 use crate::event::AgentEvent;
 use crate::hash::Digest;
+use crate::ids::ChangeId;
 use crate::outcome::AgentOutcome;
+use crate::step_name::StepName;
 
 /// The version that this code writes.
 pub const RUN_VERSION: u32 = 1;
@@ -35,10 +37,10 @@ pub const RUN_VERSION: u32 = 1;
 pub struct RunHeader {
     /// [`RUN_VERSION`].
     pub run: u32,
-    /// The step, such as `proposal-gen`.
-    pub step: String,
+    /// The step.
+    pub step: StepName,
     /// The change.
-    pub change: String,
+    pub change: ChangeId,
     /// The agent program.
     pub agent: AgentKind,
     /// The role that it played.

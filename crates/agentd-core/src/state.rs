@@ -5,9 +5,9 @@
 
 mod transitions;
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::agent::Complexity;
 use crate::document::review::CodeVerdict;
@@ -18,6 +18,7 @@ use crate::ids::ChangeId;
 use crate::phase::Phase;
 use crate::span::{Span, line_column};
 use crate::stamp::Stamp;
+use crate::step_name::StepName;
 use crate::text::{Line, Prose};
 use crate::yaml::from_yaml;
 
@@ -46,7 +47,7 @@ pub struct State {
     pub complexity: Option<Complexity>,
     /// What was done last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_action: Option<String>,
+    pub last_action: Option<LastAction>,
     /// How many rounds of revision there were.
     #[serde(default)]
     pub iteration: u32,
@@ -80,6 +81,61 @@ pub struct State {
     /// The sum of all calls.
     #[serde(default)]
     pub total_tokens_out: u64,
+}
+
+/// What was done last to a change. It is written as the name of the step or of the command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LastAction {
+    /// A step was run; also every name that is not known.
+    Step(StepName),
+    /// A person decided.
+    Decide,
+    /// It was archived.
+    Archive,
+}
+
+impl LastAction {
+    fn of(name: &str) -> Self {
+        match name {
+            "decide" => Self::Decide,
+            "archive" => Self::Archive,
+            name => Self::Step(StepName::of(name)),
+        }
+    }
+}
+
+impl fmt::Display for LastAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Step(step) => step.fmt(f),
+            Self::Decide => f.pad("decide"),
+            Self::Archive => f.pad("archive"),
+        }
+    }
+}
+
+impl From<StepName> for LastAction {
+    fn from(step: StepName) -> Self {
+        Self::Step(step)
+    }
+}
+
+impl From<&str> for LastAction {
+    fn from(name: &str) -> Self {
+        Self::of(name)
+    }
+}
+
+impl Serialize for LastAction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for LastAction {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::of(&String::deserialize(deserializer)?))
+    }
 }
 
 /// A verdict on a plan.
@@ -228,7 +284,7 @@ pub enum Choice {
 #[serde(deny_unknown_fields)]
 pub struct LlmCall {
     /// The step it was for.
-    pub step: String,
+    pub step: StepName,
     /// The model that answered.
     #[serde(default)]
     pub model: String,

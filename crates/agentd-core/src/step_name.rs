@@ -4,7 +4,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::agent::Role;
@@ -33,18 +32,20 @@ pub enum StepName {
     PlanGen,
     /// The planner reviews them all.
     PlanReview,
-    /// The planner mends what validation has found.
+    /// The planner fixes what validation has found.
     FormatFix,
     /// The challenger judges the plan.
     Challenge,
-    /// The planner mends what the challenger has found.
+    /// The planner fixes what the challenger has found.
     Reproposal,
     /// The implementer builds a layer.
     Implement(Layer),
     /// The reviewer judges the implementation.
     Review,
-    /// The implementer mends what the reviewer has found.
+    /// The implementer fixes what the reviewer has found.
     Fix,
+    /// A step of another version of agentd, kept as it was written.
+    Unknown(Box<str>),
 }
 
 const SPEC_GEN: &str = "spec-gen-";
@@ -68,9 +69,15 @@ impl StepName {
         Self::Fix,
     ];
 
-    /// Who does it.
-    pub fn role(&self) -> Role {
-        match self {
+    /// The step of this name. A name that is not known is kept: what an older or a newer
+    /// version has recorded must still be readable, and be written back unchanged.
+    pub fn of(name: &str) -> Self {
+        name.parse().unwrap_or_else(|_| Self::Unknown(name.into()))
+    }
+
+    /// Who does it, where the step is known.
+    pub fn role(&self) -> Option<Role> {
+        Some(match self {
             Self::Clarify
             | Self::ProposalGen
             | Self::ProposalReview
@@ -85,11 +92,12 @@ impl StepName {
             Self::Challenge => Role::Challenger,
             Self::Implement(_) | Self::Fix => Role::Implementer,
             Self::Review => Role::Reviewer,
-        }
+            Self::Unknown(_) => return None,
+        })
     }
 
     /// The name, or the part of it in front of the spec or the layer.
-    fn stem(&self) -> &'static str {
+    fn stem(&self) -> &str {
         match self {
             Self::Clarify => "clarify",
             Self::ProposalGen => "proposal-gen",
@@ -106,6 +114,7 @@ impl StepName {
             Self::Implement(_) => IMPLEMENT,
             Self::Review => "review",
             Self::Fix => "fix",
+            Self::Unknown(name) => name,
         }
     }
 }
@@ -153,7 +162,13 @@ impl Serialize for StepName {
 
 impl<'de> Deserialize<'de> for StepName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+        Ok(Self::of(&String::deserialize(deserializer)?))
+    }
+}
+
+impl From<&str> for StepName {
+    fn from(name: &str) -> Self {
+        Self::of(name)
     }
 }
 
@@ -210,12 +225,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn unknown_steps_are_kept_as_they_were_written() {
+        for text in ["", "proposal", "implement-ui", "spec-gen-../x", "\u{1b}[31m"] {
+            let json = serde_json::to_string(text).unwrap();
+            let step: StepName = serde_json::from_str(&json).unwrap();
+            assert_eq!(step, StepName::Unknown(text.into()));
+            assert_eq!((serde_json::to_string(&step).unwrap(), step.role()), (json, None));
+        }
+    }
+
     proptest! {
         #[test]
         fn a_step_is_read_as_it_is_written(step in any_step()) {
             let name = step.to_string();
-            prop_assert_eq!(name.parse::<StepName>(), Ok(step));
-            prop_assert!(RunName::new(1, &name).is_ok());
+            prop_assert_eq!(name.parse::<StepName>(), Ok(step.clone()));
+            prop_assert!(RunName::new(1, &StepName::of(&name)).is_ok());
         }
 
         #[test]

@@ -15,6 +15,7 @@ use agentd_core::agent::{AgentKind, Role};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::provider::{AgentRequest, FoundInProject, Session, Surroundings, provider};
+use agentd_core::step_name::StepName;
 use agentd_engine::agents::run_record::RecordLimits;
 use agentd_engine::agents::runner::{Retry, Runner};
 use agentd_engine::opening::open_root;
@@ -47,7 +48,7 @@ fn request(project: &str, program: &str) -> Result<AgentRequest, Box<dyn std::er
     Ok(AgentRequest {
         role: Role::Planner,
         change,
-        step: "proposal-gen".into(),
+        step: StepName::ProposalGen,
         prompt: std::env::var("DRIVE_PROMPT").unwrap_or_else(|_| "hello\n".into()),
         project_root: project.into(),
         private_dir: PathBuf::from(project).join(".calls/call"),

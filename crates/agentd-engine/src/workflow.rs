@@ -271,7 +271,7 @@ impl Workflow<'_> {
         call: Call,
         told: impl FnOnce(&StepReport) -> Result<String, WorkflowError>,
     ) -> Result<StepReport, WorkflowError> {
-        let name = call.step.to_string();
+        let name = call.step;
         let label = call.label;
         let agent = self.agents.config.roles.agent(call.role);
         let resumed = call.resume.is_some();
@@ -283,7 +283,7 @@ impl Workflow<'_> {
             prompt: call.prompt,
             resume: call.resume,
             artefact: call.artefact,
-            on_success: effect_of(&call.step),
+            on_success: effect_of(&name),
         };
         let started = Instant::now();
         let watch = &mut *self.watch;

@@ -3,6 +3,7 @@
 
 use agentd_core::figures::{duration, tokens};
 use agentd_core::state::LlmCall;
+use agentd_core::step_name::StepName;
 use maud::{Markup, html};
 
 use super::html::dollars;
@@ -83,7 +84,7 @@ pub(super) fn timeline(calls: &[LlmCall]) -> Option<Markup> {
             @let took = duration(bar.call.duration_ms);
             @let x = LABELS + place.start * scale;
             @let width = ((place.end - place.start) * scale).max(2.0);
-            (label(row, step))
+            (label(row, &step.to_string()))
             (rect(row, x, width, kind(step), &format!("{step}: {took}")))
             (figure(row, x + width, &took))
         }
@@ -92,10 +93,10 @@ pub(super) fn timeline(calls: &[LlmCall]) -> Option<Markup> {
 }
 
 /// The color of a step.
-fn kind(step: &str) -> &'static str {
-    match step.split('-').next().unwrap_or_default() {
-        "challenge" | "review" => "k-review",
-        "implement" | "fix" => "k-code",
+fn kind(step: &StepName) -> &'static str {
+    match step {
+        StepName::Challenge | StepName::Review => "k-review",
+        StepName::Implement(_) | StepName::Fix => "k-code",
         _ => "k-plan",
     }
 }
@@ -107,7 +108,7 @@ pub(super) fn token_chart(calls: &[LlmCall]) -> Markup {
     let scale = (WIDTH - LABELS - FIGURES) / most;
     let rows = html! {
         @for (row, call) in calls.iter().enumerate() {
-            (label(row, &call.step))
+            (label(row, &call.step.to_string()))
             (token_bar(row, call, scale))
         }
     };
@@ -146,7 +147,7 @@ pub(super) fn cost_chart(calls: &[LlmCall]) -> Markup {
         @for (row, call) in calls.iter().enumerate() {
             @let width = (call.cost * scale).max(1.0);
             @let cost = dollars(call.cost);
-            (label(row, &call.step))
+            (label(row, &call.step.to_string()))
             (rect(row, LABELS, width, "c-cost", &format!("{}: {cost}", call.step)))
             (figure(row, LABELS + width, &cost))
         }
@@ -199,7 +200,7 @@ mod tests {
 
     fn call(step: &str, ends: &str, duration_ms: u64) -> LlmCall {
         LlmCall {
-            step: step.to_owned(),
+            step: step.into(),
             model: String::new(),
             tokens_in: u64::MAX,
             tokens_out: u64::MAX,

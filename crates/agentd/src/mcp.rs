@@ -20,10 +20,10 @@ use std::time::Duration;
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
+use agentd_core::step_name::StepName;
 use agentd_engine::opening;
 use agentd_engine::process::confine;
 use agentd_engine::store::{Holder, Project, StoreError, UserDirs};
-use agentd_engine::workflow::clarify;
 use jiff::Timestamp;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
@@ -63,10 +63,10 @@ pub(crate) enum Toolset {
 
 impl Toolset {
     /// What a server that was started for a role and a step offers.
-    pub(crate) fn new(role: Option<Role>, step: Option<&str>) -> Self {
+    pub(crate) fn new(role: Option<Role>, step: Option<&StepName>) -> Self {
         match (role, step) {
             (None, _) => Self::All,
-            (Some(Role::Planner), Some(clarify::STEP)) => Self::Clarify,
+            (Some(Role::Planner), Some(StepName::Clarify)) => Self::Clarify,
             (Some(role), _) => Self::Role(role),
         }
     }

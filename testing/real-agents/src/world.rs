@@ -245,7 +245,7 @@ impl<'s> World<'s> {
 
     /// The steps in the ledger, in order.
     pub fn steps(&self) -> Vec<String> {
-        self.state().llm_calls.into_iter().map(|call| call.step).collect()
+        self.state().llm_calls.into_iter().map(|call| call.step.to_string()).collect()
     }
 
     /// How the CLIs were called, in order.

@@ -56,7 +56,7 @@ fn command(first: &str, request: &AgentRequest) -> CommandSpec {
     let mut args = vec![first.to_owned()];
     let mut flag = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
     flag("--change", request.change.as_str());
-    flag("--step", &request.step);
+    flag("--step", &request.step.to_string());
     match &request.session {
         Session::Fresh => {}
         Session::FreshWithId(id) | Session::Resume { id, .. } => flag("--session", id),

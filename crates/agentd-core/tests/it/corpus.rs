@@ -330,7 +330,7 @@ fn llm_call() -> impl Strategy<Value = LlmCall> {
         (cost(), option::of(stamp()), option::of(raw()), option::of(any::<u32>())),
     )
         .prop_map(|(head, (cost, timestamp, session_id, run))| LlmCall {
-            step: head.0,
+            step: head.0.as_str().into(),
             model: head.1,
             tokens_in: head.2,
             tokens_out: head.3,
@@ -441,7 +441,7 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
             description: head.4,
             session_id: more.0,
             complexity: more.1,
-            last_action: more.2,
+            last_action: more.2.as_deref().map(Into::into),
             iteration: more.3,
             plan_review: reviews.0,
             code_review: reviews.1,

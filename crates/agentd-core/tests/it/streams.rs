@@ -12,6 +12,7 @@ use agentd_core::outcome::{AgentOutcome, Exit};
 use agentd_core::provider::{
     AgentRequest, FoundInProject, McpServer, Session, Surroundings, provider, sessions,
 };
+use agentd_core::step_name::StepName;
 use serde::Deserialize;
 
 fn fixtures(kind: AgentKind) -> PathBuf {
@@ -30,9 +31,9 @@ fn request(kind: AgentKind) -> AgentRequest {
     let change = ChangeId::new("add-oauth").unwrap();
     AgentRequest {
         role: Role::Planner,
-        mcp: Some(McpServer::new("agentd", "/p", &change, Role::Planner, "proposal-gen")),
+        mcp: Some(McpServer::new("agentd", "/p", &change, Role::Planner, &StepName::ProposalGen)),
         change,
-        step: "proposal-gen".into(),
+        step: StepName::ProposalGen,
         prompt: String::new(),
         project_root: "/p".into(),
         private_dir: "/p/a/1".into(),

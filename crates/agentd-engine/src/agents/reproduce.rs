@@ -50,9 +50,6 @@ pub enum ReproduceError {
         /// The change.
         change: ChangeId,
     },
-    /// The recording names a change by something that is no id.
-    #[error("the recording is of `{0}`, which is not a valid change ID")]
-    BadChange(String),
     /// Somebody has stopped it.
     #[error("interrupted")]
     Interrupted,
@@ -77,10 +74,9 @@ impl Explain for ReproduceError {
             Self::Exists { change } => report(Kind::AlreadyThere).hint(format!(
                 "replay into a directory that has no change `{change}`, such as a fresh clone"
             )),
-            Self::Recording(_) | Self::BadChange(_) | Self::Io { .. } => report(Kind::Recording)
-                .hint(
-                    "name a change, its directory, or a directory of run files (NNNN-<step>.jsonl)",
-                ),
+            Self::Recording(_) | Self::Io { .. } => report(Kind::Recording).hint(
+                "name a change, its directory, or a directory of run files (NNNN-<step>.jsonl)",
+            ),
         }
     }
 }
@@ -118,8 +114,7 @@ pub fn reproduce(
         return Err(RecordingError::Empty { path: source.to_owned() }.into());
     };
     let first = recording.read(first)?;
-    let id = ChangeId::new(&first.header.change)
-        .map_err(|_| ReproduceError::BadChange(first.header.change.clone()))?;
+    let id = first.header.change.clone();
     let original = source_of(&recording, &id);
     begin(&agents, &id, &first, original.as_deref(), &recording)?;
     let mut report =
@@ -214,7 +209,7 @@ fn play(
         prompt: run.header.prompt.clone(),
         resume: None,
         artefact: Artefact::Nothing,
-        on_success: run.header.step.parse().ok().as_ref().and_then(workflow::effect_of),
+        on_success: workflow::effect_of(&run.header.step),
     };
     let ended = ended_at(run).unwrap_or_else(|| Stamp::new(jiff::Timestamp::UNIX_EPOCH));
     if run.header.role == Role::Implementer {

@@ -303,6 +303,7 @@ mod tests {
     use agentd_core::agent::{AgentKind, Role};
     use agentd_core::ids::ChangeId;
     use agentd_core::outcome::AgentOutcome;
+    use agentd_core::step_name::StepName;
 
     use super::*;
     use crate::store::Project;
@@ -310,8 +311,8 @@ mod tests {
     fn header() -> RunHeader {
         RunHeader {
             run: agentd_core::run_format::RUN_VERSION,
-            step: "challenge".into(),
-            change: "add-oauth".into(),
+            step: StepName::Challenge,
+            change: ChangeId::new("add-oauth").unwrap(),
             agent: AgentKind::Codex,
             role: Role::Challenger,
             attempt: 1,

@@ -392,7 +392,7 @@ fn header(
     RunHeader {
         run: RUN_VERSION,
         step: request.step.clone(),
-        change: request.change.to_string(),
+        change: request.change.clone(),
         agent: provider.kind(),
         role: request.role,
         attempt,

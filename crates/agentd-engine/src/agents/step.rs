@@ -33,6 +33,7 @@ use agentd_core::provider::{
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
+use agentd_core::step_name::StepName;
 
 use crate::agents::files::restore_leftovers;
 use crate::agents::redact::Redactor;
@@ -110,8 +111,8 @@ pub struct Step {
     pub change: ChangeId,
     /// The role; the config says who plays it.
     pub role: Role,
-    /// The name, such as `proposal-gen`.
-    pub name: String,
+    /// Which step it is.
+    pub name: StepName,
     /// The prompt.
     pub prompt: String,
     /// The session to go on with; none starts a fresh one.
@@ -406,7 +407,7 @@ fn record(
         for call in calls {
             state.record_call(call);
         }
-        state.last_action = Some(step.name.clone());
+        state.last_action = Some(step.name.clone().into());
         if let (Some(on_success), Some(outcome)) = (step.on_success, succeeded) {
             on_success(state, outcome);
         }

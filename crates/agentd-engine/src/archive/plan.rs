@@ -10,6 +10,7 @@ use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::merge::{self, Conflict, ConflictKind, Sides};
 use agentd_core::phase::{Phase, Refused, Transition};
+use agentd_core::state::LastAction;
 use agentd_core::state::{Choice, Decision, State};
 use agentd_core::step_name::StepName;
 use agentd_core::text::Line;
@@ -58,7 +59,7 @@ pub(super) fn state_before(change: &Change, request: &Request<'_>) -> Result<Sta
 /// not in the clone, and the run file where the ledger is older than its numbers.
 fn is_approved(change: &Change, state: &State) -> bool {
     let Some(review) = &state.code_review else { return false };
-    let step = StepName::Review.to_string();
+    let step = StepName::Review;
     let is_it = |run: Option<u32>| review.run.is_none() || run == review.run;
     let in_ledger = || state.llm_calls.iter().any(|call| call.step == step && is_it(call.run));
     let on_disk = || {
@@ -89,7 +90,7 @@ pub(super) fn state_after(
             plan_hash: None,
         });
     }
-    after.last_action = Some("archive".to_owned());
+    after.last_action = Some(LastAction::Archive);
     after.updated_at = Some(request.now);
     Ok(after)
 }
@@ -193,17 +194,16 @@ fn renumber(
 struct Shown {
     spec: SpecId,
     what: String,
-    kind: String,
+    kind: ConflictKind,
     main: Option<Digest>,
 }
 
 impl Shown {
     fn new(spec: &SpecId, conflict: &Conflict) -> Self {
-        let kind: ConflictKind = conflict.kind;
         Self {
             spec: spec.clone(),
             what: conflict.what.clone(),
-            kind: format!("{kind:?}"),
+            kind: conflict.kind,
             main: conflict.main.as_ref().map(Digest::of),
         }
     }

@@ -5,6 +5,7 @@ use agentd_core::documents::Documents;
 use agentd_core::ids::{ChangeId, Layer};
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
+use agentd_core::state::LastAction;
 use agentd_core::state::State;
 use serde::Serialize;
 
@@ -31,7 +32,7 @@ pub struct Summary {
     pub updated_at: Option<String>,
     /// The last step or command that ran.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_action: Option<String>,
+    pub last_action: Option<LastAction>,
     /// What is wrong with the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,

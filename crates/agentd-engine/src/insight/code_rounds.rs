@@ -31,7 +31,7 @@ pub struct CodeRounds {
 pub fn code_rounds(change: &Change, state: &State) -> CodeRounds {
     let mut rounds = CodeRounds::default();
     let Ok(recording) = Recording::open(change.path()) else { return rounds };
-    let step = StepName::Review.to_string();
+    let step = StepName::Review;
     for name in recording.runs().iter().filter(|run| run.step() == step) {
         let Ok(run) = recording.read(name) else { continue };
         let asked = Stamp::new(run.started());

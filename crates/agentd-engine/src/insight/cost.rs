@@ -3,6 +3,7 @@
 use agentd_core::config::Budget;
 use agentd_core::ids::ChangeId;
 use agentd_core::state::{LlmCall, State};
+use agentd_core::step_name::StepName;
 use serde::Serialize;
 
 /// What all calls of agents for a change have cost.
@@ -29,10 +30,10 @@ pub struct CostReport {
 }
 
 /// All calls of one step with one model.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepCost {
     /// The step.
-    pub step: String,
+    pub step: StepName,
     /// The model that answered.
     pub model: String,
     /// How many calls there were.
@@ -47,6 +48,22 @@ pub struct StepCost {
     pub duration_ms: u64,
     /// Their cost, in US dollars.
     pub cost_usd: f64,
+}
+
+impl StepCost {
+    /// No calls yet.
+    fn none(step: StepName, model: String) -> Self {
+        Self {
+            step,
+            model,
+            calls: 0,
+            tokens_in: 0,
+            tokens_cached: 0,
+            tokens_out: 0,
+            duration_ms: 0,
+            cost_usd: 0.0,
+        }
+    }
 }
 
 /// The cost of a change so far.
@@ -70,7 +87,7 @@ fn by_step(calls: &[LlmCall]) -> Vec<StepCost> {
         let same = |step: &StepCost| step.step == call.step && step.model == call.model;
         let at = steps.iter().position(same).unwrap_or_else(|| {
             let (step, model) = (call.step.clone(), call.model.clone());
-            steps.push(StepCost { step, model, ..StepCost::default() });
+            steps.push(StepCost::none(step, model));
             steps.len() - 1
         });
         let step = &mut steps[at];

@@ -8,6 +8,7 @@ use std::time::Duration;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, AGENTD_DIR, ArchiveName, ChangeFile, RunName};
 use agentd_core::rel_path::RelPath;
+use agentd_core::step_name::StepName;
 
 use super::confined::{Entry, EntryKind, ProjectDir};
 use super::error::StoreError;
@@ -304,7 +305,11 @@ impl Change {
     /// Begins the record of the next agent call: an empty file, with a number that is higher than
     /// those of all runs here, and than `last_known`. Needs no lock, since of two that want the
     /// same number one gets the next.
-    pub fn create_run(&self, step: &str, last_known: u32) -> Result<(RunName, File), StoreError> {
+    pub fn create_run(
+        &self,
+        step: &StepName,
+        last_known: u32,
+    ) -> Result<(RunName, File), StoreError> {
         let dir = self.writable(&self.id)?;
         let last = self.runs()?.ids.last().map_or(0, RunName::number);
         let mut number = last.max(last_known);

@@ -84,8 +84,7 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
 
 /// The session of the last challenge (C27).
 fn last_session(state: &State) -> Option<String> {
-    let name = StepName::Challenge.to_string();
-    state.llm_calls.iter().rfind(|call| call.step == name)?.session_id.clone()
+    state.llm_calls.iter().rfind(|call| call.step == StepName::Challenge)?.session_id.clone()
 }
 
 /// Moves the phase by the verdict that stands in proposal.md.
@@ -106,7 +105,7 @@ fn take_verdict(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
             recorded.planner_vendor = Line::new(roles.planner.vendor());
             recorded.challenger_vendor = Line::new(roles.challenger.vendor());
         }
-        state.last_action = Some(StepName::Challenge.to_string());
+        state.last_action = Some(StepName::Challenge.into());
         Ok(())
     })?;
     tell_fates(workflow)

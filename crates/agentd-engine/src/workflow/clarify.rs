@@ -16,6 +16,7 @@ use agentd_core::layout::{self, ChangeFile};
 use agentd_core::phase::Phase;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State};
+use agentd_core::step_name::StepName;
 use agentd_core::text::{Line, Prose};
 use serde_json::{Map, Value, json};
 
@@ -25,9 +26,6 @@ use crate::change::documents::{self, DocumentError};
 use crate::explain::{ErrorReport, Explain};
 use crate::store::{Holder, LockError, Project, StoreError};
 use crate::tools::{self, ActionError, Session, Written, input};
-
-/// The name of the step.
-pub const STEP: &str = "clarify";
 
 /// Why a change could not be clarified.
 #[derive(Debug, thiserror::Error)]
@@ -177,7 +175,7 @@ pub fn propose(
     let step = Step {
         change: change.clone(),
         role: Role::Planner,
-        name: STEP.to_owned(),
+        name: StepName::Clarify,
         prompt,
         resume: None,
         artefact: Artefact::Questions,
@@ -233,7 +231,7 @@ pub fn write(
     input.insert("questions".to_owned(), answers.iter().map(as_input).collect());
     let written = tools::create_clarifications(&session, input::read(input)?)?;
     documents::update_state(project, change, holder, now, |state| {
-        state.last_action = Some(STEP.to_owned());
+        state.last_action = Some(StepName::Clarify.into());
         Ok(())
     })?;
     Ok(written)

@@ -92,8 +92,7 @@ fn unread(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
 
 /// The number of the last call of a reviewer; 0 where there was none.
 fn review_run(history: &History) -> u32 {
-    let name = StepName::Review.to_string();
-    history.last_number(|step| step == name)
+    history.last_number(|step| *step == StepName::Review)
 }
 
 /// Runs the project's tests and records what came of it.
@@ -280,7 +279,7 @@ fn take(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         if let Some(known) = &mut state.code_review {
             (known.iteration, known.run) = (review.iteration, Some(run));
         }
-        state.last_action = Some(StepName::Review.to_string());
+        state.last_action = Some(StepName::Review.into());
         Ok(())
     })?;
     Ok(())

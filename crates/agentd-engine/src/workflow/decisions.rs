@@ -6,6 +6,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::phase::{Refused, Transition};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
+use agentd_core::state::LastAction;
 use agentd_core::state::{Choice, Decision, State};
 use agentd_core::text::Line;
 
@@ -31,7 +32,7 @@ pub fn decide(
         }
         let (note, by) = (Line::new(note), Line::new(by));
         state.decisions.push(Decision { choice, note, by, at: now, plan_hash: plan });
-        state.last_action = Some("decide".to_owned());
+        state.last_action = Some(LastAction::Decide);
         Ok(state.clone())
     })
 }

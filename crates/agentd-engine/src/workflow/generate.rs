@@ -138,16 +138,15 @@ fn write_part(
     part: &Part,
     writing: &mut Writing,
 ) -> Result<(), WorkflowError> {
-    let generate = part.generate.to_string();
+    let generate = &part.generate;
     let mut reviewed: Vec<PastRun> = Vec::new();
     if workflow.has(&part.file)? {
-        let (step, label) = (&*generate, &*part.label);
+        let (step, label) = (generate, &*part.label);
         if writing.found == Found::Told {
             (workflow.watch)(Progress::Skipped { step, label, why: "it is written already" });
         }
-        let review = part.review.to_string();
-        reviewed = history.succeeded_since(&review, &generate).into_iter().cloned().collect();
-        if history.last(&generate).is_none() {
+        reviewed = history.succeeded_since(&part.review, generate).into_iter().cloned().collect();
+        if history.last(generate).is_none() {
             // Somebody else has written it: there is no planner who could look again.
             return Ok(());
         }
@@ -183,7 +182,7 @@ fn recover_session(workflow: &Workflow<'_>, history: &History) -> Result<(), Wor
         return Ok(());
     }
     let steps = [StepName::ProposalGen, StepName::PlanGen];
-    let session = steps.iter().find_map(|step| history.last(&step.to_string())?.session_id.clone());
+    let session = steps.iter().find_map(|step| history.last(step)?.session_id.clone());
     if let Some(session) = session {
         workflow.update(|state| state.session_id = Some(session))?;
     }
@@ -304,12 +303,11 @@ fn plan_at_once(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
 
 /// One review of all documents, in the session that wrote them (C2, C3).
 fn review_at_once(workflow: &mut Workflow<'_>, history: &History) -> Result<(), WorkflowError> {
-    let (generate, review) = (StepName::PlanGen.to_string(), StepName::PlanReview.to_string());
     let Some(session) = workflow.state()?.session_id else {
         return Err(SessionError::NotCaptured.into());
     };
     let rounds = workflow.agents.config.workflow.self_review_iterations;
-    let done = history.succeeded_since(&review, &generate);
+    let done = history.succeeded_since(&StepName::PlanReview, &StepName::PlanGen);
     let passed = |run: &&PastRun| {
         run.end.as_ref().is_some_and(|end| end.outcome.review != Some(ReviewMark::NeedsRevision))
     };

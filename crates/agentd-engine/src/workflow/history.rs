@@ -27,7 +27,7 @@ use crate::store::Change;
 pub(crate) struct PastRun {
     name: RunName,
     pub(crate) number: u32,
-    pub(crate) step: String,
+    pub(crate) step: StepName,
     /// The session, where the agent got as far as saying it.
     pub(crate) session_id: Option<String>,
     pub(crate) model: Option<String>,
@@ -57,36 +57,36 @@ impl History {
     }
 
     /// The last call of a step.
-    pub(crate) fn last(&self, step: &str) -> Option<&PastRun> {
-        self.runs.iter().rfind(|run| run.step == step)
+    pub(crate) fn last(&self, step: &StepName) -> Option<&PastRun> {
+        self.runs.iter().rfind(|run| run.step == *step)
     }
 
     /// The calls of a step that succeeded since the last call of another.
-    pub(crate) fn succeeded_since(&self, step: &str, since: &str) -> Vec<&PastRun> {
+    pub(crate) fn succeeded_since(&self, step: &StepName, since: &StepName) -> Vec<&PastRun> {
         let after = self.last(since).map_or(0, |run| run.number);
-        let is_meant = |run: &&PastRun| run.number > after && run.step == step && run.succeeded();
+        let is_meant = |run: &&PastRun| run.number > after && run.step == *step && run.succeeded();
         self.runs.iter().filter(is_meant).collect()
     }
 
     /// The calls of a step that succeeded after a call of this number.
-    pub(crate) fn succeeded_after(&self, step: &str, number: u32) -> usize {
-        let is_meant = |run: &&PastRun| run.number > number && run.step == step && run.succeeded();
+    pub(crate) fn succeeded_after(&self, step: &StepName, number: u32) -> usize {
+        let is_meant = |run: &&PastRun| run.number > number && run.step == *step && run.succeeded();
         self.runs.iter().filter(is_meant).count()
     }
 
     /// The number of the last call of any of some steps; 0 where there was none.
-    pub(crate) fn last_number(&self, is_meant: impl Fn(&str) -> bool) -> u32 {
+    pub(crate) fn last_number(&self, is_meant: impl Fn(&StepName) -> bool) -> u32 {
         self.runs.iter().rfind(|run| is_meant(&run.step)).map_or(0, |run| run.number)
     }
 
     /// The number of the last call of any of some steps that succeeded; 0 for none.
-    pub(crate) fn last_success(&self, is_meant: impl Fn(&str) -> bool) -> u32 {
+    pub(crate) fn last_success(&self, is_meant: impl Fn(&StepName) -> bool) -> u32 {
         let found = self.runs.iter().rfind(|run| is_meant(&run.step) && run.succeeded());
         found.map_or(0, |run| run.number)
     }
 
     /// Whether a step was begun after the last call of another and has not succeeded since.
-    pub(crate) fn interrupted_since(&self, step: &str, since: &str) -> bool {
+    pub(crate) fn interrupted_since(&self, step: &StepName, since: &StepName) -> bool {
         let after = self.last(since).map_or(0, |run| run.number);
         self.last(step).is_some_and(|run| run.number > after && !run.succeeded())
     }
@@ -101,7 +101,7 @@ fn read(change: &Change, name: RunName) -> PastRun {
     let file = change.open_run(&name);
     let mut run = PastRun {
         number: name.number(),
-        step: name.step().to_owned(),
+        step: name.step(),
         name,
         session_id: None,
         model: None,
@@ -198,7 +198,7 @@ fn request_of(header: &RunHeader, run: &PastRun, state: &State) -> Option<AgentR
     };
     Some(AgentRequest {
         role: header.role,
-        change: ChangeId::new(&header.change).ok()?,
+        change: header.change.clone(),
         step: header.step.clone(),
         prompt: String::new(),
         project_root: PathBuf::new(),
@@ -243,8 +243,7 @@ pub(crate) fn reconcile(
             call.timestamp = Some(now);
             call.run = Some(run.number);
             state.record_call(call);
-            let step: Option<StepName> = run.step.parse().ok();
-            if let Some(effect) = step.as_ref().and_then(effect_of).filter(|_| run.succeeded()) {
+            if let Some(effect) = effect_of(&run.step).filter(|_| run.succeeded()) {
                 effect(state, outcome);
             }
         }

@@ -150,7 +150,7 @@ fn open_tasks(
 /// Builds a layer: asks once, and once more for what was left. What is still open then is
 /// reported; nobody ticks it for the implementer.
 fn build(workflow: &mut Workflow<'_>, layer: Layer, wanted: &Wanted) -> Result<(), WorkflowError> {
-    let name = StepName::Implement(layer).to_string();
+    let name = StepName::Implement(layer);
     let open = open_tasks(workflow, layer, wanted)?;
     let label = format!("Layer {}/{}: {layer}", layer.section(), Layer::ALL.len());
     if open.is_empty() {
@@ -363,8 +363,8 @@ pub(super) fn referred(tasks: &[Task]) -> BTreeMap<SpecId, Option<BTreeSet<Requi
 }
 
 /// Whether a step is one in which the implementer works.
-pub(super) fn is_work(step: &str) -> bool {
-    matches!(step.parse::<StepName>(), Ok(StepName::Implement(_) | StepName::Fix))
+pub(super) fn is_work(step: &StepName) -> bool {
+    matches!(step, StepName::Implement(_) | StepName::Fix)
 }
 
 /// The session in which the implementer worked last.

@@ -75,8 +75,8 @@ fn next(workflow: &mut Workflow<'_>) -> Result<Next, WorkflowError> {
         }
         Some(CodeVerdict::NeedsFix) => {
             let limit = workflow.agents.config.workflow.implementation_iterations;
-            let fix = StepName::Fix.to_string();
-            let built = history.last_number(|step| is_work(step) && step != fix);
+            let fix = StepName::Fix;
+            let built = history.last_number(|step| is_work(step) && *step != fix);
             if history.succeeded_after(&fix, built) < limit as usize {
                 return Ok(Next::Fix);
             }

@@ -82,10 +82,9 @@ fn next(
     let history = workflow.history()?;
     let documents = workflow.documents()?;
     let reviews = documents.reviews();
-    let (reproposal, challenge) =
-        (StepName::Reproposal.to_string(), StepName::Challenge.to_string());
     // A reproposal that was cut short may have changed half of what it meant to.
-    if !reviews.is_empty() && history.interrupted_since(&reproposal, &challenge) {
+    if !reviews.is_empty() && history.interrupted_since(&StepName::Reproposal, &StepName::Challenge)
+    {
         return Ok(Next::Repropose);
     }
     let known = state.plan_review.as_ref();

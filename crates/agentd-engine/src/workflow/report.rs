@@ -5,6 +5,7 @@ use std::time::Duration;
 use agentd_core::agent::AgentKind;
 use agentd_core::event::AgentEvent;
 use agentd_core::outcome::Usage;
+use agentd_core::step_name::StepName;
 
 /// Something that happened in a workflow.
 #[derive(Debug)]
@@ -12,7 +13,7 @@ pub enum Progress<'a> {
     /// A step begins.
     Started {
         /// Its name, such as `spec-gen-auth-flow`.
-        step: &'a str,
+        step: &'a StepName,
         /// What people call it: `Spec 1/3: auth-flow`.
         label: &'a str,
         /// Who does it.
@@ -25,7 +26,7 @@ pub enum Progress<'a> {
     /// The step has ended well.
     Done {
         /// Its name.
-        step: &'a str,
+        step: &'a StepName,
         /// What people call it.
         label: &'a str,
         /// What came of it, in a few words; may be empty.
@@ -40,7 +41,7 @@ pub enum Progress<'a> {
     /// The step has failed.
     Failed {
         /// Its name.
-        step: &'a str,
+        step: &'a StepName,
         /// What people call it.
         label: &'a str,
         /// Why.
@@ -51,7 +52,7 @@ pub enum Progress<'a> {
     /// A step was found done already.
     Skipped {
         /// Its name.
-        step: &'a str,
+        step: &'a StepName,
         /// What people call it.
         label: &'a str,
         /// Why it need not be done.

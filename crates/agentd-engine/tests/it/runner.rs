@@ -10,6 +10,7 @@ use agentd_core::provider::{
     AgentRequest, FoundInProject, McpServer, Session, Surroundings, provider,
 };
 use agentd_core::run_format::Record;
+use agentd_core::step_name::StepName;
 use agentd_engine::agents::run_record::{RecordLimits, read_run};
 use agentd_engine::agents::runner::{CallReport, Retry, Runner};
 use agentd_engine::opening::open_root;
@@ -34,7 +35,7 @@ impl Project {
             role: Role::Planner,
             mcp: Some(McpServer::new("/opt/agentd", "/p", &change, Role::Planner, "proposal-gen")),
             change,
-            step: "proposal-gen".into(),
+            step: StepName::ProposalGen,
             prompt: "agentd proposal-gen add-oauth\n".into(),
             project_root: dir.path().into(),
             private_dir: dir.path().join("calls/1"),

@@ -16,6 +16,7 @@ use agentd_core::provider::{
 };
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, LlmCall, State};
+use agentd_core::step_name::StepName;
 use agentd_engine::agents::files::AgentFiles;
 use agentd_engine::agents::step::{self, Agents, Artefact, Step, StepError, StepReport};
 use agentd_engine::change::documents;
@@ -175,7 +176,7 @@ fn a_step_that_writes_its_artefact_succeeds_and_is_in_the_ledger() {
     assert!((report.cost_usd - 0.25).abs() < 1e-9, "the CLI's own figure");
     let state = world.state();
     let expected = LlmCall {
-        step: "proposal-gen".to_owned(),
+        step: StepName::ProposalGen,
         model: "claude-opus-4-8".to_owned(),
         tokens_in: 15,
         tokens_out: 2,
@@ -188,7 +189,7 @@ fn a_step_that_writes_its_artefact_succeeds_and_is_in_the_ledger() {
     };
     assert_eq!(state.llm_calls, [expected]);
     assert_eq!((state.total_tokens_in, state.total_tokens_out), (15, 2));
-    assert_eq!(state.last_action.as_deref(), Some("proposal-gen"));
+    assert_eq!(state.last_action, Some(StepName::ProposalGen.into()));
 }
 
 /// Lesson 2: success is what is on the disk.
@@ -307,7 +308,7 @@ fn settings_that_a_killed_agentd_left_are_restored_by_any_step() {
     let request = AgentRequest {
         role: Role::Planner,
         change: change(),
-        step: "proposal-gen".to_owned(),
+        step: StepName::ProposalGen,
         prompt: String::new(),
         project_root: world.root().to_owned(),
         private_dir: agents.join("killed"),

@@ -12,6 +12,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::phase::{Phase, Transition};
 use agentd_core::span::line_column;
 use agentd_core::stamp::Stamp;
+use agentd_core::state::LastAction;
 use agentd_core::state::{self, Choice, Decision, State};
 use agentd_core::text::Line;
 use agentd_engine::change::documents::{
@@ -325,7 +326,7 @@ fn c11_accepting_follows_the_review_of_this_plan() {
         at: now(),
         plan_hash: Some(snapshot.documents.digest()),
     };
-    assert_eq!((state.decisions, state.last_action.as_deref()), (vec![decision], Some("decide")));
+    assert_eq!((state.decisions, state.last_action), (vec![decision], Some(LastAction::Decide)));
 }
 
 type Edit = fn(&str) -> String;

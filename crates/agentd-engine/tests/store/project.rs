@@ -143,9 +143,9 @@ fn run_logs_are_numbered() {
     let (_dir, project) = sandbox();
     let change = project.change(&id("mine")).unwrap();
     for (step, last_known) in [("proposal-gen", 0), ("challenge", 1), ("challenge", 7)] {
-        change.create_run(step, last_known).unwrap();
+        change.create_run(&step.into(), last_known).unwrap();
     }
-    assert!(change.create_run("../x", 0).is_err());
+    assert!(change.create_run(&"../x".into(), 0).is_err());
     let names: Vec<_> = change.runs().unwrap().ids.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["0001-proposal-gen.jsonl", "0002-challenge.jsonl", "0008-challenge.jsonl"]);
 }

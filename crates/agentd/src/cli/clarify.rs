@@ -13,6 +13,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::Command;
 use agentd_core::state::State;
+use agentd_core::step_name::StepName;
 use agentd_core::text::printable;
 use agentd_engine::agents::step::Agents;
 use agentd_engine::change::documents;
@@ -152,7 +153,7 @@ fn propose(
 ) -> Result<clarify::Proposed, CommandError> {
     let id = &state.change_id;
     let description = state.description.as_ref().map(ToString::to_string).unwrap_or_default();
-    let (step, label) = (clarify::STEP, "Questions");
+    let (step, label) = (&StepName::Clarify, "Questions");
     let mut display = ProgressUi::new(&context.ui);
     let agent = agents.config.roles.planner;
     display.watch(&Progress::Started { step, label, agent, resumed: false });

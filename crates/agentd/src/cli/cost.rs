@@ -71,7 +71,7 @@ impl Output for CostReport {
         use agentd_core::config::Budget;
         use agentd_core::ids::ChangeId;
         let step = StepCost {
-            step: "proposal-gen".to_owned(),
+            step: agentd_core::step_name::StepName::ProposalGen,
             model: "gemini".to_owned(),
             calls: 1,
             tokens_in: 12_000,
@@ -97,8 +97,8 @@ impl Output for CostReport {
 /// A step, with the number of its calls where there are several.
 fn name(step: &StepCost) -> String {
     match step.calls {
-        1 => printable(&step.step).into_owned(),
-        calls => format!("{} ×{calls}", printable(&step.step)),
+        1 => printable(&step.step.to_string()).into_owned(),
+        calls => format!("{} ×{calls}", printable(&step.step.to_string())),
     }
 }
 

@@ -76,7 +76,7 @@ fn events(change: &Change, state: &State, rounds: &CodeRounds) -> Vec<Event> {
     add(state.created_at, "begun", asked.unwrap_or_default());
     let mut fixes = 0;
     for call in &state.llm_calls {
-        let round = if call.step == StepName::Fix.to_string() {
+        let round = if call.step == StepName::Fix {
             fixes += 1;
             format!(" {fixes}")
         } else {

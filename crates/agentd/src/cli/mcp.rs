@@ -1,8 +1,10 @@
+use std::convert::Infallible;
 use std::process::ExitCode;
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
+use agentd_core::step_name::StepName;
 
 use super::Context;
 use crate::error::CommandError;
@@ -27,8 +29,8 @@ pub(crate) struct Args {
     role: Option<Role>,
 
     /// Step that the agent was started for; some steps have their own tools.
-    #[arg(long, hide = true, requires = "change", requires = "role")]
-    step: Option<String>,
+    #[arg(long, hide = true, requires = "change", requires = "role", value_parser = any_step)]
+    step: Option<StepName>,
 
     /// Agent that signs; the default is the one configured for the role.
     #[arg(long, hide = true, requires = "role")]
@@ -39,11 +41,16 @@ pub(crate) struct Args {
     replaying: bool,
 }
 
+/// A step that is not known has no tools of its own.
+fn any_step(name: &str) -> Result<StepName, Infallible> {
+    Ok(StepName::of(name))
+}
+
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let options = McpOptions {
         start_dir: context.start.clone(),
         change: args.change.clone(),
-        toolset: Toolset::new(args.role, args.step.as_deref()),
+        toolset: Toolset::new(args.role, args.step.as_ref()),
         agent: args.agent,
         replaying: args.replaying,
     };

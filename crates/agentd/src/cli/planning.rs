@@ -13,6 +13,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
 use agentd_core::state::Workflow;
+use agentd_core::step_name::StepName;
 use agentd_engine::agents::installed;
 use agentd_engine::change::documents;
 use agentd_engine::git::{self, Begun};
@@ -229,10 +230,7 @@ pub(crate) fn is_free(project: &Project, id: &ChangeId) -> Result<bool, CommandE
     let begun = documents::load_state_if_begun(&change)?;
     let called = begun.is_some_and(|state| {
         state.phase != Phase::Proposed
-            || state
-                .llm_calls
-                .iter()
-                .any(|call| call.step != agentd_engine::workflow::clarify::STEP)
+            || state.llm_calls.iter().any(|call| call.step != StepName::Clarify)
     });
     let written = change.has(&ChangeFile::Proposal)? || change.has(&ChangeFile::Tasks)?;
     Ok(!called && !written)

@@ -97,7 +97,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         state.llm_calls.len()
     )?;
     if let Some(action) = &state.last_action {
-        writeln!(out, "last      {}", printable(action))?;
+        writeln!(out, "last      {}", printable(&action.to_string()))?;
     }
     for command in &next {
         writeln!(out, "\nNext: {command}")?;

@@ -100,7 +100,7 @@ fn names(prompt: &str, field: &str) -> bool {
 fn tools_of(prompt: &str) -> Toolset {
     let name = prompt.split_whitespace().nth(1).unwrap();
     let step: StepName = name.parse().unwrap();
-    Toolset::new(Some(step.role()), Some(name))
+    Toolset::new(step.role(), Some(&step))
 }
 
 #[test]

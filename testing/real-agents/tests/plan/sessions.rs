@@ -3,6 +3,7 @@
 use std::fs;
 
 use agentd_core::agent::{AgentKind, Complexity};
+use agentd_core::step_name::StepName;
 
 use agentd_core::provider::models::default_model;
 use real_agents::{Cli, Sandbox};
@@ -158,10 +159,10 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         assert!(context.starts_with("# Context: add-login\n"), "RP4: {context}");
         let after = world.state();
         let [mended] = &after.llm_calls[paid..] else { panic!("{:#?}", after.llm_calls) };
-        assert_eq!((&*mended.step, &mended.session_id), ("reproposal", &state.session_id));
+        assert_eq!((&mended.step, &mended.session_id), (&StepName::Reproposal, &state.session_id));
         assert!(mended.tokens_in > 0 && mended.cost > 0.0, "RP6: {mended:?}");
         assert_eq!(after.phase.name(), "proposed");
-        assert_eq!(after.last_action.as_deref(), Some("reproposal"));
+        assert_eq!(after.last_action, Some(StepName::Reproposal.into()));
         assert_eq!(after.session_id, state.session_id);
         assert_eq!(after.iteration, 1);
         assert!(!world.steps().iter().any(|step| step.ends_with("-review")), "RP7");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use agentd_core::step_name::StepName;
 use real_agents::{Cli, Sandbox};
 use scripted_models::Script;
 use serde_json::json;
@@ -74,7 +75,7 @@ fn needs_revision_waits_for_a_person() {
         assert!(world.steps().ends_with(&steps.map(str::to_owned)), "{:?}", world.steps());
         assert_eq!(world.proposal().reviews.len(), 2);
         let state = world.state();
-        let challenges = state.llm_calls.iter().filter(|call| call.step == "challenge");
+        let challenges = state.llm_calls.iter().filter(|call| call.step == StepName::Challenge);
         let sessions: BTreeSet<_> = challenges.map(|call| call.session_id.clone()).collect();
         assert_eq!(sessions.len(), 2, "C27: a fresh one for each");
     });
@@ -122,7 +123,7 @@ fn automatic_mode_mends_and_rechallenges_in_the_same_thread() {
         ran.says("issues fixed: I1, I2");
         let state = world.state();
         let of = |step: &str| -> Vec<String> {
-            let calls = state.llm_calls.iter().filter(|call| call.step == step);
+            let calls = state.llm_calls.iter().filter(|call| call.step.to_string() == step);
             calls.map(|call| call.session_id.clone().unwrap()).collect()
         };
         let challenges = of("challenge");

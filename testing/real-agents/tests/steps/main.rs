@@ -171,7 +171,7 @@ fn a_planner_writes_a_proposal_and_is_resumed_with_its_history(cli: Cli) {
         assert!(requests[asked..].iter().any(remembers), "the history is gone");
 
         let state = state_of(&agents);
-        let steps: Vec<&str> = state.llm_calls.iter().map(|call| call.step.as_str()).collect();
+        let steps: Vec<String> = state.llm_calls.iter().map(|call| call.step.to_string()).collect();
         assert_eq!(steps, ["proposal-gen", "reproposal"]);
         for call in &state.llm_calls {
             assert!(call.tokens_in > 0 && call.tokens_out > 0, "{call:?}");

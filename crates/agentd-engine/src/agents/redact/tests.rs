@@ -241,8 +241,8 @@ fn files_that_are_not_text_and_arguments_behind_their_names_are_looked_at() {
     assert_eq!(bytes, b"\xff\x00[redacted]\xff");
     let header = RunHeader {
         run: 1,
-        step: "x".into(),
-        change: "x".into(),
+        step: agentd_core::step_name::StepName::Challenge,
+        change: agentd_core::ids::ChangeId::new("x").unwrap(),
         agent: AgentKind::Claude,
         role: agentd_core::agent::Role::Planner,
         attempt: 1,

@@ -7,6 +7,7 @@ use agentd_core::layout::RunName;
 use agentd_core::outcome::AgentOutcome;
 use agentd_core::provider::prices::PriceTable;
 use agentd_core::state::LlmCall;
+use agentd_core::step_name::StepName;
 
 /// An entry, and whether a price was known for it.
 pub(crate) struct Entry {
@@ -18,7 +19,7 @@ pub(crate) struct Entry {
 /// model that was asked for, where the agent does not say which one it used.
 pub(crate) fn entry(
     config: &Config,
-    step: &str,
+    step: &StepName,
     outcome: &AgentOutcome,
     asked: Option<&str>,
 ) -> Entry {
@@ -27,7 +28,7 @@ pub(crate) fn entry(
     let cost = prices.cost(model, outcome.usage, outcome.cost_usd).map(|(cost, _)| cost);
     let usage = outcome.usage.unwrap_or_default();
     let call = LlmCall {
-        step: step.to_owned(),
+        step: step.clone(),
         model: model.unwrap_or_default().to_owned(),
         tokens_in: usage.input,
         tokens_out: usage.output,

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use agentd_core::layout;
 use agentd_core::phase::Phase;
 use agentd_core::rel_path::RelPath;
+use agentd_core::step_name::StepName;
 use agentd_core::text::{counted, printable};
 use agentd_engine::archive::SpecChange;
 use agentd_engine::git::{ChangedFile, Commit, FileChange};
@@ -72,7 +73,7 @@ struct Tests {
 #[derive(Debug, Serialize)]
 struct DemoStep {
     /// The step.
-    step: String,
+    step: StepName,
     /// The model that answered.
     model: String,
     /// What it cost, in US dollars.
@@ -172,11 +173,8 @@ impl Output for DemoReport {
             body: String::new(),
             files: Vec::new(),
         };
-        let step = DemoStep {
-            step: "proposal-gen".to_owned(),
-            model: "gemini".to_owned(),
-            cost_usd: 0.01,
-        };
+        let step =
+            DemoStep { step: StepName::ProposalGen, model: "gemini".to_owned(), cost_usd: 0.01 };
         let file =
             ChangedFile { path: "greet.sh".to_owned(), change: FileChange::Added, lines: None };
         Self {

@@ -7,6 +7,7 @@ use agentd_core::agent::AgentKind;
 use agentd_core::event::{AgentEvent, Json};
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::Usage;
+use agentd_core::step_name::StepName;
 use agentd_engine::git::Git;
 use agentd_engine::process::Cancel;
 use rustix::process::Signal;
@@ -65,12 +66,17 @@ fn is_driven() {
 
 fn begin(progress: &mut ProgressUi, label: &str) {
     let agent = AgentKind::Gemini;
-    progress.watch(&Progress::Started { step: "x", label, agent, resumed: false });
+    progress.watch(&Progress::Started {
+        step: &StepName::ProposalGen,
+        label,
+        agent,
+        resumed: false,
+    });
 }
 
 fn done(progress: &mut ProgressUi, label: &str) {
     progress.watch(&Progress::Done {
-        step: "x",
+        step: &StepName::ProposalGen,
         label,
         summary: "4 requirements",
         usage: Usage { input: 12_000, output: 345, ..Usage::default() },
@@ -80,7 +86,11 @@ fn done(progress: &mut ProgressUi, label: &str) {
 }
 
 fn steps(progress: &mut ProgressUi) {
-    progress.watch(&Progress::Skipped { step: "p", label: "Proposal", why: "done already" });
+    progress.watch(&Progress::Skipped {
+        step: &StepName::ProposalGen,
+        label: "Proposal",
+        why: "done already",
+    });
     begin(progress, "Spec 1/3: auth-flow");
     std::thread::sleep(TICK * 3);
     let call = AgentEvent::ToolCall {
@@ -96,7 +106,12 @@ fn steps(progress: &mut ProgressUi) {
     progress.watch(&Progress::Note("No specs required for this change"));
     begin(progress, "Tasks");
     let duration = Duration::from_secs(65);
-    progress.watch(&Progress::Failed { step: "t", label: "Tasks", message: "no", duration });
+    progress.watch(&Progress::Failed {
+        step: &StepName::ProposalGen,
+        label: "Tasks",
+        message: "no",
+        duration,
+    });
 }
 
 fn interrupted(progress: &mut ProgressUi) {
@@ -105,7 +120,12 @@ fn interrupted(progress: &mut ProgressUi) {
     begin(progress, "Spec 1/3: auth-flow with a name that is rather long");
     cancel.sleep(Duration::from_mins(1));
     let (label, duration) = ("Spec 1/3: auth-flow", Duration::from_secs(1));
-    progress.watch(&Progress::Failed { step: "x", label, message: "interrupted", duration });
+    progress.watch(&Progress::Failed {
+        step: &StepName::ProposalGen,
+        label,
+        message: "interrupted",
+        duration,
+    });
 }
 
 /// What is on a screen of so many columns after all that was printed on it. Knows what

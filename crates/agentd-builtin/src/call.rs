@@ -7,6 +7,7 @@ use std::time::Duration;
 use agentd_core::config::Speed;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::{Failure, FailureKind};
+use agentd_core::step_name::StepName;
 
 use crate::error::AgentError;
 use crate::mcp_client::McpClient;
@@ -19,7 +20,7 @@ const ANSWER: Duration = Duration::from_mins(2);
 pub(crate) struct Call {
     pub(crate) change: ChangeId,
     /// A name as text: a recording may have steps that this version does not know.
-    pub(crate) step: String,
+    pub(crate) step: StepName,
     pub(crate) session: Option<String>,
     pub(crate) recording: Option<PathBuf>,
     pub(crate) speed: Speed,
@@ -56,7 +57,7 @@ impl Call {
         let missing = |what: &str| format!("`--{what}` is missing");
         Ok(Self {
             change: change.ok_or_else(|| missing("change"))?,
-            step: step.ok_or_else(|| missing("step"))?,
+            step: step.map(|name| StepName::of(&name)).ok_or_else(|| missing("step"))?,
             session,
             recording,
             speed,
@@ -90,7 +91,7 @@ mod tests {
     fn the_server_is_behind_two_dashes() {
         let args = "--change add-login --step proposal-gen --speed 2x -- agentd mcp -C /p";
         let call = Call::parse(args.split(' ').map(OsString::from)).unwrap();
-        assert_eq!((call.change.as_str(), call.step.as_str()), ("add-login", "proposal-gen"));
+        assert_eq!((call.change.as_str(), &call.step), ("add-login", &StepName::ProposalGen));
         assert_eq!(call.server, ["agentd", "mcp", "-C", "/p"]);
     }
 }

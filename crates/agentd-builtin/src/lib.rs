@@ -71,13 +71,14 @@ pub fn run_replay(
 
 /// Does what a step asks of the built-in agent.
 fn act(task: &Task<'_>, transcript: &mut Transcript<'_>) -> Result<(), AgentError> {
-    let Ok(step) = task.call.step.parse::<StepName>() else {
+    let step = &task.call.step;
+    if matches!(step, StepName::Unknown(_)) {
         return Err(AgentError::new(
             FailureKind::Other,
-            format!("the built-in agent does not know the step `{}`", task.call.step),
+            format!("the built-in agent does not know the step `{step}`"),
             "give the planner's role to another agent in [roles]",
         ));
-    };
+    }
     if matches!(step, StepName::Implement(_) | StepName::Fix) {
         return Err(AgentError::new(
             FailureKind::Refused,
@@ -93,7 +94,7 @@ fn act(task: &Task<'_>, transcript: &mut Transcript<'_>) -> Result<(), AgentErro
     match step {
         StepName::Challenge => challenger::challenge(session, task.prompt),
         StepName::Review => reviewer::review(session, task.prompt, task.cwd),
-        step => planner::plan(session, task.prompt, task.cwd, &step),
+        step => planner::plan(session, task.prompt, task.cwd, step),
     }
 }
 

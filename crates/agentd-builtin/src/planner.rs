@@ -74,7 +74,11 @@ impl Planner<'_, '_, '_> {
             StepName::PlanReview => self.self_review(None),
             StepName::FormatFix => self.format_fix(),
             StepName::Reproposal => self.repropose(),
-            StepName::Challenge | StepName::Review | StepName::Implement(_) | StepName::Fix => {
+            StepName::Challenge
+            | StepName::Review
+            | StepName::Implement(_)
+            | StepName::Fix
+            | StepName::Unknown(_) => {
                 Err(AgentError::other(format!("`{step}` is not a step of the planner")))
             }
         }

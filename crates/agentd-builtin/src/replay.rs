@@ -19,6 +19,7 @@ use agentd_core::layout::{self, RunName};
 use agentd_core::outcome::FailureKind;
 use agentd_core::recording::{DIVERGES, NOW, RecordedCall, Run, plays_line};
 use agentd_core::run_format::{FileEdit, Record, parse_line};
+use agentd_core::step_name::StepName;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use serde_json::{Value, json};
@@ -51,7 +52,7 @@ pub(crate) fn run(
         transcript,
         client,
         work_tree,
-        renamed: ChangeId::new(&run.header.change).ok().filter(|id| *id != call.change),
+        renamed: Some(run.header.change.clone()).filter(|id| *id != call.change),
         run: &run,
         last_t: 0,
         answered: Vec::new(),
@@ -89,7 +90,7 @@ fn find(call: &Call) -> Result<Run, AgentError> {
     let played = call.runs.as_deref().and_then(|runs| run_names(runs).ok());
     let number = played.map_or(1, |(_, runs)| of_step(&runs).len().max(1));
     let Some(name) = of_step(&recorded).into_iter().nth(number - 1) else {
-        let mut counts: Vec<(&str, usize)> = Vec::new();
+        let mut counts: Vec<(StepName, usize)> = Vec::new();
         for run in &recorded {
             match counts.iter_mut().find(|(step, _)| *step == run.step()) {
                 Some((_, count)) => *count += 1,

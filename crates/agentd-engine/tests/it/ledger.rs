@@ -27,7 +27,7 @@ fn with_its_supervisor_killed(world: &World) -> Result<(), StepError> {
     let step = Step {
         change: ChangeId::new("add-login").unwrap(),
         role: Role::Planner,
-        name: "proposal-gen".to_owned(),
+        name: "proposal-gen".into(),
         prompt: "hello\n".to_owned(),
         resume: None,
         artefact: Artefact::Nothing,

@@ -33,7 +33,13 @@ impl Project {
         let change = ChangeId::new("add-oauth").unwrap();
         let request = AgentRequest {
             role: Role::Planner,
-            mcp: Some(McpServer::new("/opt/agentd", "/p", &change, Role::Planner, "proposal-gen")),
+            mcp: Some(McpServer::new(
+                "/opt/agentd",
+                "/p",
+                &change,
+                Role::Planner,
+                &StepName::ProposalGen,
+            )),
             change,
             step: StepName::ProposalGen,
             prompt: "agentd proposal-gen add-oauth\n".into(),

@@ -129,7 +129,7 @@ impl World {
         let step = Step {
             change: change(),
             role,
-            name: name.to_owned(),
+            name: name.into(),
             prompt: format!("agentd {name} add-login\n"),
             resume: None,
             artefact,
@@ -319,7 +319,7 @@ fn settings_that_a_killed_agentd_left_are_restored_by_any_step() {
         model: None,
         effort: None,
         session: Session::Fresh,
-        mcp: Some(McpServer::new("agentd", "/p", &change(), Role::Planner, "proposal-gen")),
+        mcp: Some(McpServer::new("agentd", "/p", &change(), Role::Planner, &StepName::ProposalGen)),
         surroundings: Surroundings::default(),
         found: FoundInProject::default(),
     };

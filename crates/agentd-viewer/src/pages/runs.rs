@@ -171,5 +171,5 @@ pub(crate) fn run(app: &App, subject: &Subject, run: &RunName) -> Result<Markup,
             @for entry in transcript::entries(&text, MOST_ENTRIES) { (entry) }
         }
     };
-    Ok(change_page(app, subject, &here, run.step(), &body))
+    Ok(change_page(app, subject, &here, &run.step().to_string(), &body))
 }

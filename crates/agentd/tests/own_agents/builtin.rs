@@ -248,7 +248,7 @@ fn it_signs_for_itself_where_it_stands_in_for_another() {
         let step = agentd_engine::agents::step::Step {
             change: world.id.clone(),
             role,
-            name: name.to_owned(),
+            name: name.into(),
             prompt: format!("agentd {name} add-login\n"),
             resume: None,
             artefact: Artefact::Nothing,

@@ -202,7 +202,7 @@ fn an_implementation_is_played_recorded_from_the_disk_and_played_again() {
 
     // The runner has seen the same edits on the disk, at the same points.
     let recording = Recording::open(&world.change_dir()).unwrap();
-    let name = recording.runs().iter().find(|run| run.step() == "implement-logic").unwrap();
+    let name = recording.runs().iter().find(|run| run.step() == "implement-logic".into()).unwrap();
     let run = recording.read(name).unwrap();
     let seen: Vec<Vec<FileEdit>> = run
         .records

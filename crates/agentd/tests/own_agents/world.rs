@@ -131,7 +131,7 @@ impl World {
         let step = Step {
             change: self.id.clone(),
             role,
-            name: name.to_owned(),
+            name: name.into(),
             prompt: format!("agentd {name} {}\n", self.id),
             resume: None,
             artefact,

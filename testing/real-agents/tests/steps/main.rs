@@ -99,7 +99,7 @@ fn run(
     let step = Step {
         change: change(),
         role,
-        name: name.to_owned(),
+        name: name.into(),
         prompt: format!("agentd {name} {CHANGE}\n\nDo what this step is for.\n"),
         resume,
         artefact,

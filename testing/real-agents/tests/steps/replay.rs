@@ -57,7 +57,8 @@ fn a_recorded_change_is_done_again_byte_for_byte(cli: Cli) {
 
         let source = sandbox.project().join("agentd/changes").join(CHANGE);
         let recording = Recording::open(&source).unwrap();
-        let name = recording.runs().iter().find(|run| run.step() == "implement-logic").unwrap();
+        let name =
+            recording.runs().iter().find(|run| run.step() == "implement-logic".into()).unwrap();
         let last = recording.read(name).unwrap();
         let edited: Vec<&str> = last
             .records

@@ -5,6 +5,7 @@
 //! and the run files. So a workflow that is killed anywhere and started again goes on
 //! where it stood, and a step that is done and still valid is not paid for twice.
 
+pub mod begin;
 mod challenge;
 pub mod clarify;
 mod code_review;
@@ -97,6 +98,23 @@ impl Report {
     /// How many issues there are of each severity.
     pub fn counts(&self) -> Counts {
         Counts::of(self.issues.iter().map(|issue| issue.severity))
+    }
+
+    /// Whether the command that did it has failed (C10). Under `strict`, a verdict that waits
+    /// for a person is a failure too.
+    pub fn failed(&self, mode: Mode, strict: bool) -> bool {
+        let waiting_fails = mode == Mode::Automatic || strict;
+        match (self.action, self.verdict) {
+            (Action::Rejected | Action::StillNeedsRevision | Action::StillNeedsFix, _) => true,
+            (Action::Challenged, Some(Verdict::Plan(PlanVerdict::Rejected))) => true,
+            (
+                Action::Challenged | Action::WaitingForDecision,
+                Some(Verdict::Plan(PlanVerdict::NeedsRevision)),
+            ) => waiting_fails,
+            (Action::Reviewed, Some(Verdict::Code(CodeVerdict::MajorIssues))) => true,
+            (Action::Reviewed, Some(Verdict::Code(CodeVerdict::NeedsFix))) => waiting_fails,
+            _ => false,
+        }
     }
 }
 

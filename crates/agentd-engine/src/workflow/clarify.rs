@@ -6,8 +6,8 @@
 
 use std::ops::ControlFlow;
 
-use agentd_core::agent::Role;
 use agentd_core::command_line::CommandLine;
+use agentd_core::document::answers::AnswersError;
 use agentd_core::document::clarifications::Answered;
 use agentd_core::document::questions::{self, Questions, QuestionsError};
 use agentd_core::error_kind::Kind;
@@ -20,8 +20,6 @@ use agentd_core::step_name::StepName;
 use agentd_core::text::{Line, Prose};
 use serde_json::{Map, Value, json};
 
-use crate::agents::runner::Observer;
-use crate::agents::step::{self, Agents, Artefact, Step, StepError, StepReport};
 use crate::change::documents::{self, DocumentError};
 use crate::explain::{ErrorReport, Explain};
 use crate::store::{Holder, LockError, Project, StoreError};
@@ -33,9 +31,6 @@ pub enum ClarifyError {
     /// A file or the state could not be worked with.
     #[error(transparent)]
     Documents(#[from] DocumentError),
-    /// The planner proposed nothing.
-    #[error(transparent)]
-    Step(#[from] StepError),
     /// The questions that are kept cannot be used.
     #[error("cannot use {path}: {source}")]
     Questions {
@@ -58,6 +53,24 @@ pub enum ClarifyError {
         /// Where it stands.
         phase: Phase,
     },
+    /// The answers in a file cannot be used.
+    #[error("cannot use the answers in {file}")]
+    Answers {
+        /// The change.
+        change: ChangeId,
+        /// The file.
+        file: String,
+        /// What is wrong with them.
+        source: AnswersError,
+    },
+    /// The description leaves questions open, and nobody can be asked (C29).
+    #[error("`{change}` has no clarifications.md, and there is no terminal to ask on")]
+    Missing {
+        /// The change.
+        change: ChangeId,
+        /// The description of a change that has not begun.
+        description: Option<String>,
+    },
     /// The answers were refused.
     #[error(transparent)]
     Action(#[from] ActionError),
@@ -68,7 +81,6 @@ impl Explain for ClarifyError {
         let report = |kind| ErrorReport::of(kind, self);
         match self {
             Self::Documents(error) => error.explain(),
-            Self::Step(error) => error.explain(),
             Self::Action(error) => error.explain(),
             Self::Questions { path, .. } => report(Kind::QuestionsInvalid)
                 .run("remove it", CommandLine::new(["rm", path.as_str()])),
@@ -80,6 +92,23 @@ impl Explain for ClarifyError {
                 .run("omit the description", CommandLine::agentd(["clarify", id.as_str()]))
                 .hint("or start another change under another ID"),
             Self::BeyondPlanning { .. } => report(Kind::Refused),
+            Self::Answers { change, .. } => report(Kind::AnswersInvalid)
+                .run(
+                    "see the questions",
+                    CommandLine::agentd(["clarify", change.as_str(), "--show"]),
+                )
+                .run("see the accepted formats", CommandLine::agentd(["clarify", "--help"])),
+            Self::Missing { change, description } => {
+                let mut ask = vec!["clarify", change.as_str()];
+                ask.extend(description.as_deref());
+                ask.push("--json");
+                let answer = ["clarify", change.as_str(), "--answers", "answers.json"];
+                report(Kind::ClarificationsMissing)
+                    .cause("the description leaves questions open, and a plan would have to guess")
+                    .run("see the questions", CommandLine::agentd(ask))
+                    .run("then answer them", CommandLine::agentd(answer))
+                    .hint("or plan without them: --skip-clarify")
+            }
         }
     }
 }
@@ -155,40 +184,6 @@ fn forget_questions(project: &Project, id: &ChangeId) -> Result<(), StoreError> 
     }
 }
 
-/// Questions, and what it took to find them.
-#[derive(Debug, Clone)]
-pub struct Proposed {
-    /// The questions.
-    pub questions: Questions,
-    /// The call of the planner.
-    pub report: StepReport,
-}
-
-/// Lets the planner propose questions, which are kept from then on.
-pub fn propose(
-    agents: &Agents,
-    change: &ChangeId,
-    prompt: String,
-    now: &dyn Fn() -> Stamp,
-    observer: &mut Observer<'_>,
-) -> Result<Proposed, ClarifyError> {
-    let step = Step {
-        change: change.clone(),
-        role: Role::Planner,
-        name: StepName::Clarify,
-        prompt,
-        resume: None,
-        artefact: Artefact::Questions,
-        on_success: None,
-    };
-    let report = step::run(agents, &step, now, observer)?;
-    match kept(&agents.project, change)? {
-        Some(questions) => Ok(Proposed { questions, report }),
-        // The step has just seen them, so somebody has taken them away since.
-        None => Err(StoreError::NotFound { path: layout::questions(change) }.into()),
-    }
-}
-
 /// The questions that wait for an answer.
 pub fn kept(project: &Project, change: &ChangeId) -> Result<Option<Questions>, ClarifyError> {
     let Some(text) = read_questions(project, change)? else { return Ok(None) };
@@ -196,6 +191,18 @@ pub fn kept(project: &Project, change: &ChangeId) -> Result<Option<Questions>, C
         let path = layout::questions(change).as_str().to_owned();
         ClarifyError::Questions { path, source }
     })
+}
+
+/// The same, where a file that cannot be used is as good as none: it is agentd's own and can be
+/// made again, and nothing in it was answered.
+pub fn kept_or_none(
+    project: &Project,
+    change: &ChangeId,
+) -> Result<Option<Questions>, ClarifyError> {
+    match kept(project, change) {
+        Err(ClarifyError::Questions { .. }) => Ok(None),
+        kept => kept,
+    }
 }
 
 /// The text of the file in which questions are kept.

@@ -1,17 +1,50 @@
-//! What people decide at the gates of a plan. One function for every front end.
+//! What people decide at the gates of a plan: one function for every front end.
 
 use agentd_core::diagnostic::{Counts, Diagnostic};
+use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
-use agentd_core::phase::{Refused, Transition};
+use agentd_core::phase::{Phase, Refused, Transition};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::LastAction;
 use agentd_core::state::{Choice, Decision, State};
 use agentd_core::text::Line;
 
+use super::{Mode, Report, Verdict};
 use crate::change::documents::{DocumentError, update_state};
 use crate::store::{Holder, Project};
+
+/// After so many rounds a person is asked whether it is the right plan at all (C12).
+const MANY_ROUNDS: u32 = 3;
+
+/// The question with which a plan that needs revision waits for a person (P24).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlanQuestion {
+    /// Whether the plan may be accepted with its minor issues (C11).
+    pub acceptable: bool,
+    /// The rounds so far, if they are so many that the plan itself is in doubt.
+    pub many_rounds: Option<u32>,
+}
+
+/// The question that a plan waits with after a run of the workflow, if it does.
+pub fn question(
+    project: &Project,
+    id: &ChangeId,
+    report: &Report,
+    mode: Mode,
+) -> Result<Option<PlanQuestion>, DocumentError> {
+    let revise = report.verdict == Some(Verdict::Plan(PlanVerdict::NeedsRevision));
+    if mode != Mode::HumanInLoop || report.phase != Phase::Proposed || !revise {
+        return Ok(None);
+    }
+    let snapshot = project.change(id)?.snapshot()?;
+    let state = snapshot.state()?;
+    Ok(Some(PlanQuestion {
+        acceptable: accepted(state, &snapshot.documents).is_ok(),
+        many_rounds: Some(report.iteration).filter(|rounds| *rounds >= MANY_ROUNDS),
+    }))
+}
 
 /// Records a decision: who, when, why, and for which plan. Accepting a plan
 /// with minor issues also moves its phase, where C11 allows it.
@@ -38,7 +71,7 @@ pub fn decide(
 }
 
 /// The state in which accepting this plan with its minor issues would leave it, or why
-/// that cannot be. Writes nothing; anyone who offers the choice asks this first.
+/// that cannot be. Writes nothing.
 pub fn accepted(state: &State, documents: &Documents) -> Result<State, Refused> {
     let left = issues_left(documents);
     let plan = documents.digest();

@@ -13,6 +13,7 @@ use agentd_core::provider::sessions::SessionError;
 use agentd_core::rules;
 use agentd_core::step_name::StepName;
 
+use super::clarify::ClarifyError;
 use crate::agents::context::ContextError;
 use crate::agents::step::StepError;
 use crate::change::documents::DocumentError;
@@ -29,6 +30,9 @@ pub enum WorkflowError {
     /// A document or the state could not be worked with.
     #[error(transparent)]
     Documents(#[from] DocumentError),
+    /// What is meant could not be clarified.
+    #[error(transparent)]
+    Clarify(#[from] ClarifyError),
     /// A context could not be written.
     #[error(transparent)]
     Context(#[from] ContextError),
@@ -169,6 +173,7 @@ impl Explain for WorkflowError {
             Self::Step(error) => error.explain(),
             Self::Documents(error) => error.explain(),
             Self::Git(error) => error.explain(),
+            Self::Clarify(error) => error.explain(),
             Self::Context(_) => report(Kind::Context),
             Self::Format { change, reports, rounds } => {
                 explain_format(report(Kind::FormatInvalid), change, reports, *rounds)

@@ -97,9 +97,7 @@ fn next(
         (PlanVerdict::Approved, _) => Ok(Next::Challenge),
         (PlanVerdict::Rejected, _) => Ok(Next::Stop(Action::Rejected)),
         (PlanVerdict::NeedsRevision, Mode::HumanInLoop) => Ok(decided(workflow, state)?),
-        (PlanVerdict::NeedsRevision, Mode::Automatic) => {
-            automatic(workflow, state, reviews, review)
-        }
+        (PlanVerdict::NeedsRevision, Mode::Automatic) => automatic(workflow, state, reviews),
     }
 }
 
@@ -120,7 +118,6 @@ fn automatic(
     workflow: &mut Workflow<'_>,
     state: &State,
     reviews: &[ReviewBlock],
-    review: &ReviewBlock,
 ) -> Result<Next, WorkflowError> {
     let settings = &workflow.agents.config.workflow;
     let (limit, accept_minor) = (settings.planning_iterations, settings.accept_minor);
@@ -128,8 +125,7 @@ fn automatic(
     if state.iteration < limit && !stuck {
         return Ok(Next::Repropose);
     }
-    let counts = review.counts();
-    if accept_minor && counts.high == 0 && counts.medium <= 1 {
+    if accept_minor && decisions::accepted(state, &workflow.documents()?).is_ok() {
         let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
         let note = "workflow.accept_minor";
         let now = (workflow.now)();

@@ -1,9 +1,7 @@
 //! `append_review` and `create_review`.
 
-use agentd_core::check;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::document::{proposal as proposal_doc, review as review_doc};
-use agentd_engine::change::documents;
 use agentd_engine::tools::{self, ActionError, Written};
 use serde_json::{Value, json};
 

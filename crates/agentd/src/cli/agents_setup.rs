@@ -1,6 +1,7 @@
 //! What a command needs in order to run agents, made in one place: the program's own
 //! environment, the supervisor, the wish to stop, and the lock that says who is at work.
 
+use std::cell::Cell;
 use std::ops::Deref;
 use std::path::Path;
 
@@ -8,12 +9,14 @@ use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_engine::agents::step::Agents;
 use agentd_engine::change::documents;
+use agentd_engine::guard::sandbox;
 use agentd_engine::process::{Cancel, Supervisor};
 use agentd_engine::store::{Project, RunLock};
 
 use super::Context;
 use super::trust::trusted;
 use crate::error::CommandError;
+use crate::ui::Ui;
 
 /// The agents, ready to be called for one change. Nobody else runs agents for the
 /// change as long as this value lives.
@@ -22,9 +25,20 @@ pub(crate) struct AgentRun {
     pub(crate) agents: Agents,
     /// Held for as long as agents may be called.
     lock: RunLock,
+    /// Whether the user has seen what the sandbox cannot enforce here.
+    warned: Cell<bool>,
 }
 
 impl AgentRun {
+    /// Warns about what the sandbox cannot enforce: before the first call, and only once.
+    pub(crate) fn warn_once(&self, ui: &Ui) {
+        if !self.warned.replace(true) {
+            for warning in sandbox::warnings(self) {
+                ui.warn(&warning);
+            }
+        }
+    }
+
     /// The lock that says that nobody else runs this change.
     pub(crate) fn lock(&self) -> &RunLock {
         &self.lock
@@ -66,7 +80,7 @@ pub(crate) fn agents_for(
         cancel: cancel_on_signals()?,
         holder,
     };
-    Ok(AgentRun { agents, lock })
+    Ok(AgentRun { agents, lock, warned: Cell::new(false) })
 }
 
 /// A wish to stop that the first Ctrl-C makes.

@@ -1,20 +1,15 @@
 use std::process::ExitCode;
 
-use agentd_core::document::review_block::PlanVerdict;
-use agentd_core::phase::Phase;
 use agentd_core::state::Choice;
-use agentd_engine::workflow::decisions;
-use agentd_engine::workflow::{self, Mode, Report, Verdict};
+use agentd_engine::workflow::decisions::{self, PlanQuestion};
+use agentd_engine::workflow::{self, Report};
 
 use super::Context;
 use super::agents_setup::{AgentRun, agents_for};
 use super::planning::{self, GitArg, Outcome, run_workflow};
 use super::trust::TrustArg;
 use crate::error::CommandError;
-use crate::ui::ask::{self, Acceptable, PlanAnswer};
-
-/// After so many rounds a person is asked whether to go on at all (C12).
-const MANY_ROUNDS: u32 = 3;
+use crate::ui::ask::{self, PlanAnswer};
 
 /// Take a change from one sentence to an approved plan.
 ///
@@ -64,18 +59,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         clarify: &args.clarify,
         git: args.git,
     };
-    planning::begin(context, &agents, &id, &begun)?;
+    planning::prepare(context, &agents, &id, &begun)?;
     let mode = planning::mode(&agents, args.auto);
     let (report, shown) = loop {
         let report = run_workflow(context, &agents, &id, |w| workflow::plan(w, mode))?;
-        let revise = Verdict::Plan(PlanVerdict::NeedsRevision);
-        let waits = mode == Mode::HumanInLoop
-            && report.phase == Phase::Proposed
-            && report.verdict == Some(revise);
-        if !waits || !context.ui.can_prompt() {
+        let question = decisions::question(&project, &id, &report, mode)?;
+        let Some(question) = question.filter(|_| context.ui.can_prompt()) else {
             break (report, false);
-        }
-        if !decide(context, &agents, &id, &report)? {
+        };
+        if !decide(context, &agents, &id, &report, question)? {
             break (report, true);
         }
     };
@@ -92,22 +84,19 @@ fn decide(
     agents: &AgentRun,
     id: &agentd_core::ids::ChangeId,
     report: &Report,
+    question: PlanQuestion,
 ) -> Result<bool, CommandError> {
     context.ui.note(&report.summary);
     context.ui.show_issues(&report.issues);
-    if report.iteration >= MANY_ROUNDS {
-        let rounds = report.iteration;
+    if let Some(rounds) = question.many_rounds {
         context.ui.note(&format!("{rounds} rounds have not settled it: is it the right plan?"));
     }
-    let counts = report.counts();
-    let acceptable =
-        if counts.high == 0 && counts.medium <= 1 { Acceptable::Yes } else { Acceptable::No };
-    let asked = agents.cancel.while_waiting(|| ask::plan_decision(acceptable));
+    let asked = agents.cancel.while_waiting(|| ask::plan_decision(question.acceptable));
     let choice = match asked? {
         PlanAnswer::Fix => Choice::Fix,
         PlanAnswer::Accept => Choice::Accept,
         PlanAnswer::Stop => Choice::Stop,
-        // The plan waits: whoever edits it goes on with `agentd plan`.
+        // The plan waits until it is edited and `agentd plan` runs again.
         PlanAnswer::Review => {
             context.ui.note(&format!("edit agentd/changes/{id}/, then: agentd plan {id}"));
             return Ok(false);

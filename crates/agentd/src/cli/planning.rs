@@ -2,30 +2,26 @@
 //! print at the end, and with which exit code.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
-use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
 use agentd_core::state::Workflow;
-use agentd_core::step_name::StepName;
 use agentd_engine::agents::installed;
 use agentd_engine::change::documents;
-use agentd_engine::git::{self, Begun};
-use agentd_engine::guard::sandbox;
 use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
+use agentd_engine::workflow::begin::{self, Clarify, CodeAt, Person, Prepared, Question, Request};
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 use serde_json::json;
 
 use super::Context;
 use super::agents_setup::{AgentRun, agents_for, root_is_text};
-use super::clarify::{self, Wish};
+use super::clarify;
 use crate::error::{CommandError, printed};
 use crate::ui::progress::ProgressUi;
 use crate::ui::{BAD, BOLD, GOOD, WARN, ask, diagnostics};
@@ -125,90 +121,42 @@ pub(crate) fn project(context: &Context) -> Result<Project, CommandError> {
     }
 }
 
-/// Makes a change ready to be planned: begun, clarified, and set up in git. What was done
-/// before is not done again.
-pub(crate) fn begin(
+/// Gets a change ready to be planned, and asks what only a person can answer.
+pub(crate) fn prepare(
     context: &Context,
     agents: &AgentRun,
     id: &ChangeId,
     begin: &Begin<'_>,
 ) -> Result<(), CommandError> {
-    let project = &agents.project;
-    let known = match project.change(id) {
-        Err(StoreError::NoSuchChange { .. }) => None,
-        result => documents::load_state_if_begun(&result?)?,
+    let clarify = match &begin.clarify.answers {
+        Some(file) => Clarify::File { name: file.clone(), text: clarify::read_answers(file)? },
+        None if begin.clarify.skip_clarify => Clarify::Skip,
+        None => Clarify::Ask,
     };
-    let wish = Wish { skip: begin.clarify.skip_clarify, answers: begin.clarify.answers.as_deref() };
-    if known.is_none() {
-        // Nothing is begun that could not go on.
-        clarify::can_be_clarified(
-            context,
-            project,
-            id,
-            begin.description.unwrap_or_default(),
-            wish,
-        )?;
+    let mut request = Request {
+        description: begin.description,
+        clarify,
+        placement: begin.git.map(GitArg::workflow),
+        person: person(context),
+    };
+    loop {
+        let prepared = run_workflow(context, agents, id, |w| begin::prepare(w, &mut request))?;
+        match prepared {
+            Prepared::Ready => return Ok(()),
+            Prepared::Ask(Question::Clarify(questions)) => {
+                let ask = || clarify::ask_person(context, &questions);
+                request.clarify = Clarify::Answered(agents.cancel.while_waiting(ask)?);
+            }
+            Prepared::Ask(Question::Placement(git)) => {
+                let ask = || ask::git_workflow(&git, id);
+                request.placement = Some(agents.cancel.while_waiting(ask)?);
+            }
+        }
     }
-    let planning = known.as_ref().is_none_or(|state| state.phase == Phase::Proposed);
-    if planning {
-        let (holder, now) = (context.holder(), context.now());
-        agentd_engine::workflow::clarify::begin(project, id, begin.description, &holder, now)?;
-    }
-    let written = project.change(id)?.has(&ChangeFile::Proposal)?;
-    if planning && (!written || wish.answers.is_some()) {
-        clarify::ensure_clarified(context, agents, id, wish)?;
-    }
-    set_up_git(context, agents, id, begin.git, Again::No)?;
-    Ok(())
 }
 
-/// Whether a change that is set up in git is set up once more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Again {
-    /// Before code is written: the right branch must be checked out.
-    Yes,
-    /// Before a plan is written: whoever stands elsewhere may have reasons.
-    No,
-}
-
-/// Sets the change up in git, and says where its code is worked on, if that was looked at.
-fn set_up_git(
-    context: &Context,
-    agents: &AgentRun,
-    id: &ChangeId,
-    asked: Option<GitArg>,
-    again: Again,
-) -> Result<Option<PathBuf>, CommandError> {
-    let state = documents::load_state(&agents.project.change(id)?)?;
-    if state.git.is_some() && asked.is_none() && again == Again::No {
-        return Ok(None);
-    }
-    let (tool, root) = (agents.git_tool_outside(), agents.project.root());
-    let known = state.git.as_ref();
-    // What was chosen for this change outweighs what is chosen for most.
-    let configured = || agents.config.git.workflow.configured();
-    let asked =
-        asked.map(GitArg::workflow).or(known.map(|known| known.workflow)).or_else(configured);
-    let setup = match git::begin(&tool, root, id, asked, known)? {
-        Begun::Ready(setup) => setup,
-        Begun::Ask(repository) if context.ui.can_prompt() => {
-            let workflow = agents.cancel.while_waiting(|| ask::git_workflow(&repository, id))?;
-            git::set_up(&repository, id, workflow, known)?
-        }
-        Begun::Ask(repository) => {
-            context.ui.note("working in place; --git branch or --git worktree keeps it apart");
-            git::set_up(&repository, id, Workflow::InPlace, known)?
-        }
-    };
-    for note in &setup.notes {
-        context.ui.note(note);
-    }
-    let recorded = setup.to_state(root);
-    documents::update_state(&agents.project, id, &context.holder(), context.now(), |state| {
-        state.git = Some(recorded);
-        Ok(())
-    })?;
-    Ok(Some(setup.work_tree))
+fn person(context: &Context) -> Person {
+    if context.ui.can_prompt() { Person::Present } else { Person::Absent }
 }
 
 impl GitArg {
@@ -221,21 +169,6 @@ impl GitArg {
     }
 }
 
-/// Whether nothing of a change is there, or nothing but what precedes its plan.
-pub(crate) fn is_free(project: &Project, id: &ChangeId) -> Result<bool, CommandError> {
-    let change = match project.change(id) {
-        Err(StoreError::NoSuchChange { .. }) => return Ok(true),
-        result => result?,
-    };
-    let begun = documents::load_state_if_begun(&change)?;
-    let called = begun.is_some_and(|state| {
-        state.phase != Phase::Proposed
-            || state.llm_calls.iter().any(|call| call.step != StepName::Clarify)
-    });
-    let written = change.has(&ChangeFile::Proposal)? || change.has(&ChangeFile::Tasks)?;
-    Ok(!called && !written)
-}
-
 /// Runs a workflow on a change, with its progress on the terminal.
 pub(crate) fn run_workflow<T>(
     context: &Context,
@@ -243,10 +176,7 @@ pub(crate) fn run_workflow<T>(
     change: &ChangeId,
     work: impl FnOnce(&mut workflow::Workflow<'_>) -> Result<T, WorkflowError>,
 ) -> Result<T, CommandError> {
-    // Before the first call, and not in its record alone.
-    for warning in sandbox::warnings(agents) {
-        context.ui.warn(&warning);
-    }
+    agents.warn_once(&context.ui);
     let mut display = ProgressUi::new(&context.ui);
     let now = || context.now();
     let mut watch = |event: workflow::Progress<'_>| display.watch(&event);
@@ -282,18 +212,26 @@ pub(crate) struct Building {
     pub(crate) agents: AgentRun,
 }
 
-/// Makes a change ready for whoever works on its code: the agents go to where git says
-/// that the change is worked on.
+/// Gets a change ready for work on its code: agents run where git says that it is worked on.
 pub(crate) fn building(context: &Context, id: Option<&str>) -> Result<Building, CommandError> {
     let project = context.project()?;
     let change = context.change(&project, id)?;
     let id = change.id().clone();
     let mut agents = agents_for(context, &project, &id)?;
-    let state = documents::load_state(&change)?;
-    if matches!(state.phase, Phase::Challenged | Phase::Implementing) {
-        let setup = set_up_git(context, &agents, &id, None, Again::Yes)?;
-        if let Some(work_tree) = setup {
-            agents.agents.work_tree = work_tree;
+    let mut placement = None;
+    loop {
+        let place =
+            |w: &mut workflow::Workflow<'_>| begin::place_code(w, placement, person(context));
+        match run_workflow(context, &agents, &id, place)? {
+            CodeAt::Nowhere => break,
+            CodeAt::Dir(work_tree) => {
+                agents.agents.work_tree = work_tree;
+                break;
+            }
+            CodeAt::Ask(git) => {
+                let ask = || ask::git_workflow(&git, &id);
+                placement = Some(agents.cancel.while_waiting(ask)?);
+            }
         }
     }
     Ok(Building { project, id, agents })
@@ -345,25 +283,11 @@ pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCod
     } else {
         print(context, outcome, state.total_cost, &next)
     })?;
-    Ok(if failed(outcome) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// Whether the result is a failure (C10).
-fn failed(outcome: &Outcome<'_>) -> bool {
-    let report = outcome.report;
-    match (report.action, report.verdict) {
-        (Action::Rejected | Action::StillNeedsRevision | Action::StillNeedsFix, _) => true,
-        (Action::Challenged, Some(Verdict::Plan(PlanVerdict::Rejected))) => true,
-        (
-            Action::Challenged | Action::WaitingForDecision,
-            Some(Verdict::Plan(PlanVerdict::NeedsRevision)),
-        ) => outcome.mode == Mode::Automatic || outcome.exit_code,
-        (Action::Reviewed, Some(Verdict::Code(CodeVerdict::MajorIssues))) => true,
-        (Action::Reviewed, Some(Verdict::Code(CodeVerdict::NeedsFix))) => {
-            outcome.mode == Mode::Automatic || outcome.exit_code
-        }
-        _ => false,
-    }
+    Ok(if report.failed(outcome.mode, outcome.exit_code) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// The commands that take the change on from here.

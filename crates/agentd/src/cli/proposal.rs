@@ -2,7 +2,7 @@ use std::process::ExitCode;
 
 use agentd_core::ids::ChangeId;
 use agentd_engine::store::Project;
-use agentd_engine::workflow;
+use agentd_engine::workflow::{self, begin};
 
 use super::Context;
 use super::agents_setup::agents_for;
@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let (id, mut agents) = loop {
         let id = free_id(&project, &wanted)?;
         let agents = agents_for(context, &project, &id)?;
-        // Somebody may have taken the id before we had its lock.
+        // Another process may have taken the id before we had its lock.
         if free_id(&project, &wanted)? == id {
             break (id, agents);
         }
@@ -51,12 +51,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     if id != wanted {
         context.ui.note(&format!("`{wanted}` exists already; this change is `{id}`"));
     }
-    let begin = planning::Begin {
+    let begun = planning::Begin {
         description: Some(&args.description),
         clarify: &args.clarify,
         git: args.git,
     };
-    planning::begin(context, &agents, &id, &begin)?;
+    planning::prepare(context, &agents, &id, &begun)?;
     let report = run_workflow(context, &agents, &id, workflow::propose)?;
     let mode = planning::mode(&agents, false);
     let (project, change, report) = (&project, &id, &report);
@@ -66,16 +66,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     )
 }
 
-/// The id, or the first of `-1`, `-2`, … that is free (C18). A change of which nothing is
-/// there but answers to questions is still to be written.
+/// An id that no change has yet (C18).
 fn free_id(project: &Project, wanted: &ChangeId) -> Result<ChangeId, CommandError> {
-    let mut number = 0;
-    loop {
-        let text = if number == 0 { wanted.to_string() } else { format!("{wanted}-{number}") };
-        let id = planning::new_id(&text)?;
-        if planning::is_free(project, &id)? {
-            return Ok(id);
-        }
-        number += 1;
-    }
+    begin::free_id(project, wanted)?.ok_or_else(|| {
+        CommandError::usage(format!("`{wanted}` exists already, and no longer id is possible"))
+            .hint("choose a shorter id")
+    })
 }

@@ -26,17 +26,10 @@ pub(crate) enum PlanAnswer {
     Stop,
 }
 
-/// Whether a plan may be accepted as it is (C11).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Acceptable {
-    Yes,
-    No,
-}
-
 /// Asks what to do with a plan that needs revision. The issues were shown before.
-pub(crate) fn plan_decision(acceptable: Acceptable) -> Result<PlanAnswer, CommandError> {
-    let accept = (acceptable == Acceptable::Yes)
-        .then(|| Offer::new(PlanAnswer::Accept, "Accept it with its minor issues"));
+pub(crate) fn plan_decision(acceptable: bool) -> Result<PlanAnswer, CommandError> {
+    let accept =
+        acceptable.then(|| Offer::new(PlanAnswer::Accept, "Accept it with its minor issues"));
     let offers = [
         Some(Offer::new(PlanAnswer::Fix, "Auto-fix and rechallenge (recommended)")),
         accept,

@@ -6,6 +6,7 @@
 mod archive;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod archive_kills;
+mod begin;
 mod clarify;
 mod completions;
 mod decide;

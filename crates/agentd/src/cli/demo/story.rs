@@ -91,7 +91,7 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
     let clarify = ClarifyArgs { skip_clarify: true, answers: None };
     let git = Some(GitArg::Branch);
     let begun = Begin { description: Some(DESCRIPTION), clarify: &clarify, git };
-    planning::begin(context, &agents, id, &begun)?;
+    planning::prepare(context, &agents, id, &begun)?;
     let mode = Mode::Automatic;
     let report = run_workflow(context, &agents, id, |w| workflow::plan(w, mode))?;
     if !context.ui.json {

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use terminal::{CTRL_C, DOWN, Terminal};
 
 use super::*;
-use crate::ui::ask::{self, Acceptable};
+use crate::ui::ask;
 
 const DRIVER: &str = "AGENTD_PROGRESS_DRIVER";
 const ESC: &str = "\u{1b}";
@@ -47,7 +47,7 @@ fn is_driven() {
         "prompt" => {
             begin(&mut progress, "Challenge");
             done(&mut progress, "Challenge");
-            let answer = ask::plan_decision(Acceptable::Yes);
+            let answer = ask::plan_decision(true);
             eprintln!("over");
             progress.watch(&Progress::Note(&match &answer {
                 Ok(answer) => format!("answered {answer:?}"),

@@ -1,0 +1,339 @@
+//! How a change begins: it is described, clarified, and set up in git.
+//!
+//! [`prepare`] does what is left to do and returns a [`Question`] where only a person can say
+//! how to go on. The front end asks in its own way, puts the answer into the [`Request`], and
+//! calls it again. What is done is on disk, and is not done again.
+
+use std::path::PathBuf;
+
+use agentd_core::description::detailed_enough;
+use agentd_core::document::answers;
+use agentd_core::document::clarifications::Answered;
+use agentd_core::document::questions::Questions;
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
+use agentd_core::phase::Phase;
+use agentd_core::state::{State, Workflow as Placement};
+use agentd_core::step_name::StepName;
+use agentd_core::text::counted;
+
+use super::clarify::{self, ClarifyError};
+use super::{Call, Workflow, WorkflowError};
+use crate::agents::step::Artefact;
+use crate::change::documents;
+use crate::git::{self, Begun, Git};
+use crate::store::{Project, StoreError};
+
+/// What is asked for.
+#[derive(Debug)]
+pub struct Request<'r> {
+    /// What the change is to do; required for a new one.
+    pub description: Option<&'r str>,
+    /// How to find out what is meant.
+    pub clarify: Clarify,
+    /// Where to work on it.
+    pub placement: Option<Placement>,
+    /// Whether questions can be answered.
+    pub person: Person,
+}
+
+/// How to find out what is meant.
+#[derive(Debug)]
+pub enum Clarify {
+    /// Ask what the description leaves open.
+    Ask,
+    /// Plan without asking.
+    Skip,
+    /// The answers, as a person gave them in a file.
+    File {
+        /// The name of the file, for messages.
+        name: String,
+        /// What it holds.
+        text: String,
+    },
+    /// The answers to a [`Question::Clarify`].
+    Answered(Vec<Answered>),
+}
+
+/// Whether somebody is there to answer questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Person {
+    /// Questions are returned.
+    Present,
+    /// Defaults are taken, and what has none is an error (C29).
+    Absent,
+}
+
+/// What [`prepare`] came to.
+#[derive(Debug)]
+pub enum Prepared {
+    /// The change can be planned.
+    Ready,
+    /// A person has to answer first.
+    Ask(Question),
+}
+
+/// What only a person can say.
+#[derive(Debug)]
+pub enum Question {
+    /// What the description leaves open; answered by [`Clarify::Answered`].
+    Clarify(Questions),
+    /// Where to work; answered by [`Request::placement`].
+    Placement(Git),
+}
+
+/// Gets a change ready to be planned: begun, clarified, and set up in git.
+pub fn prepare(
+    workflow: &mut Workflow<'_>,
+    request: &mut Request<'_>,
+) -> Result<Prepared, WorkflowError> {
+    let project = &workflow.agents.project;
+    let id = workflow.change.clone();
+    let known = match project.change(&id) {
+        Err(StoreError::NoSuchChange { .. }) => None,
+        change => documents::load_state_if_begun(&change?)?,
+    };
+    // Read before anything begins, so that a mistake leaves nothing behind.
+    let answers = answers(project, &id, &request.clarify)?;
+    if known.is_none() && answers.is_none() && request.person == Person::Absent {
+        must_be_clear(project, &id, request)?;
+    }
+    let planning = known.is_none_or(|state| state.phase == Phase::Proposed);
+    if planning {
+        let (holder, now) = (&workflow.agents.holder, (workflow.now)());
+        clarify::begin(project, &id, request.description, holder, now)?;
+        if let Some(answers) = &answers {
+            clarify::write(project, &id, answers, holder, now)?;
+            request.clarify = Clarify::Ask;
+        } else if let Some(questions) = open_questions(workflow, request)? {
+            return Ok(Prepared::Ask(Question::Clarify(questions)));
+        }
+    }
+    match set_up_git(workflow, request.placement, Recheck::No, request.person)? {
+        GitReady::Ask(repository) => Ok(Prepared::Ask(Question::Placement(repository))),
+        GitReady::At(_) | GitReady::Before => Ok(Prepared::Ready),
+    }
+}
+
+fn answers(
+    project: &Project,
+    id: &ChangeId,
+    clarify: &Clarify,
+) -> Result<Option<Vec<Answered>>, ClarifyError> {
+    match clarify {
+        Clarify::Ask | Clarify::Skip => Ok(None),
+        Clarify::Answered(answers) => Ok(Some(answers.clone())),
+        Clarify::File { name, text } => parse_answers(project, id, name, text).map(Some),
+    }
+}
+
+/// Reads answers from a file that a person wrote.
+pub fn parse_answers(
+    project: &Project,
+    id: &ChangeId,
+    name: &str,
+    text: &str,
+) -> Result<Vec<Answered>, ClarifyError> {
+    let kept = clarify::kept_or_none(project, id)?;
+    answers::parse(text, kept.as_ref()).map_err(|source| ClarifyError::Answers {
+        change: id.clone(),
+        file: name.to_owned(),
+        source,
+    })
+}
+
+/// Nothing is begun that could not go on: without a person, a change that leaves questions
+/// open is refused before it exists (C29).
+fn must_be_clear(
+    project: &Project,
+    id: &ChangeId,
+    request: &Request<'_>,
+) -> Result<(), ClarifyError> {
+    let description = request.description.unwrap_or_default();
+    let change = project.change(id);
+    let clarified = change.is_ok_and(|c| c.has(&ChangeFile::Clarifications).unwrap_or_default());
+    let clear =
+        clarified || matches!(request.clarify, Clarify::Skip) || detailed_enough(description);
+    // Without a description the change cannot begin, which has an error of its own.
+    if clear || description.trim().is_empty() {
+        return Ok(());
+    }
+    Err(ClarifyError::Missing {
+        change: id.clone(),
+        description: request.description.map(ToOwned::to_owned),
+    })
+}
+
+/// The questions that a change which is not planned yet leaves open (P2). The planner is called
+/// if none are kept.
+fn open_questions(
+    workflow: &mut Workflow<'_>,
+    request: &Request<'_>,
+) -> Result<Option<Questions>, WorkflowError> {
+    let change = workflow.change()?;
+    let state = documents::load_state(&change)?;
+    let settled = change.has(&ChangeFile::Proposal)?
+        || change.has(&ChangeFile::Clarifications)?
+        || matches!(request.clarify, Clarify::Skip)
+        || state.description.as_ref().is_some_and(|text| detailed_enough(text.as_str()));
+    if settled {
+        return Ok(None);
+    }
+    if request.person == Person::Absent {
+        let change = workflow.change.clone();
+        return Err(ClarifyError::Missing { change, description: None }.into());
+    }
+    propose_questions(workflow, &state).map(|asked| Some(asked.questions))
+}
+
+/// Questions, and what they cost.
+#[derive(Debug)]
+pub struct Asked {
+    /// The questions.
+    pub questions: Questions,
+    /// The cost of the call; nothing where the questions were kept.
+    pub cost_usd: f64,
+}
+
+/// The questions that are kept; without any, the planner proposes some.
+pub fn propose_questions(
+    workflow: &mut Workflow<'_>,
+    state: &State,
+) -> Result<Asked, WorkflowError> {
+    let id = workflow.change.clone();
+    if let Some(questions) = clarify::kept_or_none(&workflow.agents.project, &id)? {
+        return Ok(Asked { questions, cost_usd: 0.0 });
+    }
+    let description = state.description.as_ref().map(ToString::to_string).unwrap_or_default();
+    let call = Call {
+        step: StepName::Clarify,
+        role: agentd_core::agent::Role::Planner,
+        label: "Questions".to_owned(),
+        prompt: clarify::prompt(&id, &description),
+        resume: None,
+        artefact: Artefact::Questions,
+    };
+    let project = workflow.agents.project.clone();
+    let mut proposed = None;
+    let report = workflow.run(call, |_| {
+        let questions = clarify::kept(&project, &id)?
+            // The step has just seen them, so somebody has removed them since.
+            .ok_or_else(|| StoreError::NotFound { path: agentd_core::layout::questions(&id) })?;
+        let summary = counted(questions.questions.len(), "question");
+        proposed = Some(questions);
+        Ok(summary)
+    })?;
+    let questions = proposed
+        .ok_or_else(|| StoreError::NotFound { path: agentd_core::layout::questions(&id) })?;
+    Ok(Asked { questions, cost_usd: report.cost_usd })
+}
+
+/// Whether a change that is set up in git is set up once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recheck {
+    /// Before code is written: the right branch must be checked out.
+    Yes,
+    /// Before a plan is written: somebody who works elsewhere may have reasons.
+    No,
+}
+
+/// How far git is.
+enum GitReady {
+    /// The code is worked on in this directory.
+    At(PathBuf),
+    /// It was set up before, and was not checked again.
+    Before,
+    /// A person has to choose.
+    Ask(Git),
+}
+
+/// Sets the change up in git.
+fn set_up_git(
+    workflow: &mut Workflow<'_>,
+    asked: Option<Placement>,
+    recheck: Recheck,
+    person: Person,
+) -> Result<GitReady, WorkflowError> {
+    let state = workflow.state()?;
+    if state.git.is_some() && asked.is_none() && recheck == Recheck::No {
+        return Ok(GitReady::Before);
+    }
+    let (agents, id) = (workflow.agents, workflow.change.clone());
+    let (tool, root) = (agents.git_tool_outside(), agents.project.root());
+    let known = state.git.as_ref();
+    // What was chosen for this change outweighs what is chosen for most.
+    let configured = || agents.config.git.workflow.configured();
+    let asked = asked.or(known.map(|known| known.workflow)).or_else(configured);
+    let setup = match git::begin(&tool, root, &id, asked, known)? {
+        Begun::Ready(setup) => setup,
+        Begun::Ask(repository) if person == Person::Present => {
+            return Ok(GitReady::Ask(repository));
+        }
+        Begun::Ask(repository) => {
+            workflow.note("working in place; use --git branch or --git worktree to isolate it");
+            git::set_up(&repository, &id, Placement::InPlace, known)?
+        }
+    };
+    for note in &setup.notes {
+        workflow.note(note);
+    }
+    let recorded = setup.to_state(root);
+    workflow.update(|state| state.git = Some(recorded))?;
+    Ok(GitReady::At(setup.work_tree))
+}
+
+/// Where the code of a change is worked on.
+#[derive(Debug)]
+pub enum CodeAt {
+    /// Nowhere: the change is in a phase in which no code is written.
+    Nowhere,
+    /// In this directory, with the right branch checked out.
+    Dir(PathBuf),
+    /// A person has to choose first; the answer is a [`Placement`].
+    Ask(Git),
+}
+
+/// Gets the directory ready in which the code of a change is worked on.
+pub fn place_code(
+    workflow: &mut Workflow<'_>,
+    placement: Option<Placement>,
+    person: Person,
+) -> Result<CodeAt, WorkflowError> {
+    if !matches!(workflow.state()?.phase, Phase::Challenged | Phase::Implementing) {
+        return Ok(CodeAt::Nowhere);
+    }
+    Ok(match set_up_git(workflow, placement, Recheck::Yes, person)? {
+        GitReady::At(work_tree) => CodeAt::Dir(work_tree),
+        GitReady::Ask(repository) => CodeAt::Ask(repository),
+        GitReady::Before => CodeAt::Nowhere,
+    })
+}
+
+/// The id, or the first of `-1`, `-2`, … that is free (C18); none if they get too long. A change
+/// that has nothing but answers to questions is still to be written, so its id is free.
+pub fn free_id(project: &Project, wanted: &ChangeId) -> Result<Option<ChangeId>, WorkflowError> {
+    let mut id = Ok(wanted.clone());
+    let mut number = 0_u32;
+    while let Ok(candidate) = id {
+        if is_free(project, &candidate)? {
+            return Ok(Some(candidate));
+        }
+        number = number.saturating_add(1);
+        id = ChangeId::new(&format!("{wanted}-{number}"));
+    }
+    Ok(None)
+}
+
+fn is_free(project: &Project, id: &ChangeId) -> Result<bool, WorkflowError> {
+    let change = match project.change(id) {
+        Err(StoreError::NoSuchChange { .. }) => return Ok(true),
+        change => change?,
+    };
+    let begun = documents::load_state_if_begun(&change)?;
+    let called = begun.is_some_and(|state| {
+        state.phase != Phase::Proposed
+            || state.llm_calls.iter().any(|call| call.step != StepName::Clarify)
+    });
+    let written = change.has(&ChangeFile::Proposal)? || change.has(&ChangeFile::Tasks)?;
+    Ok(!called && !written)
+}

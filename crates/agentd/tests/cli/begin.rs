@@ -1,0 +1,66 @@
+//! How a change begins without a person: what must be clear, and what is left behind if it is not.
+
+use crate::harness::Project;
+
+fn project() -> Project {
+    let roles = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n";
+    Project::new().root_file("agentd/config.toml", roles)
+}
+
+fn plan(project: &Project, description: &str, more: &[&str]) -> serde_json::Value {
+    let command = ["plan", "add-login", description, "--auto", "--git", "in-place", "--json"];
+    let run = project.run(command.iter().chain(more));
+    let document = run.json();
+    assert_eq!(run.code == 0, document["error"].is_null(), "{run:#?}");
+    document
+}
+
+/// C29
+#[test]
+fn a_plan_without_clarifications_is_an_error_unless_it_need_not_be_clarified() {
+    let project = project();
+    let refused = plan(&project, "Add a login", &[]);
+    insta::assert_snapshot!(format!("{:#}", refused["error"]), @r#"
+    {
+      "kind": "clarifications_missing",
+      "message": "`add-login` has no clarifications.md, and there is no terminal to ask on",
+      "cause": "the description leaves questions open, and a plan would have to guess",
+      "hints": [
+        "see the questions: agentd clarify add-login 'Add a login' --json",
+        "then answer them: agentd clarify add-login --answers answers.json",
+        "or plan without them: --skip-clarify"
+      ]
+    }
+    "#);
+    assert!(!project.root().join("agentd/changes/add-login").exists());
+
+    let file = project.root().join("answers.json");
+    let answers = ["--answers", "answers.json"];
+    assert_eq!(plan(&project, "Add a login", &answers)["error"]["kind"], "answers_unreadable");
+    std::fs::write(&file, "{}").unwrap();
+    assert_eq!(plan(&project, "Add a login", &answers)["error"]["kind"], "answers_invalid");
+    assert!(!project.root().join("agentd/changes/add-login").exists());
+
+    let text = r#"{"answers": [{"topic": "Lock", "question": "When?", "answer": "After 5"}]}"#;
+    std::fs::write(&file, text).unwrap();
+    assert_eq!(plan(&project, "Add a login", &answers)["phase"], "challenged");
+    let written = project.read_root("agentd/changes/add-login/clarifications.md");
+    assert!(written.contains("After 5"), "{written}");
+}
+
+#[test]
+fn a_change_can_be_planned_without_questions() {
+    let project = project();
+    assert_eq!(plan(&project, "Add a login", &["--skip-clarify"])["phase"], "challenged");
+    assert!(!project.root().join("agentd/changes/add-login/clarifications.md").exists());
+}
+
+/// P2
+#[test]
+fn a_detailed_description_needs_no_questions() {
+    let project = project();
+    let detailed =
+        "The server must answer `POST /login` with 200 and a cookie for 30 days. ".repeat(6);
+    let planned = plan(&project, &detailed, &[]);
+    assert!(planned["error"].is_null(), "{planned:#}");
+}

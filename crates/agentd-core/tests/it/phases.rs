@@ -373,7 +373,7 @@ fn may_lead_to(from: &State, transition: &Transition) -> Vec<Phase> {
 proptest! {
     #[test]
     fn no_sequence_bends_the_machine(transitions in prop::collection::vec(any_transition(), 0..40)) {
-        let mut state = State::new(ChangeId::new("x").unwrap(), "d", stamp(0));
+        let mut state = State::new(ChangeId::new("add-login").unwrap(), "d", stamp(0));
         for transition in &transitions {
             let next = match state.apply(transition) {
                 Ok(next) => next,

@@ -6,13 +6,13 @@ use agentd_core::document::comments::{Comment, Comments};
 use agentd_core::document::proposal::Proposal;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::document::spec::Spec;
-use agentd_core::document::tasks::{Status, Task, Tasks};
+use agentd_core::document::tasks::{Status, Task};
 use agentd_core::documents::{Documents, Source};
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::layout::{ArchiveName, ChangeFile};
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
-use agentd_engine::change::{comments, documents};
+use agentd_engine::change::{Snapshot, comments, documents};
 use agentd_engine::store::{Change, LockName, LockState, Project, lock_state};
 
 use super::markdown::headline;
@@ -42,18 +42,12 @@ impl Which {
     }
 }
 
-/// A change with everything that a page may show of it.
+/// A change with everything that a page may show of it, each document read once.
 pub(super) struct Subject {
     pub(super) which: Which,
-    pub(super) change: Change,
-    pub(super) texts: Documents,
-    /// None if the change has no STATE.yaml, or it cannot be read.
-    pub(super) state: Option<State>,
+    snapshot: Snapshot,
     /// Why the state cannot be read.
     pub(super) problem: Option<String>,
-    pub(super) proposal: Proposal,
-    pub(super) specs: Vec<(SpecId, Spec)>,
-    pub(super) tasks: Tasks,
     /// What `agentd validate` reports. Archived changes are no longer checked.
     pub(super) reports: Vec<FileReport>,
     pub(super) comments: Comments,
@@ -63,43 +57,47 @@ pub(super) struct Subject {
 
 impl Subject {
     pub(super) fn load(project: &Project, which: Which) -> Result<Self, Problem> {
-        let change = which.open(project)?;
-        let snapshot = change.snapshot()?;
-        let texts = snapshot.documents.clone();
-        let (state, problem) = match snapshot.state_if_begun() {
-            Ok(state) => (state.cloned(), None),
-            Err(error) => (None, Some(error.to_string())),
+        let snapshot = which.open(project)?.snapshot()?;
+        let problem = snapshot.state_if_begun().err().map(|error| error.to_string());
+        let (reports, running) = match &which {
+            Which::Open(id) => {
+                let config = documents::load_config(project).unwrap_or_default();
+                (snapshot.findings(project, &config.extras()), running(project, id))
+            }
+            Which::Archived(_) => (Vec::new(), None),
         };
-        let open = matches!(which, Which::Open(_));
-        let extras =
-            documents::load_config(project).map(|config| config.extras()).unwrap_or_default();
-        let reports = if open { snapshot.findings(project, &extras) } else { Vec::new() };
-        let running = match &which {
-            Which::Open(id) => running(project, id),
-            Which::Archived(_) => None,
-        };
-        let proposal = texts.proposal.value().clone();
-        let tasks = texts.tasks.value().clone();
-        let specs = texts.specs.iter().map(|(id, spec)| (id.clone(), spec.value().clone()));
-        let specs = specs.collect();
-        let comments = comments::list(&change)?;
-        Ok(Self {
-            which,
-            change,
-            texts,
-            state,
-            problem,
-            proposal,
-            specs,
-            tasks,
-            reports,
-            comments,
-            running,
-        })
+        let comments = comments::list(snapshot.change())?;
+        Ok(Self { which, snapshot, problem, reports, comments, running })
     }
 
     pub(super) fn id(&self) -> &ChangeId {
-        self.change.id()
+        self.snapshot.id()
+    }
+
+    /// The change on disk, for its runs and rounds.
+    pub(super) fn change(&self) -> &Change {
+        self.snapshot.change()
+    }
+
+    pub(super) fn documents(&self) -> &Documents {
+        &self.snapshot.documents
+    }
+
+    /// None if the change has no STATE.yaml, or it cannot be read.
+    pub(super) fn state(&self) -> Option<&State> {
+        self.documents().state.value()?.ok()
+    }
+
+    pub(super) fn proposal(&self) -> &Proposal {
+        self.documents().proposal.value()
+    }
+
+    pub(super) fn tasks(&self) -> &[Task] {
+        &self.documents().tasks.value().tasks
+    }
+
+    pub(super) fn specs(&self) -> impl Iterator<Item = (&SpecId, &Spec)> {
+        self.documents().specs.iter().map(|(id, spec)| (id, spec.value()))
     }
 
     /// The address of its first page.
@@ -115,14 +113,14 @@ impl Subject {
     pub(super) fn phase(&self) -> Option<Phase> {
         match self.which {
             Which::Archived(_) => Some(Phase::Archived),
-            Which::Open(_) => self.state.as_ref().map(|state| state.phase),
+            Which::Open(_) => self.state().map(|state| state.phase),
         }
     }
 
     /// What it is about, in one line.
     pub(super) fn title(&self) -> String {
-        let asked = self.state.as_ref().and_then(|state| state.description.as_ref());
-        let summary = self.proposal.summary.first_paragraph();
+        let asked = self.state().and_then(|state| state.description.as_ref());
+        let summary = self.proposal().summary.first_paragraph();
         match (summary.is_empty(), asked) {
             (true, Some(asked)) => headline(asked.first_paragraph().as_str()),
             (true, None) => self.id().to_string(),
@@ -132,13 +130,13 @@ impl Subject {
 
     /// How many tasks are done.
     pub(super) fn completed(&self) -> usize {
-        self.tasks.tasks.iter().filter(|task| task.status == Status::Done).count()
+        self.tasks().iter().filter(|task| task.status == Status::Done).count()
     }
 
     /// The text of a document and the findings of `validate` in it.
     pub(super) fn diagnostics(&self, file: &ChangeFile) -> (&str, &[Diagnostic]) {
         let found = check::of_file(&self.reports, file);
-        let text = if found.is_empty() { None } else { self.texts.get(file).text() };
+        let text = if found.is_empty() { None } else { self.documents().get(file).text() };
         (text.unwrap_or_default(), found)
     }
 
@@ -153,30 +151,30 @@ impl Subject {
         let names = |task: &&Task| {
             task.spec_refs.iter().any(|r| r.spec == *spec && r.requirement == Some(requirement))
         };
-        self.tasks.tasks.iter().filter(names).collect()
+        self.tasks().iter().filter(names).collect()
     }
 
     /// The documents that exist, with their titles.
-    pub(super) fn documents(&self) -> Vec<(ChangeFile, String)> {
-        let specs = self.specs.iter().map(|(id, _)| (ChangeFile::Spec(id.clone()), id.as_str()));
+    pub(super) fn titles(&self) -> Vec<(ChangeFile, String)> {
+        let specs = self.specs().map(|(id, _)| (ChangeFile::Spec(id.clone()), id.as_str()));
         let others = [
             (ChangeFile::Tasks, "Tasks"),
             (ChangeFile::Clarifications, "Clarifications"),
             (ChangeFile::Review, "Code review"),
         ];
         let all = [(ChangeFile::Proposal, "Proposal")].into_iter().chain(specs).chain(others);
-        let there = all.filter(|(file, _)| self.texts.has(file));
+        let there = all.filter(|(file, _)| self.documents().has(file));
         there.map(|(file, title)| (file, title.to_owned())).collect()
     }
 
     /// The text of a document.
     pub(super) fn source(&self, file: &ChangeFile) -> Option<&Source> {
         let is_document = match file {
-            ChangeFile::Spec(id) => self.texts.specs.contains_key(id),
+            ChangeFile::Spec(id) => self.documents().specs.contains_key(id),
             ChangeFile::State => false,
             file => Documents::FILES.contains(file),
         };
-        is_document.then(|| self.texts.get(file))
+        is_document.then(|| self.documents().get(file))
     }
 
     /// The address of a document.
@@ -193,7 +191,7 @@ impl Subject {
 
     /// The latest verdict on the plan.
     pub(super) fn verdict(&self) -> Option<PlanVerdict> {
-        self.proposal.reviews.last().map(|review| review.verdict)
+        self.proposal().reviews.last().map(|review| review.verdict)
     }
 }
 

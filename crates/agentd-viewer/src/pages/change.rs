@@ -42,7 +42,7 @@ pub(crate) fn overview(app: &App, subject: &Subject) -> Result<Markup, Problem> 
             @if subject.is_open() { (diagnostics(subject)) }
         }
         div data-live="timeline" {
-            @if let Some(state) = &subject.state {
+            @if let Some(state) = subject.state() {
                 (timeline(state))
                 (history(state))
             }
@@ -53,10 +53,10 @@ pub(crate) fn overview(app: &App, subject: &Subject) -> Result<Markup, Problem> 
 
 /// What the change is about: the summary of its proposal, or else what was asked for.
 fn lead(subject: &Subject) -> Option<&str> {
-    if !subject.proposal.summary.is_empty() {
-        return Some(subject.proposal.summary.as_str());
+    if !subject.proposal().summary.is_empty() {
+        return Some(subject.proposal().summary.as_str());
     }
-    let asked = subject.state.as_ref().and_then(|state| state.description.as_ref());
+    let asked = subject.state().and_then(|state| state.description.as_ref());
     asked.map(agentd_core::text::Prose::as_str)
 }
 
@@ -85,8 +85,8 @@ fn head(subject: &Subject) -> Markup {
                     span.badge.live title=(command) { "running" }
                 }
                 @if let Some(verdict) = subject.verdict() { (verdict_badge(verdict)) }
-                (progress(subject.completed(), subject.tasks.tasks.len()))
-                @if let Some(state) = &subject.state {
+                (progress(subject.completed(), subject.tasks().len()))
+                @if let Some(state) = subject.state() {
                     @let all_tokens = state.total_tokens_in.saturating_add(state.total_tokens_out);
                     span { (dollars(state.total_cost)) }
                     span { (tokens(all_tokens)) " tokens" }
@@ -130,7 +130,7 @@ fn life(phase: Option<Phase>) -> Markup {
 
 /// The findings of the reviews, and how many of them are fixed.
 fn findings(subject: &Subject) -> Markup {
-    let all = over_rounds(&subject.proposal.reviews);
+    let all = over_rounds(&subject.proposal().reviews);
     let fixed = all.iter().filter(|finding| finding.fate == Fate::Fixed).count();
     let reviews = format!("{}/reviews", subject.address());
     html! {
@@ -177,7 +177,7 @@ fn diagnostics(subject: &Subject) -> Markup {
                 span.quiet { (agentd_core::text::counted(count, "finding")) }
             }
             ul.findings {
-                @for (file, name) in subject.documents() {
+                @for (file, name) in subject.titles() {
                     (document_diagnostics(subject, &file, &name))
                 }
                 (stray_diagnostics(subject))
@@ -203,7 +203,7 @@ fn document_diagnostics(subject: &Subject, file: &ChangeFile, name: &str) -> Mar
 
 /// Findings about files that have no page, such as a stray one among the specs.
 fn stray_diagnostics(subject: &Subject) -> Markup {
-    let documents = subject.documents();
+    let documents = subject.titles();
     let has_page = |report: &FileReport| {
         report.file.in_change().is_some_and(|file| documents.iter().any(|(known, _)| known == file))
     };

@@ -12,9 +12,9 @@ use crate::subject::Subject;
 /// The form; nothing if the plan does not wait for a decision.
 pub(super) fn decision_form(subject: &Subject) -> Markup {
     let waits = subject.is_open() && subject.phase() == Some(Phase::Proposed);
-    let review = subject.proposal.reviews.last().filter(|_| waits);
+    let review = subject.proposal().reviews.last().filter(|_| waits);
     html! {
-        @if let (Some(state), Some(review)) = (&subject.state, review) {
+        @if let (Some(state), Some(review)) = (subject.state(), review) {
             (form(subject, state, review))
         }
     }
@@ -22,7 +22,7 @@ pub(super) fn decision_form(subject: &Subject) -> Markup {
 
 fn form(subject: &Subject, state: &State, review: &ReviewBlock) -> Markup {
     let counts = review.counts();
-    let refused = decisions::accepted(state, &subject.texts).err();
+    let refused = decisions::accepted(state, subject.documents()).err();
     let why_not = refused.map(|refused| refused.reason.unwrap_or("its phase does not allow it"));
     html! {
         form.decision method="post" action={ (subject.address()) "/decide" } {

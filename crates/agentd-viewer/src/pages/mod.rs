@@ -62,12 +62,12 @@ fn menu(subject: &Subject, here: &str) -> Markup {
         Entry { address, name: name.to_owned(), count, class }
     };
     let mut entries = vec![entry("", "Overview", 0, "")];
-    entries.extend(subject.documents().into_iter().map(|(file, name)| {
+    entries.extend(subject.titles().into_iter().map(|(file, name)| {
         let count = subject.diagnostics(&file).1.len();
         Entry { address: subject.document_address(&file), name, count, class: "warn" }
     }));
     entries.extend([
-        entry("/reviews", "Reviews", subject.proposal.reviews.len(), ""),
+        entry("/reviews", "Reviews", subject.proposal().reviews.len(), ""),
         entry("/trace", "Traceability", 0, ""),
         entry("/runs", "Runs and cost", 0, ""),
         entry("/comments", "Comments", subject.comments.open().count(), "accent"),

@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The plan as a round saw it.
 pub(super) fn kept(subject: &Subject, number: u32) -> Option<Round> {
-    let text = subject.change.read(&ChangeFile::Round(number)).ok()?;
+    let text = subject.change().read(&ChangeFile::Round(number)).ok()?;
     round::parse(&text)
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn plan_changes(app: &App, subject: &Subject, view: &View) -> Result<
     let old = kept(subject, from).ok_or_else(Problem::not_found)?;
     let (new, name) = match view.to {
         Some(to) => (kept(subject, to).ok_or_else(Problem::not_found)?, format!("round {to}")),
-        None => (subject.texts.round(), "now".to_owned()),
+        None => (subject.documents().round(), "now".to_owned()),
     };
     let here = format!("{}/reviews", subject.address());
     let files: BTreeSet<&String> = old.files.keys().chain(new.files.keys()).collect();

@@ -1,5 +1,7 @@
 //! The reviews of the plan: findings over the rounds, and each round.
 
+use std::collections::BTreeSet;
+
 use agentd_core::document::issue_fate::IssueFate;
 use agentd_core::document::review_block::{Issue, ReviewBlock};
 use maud::{Markup, html};
@@ -15,13 +17,18 @@ use crate::subject::Subject;
 
 pub(crate) fn reviews(app: &App, subject: &Subject) -> Markup {
     let here = format!("{}/reviews", subject.address());
-    let rounds = &subject.proposal.reviews;
+    let rounds = &subject.proposal().reviews;
     let findings = over_rounds(rounds);
+    let recorded: BTreeSet<u32> = rounds
+        .iter()
+        .map(|round| round.iteration)
+        .filter(|number| kept(subject, *number).is_some())
+        .collect();
     let body = html! {
         h1 { "Reviews of the plan" }
         @if rounds.is_empty() { p.empty { "The plan has not been reviewed yet." } }
         @if !findings.is_empty() { (matrix(rounds, &findings)) }
-        @for review in rounds.iter().rev() { (round(subject, review)) }
+        @for review in rounds.iter().rev() { (round(subject, review, &recorded)) }
     };
     change_page(app, subject, &here, "Reviews", &body)
 }
@@ -74,7 +81,8 @@ fn matrix_row(finding: &IssueFate<'_>) -> Markup {
     }
 }
 
-fn round(subject: &Subject, review: &ReviewBlock) -> Markup {
+/// A round; `recorded` are those whose plan was kept.
+fn round(subject: &Subject, review: &ReviewBlock, recorded: &BTreeSet<u32>) -> Markup {
     let number = review.iteration;
     html! {
         section.round-block id={ "round-" (number) } {
@@ -82,7 +90,9 @@ fn round(subject: &Subject, review: &ReviewBlock) -> Markup {
             p.facts {
                 span { (review.reviewer) }
                 @if let Some(date) = review.date { (time(date)) }
-                @if kept(subject, number).is_some() { (link_to_changes(subject, number)) }
+                @if recorded.contains(&number) {
+                    (link_to_changes(subject, number, recorded.contains(&(number + 1))))
+                }
             }
             div.prose { (markdown::fragment(review.summary.as_str())) }
             @for issue in &review.issues { (issue_details(issue)) }
@@ -90,11 +100,11 @@ fn round(subject: &Subject, review: &ReviewBlock) -> Markup {
     }
 }
 
-/// A link to what changed after a round.
-fn link_to_changes(subject: &Subject, number: u32) -> Markup {
+/// A link to what changed after a round: until the next one, or until now.
+fn link_to_changes(subject: &Subject, number: u32, has_next: bool) -> Markup {
     let address = format!("{}/changes?from={number}", subject.address());
     html! {
-        @if kept(subject, number + 1).is_some() {
+        @if has_next {
             a href={ (address) "&to=" (number + 1) } { "What changed before the next round" }
         } @else {
             a href=(address) { "What changed since then" }

@@ -24,8 +24,8 @@ const PANEL_ENTRIES: usize = 60;
 pub(crate) fn runs(app: &App, subject: &Subject) -> Result<Markup, Problem> {
     let here = format!("{}/runs", subject.address());
     let activity = if subject.is_open() { Some(live_panel(app, subject)?) } else { None };
-    let state = subject.state.as_ref().filter(|state| !state.llm_calls.is_empty());
-    let names = subject.change.runs()?.ids;
+    let state = subject.state().filter(|state| !state.llm_calls.is_empty());
+    let names = subject.change().runs()?.ids;
     let body = html! {
         h1 { "Runs and cost" }
         @if let Some(activity) = activity { (activity) }
@@ -117,7 +117,7 @@ fn table(calls: &[LlmCall]) -> Markup {
 /// The end of a run file, and how far that goes.
 fn end_of(app: &App, subject: &Subject, run: &RunName) -> Result<(String, Position), Problem> {
     let path = ChangeFile::Run(run.clone()).path();
-    let (mut file, length) = subject.change.dir().open_file(&path)?;
+    let (mut file, length) = subject.change().dir().open_file(&path)?;
     let mut bytes = Vec::new();
     let read = file
         .seek(SeekFrom::Start(length.saturating_sub(TAIL)))
@@ -134,7 +134,7 @@ fn end_of(app: &App, subject: &Subject, run: &RunName) -> Result<(String, Positi
 
 /// A box of fixed size that shows what a running agent does.
 pub(super) fn live_panel(app: &App, subject: &Subject) -> Result<Markup, Problem> {
-    let last = subject.change.runs()?.ids.pop();
+    let last = subject.change().runs()?.ids.pop();
     let (entries, position, name) = match &last {
         Some(run) => {
             let (text, position) = end_of(app, subject, run)?;

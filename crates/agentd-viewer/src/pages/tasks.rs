@@ -20,10 +20,10 @@ use crate::subject::Subject;
 use crate::task_graph;
 
 pub(crate) fn tasks(app: &App, subject: &Subject) -> Result<Markup, Problem> {
-    let Some(text) = subject.texts.tasks.text() else { return Err(Problem::not_found()) };
+    let Some(text) = subject.documents().tasks.text() else { return Err(Problem::not_found()) };
     let file = ChangeFile::Tasks;
     let here = subject.document_address(&file);
-    let all = &subject.tasks.tasks;
+    let all = subject.tasks();
     let mut margin = Margin::new(subject, &file, text, &here);
     let body = html! {
         (document::tools(subject, &file, &here, &View::default()))

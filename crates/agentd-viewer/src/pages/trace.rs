@@ -14,7 +14,7 @@ use crate::subject::Subject;
 pub(crate) fn trace(app: &App, subject: &Subject) -> Markup {
     let here = format!("{}/trace", subject.address());
     let mut by_file: BTreeMap<&str, Vec<&Task>> = BTreeMap::new();
-    for task in &subject.tasks.tasks {
+    for task in subject.tasks() {
         if let Some(file) = &task.file {
             by_file.entry(file.as_str()).or_default().push(task);
         }
@@ -22,7 +22,7 @@ pub(crate) fn trace(app: &App, subject: &Subject) -> Markup {
     let body = html! {
         h1 { "Traceability" }
         h2 { "From requirements to files" }
-        @if subject.specs.iter().all(|(_, spec)| spec.requirements.is_empty()) {
+        @if subject.specs().all(|(_, spec)| spec.requirements.is_empty()) {
             p.empty { "The change has no requirements yet." }
         } @else {
             (from_requirements(subject))
@@ -41,7 +41,7 @@ fn from_requirements(subject: &Subject) -> Markup {
             table {
                 thead { tr { th { "Requirement" } th { "Scenarios" } th { "Tasks" } th { "Files" } } }
                 tbody {
-                    @for (id, spec) in &subject.specs {
+                    @for (id, spec) in subject.specs() {
                         @for requirement in &spec.requirements {
                             (requirement_row(subject, id, spec, requirement))
                         }
@@ -110,7 +110,7 @@ fn from_files(subject: &Subject, by_file: BTreeMap<&str, Vec<&Task>>) -> Markup 
 
 /// A link to what a task implements: in the change, or in the main specs.
 pub(super) fn requirement_link(subject: &Subject, spec_ref: &SpecRef) -> Markup {
-    let changed = subject.specs.iter().any(|(id, _)| *id == spec_ref.spec);
+    let changed = subject.specs().any(|(id, _)| *id == spec_ref.spec);
     let base = if changed { subject.address() } else { String::new() };
     let address = format!("{base}/specs/{}", spec_ref.spec);
     html! {

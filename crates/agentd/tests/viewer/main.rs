@@ -8,6 +8,8 @@ mod connections;
 mod live;
 mod pages;
 mod project;
+#[cfg(target_os = "linux")]
+mod reads;
 mod secrets;
 mod security;
 

@@ -98,16 +98,6 @@ impl Ui {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
-    /// Writes a JSON document as it is. Outputs of agentd go through [`Ui::print`]; this is for
-    /// formats that are not its own, such as SARIF.
-    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CommandError> {
-        let text = serde_json::to_string_pretty(value)?;
-        let mut out = io::stdout().lock();
-        writeln!(out, "{}", escape_control(&text))?;
-        out.flush()?;
-        Ok(())
-    }
-
     /// Prints a remark that is no data.
     pub(crate) fn note(&self, text: &str) {
         output::note(&mut anstream::stderr(), text);

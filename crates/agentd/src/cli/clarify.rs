@@ -1,4 +1,6 @@
-use std::io::{Read as _, Write as _};
+mod report;
+
+use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,47 +11,47 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::Command;
 use agentd_core::state::State;
-use agentd_core::text::printable;
 use agentd_engine::store::{Change, Project};
 use agentd_engine::workflow::Workflow;
 use agentd_engine::workflow::begin::{self, Asked};
 use agentd_engine::workflow::clarify;
-use serde_json::{Value, json};
 
+use self::report::AnswerReport;
+pub(super) use self::report::{ClarificationsReport, ClarifyReport, QuestionsReport};
 use super::Context;
 use super::agents_setup::agents_for;
 use super::planning::run_workflow;
 use super::trust::TrustArg;
 use crate::error::CommandError;
-use crate::ui::{BOLD, DIM, questions as asking};
+use crate::ui::questions as asking;
 
-/// Ask what a change leaves open, before it is planned.
+/// Answer open questions about a change before planning it.
 ///
-/// The planner looks at the project and proposes 3 to 5 questions; you answer them
-/// with the arrow keys, and the answers are written into clarifications.md. A change
-/// that is not there yet is begun with the description. Questions are kept: stopped
-/// half-way, the same command asks them again without another call of the planner.
+/// The planner reads the project and proposes 3 to 5 questions. You answer them with the arrow
+/// keys, and the answers are written to clarifications.md. A new change is created from the
+/// description. The questions are kept: if you stop, the same command asks them again without
+/// calling the planner.
 ///
 /// Without a terminal, `--json` proposes the questions and prints them, and
-/// `--answers` takes the answers: either all that there is to say,
+/// `--answers` takes the answers: either complete entries,
 /// `{"answers": [{"topic": "…", "question": "…", "answer": "…", "rationale": "…"}]}`,
-/// or, for questions that were proposed, `{"<header>": "<label, or your own words>"}`.
+/// or, for proposed questions, `{"<header>": "<label, or your own words>"}`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd clarify add-oauth \"Let people log in with Google\"\n  agentd clarify add-oauth --json\n  agentd clarify add-oauth --answers answers.json\n  agentd clarify add-oauth --show"
 )]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// What you want; needed where the change is new.
+    /// What you want; required for a new change.
     description: Option<String>,
 
-    /// Take the answers from this JSON file; `-` is standard input.
+    /// Read the answers from a JSON file, or from standard input if `-`.
     #[arg(long, value_name = "FILE", conflicts_with = "show")]
     answers: Option<String>,
 
-    /// Only show the questions and answers that there are.
+    /// Show the questions and answers, without asking.
     #[arg(long)]
     show: bool,
 
@@ -182,26 +184,14 @@ fn write(
 ) -> Result<ExitCode, CommandError> {
     let id = &state.change_id;
     let written = save(context, project, id, answers)?;
-    let next = [Command::Plan.on(id)];
-    if context.ui.json {
-        context.ui.print_json(&json!({
-            "version": 1,
-            "action": "clarified",
-            "change_id": id,
-            "phase": state.phase,
-            "file": written.path.as_str(),
-            "answers": answers.len(),
-            "next": next,
-        }))?;
-    } else {
-        let mut out = context.ui.out();
-        let count = agentd_core::text::counted(answers.len(), "answer");
-        writeln!(out, "{BOLD}{}{BOLD:#}: {count}", written.path)?;
-        for next in next {
-            writeln!(out, "Next: {next}")?;
-        }
-        out.flush()?;
-    }
+    context.ui.print(&ClarifyReport {
+        action: "clarified",
+        change_id: id.clone(),
+        phase: state.phase,
+        file: written.path.as_str().to_owned(),
+        answers: answers.len(),
+        next: vec![Command::Plan.on(id)],
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -212,15 +202,14 @@ fn print_questions(
     cost_usd: f64,
 ) -> Result<ExitCode, CommandError> {
     let id = &state.change_id;
-    context.ui.print_json(&json!({
-        "version": 1,
-        "action": "questions_proposed",
-        "change_id": id,
-        "phase": state.phase,
-        "questions": questions.questions,
-        "cost_usd": cost_usd,
-        "next": [Command::Clarify.on(id).arg("--answers").arg("answers.json")],
-    }))?;
+    context.ui.print(&QuestionsReport {
+        action: "questions_proposed",
+        change_id: id.clone(),
+        phase: state.phase,
+        questions: questions.questions.clone(),
+        cost_usd,
+        next: vec![Command::Clarify.on(id).arg("--answers").arg("answers.json")],
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -229,36 +218,12 @@ fn show(context: &Context, project: &Project, change: &Change) -> Result<ExitCod
     let questions = clarify::kept_or_none(project, id)?;
     let text = change.read_if_exists(&ChangeFile::Clarifications)?;
     let answered = text.map(|text| clarifications::parse(&text).value.questions);
-    if context.ui.json {
-        let answers = answered.iter().flatten().map(|answered| {
-            json!({ "topic": answered.topic, "question": answered.question,
-                "answer": answered.answer, "rationale": answered.rationale })
-        });
-        let answers: Vec<Value> = answers.collect();
-        let questions = questions.map(|kept| kept.questions).unwrap_or_default();
-        context.ui.print_json(&json!({ "version": 1, "action": "shown", "change_id": id,
-            "clarified": answered.is_some(), "questions": questions, "answers": answers }))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut out = context.ui.out();
-    if questions.is_none() && answered.is_none() {
-        writeln!(out, "Nothing was asked about {id} yet.")?;
-    }
-    for question in questions.iter().flat_map(|kept| &kept.questions) {
-        let several = if question.multi_select { " (several)" } else { "" };
-        let (header, asked) = (question.header.as_str(), question.question.as_str());
-        writeln!(out, "{BOLD}{}{BOLD:#}: {}{several}", printable(header), printable(asked))?;
-        for (i, option) in question.options.iter().enumerate() {
-            let mark = if i == 0 { " (recommended)" } else { "" };
-            let label = printable(option.label.as_str());
-            let means = printable(option.description.as_str());
-            writeln!(out, "  - {label}{mark}{DIM}: {means}{DIM:#}")?;
-        }
-    }
-    for answered in answered.iter().flatten() {
-        let (topic, answer) = (answered.topic.as_str(), answered.answer.as_str());
-        writeln!(out, "{BOLD}{}{BOLD:#} → {}", printable(topic), printable(answer))?;
-    }
-    out.flush()?;
+    context.ui.print(&ClarificationsReport {
+        action: "shown",
+        change_id: id.clone(),
+        clarified: answered.is_some(),
+        questions: questions.map(|kept| kept.questions).unwrap_or_default(),
+        answers: answered.into_iter().flatten().map(AnswerReport::from).collect(),
+    })?;
     Ok(ExitCode::SUCCESS)
 }

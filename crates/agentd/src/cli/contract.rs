@@ -7,6 +7,7 @@ use agentd_engine::insight::trace::TraceReport;
 use serde_json::{Map, Value};
 
 use super::archive::{ArchivePreview, ArchiveReport};
+use super::clarify::{ClarificationsReport, ClarifyReport, QuestionsReport};
 use super::completions::CompletionScript;
 use super::decide::DecisionReport;
 use super::demo::DemoReport;
@@ -14,6 +15,7 @@ use super::doctor::DoctorReport;
 use super::explain::{ErrorExplanation, ExplainList};
 use super::export::ExportReport;
 use super::init::InstallReport;
+use super::planning::WorkflowReport;
 use super::replay::ReplayReport;
 use super::trust::TrustReport;
 use super::unarchive::UnarchiveReport;
@@ -81,22 +83,20 @@ fn reading() -> Vec<Row> {
     ]
 }
 
-const WORKFLOW: &str = "action change_id phase verdict iteration issues cost_usd next";
-
 /// Commands that change something, or go on until they are stopped.
 fn acting() -> Vec<Row> {
     vec![
-        untyped("plan add-oauth", WORKFLOW),
-        untyped("proposal add-oauth TEXT", WORKFLOW),
-        untyped("challenge add-oauth", WORKFLOW),
-        untyped("reproposal add-oauth", WORKFLOW),
-        untyped("impl add-oauth", WORKFLOW),
-        untyped("implement add-oauth", WORKFLOW),
-        untyped("review add-oauth", WORKFLOW),
-        untyped("fix add-oauth", WORKFLOW),
-        untyped("clarify add-oauth", "action change_id phase questions cost_usd next"),
-        untyped("clarify add-oauth --answers FILE", "action change_id phase file answers next"),
-        untyped("clarify add-oauth --show", "action change_id clarified questions answers"),
+        row::<WorkflowReport>("plan add-oauth"),
+        row::<WorkflowReport>("proposal add-oauth TEXT"),
+        row::<WorkflowReport>("challenge add-oauth"),
+        row::<WorkflowReport>("reproposal add-oauth"),
+        row::<WorkflowReport>("impl add-oauth"),
+        row::<WorkflowReport>("implement add-oauth"),
+        row::<WorkflowReport>("review add-oauth"),
+        row::<WorkflowReport>("fix add-oauth"),
+        row::<QuestionsReport>("clarify add-oauth"),
+        row::<ClarifyReport>("clarify add-oauth --answers FILE"),
+        row::<ClarificationsReport>("clarify add-oauth --show"),
         row::<DecisionReport>("decide add-oauth fix"),
         row::<ArchiveReport>("archive add-oauth"),
         row::<UnarchiveReport>("unarchive add-oauth"),

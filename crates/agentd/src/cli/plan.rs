@@ -13,35 +13,35 @@ use crate::ui::ask::{self, PlanAnswer};
 
 /// Take a change from one sentence to an approved plan.
 ///
-/// Clarifies what is meant, sets up git, lets the planner write proposal, specs and tasks,
-/// checks them, and lets another agent challenge them. A person decides what happens with
-/// a plan that needs revision; with `--auto` the planner mends it by itself, up to
+/// Clarifies what you want, sets up git, has the planner write the proposal, specs, and tasks,
+/// checks them, and has another agent challenge them. If the plan needs revision, you decide
+/// what to do; with `--auto`, the planner revises it by itself, up to
 /// `workflow.planning_iterations` times.
 ///
-/// A plan that was interrupted goes on where it stopped: what is done is not done again.
+/// If interrupted, run the command again to resume; finished steps are not repeated.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd plan add-oauth \"Let people sign in with GitHub\"\n  agentd plan add-oauth                          go on where it stopped\n  agentd plan add-oauth \"…\" --auto --skip-clarify --git in-place --json     in CI"
+    after_help = "Examples:\n  agentd plan add-oauth \"Let people sign in with GitHub\"\n  agentd plan add-oauth                          resume\n  agentd plan add-oauth \"…\" --auto --skip-clarify --git in-place --json     in CI"
 )]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// What you want, for a new change.
+    /// What you want; required for a new change.
     description: Option<String>,
 
-    /// Decide nothing by hand: mend and challenge until the plan is approved.
+    /// Don't ask: revise and re-challenge until the plan is approved.
     #[arg(long)]
     auto: bool,
 
     #[command(flatten)]
     clarify: planning::ClarifyArgs,
 
-    /// Where to work: on a branch, in a work tree, or where you stand.
+    /// Where to work: on a branch, in a work tree, or in the current checkout.
     #[arg(long, value_enum, value_name = "WORKFLOW")]
     git: Option<GitArg>,
 
-    /// End with 1 for a plan that waits for a decision, too.
+    /// Also exit with 1 if the plan is waiting for a decision.
     #[arg(long)]
     exit_code: bool,
 

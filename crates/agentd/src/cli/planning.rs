@@ -1,10 +1,10 @@
 //! What `plan`, `proposal`, `challenge` and `reproposal` share: how they begin, what they
 //! print at the end, and with which exit code.
 
-use std::io::Write as _;
+mod report;
+
 use std::process::ExitCode;
 
-use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
@@ -17,34 +17,35 @@ use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::begin::{self, Clarify, CodeAt, Person, Prepared, Question, Request};
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
-use serde_json::json;
 
+use self::report::Issues;
+pub(super) use self::report::WorkflowReport;
 use super::Context;
 use super::agents_setup::{AgentRun, agents_for, root_is_text};
 use super::clarify;
-use crate::error::{CommandError, printed};
+use crate::error::CommandError;
 use crate::ui::progress::ProgressUi;
-use crate::ui::{BAD, BOLD, GOOD, WARN, ask, diagnostics};
+use crate::ui::{ask, diagnostics};
 
 /// What `--git` takes.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum GitArg {
-    /// On the branch `agentd/<id>`.
+    /// Work on the branch `agentd/<id>`.
     Branch,
-    /// In a work tree beside the project, on that branch.
+    /// Work in a work tree next to the project, on that branch.
     Worktree,
-    /// Where you stand.
+    /// Work in the current checkout.
     InPlace,
 }
 
 /// How what is meant is found out.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClarifyArgs {
-    /// Ask no questions first.
+    /// Don't ask questions about the change first.
     #[arg(long)]
     pub(crate) skip_clarify: bool,
 
-    /// Take the answers to the questions from this file; `-` is stdin.
+    /// Read the answers to the questions from a JSON file, or from standard input if `-`.
     #[arg(long, value_name = "FILE", conflicts_with = "skip_clarify")]
     pub(crate) answers: Option<String>,
 }
@@ -200,7 +201,7 @@ fn show_findings(context: &Context, error: &WorkflowError) {
     if let WorkflowError::Format { reports, .. } = error
         && !context.ui.json
     {
-        // Nobody is left to tell if this fails; the error itself comes next.
+        // If this fails, there is no one left to report that to; the error itself comes next.
         let _ = diagnostics::write_human(&mut anstream::stderr(), reports);
     }
 }
@@ -268,21 +269,8 @@ pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCod
     let Outcome { project, change, report, .. } = outcome;
     let state = documents::load_state(&project.change(change)?)?;
     let next = next_steps(change, report);
-    printed(if context.ui.json {
-        context.ui.print_json(&json!({
-            "version": 1,
-            "action": report.action.name(),
-            "change_id": change,
-            "phase": report.phase,
-            "verdict": report.verdict.map(Verdict::label),
-            "iteration": report.iteration,
-            "issues": report.counts(),
-            "cost_usd": state.total_cost,
-            "next": next,
-        }))
-    } else {
-        print(context, outcome, state.total_cost, &next)
-    })?;
+    let issues = if outcome.shown { Issues::Seen } else { Issues::New };
+    context.ui.print(&WorkflowReport::new(change, report, state.total_cost, next, issues))?;
     Ok(if report.failed(outcome.mode, outcome.exit_code) {
         ExitCode::FAILURE
     } else {
@@ -305,75 +293,4 @@ fn next_steps(change: &ChangeId, report: &Report) -> Vec<NextStep> {
         (phase, _) => agentd_core::phase::allowed(phase),
     };
     commands.iter().take(1).map(|command| command.on(change)).collect()
-}
-
-fn print(
-    context: &Context,
-    outcome: &Outcome<'_>,
-    cost: f64,
-    next: &[NextStep],
-) -> Result<(), CommandError> {
-    let Outcome { change, report, .. } = *outcome;
-    let mut out = context.ui.out();
-    let counts = report.counts();
-    let issues = format!("{} HIGH, {} MEDIUM, {} LOW", counts.high, counts.medium, counts.low);
-    let good = |text: String| format!("{GOOD}✓{GOOD:#} {text}");
-    let line = match report.action {
-        Action::Proposed => good(format!("{change}: the plan is written")),
-        Action::Reproposed => good("Proposal updated based on challenge feedback".to_owned()),
-        Action::AcceptedMinor => good(format!("{change}: accepted with minor issues ({issues})")),
-        Action::AlreadyChallenged => {
-            good(format!("{change}: planning is complete, the plan is approved"))
-        }
-        Action::BeyondPlanning => format!("{change} is {}, beyond planning", report.phase),
-        Action::Implemented => good(format!("{change}: the tasks are done")),
-        Action::Fixed => good(format!("{change}: the findings were worked on")),
-        Action::Challenged
-        | Action::WaitingForDecision
-        | Action::StillNeedsRevision
-        | Action::Rejected
-        | Action::Reviewed
-        | Action::StillNeedsFix => {
-            let approved =
-                [Verdict::Plan(PlanVerdict::Approved), Verdict::Code(CodeVerdict::Approved)];
-            let is_good = report.verdict.is_some_and(|verdict| approved.contains(&verdict));
-            if !outcome.shown && (!is_good || !report.issues.is_empty()) {
-                context.ui.note(&report.summary);
-                context.ui.show_issues(&report.issues);
-            }
-            verdict_line(change, report, &issues)
-        }
-    };
-    writeln!(out, "{line}\ncost so far: ${cost:.4}")?;
-    if let Some(command) = next.first() {
-        writeln!(out, "\nNext: {BOLD}{command}{BOLD:#}")?;
-    }
-    out.flush()?;
-    Ok(())
-}
-
-/// What was said, in the words of P22.
-fn verdict_line(change: &ChangeId, report: &Report, issues: &str) -> String {
-    let Some(verdict) = report.verdict else { return format!("{change} is {}", report.phase) };
-    let label = verdict.label();
-    match verdict {
-        Verdict::Plan(PlanVerdict::Approved) => {
-            format!("{GOOD}✓{GOOD:#} {BOLD}{label}{BOLD:#} - Ready for implementation!")
-        }
-        Verdict::Code(CodeVerdict::Approved) => {
-            format!("{GOOD}✓{GOOD:#} {BOLD}{label}{BOLD:#} - {change} is complete")
-        }
-        Verdict::Plan(PlanVerdict::NeedsRevision) | Verdict::Code(CodeVerdict::NeedsFix) => {
-            let round = report.iteration;
-            format!("{WARN}{label}{WARN:#} - Found {issues} severity issues (round {round})")
-        }
-        Verdict::Plan(PlanVerdict::Rejected) => format!(
-            "{BAD}{label}{BAD:#} - Fundamental problems\nedit the plan in \
-             agentd/changes/{change}/, then: agentd challenge {change}"
-        ),
-        Verdict::Code(CodeVerdict::MajorIssues) => format!(
-            "{BAD}{label}{BAD:#} - Found {issues} severity issues\nmend them by hand, \
-             then: agentd review {change}"
-        ),
-    }
 }

@@ -10,16 +10,16 @@ use super::planning::{self, GitArg, Outcome, run_workflow};
 use super::trust::TrustArg;
 use crate::error::CommandError;
 
-/// Let the planner write proposal, specs and tasks of a new change.
+/// Have the planner write the proposal, specs, and tasks of a new change.
 ///
-/// An id that is taken gets the next free number: add-oauth-1, add-oauth-2, … To go on
-/// with a change, use `agentd plan`, which also has the plan challenged.
+/// If the ID is taken, the next free number is appended: add-oauth-1, add-oauth-2, … To resume
+/// a change, use `agentd plan`, which also challenges the plan.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd proposal add-oauth \"Let people sign in with GitHub\"\n  agentd proposal add-oauth \"…\" --skip-clarify --json | jq -r .change_id"
 )]
 pub(crate) struct Args {
-    /// The change.
+    /// ID of the new change.
     id: String,
 
     /// What you want.
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     clarify: planning::ClarifyArgs,
 
-    /// Where to work: on a branch, in a work tree, or where you stand.
+    /// Where to work: on a branch, in a work tree, or in the current checkout.
     #[arg(long, value_enum, value_name = "WORKFLOW")]
     git: Option<GitArg>,
 

@@ -8,7 +8,7 @@ use agentd_engine::change::documents;
 use serde::Serialize;
 
 use super::Context;
-use crate::error::{CommandError, printed};
+use crate::error::CommandError;
 use crate::ui::diagnostics::{self, Omitted};
 use crate::ui::{BAD, GOOD, Output, Screen};
 
@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let counts = check::counts(&reports);
     let valid = counts.high == 0 && !(args.strict && counts.medium > 0);
     if args.sarif {
-        printed(context.ui.print_json(&diagnostics::sarif(&reports)))?;
+        context.ui.print_json(&diagnostics::sarif(&reports))?;
     } else {
         let omitted = diagnostics::omitted(&reports);
         context.ui.print(&ValidationReport {

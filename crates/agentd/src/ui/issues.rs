@@ -1,6 +1,6 @@
 //! The issues of a review, for a person who is to decide.
 
-use std::io::Write as _;
+use std::io::Write;
 
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::review_block::Issue;
@@ -8,7 +8,7 @@ use agentd_core::text::{counted, printable};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::{BAD, BOLD, DIM, Ui, WARN, columns};
+use super::{BAD, BOLD, DIM, Screen, Ui, WARN, columns};
 
 /// Lines that are longer than this are hard to read, however wide the terminal is.
 const READABLE: usize = 100;
@@ -20,10 +20,22 @@ impl Ui {
     /// Shows issues on stderr, where the question about them is asked: the heaviest first.
     pub(crate) fn show_issues(&self, issues: &[Issue]) {
         if !self.json {
-            let text = list(issues, columns().clamp(NARROW, READABLE));
-            let _ = anstream::stderr().write_all(text.as_bytes());
+            write(&mut anstream::stderr(), issues);
         }
     }
+}
+
+impl Screen<'_> {
+    /// Shows issues as a remark: the heaviest first.
+    pub(crate) fn show_issues(&mut self, issues: &[Issue]) {
+        write(self.remarks(), issues);
+    }
+}
+
+fn write(err: &mut dyn Write, issues: &[Issue]) {
+    let text = list(issues, columns().clamp(NARROW, READABLE));
+    // If stderr is gone, there is no one left to report that to.
+    let _ = err.write_all(text.as_bytes());
 }
 
 /// Issues as a list: severity, id, title and place on a line, what is wrong and what to do

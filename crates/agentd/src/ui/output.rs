@@ -2,13 +2,12 @@
 
 use std::io::{self, Write};
 
-use agentd_core::error_kind::Kind;
 use agentd_core::text::printable;
 use anstream::AutoStream;
 use serde::Serialize;
 
-use super::{Ui, WARN};
-use crate::error::CommandError;
+use super::{Ui, WARN, escape_control};
+use crate::error::{CommandError, printed};
 
 /// The format of every JSON document. Keys may be added to a version; none is removed, and
 /// none changes its meaning.
@@ -40,15 +39,19 @@ pub(crate) struct Screen<'a> {
 impl Screen<'_> {
     /// Adds a remark that is no data.
     pub(crate) fn note(&mut self, text: &str) {
-        // In the order in which they were written, where both are the same terminal.
-        let _ = self.out.flush();
-        note(self.err, text);
+        note(self.remarks(), text);
     }
 
     /// Adds a warning.
     pub(crate) fn warn(&mut self, text: &str) {
+        warn(self.remarks(), text);
+    }
+
+    /// Where remarks go. If both are the same terminal, they appear in the order in which they
+    /// were written.
+    pub(super) fn remarks(&mut self) -> &mut dyn Write {
         let _ = self.out.flush();
-        warn(self.err, text);
+        self.err
     }
 }
 
@@ -90,15 +93,19 @@ impl Ui {
     /// Prints the output of a command, as text or as JSON. A reader that goes away before the
     /// end is no error: what the command did stands, and so does its exit code.
     pub(crate) fn print<T: Output>(&self, output: &T) -> Result<(), CommandError> {
-        let printed = if self.json {
-            self.print_json(&Document::new(output))
-        } else {
-            self.print_text(output).map_err(CommandError::from)
-        };
-        match printed {
-            Err(error) if error.kind == Kind::OutputClosed => Ok(()),
-            result => result,
+        if self.json {
+            return self.print_json(&Document::new(output));
         }
+        printed(self.print_text(output).map_err(CommandError::from))
+    }
+
+    /// Writes a JSON document as it is. Outputs of agentd go through [`Ui::print`]; this is for
+    /// formats that are not its own, such as SARIF.
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CommandError> {
+        let text = serde_json::to_string_pretty(value)?;
+        let mut out = io::stdout().lock();
+        let written = writeln!(out, "{}", escape_control(&text)).and_then(|()| out.flush());
+        printed(written.map_err(CommandError::from))
     }
 
     fn print_text(&self, output: &impl Output) -> io::Result<()> {

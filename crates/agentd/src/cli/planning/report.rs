@@ -1,0 +1,186 @@
+//! What the commands of the workflow print at the end.
+
+use std::io::{self, Write as _};
+
+use agentd_core::diagnostic::Counts;
+use agentd_core::document::review::CodeVerdict;
+use agentd_core::document::review_block::{Issue, PlanVerdict};
+use agentd_core::ids::ChangeId;
+use agentd_core::next_step::NextStep;
+use agentd_core::phase::Phase;
+use agentd_engine::workflow::{Action, Report, Verdict};
+use serde::{Serialize, Serializer};
+
+use crate::ui::{BAD, BOLD, GOOD, Output, Screen, WARN};
+
+/// What a workflow or a step of it has done.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct WorkflowReport {
+    /// What was done last.
+    #[serde(serialize_with = "action_name")]
+    action: Action,
+    /// The change.
+    change_id: ChangeId,
+    /// Its phase now.
+    phase: Phase,
+    /// The latest verdict on the plan or on its code.
+    #[serde(serialize_with = "verdict_label")]
+    verdict: Option<Verdict>,
+    /// How many rounds of revision there were.
+    iteration: u32,
+    /// How many issues of each severity came with that verdict.
+    issues: Counts,
+    /// What the change has cost so far, in US dollars.
+    cost_usd: f64,
+    /// Commands that continue from here, the best one first.
+    next: Vec<NextStep>,
+    /// The summary of the verdict and its issues, unless the person has seen them already.
+    #[serde(skip)]
+    details: Option<(String, Vec<Issue>)>,
+}
+
+fn action_name<S: Serializer>(action: &Action, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(action.name())
+}
+
+fn verdict_label<S: Serializer>(verdict: &Option<Verdict>, to: S) -> Result<S::Ok, S::Error> {
+    verdict.map(Verdict::label).serialize(to)
+}
+
+/// Whether the person who watches has seen the issues of the report already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Issues {
+    Seen,
+    New,
+}
+
+impl WorkflowReport {
+    pub(super) fn new(
+        change: &ChangeId,
+        report: &Report,
+        cost_usd: f64,
+        next: Vec<NextStep>,
+        issues: Issues,
+    ) -> Self {
+        let details = || (report.summary.clone(), report.issues.clone());
+        Self {
+            action: report.action,
+            change_id: change.clone(),
+            phase: report.phase,
+            verdict: report.verdict,
+            iteration: report.iteration,
+            issues: report.counts(),
+            cost_usd,
+            next,
+            details: (issues == Issues::New).then(details),
+        }
+    }
+
+    fn counted_issues(&self) -> String {
+        let Counts { high, medium, low } = self.issues;
+        format!("{high} HIGH, {medium} MEDIUM, {low} LOW")
+    }
+
+    /// The result, in one line.
+    fn headline(&self) -> String {
+        let Self { change_id: change, phase, .. } = self;
+        let good = |text: String| format!("{GOOD}✓{GOOD:#} {text}");
+        match self.action {
+            Action::Proposed => good(format!("{change}: the plan is written")),
+            Action::Reproposed => good("Proposal updated based on challenge feedback".to_owned()),
+            Action::AcceptedMinor => {
+                good(format!("{change}: accepted with minor issues ({})", self.counted_issues()))
+            }
+            Action::AlreadyChallenged => {
+                good(format!("{change}: planning is complete, the plan is approved"))
+            }
+            Action::BeyondPlanning => format!("{change} is {phase}, beyond planning"),
+            Action::Implemented => good(format!("{change}: the tasks are done")),
+            Action::Fixed => good(format!("{change}: the findings were worked on")),
+            Action::Challenged
+            | Action::WaitingForDecision
+            | Action::StillNeedsRevision
+            | Action::Rejected
+            | Action::Reviewed
+            | Action::StillNeedsFix => match self.verdict {
+                Some(verdict) => self.verdict_line(verdict),
+                None => format!("{change} is {phase}"),
+            },
+        }
+    }
+
+    /// The verdict, worded as P22 wants it.
+    fn verdict_line(&self, verdict: Verdict) -> String {
+        let (change, label) = (&self.change_id, verdict.label());
+        let issues = self.counted_issues();
+        match verdict {
+            Verdict::Plan(PlanVerdict::Approved) => {
+                format!("{GOOD}✓{GOOD:#} {BOLD}{label}{BOLD:#} - Ready for implementation!")
+            }
+            Verdict::Code(CodeVerdict::Approved) => {
+                format!("{GOOD}✓{GOOD:#} {BOLD}{label}{BOLD:#} - {change} is complete")
+            }
+            Verdict::Plan(PlanVerdict::NeedsRevision) | Verdict::Code(CodeVerdict::NeedsFix) => {
+                let round = self.iteration;
+                format!("{WARN}{label}{WARN:#} - Found {issues} severity issues (round {round})")
+            }
+            Verdict::Plan(PlanVerdict::Rejected) => format!(
+                "{BAD}{label}{BAD:#} - Fundamental problems\nedit the plan in \
+                 agentd/changes/{change}/, then: agentd challenge {change}"
+            ),
+            Verdict::Code(CodeVerdict::MajorIssues) => format!(
+                "{BAD}{label}{BAD:#} - Found {issues} severity issues\nfix them by hand, \
+                 then: agentd review {change}"
+            ),
+        }
+    }
+
+    /// Whether the last thing that was done is a judgment.
+    fn is_judgment(&self) -> bool {
+        matches!(
+            self.action,
+            Action::Challenged
+                | Action::WaitingForDecision
+                | Action::StillNeedsRevision
+                | Action::Rejected
+                | Action::Reviewed
+                | Action::StillNeedsFix
+        )
+    }
+}
+
+impl Output for WorkflowReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        let approved = [Verdict::Plan(PlanVerdict::Approved), Verdict::Code(CodeVerdict::Approved)];
+        let is_approved = self.verdict.is_some_and(|verdict| approved.contains(&verdict));
+        if let Some((summary, issues)) = &self.details
+            && self.is_judgment()
+            && !(is_approved && issues.is_empty())
+        {
+            screen.note(summary);
+            screen.show_issues(issues);
+        }
+        writeln!(screen, "{}\ncost so far: ${:.4}", self.headline(), self.cost_usd)?;
+        if let Some(command) = self.next.first() {
+            writeln!(screen, "\nNext: {BOLD}{command}{BOLD:#}")?;
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        use agentd_core::next_step::Command;
+        let change_id = ChangeId::new("add-oauth").unwrap();
+        Self {
+            action: Action::Challenged,
+            next: vec![Command::Reproposal.on(&change_id)],
+            change_id,
+            phase: Phase::Proposed,
+            verdict: Some(Verdict::Plan(PlanVerdict::NeedsRevision)),
+            iteration: 0,
+            issues: Counts { high: 2, medium: 3, low: 1 },
+            cost_usd: 0.09,
+            details: None,
+        }
+    }
+}

@@ -161,7 +161,7 @@ impl Counts {
 
     /// The two counts together.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             high: self.high + other.high,
             medium: self.medium + other.medium,

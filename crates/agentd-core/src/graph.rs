@@ -87,7 +87,7 @@ pub fn task_order(tasks: &[Task]) -> Result<Vec<&Task>, Cycle<TaskId>> {
 }
 
 /// The circle in which tasks depend on each other, if there is one.
-pub fn task_cycle(tasks: &[Task]) -> Option<Cycle<TaskId>> {
+pub(crate) fn task_cycle(tasks: &[Task]) -> Option<Cycle<TaskId>> {
     order(&task_nodes(tasks)).err()
 }
 

@@ -13,7 +13,7 @@ use crate::rel_path::is_reserved_name;
 use crate::text::excerpt;
 
 /// The longest id of a change or a spec.
-pub const MAX_ID_LEN: usize = 64;
+pub(crate) const MAX_ID_LEN: usize = 64;
 
 /// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -110,7 +110,7 @@ pub struct Fences;
 
 impl Fences {
     /// The kind of every line. A fence that is never closed makes no code block.
-    pub fn of_lines(lines: &[&str]) -> Vec<LineKind> {
+    pub(crate) fn of_lines(lines: &[&str]) -> Vec<LineKind> {
         let mut kinds = vec![LineKind::Open; lines.len()];
         let mut hopeless = Hopeless::default();
         let mut i = 0;
@@ -328,13 +328,13 @@ impl Outline {
     }
 
     /// The closed code blocks inside a range.
-    pub fn fences_in(&self, within: Span) -> impl Iterator<Item = &Fence> {
+    pub(crate) fn fences_in(&self, within: Span) -> impl Iterator<Item = &Fence> {
         let first = self.fences.partition_point(|f| f.span.start < within.start);
         self.fences[first..].iter().take_while(move |f| f.span.start < within.end)
     }
 
     /// Whether a place is inside a code block.
-    pub fn in_fence(&self, offset: usize) -> bool {
+    pub(crate) fn in_fence(&self, offset: usize) -> bool {
         let behind = self.fences.partition_point(|f| f.span.start <= offset);
         behind > 0 && offset < self.fences[behind - 1].span.end
     }
@@ -346,7 +346,7 @@ impl Outline {
 }
 
 /// The start of the line after the one that holds `offset`.
-pub fn next_line(text: &str, offset: usize) -> usize {
+pub(crate) fn next_line(text: &str, offset: usize) -> usize {
     memchr::memchr(b'\n', &text.as_bytes()[offset..]).map_or(text.len(), |n| offset + n + 1)
 }
 

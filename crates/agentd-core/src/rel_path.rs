@@ -15,10 +15,10 @@ use serde::{Serialize, Serializer};
 use crate::text::excerpt;
 
 /// The longest name of one file or directory, in bytes: the limit of ext4, APFS and NTFS.
-pub const MAX_COMPONENT_LEN: usize = 255;
+pub(crate) const MAX_COMPONENT_LEN: usize = 255;
 
 /// The longest whole path, in bytes.
-pub const MAX_PATH_LEN: usize = 4096;
+pub(crate) const MAX_PATH_LEN: usize = 4096;
 
 /// Why a text is not a path inside a project.
 ///

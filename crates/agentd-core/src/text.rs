@@ -175,7 +175,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 }
 
 /// Takes the backslashes off that [`escape`] has put in front.
-pub fn unescape(text: &str) -> Cow<'_, str> {
+pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
     map_open_lines(text, |line| {
         let at = line.len() - line.trim_start_matches([' ', '\t']).len();
         let rest = line[at..].strip_prefix('\\')?;

@@ -39,7 +39,7 @@ impl CodeVerdict {
     }
 
     /// The verdict with exactly this label, in any case.
-    pub fn from_label(label: &str) -> Option<Self> {
+    pub(crate) fn from_label(label: &str) -> Option<Self> {
         [Self::Approved, Self::NeedsFix, Self::MajorIssues]
             .into_iter()
             .find(|verdict| verdict.label().eq_ignore_ascii_case(label.trim()))

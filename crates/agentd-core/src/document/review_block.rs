@@ -45,7 +45,7 @@ impl PlanVerdict {
     }
 
     /// The verdict with exactly this label, in any case: "not approved" is none.
-    pub fn from_label(label: &str) -> Option<Self> {
+    pub(crate) fn from_label(label: &str) -> Option<Self> {
         [Self::Approved, Self::NeedsRevision, Self::Rejected]
             .into_iter()
             .find(|verdict| verdict.label().eq_ignore_ascii_case(label.trim()))

@@ -468,7 +468,7 @@ pub(crate) fn render_sections(spec: &Spec) -> Vec<(&'static str, String)> {
 }
 
 /// Writes one requirement, its heading included.
-pub fn render_requirement(requirement: &Requirement) -> String {
+pub(crate) fn render_requirement(requirement: &Requirement) -> String {
     let mut out = String::new();
     let _ = write!(out, "### {}: {}\n\n", requirement.id, requirement.title);
     let _ = write!(out, "**Priority**: {}\n\n", requirement.priority.name());
@@ -480,7 +480,7 @@ pub fn render_requirement(requirement: &Requirement) -> String {
 }
 
 /// Writes one scenario under a heading of this level.
-pub fn render_scenario(scenario: &Scenario, level: usize) -> String {
+pub(crate) fn render_scenario(scenario: &Scenario, level: usize) -> String {
     let mut out = String::new();
     let _ = write!(out, "{} Scenario: {}\n\n", "#".repeat(level), scenario.name);
     for step in &scenario.steps {

@@ -59,11 +59,6 @@ static REVIEW: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Find
 static REVIEW_UPPER: LazyLock<memmem::Finder<'static>> =
     LazyLock::new(|| memmem::Finder::new("EVIEW"));
 
-/// The verdict in a text of an assistant.
-pub fn review_mark(text: &str) -> Option<ReviewMark> {
-    marks(text).verdict()
-}
-
 /// Both kinds of markers in a text. Angle brackets may be escaped as JSON does it.
 pub fn marks(text: &str) -> Marks {
     let mut found = Marks::default();
@@ -125,7 +120,7 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in cases {
-            assert_eq!(review_mark(text), expected, "{text:?}");
+            assert_eq!(marks(text).verdict(), expected, "{text:?}");
         }
     }
 }

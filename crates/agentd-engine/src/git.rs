@@ -26,11 +26,11 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::layout;
 
-pub use caged::Caged;
-pub use changes::{ChangedFile, Commit, Diff, FileChange, LeftOut, WhyLeftOut};
-pub use commit::What;
+pub use caged::GitSandbox;
+pub use changes::{ChangedFile, Commit, Diff, FileChange, OmitReason, OmittedFile};
+pub use commit::CommitScope;
 pub use error::GitError;
-pub use set_up::{Begun, Setup, begin, branch_of, set_up, work_tree};
+pub use set_up::{Setup, SetupResult, begin, branch_of, set_up, work_tree};
 pub use status::{Dirty, Head, Worktree};
 pub use tool::GitTool;
 

@@ -13,7 +13,7 @@ use agentd_core::rel_path::RelPath;
 
 use crate::archive::{self, ArchiveError, Recovered};
 use crate::guard::calls::{self, Claim};
-use crate::guard::git_files::{self, Unchecked};
+use crate::guard::git_files::{self, UncheckedCall};
 use crate::guard::sandbox;
 use crate::guard::state_file;
 use crate::store::{Holder, Project, StoreError, UserDirs};
@@ -31,7 +31,7 @@ pub struct Opened {
 #[derive(Debug)]
 pub enum Repair {
     /// A call was cut short before it could be checked what its agent changed.
-    Call(Unchecked),
+    Call(UncheckedCall),
     /// An interrupted archiving was finished or reverted.
     Archive(Recovered),
     /// An interrupted archiving could not be repaired.
@@ -45,12 +45,12 @@ pub enum Repair {
 impl fmt::Display for Repair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Call(Unchecked::Call { call, tampered }) => write!(
+            Self::Call(UncheckedCall::Call { call, tampered }) => write!(
                 f,
                 "{call} was interrupted after it changed files that are not its own; restored: {}",
                 git_files::list(tampered)
             ),
-            Self::Call(Unchecked::Unknown { path, why }) => write!(
+            Self::Call(UncheckedCall::Unknown { path, why }) => write!(
                 f,
                 "an agent may have changed files that git executes, and they cannot be compared \
                  with {}: {why}; check .git/hooks and .git/config, then remove that file",
@@ -139,7 +139,7 @@ fn repair(project: &Project, holder: &dyn Fn() -> Holder) -> Vec<Repair> {
     repaired
 }
 
-fn unchecked(project: &Project, at: &Path, holder: &dyn Fn() -> Holder) -> Vec<Unchecked> {
+fn unchecked(project: &Project, at: &Path, holder: &dyn Fn() -> Holder) -> Vec<UncheckedCall> {
     let abandoned = || -> Result<Vec<Claim>, StoreError> {
         let Some(state) = project.state_dir_if_there()? else { return Ok(Vec::new()) };
         calls::abandoned(&state)
@@ -152,6 +152,6 @@ fn unchecked(project: &Project, at: &Path, holder: &dyn Fn() -> Holder) -> Vec<U
             };
             claims.iter().flat_map(check).flatten().collect()
         }
-        Err(error) => vec![Unchecked::Unknown { path: at.to_owned(), why: error.to_string() }],
+        Err(error) => vec![UncheckedCall::Unknown { path: at.to_owned(), why: error.to_string() }],
     }
 }

@@ -39,8 +39,8 @@ pub use supervise::{SUPERVISE, supervise};
 #[cfg(target_os = "linux")]
 use child::{Child, ChildCommand, ChildError, ChildLimits};
 
-/// Lets the kernel send a signal to a child when the thread that has started it is gone, SIGKILL
-/// of this program included. What that child starts itself is not reached by it.
+/// Makes the kernel send a signal to a child when the thread that started it is gone, even if this
+/// program gets SIGKILL. Children of that child are not affected.
 #[cfg_attr(
     target_os = "linux",
     expect(unsafe_code, reason = "PR_SET_PDEATHSIG must be set between fork and exec")
@@ -55,7 +55,7 @@ pub(crate) fn dies_with_parent(command: &mut Command, signal: Signal) -> &mut Co
         unsafe {
             command.pre_exec(move || {
                 rustix::process::set_parent_process_death_signal(Some(signal))?;
-                // It may be gone already, and then nothing would ever come.
+                // The parent may be gone already, and then no signal would ever come.
                 if rustix::process::getppid() == Some(parent) {
                     Ok(())
                 } else {
@@ -69,7 +69,7 @@ pub(crate) fn dies_with_parent(command: &mut Command, signal: Signal) -> &mut Co
     command
 }
 
-/// How to start the supervisor: this program again, told to be one.
+/// How to start the supervisor: this program again, with an argument that makes it one.
 #[derive(Debug, Clone)]
 pub struct Supervisor {
     /// The program.
@@ -144,13 +144,13 @@ pub struct Program<'a> {
     pub program: &'a str,
     /// Its arguments.
     pub args: &'a [String],
-    /// Its whole environment; nothing is inherited besides.
+    /// Its whole environment; nothing else is inherited.
     pub env: &'a [(OsString, OsString)],
     /// Its working directory.
     pub cwd: &'a Path,
     /// What it gets on standard input, which is then closed.
     pub stdin: &'a [u8],
-    /// What it and all that it starts may do; none means whatever the user may.
+    /// What it and everything that it starts may do; none means whatever the user may.
     pub cage: Option<&'a Cage>,
 }
 
@@ -164,7 +164,7 @@ pub struct Limits {
     /// Between asking it to stop and killing it.
     pub grace: Duration,
     /// How long its pipes are read after it has exited, since a process that it
-    /// left behind may hold them open for ever.
+    /// left behind may hold them open forever.
     pub drain: Duration,
     /// The longest line; the rest of a longer one is dropped.
     pub line_bytes: usize,
@@ -185,7 +185,7 @@ impl Default for Limits {
     }
 }
 
-/// Whether the program may go on.
+/// Whether the program may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// It may.
@@ -198,7 +198,7 @@ pub enum Flow {
 pub trait Watcher {
     /// A line of standard output.
     fn line(&mut self, line: Line<'_>) -> Flow;
-    /// A piece of standard output as it comes. A watcher that takes it gets no lines.
+    /// A piece of standard output as it arrives. A watcher that handles it gets no lines.
     fn raw(&mut self, _bytes: &[u8]) -> Option<Flow> {
         None
     }
@@ -208,14 +208,14 @@ pub trait Watcher {
     fn pause(&mut self);
 }
 
-/// How the input of a program went.
+/// How much of its input a program has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// All of it was taken.
+    /// All of it.
     Written,
-    /// The program closed its end with so many bytes not taken (WF8).
+    /// The program closed its input with bytes left (WF8).
     ClosedEarly {
-        /// The bytes that were not taken.
+        /// The number of bytes that were left.
         unread: u64,
     },
 }
@@ -229,7 +229,7 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// Why it was stopped, if it was.
     pub stopped: Option<Stopped>,
-    /// How its input went.
+    /// How much of its input it has read.
     pub input: Input,
     /// The end of standard error.
     pub stderr_tail: String,
@@ -244,7 +244,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// What a decoder needs to know of it.
+    /// What a decoder needs to know about it.
     pub fn exit(&self) -> Exit {
         Exit {
             code: self.code,
@@ -267,27 +267,27 @@ pub enum ProcessError {
     Start {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
     /// The supervisor could not be started.
     #[error("cannot start the supervisor `{}`", program.display())]
     Supervisor {
-        /// The program that was to be the supervisor.
+        /// The program of the supervisor.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// The cage could not be made. Nothing was started.
+    /// The cage could not be set up. Nothing was started.
     #[error("cannot set up the sandbox for `{program}`: cannot {step}")]
     Cage {
         /// The program.
         program: String,
         /// What was being done.
         step: &'static str,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -308,7 +308,7 @@ pub enum ProcessError {
     System {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },

@@ -28,9 +28,9 @@ use crate::agents::work_tree::WorkTree;
 use crate::explain::{ErrorReport, Explain};
 use crate::git::GitTool;
 use crate::guard::calls::Claim;
-use crate::guard::git_files::{self, GitGuard, GuardError, Homes, Tampered};
-use crate::guard::project_files::{ObeyedError, check_env_file};
-use crate::guard::sandbox::{self, Sandbox, Who};
+use crate::guard::git_files::{self, GitGuard, GuardError, Homes, TamperedFile};
+use crate::guard::project_files::{EnvFileError, check_env_file};
+use crate::guard::sandbox::{self, Sandbox, SandboxUser};
 use crate::process::{
     Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
 };
@@ -70,7 +70,7 @@ pub struct Attempt {
     /// How long it took.
     pub duration: Duration,
     /// What it has left for git to run; all of it is gone again, as far as it says so.
-    pub tampered: Vec<Tampered>,
+    pub tampered: Vec<TamperedFile>,
     /// Why it could not be made, watched or recorded to its end. What it has used until then
     /// is in the outcome all the same.
     pub error: Option<RunError>,
@@ -119,7 +119,7 @@ pub enum RunError {
     Guard(#[from] GuardError),
     /// The repository would have a say in what the agent does.
     #[error(transparent)]
-    Obeyed(#[from] ObeyedError),
+    Obeyed(#[from] EnvFileError),
 }
 
 impl Explain for RunError {
@@ -186,7 +186,7 @@ impl Runner {
         observer: &mut Observer<'_>,
     ) -> Result<Attempt, RunError> {
         let spec = provider.command(request);
-        let who = Who::Agent(request.role, &spec);
+        let who = SandboxUser::Agent(request.role, &spec);
         let environment = self.environment_for(who, &spec.env);
         check_env_file(spec.env_file.as_ref(), &request.project_root, &environment)?;
         let started_at = jiff::Timestamp::now().to_string();
@@ -312,7 +312,7 @@ impl Runner {
         let mut spec = Gemini.command(request);
         spec.args = vec!["--list-sessions".to_owned()];
         spec.stdin.clear();
-        let who = Who::Agent(request.role, &spec);
+        let who = SandboxUser::Agent(request.role, &spec);
         let environment = self.environment_for(who, &spec.env);
         check_env_file(spec.env_file.as_ref(), &request.project_root, &environment)?;
         let _claim = Claim::of(&request.private_dir).map_err(FilesError::from)?;
@@ -328,12 +328,12 @@ impl Runner {
         limits: Limits,
     ) -> Result<ListOutput, RunError> {
         let capture = Capture { keep_end: true, ..Capture::default() };
-        self.captured(Who::Tests, spec, cwd, limits, capture)
+        self.captured(SandboxUser::Tests, spec, cwd, limits, capture)
     }
 
     fn captured(
         &self,
-        who: Who<'_>,
+        who: SandboxUser<'_>,
         spec: &CommandSpec,
         cwd: &Path,
         limits: Limits,
@@ -362,7 +362,7 @@ impl Runner {
     /// The user's environment with what the sandbox sets and what the command asks for.
     fn environment_for(
         &self,
-        who: Who<'_>,
+        who: SandboxUser<'_>,
         added: &[(String, String)],
     ) -> Vec<(OsString, OsString)> {
         let mut environment = self.environment.clone();

@@ -40,9 +40,9 @@ use crate::agents::redact::Redactor;
 use crate::agents::run_record::RecordLimits;
 use crate::agents::runner::{Attempt, Observer, Retry, RunError, Runner};
 use crate::change::documents;
-use crate::git::{Caged, GitTool};
+use crate::git::{GitSandbox, GitTool};
 use crate::guard::calls;
-use crate::guard::git_files::Tampered;
+use crate::guard::git_files::TamperedFile;
 use crate::guard::project_files;
 use crate::guard::sandbox::{self, Sandbox, SandboxError};
 use crate::guard::trust::Trusted;
@@ -98,7 +98,7 @@ impl Agents {
         let sandbox = Sandbox::open(self, None)?;
         let caged = sandbox.map(|sandbox| {
             let (supervisor, cancel) = (self.supervisor.clone(), self.cancel.clone());
-            Box::new(Caged { sandbox, supervisor, cancel })
+            Box::new(GitSandbox { sandbox, supervisor, cancel })
         });
         Ok(GitTool { caged, ..self.git_tool_outside() })
     }
@@ -189,7 +189,7 @@ pub fn run(
         let failure = Failure::new(agentd_core::outcome::FailureKind::Other, message);
         return Err(StepError::Agent { agent, failure });
     };
-    let tampered: Vec<Tampered> = last.tampered.iter().cloned().chain(forged).collect();
+    let tampered: Vec<TamperedFile> = last.tampered.iter().cloned().chain(forged).collect();
     if !tampered.is_empty() {
         return Err(StepError::Tampered { who: agent.name(), tampered });
     }

@@ -7,34 +7,34 @@ use agentd_core::outcome::Stopped;
 
 use super::error::GitError;
 use super::tool::{Call, DRAIN, GRACE, GitOutput, KEPT_ERRORS};
-use crate::guard::sandbox::{Sandbox, Who};
+use crate::guard::sandbox::{Sandbox, SandboxUser};
 use crate::process::child::shell_code;
 use crate::process::{Cancel, Flow, Limits, Line, Program, Supervisor, Watcher, run};
 
 /// What it takes to run git in the sandbox.
 #[derive(Debug, Clone)]
-pub struct Caged {
+pub struct GitSandbox {
     /// The sandbox.
     pub sandbox: Sandbox,
     /// How children are supervised.
     pub supervisor: Supervisor,
-    /// The wish to stop.
+    /// The request to stop.
     pub cancel: Cancel,
 }
 
-impl Caged {
+impl GitSandbox {
     pub(super) fn run(&self, call: &Call<'_>, what: &str) -> Result<GitOutput, GitError> {
         let program = call.program()?.to_string_lossy().into_owned();
         let args: Vec<String> =
             call.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-        let set = self.sandbox.variables(Who::Git);
+        let set = self.sandbox.variables(SandboxUser::Git);
         let set = set.into_iter().map(|(name, value)| (name, Some(value)));
         for (name, value) in call.variables().into_iter().chain(set) {
             env.retain(|(have, _)| *have != name);
             env.extend(value.map(|value| (name, value)));
         }
-        let cage = self.sandbox.cage(Who::Git);
+        let cage = self.sandbox.cage(SandboxUser::Git);
         let program = Program {
             program: &program,
             args: &args,
@@ -51,11 +51,11 @@ impl Caged {
             stderr_bytes: KEPT_ERRORS,
             ..Limits::default()
         };
-        let mut kept = Kept { bytes: Vec::new(), most: call.kept };
+        let mut kept = CappedOutput { bytes: Vec::new(), most: call.kept };
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut kept)
             .map_err(|error| GitError::Sandbox { what: what.to_owned(), source: error })?;
         match ended.stopped {
-            // It was stopped because it said too much.
+            // It was stopped because it printed too much.
             Some(Stopped::Cancelled) if kept.bytes.len() > kept.most => {}
             Some(Stopped::Cancelled) => {
                 return Err(GitError::Interrupted { what: what.to_owned() });
@@ -76,13 +76,13 @@ impl Caged {
     }
 }
 
-/// Keeps what git says, up to one byte more than is wanted.
-struct Kept {
+/// Keeps what git prints, up to one byte more than the cap.
+struct CappedOutput {
     bytes: Vec<u8>,
     most: usize,
 }
 
-impl Watcher for Kept {
+impl Watcher for CappedOutput {
     fn line(&mut self, _: Line<'_>) -> Flow {
         Flow::Continue
     }

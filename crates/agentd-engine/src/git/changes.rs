@@ -1,12 +1,12 @@
-//! What the work on a change has changed, against the commit from which it started.
+//! What was changed since the commit from which the work on a change started.
 
 use super::Git;
-use super::compare::Compared;
+use super::compare::Comparison;
 use super::error::GitError;
 use super::shorten::shorten;
 use super::status::{os, records};
 
-/// The most of a difference that is looked at, before it is brought to its limit.
+/// The most of a diff that is read before it is shortened.
 const LOOKED_AT: usize = 32 << 20;
 
 /// How two lists of files are compared.
@@ -22,18 +22,18 @@ pub struct Diff {
     pub truncated: bool,
     /// Every file that was changed, also those that the text leaves out.
     pub files: Vec<ChangedFile>,
-    /// What lies in the work tree, or was committed, and is not in the text.
-    pub left_out: Vec<LeftOut>,
+    /// What is in the work tree, or was committed, and is not in the text.
+    pub left_out: Vec<OmittedFile>,
 }
 
 /// Something that a diff does not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Its path from the top of the checkout; of a directory with a `/` behind it where it
-    /// stands for several files.
+pub struct OmittedFile {
+    /// Its path from the top of the checkout; a directory that stands for several files ends
+    /// in `/`.
     pub path: String,
     /// Why it is not shown.
-    pub why: WhyLeftOut,
+    pub why: OmitReason,
     /// How many files it stands for.
     pub files: u64,
     /// How large it is, in bytes, where that is known.
@@ -42,13 +42,13 @@ pub struct LeftOut {
 
 /// Why something is not in a diff.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WhyLeftOut {
+pub enum OmitReason {
     /// It was committed, and the work tree has what was there before.
     OnlyCommitted,
-    /// It is ignored, by a rule that is newer than the commit that is compared with.
+    /// It is ignored, by a rule that is newer than the commit to compare with.
     IgnoredSince,
-    /// It goes through a filter, which is a program and is not run; git believes that it is
-    /// as it was.
+    /// It goes through a filter, which is a program and is not run; according to git it is
+    /// unchanged.
     Filtered {
         /// The name of the filter.
         filter: String,
@@ -63,7 +63,7 @@ pub enum WhyLeftOut {
     TooMany,
     /// It is too large.
     TooLarge,
-    /// It is no text.
+    /// It is not text.
     Binary,
     /// The sparse checkout of the user leaves it out.
     NotCheckedOut,
@@ -113,14 +113,14 @@ pub struct Commit {
 
 impl Git {
     /// What was changed in the project since a commit, committed or not, files included that
-    /// git does not know yet; without what belongs to agentd's changes. Compared is what lies
-    /// on the disk, whatever the repository has been told about it.
+    /// git does not know yet; without what belongs to agentd's changes. The files on the disk
+    /// are compared, whatever the index says about them.
     pub fn diff(&self, base: &str, limit_bytes: usize) -> Result<Diff, GitError> {
         let compared = self.compare(base)?;
         let files = files(&compared)?;
         let call = compared.private.call("diff-index").args(DIFF).args(["-p", &*compared.base]);
         let output = call.at_most(LOOKED_AT).run()?;
-        // A NUL is no text, and ends a prompt where it is passed as an argument.
+        // A NUL is not text, and would end a prompt that is passed as an argument.
         let (text, shortened) = shorten(&output.text().replace('\0', "\u{2400}"), limit_bytes);
         let truncated = shortened || output.cut;
         Ok(Diff { text, truncated, files, left_out: compared.left_out })
@@ -144,7 +144,7 @@ impl Git {
     }
 }
 
-fn files(compared: &Compared<'_>) -> Result<Vec<ChangedFile>, GitError> {
+fn files(compared: &Comparison<'_>) -> Result<Vec<ChangedFile>, GitError> {
     let call = compared.private.call("diff-index").args(DIFF);
     let output = call.args(["--raw", "--numstat", "-z", &*compared.base]).run()?;
     let mut files = changed_files(&output.stdout);
@@ -178,7 +178,7 @@ fn changed_files(bytes: &[u8]) -> Vec<ChangedFile> {
         let (Some(added), Some(removed)) = (fields.next(), fields.next()) else { continue };
         let path = match fields.next().filter(|path| !path.is_empty()) {
             Some(path) => Some(path),
-            // A renamed file: its two names come by themselves.
+            // A renamed file: its two names follow as records of their own.
             None => records.next().and_then(|_| records.next()).map(text),
         };
         if let Some(file) = files.iter_mut().find(|file| Some(&file.path) == path.as_ref()) {

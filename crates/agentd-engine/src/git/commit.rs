@@ -11,7 +11,7 @@ use super::status::{Uncommitted, UncommittedKind};
 
 /// What is committed.
 #[derive(Debug, Clone, Copy)]
-pub enum What<'a> {
+pub enum CommitScope<'a> {
     /// Everything in the project, except what belongs to agentd's changes.
     Everything,
     /// These files or directories of the project, as far as they are changed.
@@ -19,14 +19,13 @@ pub enum What<'a> {
 }
 
 impl Git {
-    /// Commits, and says which commit it is; none if there is nothing to commit. What the
-    /// user has staged besides stays staged; a commit that is refused leaves the index as it
-    /// was.
-    pub fn commit(&self, what: What<'_>, message: &str) -> Result<Option<String>, GitError> {
+    /// Commits, and returns the commit; none if there is nothing to commit. What the user has
+    /// staged besides stays staged; a commit that is refused leaves the index unchanged.
+    pub fn commit(&self, what: CommitScope<'_>, message: &str) -> Result<Option<String>, GitError> {
         let files = match what {
-            What::Everything => self.status(&["-uall"], &self.everything())?,
-            What::Paths([]) => Vec::new(),
-            What::Paths(paths) => {
+            CommitScope::Everything => self.status(&["-uall"], &self.everything())?,
+            CommitScope::Paths([]) => Vec::new(),
+            CommitScope::Paths(paths) => {
                 let literal = |path: &RelPath| format!(":(literal){path}");
                 let paths: Vec<String> = paths.iter().map(literal).collect();
                 self.status(&["-uall"], &paths)?
@@ -39,7 +38,7 @@ impl Git {
         if !conflicts.is_empty() {
             return Err(GitError::Conflicts { files: conflicts });
         }
-        // A directory is a repository of its own, which is not ours to take in.
+        // A directory is a repository of its own, which is not ours to add.
         let new: Vec<&OsString> = of(UncommittedKind::Untracked)
             .map(|file| &file.path)
             .filter(|path| !path.as_bytes().ends_with(b"/"))
@@ -76,8 +75,8 @@ impl Git {
         }
     }
 
-    /// A command on files, whose paths go in by standard input: there may be many, and they
-    /// may be called anything.
+    /// A command on files, whose paths are passed on standard input: there may be many, with any
+    /// characters in them.
     fn on_paths(
         &self,
         subcommand: &'static str,
@@ -114,8 +113,8 @@ impl Git {
         Ok(output.text().trim() == "true")
     }
 
-    /// Replaces the latest commit by the same one with a signature. No hook is run, and nothing
-    /// of the work tree is looked at.
+    /// Replaces the latest commit by the same one with a signature. No hook is run, and no file
+    /// of the work tree is read.
     fn sign_head(&self) -> Result<String, GitError> {
         let head = self.call("rev-parse").args(["--verify", "HEAD^{commit}"]).run()?;
         let head = head.text().trim().to_owned();

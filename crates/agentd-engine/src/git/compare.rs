@@ -1,4 +1,4 @@
-//! Comparing what lies on the disk with a commit, into an index of our own.
+//! Comparing the files on the disk with a commit, in an index of our own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,36 +7,38 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::layout;
 
-use super::changes::{ChangedFile, FileChange, LeftOut, WhyLeftOut};
-use super::convert::{self, Attributes, Side};
-use super::entries::{Believed, Entries, Entry, OBJECTS_AT_ONCE, Repository, index_lines, sizes};
+use super::changes::{ChangedFile, FileChange, OmitReason, OmittedFile};
+use super::convert::{self, Attributes, ComparedAs};
+use super::entries::{
+    Entries, Entry, FilteredFiles, OBJECTS_AT_ONCE, Repository, index_lines, sizes,
+};
 use super::error::GitError;
-use super::private::{Hashed, Private, as_path};
-use super::walk::{self, Found, FoundKind, Known, Walked};
+use super::private::{ObjectKind, PrivateGitDir, as_path};
+use super::walk::{self, Found, FoundKind, WalkInput, WalkResult};
 use super::{Git, is_hash};
 
 /// The largest file that git does not know and that is shown.
 const LARGEST_NEW: u64 = 1 << 20;
 /// The largest file that is shown at all.
 const LARGEST: u64 = 16 << 20;
-/// How many new files are shown, and how much they may have in all.
+/// How many new files are shown, and how many bytes they may have in total.
 const MOST_NEW: usize = 2000;
 const MOST_NEW_BYTES: u64 = 24 << 20;
-/// How many files are shown that only a new rule ignores; more are build output, and named.
+/// How many files are shown that only a new rule ignores; more are build output, and only listed.
 const MOST_IGNORED_SINCE: usize = 50;
-/// How much the objects may have that are asked for at a time.
+/// How many bytes of objects are read at a time.
 const BYTES_AT_ONCE: u64 = 24 << 20;
 
-/// What a comparison has come to: the index of `private` is what lies on the disk.
-pub(super) struct Compared<'g> {
-    pub(super) private: Private<'g>,
+/// The result of a comparison: the index of `private` is what is on the disk.
+pub(super) struct Comparison<'g> {
+    pub(super) private: PrivateGitDir<'g>,
     pub(super) base: String,
-    pub(super) left_out: Vec<LeftOut>,
+    pub(super) left_out: Vec<OmittedFile>,
     /// Files that were changed and are not in the index.
     pub(super) unseen: Vec<ChangedFile>,
 }
 
-/// What is to be done to the index of the commit.
+/// What to change in the index of the commit.
 #[derive(Default)]
 struct Plan {
     /// Files that are gone.
@@ -45,15 +47,15 @@ struct Plan {
     put: BTreeMap<Vec<u8>, (&'static str, PathBuf)>,
     /// Repositories inside, and their commits.
     links: Vec<(Vec<u8>, String)>,
-    /// The content that files of the commit had, as far as it was looked at.
+    /// The content that files of the commit had, as far as it was read.
     before: BTreeMap<Vec<u8>, Vec<u8>>,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<OmittedFile>,
     unseen: Vec<ChangedFile>,
 }
 
 impl Plan {
-    fn leave_out(&mut self, path: &[u8], why: WhyLeftOut, size: Option<u64>) {
-        self.left_out.push(LeftOut { path: shown(path), why, files: 1, size });
+    fn leave_out(&mut self, path: &[u8], why: OmitReason, size: Option<u64>) {
+        self.left_out.push(OmittedFile { path: shown(path), why, files: 1, size });
     }
 
     fn unseen(&mut self, path: &[u8], change: FileChange) {
@@ -63,9 +65,9 @@ impl Plan {
 
 impl Git {
     /// Compares the project with a commit.
-    pub(super) fn compare(&self, base: &str) -> Result<Compared<'_>, GitError> {
+    pub(super) fn compare(&self, base: &str) -> Result<Comparison<'_>, GitError> {
         let base = self.commit_by_hash(base)?;
-        let private = Private::of(self)?;
+        let private = PrivateGitDir::of(self)?;
         let repository = self.repository(&private, &base)?;
         let walked = self.walk(&private, &repository)?;
         let first = index_lines(&repository.base);
@@ -80,7 +82,7 @@ impl Git {
         self.find_gone(&repository, &walked, &mut plan);
         find_committed(&repository, &seen, &mut plan);
         for (paths, why) in
-            [(&walked.special, WhyLeftOut::Special), (&walked.unreadable, WhyLeftOut::Unreadable)]
+            [(&walked.special, OmitReason::Special), (&walked.unreadable, OmitReason::Unreadable)]
         {
             for path in paths {
                 plan.leave_out(path, why.clone(), None);
@@ -88,14 +90,18 @@ impl Git {
         }
         if walked.cut {
             let more = format!("(files beyond the first {})", walk::MOST);
-            plan.leave_out(more.as_bytes(), WhyLeftOut::TooMany, None);
+            plan.leave_out(more.as_bytes(), OmitReason::TooMany, None);
         }
         write(&private, self.top(), &base, &mut plan)?;
         plan.left_out.sort_by(|a, b| (&a.why, &a.path).cmp(&(&b.why, &b.path)));
-        Ok(Compared { private, base, left_out: plan.left_out, unseen: plan.unseen })
+        Ok(Comparison { private, base, left_out: plan.left_out, unseen: plan.unseen })
     }
 
-    fn walk(&self, private: &Private<'_>, repository: &Repository) -> Result<Walked, GitError> {
+    fn walk(
+        &self,
+        private: &PrivateGitDir<'_>,
+        repository: &Repository,
+    ) -> Result<WalkResult, GitError> {
         let is_rules = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(walk::RULES);
         let rules: Vec<(&Vec<u8>, &Entry)> = repository
             .base
@@ -105,15 +111,15 @@ impl Git {
         let mut texts = BTreeMap::new();
         for some in rules.chunks(OBJECTS_AT_ONCE) {
             let hashes: Vec<&str> = some.iter().map(|(_, entry)| &*entry.hash).collect();
-            let read = private.objects(Hashed::Blob, &hashes)?;
+            let read = private.objects(ObjectKind::Blob, &hashes)?;
             texts.extend(some.iter().map(|(path, _)| (*path).clone()).zip(read));
         }
-        // What agentd keeps beside the changes is ignored also where nobody has committed that.
+        // What agentd keeps beside the changes is ignored, even if no committed rule says so.
         let own = texts.entry(self.in_project(layout::gitignore().as_str())).or_default();
         for line in layout::GITIGNORE_LINES {
             own.extend_from_slice(format!("\n{line}\n").as_bytes());
         }
-        Ok(walk::walk(&Known {
+        Ok(walk::walk(&WalkInput {
             top: &self.top,
             start: self.prefix.as_os_str().as_bytes(),
             rules: texts,
@@ -138,9 +144,9 @@ impl Git {
     /// The files that the commit has and that are on the disk.
     fn compare_known(
         &self,
-        private: &Private<'_>,
+        private: &PrivateGitDir<'_>,
         repository: &Repository,
-        walked: &Walked,
+        walked: &WalkResult,
         plan: &mut Plan,
         seen: &mut BTreeSet<Vec<u8>>,
     ) -> Result<(), GitError> {
@@ -159,22 +165,22 @@ impl Git {
         for (found, _) in &files {
             places.push(content_of(private, &self.top, found)?);
         }
-        let hashes = match private.hash(Hashed::Blob, places.iter().map(PathBuf::as_path)) {
+        let hashes = match private.hash(ObjectKind::Blob, places.iter().map(PathBuf::as_path)) {
             Ok(hashes) => hashes,
             Err(GitError::Failed { .. }) => {
-                // One that cannot be read must not keep the others from being compared.
+                // One that cannot be read must not stop the comparison of the others.
                 let can_read: Vec<bool> = places
                     .iter()
                     .map(|place| fs::File::open(self.top.join(place)).is_ok())
                     .collect();
                 for ((found, _), _) in files.iter().zip(&can_read).filter(|(_, can)| !**can) {
-                    plan.leave_out(&found.path, WhyLeftOut::Unreadable, Some(found.size));
+                    plan.leave_out(&found.path, OmitReason::Unreadable, Some(found.size));
                 }
                 let mut can = can_read.iter();
                 files.retain(|_| can.next() == Some(&true));
                 let mut can = can_read.iter();
                 places.retain(|_| can.next() == Some(&true));
-                private.hash(Hashed::Blob, places.iter().map(PathBuf::as_path))?
+                private.hash(ObjectKind::Blob, places.iter().map(PathBuf::as_path))?
             }
             Err(error) => return Err(error),
         };
@@ -192,10 +198,10 @@ impl Git {
         self.compare_contents(private, repository, &different, plan, seen)
     }
 
-    /// Files whose bytes are different: that can also be how git stores them.
+    /// Files whose bytes differ, perhaps only because git stores them in another form.
     fn compare_contents(
         &self,
-        private: &Private<'_>,
+        private: &PrivateGitDir<'_>,
         repository: &Repository,
         different: &[(&Found, &Entry)],
         plan: &mut Plan,
@@ -206,7 +212,7 @@ impl Git {
         }
         let paths = different.iter().map(|(found, _)| &*found.path);
         let attributes = Attributes::ask(private, paths)?;
-        let believed = Believed::ask(self, repository, &attributes)?;
+        let believed = FilteredFiles::ask(self, repository, &attributes)?;
         let sizes = sizes(private, different)?;
         let mut rest: &[(&Found, &Entry)] = different;
         let mut sizes: &[u64] = &sizes;
@@ -225,7 +231,7 @@ impl Git {
                 .filter(|(_, size)| **size <= LARGEST)
                 .map(|((_, entry), _)| &*entry.hash)
                 .collect();
-            let mut contents = private.objects(Hashed::Blob, &small)?.into_iter();
+            let mut contents = private.objects(ObjectKind::Blob, &small)?.into_iter();
             for ((found, entry), size) in some.iter().zip(some_sizes) {
                 let before = if *size <= LARGEST { contents.next() } else { None };
                 let mode = known_mode(found, entry, repository.settings.file_mode);
@@ -234,29 +240,29 @@ impl Git {
                 let is_believed = believed.holds(&found.path, &entry.hash);
                 let side = convert::side(&repository.settings, &of, &place, before.as_deref());
                 match side {
-                    Side::Same if mode == entry.mode => {
+                    ComparedAs::Same if mode == entry.mode => {
                         seen.insert(found.path.clone());
                         continue;
                     }
-                    Side::Filtered(filter) if is_believed && mode == entry.mode => {
-                        let why = WhyLeftOut::Filtered { filter };
+                    ComparedAs::Filtered(filter) if is_believed && mode == entry.mode => {
+                        let why = OmitReason::Filtered { filter };
                         plan.leave_out(&found.path, why, Some(found.size));
                         continue;
                     }
-                    Side::Content(content) => {
+                    ComparedAs::Content(content) => {
                         plan.put.insert(found.path.clone(), (mode, private.file(&content)?));
                     }
-                    Side::Same => {
+                    ComparedAs::Same => {
                         let content = private.file(before.as_deref().unwrap_or_default())?;
                         plan.put.insert(found.path.clone(), (mode, content));
                     }
-                    Side::AsItIs | Side::Filtered(_)
+                    ComparedAs::AsItIs | ComparedAs::Filtered(_)
                         if found.size <= LARGEST && before.is_some() =>
                     {
                         plan.put.insert(found.path.clone(), (mode, as_path(&found.path)));
                     }
-                    Side::AsItIs | Side::Filtered(_) => {
-                        plan.leave_out(&found.path, WhyLeftOut::TooLarge, Some(found.size));
+                    ComparedAs::AsItIs | ComparedAs::Filtered(_) => {
+                        plan.leave_out(&found.path, OmitReason::TooLarge, Some(found.size));
                         plan.unseen(&found.path, FileChange::Modified);
                     }
                 }
@@ -266,15 +272,15 @@ impl Git {
         Ok(())
     }
 
-    /// Repositories inside are not looked into: they have settings of their own.
+    /// Nested repositories are not entered: they have settings of their own.
     fn compare_repositories(
         &self,
         repository: &Repository,
-        walked: &Walked,
+        walked: &WalkResult,
         plan: &mut Plan,
     ) -> Result<(), GitError> {
         for path in &walked.repositories {
-            plan.leave_out(path, WhyLeftOut::Repository, None);
+            plan.leave_out(path, OmitReason::Repository, None);
             let is_link = |entries: &&Entries| entries.get(path).is_some_and(Entry::is_repository);
             if !repository.lists().any(|entries| is_link(&entries)) {
                 continue;
@@ -292,7 +298,7 @@ impl Git {
     }
 
     /// The files of the commit that are not on the disk.
-    fn find_gone(&self, repository: &Repository, walked: &Walked, plan: &mut Plan) {
+    fn find_gone(&self, repository: &Repository, walked: &WalkResult, plan: &mut Plan) {
         let there: BTreeSet<&[u8]> = walked.files.iter().map(|found| &*found.path).collect();
         let not_looked_at = |path: &[u8]| {
             let lists = [&walked.unreadable, &walked.special, &walked.repositories];
@@ -316,18 +322,18 @@ impl Git {
             }
         }
         for (path, files) in not_checked_out {
-            let (path, why) = (shown(path), WhyLeftOut::NotCheckedOut);
-            plan.left_out.push(LeftOut { path, why, files, size: None });
+            let (path, why) = (shown(path), OmitReason::NotCheckedOut);
+            plan.left_out.push(OmittedFile { path, why, files, size: None });
         }
     }
 }
 
 /// The files that the commit does not have.
 fn take_new(
-    private: &Private<'_>,
+    private: &PrivateGitDir<'_>,
     top: &Path,
     repository: &Repository,
-    walked: &Walked,
+    walked: &WalkResult,
     plan: &mut Plan,
 ) -> Result<(), GitError> {
     let mut new: Vec<&Found> =
@@ -346,8 +352,8 @@ fn take_new(
             if files > 1 {
                 path.push('/');
             }
-            let why = WhyLeftOut::IgnoredSince;
-            plan.left_out.push(LeftOut { path, why, files, size: Some(size) });
+            let why = OmitReason::IgnoredSince;
+            plan.left_out.push(OmittedFile { path, why, files, size: Some(size) });
         }
     }
     // The small ones first: a large one must not take the place of many.
@@ -355,13 +361,13 @@ fn take_new(
     let (mut count, mut bytes) = (0, 0);
     for found in new {
         let why = if found.size > LARGEST_NEW {
-            WhyLeftOut::TooLarge
+            OmitReason::TooLarge
         } else if count >= MOST_NEW || bytes + found.size > MOST_NEW_BYTES {
-            WhyLeftOut::TooMany
+            OmitReason::TooMany
         } else if found.kind != FoundKind::Link
             && fs::File::open(top.join(as_path(&found.path))).is_err()
         {
-            WhyLeftOut::Unreadable
+            OmitReason::Unreadable
         } else {
             (count, bytes) = (count + 1, bytes + found.size);
             let content = content_of(private, top, found)?;
@@ -374,18 +380,18 @@ fn take_new(
     Ok(())
 }
 
-/// What was committed, and is not in the work tree: no diff with the work tree shows it.
+/// What was committed and is not in the work tree: no diff with the work tree shows it.
 fn find_committed(repository: &Repository, seen: &BTreeSet<Vec<u8>>, plan: &mut Plan) {
     let Some(head) = &repository.head else { return };
     for path in seen {
         if head.get(path) != repository.base.get(path) {
-            plan.leave_out(path, WhyLeftOut::OnlyCommitted, None);
+            plan.leave_out(path, OmitReason::OnlyCommitted, None);
         }
     }
     for (path, entry) in head {
         let is_new = !repository.base.contains_key(path) && !entry.is_repository();
         if is_new && !plan.put.contains_key(path) && !is_named(plan, path) {
-            plan.leave_out(path, WhyLeftOut::OnlyCommitted, None);
+            plan.leave_out(path, OmitReason::OnlyCommitted, None);
         }
     }
 }
@@ -395,8 +401,13 @@ fn is_named(plan: &Plan, path: &[u8]) -> bool {
     plan.left_out.iter().any(|left_out| left_out.path == path)
 }
 
-/// Brings the index of the commit to what lies on the disk.
-fn write(private: &Private<'_>, top: &Path, base: &str, plan: &mut Plan) -> Result<(), GitError> {
+/// Updates the index of the commit to what is on the disk.
+fn write(
+    private: &PrivateGitDir<'_>,
+    top: &Path,
+    base: &str,
+    plan: &mut Plan,
+) -> Result<(), GitError> {
     let (mut text, mut binary): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
     let mut named = Vec::new();
     for (path, (mode, place)) in &plan.put {
@@ -405,9 +416,9 @@ fn write(private: &Private<'_>, top: &Path, base: &str, plan: &mut Plan) -> Resu
             continue;
         }
         match convert::look(&top.join(place), before) {
-            convert::Look::AsGitDoes => {}
-            convert::Look::Text => text.push(path),
-            convert::Look::Binary(size) => {
+            convert::ShowAs::AsGitDoes => {}
+            convert::ShowAs::Text => text.push(path),
+            convert::ShowAs::Binary(size) => {
                 binary.push(path);
                 named.push((path.clone(), size));
             }
@@ -415,9 +426,10 @@ fn write(private: &Private<'_>, top: &Path, base: &str, plan: &mut Plan) -> Resu
     }
     private.set_kinds(&text, &binary)?;
     for (path, size) in named {
-        plan.leave_out(&path, WhyLeftOut::Binary, Some(size));
+        plan.leave_out(&path, OmitReason::Binary, Some(size));
     }
-    let hashes = private.hash(Hashed::Kept, plan.put.values().map(|(_, place)| place.as_path()))?;
+    let hashes = private
+        .hash(ObjectKind::StoredBlob, plan.put.values().map(|(_, place)| place.as_path()))?;
     let mut lines = Vec::new();
     let mut line = |mode: &str, hash: &str, path: &[u8]| {
         lines.extend_from_slice(format!("{mode} {hash}\t").as_bytes());
@@ -440,8 +452,8 @@ fn write(private: &Private<'_>, top: &Path, base: &str, plan: &mut Plan) -> Resu
     Ok(())
 }
 
-/// Where the content of a file is that git would store.
-fn content_of(private: &Private<'_>, top: &Path, found: &Found) -> Result<PathBuf, GitError> {
+/// The path of the content that git would store for a file.
+fn content_of(private: &PrivateGitDir<'_>, top: &Path, found: &Found) -> Result<PathBuf, GitError> {
     let path = as_path(&found.path);
     match found.kind {
         FoundKind::File { .. } => Ok(path),
@@ -460,7 +472,7 @@ fn mode(found: &Found) -> &'static str {
     }
 }
 
-/// Its mode, where the commit has one of the same kind. Some file systems have no modes.
+/// Its mode, taken from the commit if the kind is the same. Some file systems have no modes.
 fn known_mode(found: &Found, entry: &Entry, file_mode: bool) -> &'static str {
     match (&*entry.mode, found.kind) {
         ("100755", FoundKind::File { .. }) if !file_mode => "100755",

@@ -1,5 +1,5 @@
-//! Files that git stores otherwise than they lie on the disk: with other line ends, as a
-//! pointer, or through a filter. Filters are programs, and are not run for a look.
+//! Files that git stores in another form than on the disk: with other line endings, as a
+//! pointer, or through a filter. Filters are programs, and are not run for a comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -9,30 +9,30 @@ use std::path::Path;
 use agentd_core::hash::Digest;
 
 use super::error::GitError;
-use super::private::Private;
+use super::private::PrivateGitDir;
 use super::status::records;
 use super::tool::Call;
 use crate::agents::work_tree::digest_of;
 
-/// How much of a file git looks at to see whether it is binary.
+/// How much of a file git reads to decide whether it is binary.
 const SAMPLE: usize = 8000;
 
-/// What a pointer of Git LFS begins with.
+/// The beginning of a Git LFS pointer.
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n";
 
 /// The attributes that change how a file is stored.
 const ASKED: [&str; 5] = ["text", "eol", "filter", "working-tree-encoding", "ident"];
 
-/// What the settings say about how files are stored.
+/// The settings for how files are stored.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     /// Whether files on this disk can be executable.
     pub(super) file_mode: bool,
     /// Whether parts of the repository are not checked out.
     pub(super) sparse: bool,
-    /// Whether line ends are made those of Unix, where no attribute says otherwise.
+    /// Whether line endings are converted to LF, unless an attribute says otherwise.
     line_ends: bool,
-    /// The filters that are there.
+    /// The configured filters.
     filters: BTreeSet<String>,
 }
 
@@ -77,12 +77,12 @@ impl Settings {
 pub(super) struct Attributes(BTreeMap<Vec<u8>, BTreeMap<String, String>>);
 
 /// Those of one file.
-pub(super) struct Given<'a>(Option<&'a BTreeMap<String, String>>);
+pub(super) struct FileAttributes<'a>(Option<&'a BTreeMap<String, String>>);
 
 impl Attributes {
     /// Asks git, by the index of the commit.
     pub(super) fn ask<'p>(
-        private: &Private<'_>,
+        private: &PrivateGitDir<'_>,
         paths: impl Iterator<Item = &'p [u8]>,
     ) -> Result<Self, GitError> {
         let mut input = Vec::new();
@@ -106,8 +106,8 @@ impl Attributes {
         Ok(Self(given))
     }
 
-    pub(super) fn of(&self, path: &[u8]) -> Given<'_> {
-        Given(self.0.get(path))
+    pub(super) fn of(&self, path: &[u8]) -> FileAttributes<'_> {
+        FileAttributes(self.0.get(path))
     }
 
     /// The files that only a program could compare.
@@ -117,7 +117,7 @@ impl Attributes {
     }
 }
 
-impl Given<'_> {
+impl FileAttributes<'_> {
     fn get(&self, name: &str) -> Option<&str> {
         let value = self.0?.get(name)?;
         Some(value)
@@ -127,7 +127,7 @@ impl Given<'_> {
         self.get("filter") == Some("lfs")
     }
 
-    /// What the file goes through before it is stored.
+    /// The filter that the file goes through before it is stored.
     fn converter(&self, settings: &Settings) -> Option<String> {
         if let Some(filter) = self.get("filter").filter(|name| settings.filters.contains(*name)) {
             return Some(filter.to_owned());
@@ -136,7 +136,7 @@ impl Given<'_> {
         ["working-tree-encoding", "ident"].into_iter().find(is_set).map(str::to_owned)
     }
 
-    /// Whether line ends are made those of Unix.
+    /// Whether line endings are converted to LF.
     fn unix_line_ends(&self, settings: &Settings) -> bool {
         match self.get("text") {
             Some("unset") => false,
@@ -148,53 +148,53 @@ impl Given<'_> {
 
 /// What a file is compared as.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum ComparedAs {
     /// It is what the commit has.
     Same,
     AsItIs,
     /// What git would store of it.
     Content(Vec<u8>),
-    /// Only this filter could tell.
+    /// Only this filter could decide.
     Filtered(String),
 }
 
-/// What a file is compared as that is not byte for byte what the commit has. `before` is that,
-/// where it is not too large.
+/// What a file is compared as if its bytes differ from those in the commit. `before` is the
+/// content in the commit, unless it is too large.
 pub(super) fn side(
     settings: &Settings,
-    given: &Given<'_>,
+    given: &FileAttributes<'_>,
     place: &Path,
     before: Option<&[u8]>,
-) -> Side {
+) -> ComparedAs {
     if given.is_pointer()
         && let Some(pointed) = before.and_then(pointed_to)
         && let Ok((digest, size)) = File::open(place).and_then(digest_of)
     {
         if digest == pointed {
-            return Side::Same;
+            return ComparedAs::Same;
         }
-        return Side::Content(format!("{POINTER}oid {digest}\nsize {size}\n").into_bytes());
+        return ComparedAs::Content(format!("{POINTER}oid {digest}\nsize {size}\n").into_bytes());
     }
     if let Some(filter) = given.converter(settings) {
-        return Side::Filtered(filter);
+        return ComparedAs::Filtered(filter);
     }
     let Some(before) = before.filter(|_| given.unix_line_ends(settings)) else {
-        return Side::AsItIs;
+        return ComparedAs::AsItIs;
     };
     let has_windows_ends = |bytes: &[u8]| memchr::memmem::find(bytes, b"\r\n").is_some();
     let limit = 2 * before.len() as u64 + (16 << 20);
     let now = read(place, limit).filter(|now| has_windows_ends(now) && !is_binary(now));
-    let Some(now) = now.filter(|_| !has_windows_ends(before)) else { return Side::AsItIs };
+    let Some(now) = now.filter(|_| !has_windows_ends(before)) else { return ComparedAs::AsItIs };
     let mut unix = Vec::with_capacity(now.len());
     for (at, &byte) in now.iter().enumerate() {
         if byte != b'\r' || now.get(at + 1) != Some(&b'\n') {
             unix.push(byte);
         }
     }
-    if unix == before { Side::Same } else { Side::Content(unix) }
+    if unix == before { ComparedAs::Same } else { ComparedAs::Content(unix) }
 }
 
-/// The digest that a pointer of Git LFS has.
+/// The digest in a Git LFS pointer.
 fn pointed_to(content: &[u8]) -> Option<Digest> {
     let text = std::str::from_utf8(content).ok()?.strip_prefix(POINTER)?;
     text.lines().find_map(|line| line.strip_prefix("oid ")?.parse().ok())
@@ -202,8 +202,8 @@ fn pointed_to(content: &[u8]) -> Option<Digest> {
 
 /// How a changed file is to be shown.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Look {
-    /// Git takes it for what it is.
+pub(super) enum ShowAs {
+    /// As git decides.
     AsGitDoes,
     /// As text: a NUL in it would make git hide it.
     Text,
@@ -211,11 +211,11 @@ pub(super) enum Look {
     Binary(u64),
 }
 
-/// How a changed file is to be shown, by what is in it. One that was text stays text, and
-/// so does whatever can be read as text.
-pub(super) fn look(place: &Path, before: Option<&[u8]>) -> Look {
+/// How a changed file is shown, by its content. One that was text stays text, and so does
+/// everything that can be read as text.
+pub(super) fn look(place: &Path, before: Option<&[u8]>) -> ShowAs {
     let mut sample = vec![0; SAMPLE];
-    let Ok(mut file) = File::open(place) else { return Look::AsGitDoes };
+    let Ok(mut file) = File::open(place) else { return ShowAs::AsGitDoes };
     let mut length = 0;
     while let Ok(read @ 1..) = file.read(&mut sample[length..]) {
         length += read;
@@ -223,14 +223,14 @@ pub(super) fn look(place: &Path, before: Option<&[u8]>) -> Look {
     sample.truncate(length);
     let was_binary = before.is_some_and(is_binary);
     if !is_binary(&sample) && !was_binary {
-        return Look::AsGitDoes;
+        return ShowAs::AsGitDoes;
     }
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     let is_text = || {
         let now = read(place, 16 << 20);
         now.is_some_and(|now| std::str::from_utf8(&now).is_ok())
     };
-    if (before.is_some() && !was_binary) || is_text() { Look::Text } else { Look::Binary(size) }
+    if (before.is_some() && !was_binary) || is_text() { ShowAs::Text } else { ShowAs::Binary(size) }
 }
 
 fn is_binary(bytes: &[u8]) -> bool {
@@ -262,12 +262,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x");
         for (before, now, expected) in [
-            (None, &b"text"[..], Look::AsGitDoes),
-            (None, b"te\0xt", Look::Text),
-            (None, b"\0\xff", Look::Binary(2)),
-            (Some(&b"text"[..]), b"\0\xff", Look::Text),
-            (Some(b"\0\xff"), b"\0\xfe\xff", Look::Binary(3)),
-            (Some(b"\0\xff"), b"now text", Look::Text),
+            (None, &b"text"[..], ShowAs::AsGitDoes),
+            (None, b"te\0xt", ShowAs::Text),
+            (None, b"\0\xff", ShowAs::Binary(2)),
+            (Some(&b"text"[..]), b"\0\xff", ShowAs::Text),
+            (Some(b"\0\xff"), b"\0\xfe\xff", ShowAs::Binary(3)),
+            (Some(b"\0\xff"), b"now text", ShowAs::Text),
         ] {
             std::fs::write(&file, now).unwrap();
             assert_eq!(look(&file, before), expected, "{before:?} {now:?}");

@@ -1,15 +1,15 @@
-//! What a repository says that it has: the files of commits and of the index.
+//! What a repository contains: the files of commits and of the index.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::convert::{Attributes, Settings};
 use super::error::GitError;
-use super::private::{Hashed, Private};
+use super::private::{ObjectKind, PrivateGitDir};
 use super::status::records;
 use super::walk::Found;
 use super::{Git, is_hash};
 
-/// How many objects are asked for at a time.
+/// How many objects are read at a time.
 pub(super) const OBJECTS_AT_ONCE: usize = 1000;
 /// The most that is read of a list of files: about five million of them.
 const LONGEST_LIST: usize = 512 << 20;
@@ -33,7 +33,7 @@ impl Entry {
 
 pub(super) type Entries = BTreeMap<Vec<u8>, Entry>;
 
-/// What is known of the repository.
+/// What is known about the repository.
 pub(super) struct Repository {
     pub(super) base: Entries,
     /// What was committed since; none where nothing was.
@@ -64,13 +64,13 @@ impl Repository {
 }
 
 impl Git {
-    /// What is known, checked to be what the hash of the commit stands for.
+    /// Reads it, and checks that it matches the hash of the commit.
     pub(super) fn repository(
         &self,
-        private: &Private<'_>,
+        private: &PrivateGitDir<'_>,
         base: &str,
     ) -> Result<Repository, GitError> {
-        let commit = private.objects(Hashed::Commit, &[base])?.pop().unwrap_or_default();
+        let commit = private.objects(ObjectKind::Commit, &[base])?.pop().unwrap_or_default();
         let commit = String::from_utf8_lossy(&commit).into_owned();
         let tree = commit.strip_prefix("tree ").and_then(|rest| rest.lines().next());
         let tree = tree.filter(|tree| is_hash(tree)).unwrap_or_default().to_owned();
@@ -78,7 +78,7 @@ impl Git {
         let trees: BTreeSet<&str> = trees.iter().map(String::as_str).chain([&*tree]).collect();
         let trees: Vec<&str> = trees.into_iter().collect();
         for some in trees.chunks(OBJECTS_AT_ONCE) {
-            private.objects(Hashed::Tree, some)?;
+            private.objects(ObjectKind::Tree, some)?;
         }
         let head = self.head_commit()?.filter(|head| head != base);
         let head = head.map(|head| Ok::<_, GitError>(list(private, &head)?.0)).transpose()?;
@@ -91,13 +91,13 @@ impl Git {
     }
 }
 
-/// What the index of the user says is as it was, of files that go through a filter.
-pub(super) struct Believed {
+/// Files that go through a filter, and which of them are modified according to the user's index.
+pub(super) struct FilteredFiles {
     modified: BTreeSet<Vec<u8>>,
     index: BTreeMap<Vec<u8>, String>,
 }
 
-impl Believed {
+impl FilteredFiles {
     pub(super) fn ask(
         git: &Git,
         repository: &Repository,
@@ -124,7 +124,7 @@ impl Believed {
 }
 
 /// Reads `git ls-tree -r -t -z`: files, and the hashes of directories.
-fn list(private: &Private<'_>, commit: &str) -> Result<(Entries, Vec<String>), GitError> {
+fn list(private: &PrivateGitDir<'_>, commit: &str) -> Result<(Entries, Vec<String>), GitError> {
     let output = private.call("ls-tree").args(["-r", "-t", "-z", "--full-tree", commit]);
     let output = output.at_most(LONGEST_LIST).run()?;
     let (mut entries, mut trees) = (Entries::new(), Vec::new());
@@ -177,9 +177,9 @@ pub(super) fn index_lines(entries: &Entries) -> Vec<u8> {
     lines
 }
 
-/// How large files are in the commit.
+/// The sizes of files in the commit.
 pub(super) fn sizes(
-    private: &Private<'_>,
+    private: &PrivateGitDir<'_>,
     files: &[(&Found, &Entry)],
 ) -> Result<Vec<u64>, GitError> {
     let input: String = files.iter().map(|(_, entry)| format!("{}\n", entry.hash)).collect();

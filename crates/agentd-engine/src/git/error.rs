@@ -82,7 +82,7 @@ pub enum GitError {
     SwitchRefused {
         /// The branch.
         branch: String,
-        /// What git said.
+        /// What git printed.
         output: String,
     },
     /// Something lies where the work tree would be.
@@ -128,13 +128,13 @@ pub enum GitError {
     /// Git does not know who commits.
     #[error("git does not know your name and email address")]
     NoIdentity {
-        /// What git said.
+        /// What git printed.
         output: String,
     },
     /// A hook or git itself refused the commit.
     #[error("git refused the commit")]
     CommitRefused {
-        /// What git and its hooks said.
+        /// What git and its hooks printed.
         output: String,
     },
     /// Git took too long.
@@ -167,7 +167,7 @@ pub enum GitError {
         what: String,
         /// The exit code.
         code: i32,
-        /// What git said.
+        /// What git printed.
         output: String,
     },
     /// The system refused something.
@@ -175,7 +175,7 @@ pub enum GitError {
     Start {
         /// The command.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -184,7 +184,7 @@ pub enum GitError {
     Path {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },

@@ -17,17 +17,17 @@ use super::tool::Call;
 use super::{Git, is_hash};
 use crate::store::{OutsideDir, PRIVATE};
 
-/// How often a name for the directory is tried that somebody has taken.
+/// How often another name for the directory is tried if one is taken.
 const TRIES: u32 = 16;
 
-/// The mode of its files. Nobody else gets through the directory that they are in.
+/// The mode of its files. Other users cannot get into the directory anyway.
 const FILE_MODE: u32 = 0o600;
 
 /// The most that is read of objects and hashes at a time.
 const MOST_BYTES: usize = 256 << 20;
 
-/// The git directory, gone with this.
-pub(super) struct Private<'g> {
+/// The git directory, removed when this is dropped.
+pub(super) struct PrivateGitDir<'g> {
     git: &'g Git,
     /// The directory in which it lies, and its name there.
     temporary: OutsideDir,
@@ -40,14 +40,14 @@ pub(super) struct Private<'g> {
     last_file: AtomicU32,
 }
 
-impl Drop for Private<'_> {
+impl Drop for PrivateGitDir<'_> {
     fn drop(&mut self) {
         let _ = self.temporary.remove(&self.name);
     }
 }
 
-impl<'g> Private<'g> {
-    /// Makes one for a repository, where nobody else can write.
+impl<'g> PrivateGitDir<'g> {
+    /// Creates one for a repository, where no other user can write.
     pub(super) fn of(git: &'g Git) -> Result<Self, GitError> {
         let objects = git.call("rev-parse").args(["--git-path", "objects"]).run()?;
         let objects = git.root.join(path_line(&objects.stdout).unwrap_or_default());
@@ -72,7 +72,7 @@ impl<'g> Private<'g> {
             self.dir.create_dir(dir, PRIVATE)?;
         }
         self.dir.create_file("HEAD", b"ref: refs/heads/none\n", FILE_MODE)?;
-        // The graph of commits and the index of packs are caches that anybody can write.
+        // The commit graph and the multi-pack index are caches that anyone could have written.
         let mut config = "[core]\nbare = true\nattributesFile = /dev/null\ncommitGraph = false\n\
              multiPackIndex = false\n"
             .to_owned();
@@ -85,12 +85,12 @@ impl<'g> Private<'g> {
         self.dir.create_file("config", config.as_bytes(), FILE_MODE)
     }
 
-    /// A call of git at the top of the checkout, that knows the objects of the repository.
+    /// A call of git at the top of the checkout, with the objects of the repository.
     pub(super) fn call(&self, subcommand: &'static str) -> Call<'_> {
         self.alone(subcommand).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.objects.clone())
     }
 
-    /// A call of git that knows no objects but those that were made for this look.
+    /// A call of git with no objects but those that were created for this comparison.
     fn alone(&self, subcommand: &'static str) -> Call<'_> {
         self.git
             .tool
@@ -104,7 +104,7 @@ impl<'g> Private<'g> {
             .patient()
     }
 
-    /// Lets the diff treat these paths as text, whatever is in them, and those as binary.
+    /// Makes the diff treat some paths as text, whatever is in them, and others as binary.
     pub(super) fn set_kinds(&self, text: &[&[u8]], binary: &[&[u8]]) -> Result<(), GitError> {
         let mut lines = Vec::new();
         for (paths, attribute) in [(text, " diff\n"), (binary, " -diff\n")] {
@@ -118,7 +118,7 @@ impl<'g> Private<'g> {
             .map_err(|source| self.failed(source))
     }
 
-    /// Writes a file for [`Private::hash`].
+    /// Writes a file for [`PrivateGitDir::hash`].
     pub(super) fn file(&self, content: &[u8]) -> Result<PathBuf, GitError> {
         let name = self.last_file.fetch_add(1, Ordering::Relaxed).to_string();
         self.files.create_file(&name, content, FILE_MODE).map_err(|source| self.failed(source))?;
@@ -128,7 +128,7 @@ impl<'g> Private<'g> {
     /// The hashes of files as they are, in order; paths are from the top of the checkout.
     pub(super) fn hash<'p>(
         &self,
-        kind: Hashed,
+        kind: ObjectKind,
         paths: impl IntoIterator<Item = &'p Path>,
     ) -> Result<Vec<String>, GitError> {
         let mut input = Vec::new();
@@ -142,10 +142,10 @@ impl<'g> Private<'g> {
             return Ok(Vec::new());
         }
         let call = self.alone("hash-object").args(match kind {
-            Hashed::Kept => ["-w", "-t", "blob"],
-            Hashed::Blob => ["--literally", "-t", "blob"],
-            Hashed::Tree => ["--literally", "-t", "tree"],
-            Hashed::Commit => ["--literally", "-t", "commit"],
+            ObjectKind::StoredBlob => ["-w", "-t", "blob"],
+            ObjectKind::Blob => ["--literally", "-t", "blob"],
+            ObjectKind::Tree => ["--literally", "-t", "tree"],
+            ObjectKind::Commit => ["--literally", "-t", "commit"],
         });
         let call = call.args(["--no-filters", "--stdin-paths"]).input(input);
         let output = call.at_most(MOST_BYTES).run()?;
@@ -161,8 +161,12 @@ impl<'g> Private<'g> {
     }
 
     /// Reads objects, and checks that each of them is what its name says: git does not, and
-    /// their files can be written to by anybody who can write to the repository.
-    pub(super) fn objects(&self, kind: Hashed, names: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
+    /// anyone who can write to the repository can write to their files.
+    pub(super) fn objects(
+        &self,
+        kind: ObjectKind,
+        names: &[&str],
+    ) -> Result<Vec<Vec<u8>>, GitError> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
@@ -194,14 +198,14 @@ impl<'g> Private<'g> {
     }
 }
 
-/// What a file is hashed as.
+/// The kind of object that a file is hashed as.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Hashed {
+pub(super) enum ObjectKind {
     /// The content of a file, which the diff needs.
-    Kept,
+    StoredBlob,
     /// The content of a file.
     Blob,
-    /// The list of a directory.
+    /// The entries of a directory.
     Tree,
     /// A commit.
     Commit,
@@ -217,7 +221,7 @@ fn read_object<'a>(bytes: &'a [u8], name: &str) -> Option<(&'a [u8], &'a [u8])> 
     (found == name).then_some((content, rest.strip_prefix(b"\n")?))
 }
 
-/// A directory that is new, and that nobody else can look into.
+/// A new directory that only the user can read.
 fn new_dir(temporary: &OutsideDir) -> io::Result<(String, OutsideDir)> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut tries = 0;
@@ -226,7 +230,7 @@ fn new_dir(temporary: &OutsideDir) -> io::Result<(String, OutsideDir)> {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let time = time.map_or(0, |time| time.subsec_nanos());
         let name = format!("agentd-git-{}-{number}-{time:x}", std::process::id());
-        // Fails where something is, also where that is a link.
+        // Fails if anything is there, even a dangling link.
         match temporary.create_dir(&name, PRIVATE) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {
                 tries += 1;
@@ -236,7 +240,7 @@ fn new_dir(temporary: &OutsideDir) -> io::Result<(String, OutsideDir)> {
     }
 }
 
-/// Bytes in the quotes of C, as git reads them in many places.
+/// Bytes in C-style quotes, as git reads them in many places.
 fn quoted(bytes: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'"'];
     for &byte in bytes {
@@ -250,7 +254,7 @@ fn quoted(bytes: &[u8]) -> Vec<u8> {
     quoted
 }
 
-/// A pattern for attributes that means this path only.
+/// A pattern for attributes that matches only this path.
 fn pattern(path: &[u8]) -> Vec<u8> {
     let mut pattern = vec![b'/'];
     for &byte in path {

@@ -1,4 +1,4 @@
-//! Where git finds what it runs by itself: hooks, and the settings that name programs.
+//! The files that git runs by itself: hooks, and settings that name programs.
 //!
 //! Only places that an implementer may write to are of interest, below its work tree and in
 //! the directories of the repository: what git runs from elsewhere it cannot have changed.
@@ -41,15 +41,15 @@ pub(crate) const HOOKS: [&str; 28] = [
     "update",
 ];
 
-/// How many submodules and other work trees are looked at, of each.
+/// How many submodules, and how many other work trees, are checked.
 const MOST_NEIGHBORS: usize = 256;
-/// How deep submodules may lie in each other's names.
+/// How many slashes the name of a submodule may have.
 const MODULE_DEPTH: usize = 4;
 
-/// The places, as they are named; none need exist.
+/// The paths; none need exist.
 #[derive(Debug, Default)]
 pub(crate) struct Runnable {
-    /// Below these an implementer may write.
+    /// An implementer may write below these.
     pub(crate) roots: Vec<PathBuf>,
     /// The directories of the repository: of this checkout, and of all of them.
     pub(crate) repositories: BTreeSet<PathBuf>,
@@ -57,13 +57,13 @@ pub(crate) struct Runnable {
     pub(crate) files: BTreeSet<PathBuf>,
     /// Directories of hooks that hold nothing else.
     pub(crate) hooks: BTreeSet<PathBuf>,
-    /// Directories of the work tree that git takes hooks from, by their names.
+    /// Directories of the work tree in which git finds hooks by name, among other files.
     pub(crate) mixed_hooks: BTreeSet<PathBuf>,
 }
 
 impl Runnable {
-    /// Asks git, which must not have been tampered with yet. Where there is no repository, or
-    /// no git to ask, it is what would become one.
+    /// Asks git, which must not have been tampered with yet. If there is no repository, or no
+    /// git, these are the files that would make one.
     pub(crate) fn of(tool: &GitTool, work_tree: &Path) -> Result<Self, GitError> {
         let work_tree = super::canonical(work_tree)?;
         let mut found = Self { roots: vec![work_tree.clone()], ..Self::default() };
@@ -109,8 +109,8 @@ impl Runnable {
         Ok(())
     }
 
-    /// By what git knows that there is a repository, from the work tree up to its top: a new
-    /// one further down would be taken instead, also one without a work tree.
+    /// The files by which git detects a repository, from the work tree up to its top: a new one
+    /// further down would be used instead, even a bare one.
     fn doors(&mut self, work_tree: &Path, top: &Path) {
         for dir in work_tree.ancestors().take_while(|dir| dir.starts_with(top)) {
             self.files.insert(dir.join(".git"));
@@ -127,7 +127,7 @@ impl Runnable {
         self.hooks.insert(dir.join("hooks"));
     }
 
-    /// Other checkouts and submodules: git goes into the latter by itself.
+    /// Other checkouts and submodules: git enters the latter by itself.
     fn neighbors(&mut self, dir: &Path, depth: usize) {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
         for entry in entries.take(MOST_NEIGHBORS) {
@@ -150,8 +150,8 @@ impl Runnable {
     }
 }
 
-/// The files that settings come from, and those that they would also be taken from if they
-/// were there: reads `git config --list --show-origin -z`.
+/// The files that git reads settings from, and those that it would read if they existed:
+/// reads `git config --list --show-origin -z`.
 fn settings_files(bytes: &[u8], top: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut records = records(bytes);

@@ -23,12 +23,12 @@ pub struct Setup {
     pub work_tree: PathBuf,
     /// The commit from which the work starts; none without git.
     pub base_commit: Option<String>,
-    /// What the person should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
 impl Setup {
-    /// The form in which STATE.yaml keeps it.
+    /// The form in which STATE.yaml stores it.
     pub fn to_state(&self, root: &Path) -> GitSetup {
         let root = canonical(root).unwrap_or_else(|_| root.to_owned());
         let elsewhere = self.work_tree != root;
@@ -41,12 +41,12 @@ impl Setup {
     }
 }
 
-/// What [`begin`] has come to.
+/// The result of [`begin`].
 #[derive(Debug)]
-pub enum Begun {
+pub enum SetupResult {
     /// The change can be worked on.
     Ready(Setup),
-    /// There is a choice, and nobody has made it.
+    /// There is a choice that the user has to make.
     Ask(Git),
 }
 
@@ -55,25 +55,33 @@ pub fn branch_of(change: &ChangeId) -> String {
     format!("agentd/{change}")
 }
 
-/// Sets a change up in whichever way was asked for, else as it was before. Where nothing was
-/// asked for and git offers no choice, it is worked on in place, with a note that says why.
+/// Sets a change up in the requested way, else as it was before. If nothing was requested and
+/// git offers no choice, it is worked on in place, with a note that says why.
 pub fn begin(
     tool: &GitTool,
     root: &Path,
     change: &ChangeId,
     asked: Option<Workflow>,
     known: Option<&GitSetup>,
-) -> Result<Begun, GitError> {
+) -> Result<SetupResult, GitError> {
     let asked = asked.or(known.map(|known| known.workflow));
     let found = Git::discover_with(tool, root);
-    let without = |note: String| -> Result<Begun, GitError> {
+    let without = |note: String| -> Result<SetupResult, GitError> {
         let work_tree = canonical(root)?;
         let (workflow, notes) = (Workflow::InPlace, vec![note]);
-        Ok(Begun::Ready(Setup { workflow, branch: None, work_tree, base_commit: None, notes }))
+        Ok(SetupResult::Ready(Setup {
+            workflow,
+            branch: None,
+            work_tree,
+            base_commit: None,
+            notes,
+        }))
     };
     match (found, asked) {
-        (Ok(Some(git)), Some(workflow)) => Ok(Begun::Ready(set_up(&git, change, workflow, known)?)),
-        (Ok(Some(git)), None) if git.head_commit()?.is_some() => Ok(Begun::Ask(git)),
+        (Ok(Some(git)), Some(workflow)) => {
+            Ok(SetupResult::Ready(set_up(&git, change, workflow, known)?))
+        }
+        (Ok(Some(git)), None) if git.head_commit()?.is_some() => Ok(SetupResult::Ask(git)),
         (Ok(Some(_)), None) => {
             without("The repository has no commit yet: working in place.".into())
         }
@@ -112,8 +120,8 @@ pub fn set_up(
     Ok(setup)
 }
 
-/// Where the code of a change is, as git knows it: what STATE.yaml says of a path is a text
-/// in a repository, which could name any directory.
+/// Where the code of a change is, according to git: the path in STATE.yaml is text in a
+/// repository, and could name any directory.
 pub fn work_tree(
     tool: &GitTool,
     root: &Path,
@@ -165,7 +173,7 @@ fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
     let dirty = git.dirty()?;
     let mut notes = Vec::new();
     let existing = git.branch_commit(&branch)?;
-    // Quietly: to tell what is changed it would look into submodules, and follow their settings.
+    // Quietly: to report what is changed, git would enter submodules and follow their settings.
     let switch = git.call("switch").args(["--quiet"]).long();
     let output = if existing.is_some() {
         notes.push(format!("Switched to `{branch}`, which was there already."));
@@ -180,7 +188,7 @@ fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
         switch.args(["--no-track", "-c", &branch, &start]).ask()?
     };
     if output.code != 0 {
-        // Git also fails where it has switched and a hook was not content with it.
+        // Git also fails if it has switched and a hook failed afterwards.
         if git.head()?.branch() != Some(&branch) {
             return Err(GitError::SwitchRefused { branch, output: output.combined() });
         }
@@ -245,14 +253,14 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
     })
 }
 
-/// What a person should know of a hook that failed after a branch was checked out.
+/// A note about a hook that failed after a branch was checked out.
 fn hook_note(branch: &str, output: &GitOutput) -> String {
     let reason = output.stderr.lines().next_back().unwrap_or("it printed nothing");
     format!("`{branch}` is checked out, but the post-checkout hook failed: {reason}")
 }
 
-/// Makes a work tree, of a branch that exists or of a new one. Gives a note, where there is
-/// something to know about it.
+/// Creates a work tree, for an existing branch or a new one. Returns a note, if there is
+/// something to report.
 fn make(
     git: &Git,
     trees: &[Worktree],
@@ -269,13 +277,13 @@ fn make(
         let (path, branch) = (tree.path.clone(), branch.to_owned());
         return Err(GitError::OtherBranchThere { path, branch, found: tree.branch.clone() });
     }
-    // Git itself takes an empty directory.
+    // Git itself accepts an empty directory.
     let empty = || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
     if path.symlink_metadata().is_ok() && !empty() {
         return Err(GitError::PathTaken { path: path.to_owned() });
     }
     let add = git.call("worktree").long().args(["add"]);
-    // Git still knows of one here whose directory is gone.
+    // Git still lists one here whose directory is gone.
     let add = if known.is_some() { add.args(["--force"]) } else { add };
     let output = match existing {
         Some(branch) => add.args(["--"]).args([path]).args([branch]).ask()?,
@@ -288,7 +296,7 @@ fn make(
     if output.code == 0 {
         return Ok(None);
     }
-    // Also here git fails where a hook does, and then the work tree is there.
+    // Here too, git fails if a hook does, and the work tree exists nevertheless.
     let is_made = |tree: &Worktree| !tree.gone && canonical_or(&tree.path) == canonical_or(path);
     if checked_out(&git.worktrees()?, branch).is_some_and(is_made) {
         return Ok(Some(hook_note(branch, &output)));
@@ -297,8 +305,8 @@ fn make(
     Err(GitError::Failed { what, code: output.code, output: output.combined() })
 }
 
-/// Where the work tree of a change is to be: `../<project>-agentd/<id>`, beside the checkout
-/// that the repository came with, and not inside of a repository.
+/// The path for the work tree of a change: `../<project>-agentd/<id>`, beside the main checkout
+/// of the repository, and not inside of a repository.
 fn place(git: &Git, trees: &[Worktree], change: &ChangeId) -> PathBuf {
     let main = trees.iter().find(|tree| tree.main && !tree.bare && !tree.gone);
     let top = main.map_or(&git.top, |tree| &tree.path);
@@ -336,7 +344,7 @@ fn elsewhere(branch: String, tree: &Worktree) -> GitError {
     GitError::CheckedOutElsewhere { branch, path: tree.path.clone(), gone: tree.gone }
 }
 
-/// A branch is a file, so `agentd/x` cannot be where `agentd` is, nor `agentd/x/y`.
+/// A branch is a file, so `agentd/x` cannot exist beside `agentd` or `agentd/x/y`.
 fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
     let taken = |blocking: String| GitError::NameTaken { branch: branch.to_owned(), blocking };
     if let Some((above, _)) = branch.split_once('/')
@@ -353,7 +361,7 @@ fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
     }
 }
 
-/// Somebody may have pushed a branch of that name.
+/// A branch of that name may have been pushed.
 fn remote_note(git: &Git, branch: &str) -> Result<Option<String>, GitError> {
     let pattern = format!("refs/remotes/*/{branch}");
     let output =
@@ -375,7 +383,7 @@ fn canonical_or(path: &Path) -> PathBuf {
     canonical(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The way from one directory to another.
+/// The relative path from one directory to another.
 fn relative(from: &Path, to: &Path) -> String {
     let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
     let up = from.components().skip(shared).map(|_| "..".to_owned());

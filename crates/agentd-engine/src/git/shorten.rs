@@ -1,12 +1,12 @@
-//! Bringing a diff to the size that there is room for.
+//! Shortening a diff to a given size.
 
-/// What saying that a file was shortened takes, at most.
+/// The most that the note about a shortened file takes.
 const CUT_MARK_BYTES: usize = 64;
 
-/// The least of a file that is worth being shown.
+/// The least of a file that is worth showing.
 const LEAST_SHARE: usize = 400;
 
-/// Brings a diff to a size. Small files stay whole and large ones share what is left, so that
+/// Shortens a diff to a size. Small files stay whole and large ones share what is left, so that
 /// a lock file does not push everything else out.
 pub(super) fn shorten(text: &str, limit: usize) -> (String, bool) {
     if text.len() <= limit {
@@ -14,15 +14,15 @@ pub(super) fn shorten(text: &str, limit: usize) -> (String, bool) {
     }
     let mut files: Vec<&str> = Vec::new();
     let mut rest = text;
-    // Every line of content has a mark in front, so that only a header starts so.
+    // Every line of content starts with a marker, so that only a header starts like this.
     while let Some(at) = rest.get(1..).and_then(|behind| behind.find("\ndiff --git ")) {
         let (file, behind) = rest.split_at(at + 2);
         files.push(file);
         rest = behind;
     }
     files.push(rest);
-    // A share of which nothing could be read helps nobody: then some files get nothing, those
-    // first that are new, since what they break is seen elsewhere.
+    // A share that is too small to be useful helps nobody: then some files get nothing, new ones
+    // first, since what they break is seen elsewhere.
     let scarce = limit / files.len() < LEAST_SHARE;
     let is_new = |file: &str| scarce && file.contains("\nnew file mode ");
     let mut by_size: Vec<usize> = (0..files.len()).collect();
@@ -46,7 +46,7 @@ fn push_shortened(out: &mut String, file: &str, share: usize) {
         out.push_str(file);
         return;
     }
-    // A share that is too small for the mark gets nothing.
+    // A share that is too small for the note gets nothing.
     let Some(room) = share.checked_sub(CUT_MARK_BYTES) else { return };
     let head = agentd_core::text::head(file, room);
     let whole = head.rfind('\n').map_or(0, |at| at + 1);

@@ -1,4 +1,4 @@
-//! What git says about a checkout, read.
+//! Parsing what git reports about a checkout.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::error::GitError;
 use super::{Git, is_hash};
 
-/// Where a checkout stands.
+/// What is checked out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Head {
     /// On a branch.
@@ -77,9 +77,9 @@ pub struct Worktree {
     pub path: PathBuf,
     /// The short name of its branch.
     pub branch: Option<String>,
-    /// Whether it is the first one, that the repository came with.
+    /// Whether it is the main one, which the repository came with.
     pub main: bool,
-    /// Whether it is a repository without files.
+    /// Whether it is a bare repository.
     pub bare: bool,
     /// Whether its directory is gone.
     pub gone: bool,
@@ -101,7 +101,7 @@ pub(super) enum UncommittedKind {
 }
 
 impl Git {
-    /// Where the checkout stands.
+    /// What is checked out.
     pub fn head(&self) -> Result<Head, GitError> {
         let output = self
             .call("status")
@@ -116,7 +116,7 @@ impl Git {
                 name = (head != "(detached)").then(|| head.to_owned());
             }
         }
-        // A branch may be called `(detached)`; only git's own word for HEAD tells.
+        // A branch may be called `(detached)`; only `git symbolic-ref` is reliable.
         if name.is_none() {
             let output = self.call("symbolic-ref").args(["--quiet", "--short", "HEAD"]).ask()?;
             name = (output.code == 0).then(|| output.text().trim_end().to_owned());
@@ -196,7 +196,7 @@ pub(super) fn os(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
 }
 
-/// The one path that was printed with a line end behind it.
+/// A single path that was printed with a line ending.
 pub(super) fn path_line(bytes: &[u8]) -> Option<PathBuf> {
     let path = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     (!path.is_empty()).then(|| PathBuf::from(os(path)))

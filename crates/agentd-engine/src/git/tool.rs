@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::caged::Caged;
+use super::caged::GitSandbox;
 use super::error::GitError;
 use crate::process::child::{Child, ChildCommand, ChildError, ChildLimits};
 use crate::process::{Cancel, find_program};
@@ -25,8 +25,8 @@ const KEPT: usize = 64 << 20;
 /// The most that is kept of its errors.
 pub(super) const KEPT_ERRORS: usize = 16 << 10;
 
-/// What git takes from its environment about *which* repository is meant. agentd means the
-/// one of the project, also when it is started by a hook of another.
+/// Variables by which git decides *which* repository to use. agentd uses the one of the project,
+/// even if it is started by a hook of another.
 const REPOSITORY_VARIABLES: [&str; 14] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -44,17 +44,17 @@ const REPOSITORY_VARIABLES: [&str; 14] = [
     "GIT_WORK_TREE",
 ];
 
-/// The git program, and what it needs of the world.
+/// The git program, and the environment that it runs in.
 #[derive(Debug, Clone)]
 pub struct GitTool {
     /// The program.
     pub program: OsString,
     /// Variables that are set for it besides those that agentd itself has.
     pub env: Vec<(OsString, OsString)>,
-    /// The wish to stop.
+    /// The request to stop.
     pub cancel: Option<Cancel>,
-    /// Where what may run files of the work tree is run; none runs it as everything else.
-    pub caged: Option<Box<Caged>>,
+    /// The sandbox for commands that may run files of the work tree; none runs them without one.
+    pub caged: Option<Box<GitSandbox>>,
 }
 
 impl Default for GitTool {
@@ -94,16 +94,16 @@ pub(crate) struct Call<'t> {
     pub(super) limit: Duration,
     pub(super) kept: usize,
     own_words: bool,
-    /// What it gets when agentd is gone.
+    /// The signal that it gets when agentd is gone.
     orphan_signal: Signal,
 }
 
-/// What git said.
+/// What git printed, and its exit code.
 #[derive(Debug)]
 pub(crate) struct GitOutput {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
-    /// Whether it said more than was kept, and was ended for it.
+    /// Whether it printed more than was kept, and was killed for that.
     pub(crate) cut: bool,
     pub(crate) stderr: String,
 }
@@ -113,7 +113,7 @@ impl GitOutput {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
-    /// Both streams, for a person.
+    /// Both streams, for people.
     pub(crate) fn combined(&self) -> String {
         let both = format!("{}\n{}", self.stderr.trim(), self.text().trim());
         both.trim().to_owned()
@@ -131,7 +131,7 @@ impl Call<'_> {
         self
     }
 
-    /// Paths are names, whatever characters are in them.
+    /// Treats paths as names, whatever characters are in them.
     pub(crate) fn literal_paths(self) -> Self {
         self.env("GIT_LITERAL_PATHSPECS", "1")
     }
@@ -146,13 +146,13 @@ impl Call<'_> {
         self.writing().patient()
     }
 
-    /// It may have to read much.
+    /// It may have to read a lot.
     pub(crate) fn patient(mut self) -> Self {
         self.limit = LONG_PATIENCE;
         self
     }
 
-    /// It changes something, and must get to remove its lock files when agentd is gone.
+    /// It writes, and needs time to remove its lock files when agentd is gone.
     pub(crate) fn writing(mut self) -> Self {
         self.orphan_signal = Signal::TERM;
         self
@@ -169,7 +169,7 @@ impl Call<'_> {
         self
     }
 
-    /// In the user's own language: hooks run in it, and nobody reads what it says but people.
+    /// In the user's own language: hooks run in it, and only people read its output.
     pub(crate) fn in_own_words(mut self) -> Self {
         self.own_words = true;
         self
@@ -188,7 +188,7 @@ impl Call<'_> {
         Ok(output)
     }
 
-    /// Runs it; it has to go well.
+    /// Runs it; a failure is an error.
     pub(crate) fn run(self) -> Result<GitOutput, GitError> {
         let what = self.what();
         let output = self.ask()?;
@@ -202,7 +202,7 @@ impl Call<'_> {
         format!("git {}", self.subcommand)
     }
 
-    /// The program: by its plain name, never one of the repository that is asked about.
+    /// The program: by its plain name, never one that comes with the repository.
     pub(super) fn program(&self) -> Result<OsString, GitError> {
         let Some(name) = self.tool.program.to_str().filter(|name| !name.contains('/')) else {
             return Ok(self.tool.program.clone());
@@ -219,28 +219,29 @@ impl Call<'_> {
         matches!(self.subcommand, "add" | "commit" | "rm" | "status")
     }
 
-    /// Whether it only looks, or writes what has been looked at already. Git runs a hook (`post-index-change`) also for some of these, and
-    /// the hooks of a person may be files of the work tree.
-    fn looks_only(&self) -> bool {
+    /// Whether it only reads, or writes what was checked already. Git runs a hook
+    /// (`post-index-change`) for some of these too, and the user's hooks may be files of the work
+    /// tree.
+    fn only_reads(&self) -> bool {
         matches!(
             self.subcommand,
             "commit-tree" | "diff" | "log" | "ls-files" | "status" | "update-index" | "update-ref"
         )
     }
 
-    /// Its words, without the program.
+    /// Its arguments.
     pub(super) fn words(&self) -> Vec<OsString> {
-        // Whatever the repository configures to be run for a look at it is not.
+        // A program that the repository configures to be run on reading is not run.
         let mut words =
             vec!["--no-pager", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false"];
-        if self.looks_only() {
+        if self.only_reads() {
             words.extend(["-c", "core.hooksPath=/dev/null"]);
         }
         words.push(self.subcommand);
         words.into_iter().map(OsString::from).chain(self.args.iter().cloned()).collect()
     }
 
-    /// The variables that are set for it, and those that are taken away.
+    /// The variables that are set for it, and those that are removed.
     pub(super) fn variables(&self) -> Vec<(OsString, Option<OsString>)> {
         let mut variables: Vec<(OsString, Option<OsString>)> =
             REPOSITORY_VARIABLES.iter().map(|name| (name.into(), None)).collect();
@@ -248,7 +249,7 @@ impl Call<'_> {
         set("GIT_TERMINAL_PROMPT", "0");
         set("GIT_OPTIONAL_LOCKS", "0");
         set("GIT_EDITOR", "true");
-        // Anyone who can write to the repository could show other commits than there are.
+        // Anyone who can write to the repository could replace commits by others.
         set("GIT_NO_REPLACE_OBJECTS", "1");
         set("GIT_GRAFT_FILE", "/dev/null/none");
         if !self.own_words {
@@ -312,7 +313,8 @@ impl Call<'_> {
     }
 }
 
-/// Whether `git version 2.35.1` is older than 2.36, since which work trees are listed with `-z`.
+/// Whether a version, as in `git version 2.35.1`, is older than 2.36, the first that lists work
+/// trees with `-z`.
 fn is_too_old(version: &str) -> bool {
     let numbers = version.trim_start_matches("git version ").split(['.', ' ', '-']);
     let mut numbers = numbers.map_while(|number| number.parse::<u32>().ok());

@@ -1,4 +1,4 @@
-//! The files of a project as they lie on the disk, whatever git has been told about them.
+//! The files of a project on the disk, whatever the index says about them.
 //!
 //! What the commit from which a change started ignores is left out: that is build output. Its
 //! rules are those of that commit, so that none that was added since can hide a file.
@@ -14,13 +14,13 @@ use agentd_walk::{parse, read_rules};
 use ignore::Match;
 use ignore::gitignore::Gitignore;
 
-/// Beyond this many files and directories only those are looked at that git knows.
+/// Beyond this many files and directories, only those that git knows are visited.
 pub(super) const MOST: usize = 500_000;
-/// The name of such a file.
+/// The name of a file with ignore rules.
 pub(super) const RULES: &[u8] = b".gitignore";
 
 /// What is known before the walk.
-pub(super) struct Known<'k> {
+pub(super) struct WalkInput<'k> {
     /// The top of the checkout.
     pub(super) top: &'k Path,
     /// From there to the project; empty where they are the same.
@@ -52,16 +52,16 @@ pub(super) enum FoundKind {
     Link,
 }
 
-/// What a walk has come to.
+/// The result of a walk.
 #[derive(Debug, Default)]
-pub(super) struct Walked {
+pub(super) struct WalkResult {
     pub(super) files: Vec<Found>,
     /// Directories that are repositories of their own.
     pub(super) repositories: Vec<Vec<u8>>,
     /// What is neither file nor link nor directory.
     pub(super) special: Vec<Vec<u8>>,
     pub(super) unreadable: Vec<Vec<u8>>,
-    /// Whether there were more files than are looked at.
+    /// Whether there were more files than are visited.
     pub(super) cut: bool,
 }
 
@@ -78,12 +78,12 @@ enum Age {
     Now,
 }
 
-/// What is still taken in.
+/// Which files are still added.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Room {
+enum WalkBudget {
     All,
     /// What git knows; no flood of other files hides an edit of those.
-    Known,
+    WalkInput,
 }
 
 struct Dir {
@@ -95,8 +95,8 @@ struct Dir {
 }
 
 /// Walks over the project.
-pub(super) fn walk(known: &Known<'_>) -> Walked {
-    let mut walked = Walked::default();
+pub(super) fn walk(known: &WalkInput<'_>) -> WalkResult {
+    let mut walked = WalkResult::default();
     let mut above = None;
     // The rules of the directories above the project hold in it too.
     if !known.start.is_empty() {
@@ -126,7 +126,7 @@ pub(super) fn walk(known: &Known<'_>) -> Walked {
         let mut below = Vec::new();
         for entry in entries {
             count += 1;
-            let room = if count > MOST { Room::Known } else { Room::All };
+            let room = if count > MOST { WalkBudget::WalkInput } else { WalkBudget::All };
             below.extend(look(known, &dir, &here, &entry, room, &mut walked));
         }
         left.extend(below.into_iter().rev());
@@ -134,14 +134,14 @@ pub(super) fn walk(known: &Known<'_>) -> Walked {
     walked
 }
 
-/// Takes a file in, or says which directory is to be looked at.
+/// Adds a file, or returns a directory to walk.
 fn look(
-    known: &Known<'_>,
+    known: &WalkInput<'_>,
     dir: &Dir,
     here: &Rc<Rules>,
     entry: &fs::DirEntry,
-    room: Room,
-    walked: &mut Walked,
+    room: WalkBudget,
+    walked: &mut WalkResult,
 ) -> Option<Dir> {
     let name = entry.file_name();
     if name == ".git" {
@@ -162,7 +162,7 @@ fn look(
     if ignored && !tracked {
         return None;
     }
-    if room == Room::Known && !tracked {
+    if room == WalkBudget::WalkInput && !tracked {
         walked.cut = true;
         return None;
     }
@@ -188,8 +188,8 @@ fn look(
     None
 }
 
-/// Whether a directory is a repository of its own, as git sees it. A mere `.git` is not enough:
-/// git itself would look into it.
+/// Whether git treats a directory as a repository of its own. A `.git` alone is not enough: git
+/// itself would enter such a directory.
 fn is_repository(top: &Path, dir: &[u8], entries: &[fs::DirEntry]) -> bool {
     let Some(git) = entries.iter().find(|entry| entry.file_name() == ".git") else { return false };
     let path = place(top, dir).join(".git");
@@ -199,7 +199,7 @@ fn is_repository(top: &Path, dir: &[u8], entries: &[fs::DirEntry]) -> bool {
     read_rules(&path).is_some_and(|text| text.starts_with(b"gitdir:"))
 }
 
-fn rules(known: &Known<'_>, dir: &[u8], above: Option<Rc<Rules>>) -> Rc<Rules> {
+fn rules(known: &WalkInput<'_>, dir: &[u8], above: Option<Rc<Rules>>) -> Rc<Rules> {
     let path = join(dir, RULES);
     let root = place(known.top, dir);
     let was = known.rules.get(&path);

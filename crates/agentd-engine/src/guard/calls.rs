@@ -1,8 +1,8 @@
-//! What is kept about calls that are under way, in the user's state directory: a private
-//! directory for each, and what is needed to put things back after it.
+//! The data of calls that are running, in the user's state directory: a private directory for
+//! each, and what is needed to restore files after it.
 //!
-//! Everything of a call has its name. The maker of the call holds the claim to that name; what
-//! lies there under a name that nobody claims was left by an agentd that was killed.
+//! Everything that belongs to a call carries its name. The process that makes the call holds the
+//! claim to that name; data under a name that nobody claims was left by an agentd that was killed.
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -15,15 +15,16 @@ use crate::store::{ProjectDir, StoreError, own_dir};
 
 /// The directory of calls, in the state of a project.
 pub(crate) const CALLS: &str = "calls";
-/// What git runs and others obey, as it was before the call.
+/// What git runs and agents obey, as it was before the call. The file keeps the name that
+/// earlier versions gave it, so that an upgrade recovers their calls.
 pub(crate) const SNAPSHOT: &str = "picture.json";
 /// The state of the change, as it was before the call.
 pub(crate) const STATE: &str = "state.json";
 const LOCK: &str = "lock";
-/// The largest picture that is read.
+/// The largest snapshot that is read.
 const LARGEST: u64 = 128 << 20;
 
-/// The right to everything that lies under the name of a call, until this is dropped.
+/// The exclusive right to everything under the name of a call, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Claim {
     dir: ProjectDir,
@@ -33,20 +34,20 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Claims the name of a private directory, in the directory that it lies in.
+    /// Claims the name of a private directory, in the directory that contains it.
     pub(crate) fn of(private_dir: &Path) -> Result<Self, StoreError> {
         let dir = own_dir(private_dir.parent().unwrap_or(private_dir))?;
         let name = private_dir.file_name().unwrap_or_default().to_string_lossy();
         Self::take(&dir, &name)
     }
 
-    /// Claims a name. One that is taken is given back in a moment: nobody makes the same call
-    /// twice at a time, so somebody is looking what was left under it.
+    /// Claims a name. One that is taken is free again in a moment: the same call never runs twice
+    /// at a time, so another process is recovering what was left under it.
     pub(crate) fn take(dir: &ProjectDir, name: &str) -> Result<Self, StoreError> {
         let path = path(name, LOCK)?;
         loop {
             let file = dir.open_append(&path)?;
-            // Where there are no locks nobody looks for what was left either.
+            // Where there are no locks, nobody recovers anything either.
             let _ = file.lock();
             if is_current(dir, &path, &file) {
                 return Ok(Self { dir: dir.clone(), name: name.to_owned(), _lock: file });
@@ -71,13 +72,13 @@ impl Claim {
         &self.name
     }
 
-    /// Whether another call needs keys of agentd's in settings of the project.
+    /// Whether another call needs the keys of agentd in the settings of the project.
     pub(crate) fn settings_are_merged(&self) -> bool {
         let entries = self.dir.list_dir(&RelPath::root()).unwrap_or_default();
         entries.iter().any(|entry| entry.name.ends_with(".backup"))
     }
 
-    /// What is kept under the name.
+    /// Reads data under the name.
     pub(crate) fn read(&self, what: &str) -> Result<Option<Vec<u8>>, StoreError> {
         match self.dir.read_capped(&path(&self.name, what)?, LARGEST) {
             Err(error) if error.is_not_found() => Ok(None),
@@ -85,12 +86,12 @@ impl Claim {
         }
     }
 
-    /// Keeps something under the name, durably.
+    /// Saves data under the name, durably.
     pub(crate) fn keep(&self, what: &str, bytes: &[u8]) -> Result<(), StoreError> {
         self.dir.write_atomic(&path(&self.name, what)?, bytes)
     }
 
-    /// Removes what is kept.
+    /// Removes data under the name.
     pub(crate) fn forget(&self, what: &str) -> Result<(), StoreError> {
         match self.dir.remove_file(&path(&self.name, what)?) {
             Err(error) if error.is_not_found() => Ok(()),
@@ -118,8 +119,8 @@ fn is_current(dir: &ProjectDir, path: &RelPath, file: &File) -> bool {
     dir.open_file(path).is_ok_and(|(there, _)| number(&there) == number(file))
 }
 
-/// Claims all that was left by calls that nobody makes any more. Their private directories are
-/// removed; what else is kept is for the caller to look at.
+/// Claims everything that abandoned calls left. Their private directories are removed; the rest is
+/// for the caller to recover.
 pub(crate) fn abandoned(state: &ProjectDir) -> Result<Vec<Claim>, StoreError> {
     let dir = match state.strict_subdir(&RelPath::new(CALLS)?) {
         Err(error) if error.is_not_found() => return Ok(Vec::new()),

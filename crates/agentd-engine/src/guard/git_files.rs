@@ -2,16 +2,14 @@
 //!
 //! An implementer may write in the work tree, and so in `.git`: a hook or a setting that it
 //! leaves there would be run by the next git command of agentd or of its user, outside of the
-//! confinement of the agent. Landlock cannot take a part out of what it allows. So a snapshot
-//! is taken before each call, and what does not look the same after it is put back before
-//! anybody calls git.
+//! sandbox of the agent. Landlock cannot exclude a part of what it allows. So a snapshot is taken
+//! before each call, and every difference is restored after it, before anyone calls git.
 //!
-//! The snapshot is kept in the user's state directory for the time of the call, where neither a
-//! repository nor an agent can write. Where agentd was killed, the next command finds it, and
-//! `recover` does what is left to do: in the places that git and others name by then, and
-//! nowhere else.
+//! During the call the snapshot lies in the user's state directory, where neither a repository nor
+//! an agent can write. If agentd is killed, the next command finds it and `recover` restores the
+//! rest: in the places that git and the agents use at that time, and nowhere else.
 
-mod obeyed;
+mod agent_settings;
 mod restore;
 mod snapshot;
 
@@ -29,38 +27,38 @@ use crate::git::runnable::Runnable;
 use crate::git::{Git, GitError, GitTool};
 use crate::guard::calls::{self, Claim};
 use crate::store::{Project, StoreError};
-pub(crate) use obeyed::Homes;
-use obeyed::Obeyed;
+use agent_settings::AgentSettings;
+pub(crate) use agent_settings::Homes;
 use snapshot::{Coverage, Difference, PathState, Snapshot};
 
 /// Why git could not be guarded.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
-    /// Git could not say where it looks.
-    #[error("git cannot say what it runs in this repository")]
+    /// Git failed to report which files it runs.
+    #[error("git failed to report which files it runs in this repository")]
     Git(#[from] GitError),
     /// A file or directory could not be read or written.
-    #[error("{} cannot be kept as it is", path.display())]
+    #[error("cannot protect {} from changes", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// The snapshot could not be kept.
-    #[error("what git runs cannot be kept as it is")]
+    /// The snapshot could not be saved.
+    #[error("cannot save a snapshot of the files that git runs")]
     Kept(#[from] StoreError),
-    /// A snapshot speaks of a directory that is not the project's.
-    #[error("{} is no work tree of this project", path.display())]
+    /// A snapshot is of a directory that does not belong to the project.
+    #[error("{} is not a work tree of this project", path.display())]
     Elsewhere {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// There is more than can be kept, or something that is no file.
-    #[error("{} is too large or no plain file, so it could not be put back", path.display())]
+    /// There is more than a snapshot can hold, or something that is not a file.
+    #[error("{} is too large or not a regular file, so it could not be restored", path.display())]
     TooLarge {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
 }
@@ -69,32 +67,32 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuardError> {
     result.map_err(|source| GuardError::Io { path: path.to_owned(), source })
 }
 
-/// Something that git would have run or followed, and that was not like that before a call.
+/// A file that git would run or an agent would obey, and that was changed during a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tampered {
-    /// Where, from the work tree; what is in the repository starts with `.git`.
+pub struct TamperedFile {
+    /// Its path from the work tree; in the repository it starts with `.git`.
     pub path: String,
     /// What was done to it.
     pub how: Tampering,
-    /// Whether it is as it was again.
+    /// Whether it was restored.
     pub restored: bool,
-    /// What it was, for the record.
+    /// What was changed, for the record.
     edit: FileEdit,
 }
 
 /// What was done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tampering {
-    /// It was not there.
+    /// It did not exist before.
     Planted,
-    /// It was something else.
+    /// It had other content, or was of another kind.
     Changed,
-    /// It is not there any more.
+    /// It no longer exists.
     Removed,
 }
 
-impl Tampered {
-    /// A text file of a change that was put back.
+impl TamperedFile {
+    /// A text file of a change that was restored.
     pub(crate) fn text(path: &RelPath, was: &str, now: Option<&str>) -> Self {
         let how = if now.is_some() { Tampering::Changed } else { Tampering::Removed };
         let edit = FileEdit {
@@ -110,7 +108,7 @@ impl Tampered {
     }
 }
 
-impl std::fmt::Display for Tampered {
+impl std::fmt::Display for TamperedFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let how = match self.how {
             Tampering::Planted => "new",
@@ -122,8 +120,8 @@ impl std::fmt::Display for Tampered {
     }
 }
 
-/// All of it in one line.
-pub fn list(tampered: &[Tampered]) -> String {
+/// All of them in one line.
+pub fn list(tampered: &[TamperedFile]) -> String {
     const SHOWN: usize = 8;
     let mut texts: Vec<String> = tampered.iter().take(SHOWN).map(ToString::to_string).collect();
     if let Some(more @ 1..) = tampered.len().checked_sub(SHOWN) {
@@ -132,20 +130,20 @@ pub fn list(tampered: &[Tampered]) -> String {
     texts.join(", ")
 }
 
-/// The edits, as a run file keeps them.
-pub(crate) fn edits(tampered: &[Tampered]) -> Vec<FileEdit> {
+/// The edits, as they are recorded in a run file.
+pub(crate) fn edits(tampered: &[TamperedFile]) -> Vec<FileEdit> {
     tampered.iter().map(|one| one.edit.clone()).collect()
 }
 
-/// Watches over what others run or obey, for the time of a call.
+/// Protects what git runs and agents obey, during a call.
 #[derive(Debug)]
 pub(crate) struct GitGuard {
     snapshot: Snapshot,
 }
 
 impl GitGuard {
-    /// Takes a snapshot, and keeps it with the call until it was compared with: where agentd is
-    /// killed, the next command does it.
+    /// Takes a snapshot, and saves it with the call until it has been compared: if agentd is
+    /// killed, the next command does that.
     pub(crate) fn take(
         tool: &GitTool,
         work_tree: &Path,
@@ -155,7 +153,7 @@ impl GitGuard {
     ) -> Result<Self, GuardError> {
         let mut snapshot = snapshot(tool, work_tree, homes, Coverage::Whole)?;
         let root = snapshot.work_tree();
-        // Which programs agentd runs, and what git runs, no plan decides.
+        // No plan decides which programs agentd runs, or what git runs.
         let mine = |file: &&String| {
             let path = Path::new(file);
             !path.starts_with(layout::AGENTD_DIR)
@@ -170,9 +168,8 @@ impl GitGuard {
         Ok(Self { snapshot })
     }
 
-    /// Puts back what does not look as it did. To be called when the agent has ended, and
-    /// before git is.
-    pub(crate) fn check(mut self, claim: &Claim) -> Result<Vec<Tampered>, GuardError> {
+    /// Restores what was changed. Call it when the agent has ended, and before any call of git.
+    pub(crate) fn check(mut self, claim: &Claim) -> Result<Vec<TamperedFile>, GuardError> {
         allow_merged(&mut self.snapshot, claim);
         let found = self.snapshot.put_back(&|_, _| true)?;
         claim.forget(calls::SNAPSHOT)?;
@@ -180,15 +177,15 @@ impl GitGuard {
     }
 }
 
-/// While another call needs its keys in the settings of Gemini CLI they come and go; whoever
-/// takes them out keeps what else is there.
+/// While another call needs its keys in the settings of Gemini CLI, they come and go. Taking them
+/// out keeps everything else in the file.
 fn allow_merged(snapshot: &mut Snapshot, claim: &Claim) {
     if claim.settings_are_merged() {
         snapshot.allow([snapshot.work_tree().join(".gemini/settings.json")]);
     }
 }
 
-/// A snapshot of what git runs in a work tree, and of what others obey.
+/// A snapshot of what git runs in a work tree, and of what agents obey.
 fn snapshot(
     tool: &GitTool,
     work_tree: &Path,
@@ -203,11 +200,11 @@ fn snapshot(
     } else {
         &tool.env
     };
-    let obeyed = Obeyed::of(&mut runnable, environment, homes);
+    let obeyed = AgentSettings::of(&mut runnable, environment, homes);
     Snapshot::take(&runnable, &obeyed, taken)
 }
 
-fn tampered(snapshot: &Snapshot, found: &Difference) -> Tampered {
+fn tampered(snapshot: &Snapshot, found: &Difference) -> TamperedFile {
     let path = snapshot.name(&found.path);
     let how = match (&found.was, &found.now) {
         (PathState::Absent, _) => Tampering::Planted,
@@ -226,20 +223,20 @@ fn tampered(snapshot: &Snapshot, found: &Difference) -> Tampered {
         text,
         executable: now.is_some_and(|(_, executable)| executable),
     };
-    Tampered { path, how, restored: found.restored, edit }
+    TamperedFile { path, how, restored: found.restored, edit }
 }
 
-/// What a killed agentd has left unchecked, and what was found there.
+/// A call that a killed agentd left unchecked, and what was found.
 #[derive(Debug)]
-pub enum Unchecked {
-    /// A call, and what was changed since it began.
+pub enum UncheckedCall {
+    /// What was changed since the call began.
     Call {
         /// The change and the step.
         call: String,
         /// What was found.
-        tampered: Vec<Tampered>,
+        tampered: Vec<TamperedFile>,
     },
-    /// A snapshot that cannot be read, or cannot be compared with.
+    /// The snapshot cannot be read or compared.
     Unknown {
         /// Where it is.
         path: PathBuf,
@@ -248,11 +245,11 @@ pub enum Unchecked {
     },
 }
 
-/// Checks what a killed agentd could not, for a call that nobody makes any more.
-/// `state` is where the state of the project lies.
-pub(crate) fn recover(project: &Project, claim: &Claim, state: &Path) -> Option<Unchecked> {
+/// Checks an abandoned call in place of the agentd that was killed.
+/// `state` is the path of the project's state directory.
+pub(crate) fn recover(project: &Project, claim: &Claim, state: &Path) -> Option<UncheckedCall> {
     let call = claim.name().to_owned();
-    let checked = || -> Result<Vec<Tampered>, String> {
+    let checked = || -> Result<Vec<TamperedFile>, String> {
         let Some(bytes) = claim.read(calls::SNAPSHOT).map_err(|error| error.to_string())? else {
             return Ok(Vec::new());
         };
@@ -264,21 +261,21 @@ pub(crate) fn recover(project: &Project, claim: &Claim, state: &Path) -> Option<
     };
     match checked() {
         Ok(tampered) if tampered.is_empty() => None,
-        Ok(tampered) => Some(Unchecked::Call { call, tampered }),
+        Ok(tampered) => Some(UncheckedCall::Call { call, tampered }),
         Err(why) => {
             let path = calls::private_dir(state, &format!("{call}.{}", calls::SNAPSHOT));
-            Some(Unchecked::Unknown { path, why })
+            Some(UncheckedCall::Unknown { path, why })
         }
     }
 }
 
-/// How often it is looked up again what git runs: a setting that is put back may name another file,
+/// How often the files that git runs are listed again: a restored setting may name another file,
 /// and that one another.
 const ROUNDS: usize = 5;
 
-/// Puts back what git runs and others obey *now*, and nothing else: a snapshot tells how
-/// something was, and never what may be written or removed.
-fn put_back_known(project: &Project, snapshot: &Snapshot) -> Result<Vec<Tampered>, GuardError> {
+/// Restores what git runs and agents obey *now*, and nothing else: a snapshot describes how
+/// something was, and never decides what may be written or removed.
+fn put_back_known(project: &Project, snapshot: &Snapshot) -> Result<Vec<TamperedFile>, GuardError> {
     let work_tree = snapshot.work_tree();
     let tool = GitTool::default();
     if !is_of_project(&tool, project, &work_tree)? {

@@ -1,5 +1,5 @@
-//! What a repository has for the agent CLIs: settings that must have no effect, and instructions
-//! that are handed over as text.
+//! What a repository contains for the agent CLIs: settings that must have no effect, and
+//! instructions that are passed on as text.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,15 +13,15 @@ use agentd_core::text::printable;
 
 use crate::store::ProjectDir;
 
-/// The most that is handed over of CLAUDE.md or AGENTS.md.
+/// The most that is passed on of CLAUDE.md or AGENTS.md.
 const INSTRUCTIONS: u64 = 64 << 10;
-/// A file of variables that is larger than this is not looked through.
+/// A file of variables that is larger than this is not read.
 const ENV_FILE: u64 = 64 << 10;
 
-/// A file of the repository that an agent CLI would obey, and that agentd cannot keep it from.
+/// A file of the repository that an agent CLI would obey, which agentd cannot prevent.
 #[derive(Debug, thiserror::Error)]
-pub enum ObeyedError {
-    /// It says more than it may.
+pub enum EnvFileError {
+    /// It sets something that it may not.
     #[error("{} sets variables for the agent, and a repository may not: {line}", path.display())]
     Sets {
         /// The file.
@@ -29,18 +29,18 @@ pub enum ObeyedError {
         /// The first line that is refused.
         line: String,
     },
-    /// It cannot be read, so nobody knows what it says.
-    #[error("{} sets variables for the agent, and cannot be looked at", path.display())]
+    /// It cannot be read, so its content is unknown.
+    #[error("{} sets variables for the agent, and cannot be read", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
 }
 
-/// What there is for an agent in the work tree.
+/// What the work tree contains for an agent.
 pub(crate) fn look(
     agent: AgentKind,
     work_tree: &Path,
@@ -64,12 +64,12 @@ pub(crate) fn look(
     }
 }
 
-/// Refuses to go on where the repository sets variables for an agent.
+/// Fails if the repository sets variables for an agent.
 pub(crate) fn check_env_file(
     file: Option<&EnvFile>,
     work_tree: &Path,
     environment: &[(OsString, OsString)],
-) -> Result<(), ObeyedError> {
+) -> Result<(), EnvFileError> {
     let Some(file) = file else { return Ok(()) };
     for dir in repository_dirs(work_tree, environment) {
         let path = dir.join(file.path);
@@ -78,20 +78,20 @@ pub(crate) fn check_env_file(
         }
         let text = match read(&path) {
             Ok(text) => text,
-            Err(source) => return Err(ObeyedError::Unreadable { path, source }),
+            Err(source) => return Err(EnvFileError::Unreadable { path, source }),
         };
         if let Some(line) = file.refused_line(&text) {
-            // A value may be somebody's key.
+            // A value may be a secret.
             let line = line.split_once('=').map_or("a line without a name", |(name, _)| name);
             let line = printable(line.trim()).into_owned();
-            return Err(ObeyedError::Sets { path, line });
+            return Err(EnvFileError::Sets { path, line });
         }
     }
     Ok(())
 }
 
-/// The directories that a repository fills: from the work tree up to the one with `.git`, and
-/// only the work tree where there is none. The user's home is their own.
+/// The directories whose content comes from a repository: from the work tree up to the one with
+/// `.git`, and only the work tree if there is none. The user's home is their own.
 fn repository_dirs(work_tree: &Path, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| Path::new(home));
     let real = fs::canonicalize(work_tree).unwrap_or_else(|_| work_tree.to_owned());
@@ -169,7 +169,7 @@ mod tests {
             work.join(".gemini/.env")
         })
         .unwrap();
-        assert!(check().unwrap_err().contains("cannot be looked at"));
+        assert!(check().unwrap_err().contains("cannot be read"));
         assert!(check_env_file(None, &work, &environment).is_ok());
     }
 

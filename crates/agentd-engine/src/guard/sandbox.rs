@@ -34,12 +34,12 @@ pub use trial::{Trial, try_out};
 /// Why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// A directory that it needs cannot be made.
-    #[error("cannot make {} for the sandbox", path.display())]
+    /// A directory that it needs cannot be created.
+    #[error("cannot create {} for the sandbox", path.display())]
     Io {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -54,7 +54,7 @@ impl Explain for SandboxError {
     }
 }
 
-/// There is no sandbox, for a reason that any part of it has found.
+/// There is no sandbox, for a reason that any part of it may find.
 pub(crate) fn unavailable(error: &dyn Error) -> ErrorReport {
     ErrorReport::of(Kind::Sandbox, error)
         .run("see what this system can enforce", CommandLine::agentd(["doctor"]))
@@ -65,9 +65,9 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, SandboxError> {
     result.map_err(|source| SandboxError::Io { path: path.to_owned(), source })
 }
 
-/// Who runs in it.
+/// What runs in it.
 #[derive(Debug, Clone, Copy)]
-pub enum Who<'a> {
+pub enum SandboxUser<'a> {
     /// An agent in a role, and the command that starts it.
     Agent(Role, &'a CommandSpec),
     /// The project's tests: code that an agent may have written.
@@ -76,7 +76,7 @@ pub enum Who<'a> {
     Git,
 }
 
-impl Who<'_> {
+impl SandboxUser<'_> {
     /// Whether it builds the project, and so needs caches.
     fn builds(self) -> bool {
         match self {
@@ -94,7 +94,7 @@ pub struct Sandbox {
     /// Where the tools of the MCP server write, for the agent that starts it.
     documents: Vec<PathBuf>,
     git: Vec<PathBuf>,
-    caches: caches::Prepared,
+    caches: caches::CacheSetup,
     /// What the user has added.
     added: Vec<PathBuf>,
     visible: Vec<PathBuf>,
@@ -105,8 +105,8 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Prepares one; none where the settings switch it off. It lasts as long as this value and
-    /// its clones.
+    /// Prepares one; none if the settings switch it off. It lasts as long as this value and its
+    /// clones.
     pub fn open(agents: &Agents, change: Option<&ChangeId>) -> Result<Option<Self>, SandboxError> {
         let settings = &agents.config.sandbox;
         if !settings.enabled {
@@ -123,7 +123,7 @@ impl Sandbox {
         let caches = match settings.caches {
             Caches::Project => caches::project(project, home.as_deref(), &agents.environment)?,
             Caches::Shared => caches::shared(home.as_deref(), &agents.environment),
-            Caches::None => caches::Prepared::default(),
+            Caches::None => caches::CacheSetup::default(),
         };
         Ok(Some(Self {
             visible: visible(agents, home.as_deref()),
@@ -152,13 +152,13 @@ impl Sandbox {
         }
     }
 
-    /// Where temporary files go, as it is called inside.
+    /// The directory for temporary files, by its name inside.
     fn tmp_dir(&self) -> PathBuf {
         if self.enforced.private_tmp { "/tmp".into() } else { self.tmp.dir() }
     }
 
     /// The variables that are set inside.
-    pub fn variables(&self, who: Who<'_>) -> Vec<(OsString, OsString)> {
+    pub fn variables(&self, who: SandboxUser<'_>) -> Vec<(OsString, OsString)> {
         let mut variables = vec![("TMPDIR".into(), self.tmp_dir().into_os_string())];
         if who.builds() {
             variables.extend(self.caches.variables.iter().cloned());
@@ -167,7 +167,7 @@ impl Sandbox {
     }
 
     /// The cage itself.
-    pub fn cage(&self, who: Who<'_>) -> Cage {
+    pub fn cage(&self, who: SandboxUser<'_>) -> Cage {
         let mut writable = Vec::new();
         let mut makes_mounts = false;
         if who.builds() {
@@ -176,7 +176,7 @@ impl Sandbox {
             writable.extend(self.added.iter().cloned());
         }
         match who {
-            Who::Agent(role, spec) => {
+            SandboxUser::Agent(role, spec) => {
                 writable.extend(self.documents.iter().cloned());
                 if role.edits_the_work_tree() {
                     writable.extend(self.git.iter().cloned());
@@ -187,26 +187,26 @@ impl Sandbox {
                 }
                 makes_mounts = spec.makes_mounts;
             }
-            Who::Git => writable.extend(self.git.iter().cloned()),
-            Who::Tests => {}
+            SandboxUser::Git => writable.extend(self.git.iter().cloned()),
+            SandboxUser::Tests => {}
         }
-        // What decides about the project stays as it is, also where one works in the project
-        // itself; the documents that are to be written lie further down.
+        // What decides about the project stays read-only, even if the work is done in the project
+        // itself; the documents that are to be written are further down.
         let agentd = self.root.join(layout::AGENTD_DIR);
         Cage {
             readonly: vec![agentd],
             writable,
             visible: self.visible.clone(),
             tmp: Some(self.tmp.dir()),
-            // A CLI has to reach its model. What it starts cannot be told from itself.
-            network: self.network || matches!(who, Who::Agent(..)),
+            // A CLI has to reach its model. What it starts cannot be distinguished from it.
+            network: self.network || matches!(who, SandboxUser::Agent(..)),
             makes_mounts,
             layers: self.enforced.layers(),
         }
     }
 }
 
-/// What is said before the first call, where the system cannot do what the settings ask for.
+/// The warning before the first call, if the system cannot do what the settings ask for.
 pub fn warnings(agents: &Agents) -> Vec<String> {
     let settings = &agents.config.sandbox;
     let roles = agents.config.roles;
@@ -238,7 +238,7 @@ pub fn warnings(agents: &Agents) -> Vec<String> {
     warnings
 }
 
-/// What the prompt of an implementer says about the sandbox, a sentence a line.
+/// What the prompt of an implementer says about the sandbox, one sentence per line.
 pub(crate) fn for_prompt(agents: &Agents) -> String {
     let settings = &agents.config.sandbox;
     if !settings.enabled {
@@ -269,7 +269,7 @@ pub(crate) fn for_prompt(agents: &Agents) -> String {
     lines.join("\n")
 }
 
-/// What to say where a command has failed because of the sandbox, as far as its output tells.
+/// A hint for a command that has failed because of the sandbox, as far as its output shows.
 pub(crate) fn suspects(agents: &Agents, output: &str) -> Option<String> {
     const SIGNS: [&str; 6] = [
         "Read-only file system",
@@ -295,7 +295,7 @@ pub fn no_surroundings(environment: &[(OsString, OsString)]) -> Surroundings {
     Surroundings { tmp_dir, private_tmp: false, writable: Vec::new(), network: true }
 }
 
-/// What the settings say about the sandbox, in one line.
+/// The settings of the sandbox, in one line.
 pub fn in_words(settings: &config::Sandbox) -> String {
     if !settings.enabled {
         return "off: agents and tests may write wherever you may".to_owned();
@@ -311,8 +311,8 @@ pub fn in_words(settings: &config::Sandbox) -> String {
     words.join("; ")
 }
 
-/// Where the tools of the MCP server write. They are made here: what is not there when the
-/// sandbox begins cannot be made in it.
+/// Where the tools of the MCP server write. The directories are created here: what does not exist
+/// when the sandbox starts cannot be created in it.
 fn document_dirs(project: &Project, change: &ChangeId) -> Result<Vec<PathBuf>, SandboxError> {
     let dirs = [layout::change_dir(change), layout::locks_dir(), layout::questions_dir()];
     let mut paths = Vec::new();
@@ -355,7 +355,7 @@ fn state_paths(state: CliState, environment: &[(OsString, OsString)]) -> Vec<Pat
     std::iter::once(directory).chain(state.file.map(|file| home.join(file))).collect()
 }
 
-/// What must be seen although it lies in a directory that the sandbox has for itself.
+/// What must be visible although it is in a directory that the sandbox replaces.
 fn visible(agents: &Agents, home: Option<&Path>) -> Vec<PathBuf> {
     let path = agents.environment.iter().find(|(name, _)| name == "PATH");
     let programs = path.map(|(_, value)| std::env::split_paths(value).collect::<Vec<_>>());
@@ -368,7 +368,7 @@ fn visible(agents: &Agents, home: Option<&Path>) -> Vec<PathBuf> {
     all.extend(
         agents.config.replay.recording.as_ref().map(|path| agents.project.root().join(path)),
     );
-    // The files of the call lie there.
+    // The files of the call are there.
     all.extend(agents.project.user().state_path(agents.project.root()));
     let mut visible: Vec<PathBuf> =
         all.iter().filter_map(|path| hidden_by_private_tmp(path)).collect();

@@ -1,9 +1,9 @@
-//! What only agentd writes in STATE.yaml stays as it was while others work.
+//! Keeps what only agentd writes in STATE.yaml unchanged while others work.
 //!
 //! An implementer and the tests that it wrote can write to the files of their change: a phase,
-//! a verdict or a commit to compare with that they leave there would count. So the state is kept
-//! over the call, in the user's state directory, and put back. Decisions of people are taken from
-//! what is on the disk: they may be made during a call.
+//! a verdict or a commit to compare with that they leave there would count. So the state is saved
+//! in the user's state directory during the call, and restored after it. Decisions of people are
+//! taken from the disk: they may be made during a call.
 
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::documents::{self, DocumentError};
 use crate::guard::calls::{self, Claim};
-use crate::guard::git_files::{Tampered, Unchecked};
+use crate::guard::git_files::{TamperedFile, UncheckedCall};
 use crate::store::{Holder, Project};
 
 /// A state as it was before a call.
@@ -24,13 +24,13 @@ pub(crate) struct StateGuard {
     text: String,
 }
 
-/// The name under which the state is kept for a call. No name of a call has an underscore.
+/// The name under which the state is saved for a call. No name of a call has an underscore.
 pub(crate) fn name(call: &str) -> String {
     format!("_state-{call}")
 }
 
 impl StateGuard {
-    /// Keeps the state.
+    /// Saves the state.
     pub(crate) fn take(
         project: &Project,
         id: &ChangeId,
@@ -43,13 +43,13 @@ impl StateGuard {
         Ok(kept)
     }
 
-    /// Puts back what was not written by agentd, before anything else is recorded.
+    /// Restores what was not written by agentd, before anything else is recorded.
     pub(crate) fn check(
         self,
         project: &Project,
         holder: &Holder,
         claim: &Claim,
-    ) -> Result<Option<Tampered>, DocumentError> {
+    ) -> Result<Option<TamperedFile>, DocumentError> {
         let found = self.put_back(project, holder)?;
         claim.forget(calls::STATE)?;
         Ok(found)
@@ -59,13 +59,13 @@ impl StateGuard {
         &self,
         project: &Project,
         holder: &Holder,
-    ) -> Result<Option<Tampered>, DocumentError> {
+    ) -> Result<Option<TamperedFile>, DocumentError> {
         let id = &self.change;
         let lock = project.write_lock(id, holder)?;
         let change = project.change(id)?;
         let was = state::parse(&self.text, id)
             .map_err(|source| DocumentError::State { change: id.clone(), source })?;
-        // A link or a directory in its place is no state either.
+        // A link or a directory in its place is not a state either.
         let now = change.read(&ChangeFile::State).ok();
         let right = match now.as_deref().map(|text| state::parse(text, id)) {
             Some(Ok(now)) => {
@@ -83,7 +83,7 @@ impl StateGuard {
         }
         change.write(&lock, &ChangeFile::State, right.as_bytes())?;
         let path = ChangeFile::State.path_in_project(id);
-        Ok(Some(Tampered::text(&path, &self.text, now.as_deref())))
+        Ok(Some(TamperedFile::text(&path, &self.text, now.as_deref())))
     }
 }
 
@@ -98,13 +98,13 @@ fn with_decisions(was: &State, now: &State) -> State {
     right
 }
 
-/// Puts back the state of a call that nobody makes any more.
-pub(crate) fn recover(project: &Project, claim: &Claim, holder: &Holder) -> Option<Unchecked> {
-    let checked = || -> Result<Option<Tampered>, DocumentError> {
+/// Restores the state of an abandoned call.
+pub(crate) fn recover(project: &Project, claim: &Claim, holder: &Holder) -> Option<UncheckedCall> {
+    let checked = || -> Result<Option<TamperedFile>, DocumentError> {
         let Some(bytes) = claim.read(calls::STATE)? else { return Ok(None) };
         let found = match serde_json::from_slice::<StateGuard>(&bytes) {
             Ok(kept) => match kept.put_back(project, holder) {
-                // The change was put away since, or was removed.
+                // The change was archived or removed since.
                 Err(DocumentError::Store(error)) if error.is_not_found() => None,
                 found => found?,
             },
@@ -116,10 +116,10 @@ pub(crate) fn recover(project: &Project, claim: &Claim, holder: &Holder) -> Opti
     };
     let call = claim.name().trim_start_matches("_state-").to_owned();
     match checked() {
-        Ok(found) => found.map(|one| Unchecked::Call { call, tampered: vec![one] }),
+        Ok(found) => found.map(|one| UncheckedCall::Call { call, tampered: vec![one] }),
         Err(error) => {
             let path = RelPath::new(claim.name()).map(|path| path.as_path().to_owned());
-            Some(Unchecked::Unknown { path: path.unwrap_or_default(), why: error.to_string() })
+            Some(UncheckedCall::Unknown { path: path.unwrap_or_default(), why: error.to_string() })
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Consent to what a repository's settings would run (contract T7).
 //!
 //! Agents and test commands are run with settings that are [`Trusted`], and there are three ways
-//! to such a value: [`check`] (a person has agreed to exactly these settings), [`Trusted::harmless`]
-//! (nothing in them is run), and [`Trusted::written_here`] (they are of no repository). Whatever
-//! executes asks for the type, so that no front end can forget to ask.
+//! to such a value: [`check`] (a person has agreed to exactly these settings),
+//! [`Trusted::harmless`] (nothing in them is run), and [`Trusted::written_here`] (they come from no
+//! repository). Everything that executes requires the type, so that no front end can forget to ask.
 //!
 //! Consent is kept in the user's state directory, where neither a clone nor an agent can write
 //! it, for the digest of exactly the settings that were shown. The CLIs' own settings in a
-//! project are no matter of consent: they never have an effect (`agentd_core::provider`).
+//! project need no consent: they never have an effect (`agentd_core::provider`).
 
 use std::ops::Deref;
 
@@ -53,31 +53,31 @@ impl Trusted {
     }
 }
 
-/// Whether somebody has agreed for this one command.
+/// Whether the user has agreed for this one command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Consent {
     /// Only what was agreed to before counts.
     #[default]
     AsKept,
-    /// The person says so: `--trust`, or `AGENTD_TRUST=all`.
+    /// The user says so: `--trust`, or `AGENTD_TRUST=all`.
     Given,
 }
 
-/// How settings stand: what they would run, and whether a person has agreed to it.
+/// The status of settings: what they would run, and whether the user has agreed to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct TrustStatus {
     /// What would be run.
     pub settings: Vec<ExecutableSetting>,
-    /// What was agreed to last; none where nothing ever was.
+    /// What was agreed to last; none if nothing ever was.
     pub agreed: Option<Vec<ExecutableSetting>>,
     /// Whether nothing is left to agree to.
     pub trusted: bool,
 }
 
-/// What has become of a setting since a person agreed.
+/// How a setting has changed since the user agreed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Since {
+pub enum SettingChange {
     /// It is as it was.
     Same,
     /// It is new, or has another value.
@@ -92,12 +92,12 @@ pub struct ComparedSetting {
     /// Its key and value.
     #[serde(flatten)]
     pub setting: ExecutableSetting,
-    /// What has become of it since a person agreed.
-    pub since_consent: Since,
+    /// How it has changed since the user agreed.
+    pub since_consent: SettingChange,
 }
 
-impl Standing {
-    /// All settings with what has become of them, for reports.
+impl TrustStatus {
+    /// All settings with how they have changed, for reports.
     pub fn compared_settings(&self) -> Vec<ComparedSetting> {
         let rows = self.compared().into_iter();
         rows.map(|(since_consent, setting)| ComparedSetting {
@@ -107,14 +107,18 @@ impl Standing {
         .collect()
     }
 
-    /// All settings with what has become of them, in the order of the keys.
-    pub fn compared(&self) -> Vec<(Since, &ExecutableSetting)> {
+    /// All settings with how they have changed, in the order of the keys.
+    pub fn compared(&self) -> Vec<(SettingChange, &ExecutableSetting)> {
         let agreed = self.agreed.as_deref().unwrap_or_default();
         let now = self.settings.iter().map(|setting| {
-            (if agreed.contains(setting) { Since::Same } else { Since::New }, setting)
+            (
+                if agreed.contains(setting) { SettingChange::Same } else { SettingChange::New },
+                setting,
+            )
         });
         let gone = agreed.iter().filter(|setting| !self.settings.contains(setting));
-        let mut all: Vec<_> = gone.map(|setting| (Since::Gone, setting)).chain(now).collect();
+        let mut all: Vec<_> =
+            gone.map(|setting| (SettingChange::Gone, setting)).chain(now).collect();
         all.sort_by(|(_, one), (_, other)| one.key.cmp(&other.key));
         all
     }
@@ -127,8 +131,8 @@ pub enum TrustError {
     #[error(
         "agentd/config.toml of this project makes agentd run programs, and you have not trusted it"
     )]
-    NotTrusted(Box<Standing>),
-    /// Consent cannot be read or kept.
+    NotTrusted(Box<TrustStatus>),
+    /// Consent cannot be read or saved.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -150,7 +154,7 @@ impl Explain for TrustError {
     }
 }
 
-/// What is kept of a consent.
+/// A saved consent.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     version: u32,
@@ -159,15 +163,15 @@ struct Kept {
     settings: Vec<ExecutableSetting>,
 }
 
-/// How the settings stand. Looks only.
-pub fn standing(project: &Project, config: &Config) -> Result<Standing, TrustError> {
+/// The status of the settings. Changes nothing.
+pub fn standing(project: &Project, config: &Config) -> Result<TrustStatus, TrustError> {
     let settings = config.executable();
     if settings.is_empty() {
-        return Ok(Standing { settings, agreed: None, trusted: true });
+        return Ok(TrustStatus { settings, agreed: None, trusted: true });
     }
     let kept = kept(project)?;
     let trusted = kept.as_ref().is_some_and(|kept| kept.digest == digest(&settings));
-    Ok(Standing { settings, agreed: kept.map(|kept| kept.settings), trusted })
+    Ok(TrustStatus { settings, agreed: kept.map(|kept| kept.settings), trusted })
 }
 
 /// The settings, if they may be acted on. Everything that executes begins here.
@@ -183,7 +187,7 @@ pub fn check(project: &Project, config: Config, consent: Consent) -> Result<Trus
     }
 }
 
-/// Keeps that a person has agreed to what these settings run.
+/// Saves that the user has agreed to what these settings run.
 pub fn grant(project: &Project, config: Config) -> Result<Trusted, TrustError> {
     let settings = config.executable();
     let kept = Kept { version: 1, digest: digest(&settings), settings };
@@ -192,7 +196,7 @@ pub fn grant(project: &Project, config: Config) -> Result<Trusted, TrustError> {
     Ok(Trusted(config))
 }
 
-/// Takes consent back; whether there was any.
+/// Withdraws consent, and returns whether there was any.
 pub fn revoke(project: &Project) -> Result<bool, TrustError> {
     let Some(state) = project.state_dir_if_there()? else { return Ok(false) };
     match state.remove_file(&file()?) {
@@ -205,7 +209,7 @@ pub fn revoke(project: &Project) -> Result<bool, TrustError> {
 fn kept(project: &Project) -> Result<Option<Kept>, TrustError> {
     let Some(state) = project.state_dir_if_there()? else { return Ok(None) };
     match state.read(&file()?) {
-        // What cannot be understood agrees to nothing, and is replaced by the next consent.
+        // What cannot be parsed agrees to nothing, and is replaced by the next consent.
         Ok(text) => Ok(serde_json::from_slice::<Kept>(&text).ok().filter(|kept| kept.version == 1)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error.into()),

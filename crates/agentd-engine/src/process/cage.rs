@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 pub struct Cage {
     /// Files and directories that it may write to, absolute. What is not there is skipped.
     pub writable: Vec<PathBuf>,
-    /// Places inside of those that stay as they are. Only namespaces can do that.
+    /// Paths inside of those that stay read-only. Only namespaces can do that.
     pub readonly: Vec<PathBuf>,
-    /// What it must still see where its own `/tmp` would hide it.
+    /// Paths that must stay visible although its own `/tmp` would hide them.
     pub visible: Vec<PathBuf>,
     /// The directory that it sees as `/tmp`; where that is impossible, it is just writable.
     pub tmp: Option<PathBuf>,
@@ -92,7 +92,7 @@ pub struct Enforced {
     pub processes: bool,
     /// Seeing, and filling, the `/tmp` of others.
     pub private_tmp: bool,
-    /// The network, where it was to be kept from it.
+    /// The network, if the cage forbids it.
     pub network: bool,
 }
 
@@ -110,7 +110,7 @@ impl Enforced {
         self.bits().iter().rev().fold(0, |number, bit| number * 2 + i32::from(*bit))
     }
 
-    /// The other way.
+    /// The inverse of `encode`.
     pub(super) fn decode(number: i32) -> Self {
         let bit = |at: i32| number >> at & 1 == 1;
         Self {
@@ -152,7 +152,7 @@ impl Enforced {
         }
     }
 
-    /// What a caged program could still do, in words; nothing where the cage is whole.
+    /// What a caged program could still do, in words; empty if the cage is complete.
     pub fn gaps(self, network_allowed: bool) -> Vec<&'static str> {
         let texts = [
             "write to files anywhere you may",
@@ -175,11 +175,11 @@ impl Enforced {
     }
 }
 
-/// The words of a supervisor make no sense.
+/// The arguments of a supervisor are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BadWords;
+pub(super) struct BadArguments;
 
-/// Stands before what is writable, and so on, on the supervisor's command line.
+/// The options that describe a cage on the command line of the supervisor.
 mod flag {
     pub(super) const CAGE: &str = "--cage";
     pub(super) const WRITABLE: &str = "--writable";
@@ -193,7 +193,7 @@ mod flag {
 }
 
 impl Cage {
-    /// The words that tell a supervisor about it.
+    /// The arguments that describe it to a supervisor.
     pub(super) fn to_args(&self) -> Vec<OsString> {
         let mut args: Vec<OsString> = vec![flag::CAGE.into()];
         let mut paths = |name: &str, paths: &mut dyn Iterator<Item = &Path>| {
@@ -213,20 +213,20 @@ impl Cage {
         args
     }
 
-    /// Reads those words, up to and with the one that ends them.
+    /// Reads those arguments, up to and including the one that ends them.
     pub(super) fn from_args(
         args: &mut impl Iterator<Item = OsString>,
         end: &str,
-    ) -> Result<Option<Self>, BadWords> {
+    ) -> Result<Option<Self>, BadArguments> {
         let mut found: Option<Self> = None;
         loop {
-            let word = args.next().ok_or(BadWords)?;
+            let word = args.next().ok_or(BadArguments)?;
             if word == end {
                 return Ok(found);
             }
             let cage = found.get_or_insert_default();
             let mut path = || args.next().map(PathBuf::from);
-            match word.to_str().ok_or(BadWords)? {
+            match word.to_str().ok_or(BadArguments)? {
                 flag::CAGE => {}
                 flag::WRITABLE => cage.writable.extend(path()),
                 flag::READONLY => cage.readonly.extend(path()),
@@ -237,9 +237,9 @@ impl Cage {
                 flag::NO_NAMESPACES => cage.layers.namespaces = false,
                 flag::LANDLOCK => {
                     let number = args.next().and_then(|number| number.to_str()?.parse().ok());
-                    cage.layers.landlock = number.ok_or(BadWords)?;
+                    cage.layers.landlock = number.ok_or(BadArguments)?;
                 }
-                _ => return Err(BadWords),
+                _ => return Err(BadArguments),
             }
         }
     }
@@ -258,7 +258,7 @@ impl Cage {
     }
 }
 
-/// Places that many programs share, and that a cage has for itself.
+/// Directories that programs share, and that a cage replaces by its own.
 #[cfg(target_os = "linux")]
 pub(super) const SHARED_PLACES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
@@ -277,8 +277,7 @@ pub fn hidden_by_private_tmp(path: &Path) -> Option<PathBuf> {
 }
 
 /// Restricts this process and everything that it starts from now on to writing in these places.
-/// For a part of agentd that has an agent's files in its hands. Says whether the system
-/// enforces it.
+/// For a part of agentd that handles an agent's files. Returns whether the system enforces it.
 pub fn confine(writable: &[PathBuf]) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -295,10 +294,10 @@ pub fn confine(writable: &[PathBuf]) -> bool {
     }
 }
 
-/// The word that makes a supervisor only say what it could enforce.
+/// The argument that makes a supervisor only report what it could enforce.
 #[cfg(target_os = "linux")]
 pub(super) const PROBE: &str = "--probe";
-/// The word that makes it the first process of a namespace.
+/// The argument that makes it the first process of a namespace.
 #[cfg(target_os = "linux")]
 pub(super) const INSIDE: &str = "--inside";
 
@@ -328,7 +327,7 @@ mod tests {
         assert_eq!(Cage::from_args(&mut none, "--"), Ok(None));
         for bad in [vec!["--what"], vec!["--cage"], vec!["--cage", "--landlock", "x", "--"]] {
             let mut bad = bad.into_iter().map(OsString::from);
-            assert_eq!(Cage::from_args(&mut bad, "--"), Err(BadWords));
+            assert_eq!(Cage::from_args(&mut bad, "--"), Err(BadArguments));
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Why a call is to stop. It decides which signal the agent gets first.
+/// Why a call should stop. It decides which signal the agent gets first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelReason {
     /// Ctrl-C: the agent gets SIGINT.
@@ -19,8 +19,8 @@ pub enum CancelReason {
     Terminate,
 }
 
-/// A wish to stop that can be waited for together with the output of a child: it
-/// is a flag and a descriptor that becomes readable. Clones are the same wish.
+/// A request to stop that can be waited for together with the output of a child: it
+/// is a flag and a descriptor that becomes readable. Clones share the request.
 #[derive(Debug, Clone)]
 pub struct Cancel(Arc<Inner>);
 
@@ -37,7 +37,7 @@ const INTERRUPT: usize = 1;
 const TERMINATE: usize = 2;
 
 impl Cancel {
-    /// A wish that nobody has made yet.
+    /// A request that has not been made yet.
     pub fn new() -> io::Result<Self> {
         let (wake, woken) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -50,7 +50,7 @@ impl Cancel {
         })))
     }
 
-    /// Makes it on SIGINT, SIGTERM and SIGHUP of this process. A second signal has
+    /// Makes the request on SIGINT, SIGTERM and SIGHUP of this process. A second signal has
     /// its usual effect and ends the process; children are then stopped by their
     /// supervisor.
     pub fn on_signals(&self) -> io::Result<()> {
@@ -64,7 +64,7 @@ impl Cancel {
         Ok(())
     }
 
-    /// Waits for something that does not look at the wish, such as a person's answer:
+    /// Waits for something that does not check the request, such as a person's answer:
     /// meanwhile the first signal already has its usual effect.
     pub fn while_waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
         let before = self.0.deadly.swap(true, Ordering::SeqCst);
@@ -73,7 +73,7 @@ impl Cancel {
         result
     }
 
-    /// Makes it.
+    /// Makes the request.
     pub fn cancel(&self, reason: CancelReason) {
         let value = match reason {
             CancelReason::Interrupt => INTERRUPT,
@@ -84,7 +84,7 @@ impl Cancel {
         let _ = (&self.0.wake).write(&[1]);
     }
 
-    /// The reason, once it is made.
+    /// The reason, once the request is made.
     pub fn reason(&self) -> Option<CancelReason> {
         match self.0.flag.load(Ordering::SeqCst) {
             INTERRUPT => Some(CancelReason::Interrupt),
@@ -93,7 +93,7 @@ impl Cancel {
         }
     }
 
-    /// Sleeps for so long, or until it is made. Says whether it was made.
+    /// Sleeps for this long, or until the request is made. Returns whether it was made.
     pub fn sleep(&self, time: Duration) -> bool {
         let until = std::time::Instant::now() + time;
         loop {

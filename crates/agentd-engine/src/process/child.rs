@@ -23,7 +23,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Cancel;
 use super::dies_with_parent;
-use super::family::{self, Own};
+use super::family::{self, OwnChild};
 
 /// What to start.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ pub(crate) fn shell_code(code: Option<i32>, signal: Option<i32>) -> i32 {
 #[derive(Debug)]
 pub(crate) struct Child {
     inner: process::Child,
-    _own: Own,
+    _own: OwnChild,
     /// Reaped: its number may belong to another process by now.
     is_reaped: bool,
     stdout: CappedPipe,

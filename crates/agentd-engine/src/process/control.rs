@@ -1,4 +1,4 @@
-//! What agentd and the supervisor of a child say to each other, over a socket
+//! The messages between agentd and the supervisor of a child, over a socket
 //! whose closing is itself a message: agentd is gone.
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -12,7 +12,7 @@ use rustix::net::{
 
 /// From agentd: one byte each.
 pub(super) mod command {
-    /// Comes first, with the descriptor that is to be the standard input.
+    /// Comes first, with the descriptor for standard input.
     pub(in crate::process) const START: u8 = b'S';
     /// SIGINT to the group.
     pub(in crate::process) const INTERRUPT: u8 = b'I';
@@ -35,14 +35,14 @@ pub(super) enum Report {
     Killed(i32),
     /// What the cage keeps the child from, encoded.
     Confined(i32),
-    /// The cage could not be made.
+    /// The cage could not be set up.
     CageFailed {
         /// Which step.
         step: i32,
         /// The error of the system.
         error: i32,
     },
-    /// Everything is gone; so many stragglers had to be killed.
+    /// Everything has ended; this many stragglers had to be killed.
     Clean(i32),
 }
 
@@ -97,7 +97,7 @@ pub(super) fn send_start(socket: impl AsFd, stdin: BorrowedFd<'_>) -> io::Result
     Ok(())
 }
 
-/// Fetches the descriptor. None: agentd is gone, or speaks otherwise.
+/// Fetches the descriptor. None: agentd is gone, or sent something else.
 pub(super) fn receive_start(socket: impl AsFd) -> io::Result<Option<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

@@ -20,9 +20,9 @@ const TERM_GRACE: Duration = Duration::from_millis(700);
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(10);
 
-/// Ends everything that is left, the group first, and says how many processes
-/// had to be signalled. The leader is dead or dying and not reaped yet, so that
-/// its group still has its name.
+/// Ends everything that is left, the group first, and returns how many processes
+/// had to be signaled. The leader is dead or dying and not reaped yet, so that
+/// the id of its group stays reserved.
 pub(super) fn end_all(leader: Pid, mut gentle: bool) -> i32 {
     let mut signalled = std::collections::BTreeSet::new();
     let start = Instant::now();
@@ -121,7 +121,7 @@ fn pid(text: &str) -> Option<Pid> {
     text.parse().ok().and_then(Pid::from_raw)
 }
 
-/// Not known here.
+/// Unknown on this system.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn children() -> Vec<Pid> {
     Vec::new()

@@ -23,9 +23,9 @@ const STEP: Duration = Duration::from_millis(5);
 
 /// Marks a child as one of ours, for as long as this lives.
 #[derive(Debug)]
-pub(super) struct Own(i32);
+pub(super) struct OwnChild(i32);
 
-impl Drop for Own {
+impl Drop for OwnChild {
     fn drop(&mut self) {
         OWN.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
     }
@@ -41,13 +41,13 @@ pub(super) fn adopt_orphans() {
 }
 
 /// Starts a program as one of ours.
-pub(super) fn spawn(command: &mut Command) -> io::Result<(Child, Own)> {
+pub(super) fn spawn(command: &mut Command) -> io::Result<(Child, OwnChild)> {
     // Held from before the start, so that the child is never taken for an adopted one.
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     let child = command.spawn()?;
     let pid = Pid::from_child(&child).as_raw_nonzero().get();
     own.insert(pid);
-    Ok((child, Own(pid)))
+    Ok((child, OwnChild(pid)))
 }
 
 /// Ends every child that this process has inherited, and what these leave in turn.

@@ -1,7 +1,7 @@
 //! The half of a supervisor that stays outside of the namespaces it has made.
 //!
-//! It has nothing to do but to be there: the half inside is killed with it, and the kernel then
-//! ends everything in there. Should the half inside not end when agentd is gone, it is killed.
+//! It only has to exist: the half inside is killed with it, and the kernel then ends everything in
+//! there. If the half inside does not end when agentd is gone, it is killed.
 
 #![expect(
     clippy::disallowed_methods,
@@ -36,7 +36,7 @@ pub(super) fn run(cage: &Cage, words: &[OsString]) -> ExitCode {
     let child = match start_inside(held, words) {
         Ok(child) => child,
         Err(source) => {
-            report(failed(&namespaces::Failed { step: namespaces::Step::Inside, source }));
+            report(failed(&namespaces::StepFailure { step: namespaces::Step::Inside, source }));
             return ExitCode::FAILURE;
         }
     };
@@ -57,7 +57,7 @@ fn start_inside(held: Enforced, words: &[OsString]) -> std::io::Result<Child> {
 }
 
 /// What failed, for agentd.
-pub(super) fn failed(failed: &namespaces::Failed) -> Report {
+pub(super) fn failed(failed: &namespaces::StepFailure) -> Report {
     Report::CageFailed {
         step: failed.step as i32,
         error: failed.source.raw_os_error().unwrap_or(0),
@@ -95,8 +95,8 @@ fn wait(mut child: Child) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Says what this system can enforce, as a number on standard output. The namespaces are tried,
-/// since nothing else tells whether they may be made here.
+/// Prints what this system can enforce, as a number on standard output. The namespaces are tried,
+/// since nothing else shows whether they may be created here.
 pub(super) fn probe() -> ExitCode {
     let tmp = std::env::temp_dir();
     let cage = Cage { tmp: Some(tmp), network: false, ..Cage::default() };

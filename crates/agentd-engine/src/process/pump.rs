@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::cage::{Cage, Enforced};
 use super::control::{REPORT_BYTES, Report, command, send_start};
-use super::family::{self, Own};
+use super::family::{self, OwnChild};
 use super::lines::Lines;
 use super::supervise::PROGRAM;
 use super::{
@@ -94,7 +94,7 @@ enum Stopping {
 
 struct Pump<'a> {
     supervisor: Child,
-    _own: Own,
+    _own: OwnChild,
     control: UnixStream,
     reports: Vec<u8>,
     stdin: Option<PipeWriter>,
@@ -196,14 +196,14 @@ impl<'a> Pump<'a> {
         })
     }
 
-    /// Waits for something to happen, at most until the next deadline, and takes
+    /// Waits for something to happen, at most until the next deadline, and handles
     /// everything that has.
     fn wait(&mut self, cancel: &Cancel) -> io::Result<()> {
         self.watcher.pause();
         let timeout = self.next_deadline().saturating_duration_since(Instant::now());
         // Rounded up, so that the deadline has passed when the wait is over.
         let timeout = Timespec::try_from(timeout + Duration::from_millis(1)).ok();
-        // Nothing is waited for that would be ready for ever and change nothing.
+        // Leave out what would always be ready and change nothing.
         let mut fds = Vec::with_capacity(5);
         if !self.supervisor_gone {
             fds.push(PollFd::new(&self.control, PollFlags::IN));
@@ -346,7 +346,7 @@ impl<'a> Pump<'a> {
                 || self.drain_until.is_some_and(|until| Instant::now() >= until))
     }
 
-    /// Asks the program to stop when it must. False: it cannot even be killed.
+    /// Asks the program to stop when it has to. False: it cannot even be killed.
     fn keep_limits(&mut self, cancel: &Cancel) -> bool {
         if self.ending.is_some() {
             return true;
@@ -387,7 +387,7 @@ impl<'a> Pump<'a> {
         let _ = rustix::io::write(&self.control, &[command]);
     }
 
-    /// Only for the case that the supervisor cannot do it any more.
+    /// Only if the supervisor can no longer do it.
     fn kill_group(&mut self) {
         if let Some(group) = self.group {
             let _ = kill_process_group(group, Signal::KILL);
@@ -396,7 +396,7 @@ impl<'a> Pump<'a> {
         family::end_adopted();
     }
 
-    /// What came without a line end is a line too.
+    /// Output without a final line ending is a line too.
     fn end_of_output(&mut self) {
         let watcher = &mut *self.watcher;
         self.lines.finish(&mut |line| {

@@ -3,7 +3,7 @@
 //!
 //! agentd starts its own program again with [`SUPERVISE`] as the first argument.
 //! That process starts the agent in a group of its own and then only waits: for
-//! the agent to end, and for agentd to say something or to be gone, which it
+//! the agent to end, and for agentd to send a command or to be gone, which it
 //! notices because the socket between them closes. Output never passes through
 //! it: the agent writes to agentd's pipes directly.
 
@@ -37,7 +37,7 @@ const REAP_EVERY: Duration = Duration::from_secs(1);
 /// What happens to a supervisor.
 enum Event {
     Command(u8),
-    /// agentd is gone, or has nothing more to say.
+    /// agentd is gone, or has no more commands.
     Closed,
     /// The agent has ended.
     Ended,
@@ -112,7 +112,7 @@ fn watch_over(
         }
     };
     release_output();
-    // Inside of a namespace the number means nothing to agentd, and something else.
+    // The number is one of a namespace; for agentd it would be another process.
     let shown = if held.processes { 0 } else { leader.as_raw_nonzero().get() };
     report(Report::Started(shown));
     let (sender, events) = channel();
@@ -123,7 +123,7 @@ fn watch_over(
     ExitCode::SUCCESS
 }
 
-/// Starts the program, and says what it is kept from. The rules of Landlock take effect in the
+/// Starts the program, and returns what it is kept from. The rules of Landlock take effect in the
 /// child alone: they let a process send signals to those that have the same rules.
 #[cfg_attr(
     target_os = "linux",
@@ -142,7 +142,7 @@ fn start(
     let enforced = {
         let mut rules = cage.and_then(|cage| landlock::Rules::of(cage, held));
         let enforced = held.and_also(rules.as_ref().map(landlock::Rules::enforced));
-        // The last net, for a supervisor that is itself killed with SIGKILL.
+        // The last resort, for a supervisor that is itself killed with SIGKILL.
         dies_with_parent(&mut command, Signal::KILL);
         // SAFETY: the closure makes system calls and drops the descriptor of the rules. This
         // process has one thread so far, so that no lock can be held by another one.
@@ -193,7 +193,7 @@ fn send_flags() -> rustix::net::SendFlags {
 }
 
 fn wait_for(leader: Pid, events: &Sender<Event>) {
-    // NOWAIT: the dead leader stays, and with it the name of its group.
+    // NOWAIT: the dead leader stays, and so the id of its group stays reserved.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(leader), options) {}
     let _ = events.send(Event::Ended);

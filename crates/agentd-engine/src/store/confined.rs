@@ -1,4 +1,4 @@
-//! A directory that nothing can leave: looking and reading. Writing is in `write`.
+//! A directory that nothing can leave: listing and reading. Writing is in `write`.
 
 use std::fmt;
 use std::fs::File;
@@ -73,7 +73,7 @@ impl fmt::Display for EntryKind {
     }
 }
 
-/// What tells one version of a file from the next. agentd replaces files, which gives them
+/// Distinguishes one version of a file from the next. agentd replaces files, which gives them
 /// another inode; editors that write in place change the time or the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStamp {
@@ -97,7 +97,7 @@ impl EntryKind {
 }
 
 impl ProjectDir {
-    /// Opens the root of a project. The one place where a path of the outside world is used.
+    /// Opens the root of a project, by an absolute path. Everything else is relative to it.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         let dir = Dir::open_ambient_dir(root, cap_std::ambient_authority())
             .map_err(|source| StoreError::OpenRoot { path: root.to_owned(), source })?;
@@ -126,8 +126,8 @@ impl ProjectDir {
         self.read_capped(path, DOCUMENT_CAP)
     }
 
-    /// The whole file, or an error if it is larger than `cap`: memory is never
-    /// at the mercy of a file.
+    /// The whole file, or an error if it is larger than `cap`: memory use never
+    /// depends on a file.
     pub fn read_capped(&self, path: &RelPath, cap: u64) -> Result<Vec<u8>, StoreError> {
         let (file, size) = self.open_file(path)?;
         if size > cap {
@@ -152,7 +152,7 @@ impl ProjectDir {
         })
     }
 
-    /// Opens a regular file for reading, for those who stream it, and says how large it is.
+    /// Opens a regular file for streaming, and returns its size.
     pub fn open_file(&self, path: &RelPath) -> Result<(File, u64), StoreError> {
         let mut options = OpenOptions::new();
         // Without `nonblock` a pipe with no writer would hang us.
@@ -194,8 +194,8 @@ impl ProjectDir {
         }
     }
 
-    /// What tells one version of a file from the next, without opening it; nothing where
-    /// there is no regular file.
+    /// The stamp of the current version of a file, without opening it; none if there is no
+    /// regular file.
     pub fn stamp(&self, path: &RelPath) -> Result<Option<FileStamp>, StoreError> {
         let (parent, name) = match self.parent_and_name(path) {
             Ok(found) => found,
@@ -292,7 +292,7 @@ impl ProjectDir {
     }
 
     /// The handle on the directory that holds the path, and the last name.
-    /// Whatever is done with the name relative to the handle cannot be misled.
+    /// An operation on the name relative to the handle cannot be redirected.
     pub(super) fn parent_and_name<'a>(
         &'a self,
         path: &'a RelPath,
@@ -322,7 +322,7 @@ impl ProjectDir {
         Ok(dir)
     }
 
-    /// An error met at `name` in `parent` on the way to `path`; says so if a symlink was met.
+    /// The error for a failure at `name` in `parent` on the way to `path`; names a symlink as such.
     pub(super) fn explain(
         &self,
         action: &'static str,
@@ -337,15 +337,15 @@ impl ProjectDir {
             return StoreError::Symlink { path };
         }
         match StoreError::from_io(action, path, error) {
-            // One name that is no symlink leads nowhere else: it was moved in this very moment,
-            // as by a process that archives the change, and the system saw it at its new place.
+            // A name that is not a symlink leads nowhere else: it was moved at this very moment,
+            // for example by a process that archives the change.
             StoreError::Escapes { path } => StoreError::NotFound { path },
             error => error,
         }
     }
 }
 
-/// A handle on a directory that is ours or only lent.
+/// A handle on a directory, owned or borrowed.
 pub(super) enum MaybeOwned<'a> {
     Owned(Dir),
     Borrowed(&'a Dir),

@@ -104,7 +104,7 @@ pub enum StoreError {
     OpenRoot {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// There is no home directory to keep anything in.
@@ -133,7 +133,7 @@ pub enum StoreError {
         action: &'static str,
         /// The path.
         path: RelPath,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -4,7 +4,7 @@
 //! and holds one line of JSON about who locked it. The system's lock is the
 //! truth: it ends with its process, so a line that a dead holder left means
 //! nothing. The files are never removed, because removing a lock file while
-//! somebody waits for it gives two people the lock.
+//! another process waits for it gives both of them the lock.
 //!
 //! The order in which locks are taken is written in [the module](super).
 
@@ -30,10 +30,10 @@ use super::confined::{EntryKind, ProjectDir};
 use super::error::StoreError;
 use crate::explain::{ErrorReport, Explain};
 
-/// How long nothing is said about waiting, and how often afterwards.
+/// How long a wait goes unreported, and the interval of reports afterwards.
 const FIRST_NOTICE: Duration = Duration::from_millis(200);
 const NEXT_NOTICE: Duration = Duration::from_millis(100);
-/// Tries of [`try_lock`]: somebody may just be looking, see [`lock_state`].
+/// Attempts of [`try_lock`]: another process may just be checking, see [`lock_state`].
 const TRIES: u32 = 4;
 const MAX_COMMAND_CHARS: usize = 200;
 
@@ -135,12 +135,12 @@ pub enum LockError {
         /// The lock.
         name: LockName,
     },
-    /// The file system has no locks. Going on without would tear files.
+    /// The file system has no locks. Continuing without them would corrupt files.
     #[error("the file system of this project does not support locks")]
     Unsupported {
         /// The lock.
         name: LockName,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file of the lock cannot be used.
@@ -172,7 +172,7 @@ fn shown(holder: Option<&Holder>) -> String {
     holder.map_or_else(|| "another process".to_owned(), Holder::to_string)
 }
 
-/// What a waiting caller is told from time to time.
+/// What is reported to a waiting caller from time to time.
 #[derive(Debug)]
 pub struct Waiting {
     /// The lock.
@@ -208,13 +208,13 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // So that whoever looks before the next holder has signed does not read our name.
+        // So that a process that checks before the next holder has signed does not read our name.
         let _ = self.file.set_len(0);
         let _ = self.file.unlock();
     }
 }
 
-/// Takes a lock if it is free, else says who has it.
+/// Takes a lock if it is free, else reports who has it.
 pub fn try_lock(project: &ProjectDir, name: &LockName, holder: &Holder) -> Result<Lock, LockError> {
     let locks = Locks::open(project, name)?;
     for attempt in 1..=TRIES {
@@ -230,8 +230,8 @@ pub fn try_lock(project: &ProjectDir, name: &LockName, holder: &Holder) -> Resul
 
 /// Takes a lock, waiting for up to `timeout` while somebody else has it.
 ///
-/// `on_wait` is told about it once the wait is worth a word, then some ten
-/// times a second, and may end it.
+/// `on_wait` is called once the wait is worth a report, then about ten times
+/// a second, and may end it.
 pub fn lock(
     project: &ProjectDir,
     name: &LockName,
@@ -274,7 +274,7 @@ pub fn lock(
     }
 }
 
-/// Looks whether a lock is held, for those who only report. By the time the
+/// Checks whether a lock is held, for reports. By the time the
 /// caller reads the answer it may be wrong.
 pub fn lock_state(project: &ProjectDir, name: &LockName) -> Result<LockState, LockError> {
     let fail = |source| LockError::Store { name: name.clone(), source };
@@ -416,7 +416,7 @@ impl Locks {
         Ok(true)
     }
 
-    /// Who has signed the lock. The line may not be there yet, so there is a second look.
+    /// Who has signed the lock. The line may not be there yet, so it is read twice.
     fn holder(&self) -> Option<Holder> {
         const MAX_LINE: u64 = 4096;
         for _ in 0..3 {

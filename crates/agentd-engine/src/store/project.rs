@@ -16,10 +16,10 @@ use super::lock::{self, Holder, Lock, LockError, LockName, Waiting};
 use super::user_dirs::UserDirs;
 
 /// How long a tool call or a record waits for its turn: each turn takes
-/// milliseconds, so whoever waits this long waits for something broken.
+/// milliseconds, so a wait this long means that something is broken.
 pub const WRITE_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A project that agentd was initialised in. Clones share the open directory.
+/// A project in which agentd was initialized. Clones share the open directory.
 #[derive(Debug, Clone)]
 pub struct Project {
     root: PathBuf,
@@ -27,12 +27,12 @@ pub struct Project {
     user: UserDirs,
 }
 
-/// What a directory lists, and what lies in it that should not.
+/// The names in a directory: the valid ones, and the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed<T> {
-    /// The names that are what they should be, sorted.
+    /// The valid names, sorted.
     pub ids: Vec<T>,
-    /// The rest, sorted: worth a warning. Names that start with a dot are nobody's business.
+    /// The rest, sorted: worth a warning. Names that start with a dot are ignored.
     pub odd: Vec<Entry>,
 }
 
@@ -88,17 +88,17 @@ impl Project {
     }
 
     /// What agentd keeps about this project on this machine, where neither the repository nor
-    /// an agent can write. Made if it is not there yet.
+    /// an agent can write. Created if it does not exist yet.
     pub fn state_dir(&self) -> Result<ProjectDir, StoreError> {
         self.user.state_of(&self.root)
     }
 
-    /// The same for somebody who only looks: none where nothing was ever kept.
+    /// The same for reading: none if nothing was ever stored.
     pub fn state_dir_if_there(&self) -> Result<Option<ProjectDir>, StoreError> {
         self.user.state_if_there(&self.root)
     }
 
-    /// Where the project lies, for messages and for the working directory of agents.
+    /// The path of the project, for messages and for the working directory of agents.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -111,9 +111,9 @@ impl Project {
     /// The open changes.
     pub fn change_ids(&self) -> Result<Listed<ChangeId>, StoreError> {
         self.listed(&layout::changes_dir(), |entry| match entry.kind {
-            EntryKind::Dir => Named::from(ChangeId::new(&entry.name).ok()),
-            EntryKind::Symlink => Named::Odd,
-            EntryKind::File | EntryKind::Other => Named::Ignored,
+            EntryKind::Dir => ListedName::from(ChangeId::new(&entry.name).ok()),
+            EntryKind::Symlink => ListedName::Odd,
+            EntryKind::File | EntryKind::Other => ListedName::Ignored,
         })
     }
 
@@ -125,9 +125,9 @@ impl Project {
     /// The archived changes, oldest first.
     pub fn archived(&self) -> Result<Listed<ArchiveName>, StoreError> {
         self.listed(&layout::archive_dir(), |entry| match entry.kind {
-            EntryKind::Dir => Named::from(entry.name.parse().ok()),
-            EntryKind::Symlink => Named::Odd,
-            EntryKind::File | EntryKind::Other => Named::Ignored,
+            EntryKind::Dir => ListedName::from(entry.name.parse().ok()),
+            EntryKind::Symlink => ListedName::Odd,
+            EntryKind::File | EntryKind::Other => ListedName::Ignored,
         })
     }
 
@@ -163,14 +163,14 @@ impl Project {
         Change { id: id.clone(), dir, project: self.dir.clone(), path }
     }
 
-    /// Makes a change that must not exist yet. Of many who try, one succeeds,
+    /// Creates a change that must not exist yet. Of many who try, one succeeds,
     /// and the others get [`StoreError::AlreadyExists`].
     pub fn create_change(&self, id: &ChangeId) -> Result<Change, StoreError> {
         self.dir.create_dir_new(&layout::change_dir(id))?;
         self.change(id)
     }
 
-    /// Takes the run lock of a change, or says who has it.
+    /// Takes the run lock of a change, or reports who has it.
     pub fn try_run_lock(&self, change: &ChangeId, holder: &Holder) -> Result<RunLock, LockError> {
         let lock = lock::try_lock(&self.dir, &LockName::Run(change.clone()), holder)?;
         Ok(RunLock { _lock: lock })
@@ -194,7 +194,7 @@ impl Project {
         self.write_lock_or(change, holder, |_| ControlFlow::Continue(()))
     }
 
-    /// Takes the write lock of a change; `on_wait` hears of the wait and may end it.
+    /// Takes the write lock of a change; `on_wait` is called during the wait and may end it.
     pub fn write_lock_or(
         &self,
         change: &ChangeId,
@@ -211,7 +211,7 @@ impl Project {
         self.take_turn(&LockName::Project, holder)
     }
 
-    /// Takes that lock if it is free, else says who has it.
+    /// Takes that lock if it is free, else reports who has it.
     pub fn try_project_lock(&self, holder: &Holder) -> Result<Lock, LockError> {
         lock::try_lock(&self.dir, &LockName::Project, holder)
     }
@@ -223,7 +223,7 @@ impl Project {
     fn listed<T: Ord>(
         &self,
         dir: &RelPath,
-        name: impl Fn(&Entry) -> Named<T>,
+        name: impl Fn(&Entry) -> ListedName<T>,
     ) -> Result<Listed<T>, StoreError> {
         listed(&self.dir, dir, name)
     }
@@ -250,7 +250,7 @@ impl Change {
         &self.dir
     }
 
-    /// Where it lay when it was opened, for messages and for programs that are given its path.
+    /// Its path when it was opened, for messages and for programs that are given its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -282,8 +282,8 @@ impl Change {
     /// The logs of agent calls, in the order of the calls.
     pub fn runs(&self) -> Result<Listed<RunName>, StoreError> {
         listed(&self.dir, &RelPath::new("runs")?, |entry| match entry.kind {
-            EntryKind::File => Named::from(entry.name.parse().ok()),
-            EntryKind::Dir | EntryKind::Symlink | EntryKind::Other => Named::Odd,
+            EntryKind::File => ListedName::from(entry.name.parse().ok()),
+            EntryKind::Dir | EntryKind::Symlink | EntryKind::Other => ListedName::Odd,
         })
     }
 
@@ -346,22 +346,22 @@ impl Change {
 }
 
 /// What a name in a directory is to a list.
-enum Named<T> {
+enum ListedName<T> {
     Id(T),
     Odd,
     Ignored,
 }
 
-impl<T> From<Option<T>> for Named<T> {
+impl<T> From<Option<T>> for ListedName<T> {
     fn from(id: Option<T>) -> Self {
         id.map_or(Self::Odd, Self::Id)
     }
 }
 
-fn spec_file(entry: &Entry) -> Named<SpecId> {
+fn spec_file(entry: &Entry) -> ListedName<SpecId> {
     match entry.kind {
-        EntryKind::File => Named::from(layout::spec_of_file_name(&entry.name)),
-        EntryKind::Dir | EntryKind::Symlink | EntryKind::Other => Named::Odd,
+        EntryKind::File => ListedName::from(layout::spec_of_file_name(&entry.name)),
+        EntryKind::Dir | EntryKind::Symlink | EntryKind::Other => ListedName::Odd,
     }
 }
 
@@ -369,7 +369,7 @@ fn spec_file(entry: &Entry) -> Named<SpecId> {
 fn listed<T: Ord>(
     dir: &ProjectDir,
     path: &RelPath,
-    name: impl Fn(&Entry) -> Named<T>,
+    name: impl Fn(&Entry) -> ListedName<T>,
 ) -> Result<Listed<T>, StoreError> {
     let entries = match dir.list_dir(path) {
         Err(error) if error.is_not_found() => Vec::new(),
@@ -378,9 +378,9 @@ fn listed<T: Ord>(
     let mut listed = Listed { ids: Vec::new(), odd: Vec::new() };
     for entry in entries.into_iter().filter(|entry| !entry.name.starts_with('.')) {
         match name(&entry) {
-            Named::Id(id) => listed.ids.push(id),
-            Named::Odd => listed.odd.push(entry),
-            Named::Ignored => {}
+            ListedName::Id(id) => listed.ids.push(id),
+            ListedName::Odd => listed.odd.push(entry),
+            ListedName::Ignored => {}
         }
     }
     listed.ids.sort_unstable();

@@ -1,9 +1,9 @@
 //! Where agentd keeps what neither a repository nor an agent may write: the state of a project
 //! on this machine, in the user's own state directory.
 //!
-//! Whatever recovery acts on (pictures of what git runs, the journal of an archive, copies of
-//! settings, consent) lies here. A clone cannot bring it along, and an agent's sandbox does not
-//! include it. Caches are apart from it, because agents do write to those.
+//! Everything that recovery acts on (snapshots of what git runs, the journal of an archive, copies
+//! of settings, consent) is here. A clone cannot bring it along, and an agent's sandbox does not
+//! include it. Caches are separate, because agents do write to those.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -55,7 +55,7 @@ impl UserDirs {
         Self::from_variables(Some(home.to_owned()), |_| None)
     }
 
-    /// The state of the project at `root`, made if it is not there yet.
+    /// The state of the project at `root`, created if it does not exist yet.
     pub fn state_of(&self, root: &Path) -> Result<ProjectDir, StoreError> {
         let (base, name) = self.place(root)?;
         let failed = |source| StoreError::OpenRoot { path: base.join(&name), source };
@@ -71,7 +71,7 @@ impl UserDirs {
         Ok(ProjectDir::from_file(dir))
     }
 
-    /// The same for somebody who only looks: none where nothing was ever kept.
+    /// The same for reading: none if nothing was ever stored.
     pub fn state_if_there(&self, root: &Path) -> Result<Option<ProjectDir>, StoreError> {
         let Ok((base, name)) = self.place(root) else { return Ok(None) };
         let path = base.join("projects").join(&name);
@@ -83,13 +83,13 @@ impl UserDirs {
         Ok(Some(ProjectDir::from_file(open_own(Some(&projects), &path)?)))
     }
 
-    /// Where the state of a project lies, for people and for what is kept out of sandboxes.
+    /// The path of the state of a project, for messages and for the rules of sandboxes.
     pub fn state_path(&self, root: &Path) -> Result<PathBuf, StoreError> {
         let (base, name) = self.place(root)?;
         Ok(base.join("projects").join(name))
     }
 
-    /// Removes the state and the caches of a project that is no more.
+    /// Removes the state and the caches of a project that no longer exists.
     pub fn forget(&self, root: &Path) {
         for path in [self.state_path(root), self.cache_path(root)].into_iter().flatten() {
             // Nothing depends on it; a link in its place is not followed.
@@ -97,7 +97,7 @@ impl UserDirs {
         }
     }
 
-    /// Where caches for the agents of a project lie. They may write there.
+    /// The path of the caches for the agents of a project. They may write there.
     pub fn cache_path(&self, root: &Path) -> Result<PathBuf, StoreError> {
         let cache = self.cache.as_ref().ok_or(StoreError::NoUserDir)?;
         Ok(cache.join("projects").join(name_of(root)))
@@ -105,7 +105,7 @@ impl UserDirs {
 
     fn place(&self, root: &Path) -> Result<(PathBuf, String), StoreError> {
         let base = self.state.clone().ok_or(StoreError::NoUserDir)?;
-        // A home directory that is itself a repository: what lies in it came with the clone.
+        // A home directory that is itself a repository: its content came with the clone.
         if base.starts_with(root) {
             return Err(StoreError::StateInProject { state: base, root: root.to_owned() });
         }
@@ -113,7 +113,7 @@ impl UserDirs {
     }
 }
 
-/// A name that tells a person which project it is, and no two projects share.
+/// A unique name by which a person recognizes the project.
 fn name_of(root: &Path) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
     let name = root.file_name().unwrap_or_default().to_string_lossy();

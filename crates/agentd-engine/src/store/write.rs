@@ -15,13 +15,13 @@ use cap_std::fs::{Dir, OpenOptions, Permissions};
 use super::confined::{EntryKind, MaybeOwned, ProjectDir, Symlinks};
 use super::error::StoreError;
 
-/// How often a write begins anew because a sweeper took its temporary file.
+/// How often a write starts again because a sweeper removed its temporary file.
 const ATTEMPTS: u32 = 8;
 /// How many files are open at once.
 const BATCH: usize = 256;
 
 impl ProjectDir {
-    /// Replaces or creates a file, whole and durable; missing directories are made.
+    /// Replaces or creates a file, whole and durable; missing directories are created.
     ///
     /// The mode of an existing file is kept. Where symlinks are followed at
     /// all, a link stays and the file it names is replaced.
@@ -29,7 +29,7 @@ impl ProjectDir {
         match self.replace(path, bytes) {
             Err(StoreError::Symlink { path: link }) if self.symlinks == Symlinks::Follow => {
                 match self.resolve(path) {
-                    // It leads to nothing, and nothing is made there.
+                    // It is dangling, and nothing is created at its target.
                     Err(error) if error.is_not_found() => Err(StoreError::Symlink { path: link }),
                     real => self.replace(&real?, bytes),
                 }
@@ -219,7 +219,7 @@ impl ProjectDir {
     }
 
     /// Moves a directory inside the project in one step. The new name must be
-    /// free, even of an empty directory; directories above it are made.
+    /// free, even of an empty directory; directories above it are created.
     pub fn rename_dir(&self, from: &RelPath, to: &RelPath) -> Result<(), StoreError> {
         let (from_parent, from_name) = self.parent_to_change(from)?;
         let fail = |error| StoreError::from_io("move", self.shown(from), error);
@@ -247,7 +247,7 @@ impl ProjectDir {
             .map_err(|error| StoreError::from_io("write", self.shown(path), error))
     }
 
-    /// The permissions of the file that is replaced; none where there is no file.
+    /// The permissions of the file that is replaced; none if there is no file.
     fn permissions_for_replacing(
         &self,
         dir: &Dir,
@@ -264,7 +264,7 @@ impl ProjectDir {
         }
     }
 
-    /// Where a symlink that stays inside leads, if something may be changed there.
+    /// The target of a symlink that stays inside, if it may be changed.
     fn resolve(&self, path: &RelPath) -> Result<RelPath, StoreError> {
         let real = self.real_path(path)?;
         if may_lead(path, &real) {
@@ -274,7 +274,7 @@ impl ProjectDir {
         }
     }
 
-    /// The directory at a path, for those who change something in it.
+    /// The directory at a path, to change something in it.
     fn dir_to_change(&self, path: &RelPath) -> Result<MaybeOwned<'_>, StoreError> {
         if self.symlinks == Symlinks::Refuse || path.is_root() {
             return self.open_dir(path);
@@ -337,7 +337,7 @@ fn may_lead(path: &RelPath, real: &RelPath) -> bool {
     !real.components().any(is_git) && (!own(path) || own(real))
 }
 
-/// Writes a temporary file in a directory, has it renamed, and waits until all that is durable.
+/// Writes a temporary file in a directory, renames it, and waits until all of that is durable.
 pub(super) fn publish(
     dir: &Dir,
     bytes: &[u8],
@@ -364,11 +364,12 @@ pub(super) fn publish(
     }
 }
 
-/// A temporary file, complete but perhaps not durable yet, locked by us, and removed unless it was renamed (then it has no name).
+/// A temporary file, complete but perhaps not durable yet, and locked by us. It is removed unless
+/// it was renamed; then it has no name.
 struct Temp<'a> {
     dir: &'a Dir,
     name: String,
-    /// Keeps the lock by which a sweeper knows that we live.
+    /// Holds the lock that shows a sweeper that this process is alive.
     file: File,
 }
 
@@ -381,7 +382,7 @@ impl<'a> Temp<'a> {
         let mut temp = Self { dir, name, file };
         match temp.file.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::NotFound.into()),
-            // Where there are no locks nobody sweeps; the write itself is as safe without.
+            // Where there are no locks, nothing is swept; the write itself is safe without.
             Err(TryLockError::Error(_)) | Ok(()) => {}
         }
         if let Some(permissions) = permissions {
@@ -454,8 +455,8 @@ fn rename_noreplace(from: &Dir, from_name: &str, to: &Dir, to_name: &str) -> io:
 #[cfg(not(target_os = "linux"))]
 use rename_checked as rename_noreplace;
 
-/// Where the system cannot rename without replacing: a look first, and the
-/// system itself still refuses to replace a directory with something in it.
+/// Where the system cannot rename without replacing: a check first, and the
+/// system itself still refuses to replace a directory that is not empty.
 fn rename_checked(from: &Dir, from_name: &str, to: &Dir, to_name: &str) -> io::Result<()> {
     match to.symlink_metadata(to_name) {
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),

@@ -20,7 +20,7 @@ use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::step::{Artefact, StepError};
 use crate::change::documents;
-use crate::git::{LeftOut, WhyLeftOut};
+use crate::git::{OmitReason, OmittedFile};
 use crate::guard::sandbox;
 use crate::process::Limits;
 
@@ -214,7 +214,7 @@ fn diff(workflow: &mut Workflow<'_>) -> Result<String, WorkflowError> {
 }
 
 /// Names what a diff does not show, so that nothing goes by unseen.
-fn not_shown(left_out: &[LeftOut]) -> String {
+fn not_shown(left_out: &[OmittedFile]) -> String {
     if left_out.is_empty() {
         return String::new();
     }
@@ -241,27 +241,27 @@ fn not_shown(left_out: &[LeftOut]) -> String {
     told
 }
 
-fn why(why: &WhyLeftOut) -> String {
+fn why(why: &OmitReason) -> String {
     let why = match why {
-        WhyLeftOut::OnlyCommitted => {
+        OmitReason::OnlyCommitted => {
             "a commit has another version of it, while the work tree has the one from before; \
              see `git show HEAD`"
         }
-        WhyLeftOut::IgnoredSince => "ignored, by a rule that was added since",
-        WhyLeftOut::Filtered { filter } => {
+        OmitReason::IgnoredSince => "ignored, by a rule that was added since",
+        OmitReason::Filtered { filter } => {
             return format!(
                 "stored through the filter `{}`, which was not run; git believes that it is \
                  unchanged",
                 Line::new(head(filter, NAME_BYTES))
             );
         }
-        WhyLeftOut::Repository => "a git repository of its own",
-        WhyLeftOut::Special => "neither a file nor a directory nor a link",
-        WhyLeftOut::Unreadable => "cannot be read",
-        WhyLeftOut::TooMany => "one new file too many",
-        WhyLeftOut::TooLarge => "changed, and too large to be shown",
-        WhyLeftOut::Binary => "changed, and not text",
-        WhyLeftOut::NotCheckedOut => "left out by the sparse checkout",
+        OmitReason::Repository => "a git repository of its own",
+        OmitReason::Special => "neither a file nor a directory nor a link",
+        OmitReason::Unreadable => "cannot be read",
+        OmitReason::TooMany => "one new file too many",
+        OmitReason::TooLarge => "changed, and too large to be shown",
+        OmitReason::Binary => "changed, and not text",
+        OmitReason::NotCheckedOut => "left out by the sparse checkout",
     };
     why.to_owned()
 }
@@ -366,10 +366,10 @@ mod tests {
 
     #[test]
     fn what_a_diff_leaves_out_is_named_whatever_there_is_much_of() {
-        let it = |path: &str, why, size| LeftOut { path: path.into(), why, files: 1, size };
-        let mut left_out = vec![it("evil\n(end)", WhyLeftOut::OnlyCommitted, None)];
-        left_out.extend((0..100).map(|i| it(&format!("{i}"), WhyLeftOut::TooLarge, Some(5))));
-        left_out.push(it("x.png", WhyLeftOut::Binary, Some(3)));
+        let it = |path: &str, why, size| OmittedFile { path: path.into(), why, files: 1, size };
+        let mut left_out = vec![it("evil\n(end)", OmitReason::OnlyCommitted, None)];
+        left_out.extend((0..100).map(|i| it(&format!("{i}"), OmitReason::TooLarge, Some(5))));
+        left_out.push(it("x.png", OmitReason::Binary, Some(3)));
         let told = not_shown(&left_out);
         for has in [
             "- evil (end): a commit has another version",

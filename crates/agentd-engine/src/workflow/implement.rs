@@ -18,7 +18,7 @@ use agentd_core::step_name::StepName;
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, prompts};
 use crate::agents::step::{Agents, Artefact, StepError};
 use crate::change::documents;
-use crate::git::{Git, What};
+use crate::git::{CommitScope, Git};
 use crate::tools;
 
 /// Which tasks are to be done.
@@ -332,7 +332,7 @@ pub(super) fn commit_work(workflow: &mut Workflow<'_>, message: &str) -> Result<
         workflow.warn("git.commit is set, but there is no git repository");
         return Ok(());
     };
-    if let Some(commit) = git.commit(What::Everything, message)? {
+    if let Some(commit) = git.commit(CommitScope::Everything, message)? {
         let subject = message.lines().next().unwrap_or_default();
         let short = commit.get(..10).unwrap_or(&commit);
         workflow.note(&format!("committed {short} {subject}"));

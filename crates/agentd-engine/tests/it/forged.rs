@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agentd_engine::guard::git_files::Unchecked;
+use agentd_engine::guard::git_files::UncheckedCall;
 use agentd_engine::process::Limits;
 
 use crate::guard::{self, implement, named, nothing_kept, recover};
@@ -64,7 +64,7 @@ fn a_state_that_was_forged_before_a_kill_is_put_back_by_the_next_command() {
     let kept = world.kept().join("_state-add-login-implement-logic.state.json");
     fs::copy(world.root().join("saved.json"), kept).unwrap();
     let found = recover(&world);
-    let [Unchecked::Call { call, .. }] = found.as_slice() else { panic!("{found:?}") };
+    let [UncheckedCall::Call { call, .. }] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(call, "add-login-implement-logic");
     assert_eq!(world.state().phase.name(), "proposed");
     assert!(nothing_kept(&world));
@@ -82,7 +82,7 @@ fn the_tests_are_guarded_like_the_implementer() {
     let state = "agentd/changes/add-login/STATE.yaml";
     let error = run(&format!("echo x > .git/hooks/update; echo x > {state}")).unwrap_err();
     assert_eq!(named(&error), [".git/hooks/update (new)", &format!("{state} (changed)")]);
-    assert!(error.to_string().starts_with("the test command changed"), "{error}");
+    assert!(error.to_string().starts_with("the test command modified"), "{error}");
     assert_eq!(world.state().phase.name(), "proposed");
     assert!(nothing_kept(&world));
 }

@@ -9,7 +9,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::state::{GitSetup, Workflow};
 use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{
-    Begun, Dirty, Git, GitError, GitTool, Head, Setup, begin, set_up, work_tree,
+    Dirty, Git, GitError, GitTool, Head, Setup, SetupResult, begin, set_up, work_tree,
 };
 
 /// A directory with repositories in it, and a git that knows nothing of this machine.
@@ -98,7 +98,7 @@ impl Repo {
         set_up(&self.found(), &change(), workflow, None)
     }
 
-    fn begin(&self, asked: Option<Workflow>) -> Result<Begun, GitError> {
+    fn begin(&self, asked: Option<Workflow>) -> Result<SetupResult, GitError> {
         begin(&self.tool, &self.root(), &change(), asked, None)
     }
 
@@ -116,10 +116,10 @@ fn change() -> ChangeId {
 }
 
 #[track_caller]
-fn ready(begun: Result<Begun, GitError>) -> Setup {
+fn ready(begun: Result<SetupResult, GitError>) -> Setup {
     match begun.unwrap() {
-        Begun::Ready(setup) => setup,
-        Begun::Ask(git) => panic!("asks about {git:?}"),
+        SetupResult::Ready(setup) => setup,
+        SetupResult::Ask(git) => panic!("asks about {git:?}"),
     }
 }
 
@@ -386,7 +386,7 @@ fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
 #[test]
 fn where_there_is_a_choice_somebody_is_asked_once() {
     let repo = Repo::new();
-    assert!(matches!(repo.begin(None).unwrap(), Begun::Ask(_)));
+    assert!(matches!(repo.begin(None).unwrap(), SetupResult::Ask(_)));
     let setup = ready(repo.begin(Some(Workflow::Branch)));
     let known = setup.to_state(&repo.root());
     repo.git(&["switch", "-q", "main"]);

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use agentd_core::error_kind::Kind;
 use agentd_engine::explain::Explain as _;
-use agentd_engine::git::{ChangedFile, Diff, FileChange, Git, LeftOut, WhyLeftOut};
+use agentd_engine::git::{ChangedFile, Diff, FileChange, Git, OmitReason, OmittedFile};
 
 use crate::git::Repo;
 
@@ -29,7 +29,7 @@ fn paths(diff: &Diff) -> Vec<&str> {
     diff.files.iter().map(|file| &*file.path).collect()
 }
 
-fn named(diff: &Diff) -> Vec<(&str, &WhyLeftOut, u64, Option<u64>)> {
+fn named(diff: &Diff) -> Vec<(&str, &OmitReason, u64, Option<u64>)> {
     diff.left_out.iter().map(|it| (&*it.path, &it.why, it.files, it.size)).collect()
 }
 
@@ -125,7 +125,7 @@ fn what_was_only_committed_is_named() {
     fs::remove_file(repo.root().join("new.rs")).unwrap();
     let diff = diff(&repo, &base);
     assert_eq!(diff.text, "");
-    let why = &WhyLeftOut::OnlyCommitted;
+    let why = &OmitReason::OnlyCommitted;
     assert_eq!(named(&diff), [("code.rs", why, 1, None), ("new.rs", why, 1, None)]);
 }
 
@@ -155,7 +155,7 @@ fn rules_of_the_first_commit_ignore_and_later_ones_do_not() {
     }
     let found = diff(&repo, &base);
     assert_eq!(paths(&found), [".gitignore", "kept.log", "target/forced.rs"]);
-    let why = &WhyLeftOut::IgnoredSince;
+    let why = &OmitReason::IgnoredSince;
     assert_eq!(named(&found), [("src/", why, 61, Some(125))]);
 }
 
@@ -174,8 +174,8 @@ fn text_is_shown_and_what_is_none_is_named_with_its_size() {
     let large = ChangedFile { path: "large.txt".into(), change: FileChange::Added, lines: None };
     assert!(found.files.contains(&large), "{:?}", found.files);
     let expected = [
-        ("large.txt", &WhyLeftOut::TooLarge, 1, Some(1_500_000)),
-        ("logo.png", &WhyLeftOut::Binary, 1, Some(3)),
+        ("large.txt", &OmitReason::TooLarge, 1, Some(1_500_000)),
+        ("logo.png", &OmitReason::Binary, 1, Some(3)),
     ];
     assert_eq!(named(&found), expected);
 }
@@ -247,7 +247,7 @@ fn filters_are_not_run_and_their_files_do_not_all_look_changed() {
     let new = agentd_core::hash::Digest::of("other content").to_string();
     assert!(found.text.contains(&format!("+oid {new}")), "{}", found.text);
     assert!(found.text.contains("+another"), "{}", found.text);
-    let why = WhyLeftOut::Filtered { filter: "rot".into() };
+    let why = OmitReason::Filtered { filter: "rot".into() };
     assert_eq!(named(&found), [("same.rot", &why, 1, Some(7))]);
 }
 
@@ -258,7 +258,7 @@ fn a_sparse_checkout_is_no_deletion() {
     assert!(!repo.root().join("out").exists());
     let found = diff(&repo, &base);
     assert_eq!(paths(&found), Vec::<&str>::new());
-    assert_eq!(named(&found), [("out/", &WhyLeftOut::NotCheckedOut, 2, None)]);
+    assert_eq!(named(&found), [("out/", &OmitReason::NotCheckedOut, 2, None)]);
     // The bit alone makes no sparse checkout.
     repo.git(&["sparse-checkout", "disable"]);
     repo.git(&["config", "core.sparseCheckout", "false"]);
@@ -289,7 +289,7 @@ fn odd_things_in_the_tree_are_named_and_hide_nothing() {
     assert!(found.text.contains("+/etc/passwd") && !found.text.contains("root:"));
     assert!(found.text.contains("+evil in fake"), "{}", found.text);
     let expected =
-        [("nested", &WhyLeftOut::Repository, 1, None), ("pipe", &WhyLeftOut::Special, 1, None)];
+        [("nested", &OmitReason::Repository, 1, None), ("pipe", &OmitReason::Special, 1, None)];
     assert_eq!(named(&found), expected);
 }
 
@@ -338,5 +338,5 @@ fn a_repository_of_sha256_and_a_project_below_the_top_are_compared() {
     let git = Git::discover_with(&repo.tool, &repo.root().join("sub")).unwrap().unwrap();
     let found = git.diff(&base, 1 << 20).unwrap();
     assert_eq!(paths(&found), ["sub/a \"quoted\".rs", "sub/gone.rs", "sub/new\n.rs"]);
-    assert_eq!(found.left_out, Vec::<LeftOut>::new());
+    assert_eq!(found.left_out, Vec::<OmittedFile>::new());
 }

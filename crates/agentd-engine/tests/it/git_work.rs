@@ -9,7 +9,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::rel_path::RelPath;
 use agentd_core::state::Workflow;
 use agentd_engine::explain::Explain as _;
-use agentd_engine::git::{ChangedFile, FileChange, Git, GitError, GitTool, What, set_up};
+use agentd_engine::git::{ChangedFile, CommitScope, FileChange, Git, GitError, GitTool, set_up};
 use agentd_engine::process::{Cancel, CancelReason};
 
 use crate::git::Repo;
@@ -174,12 +174,12 @@ fn everything_is_committed_except_what_belongs_to_changes() {
     repo.git(&["add", "agentd/changes/x/staged.md"]);
     let git = repo.found();
     let message = "Do 1.1 and 1.2\n\n# not a comment\n--amend";
-    let commit = git.commit(What::Everything, message).unwrap().unwrap();
+    let commit = git.commit(CommitScope::Everything, message).unwrap().unwrap();
     assert_eq!(commit, repo.git(&["rev-parse", "HEAD"]));
     assert_eq!(repo.git(&["log", "-1", "--format=%B%an"]), format!("{message}\nAda"));
     let left = "A  agentd/changes/x/staged.md\n?? agentd/changes/x/proposal.md\n?? nested/";
     assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), left);
-    assert_eq!(git.commit(What::Everything, "again").unwrap(), None);
+    assert_eq!(git.commit(CommitScope::Everything, "again").unwrap(), None);
     let commits = git.commits_since(&base).unwrap();
     let subjects: Vec<&str> = commits.iter().map(|commit| &*commit.subject).collect();
     assert_eq!(subjects, ["committed since", "Do 1.1 and 1.2"]);
@@ -219,15 +219,15 @@ fn only_the_named_paths_are_committed() {
     let path = |text: &str| RelPath::new(text).unwrap();
     let git = repo.found();
     let paths = [path("src"), path("[d]"), path("not/there.rs")];
-    git.commit(What::Paths(&paths), "some").unwrap().unwrap();
+    git.commit(CommitScope::Paths(&paths), "some").unwrap().unwrap();
     assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), "M  a.txt\n?? d");
-    assert_eq!(git.commit(What::Paths(&paths), "some").unwrap(), None);
-    assert_eq!(git.commit(What::Paths(&[]), "none").unwrap(), None);
+    assert_eq!(git.commit(CommitScope::Paths(&paths), "some").unwrap(), None);
+    assert_eq!(git.commit(CommitScope::Paths(&[]), "none").unwrap(), None);
     // In a project below the top, paths are those of the project.
     repo.write("src/agentd/config.toml", "");
     repo.write("src/b.rs", "changed");
     let below = Git::discover_with(&repo.tool, &repo.root().join("src")).unwrap().unwrap();
-    below.commit(What::Paths(&[path("b.rs")]), "below").unwrap().unwrap();
+    below.commit(CommitScope::Paths(&[path("b.rs")]), "below").unwrap().unwrap();
     assert_eq!(repo.git(&["show", "--format=", "--name-only"]), "src/b.rs");
 }
 
@@ -235,7 +235,7 @@ fn only_the_named_paths_are_committed() {
 fn a_first_commit_can_be_made() {
     let repo = Repo::unborn();
     repo.write("a.txt", "one\n");
-    assert!(repo.found().commit(What::Everything, "first").unwrap().is_some());
+    assert!(repo.found().commit(CommitScope::Everything, "first").unwrap().is_some());
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
 
@@ -247,14 +247,14 @@ fn a_hook_runs_and_may_refuse() {
     let before = repo.git(&["status", "--porcelain=v2"]);
     hook(&repo, "pre-commit", "echo it smells >&2; exit 1");
     let git = repo.found();
-    let error = git.commit(What::Everything, "work").unwrap_err();
+    let error = git.commit(CommitScope::Everything, "work").unwrap_err();
     assert_eq!(error.kind(), Kind::GitCommitRefused);
     assert!(error.explain().cause.unwrap().contains("it smells"), "{error:?}");
     assert_eq!(repo.git(&["status", "--porcelain=v2"]), before, "nothing is left staged");
     // One that leaves something behind does not hold us up for ever.
     hook(&repo, "pre-commit", "sleep 20 & exit 0");
     let start = std::time::Instant::now();
-    git.commit(What::Everything, "work").unwrap().unwrap();
+    git.commit(CommitScope::Everything, "work").unwrap().unwrap();
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
 }
 
@@ -273,7 +273,7 @@ fn ctrl_c_ends_git_and_its_hooks() {
         }
         cancel.cancel(CancelReason::Interrupt);
     });
-    let error = git.commit(What::Everything, "work").unwrap_err();
+    let error = git.commit(CommitScope::Everything, "work").unwrap_err();
     thread.join().unwrap();
     assert!(matches!(error, GitError::Interrupted { .. }), "{error:?}");
     assert!(!repo.root().join(".git/index.lock").exists());
@@ -288,7 +288,7 @@ fn who_commits_must_be_known() {
     repo.write("a.txt", "two\n");
     repo.write("new.txt", "two\n");
     let before = repo.git(&["status", "--porcelain=v2"]);
-    let error = repo.found().commit(What::Everything, "work").unwrap_err();
+    let error = repo.found().commit(CommitScope::Everything, "work").unwrap_err();
     assert_eq!(error.kind(), Kind::GitNoIdentity);
     assert!(error.explain().hints[0].to_string().contains("git config --global user.name"));
     assert_eq!(repo.git(&["status", "--porcelain=v2"]), before);
@@ -307,7 +307,7 @@ fn files_in_conflict_are_not_committed() {
     let mut merge = std::process::Command::new("git");
     let merged = merge.args(["merge", "-q", "other"]).current_dir(repo.root()).envs(env).output();
     assert!(!merged.unwrap().status.success());
-    let error = repo.found().commit(What::Everything, "work").unwrap_err();
+    let error = repo.found().commit(CommitScope::Everything, "work").unwrap_err();
     assert!(matches!(&error, GitError::Conflicts { files } if files == &["a.txt"]), "{error:?}");
     assert_eq!(repo.found().dirty().unwrap().conflicts, ["a.txt"]);
 }
@@ -349,13 +349,13 @@ fn a_commit_in_a_sparse_checkout_takes_new_files_outside_of_it() {
     repo.write("in/new", "new\n");
     repo.write("elsewhere/new", "new\n");
     let git = repo.found();
-    git.commit(What::Everything, "work").unwrap().unwrap();
+    git.commit(CommitScope::Everything, "work").unwrap().unwrap();
     let committed = repo.git(&["show", "--format=", "--name-only"]);
     assert_eq!(committed, "elsewhere/new\nin/new");
     // Nothing is left staged where a hook refuses.
     repo.write("elsewhere/again", "new\n");
     let before = repo.git(&["status", "--porcelain=v2"]);
     hook(&repo, "pre-commit", "exit 1");
-    git.commit(What::Everything, "work").unwrap_err();
+    git.commit(CommitScope::Everything, "work").unwrap_err();
     assert_eq!(repo.git(&["status", "--porcelain=v2"]), before);
 }

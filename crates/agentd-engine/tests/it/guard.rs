@@ -14,8 +14,8 @@ use agentd_core::run_format::Record;
 use agentd_engine::agents::run_record::read_run;
 use agentd_engine::agents::step::{Artefact, StepError};
 use agentd_engine::explain::Explain as _;
-use agentd_engine::git::{Git, What};
-use agentd_engine::guard::git_files::{self, Unchecked};
+use agentd_engine::git::{CommitScope, Git};
+use agentd_engine::guard::git_files::{self, UncheckedCall};
 use agentd_engine::opening::{self, Repair};
 use agentd_engine::store::Holder;
 
@@ -151,7 +151,7 @@ fn whatever_is_planted_is_put_back_and_never_run() {
         assert!(error.explain().cause.unwrap().contains("all of it was restored"), "{script}");
         assert!(error.explain().hints.len() > 1);
         let found = Git::discover(root).unwrap().unwrap();
-        found.commit(What::Everything, "Go on").unwrap();
+        found.commit(CommitScope::Everything, "Go on").unwrap();
         git(root, &["status"]);
         assert!(root.join("mine").exists(), "{script}: the person's own hook still runs");
         assert!(!root.join("sprung").exists(), "{script}");
@@ -323,7 +323,7 @@ pub(crate) fn nothing_kept(world: &World) -> bool {
     fs::read_dir(world.kept()).unwrap().next().is_none()
 }
 
-pub(crate) fn recover(world: &World) -> Vec<Unchecked> {
+pub(crate) fn recover(world: &World) -> Vec<UncheckedCall> {
     let holder = || Holder::this_process("test", jiff::Timestamp::now());
     let project = &world.agents.project;
     let opened = opening::open_root(project.root(), project.user().clone(), &holder).unwrap();
@@ -347,7 +347,7 @@ fn what_a_killed_agentd_could_not_check_is_checked_by_the_next() {
     assert!(private.exists() && path.exists());
     drop(lock);
     let found = recover(&world);
-    let [Unchecked::Call { call, tampered }] = found.as_slice() else { panic!("{found:?}") };
+    let [UncheckedCall::Call { call, tampered }] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(call, "add-login-implement-logic");
     let expected = ".git/hooks/pre-commit (changed), .git/hooks/post-index-change (new)";
     assert_eq!(git_files::list(tampered), expected);
@@ -357,7 +357,7 @@ fn what_a_killed_agentd_could_not_check_is_checked_by_the_next() {
     leave(&world, b"{}");
     for _ in 0..2 {
         let found = recover(&world);
-        assert!(matches!(found.as_slice(), [Unchecked::Unknown { .. }]), "{found:?}");
+        assert!(matches!(found.as_slice(), [UncheckedCall::Unknown { .. }]), "{found:?}");
     }
 }
 
@@ -375,7 +375,7 @@ fn recovery_looks_again_where_settings_were_put_back() {
     fs::write(root.join(".githooks/pre-commit"), "#!/bin/sh\ntouch sprung\n").unwrap();
     leave(&world, &picture);
     let found = recover(&world);
-    let [Unchecked::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
+    let [UncheckedCall::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
     let expected = ".git/config (changed), .githooks/pre-commit (changed)";
     assert_eq!(git_files::list(tampered), expected);
     assert_eq!(looks(root), before);
@@ -393,7 +393,7 @@ fn a_repository_that_was_made_since_is_not_removed() {
     leave(&world, &fs::read(root.join("saved.json")).unwrap());
     git(&root, &["init", "-q"]);
     let found = recover(&world);
-    let [Unchecked::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
+    let [UncheckedCall::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(git_files::list(tampered), ".git (new, left as it is)");
     assert!(root.join(".git/HEAD").exists());
 }

@@ -11,7 +11,7 @@ use agentd_core::text::printable;
 use agentd_engine::agents::installed;
 use agentd_engine::change::documents::{self, DocumentError};
 use agentd_engine::guard::sandbox;
-use agentd_engine::guard::trust::{self, Standing, TrustError};
+use agentd_engine::guard::trust::{self, TrustError, TrustStatus};
 use agentd_engine::process::{self, Supervisor};
 use agentd_engine::store::{LockName, LockState, Project, lock_state, map_parallel};
 use serde::Serialize;
@@ -111,7 +111,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
 }
 
 /// What the settings run, where somebody has to agree to it.
-fn trust_check(standing: Result<Standing, TrustError>) -> Option<Check> {
+fn trust_check(standing: Result<TrustStatus, TrustError>) -> Option<Check> {
     Some(match standing {
         Err(error) => Check::of_error("trust", Status::Warning, &error.into()),
         Ok(standing) if standing.settings.is_empty() => return None,

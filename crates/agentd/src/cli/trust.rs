@@ -5,7 +5,7 @@ use agentd_core::config::Config;
 use agentd_core::text::{counted, printable};
 use agentd_engine::change::documents;
 use agentd_engine::guard::trust::{
-    self, ComparedSetting, Consent, Since, Standing, TrustError, Trusted,
+    self, ComparedSetting, Consent, SettingChange, TrustError, TrustStatus, Trusted,
 };
 use agentd_engine::store::Project;
 use serde::Serialize;
@@ -85,7 +85,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         }
     }
     trust::grant(&project, config)?;
-    let standing = Standing { agreed: Some(standing.settings.clone()), trusted: true, ..standing };
+    let standing =
+        TrustStatus { agreed: Some(standing.settings.clone()), trusted: true, ..standing };
     report(context, "trusted", "trusted until one of these settings changes", &standing)
 }
 
@@ -109,7 +110,7 @@ pub(super) fn trusted(
 }
 
 /// Shows what would run, and asks.
-fn agreed(context: &Context, standing: &Standing) -> Result<TrustAnswer, CommandError> {
+fn agreed(context: &Context, standing: &TrustStatus) -> Result<TrustAnswer, CommandError> {
     let edited = standing.agreed.is_some();
     let count = counted(standing.settings.len(), "setting");
     context.ui.note(&if edited {
@@ -123,15 +124,15 @@ fn agreed(context: &Context, standing: &Standing) -> Result<TrustAnswer, Command
     ask::trust()
 }
 
-fn sign(since: Since, edited: bool) -> char {
+fn sign(since: SettingChange, edited: bool) -> char {
     match since {
-        Since::New if edited => '+',
-        Since::Gone => '-',
-        Since::New | Since::Same => ' ',
+        SettingChange::New if edited => '+',
+        SettingChange::Gone => '-',
+        SettingChange::New | SettingChange::Same => ' ',
     }
 }
 
-fn how(standing: &Standing) -> &'static str {
+fn how(standing: &TrustStatus) -> &'static str {
     if standing.settings.is_empty() {
         "nothing in agentd/config.toml needs consent"
     } else if standing.trusted {
@@ -162,7 +163,7 @@ fn report(
     context: &Context,
     action: &'static str,
     result: &'static str,
-    standing: &Standing,
+    standing: &TrustStatus,
 ) -> Result<ExitCode, CommandError> {
     context.ui.print(&TrustReport {
         action,
@@ -178,9 +179,9 @@ impl Output for TrustReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
         for ComparedSetting { setting, since_consent } in &self.settings {
             let style = match since_consent {
-                Since::Same => DIM,
-                Since::New => GOOD,
-                Since::Gone => BAD,
+                SettingChange::Same => DIM,
+                SettingChange::New => GOOD,
+                SettingChange::Gone => BAD,
             };
             let sign = sign(*since_consent, self.edited);
             writeln!(screen, "{style}{sign} {}{style:#}", printable(&setting.to_string()))?;
@@ -196,7 +197,7 @@ impl Output for TrustReport {
         Self {
             action: "shown",
             trusted: false,
-            settings: vec![ComparedSetting { setting, since_consent: Since::New }],
+            settings: vec![ComparedSetting { setting, since_consent: SettingChange::New }],
             edited: false,
             result: "not trusted",
         }

@@ -13,7 +13,7 @@ use agentd_core::text::counted;
 use crate::agents::runner::RunError;
 use crate::change::documents::DocumentError;
 use crate::explain::{ErrorReport, Explain};
-use crate::guard::git_files::{self, Tampered};
+use crate::guard::git_files::{self, TamperedFile};
 use crate::guard::sandbox::SandboxError;
 use crate::store::StoreError;
 
@@ -59,7 +59,7 @@ pub enum StepError {
         /// The agent, or the tests.
         who: &'static str,
         /// What.
-        tampered: Vec<Tampered>,
+        tampered: Vec<TamperedFile>,
     },
     /// The agent reported success, and what it should have written is not there.
     #[error("{agent} reported success, but {} {}", file, if *.exists { "has not changed" } else { "does not exist" })]

@@ -9,7 +9,7 @@ use agentd_core::provider::sessions::ListOutput;
 use super::{Agents, StepError, private_dir, run_shell};
 use crate::agents::runner::{RunError, planned_files};
 use crate::guard::calls::Claim;
-use crate::guard::git_files::{GitGuard, Homes, Tampered};
+use crate::guard::git_files::{GitGuard, Homes, TamperedFile};
 use crate::guard::state_file::{self, StateGuard};
 use crate::process::Limits;
 
@@ -57,7 +57,7 @@ impl Guarded {
         Ok(Self(Some((guard, claim))))
     }
 
-    pub(super) fn check(self, agents: &Agents) -> Result<Option<Tampered>, StepError> {
+    pub(super) fn check(self, agents: &Agents) -> Result<Option<TamperedFile>, StepError> {
         let Some((guard, claim)) = self.0 else { return Ok(None) };
         Ok(guard.check(&agents.project, &agents.holder, &claim)?)
     }

@@ -1,4 +1,4 @@
-//! Making a place on the disk look as it did.
+//! Restoring a path to what it was.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::snapshot::PathState;
 use crate::store::{Missing, OutsideDir, SHARED};
 
-/// Makes a place look as it did. No link is followed on the way to it.
+/// Restores a path to what it was. No link is followed on the way to it.
 pub(super) fn restore(path: &Path, now: &PathState, was: &PathState) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());

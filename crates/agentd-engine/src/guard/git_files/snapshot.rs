@@ -1,7 +1,7 @@
-//! What some places of the disk look like, and putting them back as they were.
+//! A snapshot of paths on the disk, and restoring them.
 //!
-//! A symbolic link is never followed on the way: each directory that leads to a place is
-//! looked at before what is in it.
+//! A symbolic link is never followed on the way: each directory that leads to a path is checked
+//! before what is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
@@ -14,18 +14,18 @@ use agentd_core::hash::{hex, unhex};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::GuardError;
-use super::obeyed::{Obeyed, deciding, with_deciding};
+use super::agent_settings::{AgentSettings, deciding, with_deciding};
 use super::restore::restore;
 use crate::git::runnable::{HOOKS, Runnable};
 
-/// The most that is kept: places, bytes of one file and of all.
+/// The most that a snapshot holds: paths, bytes of one file, and bytes of all files.
 const MOST_PLACES: usize = 8192;
 const LARGEST: u64 = 4 << 20;
 const KEPT: u64 = 32 << 20;
-/// How deep a directory of hooks is looked into.
+/// How deep a directory of hooks is walked.
 const DEPTH: usize = 6;
 
-/// Bytes, as hex digits where they are written down: names and hooks need not be text.
+/// Bytes, serialized as hex digits: names and hooks need not be text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Bytes(pub(super) Vec<u8>);
 
@@ -54,7 +54,7 @@ impl Bytes {
     }
 }
 
-/// What is at a place.
+/// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum PathState {
@@ -70,12 +70,12 @@ pub(super) enum PathState {
     Link {
         target: Bytes,
     },
-    /// A file that is too large to be kept, or something that is neither.
+    /// A file that is too large for a snapshot, or something that is none of these.
     Other,
 }
 
 impl PathState {
-    /// Looks, without following a link or waiting for anybody.
+    /// Reads it, without following a link or blocking on a pipe.
     fn at(path: &Path) -> io::Result<Self> {
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) => metadata,
@@ -95,7 +95,7 @@ impl PathState {
         let mut bytes = Vec::new();
         let read = File::open(path).and_then(|f| f.take(LARGEST + 1).read_to_end(&mut bytes));
         match read {
-            // Nobody can read it, which was not so when the snapshot was taken.
+            // It was readable when the snapshot was taken.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(Self::Other);
             }
@@ -104,7 +104,7 @@ impl PathState {
         Ok(Self::File { mode: mode(&metadata), bytes: Bytes(bytes) })
     }
 
-    /// The content and whether it can be run, of a file.
+    /// The content of a file, and whether it is executable.
     pub(super) fn file(&self) -> Option<(&[u8], bool)> {
         match self {
             Self::File { mode, bytes } => Some((&bytes.0, mode & 0o111 != 0)),
@@ -117,21 +117,21 @@ pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// What a place is watched for.
+/// What must not change about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Watch {
-    /// It is to stay what it is.
+    /// Anything: it must stay what it is.
     All,
-    /// It may become anything.
+    /// Nothing: it is only known to exist.
     Name,
-    /// It is a directory that leads to a watched place, and must not lead elsewhere.
+    /// It is a directory that leads to a watched path, and must not lead elsewhere.
     #[serde(rename = "way")]
     Parent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct WatchedPath {
     path: Bytes,
     watch: Watch,
     was: PathState,
@@ -139,46 +139,46 @@ struct Place {
 
 /// The values of a file that decide something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Part {
+struct WatchedValues {
     path: Bytes,
     was: serde_json::Value,
-    /// All of it, for a file that cannot be understood any more.
+    /// The whole text, for a file that can no longer be parsed.
     text: Bytes,
 }
 
-/// What some places looked like.
+/// The state of paths at some time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Snapshot {
-    /// Directories before what is in them.
-    places: Vec<Place>,
-    /// Directories in which nothing may be that was not there.
+    /// Directories come before what is in them.
+    places: Vec<WatchedPath>,
+    /// Directories in which nothing may be added.
     closed: Vec<Bytes>,
     /// Files of which only some values are watched.
-    parts: Vec<Part>,
-    /// Files that the plan says are to be changed.
+    parts: Vec<WatchedValues>,
+    /// Files that the plan names, and that may be changed.
     allowed: Vec<Bytes>,
-    /// Directories without which nothing can be put back.
+    /// Directories without which nothing can be restored.
     needed: Vec<Bytes>,
-    /// Where the agent works, to name places from there.
+    /// Where the agent works; paths are shown from there.
     work_tree: Bytes,
-    /// The directory of the repository, which may lie elsewhere.
+    /// The directory of the repository, which may be elsewhere.
     repository: Option<Bytes>,
 }
 
-/// A place that does not look as it did.
+/// A path that was changed.
 #[derive(Debug)]
 pub(super) struct Difference {
     pub(super) path: PathBuf,
     pub(super) was: PathState,
     pub(super) now: PathState,
-    /// Whether it looks again as it did.
+    /// Whether it was restored.
     pub(super) restored: bool,
 }
 
 impl Snapshot {
     pub(super) fn take(
         runnable: &Runnable,
-        obeyed: &Obeyed,
+        obeyed: &AgentSettings,
         taken: Coverage,
     ) -> Result<Self, GuardError> {
         let (places, closed) = (BTreeMap::new(), BTreeSet::new());
@@ -192,8 +192,8 @@ impl Snapshot {
         for dir in &runnable.mixed_hooks {
             taking.mixed(dir)?;
         }
-        // Of the settings of agents as much as can be kept: a user's skills may be large, and
-        // are no reason to do nothing.
+        // As many of the agents' settings as fit: a user's skills may be large, and are no reason
+        // to refuse the call.
         if taken == Coverage::Whole {
             taking.taken = Coverage::Most;
         }
@@ -207,12 +207,12 @@ impl Snapshot {
         for path in &obeyed.parts {
             if let PathState::File { bytes, .. } = at(path, PathState::at(path))? {
                 let was = deciding(&bytes.0);
-                parts.push(Part { path: Bytes::from(&**path), was, text: bytes });
+                parts.push(WatchedValues { path: Bytes::from(&**path), was, text: bytes });
             }
         }
         let SnapshotBuilder { places, closed, .. } = taking;
         let places = places.into_iter();
-        let place = |(path, (watch, was)): (PathBuf, (Watch, PathState))| Place {
+        let place = |(path, (watch, was)): (PathBuf, (Watch, PathState))| WatchedPath {
             path: Bytes::from(&*path),
             watch,
             was,
@@ -234,12 +234,12 @@ impl Snapshot {
         })
     }
 
-    /// Lets these files be changed: the plan says so.
+    /// Allows changes to these files: the plan names them.
     pub(super) fn allow(&mut self, files: impl IntoIterator<Item = PathBuf>) {
         self.allowed.extend(files.into_iter().map(|file| Bytes::from(&*file)));
     }
 
-    /// Whether the plan says that a place changes: it is such a file, or the way to one.
+    /// Whether the plan allows a change of a path: it is such a file, or leads to one.
     fn is_allowed(&self, path: &Path, now: &PathState) -> bool {
         let is_way = matches!(now, PathState::Directory { .. });
         self.allowed
@@ -253,9 +253,9 @@ impl Snapshot {
         self.work_tree.path()
     }
 
-    /// Whether this snapshot speaks of a place, where that is now. A directory is named only
-    /// inside of one that holds nothing but what is watched: a repository that somebody has made
-    /// since is not to be removed.
+    /// Whether this snapshot covers a path in its current state. A directory is covered only
+    /// inside of one that holds nothing but what is watched: a repository that was created since
+    /// must not be removed.
     pub(super) fn names(&self, path: &Path, now: &PathState) -> bool {
         if self.parts.iter().any(|part| part.path.path() == path) {
             return true;
@@ -277,7 +277,7 @@ impl Snapshot {
         is_plain && (in_closed || is_place())
     }
 
-    /// A place in words: from the work tree, or from `.git` where that is elsewhere.
+    /// A path for people: from the work tree, or from `.git` if that is elsewhere.
     pub(super) fn name(&self, path: &Path) -> String {
         let from = |dir: &Bytes| path.strip_prefix(dir.path()).ok().map(Path::to_owned);
         let in_repository =
@@ -286,7 +286,7 @@ impl Snapshot {
         short.as_deref().unwrap_or(path).to_string_lossy().into_owned()
     }
 
-    /// Compares with what is there now, and puts it back as it was, where `may` allows it.
+    /// Compares with what is there now, and restores it where `may` allows that.
     pub(super) fn put_back(
         &self,
         may: &dyn Fn(&Path, &PathState) -> bool,
@@ -310,14 +310,14 @@ impl Snapshot {
                 continue;
             }
             let was = place.was.clone();
-            // A directory of git's is not made anew without all that was in it.
+            // A directory of git is not created again without everything that was in it.
             let what = if is_needed { &PathState::Absent } else { &was };
-            // One that cannot be put back is told, and does not keep the others from it.
+            // One that cannot be restored is reported, and does not stop the others.
             let restored = may(&path, &now) && restore(&path, &now, what).is_ok();
             if is_needed || !restored {
                 lost.push(path.clone());
             }
-            // What is in a directory that was replaced goes without saying.
+            // What is in a replaced directory is not reported as well.
             if !found.iter().any(|above| path.starts_with(&above.path)) {
                 found.push(Difference { path, was, now, restored: restored && !is_needed });
             }
@@ -378,29 +378,29 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuardError> {
     result.map_err(|source| GuardError::Io { path: path.to_owned(), source })
 }
 
-/// What a snapshot is taken for.
+/// How much a snapshot holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coverage {
-    /// To put everything back: what cannot be kept is an error.
+    /// Everything: what does not fit is an error.
     Whole,
-    /// To put back as much as can be kept.
+    /// As much as fits.
     Most,
-    /// To know which places there are, whatever is in them.
+    /// Only the names of the paths, whatever is there.
     Names,
 }
 
-/// A snapshot that is being taken.
+/// A snapshot while it is being taken.
 struct SnapshotBuilder<'r> {
     runnable: &'r Runnable,
     taken: Coverage,
     places: BTreeMap<PathBuf, (Watch, PathState)>,
     closed: BTreeSet<PathBuf>,
-    /// How many more bytes may be kept.
+    /// How many more bytes fit.
     left: u64,
 }
 
 impl SnapshotBuilder<'_> {
-    /// Watches a place, and the directories on the way to it.
+    /// Adds a path, and the directories that lead to it.
     fn place(&mut self, path: &Path) -> Result<PathState, GuardError> {
         for dir in path.ancestors().skip(1) {
             let is_root = self.runnable.roots.first().is_some_and(|root| dir == root);
@@ -420,14 +420,14 @@ impl SnapshotBuilder<'_> {
             (Coverage::Whole, Some(left)) if !is_full => self.left = left,
             (Coverage::Whole, _) => return Err(too_large()),
             (Coverage::Most, Some(left)) if !is_full => self.left = left,
-            // It is there, and that is all that is known of it.
+            // Nothing is known but that it exists.
             (Coverage::Most, _) => {
                 self.places.insert(path.to_owned(), (Watch::Name, PathState::Other));
                 return Ok(PathState::Other);
             }
             (Coverage::Names, _) => {}
         }
-        // A repository is the way to much, and changes all the time.
+        // A repository leads to many paths, and changes all the time.
         let is_way = matches!(thing, PathState::Directory { .. })
             && self.runnable.repositories.contains(path);
         let watch = if is_way { Watch::Parent } else { Watch::All };
@@ -435,7 +435,7 @@ impl SnapshotBuilder<'_> {
         Ok(thing)
     }
 
-    /// Watches a file; where it is a link, also what it leads to.
+    /// Adds a file, and what it leads to if it is a link.
     fn file(&mut self, path: &Path) -> Result<(), GuardError> {
         if self.places.get(path).is_some_and(|(watch, _)| *watch == Watch::All) {
             return Ok(());
@@ -449,7 +449,7 @@ impl SnapshotBuilder<'_> {
         Ok(())
     }
 
-    /// Watches a directory of hooks, all of it.
+    /// Adds a directory of hooks, with everything in it.
     fn directory(&mut self, dir: &Path, depth: usize) -> Result<(), GuardError> {
         match self.place(dir)? {
             PathState::Directory { .. } => {}
@@ -482,7 +482,7 @@ impl SnapshotBuilder<'_> {
         Ok(())
     }
 
-    /// Watches the hooks in a directory that may hold other things.
+    /// Adds the hooks in a directory that may hold other files.
     fn mixed(&mut self, dir: &Path) -> Result<(), GuardError> {
         HOOKS.iter().try_for_each(|name| self.file(&dir.join(name)))
     }

@@ -1,9 +1,9 @@
 //! Caches of package managers that an agent may write to, without changing what the user's
-//! other projects build with.
+//! other projects are built with.
 //!
 //! Each tool is pointed to a directory of the project's own by the variable that it reads. What
 //! the user has downloaded already is offered where a tool can read it from a second, read-only
-//! place; settings and logins are linked to.
+//! place; settings and logins are linked.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,12 +15,12 @@ use crate::store::{OutsideDir, Project, SHARED};
 
 /// Caches that are ready to be used.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Prepared {
+pub(super) struct CacheSetup {
     pub(super) writable: Vec<PathBuf>,
     pub(super) variables: Vec<(OsString, OsString)>,
 }
 
-/// The variable by which a tool finds its directory, and what that is called here.
+/// The variable by which a tool finds its directory, and its name here.
 const VARIABLES: [(&str, &str); 31] = [
     ("BUN_INSTALL_CACHE_DIR", "bun"),
     ("CARGO_HOME", "cargo"),
@@ -41,7 +41,7 @@ const VARIABLES: [(&str, &str); 31] = [
     ("NUGET_HTTP_CACHE_PATH", "nuget/http"),
     ("NUGET_PACKAGES", "nuget/packages"),
     ("PIP_CACHE_DIR", "pip"),
-    // pnpm up to 10 takes the place of its store from here, or from a variable that npm warns of.
+    // pnpm up to 10 finds its store by this, or by a variable that npm warns about.
     ("PNPM_HOME", "pnpm"),
     ("POETRY_CACHE_DIR", "poetry"),
     ("PRE_COMMIT_HOME", "pre-commit"),
@@ -50,7 +50,7 @@ const VARIABLES: [(&str, &str); 31] = [
     ("UV_CACHE_DIR", "uv"),
     // The environments of pipenv.
     ("WORKON_HOME", "virtualenvs"),
-    // node-gyp too: npm warns of the variable that would be its own.
+    // node-gyp too: npm warns about the variable that would be its own.
     ("XDG_CACHE_HOME", "xdg"),
     ("YARN_CACHE_FOLDER", "yarn"),
     ("YARN_GLOBAL_FOLDER", "yarn-global"),
@@ -58,7 +58,7 @@ const VARIABLES: [(&str, &str); 31] = [
     ("pnpm_config_store_dir", "pnpm/store"),
 ];
 
-/// Directories that a tool has in its home beside its cache, and what of them is linked to:
+/// Directories that a tool has in the home besides its cache, and what is linked from them:
 /// settings, logins, programs.
 const LINKED: [(&str, &str, &str, &[&str]); 2] = [
     (
@@ -82,15 +82,15 @@ const KEPT: [(&str, &str); 3] = [
     ("COREPACK_HOME", "node/corepack"),
 ];
 
-/// How many downloaded packages are linked to.
+/// How many downloaded packages are linked.
 const MOST_LINKS: usize = 20_000;
 
-/// Those of the project.
+/// The caches of the project.
 pub(super) fn project(
     project: &Project,
     home: Option<&Path>,
     environment: &[(OsString, OsString)],
-) -> Result<Prepared, SandboxError> {
+) -> Result<CacheSetup, SandboxError> {
     let dir = project.user().cache_path(project.root())?.join("caches");
     below(dir, home, environment)
 }
@@ -100,7 +100,7 @@ fn below(
     dir: PathBuf,
     home: Option<&Path>,
     environment: &[(OsString, OsString)],
-) -> Result<Prepared, SandboxError> {
+) -> Result<CacheSetup, SandboxError> {
     let caches = at(&dir, OutsideDir::open_or_create(&dir, SHARED))?;
     let mut variables: Vec<(OsString, OsString)> = Vec::new();
     for (name, below) in VARIABLES {
@@ -118,7 +118,7 @@ fn below(
         }
     }
     if let Some(from) = users("CARGO_HOME", ".cargo") {
-        // Without it they are downloaded again.
+        // If this fails, they are downloaded again.
         let _ = seed_crates(&from.join("registry"), &caches);
     }
     variables.extend(go_proxy(home, environment));
@@ -135,7 +135,7 @@ fn below(
             variables.push((name.into(), there.into_os_string()));
         }
     }
-    Ok(Prepared { writable: vec![dir], variables })
+    Ok(CacheSetup { writable: vec![dir], variables })
 }
 
 /// Where Go finds modules: those that the user has downloaded, then where it would look anyway.
@@ -171,7 +171,7 @@ fn go_settings(home: Option<&Path>, environment: &[(OsString, OsString)]) -> Str
     path.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default()
 }
 
-/// There is no variable for the repository of Maven, but for the options of its Java.
+/// Maven has no variable for its repository, but one for the options of its Java.
 fn maven_options(
     dir: &Path,
     home: Option<&Path>,
@@ -194,8 +194,8 @@ fn text(environment: &[(OsString, OsString)], wanted: &str) -> Option<String> {
     value.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
 }
 
-/// A link to something that is there. It is made once; an agent that replaces it changes
-/// nothing but its own cache.
+/// A link to something that exists. It is created once; an agent that replaces it changes nothing
+/// but its own cache.
 fn link(from: &Path, to: &OutsideDir, name: &str) {
     if from.exists() && !to.has(name) {
         let _ = to.symlink(from, name);
@@ -223,9 +223,9 @@ fn seed_crates(from: &Path, caches: &OutsideDir) -> io::Result<()> {
     Ok(())
 }
 
-/// The user's own, where they lie: by choice of the user, who knows that an agent can change
-/// what other projects build with.
-pub(super) fn shared(home: Option<&Path>, environment: &[(OsString, OsString)]) -> Prepared {
+/// The user's own caches: by choice of the user, who knows that an agent can change what other
+/// projects are built with.
+pub(super) fn shared(home: Option<&Path>, environment: &[(OsString, OsString)]) -> CacheSetup {
     const IN_HOME: [&str; 14] = [
         ".bun/install/cache",
         ".bundle/cache",
@@ -247,10 +247,10 @@ pub(super) fn shared(home: Option<&Path>, environment: &[(OsString, OsString)]) 
     let set = VARIABLES.iter().filter_map(|(name, _)| variable(environment, name));
     writable.extend(set);
     for path in &writable {
-        // What is not there when the sandbox begins cannot be made in it.
+        // What does not exist when the sandbox starts cannot be created in it.
         let _ = OutsideDir::open_or_create(path, SHARED);
     }
-    Prepared { writable, variables: Vec::new() }
+    CacheSetup { writable, variables: Vec::new() }
 }
 
 #[cfg(test)]
@@ -305,7 +305,7 @@ mod tests {
         check(&[], &usual, "https://proxy.golang.org,direct");
         check(&[("GOPROXY", "off")], &usual, "off");
         check(&[("GOPATH", elsewhere)], &other, "https://proxy.golang.org,direct");
-        // As `go env -w` writes it: a company's registry must not be passed over.
+        // As `go env -w` writes it: a company's registry must not be ignored.
         let settings = home.join(".config/go/env");
         fs::create_dir_all(settings.parent().unwrap()).unwrap();
         fs::write(&settings, format!("GOPATH={elsewhere}\nGOPROXY=https://go.example.org\n"))

@@ -8,7 +8,7 @@ use rustix::process::{Pid, test_kill_process};
 use super::{SandboxError, at};
 use crate::store::{OutsideDir, PRIVATE, Project, SHARED};
 
-/// A directory with what a sandbox sees as its own; gone with this value.
+/// A directory with what a sandbox has for itself; removed with this value.
 #[derive(Debug)]
 pub(super) struct CallTmp {
     calls: OutsideDir,
@@ -28,7 +28,7 @@ impl CallTmp {
         let made = Self { calls, name };
         for name in ["tmp", "shm"] {
             at(&dir.path().join(name), dir.create_dir(name, SHARED))?;
-            // As everybody expects of `/tmp`; nobody else gets through the directory above.
+            // The usual mode of `/tmp`; other users cannot get through the directory above.
             at(&dir.path().join(name), dir.set_mode(name, 0o1777))?;
         }
         Ok(made)
@@ -51,7 +51,7 @@ fn dir_of_calls(project: &Project) -> Result<PathBuf, SandboxError> {
     Ok(project.user().cache_path(project.root())?.join("calls"))
 }
 
-/// Removes what killed calls have left. It costs one look for a directory.
+/// Removes what killed calls have left. It costs one lookup of a directory.
 pub fn sweep(project: &Project) {
     let Ok(path) = dir_of_calls(project) else { return };
     let Ok(calls) = OutsideDir::open(&path) else { return };

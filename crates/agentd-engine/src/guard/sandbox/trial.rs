@@ -1,5 +1,5 @@
-//! Trying the sandbox out: what a system says that it enforces is one thing, what a program in
-//! it can do is another.
+//! Testing the sandbox: what a system claims to enforce is one thing, what a program in it can do
+//! is another.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,14 +9,14 @@ use crate::process::{
 };
 use crate::store::{OutsideDir, SHARED};
 
-/// What came of trying to write.
+/// The result of trying to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
-    /// Whether a place that may be written to could be.
+    /// Whether writing succeeded where it is allowed.
     pub inside: bool,
-    /// Whether a place that may not be written to could be.
+    /// Whether writing succeeded where it is forbidden.
     pub outside: bool,
-    /// What the system says that it enforces.
+    /// What the system claims to enforce.
     pub enforced: Enforced,
 }
 
@@ -48,7 +48,7 @@ pub fn try_out(supervisor: &Supervisor, dir: &Path) -> Result<Trial, String> {
         cage: Some(&cage),
     };
     let cancel = Cancel::new().map_err(|error| said(&error))?;
-    run(supervisor, program, Limits::default(), &cancel, &mut Deaf)
+    run(supervisor, program, Limits::default(), &cancel, &mut IgnoreOutput)
         .map_err(|error| format!("{error}: {}", cause(&error)))?;
     Ok(Trial { inside: dir.join("in/x").exists(), outside: dir.join("out/x").exists(), enforced })
 }
@@ -57,10 +57,10 @@ fn cause(error: &dyn std::error::Error) -> String {
     error.source().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Does not listen.
-struct Deaf;
+/// Ignores what a program prints.
+struct IgnoreOutput;
 
-impl Watcher for Deaf {
+impl Watcher for IgnoreOutput {
     fn line(&mut self, _: Line<'_>) -> Flow {
         Flow::Continue
     }

@@ -1,6 +1,6 @@
 //! Landlock: writes by path, signals, abstract sockets, TCP.
 //!
-//! The rules are made in the supervisor and take effect in the child alone, between fork and
+//! The rules are created in the supervisor and take effect in the child alone, between fork and
 //! exec: a supervisor inside of them could be killed by the agent.
 
 use std::io;
@@ -14,7 +14,7 @@ use landlock::{
 
 use super::{Cage, Enforced};
 
-/// Devices that every program may write to; they keep nothing.
+/// Devices that every program may write to; they store nothing.
 const DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
@@ -37,8 +37,8 @@ pub(in crate::process) struct Rules {
 }
 
 impl Rules {
-    /// Those of a cage, beside what is enforced already; none where the kernel knows no
-    /// Landlock, or it may not be used.
+    /// The rules of a cage, besides what is enforced already; none if the kernel has no Landlock,
+    /// or it may not be used.
     pub(in crate::process) fn of(cage: &Cage, held: Enforced) -> Option<Self> {
         let abi = version().min(version_of(cage.layers.landlock));
         if abi == ABI::Unsupported {
@@ -114,7 +114,7 @@ fn allow(
     rights: BitFlags<AccessFs>,
     abi: ABI,
 ) -> Result<RulesetCreated, RulesetError> {
-    // What is not there cannot be allowed, and need not be.
+    // What does not exist cannot be allowed, and need not be.
     let Ok(opened) = PathFd::new(path) else { return Ok(rules) };
     let rights = if path.is_dir() { rights } else { rights & AccessFs::from_file(abi) };
     if rights.is_empty() { Ok(rules) } else { rules.add_rule(PathBeneath::new(opened, rights)) }

@@ -3,7 +3,7 @@
 //! The supervisor enters new user, mount, process and IPC namespaces, arranges the mounts, and
 //! starts itself once more as the first process in there. When that one ends, or is killed, the
 //! kernel ends everything else inside. Nothing of this needs privileges, where the system lets
-//! its users make namespaces.
+//! its users create namespaces.
 
 #![expect(
     clippy::disallowed_methods,
@@ -39,12 +39,12 @@ const NEEDED_INSIDE: [CapabilitySet; 2] = [CapabilitySet::SYS_ADMIN, CapabilityS
 
 /// Which step failed, for a message.
 #[derive(Debug)]
-pub(in crate::process) struct Failed {
+pub(in crate::process) struct StepFailure {
     pub(in crate::process) step: Step,
     pub(in crate::process) source: io::Error,
 }
 
-/// The steps by which the namespaces are made.
+/// The steps by which the namespaces are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::process) enum Step {
     Unshare = 1,
@@ -93,18 +93,18 @@ impl Step {
 }
 
 trait During<T> {
-    fn during(self, step: Step) -> Result<T, Failed>;
+    fn during(self, step: Step) -> Result<T, StepFailure>;
 }
 
 impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
-    fn during(self, step: Step) -> Result<T, Failed> {
-        self.map_err(|source| Failed { step, source: source.into() })
+    fn during(self, step: Step) -> Result<T, StepFailure> {
+        self.map_err(|source| StepFailure { step, source: source.into() })
     }
 }
 
 /// Enters new namespaces. The process that calls this must have one thread; it is not yet
 /// inside of the new process namespace itself, but what it starts next is.
-pub(in crate::process) fn enter(cage: &Cage) -> Result<Enforced, Failed> {
+pub(in crate::process) fn enter(cage: &Cage) -> Result<Enforced, StepFailure> {
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
     let mut flags = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWPID;
     flags |= UnshareFlags::NEWIPC;
@@ -150,8 +150,8 @@ struct Overlay {
     is_dir: bool,
 }
 
-/// Says whether all sockets of other programs are hidden.
-fn arrange_mounts(cage: &Cage) -> Result<bool, Failed> {
+/// Returns whether all sockets of other programs are hidden.
+fn arrange_mounts(cage: &Cage) -> Result<bool, StepFailure> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private).during(Step::Mounts)?;
     let mut overlays = Vec::new();
@@ -184,17 +184,17 @@ fn arrange_mounts(cage: &Cage) -> Result<bool, Failed> {
         }
         put(&overlay.tree, &overlay.at).during(Step::Writable)?;
     }
-    // Last, so that nothing that was put on top shows them again.
+    // Last, so that no later mount shows them again.
     sockets::hide(&cage.writable, empty.as_ref()).during(Step::Sockets)
 }
 
-/// Its own `/tmp` cannot be had where one of these *is* the place that would be hidden.
+/// It cannot have its own `/tmp` if one of these *is* the directory that would be hidden.
 pub(super) fn may_hide_tmp(cage: &Cage) -> bool {
     let all = cage.writable.iter().chain(&cage.visible);
     !all.into_iter().any(|path| SHARED_PLACES.iter().any(|place| path == Path::new(place)))
 }
 
-/// What is to be seen at a path; nothing where there is nothing.
+/// The tree to show at a path; none if nothing is there.
 fn overlay(path: &Path, rank: u8) -> io::Result<Option<Overlay>> {
     let Ok(at) = fs::canonicalize(path) else { return Ok(None) };
     let is_dir = at.is_dir();
@@ -328,7 +328,7 @@ fn keep_for_inside() -> io::Result<()> {
 
 /// The rest, in the first process of the new process namespace: its own `/proc`, and no rights
 /// that it does not need any more.
-pub(in crate::process) fn settle(makes_mounts: bool) -> Result<(), Failed> {
+pub(in crate::process) fn settle(makes_mounts: bool) -> Result<(), StepFailure> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     rustix::mount::mount("proc", "/proc", "proc", flags, None::<&std::ffi::CStr>)
         .during(Step::Proc)?;

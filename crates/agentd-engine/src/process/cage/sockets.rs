@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, CWD};
 use rustix::mount::MoveMountFlags;
 
-/// Where daemons listen, and how deep it is looked into.
+/// Where daemons listen, and how deep the search goes.
 const SYSTEM: (&str, usize) = ("/run", 4);
 /// The same in the user's home.
 const HOME: [(&str, usize); 7] = [
@@ -22,13 +22,14 @@ const HOME: [(&str, usize); 7] = [
     (".orbstack", 3),
     (".config/systemd", 2),
 ];
-/// How many names are looked at in all.
+/// How many names are checked in total.
 const MOST: usize = 8192;
 /// By these, names of hosts and users are looked up.
 const HARMLESS: [&str; 4] = ["nscd", "systemd/resolve", "systemd/userdb", "avahi"];
 
 /// Hides every socket that this user could connect to, except those that it may use.
-/// Says whether it has looked at all there is. `empty` is a directory with nothing in it, for the directory of the user's session.
+/// Returns whether it has checked everything. `empty` is an empty directory, to replace the
+/// directory of the user's session.
 pub(super) fn hide(allowed: &[PathBuf], empty: Option<&OwnedFd>) -> io::Result<bool> {
     let mut found = Vec::new();
     let mut left = MOST;

@@ -10,7 +10,7 @@ use agentd_core::phase::Phase;
 use agentd_core::text::printable;
 use agentd_engine::agents::step::{Agents, run_shell};
 use agentd_engine::archive::{self, Archived, Request};
-use agentd_engine::git::{ChangedFile, Commit, Git, GitTool, What};
+use agentd_engine::git::{ChangedFile, Commit, CommitScope, Git, GitTool};
 use agentd_engine::process::{Cancel, Limits};
 use agentd_engine::store::Project;
 use agentd_engine::workflow::{self, Mode, Report, Wanted};
@@ -147,6 +147,6 @@ fn commit(
     let base = base.ok_or_else(lost)?;
     let files = git.changed_files(base)?;
     let files = files.into_iter().filter(|file| !file.path.starts_with("agentd/")).collect();
-    git.commit(What::Paths(&[layout::agentd_dir()]), &format!("Archive {CHANGE}"))?;
+    git.commit(CommitScope::Paths(&[layout::agentd_dir()]), &format!("Archive {CHANGE}"))?;
     Ok((git.commits_since(base)?, files))
 }

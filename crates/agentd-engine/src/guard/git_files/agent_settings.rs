@@ -1,5 +1,5 @@
 //! Settings from which agents take permissions and commands to run, in the project and in the
-//! user's home: a writer there decides what the next call does, outside of any confinement.
+//! user's home: anyone who writes there decides what the next call does, outside of the sandbox.
 //!
 //! Documents that agents only read (CLAUDE.md, GEMINI.md, AGENTS.md) are not among them: a task
 //! may edit those.
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::git::runnable::Runnable;
 
-/// Of a project.
+/// Settings of a project.
 const PROJECT_FILES: [&str; 6] = [
     ".claude/settings.json",
     ".claude/settings.local.json",
@@ -38,7 +38,7 @@ const PROJECT_DIRS: [&str; 13] = [
     ".codex",
     ".agents/skills",
 ];
-/// Of a user.
+/// Settings of a user.
 struct Home {
     agent: AgentKind,
     /// The variable that names its directory, and what is below that.
@@ -83,25 +83,25 @@ const HOMES: [Home; 3] = [
 /// Whose settings in the home directory are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Homes {
-    /// Those of the agent that is called: it cannot write to others', and those change while
+    /// Those of the agent that is called: it cannot write to those of others, which change while
     /// other calls run.
     Of(AgentKind),
-    /// Everybody's.
+    /// Those of all agents.
     All,
 }
 
 /// The places of settings.
 #[derive(Debug, Default)]
-pub(super) struct Obeyed {
+pub(super) struct AgentSettings {
     pub(super) files: BTreeSet<PathBuf>,
     pub(super) dirs: BTreeSet<PathBuf>,
     /// Files of which only some values are watched: the CLI itself writes the others.
     pub(super) parts: BTreeSet<PathBuf>,
 }
 
-impl Obeyed {
-    /// Those of a work tree and of an environment. The directories of users' settings become
-    /// places below which the snapshot may look.
+impl AgentSettings {
+    /// The settings for a work tree and an environment. The directories of the user's settings
+    /// are added to the places that the snapshot may enter.
     pub(super) fn of(
         runnable: &mut Runnable,
         environment: &[(OsString, OsString)],
@@ -123,7 +123,7 @@ impl Obeyed {
             else {
                 continue;
             };
-            // What is not there yet the CLI makes; what leads there is the user's own.
+            // The CLI creates what does not exist yet; the way to it is the user's own.
             let Some(dir) = real(&dir) else { continue };
             found.files.extend(of.files.iter().map(|file| dir.join(file)));
             found.dirs.extend(of.dirs.iter().map(|name| dir.join(name)));
@@ -139,7 +139,7 @@ impl Obeyed {
     }
 }
 
-/// The directory without links on the way to it, whether it is there or not.
+/// The directory without links on the way to it, whether it exists or not.
 fn real(dir: &Path) -> Option<PathBuf> {
     if let Ok(real) = fs::canonicalize(dir) {
         return Some(real);
@@ -166,9 +166,9 @@ fn says_something(value: &Value) -> bool {
     }
 }
 
-/// The values that decide, of the text of a `.claude.json`. What says nothing is left out: the
-/// CLI makes an empty entry for each project. A text that we cannot read, the CLI may: half of a
-/// surrogate pair is fine in JavaScript. So it is like no other.
+/// The values in a `.claude.json` that decide something. Empty ones are left out: the CLI creates
+/// an empty entry for each project. The CLI may be able to read a text that we cannot, since half
+/// of a surrogate pair is fine in JavaScript; so such a text equals no other.
 pub(super) fn deciding(text: &[u8]) -> Value {
     let Ok(whole) = serde_json::from_slice::<Value>(text) else {
         return Value::String(String::from_utf8_lossy(text).into_owned());
@@ -195,8 +195,8 @@ pub(super) fn deciding(text: &[u8]) -> Value {
     Value::Object(found)
 }
 
-/// The text with the values that decide as they were, and everything else as it is. None where
-/// it is no JSON any more.
+/// The text with those values as they were, and everything else as it is. None if it is no
+/// longer JSON.
 pub(super) fn with_deciding(text: &[u8], was: &Value) -> Option<Vec<u8>> {
     let mut whole: Value = serde_json::from_slice(text).ok()?;
     let root = whole.as_object_mut()?;
@@ -248,7 +248,7 @@ mod tests {
             ("CODEX_HOME".into(), dir.join("codex").into()),
         ];
         let mut runnable = Runnable { roots: vec![dir.join("work")], ..Runnable::default() };
-        let found = Obeyed::of(&mut runnable, &environment, Homes::All);
+        let found = AgentSettings::of(&mut runnable, &environment, Homes::All);
         for file in [
             "work/.mcp.json",
             "home/.claude/settings.json",
@@ -258,7 +258,7 @@ mod tests {
             assert!(found.files.contains(&dir.join(file)), "{file}: {found:?}");
         }
         assert!(found.dirs.contains(&dir.join("gemini/.gemini/policies")));
-        let found = Obeyed::of(&mut runnable, &environment, Homes::Of(AgentKind::Gemini));
+        let found = AgentSettings::of(&mut runnable, &environment, Homes::Of(AgentKind::Gemini));
         assert!(!found.files.contains(&dir.join("home/.claude/settings.json")));
     }
 

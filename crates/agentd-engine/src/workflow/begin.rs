@@ -21,7 +21,7 @@ use super::clarify::{self, ClarifyError};
 use super::{Call, Workflow, WorkflowError};
 use crate::agents::step::Artefact;
 use crate::change::documents;
-use crate::git::{self, Begun, Git};
+use crate::git::{self, Git, SetupResult};
 use crate::store::{Project, StoreError};
 
 /// What is asked for.
@@ -265,11 +265,11 @@ fn set_up_git(
     let configured = || agents.config.git.workflow.configured();
     let asked = asked.or(known.map(|known| known.workflow)).or_else(configured);
     let setup = match git::begin(&tool, root, &id, asked, known)? {
-        Begun::Ready(setup) => setup,
-        Begun::Ask(repository) if person == Person::Present => {
+        SetupResult::Ready(setup) => setup,
+        SetupResult::Ask(repository) if person == Person::Present => {
             return Ok(GitReady::Ask(repository));
         }
-        Begun::Ask(repository) => {
+        SetupResult::Ask(repository) => {
             workflow.note("working in place; use --git branch or --git worktree to isolate it");
             git::set_up(&repository, &id, Placement::InPlace, known)?
         }

@@ -9,7 +9,7 @@ use agentd_engine::tools::{self, ActionError};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Fixture, proposal, read, spec, tasks};
+use super::{Tools as _, planned, project, proposal, read, spec, tasks};
 
 /// Texts that look like the structure around them, and any other.
 fn text() -> impl Strategy<Value = String> {
@@ -54,12 +54,12 @@ proptest! {
 
     #[test]
     fn in_reviews(summary in text(), title in text(), description in text(), location in text(), recommendation in text()) {
-        let fixture = Fixture::planned();
-        let before = proposal_doc::parse(&fixture.read("proposal.md")).value;
+        let project = planned();
+        let before = proposal_doc::parse(&project.read("proposal.md")).value;
         let issue = json!({"severity": "high", "title": title, "description": description, "location": location, "recommendation": recommendation});
         let value = json!({"change_id": "add-oauth", "verdict": "REJECTED", "summary": summary, "issues": [issue]});
-        if fair(fixture.with(|session| tools::append_review(session, read(value)?))).is_some() {
-            let after = proposal_doc::parse(&fixture.read("proposal.md")).value;
+        if fair(project.with(|session| tools::append_review(session, read(value)?))).is_some() {
+            let after = proposal_doc::parse(&project.read("proposal.md")).value;
             prop_assert_eq!(&after.reviews[0].summary, &Prose::new(&summary));
             prop_assert_eq!(&after.reviews[0].issues[0].title, &Line::new(&title));
             prop_assert_eq!(&after.reviews[0].issues[0].description, &Prose::new(&description));
@@ -67,8 +67,8 @@ proptest! {
         }
         let issue = json!({"severity": "high", "title": title, "description": description, "recommendation": recommendation});
         let value = json!({"change_id": "add-oauth", "verdict": "NEEDS_FIX", "summary": summary, "issues": [issue]});
-        if fair(fixture.with(|session| tools::create_review(session, read(value)?))).is_some() {
-            let after = review_doc::parse(&fixture.read("REVIEW.md")).value;
+        if fair(project.with(|session| tools::create_review(session, read(value)?))).is_some() {
+            let after = review_doc::parse(&project.read("REVIEW.md")).value;
             prop_assert_eq!(&after.summary, &Prose::new(&summary));
             prop_assert_eq!(&after.issues[0].recommendation, &Prose::new(&recommendation));
         }
@@ -76,14 +76,14 @@ proptest! {
 
     #[test]
     fn in_plans(a in text(), b in text(), c in text()) {
-        let fixture = Fixture::new();
+        let project = project();
         let mut value = proposal();
         value["summary"] = json!(a);
         value["why"] = json!(b);
         value["what_changes"] = json!([c, "x"]);
         value["impact"]["breaking_changes"] = json!(a);
-        if fair(fixture.proposal(value)).is_some() {
-            let read = proposal_doc::parse(&fixture.read("proposal.md"));
+        if fair(project.proposal(value)).is_some() {
+            let read = proposal_doc::parse(&project.read("proposal.md"));
             prop_assert_eq!(&read.value.why, &Prose::new(&b));
             prop_assert_eq!(&read.value.what_changes[0], &Line::new(&c));
             prop_assert!(read.value.reviews.is_empty());
@@ -96,8 +96,8 @@ proptest! {
         value["requirements"][1]["title"] = json!(b);
         value["scenarios"][0]["name"] = json!(c);
         value["scenarios"][0]["when"] = json!(a);
-        if fair(fixture.spec(value)).is_some() {
-            let read = spec_doc::parse(&fixture.read("specs/auth-flow.md")).value;
+        if fair(project.spec(value)).is_some() {
+            let read = spec_doc::parse(&project.read("specs/auth-flow.md")).value;
             prop_assert_eq!(&read.overview, &Prose::new(&b));
             prop_assert_eq!((read.requirements.len(), read.scenarios.len()), (2, 2));
             prop_assert_eq!(&read.requirements[0].text, &Prose::new(&c));
@@ -109,8 +109,8 @@ proptest! {
         value["tasks"][0]["title"] = json!(a);
         value["tasks"][0]["description"] = json!(b);
         value["tasks"][1]["description"] = json!(c);
-        if fair(fixture.tasks(value)).is_some() {
-            let read = tasks_doc::parse(&fixture.read("tasks.md")).value;
+        if fair(project.tasks(value)).is_some() {
+            let read = tasks_doc::parse(&project.read("tasks.md")).value;
             prop_assert_eq!(read.tasks.len(), 3);
             prop_assert_eq!(&read.tasks[1].title, &Line::new(&a));
             prop_assert_eq!(&read.tasks[0].description, &Prose::new(&c));

@@ -10,7 +10,9 @@ use agentd_core::stamp::Stamp;
 use agentd_engine::change::comments::{self, CommentError, Fate, NewComment};
 use agentd_engine::store::Holder;
 
-use super::{Fixture, read};
+use test_project::TestProject;
+
+use super::{Tools as _, planned, read};
 
 fn id() -> ChangeId {
     ChangeId::new("add-oauth").unwrap()
@@ -24,19 +26,19 @@ fn holder() -> Holder {
     Holder::this_process("test", now().moment())
 }
 
-fn add(fixture: &Fixture, file: &ChangeFile, text: &str) -> Result<u32, CommentError> {
+fn add(project: &TestProject, file: &ChangeFile, text: &str) -> Result<u32, CommentError> {
     let new = NewComment { on: file, at: Spot::Line(3), by: "alice", text };
-    comments::add(&fixture.project, &id(), &new, &holder(), now()).map(|comment| comment.number)
+    comments::add(&project.store(), &id(), &new, &holder(), now()).map(|comment| comment.number)
 }
 
 #[test]
 fn open_comments_are_those_that_nobody_has_resolved() {
-    let fixture = Fixture::planned();
-    assert_eq!(add(&fixture, &ChangeFile::Tasks, "one").unwrap(), 1);
-    assert_eq!(add(&fixture, &ChangeFile::Proposal, "## two\n<!-- x").unwrap(), 2);
-    let change = fixture.project.change(&id()).unwrap();
+    let project = planned();
+    assert_eq!(add(&project, &ChangeFile::Tasks, "one").unwrap(), 1);
+    assert_eq!(add(&project, &ChangeFile::Proposal, "## two\n<!-- x").unwrap(), 2);
+    let change = project.store().change(&id()).unwrap();
     let settle = |number, fate| {
-        comments::settle(&fixture.project, &id(), number, fate, "bob", &holder(), now())
+        comments::settle(&project.store(), &id(), number, fate, "bob", &holder(), now())
     };
     let open = || -> Vec<String> {
         comments::open(&change).unwrap().iter().map(|comment| comment.text.to_string()).collect()
@@ -47,32 +49,32 @@ fn open_comments_are_those_that_nobody_has_resolved() {
     assert_eq!(open(), ["one", "## two\n<!-- x"]);
     assert!(matches!(settle(3, Fate::Open), Err(CommentError::NoSuchComment { number: 3, .. })));
     // A number is not used again, even when the comment is gone.
-    let text = fixture.read("comments.md");
+    let text = project.read("comments.md");
     assert_eq!(document::parse(&text).value.change_id, Some(id()));
 }
 
 #[test]
 fn a_comment_needs_words_and_a_document() {
-    let fixture = Fixture::planned();
-    assert!(matches!(add(&fixture, &ChangeFile::Tasks, " \n"), Err(CommentError::Empty)));
-    let missing = add(&fixture, &ChangeFile::Review, "x");
+    let project = planned();
+    assert!(matches!(add(&project, &ChangeFile::Tasks, " \n"), Err(CommentError::Empty)));
+    let missing = add(&project, &ChangeFile::Review, "x");
     assert!(matches!(missing, Err(CommentError::NoSuchDocument { .. })), "{missing:?}");
-    assert!(!fixture.root().join("agentd/changes/add-oauth/comments.md").exists());
-    add(&fixture, &ChangeFile::Tasks, &"long ".repeat(10_000)).unwrap();
-    assert!(fixture.read("comments.md").len() < 2 * comments::MAX_COMMENT_BYTES);
+    assert!(!project.root().join("agentd/changes/add-oauth/comments.md").exists());
+    add(&project, &ChangeFile::Tasks, &"long ".repeat(10_000)).unwrap();
+    assert!(project.read("comments.md").len() < 2 * comments::MAX_COMMENT_BYTES);
 }
 
 /// Lesson 9: commands in parallel lose nothing.
 #[test]
 fn many_comments_at_once_are_all_kept() {
-    let fixture = Fixture::planned();
+    let project = planned();
     thread::scope(|scope| {
         for n in 0..20 {
-            let fixture = &fixture;
-            scope.spawn(move || add(fixture, &ChangeFile::Tasks, &format!("c{n}")).unwrap());
+            let project = &project;
+            scope.spawn(move || add(project, &ChangeFile::Tasks, &format!("c{n}")).unwrap());
         }
     });
-    let mut numbers: Vec<u32> = document::parse(&fixture.read("comments.md"))
+    let mut numbers: Vec<u32> = document::parse(&project.read("comments.md"))
         .value
         .comments
         .iter()
@@ -92,7 +94,7 @@ fn agents_cannot_write_comments_or_rounds() {
 
 #[test]
 fn every_round_keeps_the_plan_that_it_has_seen() {
-    let fixture = Fixture::planned();
+    let project = planned();
     let review = || {
         serde_json::json!({
             "change_id": "add-oauth", "verdict": "NEEDS_REVISION", "summary": "s",
@@ -100,16 +102,16 @@ fn every_round_keeps_the_plan_that_it_has_seen() {
         })
     };
     let append = || {
-        fixture.with(|session| {
+        project.with(|session| {
             agentd_engine::tools::append_review(session, read(review()).unwrap()).unwrap();
         });
     };
     append();
-    let tasks = fixture.read("tasks.md");
-    fixture.write("tasks.md", &format!("{tasks}\nMore.\n"));
+    let tasks = project.read("tasks.md");
+    project.write("tasks.md", &format!("{tasks}\nMore.\n"));
     append();
     let round =
-        |number: u32| round::parse(&fixture.read(&format!("rounds/{number:04}.json"))).unwrap();
+        |number: u32| round::parse(&project.read(&format!("rounds/{number:04}.json"))).unwrap();
     let (first, second) = (round(1), round(2));
     let files: Vec<&String> = first.files.keys().collect();
     assert_eq!(files, ["proposal.md", "specs/auth-flow.md", "specs/user-model.md", "tasks.md"]);
@@ -118,7 +120,7 @@ fn every_round_keeps_the_plan_that_it_has_seen() {
         !first.files["tasks.md"].contains("More.") && second.files["tasks.md"].contains("More.")
     );
     assert_eq!(first.files["proposal.md"], second.files["proposal.md"], "reviews are no change");
-    let now = fixture.project.change(&id()).unwrap().snapshot().unwrap().documents.round();
+    let now = project.store().change(&id()).unwrap().snapshot().unwrap().documents.round();
     assert_eq!(now, second);
     assert_eq!(round::parse("{"), None);
 }

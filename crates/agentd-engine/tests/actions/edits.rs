@@ -4,159 +4,165 @@ use agentd_core::document::{proposal as proposal_doc, spec as spec_doc, tasks as
 use agentd_engine::tools::{self, ActionError, ReadText};
 use serde_json::json;
 
-use super::{Fixture, read, refused};
+use test_project::TestProject;
+
+use super::{Tools as _, planned, project, read, refused};
 
 #[test]
 fn an_edit_changes_its_place_and_the_frontmatter() {
-    let fixture = Fixture::planned();
-    let before = fixture.read("specs/auth-flow.md");
-    fixture.edit("specs/auth-flow.md", "offer Google.", "offer GitHub.").unwrap();
-    let after = fixture.read("specs/auth-flow.md");
+    let project = planned();
+    let before = project.read("specs/auth-flow.md");
+    project.edit_file("specs/auth-flow.md", "offer Google.", "offer GitHub.").unwrap();
+    let after = project.read("specs/auth-flow.md");
     assert_eq!(
         after,
         before.replace("offer Google.", "offer GitHub.").replace("version: 1", "version: 2")
     );
     assert_eq!(spec_doc::parse(&after).value.version, 2);
-    fixture.edit("agentd/changes/add-oauth/proposal.md", "Google/GitHub", "GitHub").unwrap();
-    let text = fixture.read("proposal.md");
+    project.edit_file("agentd/changes/add-oauth/proposal.md", "Google/GitHub", "GitHub").unwrap();
+    let text = project.read("proposal.md");
     let read = proposal_doc::parse(&text).value;
     let (stored, now) = read.place.checksums.0.unwrap();
     assert_eq!((read.version, stored), (2, now));
-    fixture.edit("tasks.md", "### Task 4.1: Drop the old one", "### Task 4.1: Remove it").unwrap();
-    assert_eq!(tasks_doc::parse(&fixture.read("tasks.md")).value.version, 2);
+    project
+        .edit_file("tasks.md", "### Task 4.1: Drop the old one", "### Task 4.1: Remove it")
+        .unwrap();
+    assert_eq!(tasks_doc::parse(&project.read("tasks.md")).value.version, 2);
 }
 
 #[test]
 fn what_does_not_match_once_is_refused_with_help() {
-    let fixture = Fixture::planned();
+    let project = planned();
     let path = "specs/auth-flow.md";
-    let message = refused(fixture.edit(path, "The server MUST offer Facebook.", "x"));
+    let message = refused(project.edit_file(path, "The server MUST offer Facebook.", "x"));
     assert!(
         message.contains("nearest line is line") && message.contains("MUST offer Google"),
         "{message}"
     );
-    let message = refused(fixture.edit(path, "The server MUST", "x"));
+    let message = refused(project.edit_file(path, "The server MUST", "x"));
     assert!(message.contains("2 times, in lines"), "{message}");
-    assert!(refused(fixture.edit(path, "", "x")).contains("empty"));
-    assert!(refused(fixture.edit(path, "Login", "Login")).contains("the same"));
-    assert!(refused(fixture.edit("specs/none.md", "a", "b")).contains("does not exist yet"));
+    assert!(refused(project.edit_file(path, "", "x")).contains("empty"));
+    assert!(refused(project.edit_file(path, "Login", "Login")).contains("the same"));
+    assert!(refused(project.edit_file("specs/none.md", "a", "b")).contains("does not exist yet"));
 }
 
 #[test]
 fn a_broken_file_may_be_mended_step_by_step_but_not_broken_further() {
-    let fixture = Fixture::planned();
-    let good = fixture.read("tasks.md");
+    let project = planned();
+    let good = project.read("tasks.md");
     let broken = good
         .replace("spec_ref: \"auth-flow:R1\"", "spec_ref: \"auth-flow:R8\"")
         .replace("spec_ref: \"auth-flow:R2\"", "spec_ref: \"auth-flow:R9\"");
-    fixture.write("tasks.md", &broken);
-    let message = refused(fixture.edit("tasks.md", "src/models/user.rs", "/etc/passwd"));
+    project.write("tasks.md", &broken);
+    let message = refused(project.edit_file("tasks.md", "src/models/user.rs", "/etc/passwd"));
     assert!(message.contains("T012") && !message.contains("R8"), "{message}");
-    fixture.edit("tasks.md", "auth-flow:R8", "auth-flow:R1").unwrap();
-    fixture.edit("tasks.md", "auth-flow:R9", "auth-flow:R2").unwrap();
+    project.edit_file("tasks.md", "auth-flow:R8", "auth-flow:R1").unwrap();
+    project.edit_file("tasks.md", "auth-flow:R9", "auth-flow:R2").unwrap();
     // What an unreadable block has hidden may come to light.
-    fixture.write("tasks.md", &broken.replace("action: MODIFY", "action: [MODIFY"));
-    fixture.edit("tasks.md", "action: [MODIFY", "action: MODIFY").unwrap();
+    project.write("tasks.md", &broken.replace("action: MODIFY", "action: [MODIFY"));
+    project.edit_file("tasks.md", "action: [MODIFY", "action: MODIFY").unwrap();
 }
 
 #[test]
 fn reviews_and_ticks_are_not_edited() {
-    let fixture = Fixture::planned();
+    let project = planned();
     let review = json!({"change_id": "add-oauth", "verdict": "NEEDS_REVISION", "summary": "Not yet.",
         "issues": [{"severity": "high", "title": "T", "description": "Enable users to wait."}]});
-    fixture.with(|session| tools::append_review(session, read(review).unwrap()).unwrap());
-    let before = fixture.read("proposal.md");
-    assert!(refused(fixture.edit("proposal.md", "NEEDS_REVISION", "APPROVED")).contains("review"));
+    project.with(|session| tools::append_review(session, read(review).unwrap()).unwrap());
+    let before = project.read("proposal.md");
+    assert!(
+        refused(project.edit_file("proposal.md", "NEEDS_REVISION", "APPROVED")).contains("review")
+    );
     // The same words in a review do not make those above it ambiguous.
-    fixture.edit("proposal.md", "Enable users to", "Let users").unwrap();
-    let edited = fixture.read("proposal.md");
+    project.edit_file("proposal.md", "Enable users to", "Let users").unwrap();
+    let edited = project.read("proposal.md");
     let forged = before[before.find("<!-- agentd:review").unwrap()..].to_owned();
     let message =
-        refused(fixture.edit("proposal.md", "Let users", &format!("Let users\n\n{forged}")));
+        refused(project.edit_file("proposal.md", "Let users", &format!("Let users\n\n{forged}")));
     assert!(message.contains("add or change a review"), "{message}");
-    assert_eq!(fixture.read("proposal.md"), edited);
-    let tasks = fixture.read("tasks.md");
+    assert_eq!(project.read("proposal.md"), edited);
+    let tasks = project.read("tasks.md");
     let block = &tasks[tasks.find("file: src/models/user.rs").unwrap()..];
     let block = &block[..block.find("pending").unwrap() + 7];
-    let message = refused(fixture.edit("tasks.md", block, &block.replace("pending", "done")));
+    let message = refused(project.edit_file("tasks.md", block, &block.replace("pending", "done")));
     assert!(message.contains("complete_task"), "{message}");
 }
 
 #[test]
 fn line_ends_of_the_file_are_kept() {
-    let fixture = Fixture::planned();
-    fixture.write("proposal.md", &fixture.read("proposal.md").replace('\n', "\r\n"));
-    fixture.edit("proposal.md", "## Why\n\nEnable", "## Why\n\nTo enable").unwrap();
-    let text = fixture.read("proposal.md");
+    let project = planned();
+    project.write("proposal.md", &project.read("proposal.md").replace('\n', "\r\n"));
+    project.edit_file("proposal.md", "## Why\n\nEnable", "## Why\n\nTo enable").unwrap();
+    let text = project.read("proposal.md");
     assert!(text.contains("## Why\r\n\r\nTo enable") && !text.replace("\r\n", "").contains('\n'));
 }
 
-fn text(fixture: &Fixture, path: &str, offset: Option<u64>) -> Result<ReadText, ActionError> {
+fn text(project: &TestProject, path: &str, offset: Option<u64>) -> Result<ReadText, ActionError> {
     let value = json!({"change_id": "add-oauth", "path": path, "offset": offset});
-    fixture.with(|session| tools::read_file(session, &read(value)?))
+    project.with(|session| tools::read_file(session, &read(value)?))
 }
 
 #[test]
 fn files_are_found_in_the_change_first_and_then_in_the_project() {
-    let fixture = Fixture::planned();
-    std::fs::write(fixture.root().join("tasks.md"), "of the project").unwrap();
-    std::fs::write(fixture.root().join("README.md"), "read me").unwrap();
-    assert_eq!(text(&fixture, "tasks.md", None).unwrap().text, fixture.read("tasks.md"));
-    assert_eq!(text(&fixture, "README.md", None).unwrap().text, "read me");
-    let whole = text(&fixture, "agentd/changes/add-oauth/proposal.md", None).unwrap();
-    assert_eq!(whole.text, fixture.read("proposal.md"));
-    assert!(refused(text(&fixture, "nothing.md", None)).contains("does not exist"));
-    assert!(refused(text(&fixture, "agentd/changes/other/x", None)).contains("`other`"));
-    assert!(refused(text(&fixture, "specs", None)).contains("a directory, not a file"));
+    let project = planned();
+    std::fs::write(project.root().join("tasks.md"), "of the project").unwrap();
+    std::fs::write(project.root().join("README.md"), "read me").unwrap();
+    assert_eq!(text(&project, "tasks.md", None).unwrap().text, project.read("tasks.md"));
+    assert_eq!(text(&project, "README.md", None).unwrap().text, "read me");
+    let whole = text(&project, "agentd/changes/add-oauth/proposal.md", None).unwrap();
+    assert_eq!(whole.text, project.read("proposal.md"));
+    assert!(refused(text(&project, "nothing.md", None)).contains("does not exist"));
+    assert!(refused(text(&project, "agentd/changes/other/x", None)).contains("`other`"));
+    assert!(refused(text(&project, "specs", None)).contains("a directory, not a file"));
 }
 
 #[test]
 fn long_files_come_in_pieces_and_binary_ones_not_at_all() {
-    let fixture = Fixture::new();
+    let project = project();
     let long = "aé€𝄞\n".repeat(70_000);
-    std::fs::write(fixture.root().join("long.txt"), &long).unwrap();
+    std::fs::write(project.root().join("long.txt"), &long).unwrap();
     let mut whole = String::new();
     let mut offset = Some(0);
     while let Some(at) = offset {
-        let piece = text(&fixture, "long.txt", Some(at)).unwrap();
+        let piece = text(&project, "long.txt", Some(at)).unwrap();
         assert!(piece.text.len() as u64 <= tools::READ_CAP);
         whole.push_str(&piece.text);
         offset = piece.next_offset;
     }
     assert!(whole == long);
-    std::fs::write(fixture.root().join("a.bin"), b"abc\0def").unwrap();
-    std::fs::write(fixture.root().join("b.bin"), b"abc\xff\xfedef").unwrap();
-    std::fs::write(fixture.root().join("cut.txt"), b"abc\xe2\x82").unwrap();
+    std::fs::write(project.root().join("a.bin"), b"abc\0def").unwrap();
+    std::fs::write(project.root().join("b.bin"), b"abc\xff\xfedef").unwrap();
+    std::fs::write(project.root().join("cut.txt"), b"abc\xe2\x82").unwrap();
     for file in ["a.bin", "b.bin", "cut.txt"] {
-        assert!(refused(text(&fixture, file, None)).contains("binary"), "{file}");
+        assert!(refused(text(&project, file, None)).contains("binary"), "{file}");
     }
-    assert!(refused(text(&fixture, "long.txt", Some(99_999_999))).contains("so none at"));
+    assert!(refused(text(&project, "long.txt", Some(99_999_999))).contains("so none at"));
 }
 
 #[cfg(unix)]
 #[test]
 fn a_link_inside_the_project_shows_no_secret() {
     use std::os::unix::fs::symlink;
-    let fixture = Fixture::new();
-    std::fs::write(fixture.root().join(".env"), "KEY=1").unwrap();
-    std::fs::write(fixture.root().join("plain"), "ok").unwrap();
-    symlink(".env", fixture.root().join("notes.txt")).unwrap();
-    symlink("plain", fixture.root().join("link.txt")).unwrap();
-    symlink("/etc/hostname", fixture.root().join("out.txt")).unwrap();
-    assert!(refused(text(&fixture, "notes.txt", None)).contains("secret"));
-    assert!(refused(text(&fixture, ".env", None)).contains("secret"));
-    assert_eq!(text(&fixture, "link.txt", None).unwrap().text, "ok");
-    refused(text(&fixture, "out.txt", None));
+    let project = project();
+    std::fs::write(project.root().join(".env"), "KEY=1").unwrap();
+    std::fs::write(project.root().join("plain"), "ok").unwrap();
+    symlink(".env", project.root().join("notes.txt")).unwrap();
+    symlink("plain", project.root().join("link.txt")).unwrap();
+    symlink("/etc/hostname", project.root().join("out.txt")).unwrap();
+    assert!(refused(text(&project, "notes.txt", None)).contains("secret"));
+    assert!(refused(text(&project, ".env", None)).contains("secret"));
+    assert_eq!(text(&project, "link.txt", None).unwrap().text, "ok");
+    refused(text(&project, "out.txt", None));
 }
 
 #[test]
 fn directories_are_listed_without_what_is_hidden() {
-    let fixture = Fixture::planned();
-    std::fs::create_dir_all(fixture.root().join(".git/objects")).unwrap();
-    std::fs::create_dir_all(fixture.root().join("src")).unwrap();
+    let project = planned();
+    std::fs::create_dir_all(project.root().join(".git/objects")).unwrap();
+    std::fs::create_dir_all(project.root().join("src")).unwrap();
     let list = |path: &str| {
         let value = json!({"change_id": "add-oauth", "path": path});
-        fixture.with(|session| tools::list_directory(session, &read(value)?))
+        project.with(|session| tools::list_directory(session, &read(value)?))
     };
     assert_eq!(list(".").unwrap().entries, ["agentd/", "src/"]);
     assert_eq!(list("agentd").unwrap().entries, ["changes/", "config.toml"]);

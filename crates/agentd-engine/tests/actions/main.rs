@@ -9,75 +9,37 @@ mod reviews;
 mod tasks;
 mod writes;
 
-use std::ops::ControlFlow;
-use std::path::Path;
-use std::{fs, process::Command};
+use std::fs;
 
-use agentd_core::stamp::Stamp;
-use agentd_core::text::Line;
-use agentd_engine::store::{Holder, Project};
 use agentd_engine::tools::{self, ActionError, Session, Written, input};
 use serde_json::{Value, json};
+use test_project::{TestProject, stamp};
 
-/// A project with one change, in a directory of its own.
-struct Fixture {
-    dir: tempfile::TempDir,
-    project: Project,
+/// A project with the empty changes `add-oauth` and `other`.
+fn project() -> TestProject {
+    let project = TestProject::new().about("add-oauth").root_file("agentd/config.toml", "");
+    for id in ["add-oauth", "other"] {
+        fs::create_dir(project.root().join("agentd/changes").join(id)).unwrap();
+    }
+    project
 }
 
-impl Fixture {
-    fn new() -> Self {
-        let dir = scratch::dir();
-        let root = dir.path();
-        fs::create_dir_all(root.join("agentd/changes/add-oauth")).unwrap();
-        fs::create_dir_all(root.join("agentd/changes/other")).unwrap();
-        fs::write(root.join("agentd/config.toml"), "").unwrap();
-        let project = agentd_engine::opening::open_within_call(
-            root,
-            agentd_engine::store::UserDirs::from_env(),
-        )
-        .unwrap();
-        Self { dir, project }
-    }
+/// The same with proposal, two specs and tasks, written by the tools themselves.
+fn planned() -> TestProject {
+    let project = project();
+    project.proposal(proposal()).unwrap();
+    project.spec(spec("auth-flow")).unwrap();
+    project.spec(spec("user-model")).unwrap();
+    project.tasks(tasks()).unwrap();
+    project
+}
 
-    /// With proposal, two specs and tasks, written by the tools themselves.
-    fn planned() -> Self {
-        let fixture = Self::new();
-        fixture.proposal(proposal()).unwrap();
-        fixture.spec(spec("auth-flow")).unwrap();
-        fixture.spec(spec("user-model")).unwrap();
-        fixture.tasks(tasks()).unwrap();
-        fixture
-    }
-
-    fn root(&self) -> &Path {
-        self.dir.path()
-    }
-
-    fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.root().join("agentd/changes/add-oauth").join(file)).unwrap()
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        let path = self.root().join("agentd/changes/add-oauth").join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
+/// The tools, as an agent calls them.
+trait Tools {
+    fn at<T>(&self, now: &str, act: impl FnOnce(&Session<'_>) -> T) -> T;
 
     fn with<T>(&self, act: impl FnOnce(&Session<'_>) -> T) -> T {
         self.at("2026-02-03T04:05:06Z", act)
-    }
-
-    fn at<T>(&self, now: &str, act: impl FnOnce(&Session<'_>) -> T) -> T {
-        let now: Stamp = now.parse().unwrap();
-        act(&Session {
-            project: &self.project,
-            actor: Line::new("codex"),
-            holder: Holder::this_process("test", now.moment()),
-            now,
-            names_change: false,
-            on_wait: &|_| ControlFlow::Continue(()),
-        })
     }
 
     fn proposal(&self, value: Value) -> Result<Written, ActionError> {
@@ -97,20 +59,16 @@ impl Fixture {
         self.with(|session| tools::create_tasks(session, read(value)?))
     }
 
-    fn edit(&self, path: &str, old: &str, new: &str) -> Result<Written, ActionError> {
+    fn edit_file(&self, path: &str, old: &str, new: &str) -> Result<Written, ActionError> {
         let value =
             json!({"change_id": "add-oauth", "path": path, "old_string": old, "new_string": new});
         self.with(|session| tools::edit_file(session, &read(value)?))
     }
+}
 
-    fn git(&self, arguments: &[&str]) {
-        let status = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
-            .args(arguments)
-            .current_dir(self.root())
-            .output()
-            .unwrap();
-        assert!(status.status.success(), "{status:?}");
+impl Tools for TestProject {
+    fn at<T>(&self, now: &str, act: impl FnOnce(&Session<'_>) -> T) -> T {
+        self.as_agent("codex", stamp(now), act)
     }
 }
 

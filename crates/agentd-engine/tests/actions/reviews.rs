@@ -5,29 +5,31 @@ use agentd_core::document::{proposal as proposal_doc, review as review_doc};
 use agentd_engine::tools::{self, ActionError, Written};
 use serde_json::{Value, json};
 
-use super::{Fixture, read, refused};
+use test_project::TestProject;
 
-fn append(fixture: &Fixture, verdict: &str, issues: Value) -> Result<Written, ActionError> {
+use super::{Tools as _, planned, project, read, refused};
+
+fn append(project: &TestProject, verdict: &str, issues: Value) -> Result<Written, ActionError> {
     let value = json!({"change_id": "add-oauth", "verdict": verdict, "summary": "So it is.", "issues": issues});
-    fixture.with(|session| tools::append_review(session, read(value)?))
+    project.with(|session| tools::append_review(session, read(value)?))
 }
 
-fn review(fixture: &Fixture, verdict: &str, issues: Value) -> Result<Written, ActionError> {
+fn review(project: &TestProject, verdict: &str, issues: Value) -> Result<Written, ActionError> {
     let value = json!({"change_id": "add-oauth", "verdict": verdict, "summary": "So it is.", "issues": issues});
-    fixture.with(|session| tools::create_review(session, read(value)?))
+    project.with(|session| tools::create_review(session, read(value)?))
 }
 
 #[test]
 fn a_review_is_appended_with_its_round_and_the_plan_it_saw() {
-    let fixture = Fixture::planned();
+    let project = planned();
     let id = "add-oauth".parse().unwrap();
-    let plan = fixture.project.change(&id).unwrap().snapshot().unwrap().documents.digest();
-    let before = fixture.read("proposal.md");
+    let plan = project.store().change(&id).unwrap().snapshot().unwrap().documents.digest();
+    let before = project.read("proposal.md");
     let high = json!([{"severity": "High", "title": "No timeout", "description": "None is set.",
         "location": "auth-flow:R1", "recommendation": "Set one."}]);
-    assert_eq!(append(&fixture, "NEEDS_REVISION", high).unwrap().iteration, Some(1));
-    assert_eq!(append(&fixture, "APPROVED", json!([])).unwrap().iteration, Some(2));
-    let text = fixture.read("proposal.md");
+    assert_eq!(append(&project, "NEEDS_REVISION", high).unwrap().iteration, Some(1));
+    assert_eq!(append(&project, "APPROVED", json!([])).unwrap().iteration, Some(2));
+    let text = project.read("proposal.md");
     assert!(text.starts_with(&before), "what was there stays byte for byte");
     let read = proposal_doc::parse(&text);
     assert!(read.diagnostics.is_empty(), "{:?}", read.diagnostics);
@@ -36,82 +38,82 @@ fn a_review_is_appended_with_its_round_and_the_plan_it_saw() {
     assert_eq!(first.plan.as_ref(), Some(&plan));
     assert_eq!(first.issues[0].recommendation.as_str(), "Set one.");
     assert_eq!((second.verdict, second.iteration), (PlanVerdict::Approved, 2));
-    assert!(fixture.read("CHALLENGE.md").contains("**Verdict**: APPROVED"));
+    assert!(project.read("CHALLENGE.md").contains("**Verdict**: APPROVED"));
 }
 
 #[test]
 fn verdicts_and_issues_must_agree() {
-    let fixture = Fixture::planned();
-    let before = fixture.read("proposal.md");
+    let project = planned();
+    let before = project.read("proposal.md");
     let high = json!([{"severity": "high", "title": "T", "description": "D"}]);
     assert!(
-        refused(append(&fixture, "APPROVED", high.clone())).contains("1 of the issues are high")
+        refused(append(&project, "APPROVED", high.clone())).contains("1 of the issues are high")
     );
-    assert!(refused(append(&fixture, "NEEDS_REVISION", json!([]))).contains("no issue"));
-    assert!(refused(append(&fixture, "approved", json!([]))).contains("`APPROVED`"));
-    assert!(refused(review(&fixture, "APPROVED", high)).contains("high"));
-    assert!(refused(review(&fixture, "NEEDS_FIX", json!([]))).contains("no issue"));
-    assert_eq!(fixture.read("proposal.md"), before);
-    assert!(!fixture.root().join("agentd/changes/add-oauth/REVIEW.md").exists());
+    assert!(refused(append(&project, "NEEDS_REVISION", json!([]))).contains("no issue"));
+    assert!(refused(append(&project, "approved", json!([]))).contains("`APPROVED`"));
+    assert!(refused(review(&project, "APPROVED", high)).contains("high"));
+    assert!(refused(review(&project, "NEEDS_FIX", json!([]))).contains("no issue"));
+    assert_eq!(project.read("proposal.md"), before);
+    assert!(!project.root().join("agentd/changes/add-oauth/REVIEW.md").exists());
     let medium = json!([{"severity": "MEDIUM", "title": "T", "description": "D"}]);
-    append(&fixture, "APPROVED", medium).unwrap();
+    append(&project, "APPROVED", medium).unwrap();
     // A plan that is wrong from the ground up may be so for one reason, in the summary.
-    append(&fixture, "REJECTED", json!([])).unwrap();
+    append(&project, "REJECTED", json!([])).unwrap();
 }
 
 #[test]
 fn there_must_be_something_to_review() {
-    assert!(refused(append(&Fixture::new(), "APPROVED", json!([]))).contains("no proposal.md"));
+    assert!(refused(append(&project(), "APPROVED", json!([]))).contains("no proposal.md"));
 }
 
 #[test]
 fn reviews_of_code_count_their_rounds_and_keep_the_numbers_of_issues() {
-    let fixture = Fixture::planned();
+    let project = planned();
     let issue = |title: &str| json!({"severity": "high", "title": title, "description": "D", "file": "src/a.rs", "line": 12});
     assert_eq!(
-        review(&fixture, "NEEDS_FIX", json!([issue("A"), issue("B")])).unwrap().iteration,
+        review(&project, "NEEDS_FIX", json!([issue("A"), issue("B")])).unwrap().iteration,
         Some(1)
     );
     assert_eq!(
-        review(&fixture, "MAJOR_ISSUES", json!([issue("C"), issue("B")])).unwrap().iteration,
+        review(&project, "MAJOR_ISSUES", json!([issue("C"), issue("B")])).unwrap().iteration,
         Some(2)
     );
-    let read = review_doc::parse(&fixture.read("REVIEW.md")).value;
+    let read = review_doc::parse(&project.read("REVIEW.md")).value;
     assert_eq!(read.iteration, 2);
     assert_eq!(read.issues[0].location.as_str(), "src/a.rs:12");
     assert_eq!((read.issues[0].number, read.issues[1].number), (3, 2));
     // A number is not given twice, also when the round before does not have it.
-    review(&fixture, "NEEDS_FIX", json!([issue("B")])).unwrap();
-    review(&fixture, "NEEDS_FIX", json!([issue("D"), issue("I2: B again")])).unwrap();
-    let read = review_doc::parse(&fixture.read("REVIEW.md")).value;
+    review(&project, "NEEDS_FIX", json!([issue("B")])).unwrap();
+    review(&project, "NEEDS_FIX", json!([issue("D"), issue("I2: B again")])).unwrap();
+    let read = review_doc::parse(&project.read("REVIEW.md")).value;
     assert_eq!((read.issues[0].number, read.issues[1].number, read.numbered), (4, 2, 4));
     let no_file = json!([{"severity": "low", "title": "T", "description": "D", "line": 3}]);
-    assert!(refused(review(&fixture, "NEEDS_FIX", no_file)).contains("no file"));
+    assert!(refused(review(&project, "NEEDS_FIX", no_file)).contains("no file"));
     let outside = json!([{"severity": "low", "title": "T", "description": "D", "file": "../x"}]);
-    assert!(refused(review(&fixture, "NEEDS_FIX", outside)).contains("`..`"));
+    assert!(refused(review(&project, "NEEDS_FIX", outside)).contains("`..`"));
 }
 
 #[test]
 fn failed_tests_are_not_approved() {
-    let fixture = Fixture::planned();
+    let project = planned();
     let state = |code: i32| {
         format!(
             "change_id: add-oauth\nphase: implementing\ntest_run:\n  command: cargo test\n  exit_code: {code}\n  output_tail: \"test login ... FAILED\"\n  at: 2026-01-01T00:00:00Z\n"
         )
     };
-    fixture.write("STATE.yaml", &state(101));
-    let message = refused(review(&fixture, "APPROVED", json!([])));
+    project.write("STATE.yaml", &state(101));
+    let message = refused(review(&project, "APPROVED", json!([])));
     assert!(
         message.contains("exited with 101") && message.contains("login ... FAILED"),
         "{message}"
     );
-    assert!(!fixture.root().join("agentd/changes/add-oauth/REVIEW.md").exists());
-    fixture.write("STATE.yaml", &state(0));
-    let open = refused(review(&fixture, "APPROVED", json!([])));
+    assert!(!project.root().join("agentd/changes/add-oauth/REVIEW.md").exists());
+    project.write("STATE.yaml", &state(0));
+    let open = refused(review(&project, "APPROVED", json!([])));
     assert!(open.contains("Tasks are not done") && open.contains("1.1, 2.1, 4.1"), "{open}");
-    let done = fixture.read("tasks.md").replace("status: pending", "status: done");
-    fixture.write("tasks.md", &done);
-    review(&fixture, "APPROVED", json!([])).unwrap();
-    fixture.write("STATE.yaml", "phase: [");
-    assert!(refused(review(&fixture, "APPROVED", json!([]))).contains("STATE.yaml"));
+    let done = project.read("tasks.md").replace("status: pending", "status: done");
+    project.write("tasks.md", &done);
+    review(&project, "APPROVED", json!([])).unwrap();
+    project.write("STATE.yaml", "phase: [");
+    assert!(refused(review(&project, "APPROVED", json!([]))).contains("STATE.yaml"));
 }

@@ -8,23 +8,15 @@ mod recovery;
 mod traces;
 mod way_back;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
 use agentd_engine::archive::{self, ArchiveError, Archived, Request};
-use agentd_engine::store::{Holder, Project, UserDirs};
+use agentd_engine::store::Holder;
 use jiff::Timestamp;
-use tempfile::TempDir;
-
-/// A project in a directory of its own.
-pub(crate) struct Fixture {
-    dir: TempDir,
-    home: TempDir,
-    pub(crate) project: Project,
-}
+use test_project::{TestProject, stamp};
 
 pub(crate) fn id(text: &str) -> ChangeId {
     ChangeId::new(text).unwrap()
@@ -35,7 +27,7 @@ pub(crate) fn holder() -> Holder {
 }
 
 pub(crate) fn now() -> Stamp {
-    "2026-11-15T10:00:00Z".parse().unwrap()
+    stamp("2026-11-15T10:00:00Z")
 }
 
 /// A spec with these requirements, each a number and a text.
@@ -60,109 +52,74 @@ pub(crate) fn part(front: &str, requirements: &[(u32, &str)]) -> String {
     out
 }
 
-/// What a state tells of a review by a known run.
+/// What a state says of a review by a known run.
 const APPROVED: &str = "code_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-15T09:00:00Z\n  run: 1\nllm_calls:\n  - step: review\n    run: 1\n";
 
-impl Fixture {
-    pub(crate) fn new() -> Self {
-        let dir = scratch::dir();
-        fs::create_dir_all(dir.path().join("agentd/changes")).unwrap();
-        let home = scratch::dir();
-        let user = UserDirs::below(home.path());
-        let project = agentd_engine::opening::open_within_call(dir.path(), user).unwrap();
-        Self { dir, home, project }
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        self.dir.path()
-    }
-
+/// Archiving, and what is there to be archived.
+pub(crate) trait Archiving {
+    fn archive_with(
+        &self,
+        change: &str,
+        force: Option<&str>,
+        resume: bool,
+    ) -> Result<Archived, ArchiveError>;
+    fn unarchive(&self, which: &str) -> Result<archive::Unarchived, ArchiveError>;
     /// The journal of an archiving that is under way.
-    pub(crate) fn journal(&self) -> PathBuf {
-        let user = UserDirs::below(self.home.path());
-        user.state_path(self.project.root()).unwrap().join("archive.json")
-    }
-
-    pub(crate) fn write(&self, path: &str, text: &str) {
-        let path = self.root().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    pub(crate) fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-    }
-
-    pub(crate) fn exists(&self, path: &str) -> bool {
-        self.root().join(path).exists()
-    }
-
-    pub(crate) fn main(&self, name: &str, text: &str) {
-        self.write(&format!("agentd/specs/{name}.md"), text);
-    }
-
-    pub(crate) fn main_text(&self, name: &str) -> String {
-        self.read(&format!("agentd/specs/{name}.md"))
-    }
+    fn journal(&self) -> PathBuf;
+    fn main(&self, name: &str, text: &str);
+    fn main_text(&self, name: &str) -> String;
+    fn in_phase(&self, change: &str, phase: &str);
+    fn spec_of(&self, change: &str, name: &str, text: &str);
 
     /// A change that may be archived, with one spec; its base is the main spec as it is.
-    pub(crate) fn change(&self, change: &str, name: &str, text: &str) {
-        self.change_in(change, "complete");
+    fn complete(&self, change: &str, name: &str, text: &str) {
+        self.in_phase(change, "complete");
         self.spec_of(change, name, text);
     }
 
-    pub(crate) fn change_in(&self, change: &str, phase: &str) {
-        let state = format!(
-            "change_id: {change}\nphase: {phase}\ndescription: \"About {change}\"\niteration: 1\n{APPROVED}"
-        );
-        self.write(&format!("agentd/changes/{change}/STATE.yaml"), &state);
-    }
-
-    pub(crate) fn spec_of(&self, change: &str, name: &str, text: &str) {
-        self.write(&format!("agentd/changes/{change}/specs/{name}.md"), text);
-        let main = self.root().join(format!("agentd/specs/{name}.md"));
-        let base = fs::read_to_string(main).unwrap_or_default();
-        self.write(&format!("agentd/changes/{change}/base/{name}.md"), &base);
-    }
-
-    pub(crate) fn archive(&self, change: &str) -> Result<Archived, ArchiveError> {
+    fn archive(&self, change: &str) -> Result<Archived, ArchiveError> {
         self.archive_with(change, None, false)
     }
+}
 
-    pub(crate) fn archive_with(
+impl Archiving for TestProject {
+    fn archive_with(
         &self,
         change: &str,
         force: Option<&str>,
         resume: bool,
     ) -> Result<Archived, ArchiveError> {
         let (change, holder, by, now) = (&id(change), &holder(), "ada", now());
-        archive::archive(&self.project, &Request { change, force, resume, by, holder, now })
+        archive::archive(&self.store(), &Request { change, force, resume, by, holder, now })
     }
 
-    pub(crate) fn unarchive(&self, which: &str) -> Result<archive::Unarchived, ArchiveError> {
-        archive::unarchive(&self.project, which, &holder())
+    fn unarchive(&self, which: &str) -> Result<archive::Unarchived, ArchiveError> {
+        archive::unarchive(&self.store(), which, &holder())
     }
 
-    /// Everything but the locks.
-    pub(crate) fn tree(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
-        let mut tree = BTreeMap::new();
-        walk(self.root(), &mut tree);
-        tree
+    fn journal(&self) -> PathBuf {
+        self.user().state_path(&self.root()).unwrap().join("archive.json")
     }
-}
 
-fn walk(dir: &Path, tree: &mut BTreeMap<PathBuf, Option<Vec<u8>>>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.ends_with("agentd/.locks") {
-            continue;
-        }
-        if path.is_dir() {
-            walk(&path, tree);
-            tree.insert(path, None);
-        } else {
-            let bytes = fs::read(&path).unwrap();
-            tree.insert(path, Some(bytes));
-        }
+    fn main(&self, name: &str, text: &str) {
+        self.write_root(&format!("agentd/specs/{name}.md"), text);
+    }
+
+    fn main_text(&self, name: &str) -> String {
+        self.read_root(&format!("agentd/specs/{name}.md"))
+    }
+
+    fn in_phase(&self, change: &str, phase: &str) {
+        let state = format!(
+            "change_id: {change}\nphase: {phase}\ndescription: \"About {change}\"\niteration: 1\n{APPROVED}"
+        );
+        self.write_root(&format!("agentd/changes/{change}/STATE.yaml"), state);
+    }
+
+    fn spec_of(&self, change: &str, name: &str, text: &str) {
+        self.write_root(&format!("agentd/changes/{change}/specs/{name}.md"), text);
+        let main = self.root().join(format!("agentd/specs/{name}.md"));
+        let base = fs::read_to_string(main).unwrap_or_default();
+        self.write_root(&format!("agentd/changes/{change}/base/{name}.md"), base);
     }
 }

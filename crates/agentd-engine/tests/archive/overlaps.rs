@@ -2,13 +2,15 @@ use std::time::{Duration, Instant};
 
 use agentd_engine::insight::overlap::{How, Overlap, OverlapKind, overlaps};
 
-use super::{Fixture, id, part, spec};
+use test_project::TestProject;
+
+use super::{Archiving as _, id, part, spec};
 
 type Found = (OverlapKind, String, Vec<(String, How)>);
 
-fn found(fixture: &Fixture, only: Option<&str>) -> Vec<Found> {
+fn found(project: &TestProject, only: Option<&str>) -> Vec<Found> {
     let only = only.map(id);
-    let all: Vec<Overlap> = overlaps(&fixture.project, only.as_ref()).unwrap();
+    let all: Vec<Overlap> = overlaps(&project.store(), only.as_ref()).unwrap();
     let all = all.into_iter().map(|overlap| {
         let changes = overlap.changes.into_iter().map(|t| (t.change_id.to_string(), t.how));
         (overlap.kind, overlap.what, changes.collect())
@@ -24,13 +26,13 @@ fn tasks(file: &str, action: &str) -> String {
 
 #[test]
 fn changes_that_touch_the_same_are_named_with_what_they_do() {
-    let fixture = Fixture::new();
-    fixture.main("s", &spec(&[(1, "a"), (2, "b"), (3, "c")]));
-    fixture.change("one", "s", &part("removes: [R2]\n", &[(1, "a one"), (9, "new")]));
-    fixture.change("two", "s", &part("renames:\n  R2: \"x\"\n", &[(1, "a two"), (9, "new")]));
-    fixture.change("three", "s", &part("", &[(3, "c three")]));
-    fixture.write("agentd/changes/one/tasks.md", &tasks("src/a.rs", "MODIFY"));
-    fixture.write("agentd/changes/three/tasks.md", &tasks("./src/a.rs", "DELETE"));
+    let project = TestProject::new();
+    project.main("s", &spec(&[(1, "a"), (2, "b"), (3, "c")]));
+    project.complete("one", "s", &part("removes: [R2]\n", &[(1, "a one"), (9, "new")]));
+    project.complete("two", "s", &part("renames:\n  R2: \"x\"\n", &[(1, "a two"), (9, "new")]));
+    project.complete("three", "s", &part("", &[(3, "c three")]));
+    project.write_root("agentd/changes/one/tasks.md", &tasks("src/a.rs", "MODIFY"));
+    project.write_root("agentd/changes/three/tasks.md", &tasks("./src/a.rs", "DELETE"));
     let pair = |a: (&str, How), b: (&str, How)| vec![(a.0.to_owned(), a.1), (b.0.to_owned(), b.1)];
     let requirement = OverlapKind::Requirement;
     let expected = vec![
@@ -43,20 +45,24 @@ fn changes_that_touch_the_same_are_named_with_what_they_do() {
             pair(("one", How::Edits), ("three", How::Removes)),
         ),
     ];
-    assert_eq!(found(&fixture, None), expected);
-    assert_eq!(found(&fixture, Some("three")), expected[3..]);
-    assert_eq!(found(&fixture, Some("two")), expected[..3]);
+    assert_eq!(found(&project, None), expected);
+    assert_eq!(found(&project, Some("three")), expected[3..]);
+    assert_eq!(found(&project, Some("two")), expected[..3]);
 }
 
 #[test]
 fn a_thousand_changes_are_compared_in_less_than_a_second() {
-    let fixture = Fixture::new();
+    let project = TestProject::new();
     for n in 0..1000 {
-        fixture.change(&format!("change-{n}"), &format!("s-{n}"), &part("", &[(1, "a"), (2, "b")]));
+        project.complete(
+            &format!("change-{n}"),
+            &format!("s-{n}"),
+            &part("", &[(1, "a"), (2, "b")]),
+        );
     }
-    fixture.change("again", "s-500", &part("", &[(2, "c")]));
+    project.complete("again", "s-500", &part("", &[(2, "c")]));
     let start = Instant::now();
-    assert_eq!(found(&fixture, Some("again")).len(), 1);
+    assert_eq!(found(&project, Some("again")).len(), 1);
     // A tenth of a second of processor time in a release build; this is about how it grows.
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }

@@ -2,41 +2,43 @@ use agentd_core::phase::Phase;
 use agentd_engine::archive::ArchiveError;
 use proptest::prelude::*;
 
-use super::{Fixture, part, spec};
+use test_project::TestProject;
+
+use super::{Archiving as _, part, spec};
 
 #[test]
 fn what_was_forced_into_the_archive_comes_back_as_it_was() {
-    let fixture = Fixture::new();
-    fixture.main("s", &spec(&[(1, "a")]));
-    fixture.change("one", "s", &part("", &[(1, "a one")]));
-    fixture.change_in("one", "implementing");
-    let before = fixture.tree();
-    fixture.archive_with("one", Some("why not"), false).unwrap();
-    let back = fixture.unarchive("2026-11-15-one").unwrap();
+    let project = TestProject::new();
+    project.main("s", &spec(&[(1, "a")]));
+    project.complete("one", "s", &part("", &[(1, "a one")]));
+    project.in_phase("one", "implementing");
+    let before = project.contents();
+    project.archive_with("one", Some("why not"), false).unwrap();
+    let back = project.unarchive("2026-11-15-one").unwrap();
     assert_eq!(back.state.unwrap().phase, Phase::Implementing);
-    assert_eq!(fixture.tree(), before);
+    assert_eq!(project.contents(), before);
 }
 
 #[test]
 fn a_later_change_of_the_same_spec_stands_in_the_way_and_one_of_another_does_not() {
-    let fixture = Fixture::new();
-    fixture.main("s", &spec(&[(1, "a"), (2, "b")]));
-    fixture.change("one", "s", &part("", &[(1, "a one")]));
-    fixture.change("two", "s", &part("", &[(2, "b two")]));
-    fixture.change("other", "t", &part("", &[(1, "t")]));
-    let first = fixture.main_text("s");
+    let project = TestProject::new();
+    project.main("s", &spec(&[(1, "a"), (2, "b")]));
+    project.complete("one", "s", &part("", &[(1, "a one")]));
+    project.complete("two", "s", &part("", &[(2, "b two")]));
+    project.complete("other", "t", &part("", &[(1, "t")]));
+    let first = project.main_text("s");
     for change in ["one", "two", "other"] {
-        fixture.archive(change).unwrap();
+        project.archive(change).unwrap();
     }
-    let before = fixture.tree();
-    let error = fixture.unarchive("one").unwrap_err();
+    let before = project.contents();
+    let error = project.unarchive("one").unwrap_err();
     let ArchiveError::ChangedSince { files, .. } = &error else { panic!("{error}") };
     assert_eq!(files[0].as_str(), "agentd/specs/s.md");
-    assert_eq!(fixture.tree(), before);
-    fixture.unarchive("two").unwrap();
-    fixture.unarchive("one").unwrap();
-    assert_eq!(fixture.main_text("s"), first);
-    let log = fixture.main_text("CHANGELOG");
+    assert_eq!(project.contents(), before);
+    project.unarchive("two").unwrap();
+    project.unarchive("one").unwrap();
+    assert_eq!(project.main_text("s"), first);
+    let log = project.main_text("CHANGELOG");
     assert!(
         log.contains(": other\n") && !log.contains(": one\n") && !log.contains(": two\n"),
         "{log}"
@@ -45,27 +47,30 @@ fn a_later_change_of_the_same_spec_stands_in_the_way_and_one_of_another_does_not
 
 #[test]
 fn what_is_not_there_or_open_is_not_taken_back() {
-    let fixture = Fixture::new();
-    fixture.change("one", "s", &part("", &[(1, "a")]));
-    assert!(matches!(fixture.unarchive("one").unwrap_err(), ArchiveError::IsOpen { .. }));
-    assert!(matches!(fixture.unarchive("none").unwrap_err(), ArchiveError::NotArchived { .. }));
-    assert!(matches!(fixture.unarchive("../x").unwrap_err(), ArchiveError::NotArchived { .. }));
-    fixture.archive("one").unwrap();
-    fixture.change("one", "s", &part("", &[(1, "a")]));
-    assert!(matches!(fixture.unarchive("one").unwrap_err(), ArchiveError::IsOpen { .. }));
-    fixture.write("agentd/archive/2026-01-01-old/STATE.yaml", "change_id: old\nphase: archived\n");
-    assert!(matches!(fixture.unarchive("old").unwrap_err(), ArchiveError::NoRecord { .. }));
+    let project = TestProject::new();
+    project.complete("one", "s", &part("", &[(1, "a")]));
+    assert!(matches!(project.unarchive("one").unwrap_err(), ArchiveError::IsOpen { .. }));
+    assert!(matches!(project.unarchive("none").unwrap_err(), ArchiveError::NotArchived { .. }));
+    assert!(matches!(project.unarchive("../x").unwrap_err(), ArchiveError::NotArchived { .. }));
+    project.archive("one").unwrap();
+    project.complete("one", "s", &part("", &[(1, "a")]));
+    assert!(matches!(project.unarchive("one").unwrap_err(), ArchiveError::IsOpen { .. }));
+    project.write_root(
+        "agentd/archive/2026-01-01-old/STATE.yaml",
+        "change_id: old\nphase: archived\n",
+    );
+    assert!(matches!(project.unarchive("old").unwrap_err(), ArchiveError::NoRecord { .. }));
 }
 
 #[test]
 fn a_state_that_was_written_since_moves_on_instead_of_being_replaced() {
-    let fixture = Fixture::new();
-    fixture.change("one", "s", &part("", &[(1, "a")]));
-    fixture.archive("one").unwrap();
+    let project = TestProject::new();
+    project.complete("one", "s", &part("", &[(1, "a")]));
+    project.archive("one").unwrap();
     let state = "agentd/archive/2026-11-15-one/STATE.yaml";
-    let text = fixture.read(state).replace("iteration: 1", "iteration: 7");
-    fixture.write(state, &text);
-    let back = fixture.unarchive("one").unwrap().state.unwrap();
+    let text = project.read_root(state).replace("iteration: 1", "iteration: 7");
+    project.write_root(state, &text);
+    let back = project.unarchive("one").unwrap().state.unwrap();
     assert_eq!((back.phase, back.iteration), (Phase::Complete, 7));
 }
 
@@ -81,15 +86,15 @@ proptest! {
     fn archive_then_unarchive_is_the_identity(
         specs in deeds(), crlf in any::<bool>(), log in any::<bool>()
     ) {
-        let fixture = Fixture::new();
-        fixture.change_in("one", "complete");
+        let project = TestProject::new();
+        project.in_phase("one", "complete");
         for (i, (exists, deeds)) in specs.iter().enumerate() {
             let name = format!("spec-{i}");
             let numbered: Vec<(u32, u8)> = (1..).zip(deeds.iter().copied()).collect();
             if *exists {
                 let all: Vec<(u32, &str)> = numbered.iter().map(|(n, _)| (*n, "text")).collect();
                 let text = spec(&all);
-                fixture.main(&name, &if crlf { text.replace('\n', "\r\n") } else { text });
+                project.main(&name, &if crlf { text.replace('\n', "\r\n") } else { text });
             }
             let of = |wanted: u8| {
                 let ids = numbered.iter().filter(move |(_, deed)| *deed == wanted);
@@ -105,19 +110,19 @@ proptest! {
             }
             let mut own: Vec<(u32, &str)> = of(3).iter().map(|n| (*n, "edited")).collect();
             own.extend(of(4).iter().map(|n| (n + 50, "added")));
-            fixture.spec_of("one", &name, &part(&front, &own));
+            project.spec_of("one", &name, &part(&front, &own));
         }
         if log {
-            fixture.main("CHANGELOG", "# Mine\n\n## 1.0\n\nx\n");
+            project.main("CHANGELOG", "# Mine\n\n## 1.0\n\nx\n");
         }
-        let before = fixture.tree();
-        fixture.archive("one").unwrap();
-        prop_assert_ne!(&fixture.tree(), &before);
-        let archived = fixture.tree();
-        fixture.unarchive("one").unwrap();
-        prop_assert_eq!(&fixture.tree(), &before);
+        let before = project.contents();
+        project.archive("one").unwrap();
+        prop_assert_ne!(&project.contents(), &before);
+        let archived = project.contents();
+        project.unarchive("one").unwrap();
+        prop_assert_eq!(&project.contents(), &before);
         // And again, to the very same end.
-        fixture.archive("one").unwrap();
-        prop_assert_eq!(fixture.tree(), archived);
+        project.archive("one").unwrap();
+        prop_assert_eq!(project.contents(), archived);
     }
 }

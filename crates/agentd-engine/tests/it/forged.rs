@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use agentd_engine::agents::step::Agents;
 use agentd_engine::guard::git_files::UncheckedCall;
 use agentd_engine::process::Limits;
 
 use crate::guard::{self, implement, named, nothing_kept, recover};
-use crate::steps::World;
+use test_project::TestProject;
+
+use crate::steps::kept;
 
 /// The fields by which an implementer would gain something.
 #[test]
@@ -21,18 +24,18 @@ fn what_is_forged_in_the_state_is_put_back() {
         "rm $C/STATE.yaml",
         "rm $C/STATE.yaml; ln -s ../../config.toml $C/STATE.yaml",
     ] {
-        let world = guard::world(script);
-        let config = fs::read(world.root().join("agentd/config.toml")).unwrap();
-        let before = world.state();
-        let error = implement(&world).unwrap_err();
+        let (project, agents) = guard::repository(script);
+        let config = fs::read(project.root().join("agentd/config.toml")).unwrap();
+        let before = project.state();
+        let error = implement(&agents).unwrap_err();
         assert!(named(&error)[0].starts_with("agentd/changes/add-login/STATE.yaml"), "{error}");
-        let after = world.state();
+        let after = project.state();
         assert_eq!((after.phase, &after.git), (before.phase, &before.git), "{script}");
         assert_eq!(after.code_review, None, "{script}");
         assert_eq!(after.llm_calls.len(), 1, "{script}: the call is in the ledger");
         assert!(after.total_cost > 0.0, "{script}");
-        assert_eq!(fs::read(world.root().join("agentd/config.toml")).unwrap(), config);
-        assert!(nothing_kept(&world), "{script}");
+        assert_eq!(fs::read(project.root().join("agentd/config.toml")).unwrap(), config);
+        assert!(nothing_kept(&project), "{script}");
     }
 }
 
@@ -40,51 +43,51 @@ fn what_is_forged_in_the_state_is_put_back() {
 #[test]
 fn a_decision_of_a_person_during_a_call_is_kept() {
     let decision = "decisions:\\n- choice: stop\\n  by: ada\\n  at: 2026-01-01T00:00:00Z\\n";
-    let world = guard::world(&format!("printf '{decision}' >> $C/STATE.yaml"));
-    implement(&world).unwrap();
-    assert_eq!(world.state().decisions.len(), 1);
+    let (project, agents) = guard::repository(&format!("printf '{decision}' >> $C/STATE.yaml"));
+    implement(&agents).unwrap();
+    assert_eq!(project.state().decisions.len(), 1);
     // The same with something else in the same write: that is put back, and this is kept.
-    let world = guard::world(&format!(
+    let (project, agents) = guard::repository(&format!(
         "printf '{decision}' >> $C/STATE.yaml; sed -i 's/^phase: .*/phase: complete/' $C/STATE.yaml"
     ));
-    let before = world.state();
-    implement(&world).unwrap_err();
-    assert_eq!((world.state().decisions.len(), world.state().phase), (1, before.phase));
+    let before = project.state();
+    implement(&agents).unwrap_err();
+    assert_eq!((project.state().decisions.len(), project.state().phase), (1, before.phase));
 }
 
 /// What a call of an agentd that was killed has forged does not count either.
 #[test]
 fn a_state_that_was_forged_before_a_kill_is_put_back_by_the_next_command() {
-    let world =
-        guard::world("cp $HOME/.local/state/agentd/projects/*/calls/*.state.json saved.json");
-    implement(&world).unwrap();
-    let path = world.root().join("agentd/changes/add-login/STATE.yaml");
+    let (project, agents) =
+        guard::repository("cp $HOME/.local/state/agentd/projects/*/calls/*.state.json saved.json");
+    implement(&agents).unwrap();
+    let path = project.root().join("agentd/changes/add-login/STATE.yaml");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("phase: proposed", "phase: complete")).unwrap();
-    let kept = world.kept().join("_state-add-login-implement-logic.state.json");
-    fs::copy(world.root().join("saved.json"), kept).unwrap();
-    let found = recover(&world);
+    let kept = kept(&project).join("_state-add-login-implement-logic.state.json");
+    fs::copy(project.root().join("saved.json"), kept).unwrap();
+    let found = recover(&agents);
     let [UncheckedCall::Call { call, .. }] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(call, "add-login-implement-logic");
-    assert_eq!(world.state().phase.name(), "proposed");
-    assert!(nothing_kept(&world));
+    assert_eq!(project.state().phase.name(), "proposed");
+    assert!(nothing_kept(&project));
 }
 
 /// Tests run what an implementer wrote.
 #[test]
 fn the_tests_are_guarded_like_the_implementer() {
-    let world = guard::world("true");
+    let (project, agents) = guard::repository("true");
     let change = agentd_core::ids::ChangeId::new("add-login").unwrap();
     let run = |command: &str| {
-        agentd_engine::agents::step::run_tests(&world.agents, &change, command, Limits::default())
+        agentd_engine::agents::step::run_tests(&agents, &change, command, Limits::default())
     };
     assert_eq!(run("echo fine").unwrap().stdout, "fine\n");
     let state = "agentd/changes/add-login/STATE.yaml";
     let error = run(&format!("echo x > .git/hooks/update; echo x > {state}")).unwrap_err();
     assert_eq!(named(&error), [".git/hooks/update (new)", &format!("{state} (changed)")]);
     assert!(error.to_string().starts_with("the test command modified"), "{error}");
-    assert_eq!(world.state().phase.name(), "proposed");
-    assert!(nothing_kept(&world));
+    assert_eq!(project.state().phase.name(), "proposed");
+    assert!(nothing_kept(&project));
 }
 
 /// Whoever writes to these decides what the next call runs, outside of any confinement.
@@ -103,10 +106,11 @@ fn settings_that_others_obey_are_put_back() {
     ];
     for (path, expected) in plants {
         let path = path.replace("W/", "");
-        let (world, home) = at_home(&format!("mkdir -p $(dirname {path}); echo evil > {path}"));
-        let root = world.root();
+        let (project, agents, home) =
+            at_home(&format!("mkdir -p $(dirname {path}); echo evil > {path}"));
+        let root = project.root();
         let before = (fs::read(root.join("agentd/config.toml")).unwrap(), everything(&home));
-        let error = implement(&world).unwrap_err();
+        let error = implement(&agents).unwrap_err();
         let expected = expected.replace("H/", &format!("{}/", home.display()));
         assert_eq!(named(&error), [expected]);
         let after = (fs::read(root.join("agentd/config.toml")).unwrap(), everything(&home));
@@ -122,26 +126,26 @@ fn settings_that_others_obey_are_put_back() {
 /// What the CLIs themselves write in a call, and documents, are no tampering.
 #[test]
 fn what_sessions_and_tasks_write_is_left_alone() {
-    let (world, home) = at_home(
+    let (project, agents, home) = at_home(
         "mkdir -p $HOME/.claude/projects/p; echo x > $HOME/.claude/projects/p/s.jsonl; \
          echo '{\"numStartups\": 2, \"mcpServers\": {}, \"projects\": {\"/p\": {\"allowedTools\": []}}}' > $HOME/.claude.json; \
          echo x > CLAUDE.md; echo x > AGENTS.md; mkdir -p .claude/commands; echo x > .claude/commands/planned.md",
     );
     let tasks = "# Tasks: add-login\n\n## 1. Data Layer\n\n### Task 1.1: A command\n\n```yaml\nid: \"1.1\"\naction: CREATE\nfile: .claude/commands/planned.md\n```\n";
-    fs::write(world.root().join("agentd/changes/add-login/tasks.md"), tasks).unwrap();
-    implement(&world).unwrap();
-    implement(&world).unwrap();
-    assert!(world.root().join(".claude/commands/planned.md").exists(), "the plan says so");
+    fs::write(project.root().join("agentd/changes/add-login/tasks.md"), tasks).unwrap();
+    implement(&agents).unwrap();
+    implement(&agents).unwrap();
+    assert!(project.root().join(".claude/commands/planned.md").exists(), "the plan says so");
     assert!(fs::read_to_string(home.join(".claude.json")).unwrap().contains("numStartups"));
 }
 
 /// The CLI rewrites the rest of this file all the time.
 #[test]
 fn of_the_state_of_claude_only_what_decides_is_put_back() {
-    let (world, home) = at_home(
+    let (_project, agents, home) = at_home(
         "echo '{\"numStartups\": 7, \"mcpServers\": {\"evil\": {\"command\": \"evil\"}}}' > $HOME/.claude.json",
     );
-    let error = implement(&world).unwrap_err();
+    let error = implement(&agents).unwrap_err();
     assert!(named(&error)[0].ends_with("/.claude.json (changed)"), "{error}");
     let text = fs::read_to_string(home.join(".claude.json")).unwrap();
     assert!(text.contains("\"numStartups\": 7") && !text.contains("evil"), "{text}");
@@ -154,24 +158,24 @@ fn a_state_of_claude_that_cannot_be_read_is_put_back_whole() {
     let half = r#"printf '%s' '{"x": "\ud800", "#;
     let large = r#"(printf '{"x": "'; head -c 5000000 /dev/zero | tr '\0' x; printf '", ') > $HOME/.claude.json; printf '%s' '"#;
     for script in [format!("rm $HOME/.claude.json; {half}{evil}"), format!("{large}{evil}")] {
-        let (world, home) = at_home(&script);
-        let error = implement(&world).unwrap_err();
+        let (_project, agents, home) = at_home(&script);
+        let error = implement(&agents).unwrap_err();
         assert!(named(&error)[0].ends_with("/.claude.json (changed)"), "{error}");
         let text = fs::read_to_string(home.join(".claude.json")).unwrap();
         assert_eq!(text, "{\"numStartups\": 1}");
     }
 }
 
-/// A world whose agents have a home with settings.
-fn at_home(script: &str) -> (World, PathBuf) {
-    let world = guard::world(script);
-    let home = world.home().canonicalize().unwrap();
+/// A project whose agents have a home with settings.
+fn at_home(script: &str) -> (TestProject, Agents, PathBuf) {
+    let (project, agents) = guard::repository(script);
+    let home = project.home().canonicalize().unwrap();
     fs::create_dir_all(home.join(".claude/commands")).unwrap();
     fs::create_dir_all(home.join(".gemini")).unwrap();
     fs::create_dir_all(home.join(".codex")).unwrap();
     fs::write(home.join(".claude/settings.json"), "{}").unwrap();
     fs::write(home.join(".claude.json"), "{\"numStartups\": 1}").unwrap();
-    (world, home)
+    (project, agents, home)
 }
 
 /// The files below a home directory, without agentd's own.

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
@@ -11,87 +10,34 @@ use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{
     Dirty, Git, GitError, GitTool, Head, Setup, SetupResult, begin, set_up, work_tree,
 };
+use test_project::{TestProject, git};
 
-/// A directory with repositories in it, and a git that knows nothing of this machine.
-pub(crate) struct Repo {
-    temp: tempfile::TempDir,
-    pub(crate) tool: GitTool,
+/// A repository with a commit.
+pub(crate) fn repository() -> TestProject {
+    let repo = TestProject::empty().repository();
+    repo.write_root("a.txt", "one\n");
+    repo.write_root("agentd/config.toml", "");
+    repo.commit("start");
+    repo
 }
 
-impl Repo {
-    /// A project without a repository.
-    pub(crate) fn none() -> Self {
-        let temp = scratch::dir();
-        let base = temp.path().canonicalize().unwrap();
-        let config = "[user]\nname = Ada\nemail = ada@example.org\n[init]\ndefaultBranch = main\n\
-                      [protocol \"file\"]\nallow = always\n";
-        fs::write(base.join("gitconfig"), config).unwrap();
-        let env = [
-            ("HOME", base.clone()),
-            ("GIT_CONFIG_GLOBAL", base.join("gitconfig")),
-            ("GIT_CONFIG_NOSYSTEM", "1".into()),
-            ("GIT_CEILING_DIRECTORIES", base.clone()),
-        ];
-        let env = env.map(|(name, value)| (name.into(), value.into())).to_vec();
-        let repo = Self { temp, tool: GitTool { env, ..GitTool::default() } };
-        fs::create_dir_all(repo.root()).unwrap();
-        repo
+/// git as the engine uses it, which knows nothing of this machine.
+pub(crate) trait Repository {
+    fn tool(&self) -> GitTool;
+    fn found(&self) -> Git;
+    fn set_up(&self, workflow: Workflow) -> Result<Setup, GitError>;
+    fn begin(&self, asked: Option<Workflow>) -> Result<SetupResult, GitError>;
+    fn in_worktree(&self) -> PathBuf;
+    fn branch(&self) -> String;
+}
+
+impl Repository for TestProject {
+    fn tool(&self) -> GitTool {
+        GitTool { env: self.git_environment(), ..GitTool::default() }
     }
 
-    /// A repository without a commit.
-    pub(crate) fn unborn() -> Self {
-        let repo = Self::none();
-        repo.git(&["init", "-q"]);
-        repo
-    }
-
-    /// A repository with a commit.
-    pub(crate) fn new() -> Self {
-        let repo = Self::unborn();
-        repo.write("a.txt", "one\n");
-        repo.write("agentd/config.toml", "");
-        repo.commit_all("start");
-        repo
-    }
-
-    pub(crate) fn base(&self) -> PathBuf {
-        self.temp.path().canonicalize().unwrap()
-    }
-
-    pub(crate) fn root(&self) -> PathBuf {
-        self.base().join("proj")
-    }
-
-    pub(crate) fn write(&self, path: &str, text: &str) {
-        let path = self.root().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    pub(crate) fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.root().join(path)).unwrap()
-    }
-
-    pub(crate) fn git(&self, args: &[&str]) -> String {
-        self.git_in(&self.root(), args)
-    }
-
-    #[track_caller]
-    pub(crate) fn git_in(&self, dir: &Path, args: &[&str]) -> String {
-        let env = self.tool.env.iter().map(|(name, value)| (name, value));
-        let output = Command::new("git").args(args).current_dir(dir).envs(env).output().unwrap();
-        assert!(output.status.success(), "{args:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
-    }
-
-    pub(crate) fn commit_all(&self, message: &str) -> String {
-        self.git(&["add", "-A"]);
-        self.git(&["commit", "-q", "-m", message]);
-        self.git(&["rev-parse", "HEAD"])
-    }
-
-    pub(crate) fn found(&self) -> Git {
-        Git::discover_with(&self.tool, &self.root()).unwrap().unwrap()
+    fn found(&self) -> Git {
+        Git::discover_with(&self.tool(), &self.root()).unwrap().unwrap()
     }
 
     fn set_up(&self, workflow: Workflow) -> Result<Setup, GitError> {
@@ -99,11 +45,11 @@ impl Repo {
     }
 
     fn begin(&self, asked: Option<Workflow>) -> Result<SetupResult, GitError> {
-        begin(&self.tool, &self.root(), &change(), asked, None)
+        begin(&self.tool(), &self.root(), &change(), asked, None)
     }
 
     fn in_worktree(&self) -> PathBuf {
-        self.base().join("proj-agentd/add-oauth")
+        self.base().join("project-agentd/add-oauth")
     }
 
     fn branch(&self) -> String {
@@ -133,19 +79,19 @@ fn fails(result: Result<Setup, GitError>, kind: Kind) -> GitError {
 
 #[test]
 fn facts_are_those_of_git() {
-    let repo = Repo::unborn();
+    let repo = TestProject::empty().repository();
     assert_eq!(repo.found().head().unwrap(), Head::Unborn { name: "main".into() });
-    repo.write("a.txt", "one\n");
-    repo.write("b.txt", "one\n");
-    let commit = repo.commit_all("start");
+    repo.write_root("a.txt", "one\n");
+    repo.write_root("b.txt", "one\n");
+    let commit = repo.commit("start");
     let git = repo.found();
     let head = Head::Branch { name: "main".into(), commit: commit.clone() };
     assert_eq!(git.head().unwrap(), head);
     assert_eq!(git.dirty().unwrap(), Dirty::default());
     assert_eq!((git.top(), git.subdirectory(), git.superproject()), (&*repo.root(), None, None));
-    repo.write("a.txt", "two\n");
-    repo.write("new file", "two\n");
-    repo.write("agentd/changes/x/STATE.yaml", "what agentd writes does not count");
+    repo.write_root("a.txt", "two\n");
+    repo.write_root("new file", "two\n");
+    repo.write_root("agentd/changes/x/STATE.yaml", "what agentd writes does not count");
     fs::remove_file(repo.root().join("b.txt")).unwrap();
     assert_eq!(git.dirty().unwrap(), Dirty { changed: 2, untracked: 1, conflicts: vec![] });
     repo.git(&["checkout", "-q", "--detach"]);
@@ -157,12 +103,12 @@ fn facts_are_those_of_git() {
 
 #[test]
 fn a_branch_takes_along_what_is_not_committed_and_is_made_once() {
-    let repo = Repo::new();
+    let repo = repository();
     let base = repo.git(&["rev-parse", "HEAD"]);
-    repo.write("a.txt", "mine\n");
-    repo.write("new.txt", "mine too\n");
+    repo.write_root("a.txt", "mine\n");
+    repo.write_root("new.txt", "mine too\n");
     repo.git(&["add", "a.txt"]);
-    repo.write("a.txt", "mine, later\n");
+    repo.write_root("a.txt", "mine, later\n");
     let before = repo.git(&["status", "--porcelain=v2"]);
     let setup = repo.set_up(Workflow::Branch).unwrap();
     assert_eq!(setup.branch.as_deref(), Some("agentd/add-oauth"));
@@ -175,7 +121,7 @@ fn a_branch_takes_along_what_is_not_committed_and_is_made_once() {
     assert_eq!(repo.git(&["status", "--porcelain=v2"]), before, "staged and not, as it was");
     assert_eq!(repo.git(&["stash", "list"]), "");
     // Again, with a commit on it: the start is kept where it is known.
-    repo.commit_all("work");
+    repo.commit("work");
     let known = setup.to_state(&repo.root());
     let again = set_up(&repo.found(), &change(), Workflow::Branch, Some(&known)).unwrap();
     assert_eq!(again, Setup { notes: vec![], ..setup });
@@ -189,47 +135,50 @@ fn a_branch_takes_along_what_is_not_committed_and_is_made_once() {
 
 #[test]
 fn an_existing_branch_is_switched_to_if_nothing_is_lost() {
-    let repo = Repo::new();
+    let repo = repository();
     repo.git(&["switch", "-q", "-c", "agentd/add-oauth"]);
-    repo.write("b.txt", "theirs\n");
-    let tip = repo.commit_all("earlier work");
+    repo.write_root("b.txt", "theirs\n");
+    let tip = repo.commit("earlier work");
     repo.git(&["switch", "-q", "main"]);
     // In the way: git would have to overwrite it.
-    repo.write("b.txt", "mine\n");
+    repo.write_root("b.txt", "mine\n");
     let error = fails(repo.set_up(Workflow::Branch), Kind::GitSwitchRefused);
     assert!(error.explain().cause.unwrap().contains("b.txt"), "{error:?}");
-    assert_eq!((repo.branch(), repo.read("b.txt")), ("main".into(), "mine\n".into()));
+    assert_eq!((repo.branch(), repo.read_root("b.txt")), ("main".into(), "mine\n".into()));
     // Not in the way.
     fs::rename(repo.root().join("b.txt"), repo.root().join("c.txt")).unwrap();
     let setup = repo.set_up(Workflow::Branch).unwrap();
     assert_eq!(setup.base_commit, Some(tip));
     assert!(setup.notes[0].contains("which was there already"), "{setup:?}");
-    assert_eq!((repo.branch(), repo.read("c.txt")), ("agentd/add-oauth".into(), "mine\n".into()));
+    assert_eq!(
+        (repo.branch(), repo.read_root("c.txt")),
+        ("agentd/add-oauth".into(), "mine\n".into())
+    );
 }
 
 #[test]
 fn a_work_tree_is_made_beside_the_project_and_used_again() {
-    let repo = Repo::new();
-    repo.write("a.txt", "mine\n");
+    let repo = repository();
+    repo.write_root("a.txt", "mine\n");
     repo.git(&["config", "branch.autoSetupMerge", "always"]);
     let setup = repo.set_up(Workflow::Worktree).unwrap();
     assert_eq!(setup.work_tree, repo.in_worktree());
     assert!(setup.notes[0].contains("1 file that is not committed stay here"), "{setup:?}");
     assert_eq!(repo.branch(), "main");
-    assert_eq!(repo.read("a.txt"), "mine\n");
+    assert_eq!(repo.read_root("a.txt"), "mine\n");
     assert_eq!(fs::read_to_string(repo.in_worktree().join("a.txt")).unwrap(), "one\n");
-    let there = |args: &[&str]| repo.git_in(&repo.in_worktree(), args);
+    let there = |args: &[&str]| git(&repo.in_worktree(), args);
     assert_eq!(there(&["branch", "--show-current"]), "agentd/add-oauth");
     let state = setup.to_state(&repo.root());
-    assert_eq!(state.work_tree.as_deref(), Some("../proj-agentd/add-oauth"));
+    assert_eq!(state.work_tree.as_deref(), Some("../project-agentd/add-oauth"));
     assert_eq!(repo.set_up(Workflow::Worktree).unwrap(), Setup { notes: vec![], ..setup.clone() });
     // From inside of it, too.
-    let inside = Git::discover_with(&repo.tool, &repo.in_worktree()).unwrap().unwrap();
+    let inside = Git::discover_with(&repo.tool(), &repo.in_worktree()).unwrap().unwrap();
     for workflow in [Workflow::Worktree, Workflow::Branch] {
         let again = set_up(&inside, &change(), workflow, None).unwrap();
         assert_eq!((again.work_tree, again.notes), (repo.in_worktree(), vec![]), "{workflow:?}");
     }
-    let found = work_tree(&repo.tool, &repo.root(), &change(), &state).unwrap();
+    let found = work_tree(&repo.tool(), &repo.root(), &change(), &state).unwrap();
     assert_eq!(found, repo.in_worktree());
     // Moved by the user: used where it is.
     let moved = repo.base().join("elsewhere");
@@ -243,22 +192,22 @@ fn a_work_tree_is_made_beside_the_project_and_used_again() {
 
 #[test]
 fn a_path_in_the_state_leads_nowhere() {
-    let repo = Repo::new();
+    let repo = repository();
     let state = GitSetup {
         workflow: Workflow::Worktree,
         branch: Some("main".into()),
         work_tree: Some("../../../etc".into()),
         base_commit: None,
     };
-    let error = work_tree(&repo.tool, &repo.root(), &change(), &state).unwrap_err();
+    let error = work_tree(&repo.tool(), &repo.root(), &change(), &state).unwrap_err();
     assert_eq!(error.kind(), Kind::GitNoWorkTreeOfChange);
 }
 
 #[test]
 fn a_work_tree_whose_directory_is_gone_is_made_again() {
-    let repo = Repo::new();
+    let repo = repository();
     repo.set_up(Workflow::Worktree).unwrap();
-    repo.git_in(&repo.in_worktree(), &["commit", "-q", "--allow-empty", "-m", "work"]);
+    git(&repo.in_worktree(), &["commit", "-q", "--allow-empty", "-m", "work"]);
     let tip = repo.git(&["rev-parse", "agentd/add-oauth"]);
     fs::remove_dir_all(repo.in_worktree()).unwrap();
     let error = fails(repo.set_up(Workflow::Branch), Kind::GitCheckedOutElsewhere);
@@ -270,7 +219,7 @@ fn a_work_tree_whose_directory_is_gone_is_made_again() {
 #[test]
 fn what_is_in_the_way_of_a_work_tree_stays() {
     // A directory that somebody else has made.
-    let repo = Repo::new();
+    let repo = repository();
     fs::create_dir_all(repo.in_worktree()).unwrap();
     fs::write(repo.in_worktree().join("theirs"), "x").unwrap();
     fails(repo.set_up(Workflow::Worktree), Kind::GitPathTaken);
@@ -280,11 +229,11 @@ fn what_is_in_the_way_of_a_work_tree_stays() {
     fs::remove_file(repo.in_worktree().join("theirs")).unwrap();
     repo.set_up(Workflow::Worktree).unwrap();
     // A work tree that was switched to another branch.
-    repo.git_in(&repo.in_worktree(), &["switch", "-q", "-c", "other"]);
+    git(&repo.in_worktree(), &["switch", "-q", "-c", "other"]);
     let error = fails(repo.set_up(Workflow::Worktree), Kind::GitOtherBranch);
     assert_eq!(error.explain().cause.unwrap(), "it is on `other`");
     // The branch is checked out in the project itself.
-    let repo = Repo::new();
+    let repo = repository();
     repo.set_up(Workflow::Branch).unwrap();
     fails(repo.set_up(Workflow::Worktree), Kind::GitCheckedOutHere);
 }
@@ -296,7 +245,7 @@ fn branches_that_take_the_name_are_named() {
         ("agentd", Workflow::Worktree),
         ("agentd/add-oauth/old", Workflow::Branch),
     ] {
-        let repo = Repo::new();
+        let repo = repository();
         repo.git(&["branch", blocking]);
         let error = fails(repo.set_up(workflow), Kind::GitBranchNameTaken);
         assert!(
@@ -309,7 +258,7 @@ fn branches_that_take_the_name_are_named() {
 
 #[test]
 fn a_branch_that_somebody_pushed_is_mentioned() {
-    let repo = Repo::new();
+    let repo = repository();
     repo.git(&["update-ref", "refs/remotes/origin/agentd/add-oauth", "HEAD"]);
     let setup = repo.set_up(Workflow::Branch).unwrap();
     assert!(setup.notes[0].contains("`origin/agentd/add-oauth`"), "{setup:?}");
@@ -317,8 +266,8 @@ fn a_branch_that_somebody_pushed_is_mentioned() {
 
 #[test]
 fn in_place_nothing_is_touched() {
-    let repo = Repo::new();
-    repo.write("a.txt", "mine\n");
+    let repo = repository();
+    repo.write_root("a.txt", "mine\n");
     let setup = repo.set_up(Workflow::InPlace).unwrap();
     let base = repo.git(&["rev-parse", "HEAD"]);
     let expected = Setup {
@@ -336,7 +285,7 @@ fn in_place_nothing_is_touched() {
 
 #[test]
 fn without_a_commit_only_in_place_works() {
-    let repo = Repo::unborn();
+    let repo = TestProject::empty().repository();
     for workflow in [Workflow::Branch, Workflow::Worktree] {
         let error = fails(repo.set_up(workflow), Kind::GitNoCommit);
         assert!(error.explain().hints[1].to_string().contains("--git in-place"), "{error:?}");
@@ -349,10 +298,10 @@ fn without_a_commit_only_in_place_works() {
 
 #[test]
 fn on_a_detached_head_the_branch_starts_there() {
-    let repo = Repo::new();
+    let repo = repository();
     let first = repo.git(&["rev-parse", "HEAD"]);
-    repo.write("a.txt", "two\n");
-    repo.commit_all("second");
+    repo.write_root("a.txt", "two\n");
+    repo.commit("second");
     repo.git(&["checkout", "-q", &first]);
     let setup = repo.set_up(Workflow::Branch).unwrap();
     assert!(setup.notes[0].contains(&first[..10]), "{setup:?}");
@@ -361,8 +310,8 @@ fn on_a_detached_head_the_branch_starts_there() {
 
 #[test]
 fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
-    let repo = Repo::none();
-    assert!(Git::discover_with(&repo.tool, &repo.root()).unwrap().is_none());
+    let repo = TestProject::empty();
+    assert!(Git::discover_with(&repo.tool(), &repo.root()).unwrap().is_none());
     for workflow in [Workflow::Branch, Workflow::Worktree] {
         let error = repo.begin(Some(workflow)).unwrap_err();
         assert_eq!(error.kind(), Kind::GitNoRepository);
@@ -376,7 +325,7 @@ fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
         assert!(setup.notes[0].contains("no git repository"), "{setup:?}");
     }
     // No git at all.
-    let repo = Repo::new();
+    let repo = repository();
     let tool = GitTool { program: "/nowhere/git".into(), ..GitTool::default() };
     let begin = |asked| begin(&tool, &repo.root(), &change(), asked, None);
     assert_eq!(begin(Some(Workflow::Branch)).unwrap_err().kind(), Kind::GitNotInstalled);
@@ -385,18 +334,18 @@ fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
 
 #[test]
 fn where_there_is_a_choice_somebody_is_asked_once() {
-    let repo = Repo::new();
+    let repo = repository();
     assert!(matches!(repo.begin(None).unwrap(), SetupResult::Ask(_)));
     let setup = ready(repo.begin(Some(Workflow::Branch)));
     let known = setup.to_state(&repo.root());
     repo.git(&["switch", "-q", "main"]);
-    let again = ready(begin(&repo.tool, &repo.root(), &change(), None, Some(&known)));
+    let again = ready(begin(&repo.tool(), &repo.root(), &change(), None, Some(&known)));
     assert_eq!((again.workflow, repo.branch()), (Workflow::Branch, "agentd/add-oauth".into()));
 }
 
 #[test]
 fn in_a_bare_repository_there_is_nothing_to_work_on() {
-    let repo = Repo::none();
+    let repo = TestProject::empty();
     repo.git(&["init", "-q", "--bare"]);
     let error = repo.begin(Some(Workflow::Branch)).unwrap_err();
     assert_eq!(error.kind(), Kind::GitNoWorkTree);
@@ -407,27 +356,27 @@ fn in_a_bare_repository_there_is_nothing_to_work_on() {
     let commit = repo.git(&["commit-tree", "-m", "start", &tree]);
     let checkout = repo.base().join("checkout");
     repo.git(&["worktree", "add", "-q", "-b", "main", checkout.to_str().unwrap(), &commit]);
-    let git = Git::discover_with(&repo.tool, &checkout).unwrap().unwrap();
+    let git = Git::discover_with(&repo.tool(), &checkout).unwrap().unwrap();
     let setup = set_up(&git, &change(), Workflow::Worktree, None).unwrap();
     assert_eq!(setup.work_tree, repo.base().join("checkout-agentd/add-oauth"));
 }
 
 #[test]
 fn a_project_below_the_top_stays_below_it() {
-    let repo = Repo::new();
-    repo.write("api/x/agentd/config.toml", "");
-    repo.write("api/x/main.rs", "");
-    repo.commit_all("more");
+    let repo = repository();
+    repo.write_root("api/x/agentd/config.toml", "");
+    repo.write_root("api/x/main.rs", "");
+    repo.commit("more");
     let project = repo.root().join("api/x");
-    let git = Git::discover_with(&repo.tool, &project).unwrap().unwrap();
+    let git = Git::discover_with(&repo.tool(), &project).unwrap().unwrap();
     assert_eq!((git.top(), git.subdirectory()), (&*repo.root(), Some(Path::new("api/x"))));
     let setup = set_up(&git, &change(), Workflow::Worktree, None).unwrap();
     assert_eq!(setup.work_tree, repo.in_worktree().join("api/x"));
     let state = setup.to_state(&project);
-    assert_eq!(state.work_tree.as_deref(), Some("../../../proj-agentd/add-oauth/api/x"));
+    assert_eq!(state.work_tree.as_deref(), Some("../../../project-agentd/add-oauth/api/x"));
     // A project that is not committed yet has its directory there all the same.
-    repo.write("new/agentd/config.toml", "");
-    let git = Git::discover_with(&repo.tool, &repo.root().join("new")).unwrap().unwrap();
+    repo.write_root("new/agentd/config.toml", "");
+    let git = Git::discover_with(&repo.tool(), &repo.root().join("new")).unwrap().unwrap();
     let other = ChangeId::new("other").unwrap();
     assert!(set_up(&git, &other, Workflow::Worktree, None).unwrap().work_tree.is_dir());
     let third = ChangeId::new("third").unwrap();
@@ -437,23 +386,23 @@ fn a_project_below_the_top_stays_below_it() {
 
 #[test]
 fn a_project_that_was_a_link_in_the_commit_does_not_lead_out() {
-    let repo = Repo::new();
+    let repo = repository();
     std::os::unix::fs::symlink(repo.base(), repo.root().join("sub")).unwrap();
-    repo.commit_all("a link");
+    repo.commit("a link");
     fs::remove_file(repo.root().join("sub")).unwrap();
     fs::create_dir(repo.root().join("sub")).unwrap();
-    let git = Git::discover_with(&repo.tool, &repo.root().join("sub")).unwrap().unwrap();
+    let git = Git::discover_with(&repo.tool(), &repo.root().join("sub")).unwrap().unwrap();
     fails(set_up(&git, &change(), Workflow::Worktree, None), Kind::GitLeadsOut);
 }
 
 #[test]
 fn a_submodule_has_branches_and_no_work_trees() {
-    let repo = Repo::new();
+    let repo = repository();
     let library = repo.base().join("library");
-    repo.git_in(&repo.base(), &["clone", "-q", "proj", "library"]);
+    git(&repo.base(), &["clone", "-q", "project", "library"]);
     repo.git(&["submodule", "--quiet", "add", library.to_str().unwrap(), "lib"]);
-    repo.commit_all("with a submodule");
-    let git = Git::discover_with(&repo.tool, &repo.root().join("lib")).unwrap().unwrap();
+    repo.commit("with a submodule");
+    let git = Git::discover_with(&repo.tool(), &repo.root().join("lib")).unwrap().unwrap();
     assert_eq!(git.superproject(), Some(&*repo.root()));
     fails(set_up(&git, &change(), Workflow::Worktree, None), Kind::GitSubmodule);
     set_up(&git, &change(), Workflow::Branch, None).unwrap();
@@ -465,23 +414,23 @@ fn a_submodule_has_branches_and_no_work_trees() {
 
 #[test]
 fn a_repository_whose_link_is_broken_is_an_error() {
-    let repo = Repo::none();
-    repo.write(".git", "gitdir: /nowhere/at/all\n");
-    let error = Git::discover_with(&repo.tool, &repo.root()).unwrap_err();
+    let repo = TestProject::empty();
+    repo.write_root(".git", "gitdir: /nowhere/at/all\n");
+    let error = Git::discover_with(&repo.tool(), &repo.root()).unwrap_err();
     assert_eq!(error.kind(), Kind::GitFailed);
     assert!(error.explain().cause.unwrap().contains("/nowhere/at/all"), "{error:?}");
 }
 
 #[test]
 fn a_git_that_is_too_old_is_named() {
-    let repo = Repo::new();
+    let repo = repository();
     let script = repo.base().join("old-git");
     let text = "#!/bin/sh\ncase \"$*\" in\n*' version'*) echo git version 2.25.1;;\n\
                 *worktree*) echo 'usage: git worktree' >&2; exit 129;;\n*) exec git \"$@\";;\nesac\n";
     fs::write(&script, text).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&script, mode).unwrap();
-    let tool = GitTool { program: script.into(), ..repo.tool.clone() };
+    let tool = GitTool { program: script.into(), ..repo.tool() };
     let git = Git::discover_with(&tool, &repo.root()).unwrap().unwrap();
     let error = fails(set_up(&git, &change(), Workflow::Worktree, None), Kind::GitTooOld);
     assert!(error.to_string().contains("2.25.1"), "{error}");

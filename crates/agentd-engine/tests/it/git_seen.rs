@@ -9,19 +9,21 @@ use agentd_core::error_kind::Kind;
 use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{ChangedFile, Diff, FileChange, Git, OmitReason, OmittedFile};
 
-use crate::git::Repo;
+use test_project::TestProject;
+
+use crate::git::{Repository as _, repository};
 
 /// A repository with some files, and the commit that has them.
-fn start(files: &[(&str, &str)]) -> (Repo, String) {
-    let repo = Repo::new();
+fn start(files: &[(&str, &str)]) -> (TestProject, String) {
+    let repo = repository();
     for (path, text) in files {
-        repo.write(path, text);
+        repo.write_root(path, text);
     }
-    let base = repo.commit_all("base");
+    let base = repo.commit("base");
     (repo, base)
 }
 
-fn diff(repo: &Repo, base: &str) -> Diff {
+fn diff(repo: &TestProject, base: &str) -> Diff {
     repo.found().diff(base, 1 << 20).unwrap()
 }
 
@@ -33,13 +35,13 @@ fn named(diff: &Diff) -> Vec<(&str, &OmitReason, u64, Option<u64>)> {
     diff.left_out.iter().map(|it| (&*it.path, &it.why, it.files, it.size)).collect()
 }
 
-fn put(repo: &Repo, path: &str, bytes: &[u8]) {
+fn put(repo: &TestProject, path: &str, bytes: &[u8]) {
     fs::write(repo.root().join(path), bytes).unwrap();
 }
 
 #[test]
 fn no_setting_of_the_repository_hides_an_edit() {
-    type Hide = fn(&Repo, &str);
+    type Hide = fn(&TestProject, &str);
     let ways: [(&str, Hide); 9] = [
         ("skip-worktree", |repo, _| {
             repo.git(&["update-index", "--skip-worktree", "code.rs"]);
@@ -47,20 +49,20 @@ fn no_setting_of_the_repository_hides_an_edit() {
         ("assume-unchanged", |repo, _| {
             repo.git(&["update-index", "--assume-unchanged", "code.rs"]);
         }),
-        ("info/exclude", |repo, _| repo.write(".git/info/exclude", "*.rs\n")),
+        ("info/exclude", |repo, _| repo.write_root(".git/info/exclude", "*.rs\n")),
         ("core.excludesFile", |repo, _| {
-            repo.write(".git/mine", "*.rs\n");
+            repo.write_root(".git/mine", "*.rs\n");
             let file = repo.root().join(".git/mine");
             repo.git(&["config", "core.excludesFile", file.to_str().unwrap()]);
         }),
         (".gitattributes", |repo, _| {
-            repo.write(".gitattributes", "*.rs -diff binary\n");
+            repo.write_root(".gitattributes", "*.rs -diff binary\n");
         }),
         ("info/attributes", |repo, _| {
-            repo.write(".git/info/attributes", "*.rs -diff filter=hide\n");
+            repo.write_root(".git/info/attributes", "*.rs -diff filter=hide\n");
             repo.git(&["config", "filter.hide.clean", "git show HEAD:%f"]);
         }),
-        (".gitignore", |repo, _| repo.write(".gitignore", "*.rs\n")),
+        (".gitignore", |repo, _| repo.write_root(".gitignore", "*.rs\n")),
         ("replace", |repo, base| {
             let add = |path: &str| {
                 repo.git(&["add", path]);
@@ -73,14 +75,14 @@ fn no_setting_of_the_repository_hides_an_edit() {
         }),
         ("sparse checkout", |repo, _| {
             repo.git(&["config", "core.sparseCheckout", "true"]);
-            repo.write(".git/info/sparse-checkout", "/a.txt\n");
+            repo.write_root(".git/info/sparse-checkout", "/a.txt\n");
             repo.git(&["update-index", "--skip-worktree", "code.rs"]);
         }),
     ];
     for (way, hide) in ways {
         let (repo, base) = start(&[("code.rs", "fn good() {}\n")]);
-        repo.write("code.rs", "fn evil() {}\n");
-        repo.write("new.rs", "fn also_evil() {}\n");
+        repo.write_root("code.rs", "fn evil() {}\n");
+        repo.write_root("new.rs", "fn also_evil() {}\n");
         hide(&repo, &base);
         let diff = diff(&repo, &base);
         for has in ["-fn good() {}", "+fn evil() {}", "+fn also_evil() {}"] {
@@ -93,7 +95,7 @@ fn no_setting_of_the_repository_hides_an_edit() {
 #[test]
 fn what_a_forged_index_says_is_as_it_was_is_shown_too() {
     let (repo, base) = start(&[("code.rs", "fn good() {}\n")]);
-    repo.write("code.rs", "fn evil() {}\n");
+    repo.write_root("code.rs", "fn evil() {}\n");
     // The index has the times of the new file, and the content of the old one.
     let old = repo.git(&["rev-parse", "HEAD:code.rs"]);
     let blob = repo.root().join(".git/objects").join(&old[..2]).join(&old[2..]);
@@ -118,10 +120,10 @@ fn what_a_forged_index_says_is_as_it_was_is_shown_too() {
 #[test]
 fn what_was_only_committed_is_named() {
     let (repo, base) = start(&[("code.rs", "good\n"), ("kept.rs", "kept\n")]);
-    repo.write("code.rs", "evil\n");
-    repo.write("new.rs", "evil\n");
-    repo.commit_all("evil");
-    repo.write("code.rs", "good\n");
+    repo.write_root("code.rs", "evil\n");
+    repo.write_root("new.rs", "evil\n");
+    repo.commit("evil");
+    repo.write_root("code.rs", "good\n");
     fs::remove_file(repo.root().join("new.rs")).unwrap();
     let diff = diff(&repo, &base);
     assert_eq!(diff.text, "");
@@ -137,21 +139,21 @@ fn rules_of_the_first_commit_ignore_and_later_ones_do_not() {
         ("sub/x.rs", "x\n"),
     ]);
     for ignored in ["target/a", "b.log", "sub/out/c"] {
-        repo.write(ignored, "built\n");
+        repo.write_root(ignored, "built\n");
     }
-    repo.write("kept.log", "kept\n");
-    repo.write(".gitignore", "target/\n*.log\n!kept.log\nsrc/\n");
-    repo.write("src/evil.rs", "evil\n");
-    repo.write("target/forced.rs", "forced\n");
+    repo.write_root("kept.log", "kept\n");
+    repo.write_root(".gitignore", "target/\n*.log\n!kept.log\nsrc/\n");
+    repo.write_root("src/evil.rs", "evil\n");
+    repo.write_root("target/forced.rs", "forced\n");
     repo.git(&["add", "-f", "target/forced.rs"]);
-    repo.write("agentd/.agents/x/settings.json", "agentd's own\n");
+    repo.write_root("agentd/.agents/x/settings.json", "agentd's own\n");
     let found = diff(&repo, &base);
     let expected = [".gitignore", "kept.log", "src/evil.rs", "target/forced.rs"];
     assert_eq!(paths(&found), expected);
     assert_eq!(named(&found), []);
     // Build output that was ignored since, and is too much to be shown.
     for i in 0..60 {
-        repo.write(&format!("src/{i}"), "12");
+        repo.write_root(&format!("src/{i}"), "12");
     }
     let found = diff(&repo, &base);
     assert_eq!(paths(&found), [".gitignore", "kept.log", "target/forced.rs"]);
@@ -184,8 +186,8 @@ fn text_is_shown_and_what_is_none_is_named_with_its_size() {
 fn line_ends_that_git_converts_are_no_change() {
     let (repo, base) = start(&[("a.rs", "one\ntwo\n"), ("b.rs", "one\n"), ("crlf", "1\r\n")]);
     repo.git(&["config", "core.autocrlf", "true"]);
-    repo.write("a.rs", "one\r\ntwo\r\n");
-    repo.write("b.rs", "one\r\ntwo\r\n");
+    repo.write_root("a.rs", "one\r\ntwo\r\n");
+    repo.write_root("b.rs", "one\r\ntwo\r\n");
     let found = diff(&repo, &base);
     assert_eq!(paths(&found), ["b.rs"]);
     assert!(found.text.contains("+two\n") && !found.text.contains("-one"), "{}", found.text);
@@ -194,7 +196,7 @@ fn line_ends_that_git_converts_are_no_change() {
     repo.git(&["config", "core.autocrlf", "false"]);
     assert_eq!(paths(&diff(&repo, &base)), ["a.rs", "b.rs"]);
     // By an attribute of the commit, and not by one that is newer.
-    repo.write(".gitattributes", "*.rs text\n");
+    repo.write_root(".gitattributes", "*.rs text\n");
     assert_eq!(paths(&diff(&repo, &base)), [".gitattributes", "a.rs", "b.rs"]);
     repo.git(&["add", ".gitattributes"]);
     repo.git(&["commit", "-q", "-m", "attributes"]);
@@ -204,14 +206,14 @@ fn line_ends_that_git_converts_are_no_change() {
 
 #[test]
 fn filters_are_not_run_and_their_files_do_not_all_look_changed() {
-    let repo = Repo::new();
+    let repo = repository();
     let sprung = repo.base().join("sprung");
     repo.git(&["config", "filter.rot.clean", "tr a-z n-za-m"]);
     repo.git(&["config", "filter.rot.smudge", "tr a-z n-za-m"]);
     repo.git(&["config", "filter.lfs.clean", "true"]);
-    repo.write(".gitattributes", "*.rot filter=rot\n*.big filter=lfs -text\n");
-    repo.write("same.rot", "secret\n");
-    repo.write("edited.rot", "secret\n");
+    repo.write_root(".gitattributes", "*.rot filter=rot\n*.big filter=lfs -text\n");
+    repo.write_root("same.rot", "secret\n");
+    repo.write_root("edited.rot", "secret\n");
     // Older than the index, so that git need not look into it.
     let file = fs::File::options().write(true).open(repo.root().join("same.rot")).unwrap();
     file.set_modified(SystemTime::now() - Duration::from_secs(100)).unwrap();
@@ -228,7 +230,7 @@ fn filters_are_not_run_and_their_files_do_not_all_look_changed() {
         fs::write(&file, pointer("large content")).unwrap();
         let hash = repo.git(&["hash-object", "-w", "--no-filters", file.to_str().unwrap()]);
         repo.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{hash},{name}")]);
-        repo.write(name, "large content");
+        repo.write_root(name, "large content");
     }
     repo.git(&["commit", "-q", "-m", "base"]);
     let base = repo.git(&["rev-parse", "HEAD"]);
@@ -239,8 +241,8 @@ fn filters_are_not_run_and_their_files_do_not_all_look_changed() {
         }
         repo.git(&["config", &format!("filter.{driver}.required"), "true"]);
     }
-    repo.write("edited.rot", "another\n");
-    repo.write("edited.big", "other content");
+    repo.write_root("edited.rot", "another\n");
+    repo.write_root("edited.big", "other content");
     let found = diff(&repo, &base);
     assert!(!sprung.exists(), "a filter was run");
     assert_eq!(paths(&found), ["edited.big", "edited.rot"]);
@@ -271,15 +273,15 @@ fn a_sparse_checkout_is_no_deletion() {
 fn odd_things_in_the_tree_are_named_and_hide_nothing() {
     let (repo, base) = start(&[("src/a.rs", "a\n"), ("link", "x\n"), ("dir", "x\n")]);
     repo.git(&["init", "-q", "nested"]);
-    repo.write("nested/evil.rs", "evil\n");
+    repo.write_root("nested/evil.rs", "evil\n");
     repo.git(&["init", "-q", "src"]);
-    repo.write("src/a.rs", "evil\n");
-    repo.write("fake/.git", "not a repository");
-    repo.write("fake/evil.rs", "evil in fake\n");
+    repo.write_root("src/a.rs", "evil\n");
+    repo.write_root("fake/.git", "not a repository");
+    repo.write_root("fake/evil.rs", "evil in fake\n");
     fs::remove_file(repo.root().join("link")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", repo.root().join("link")).unwrap();
     fs::remove_file(repo.root().join("dir")).unwrap();
-    repo.write("dir/x", "now a directory\n");
+    repo.write_root("dir/x", "now a directory\n");
     let pipe = repo.root().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
@@ -296,8 +298,8 @@ fn odd_things_in_the_tree_are_named_and_hide_nothing() {
 #[test]
 fn a_look_leaves_nothing_in_the_repository_nor_beside_it() {
     let (repo, base) = start(&[("code.rs", "good\n")]);
-    repo.write("code.rs", "other\n");
-    repo.write("new.rs", "new\n");
+    repo.write_root("code.rs", "other\n");
+    repo.write_root("new.rs", "new\n");
     let listed = |dir: PathBuf| {
         let mut found = Vec::new();
         let mut left = vec![dir];
@@ -319,7 +321,7 @@ fn a_look_leaves_nothing_in_the_repository_nor_beside_it() {
 
 #[test]
 fn a_repository_of_sha256_and_a_project_below_the_top_are_compared() {
-    let repo = Repo::none();
+    let repo = TestProject::empty();
     repo.git(&["init", "-q", "--object-format=sha256"]);
     for (path, text) in [
         (".gitignore", "*.o\n"),
@@ -328,14 +330,14 @@ fn a_repository_of_sha256_and_a_project_below_the_top_are_compared() {
         ("sub/a \"quoted\".rs", "a\n"),
         ("sub/gone.rs", "gone\n"),
     ] {
-        repo.write(path, text);
+        repo.write_root(path, text);
     }
-    let base = repo.commit_all("base");
+    let base = repo.commit("base");
     fs::remove_file(repo.root().join("sub/gone.rs")).unwrap();
     for path in ["sub/a \"quoted\".rs", "sub/x.o", "sub/x.out", "sub/new\n.rs", "outside"] {
-        repo.write(path, "changed\n");
+        repo.write_root(path, "changed\n");
     }
-    let git = Git::discover_with(&repo.tool, &repo.root().join("sub")).unwrap().unwrap();
+    let git = Git::discover_with(&repo.tool(), &repo.root().join("sub")).unwrap().unwrap();
     let found = git.diff(&base, 1 << 20).unwrap();
     assert_eq!(paths(&found), ["sub/a \"quoted\".rs", "sub/gone.rs", "sub/new\n.rs"]);
     assert_eq!(found.left_out, Vec::<OmittedFile>::new());

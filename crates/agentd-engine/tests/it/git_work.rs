@@ -12,13 +12,15 @@ use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{ChangedFile, CommitScope, FileChange, Git, GitError, GitTool, set_up};
 use agentd_engine::process::{Cancel, CancelReason};
 
-use crate::git::Repo;
+use test_project::{TestProject, git};
+
+use crate::git::{Repository as _, repository};
 
 fn file(path: &str, change: FileChange, lines: Option<(u64, u64)>) -> ChangedFile {
     ChangedFile { path: path.into(), change, lines }
 }
 
-fn hook(repo: &Repo, name: &str, script: &str) {
+fn hook(repo: &TestProject, name: &str, script: &str) {
     let path = repo.root().join(".git/hooks").join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -26,20 +28,20 @@ fn hook(repo: &Repo, name: &str, script: &str) {
 }
 
 /// A repository in which one of everything has happened since the commit that is given back.
-fn worked_on() -> (Repo, String) {
-    let repo = Repo::new();
-    repo.write("gone.txt", "x\n");
-    repo.write("old name.txt", "1\n2\n3\n4\n5\n6\n7\n8\n");
-    repo.write(".gitignore", "ignored\n");
-    let base = repo.commit_all("base");
-    repo.write("committed.txt", "1\n");
-    repo.commit_all("committed since");
-    repo.write("a.txt", "one\ntwo\n");
+fn worked_on() -> (TestProject, String) {
+    let repo = repository();
+    repo.write_root("gone.txt", "x\n");
+    repo.write_root("old name.txt", "1\n2\n3\n4\n5\n6\n7\n8\n");
+    repo.write_root(".gitignore", "ignored\n");
+    let base = repo.commit("base");
+    repo.write_root("committed.txt", "1\n");
+    repo.commit("committed since");
+    repo.write_root("a.txt", "one\ntwo\n");
     repo.git(&["mv", "old name.txt", "new name.txt"]);
     fs::remove_file(repo.root().join("gone.txt")).unwrap();
-    repo.write("-new\nname.txt", "new\n");
-    repo.write("ignored", "secret");
-    repo.write("agentd/changes/x/proposal.md", "not code");
+    repo.write_root("-new\nname.txt", "new\n");
+    repo.write_root("ignored", "secret");
+    repo.write_root("agentd/changes/x/proposal.md", "not code");
     fs::write(repo.root().join("binary"), [0, 159, 146, 150]).unwrap();
     repo.git(&["init", "-q", "nested"]);
     (repo, base)
@@ -80,14 +82,14 @@ fn a_diff_shows_everything_that_changed_and_leaves_the_index_alone() {
 
 #[test]
 fn a_diff_keeps_to_its_limit_and_to_the_project() {
-    let repo = Repo::new();
+    let repo = repository();
     let base = repo.git(&["rev-parse", "HEAD"]);
-    repo.write("sub/agentd/config.toml", "");
-    repo.write("sub/big.txt", &"line\n".repeat(100_000));
-    repo.write("sub/small.txt", "small\n");
-    repo.write("outside.txt", "outside\n");
-    repo.write("sub/agentd/changes/x/tasks.md", "not code\n");
-    let git = Git::discover_with(&repo.tool, &repo.root().join("sub")).unwrap().unwrap();
+    repo.write_root("sub/agentd/config.toml", "");
+    repo.write_root("sub/big.txt", &"line\n".repeat(100_000));
+    repo.write_root("sub/small.txt", "small\n");
+    repo.write_root("outside.txt", "outside\n");
+    repo.write_root("sub/agentd/changes/x/tasks.md", "not code\n");
+    let git = Git::discover_with(&repo.tool(), &repo.root().join("sub")).unwrap().unwrap();
     let diff = git.diff(&base, 4000).unwrap();
     assert!(diff.truncated && diff.text.len() <= 4000, "{}", diff.text.len());
     assert!(diff.text.contains("+small") && diff.text.contains("lines of this file left out"));
@@ -98,7 +100,7 @@ fn a_diff_keeps_to_its_limit_and_to_the_project() {
 
 #[test]
 fn a_change_in_the_same_second_and_of_the_same_size_is_seen() {
-    let repo = Repo::new();
+    let repo = repository();
     // The index and the file have one time, so that only a look into the file can tell.
     repo.git(&["config", "core.checkStat", "minimal"]);
     repo.git(&["config", "core.trustctime", "false"]);
@@ -111,7 +113,7 @@ fn a_change_in_the_same_second_and_of_the_same_size_is_seen() {
     repo.git(&["update-index", "--really-refresh"]);
     set_time(".git/index");
     let base = repo.git(&["rev-parse", "HEAD"]);
-    repo.write("a.txt", "two\n");
+    repo.write_root("a.txt", "two\n");
     set_time("a.txt");
     let files = repo.found().changed_files(&base).unwrap();
     assert_eq!(files, [file("a.txt", FileChange::Modified, Some((1, 1)))]);
@@ -119,26 +121,26 @@ fn a_change_in_the_same_second_and_of_the_same_size_is_seen() {
 
 #[test]
 fn what_the_repository_configures_is_not_run_for_a_look() {
-    let repo = Repo::new();
+    let repo = repository();
     let base = repo.git(&["rev-parse", "HEAD"]);
     let trap = format!("touch {}; cat", repo.base().join("sprung").display());
     // A repository inside, which anybody can make a submodule of this one.
-    repo.write("inner/b.txt", "b\n");
+    repo.write_root("inner/b.txt", "b\n");
     let inner = repo.root().join("inner");
-    repo.git_in(&inner, &["init", "-q"]);
-    repo.git_in(&inner, &["add", "-A"]);
-    repo.git_in(&inner, &["commit", "-q", "-m", "Inner"]);
+    git(&inner, &["init", "-q"]);
+    git(&inner, &["add", "-A"]);
+    git(&inner, &["commit", "-q", "-m", "Inner"]);
     repo.git(&["-c", "advice.addEmbeddedRepo=false", "add", "inner"]);
-    repo.write("inner/b.txt", "c\n");
-    repo.git_in(&inner, &["config", "filter.trap.clean", &trap]);
-    repo.write("inner/.git/info/attributes", "* filter=trap\n");
+    repo.write_root("inner/b.txt", "c\n");
+    git(&inner, &["config", "filter.trap.clean", &trap]);
+    repo.write_root("inner/.git/info/attributes", "* filter=trap\n");
     repo.git(&["config", "diff.external", &trap]);
     repo.git(&["config", "diff.trap.textconv", &trap]);
     repo.git(&["config", "core.fsmonitor", &trap]);
     repo.git(&["config", "core.pager", &trap]);
     repo.git(&["config", "color.ui", "always"]);
-    repo.write(".gitattributes", "* diff=trap\n");
-    repo.write("a.txt", "two\n");
+    repo.write_root(".gitattributes", "* diff=trap\n");
+    repo.write_root("a.txt", "two\n");
     let git = repo.found();
     git.head().unwrap();
     let diff = git.diff(&base, 1 << 20).unwrap();
@@ -150,7 +152,7 @@ fn what_the_repository_configures_is_not_run_for_a_look() {
 
 #[test]
 fn what_is_no_commit_is_no_option_either() {
-    let repo = Repo::new();
+    let repo = repository();
     let blob = repo.git(&["rev-parse", "HEAD:a.txt"]);
     let out = repo.base().join("written");
     let option = format!("--output={}", out.display());
@@ -170,7 +172,7 @@ fn what_is_no_commit_is_no_option_either() {
 #[test]
 fn everything_is_committed_except_what_belongs_to_changes() {
     let (repo, base) = worked_on();
-    repo.write("agentd/changes/x/staged.md", "by the user");
+    repo.write_root("agentd/changes/x/staged.md", "by the user");
     repo.git(&["add", "agentd/changes/x/staged.md"]);
     let git = repo.found();
     let message = "Do 1.1 and 1.2\n\n# not a comment\n--amend";
@@ -194,15 +196,15 @@ fn everything_is_committed_except_what_belongs_to_changes() {
 
 #[test]
 fn a_message_cannot_pretend_to_be_another_commit() {
-    let repo = Repo::new();
+    let repo = repository();
     let base = repo.git(&["rev-parse", "HEAD"]);
-    repo.write("x", "x");
+    repo.write_root("x", "x");
     let sly = format!("one\n\n\u{1e}{base}\u{1f}2026\u{1f}two\u{1f}\u{1f}\n\n{base}\n2026\ntwo");
-    repo.commit_all(&sly);
+    repo.commit(&sly);
     repo.git(&["commit", "-q", "--allow-empty", "-m", "touches nothing"]);
-    repo.write("y", "y");
-    repo.write(&base, "a file that is called like a commit");
-    repo.commit_all("three");
+    repo.write_root("y", "y");
+    repo.write_root(&base, "a file that is called like a commit");
+    repo.commit("three");
     let commits = repo.found().commits_since(&base).unwrap();
     let seen: Vec<_> = commits.iter().map(|c| (&*c.subject, c.files.join(" "))).collect();
     assert_eq!(seen, [("one", "x".to_owned()), ("three", format!("{base} y"))]);
@@ -210,11 +212,11 @@ fn a_message_cannot_pretend_to_be_another_commit() {
 
 #[test]
 fn only_the_named_paths_are_committed() {
-    let repo = Repo::new();
+    let repo = repository();
     for (path, text) in [("a.txt", "mine\n"), ("src/b.rs", "b"), ("src/c.rs", "c"), ("[d]", "d")] {
-        repo.write(path, text);
+        repo.write_root(path, text);
     }
-    repo.write("d", "not meant by the brackets");
+    repo.write_root("d", "not meant by the brackets");
     repo.git(&["add", "a.txt"]);
     let path = |text: &str| RelPath::new(text).unwrap();
     let git = repo.found();
@@ -224,26 +226,26 @@ fn only_the_named_paths_are_committed() {
     assert_eq!(git.commit(CommitScope::Paths(&paths), "some").unwrap(), None);
     assert_eq!(git.commit(CommitScope::Paths(&[]), "none").unwrap(), None);
     // In a project below the top, paths are those of the project.
-    repo.write("src/agentd/config.toml", "");
-    repo.write("src/b.rs", "changed");
-    let below = Git::discover_with(&repo.tool, &repo.root().join("src")).unwrap().unwrap();
+    repo.write_root("src/agentd/config.toml", "");
+    repo.write_root("src/b.rs", "changed");
+    let below = Git::discover_with(&repo.tool(), &repo.root().join("src")).unwrap().unwrap();
     below.commit(CommitScope::Paths(&[path("b.rs")]), "below").unwrap().unwrap();
     assert_eq!(repo.git(&["show", "--format=", "--name-only"]), "src/b.rs");
 }
 
 #[test]
 fn a_first_commit_can_be_made() {
-    let repo = Repo::unborn();
-    repo.write("a.txt", "one\n");
+    let repo = TestProject::empty().repository();
+    repo.write_root("a.txt", "one\n");
     assert!(repo.found().commit(CommitScope::Everything, "first").unwrap().is_some());
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
 
 #[test]
 fn a_hook_runs_and_may_refuse() {
-    let repo = Repo::new();
-    repo.write("a.txt", "two\n");
-    repo.write("new.txt", "new\n");
+    let repo = repository();
+    repo.write_root("a.txt", "two\n");
+    repo.write_root("new.txt", "new\n");
     let before = repo.git(&["status", "--porcelain=v2"]);
     hook(&repo, "pre-commit", "echo it smells >&2; exit 1");
     let git = repo.found();
@@ -260,11 +262,11 @@ fn a_hook_runs_and_may_refuse() {
 
 #[test]
 fn ctrl_c_ends_git_and_its_hooks() {
-    let repo = Repo::new();
-    repo.write("new.txt", "two\n");
+    let repo = repository();
+    repo.write_root("new.txt", "two\n");
     hook(&repo, "pre-commit", "touch started; exec sleep 60");
     let cancel = Cancel::new().unwrap();
-    let tool = GitTool { cancel: Some(cancel.clone()), ..repo.tool.clone() };
+    let tool = GitTool { cancel: Some(cancel.clone()), ..repo.tool() };
     let git = Git::discover_with(&tool, &repo.root()).unwrap().unwrap();
     let started = repo.root().join("started");
     let thread = std::thread::spawn(move || {
@@ -283,10 +285,10 @@ fn ctrl_c_ends_git_and_its_hooks() {
 
 #[test]
 fn who_commits_must_be_known() {
-    let repo = Repo::new();
+    let repo = repository();
     fs::write(repo.base().join("gitconfig"), "[user]\nuseConfigOnly = true\n").unwrap();
-    repo.write("a.txt", "two\n");
-    repo.write("new.txt", "two\n");
+    repo.write_root("a.txt", "two\n");
+    repo.write_root("new.txt", "two\n");
     let before = repo.git(&["status", "--porcelain=v2"]);
     let error = repo.found().commit(CommitScope::Everything, "work").unwrap_err();
     assert_eq!(error.kind(), Kind::GitNoIdentity);
@@ -296,14 +298,14 @@ fn who_commits_must_be_known() {
 
 #[test]
 fn files_in_conflict_are_not_committed() {
-    let repo = Repo::new();
+    let repo = repository();
     repo.git(&["switch", "-q", "-c", "other"]);
-    repo.write("a.txt", "theirs\n");
-    repo.commit_all("theirs");
+    repo.write_root("a.txt", "theirs\n");
+    repo.commit("theirs");
     repo.git(&["switch", "-q", "main"]);
-    repo.write("a.txt", "mine\n");
-    repo.commit_all("mine");
-    let env = repo.tool.env.iter().map(|(name, value)| (name, value));
+    repo.write_root("a.txt", "mine\n");
+    repo.commit("mine");
+    let env = repo.git_environment();
     let mut merge = std::process::Command::new("git");
     let merged = merge.args(["merge", "-q", "other"]).current_dir(repo.root()).envs(env).output();
     assert!(!merged.unwrap().status.success());
@@ -316,44 +318,44 @@ fn files_in_conflict_are_not_committed() {
 fn a_hook_that_fails_after_the_switch_does_not_undo_it() {
     let id = ChangeId::new("add-oauth").unwrap();
     for (workflow, place) in
-        [(Workflow::Branch, "proj"), (Workflow::Worktree, "proj-agentd/add-oauth")]
+        [(Workflow::Branch, "project"), (Workflow::Worktree, "project-agentd/add-oauth")]
     {
-        let repo = Repo::new();
+        let repo = repository();
         hook(&repo, "post-checkout", "echo it is not content >&2; exit 3");
         let setup = set_up(&repo.found(), &id, workflow, None).unwrap();
         assert_eq!(setup.work_tree, repo.base().join(place));
         let note = "`agentd/add-oauth` is checked out, but the post-checkout hook failed: \
                     it is not content";
         assert!(setup.notes.iter().any(|it| it == note), "{:?}", setup.notes);
-        let branch = repo.git_in(&setup.work_tree, &["branch", "--show-current"]);
+        let branch = git(&setup.work_tree, &["branch", "--show-current"]);
         assert_eq!(branch, "agentd/add-oauth");
     }
     // One that git refuses is still refused.
-    let repo = Repo::new();
+    let repo = repository();
     repo.git(&["switch", "-q", "-c", "agentd/add-oauth"]);
-    repo.write("a.txt", "theirs\n");
-    repo.commit_all("theirs");
+    repo.write_root("a.txt", "theirs\n");
+    repo.commit("theirs");
     repo.git(&["switch", "-q", "main"]);
-    repo.write("a.txt", "mine\n");
+    repo.write_root("a.txt", "mine\n");
     let error = set_up(&repo.found(), &id, Workflow::Branch, None).unwrap_err();
     assert_eq!(error.kind(), Kind::GitSwitchRefused);
 }
 
 #[test]
 fn a_commit_in_a_sparse_checkout_takes_new_files_outside_of_it() {
-    let repo = Repo::new();
-    repo.write("in/a", "a\n");
-    repo.write("out/b", "b\n");
-    repo.commit_all("more");
+    let repo = repository();
+    repo.write_root("in/a", "a\n");
+    repo.write_root("out/b", "b\n");
+    repo.commit("more");
     repo.git(&["sparse-checkout", "set", "in", "agentd"]);
-    repo.write("in/new", "new\n");
-    repo.write("elsewhere/new", "new\n");
+    repo.write_root("in/new", "new\n");
+    repo.write_root("elsewhere/new", "new\n");
     let git = repo.found();
     git.commit(CommitScope::Everything, "work").unwrap().unwrap();
     let committed = repo.git(&["show", "--format=", "--name-only"]);
     assert_eq!(committed, "elsewhere/new\nin/new");
     // Nothing is left staged where a hook refuses.
-    repo.write("elsewhere/again", "new\n");
+    repo.write_root("elsewhere/again", "new\n");
     let before = repo.git(&["status", "--porcelain=v2"]);
     hook(&repo, "pre-commit", "exit 1");
     git.commit(CommitScope::Everything, "work").unwrap_err();

@@ -1,10 +1,8 @@
 //! What git runs stays as it was, whatever an implementer does to it.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use agentd_core::agent::Role;
 use agentd_core::error_kind::Kind;
@@ -12,14 +10,16 @@ use agentd_core::hash::hex;
 use agentd_core::outcome::FailureKind;
 use agentd_core::run_format::Record;
 use agentd_engine::agents::run_record::read_run;
-use agentd_engine::agents::step::{Artefact, StepError};
+use agentd_engine::agents::step::{Agents, Artefact, StepError};
 use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{CommitScope, Git};
 use agentd_engine::guard::git_files::{self, UncheckedCall};
 use agentd_engine::opening::{self, Repair};
 use agentd_engine::store::Holder;
 
-use crate::steps::World;
+use test_project::{TestProject, Tree, git, tree, without_times};
+
+use crate::steps::{ask, kept, scripted};
 
 /// Marks that it was run, and does nothing else.
 const TRAP: &str = "printf '#!/bin/sh\\ntouch %s/sprung\\n' \"$D\"";
@@ -28,13 +28,14 @@ const START: &str = "D=$(dirname \"$0\"); cat $D/start $D/say\n";
 
 /// A project in a repository with hooks and settings of its person's, and an implementer. It
 /// runs outside of any sandbox: the guard has to hold by itself, too.
-pub(crate) fn world(script: &str) -> World {
+pub(crate) fn repository(script: &str) -> (TestProject, Agents) {
     let off = "[sandbox]\nenabled = false\n";
-    let world = World::new(&format!("{START}{script}\ncat $D/end"), off);
-    let root = world.root();
+    let (project, agents) = scripted(&format!("{START}{script}\ncat $D/end"), off);
+    let root = &project.root();
     fs::write(root.join("a.txt"), "a\n").unwrap();
     fs::write(root.join(".gitignore"), "calls\n*.json\n").unwrap();
     git(root, &["init", "-q", "-b", "main"]);
+    // agentd commits as well, without the settings of tests.
     git(root, &["config", "user.name", "Ada"]);
     git(root, &["config", "user.email", "ada@example.org"]);
     hook(root, ".git/hooks/pre-commit", "touch mine");
@@ -42,7 +43,7 @@ pub(crate) fn world(script: &str) -> World {
     fs::write(root.join(".git/hooks/commit-msg"), "#!/bin/sh\ntouch sprung\n").unwrap();
     git(root, &["add", "-A"]);
     git(root, &["commit", "-q", "-m", "Start"]);
-    world
+    (project, agents)
 }
 
 fn hook(root: &Path, path: &str, script: &str) {
@@ -52,44 +53,26 @@ fn hook(root: &Path, path: &str, script: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
 }
 
-#[track_caller]
-fn git(dir: &Path, args: &[&str]) -> String {
-    let output = Command::new("git").args(args).current_dir(dir).output().unwrap();
-    assert!(output.status.success(), "git {args:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// The mode of each path, with its kind, and its content.
-type Looks = BTreeMap<PathBuf, (u32, Vec<u8>)>;
-
 /// Everything that git runs or follows.
-fn looks(root: &Path) -> Looks {
-    fn walk(path: &Path, found: &mut Looks) {
-        let Ok(metadata) = fs::symlink_metadata(path) else { return };
-        let bytes = if metadata.is_symlink() {
-            fs::read_link(path).unwrap().into_os_string().into_encoded_bytes()
-        } else if metadata.is_file() {
-            fs::read(path).unwrap()
-        } else {
-            for entry in fs::read_dir(path).unwrap() {
-                walk(&entry.unwrap().path(), found);
-            }
-            Vec::new()
-        };
-        found.insert(path.to_owned(), (metadata.permissions().mode(), bytes));
-    }
-    let mut found = BTreeMap::new();
-    for path in ["hooks", "config", "config.worktree", "commondir", "info/attributes"] {
-        walk(&root.join(".git").join(path), &mut found);
-    }
-    for path in [".githooks", "settings.inc", "more.inc", "HEAD"] {
-        walk(&root.join(path), &mut found);
-    }
+fn looks(root: &Path) -> Tree {
+    let paths = [
+        ".git/hooks",
+        ".git/config",
+        ".git/config.worktree",
+        ".git/commondir",
+        ".git/info/attributes",
+        ".githooks",
+        "settings.inc",
+        "more.inc",
+        "HEAD",
+    ];
+    let mut found = without_times(tree(root));
+    found.retain(|path, _| paths.iter().any(|known| path.starts_with(known)));
     found
 }
 
-pub(crate) fn implement(world: &World) -> Result<(), StepError> {
-    world.ask(Role::Implementer, "implement-logic", Artefact::Nothing).0.map(|_| ())
+pub(crate) fn implement(agents: &Agents) -> Result<(), StepError> {
+    ask(agents, Role::Implementer, "implement-logic", Artefact::Nothing).0.map(|_| ())
 }
 
 /// The paths that the error names.
@@ -142,10 +125,10 @@ fn whatever_is_planted_is_put_back_and_never_run() {
         ),
     ];
     for (script, expected) in cases {
-        let world = world(&script.replace("$TRAP", TRAP));
-        let root = world.root();
+        let (project, agents) = repository(&script.replace("$TRAP", TRAP));
+        let root = &project.root();
         let before = looks(root);
-        let error = implement(&world).unwrap_err();
+        let error = implement(&agents).unwrap_err();
         assert_eq!(named(&error), *expected, "{script}");
         assert_eq!(looks(root), before, "{script}");
         assert!(error.explain().cause.unwrap().contains("all of it was restored"), "{script}");
@@ -155,19 +138,20 @@ fn whatever_is_planted_is_put_back_and_never_run() {
         git(root, &["status"]);
         assert!(root.join("mine").exists(), "{script}: the person's own hook still runs");
         assert!(!root.join("sprung").exists(), "{script}");
-        assert!(nothing_kept(&world), "{script}");
+        assert!(nothing_kept(&project), "{script}");
     }
 }
 
 /// It is recorded as other failures are, with what was written, and not tried again.
 #[test]
 fn what_was_planted_is_in_the_run_and_in_the_ledger() {
-    let world = world("echo 'curl evil' > .git/hooks/pre-push; cat $D/busy; exit 1");
-    let error = implement(&world).unwrap_err();
+    let (project, agents) =
+        repository("echo 'curl evil' > .git/hooks/pre-push; cat $D/busy; exit 1");
+    let error = implement(&agents).unwrap_err();
     assert_eq!(named(&error), [".git/hooks/pre-push (new)"]);
-    let state = world.state();
+    let state = project.state();
     assert_eq!(state.llm_calls.len(), 1, "not tried again, though the failure itself passes");
-    let runs = world.root().join("agentd/changes/add-login/runs");
+    let runs = project.root().join("agentd/changes/add-login/runs");
     let file = fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
     let records: Vec<Record> = read_run(&file).unwrap().map(Result::unwrap).collect();
     let Some(Record::End { end, .. }) = records.last() else { panic!("{records:?}") };
@@ -182,15 +166,15 @@ fn what_was_planted_is_in_the_run_and_in_the_ledger() {
 
 #[test]
 fn ordinary_work_with_git_is_no_tampering() {
-    let world = world(
+    let (project, agents) = repository(
         "echo b >> a.txt; echo n > new.txt; git add -A; git commit -q -m Work; git branch side; \
          git tag v1; echo c >> a.txt; git stash -q; git stash pop -q; git gc -q; \
          git worktree add -q ../tree-$$ 2>/dev/null; git reset -q --soft HEAD~1; \
          mkdir -p .git/info; echo x >> .git/info/exclude",
     );
-    implement(&world).unwrap();
-    assert!(git(world.root(), &["branch"]).contains("side"));
-    assert!(nothing_kept(&world));
+    implement(&agents).unwrap();
+    assert!(project.git(&["branch"]).contains("side"));
+    assert!(nothing_kept(&project));
 }
 
 /// Hooks in the work tree, linked hooks and included settings are git's too.
@@ -198,8 +182,8 @@ fn ordinary_work_with_git_is_no_tampering() {
 fn what_the_settings_of_the_person_lead_to_is_watched() {
     let script = "echo x >> .githooks/pre-commit; echo x >> .githooks/readme.md; \
         echo x >> scripts/push; echo '[alias] x = !y' >> settings.inc; echo '[alias] x = !y' > more.inc";
-    let world = world(script);
-    let root = world.root();
+    let (project, agents) = repository(script);
+    let root = &project.root();
     hook(root, ".githooks/pre-commit", "touch mine");
     hook(root, "scripts/push", "true");
     fs::write(root.join("settings.inc"), "[alias]\n\tst = status\n").unwrap();
@@ -208,7 +192,7 @@ fn what_the_settings_of_the_person_lead_to_is_watched() {
     git(root, &["config", "includeIf.onbranch:other.path", "../more.inc"]);
     std::os::unix::fs::symlink("../../scripts/push", root.join(".git/hooks/pre-push")).unwrap();
     let before = looks(root);
-    let error = implement(&world).unwrap_err();
+    let error = implement(&agents).unwrap_err();
     let expected = [
         ".githooks/pre-commit (changed)",
         "more.inc (new)",
@@ -217,7 +201,7 @@ fn what_the_settings_of_the_person_lead_to_is_watched() {
     ];
     assert_eq!(named(&error), expected);
     let mut after = looks(root);
-    let readme = after.remove(&root.join(".githooks/readme.md"));
+    let readme = after.remove(Path::new(".githooks/readme.md"));
     assert!(readme.is_some(), "what git does not run is the agent's");
     assert_eq!(after, before);
 }
@@ -225,17 +209,17 @@ fn what_the_settings_of_the_person_lead_to_is_watched() {
 /// A work tree has `.git` as a file, and its repository elsewhere.
 #[test]
 fn a_work_tree_beside_the_project_is_guarded_with_its_repository() {
-    let mut world = world(
+    let (project, mut agents) = repository(
         "G=$(git rev-parse --git-common-dir); echo x > $G/hooks/post-merge; \
          echo x > $(git rev-parse --git-dir)/config.worktree; echo 'gitdir: elsewhere' > .git",
     );
-    let root = world.root().canonicalize().unwrap();
+    let root = project.root().canonicalize().unwrap();
     let tree = tempfile::tempdir().unwrap();
     let tree = tree.path().canonicalize().unwrap().join("tree");
     git(&root, &["worktree", "add", "-q", tree.to_str().unwrap()]);
-    world.agents.work_tree.clone_from(&tree);
+    agents.work_tree.clone_from(&tree);
     let (before, pointer) = (looks(&root), fs::read(tree.join(".git")).unwrap());
-    let error = implement(&world).unwrap_err();
+    let error = implement(&agents).unwrap_err();
     let expected = [
         ".git (changed)",
         ".git/worktrees/tree/config.worktree (new)",
@@ -254,19 +238,19 @@ fn a_work_tree_beside_the_project_is_guarded_with_its_repository() {
 /// for the one above.
 #[test]
 fn no_repository_may_come_between() {
-    let mut world = world("git init -q . >/dev/null; echo 'ref: x' > HEAD");
-    let root = world.root().canonicalize().unwrap();
+    let (project, mut agents) = repository("git init -q . >/dev/null; echo 'ref: x' > HEAD");
+    let root = project.root().canonicalize().unwrap();
     let inside = root.join("inside");
     fs::create_dir(&inside).unwrap();
-    world.agents.work_tree.clone_from(&inside);
-    let error = implement(&world).unwrap_err();
+    agents.work_tree.clone_from(&inside);
+    let error = implement(&agents).unwrap_err();
     assert_eq!(named(&error), [".git (new)", "HEAD (new)"]);
     assert!(!inside.join(".git").exists() && !inside.join("HEAD").exists());
     assert!(root.join(".git/HEAD").exists());
     // The same where there is none at all.
     let outside = tempfile::tempdir().unwrap();
-    world.agents.work_tree = outside.path().canonicalize().unwrap();
-    let error = implement(&world).unwrap_err();
+    agents.work_tree = outside.path().canonicalize().unwrap();
+    let error = implement(&agents).unwrap_err();
     assert_eq!(named(&error), [".git (new)"]);
     assert!(!outside.path().join(".git").exists() && outside.path().join("HEAD").exists());
 }
@@ -275,10 +259,10 @@ fn no_repository_may_come_between() {
 #[test]
 fn a_repository_that_is_moved_away_is_told() {
     let script = "mv .git moved && echo 'gitdir: moved' > .git && echo x > moved/hooks/update";
-    let world = world(script);
-    let error = implement(&world).unwrap_err();
+    let (project, agents) = repository(script);
+    let error = implement(&agents).unwrap_err();
     assert_eq!(named(&error), [".git (changed, left as it is)"]);
-    assert!(!world.root().join(".git").exists());
+    assert!(!project.root().join(".git").exists());
     assert!(
         error.explain().hints[0]
             .to_string()
@@ -289,43 +273,44 @@ fn a_repository_that_is_moved_away_is_told() {
 /// More than can be kept is not left to chance.
 #[test]
 fn hooks_that_cannot_be_kept_start_no_call() {
-    let world = world("touch called");
-    let big = world.root().join(".git/hooks/big");
+    let (project, agents) = repository("touch called");
+    let big = project.root().join(".git/hooks/big");
     fs::File::create(&big).unwrap().set_len(5 << 20).unwrap();
-    let error = implement(&world).unwrap_err();
+    let error = implement(&agents).unwrap_err();
     assert!(error.to_string().contains("hooks/big is too large"), "{error}");
-    assert!(!world.root().join("called").exists());
+    assert!(!project.root().join("called").exists());
     fs::remove_file(&big).unwrap();
-    implement(&world).unwrap();
+    implement(&agents).unwrap();
 }
 
-/// A world in which agentd was killed at the end of a call that has planted something: its
+/// A project in which agentd was killed at the end of a call that has planted something: its
 /// picture is still there.
-fn killed() -> (World, Looks, Vec<u8>) {
-    let world = world("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
-    implement(&world).unwrap();
-    let root = world.root();
+fn killed() -> (TestProject, Agents, Tree, Vec<u8>) {
+    let (project, agents) =
+        repository("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
+    implement(&agents).unwrap();
+    let root = &project.root();
     let before = looks(root);
     let picture = fs::read(root.join("saved.json")).unwrap();
     fs::write(root.join(".git/hooks/pre-commit"), "#!/bin/sh\ntouch sprung\n").unwrap();
     fs::write(root.join(".git/hooks/post-index-change"), "x").unwrap();
-    (world, before, picture)
+    (project, agents, before, picture)
 }
 
-fn leave(world: &World, picture: &[u8]) -> PathBuf {
-    let path = world.kept().join("add-login-implement-logic.picture.json");
+fn leave(project: &TestProject, picture: &[u8]) -> PathBuf {
+    let path = kept(&project).join("add-login-implement-logic.picture.json");
     fs::write(&path, picture).unwrap();
     path
 }
 
 /// Whether nothing is left of any call.
-pub(crate) fn nothing_kept(world: &World) -> bool {
-    fs::read_dir(world.kept()).unwrap().next().is_none()
+pub(crate) fn nothing_kept(project: &TestProject) -> bool {
+    fs::read_dir(kept(&project)).unwrap().next().is_none()
 }
 
-pub(crate) fn recover(world: &World) -> Vec<UncheckedCall> {
+pub(crate) fn recover(agents: &Agents) -> Vec<UncheckedCall> {
     let holder = || Holder::this_process("test", jiff::Timestamp::now());
-    let project = &world.agents.project;
+    let project = &agents.project;
     let opened = opening::open_root(project.root(), project.user().clone(), &holder).unwrap();
     let calls = opened.repaired.into_iter().filter_map(|repair| match repair {
         Repair::Call(unchecked) => Some(unchecked),
@@ -336,27 +321,27 @@ pub(crate) fn recover(world: &World) -> Vec<UncheckedCall> {
 
 #[test]
 fn what_a_killed_agentd_could_not_check_is_checked_by_the_next() {
-    let (world, before, picture) = killed();
-    let path = leave(&world, &picture);
-    let private = world.kept().join("add-login-implement-logic");
+    let (project, agents, before, picture) = killed();
+    let path = leave(&project, &picture);
+    let private = kept(&project).join("add-login-implement-logic");
     fs::create_dir(&private).unwrap();
     // Somebody is at it.
-    let lock = fs::File::create(world.kept().join("add-login-implement-logic.lock")).unwrap();
+    let lock = fs::File::create(kept(&project).join("add-login-implement-logic.lock")).unwrap();
     lock.lock().unwrap();
-    assert!(recover(&world).is_empty());
+    assert!(recover(&agents).is_empty());
     assert!(private.exists() && path.exists());
     drop(lock);
-    let found = recover(&world);
+    let found = recover(&agents);
     let [UncheckedCall::Call { call, tampered }] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(call, "add-login-implement-logic");
     let expected = ".git/hooks/pre-commit (changed), .git/hooks/post-index-change (new)";
     assert_eq!(git_files::list(tampered), expected);
-    assert_eq!(looks(world.root()), before);
-    assert!(nothing_kept(&world) && recover(&world).is_empty());
+    assert_eq!(looks(&project.root()), before);
+    assert!(nothing_kept(&project) && recover(&agents).is_empty());
     // One that says nothing is told until somebody has looked.
-    leave(&world, b"{}");
+    leave(&project, b"{}");
     for _ in 0..2 {
-        let found = recover(&world);
+        let found = recover(&agents);
         assert!(matches!(found.as_slice(), [UncheckedCall::Unknown { .. }]), "{found:?}");
     }
 }
@@ -364,17 +349,18 @@ fn what_a_killed_agentd_could_not_check_is_checked_by_the_next() {
 /// What git runs may be named by a setting that was changed: that one is put back first.
 #[test]
 fn recovery_looks_again_where_settings_were_put_back() {
-    let world = world("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
-    let root = world.root();
+    let (project, agents) =
+        repository("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
+    let root = &project.root();
     hook(root, ".githooks/pre-commit", "touch mine");
     git(root, &["config", "core.hooksPath", ".githooks"]);
-    implement(&world).unwrap();
+    implement(&agents).unwrap();
     let before = looks(root);
     let picture = fs::read(root.join("saved.json")).unwrap();
     git(root, &["config", "core.hooksPath", "elsewhere"]);
     fs::write(root.join(".githooks/pre-commit"), "#!/bin/sh\ntouch sprung\n").unwrap();
-    leave(&world, &picture);
-    let found = recover(&world);
+    leave(&project, &picture);
+    let found = recover(&agents);
     let [UncheckedCall::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
     let expected = ".git/config (changed), .githooks/pre-commit (changed)";
     assert_eq!(git_files::list(tampered), expected);
@@ -384,15 +370,15 @@ fn recovery_looks_again_where_settings_were_put_back() {
 /// A repository that a person has made after the kill is theirs.
 #[test]
 fn a_repository_that_was_made_since_is_not_removed() {
-    let mut world =
-        world("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
-    let root = world.root().to_owned();
+    let (project, mut agents) =
+        repository("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
+    let root = project.root().to_owned();
     fs::rename(root.join(".git"), root.join("away")).unwrap();
-    world.agents.work_tree = root.canonicalize().unwrap();
-    implement(&world).unwrap();
-    leave(&world, &fs::read(root.join("saved.json")).unwrap());
+    agents.work_tree = root.canonicalize().unwrap();
+    implement(&agents).unwrap();
+    leave(&project, &fs::read(root.join("saved.json")).unwrap());
     git(&root, &["init", "-q"]);
-    let found = recover(&world);
+    let found = recover(&agents);
     let [UncheckedCall::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(git_files::list(tampered), ".git (new, left as it is)");
     assert!(root.join(".git/HEAD").exists());
@@ -401,8 +387,8 @@ fn a_repository_that_was_made_since_is_not_removed() {
 /// A picture tells how something was, and never what may be written or removed.
 #[test]
 fn a_picture_reaches_nothing_but_what_git_runs_in_this_project() {
-    let (world, _, picture) = killed();
-    let root = world.root().canonicalize().unwrap();
+    let (project, agents, _, picture) = killed();
+    let root = project.root().canonicalize().unwrap();
     let outside = tempfile::tempdir().unwrap();
     let outside = outside.path().canonicalize().unwrap();
     hook(&outside, ".git/hooks/pre-commit", "mine");
@@ -431,8 +417,8 @@ fn a_picture_reaches_nothing_but_what_git_runs_in_this_project() {
             forged.clone(),
             forged.replace("\"closed\":[", &format!("\"closed\":[\"{}\",", as_hex(&to))),
         ] {
-            let path = leave(&world, forged.as_bytes());
-            recover(&world);
+            let path = leave(&project, forged.as_bytes());
+            recover(&agents);
             let _ = fs::remove_file(path);
             assert_eq!((looks(&outside), fs::read_dir(&root).unwrap().count()), before, "{to:?}");
             assert_eq!(fs::read_to_string(root.join("source.rs")).unwrap(), "mine", "{to:?}");

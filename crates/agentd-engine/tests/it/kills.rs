@@ -30,7 +30,7 @@ fn heavy_fifty_kills_leave_no_process_and_readable_files() {
 
 #[test]
 fn an_interrupted_run_is_recorded_to_its_end() {
-    let dir = scratch::dir();
+    let dir = test_project::temp_dir();
     let mark = mark();
     let mut driver = Command::new(example("drive"))
         .args(["gemini", dir.path().to_str().unwrap()])
@@ -61,7 +61,7 @@ fn an_interrupted_run_is_recorded_to_its_end() {
 }
 
 fn kill_once(signal: Signal, moment: Duration, round: u64) {
-    let dir = scratch::dir();
+    let dir = test_project::temp_dir();
     let mark = mark();
     let actions: &[&str] = match round % 4 {
         0 => {

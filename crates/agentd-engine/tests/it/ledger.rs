@@ -7,22 +7,19 @@ use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::FailureKind;
 use agentd_core::run_format::Record;
-use agentd_core::stamp::Stamp;
 use agentd_engine::agents::run_record::read_run;
 use agentd_engine::agents::runner::RunError;
-use agentd_engine::agents::step::{self, Artefact, Step, StepError};
+use agentd_engine::agents::step::{self, Agents, Artefact, Step, StepError};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::steps::World;
+use test_project::now;
+
+use crate::steps::{ask, kept, scripted};
 use crate::support::marked;
 
-fn now() -> Stamp {
-    "2026-01-02T03:04:05Z".parse().unwrap()
-}
-
 /// Runs a step and kills the supervisor of the agent as soon as the agent has told its usage.
-fn with_its_supervisor_killed(world: &World) -> Result<(), StepError> {
-    let mark = world.agents.environment.iter().find(|(name, _)| name == "IT_MARK").unwrap();
+fn with_its_supervisor_killed(agents: &Agents) -> Result<(), StepError> {
+    let mark = agents.environment.iter().find(|(name, _)| name == "IT_MARK").unwrap();
     let mark = mark.1.to_str().unwrap().to_owned();
     let step = Step {
         change: ChangeId::new("add-login").unwrap(),
@@ -33,7 +30,7 @@ fn with_its_supervisor_killed(world: &World) -> Result<(), StepError> {
         artefact: Artefact::Nothing,
         on_success: None,
     };
-    let result = step::run(&world.agents, &step, &now, &mut |event| {
+    let result = step::run(&agents, &step, &now, &mut |event| {
         if !matches!(event, AgentEvent::Usage { .. }) {
             return;
         }
@@ -52,32 +49,33 @@ fn with_its_supervisor_killed(world: &World) -> Result<(), StepError> {
 
 #[test]
 fn a_call_whose_supervisor_was_killed_counts_and_the_budget_stops_the_next() {
-    let world = World::new("cat start say end; exec sleep 86399", "[budget]\nmax_cost_usd = 0.2\n");
-    let error = with_its_supervisor_killed(&world).unwrap_err();
+    let (project, agents) =
+        scripted("cat start say end; exec sleep 86399", "[budget]\nmax_cost_usd = 0.2\n");
+    let error = with_its_supervisor_killed(&agents).unwrap_err();
     assert!(matches!(error, StepError::Run(RunError::Process(_))), "{error:?}");
-    let state = world.state();
+    let state = project.state();
     assert_eq!(state.llm_calls.len(), 1);
     assert!((state.total_cost - 0.25).abs() < 1e-9, "{}", state.total_cost);
     assert_eq!((state.total_tokens_in, state.total_tokens_out), (15, 2));
-    let run = world.root().join("agentd/changes/add-login/runs/0001-proposal-gen.jsonl");
+    let run = project.root().join("agentd/changes/add-login/runs/0001-proposal-gen.jsonl");
     let last = read_run(&run).unwrap().map(Result::unwrap).last();
     let Some(Record::End { end, .. }) = last else { panic!("{last:?}") };
     assert_eq!(end.outcome.failure.unwrap().kind, FailureKind::Other);
     assert_eq!(end.outcome.cost_usd, Some(0.25));
-    let error = with_its_supervisor_killed(&world).unwrap_err();
+    let error = with_its_supervisor_killed(&agents).unwrap_err();
     assert!(matches!(error, StepError::Budget { .. }), "{error:?}");
 }
 
 #[test]
 fn a_call_that_could_not_be_prepared_is_recorded_to_its_end() {
-    let world = World::new("exit 1", "");
+    let (project, agents) = scripted("exit 1", "");
     // Where the lock of the call is to be. A file in place of its directory would be replaced.
-    world.agents.project.state_dir().unwrap();
-    fs::create_dir_all(world.kept().join("add-login-proposal-gen.lock")).unwrap();
-    let (result, _) = world.ask(Role::Planner, "proposal-gen", Artefact::Nothing);
+    agents.project.state_dir().unwrap();
+    fs::create_dir_all(kept(&project).join("add-login-proposal-gen.lock")).unwrap();
+    let (result, _) = ask(&agents, Role::Planner, "proposal-gen", Artefact::Nothing);
     assert!(matches!(result, Err(StepError::Run(RunError::Files(_)))), "{result:?}");
-    assert_eq!(world.state().llm_calls.len(), 1);
-    let run = world.root().join("agentd/changes/add-login/runs/0001-proposal-gen.jsonl");
+    assert_eq!(project.state().llm_calls.len(), 1);
+    let run = project.root().join("agentd/changes/add-login/runs/0001-proposal-gen.jsonl");
     let last = read_run(&run).unwrap().map(Result::unwrap).last();
     assert!(matches!(last, Some(Record::End { .. })), "{last:?}");
 }
@@ -85,19 +83,19 @@ fn a_call_that_could_not_be_prepared_is_recorded_to_its_end() {
 /// M6: what a CLI says may not lower what was spent.
 #[test]
 fn a_negative_cost_is_counted_by_its_tokens() {
-    let world = World::new("cat start say; sed 's/0.25/-5.0/' end", "");
-    let (_, warnings) = world.ask(Role::Planner, "proposal-gen", Artefact::Nothing);
-    let state = world.state();
+    let (project, agents) = scripted("cat start say; sed 's/0.25/-5.0/' end", "");
+    let (_, warnings) = ask(&agents, Role::Planner, "proposal-gen", Artefact::Nothing);
+    let state = project.state();
     assert!(state.total_cost > 0.0 && state.total_cost < 0.01, "{}", state.total_cost);
     assert!(warnings.iter().any(|warning| warning.contains("$-5")), "{warnings:?}");
 }
 
 #[test]
 fn a_run_has_a_number_that_the_ledger_does_not_know() {
-    let world = World::new("cat start say end", "");
-    world.ask(Role::Planner, "proposal-gen", Artefact::Nothing).0.unwrap();
-    fs::remove_dir_all(world.root().join("agentd/changes/add-login/runs")).unwrap();
-    world.ask(Role::Planner, "proposal-gen", Artefact::Nothing).0.unwrap();
-    let runs: Vec<_> = world.state().llm_calls.iter().filter_map(|call| call.run).collect();
+    let (project, agents) = scripted("cat start say end", "");
+    ask(&agents, Role::Planner, "proposal-gen", Artefact::Nothing).0.unwrap();
+    fs::remove_dir_all(project.root().join("agentd/changes/add-login/runs")).unwrap();
+    ask(&agents, Role::Planner, "proposal-gen", Artefact::Nothing).0.unwrap();
+    let runs: Vec<_> = project.state().llm_calls.iter().filter_map(|call| call.run).collect();
     assert_eq!(runs, [1, 2]);
 }

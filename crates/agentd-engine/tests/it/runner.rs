@@ -15,21 +15,23 @@ use agentd_engine::agents::run_record::{RecordLimits, read_run};
 use agentd_engine::agents::runner::{CallReport, Retry, Runner};
 use agentd_engine::opening::open_root;
 use agentd_engine::process::{Cancel, Limits};
-use agentd_engine::store::{Change, Holder, UserDirs};
+use agentd_engine::store::Change;
+use test_project::TestProject;
 
 use crate::support::{environment, example, mark, marked, supervisor};
 
-struct Project {
-    dir: tempfile::TempDir,
+/// A call of an agent, in a project of its own.
+struct Call {
+    project: TestProject,
     mark: String,
     retries: u32,
     request: AgentRequest,
 }
 
-impl Project {
+impl Call {
     /// A project whose agent does these things.
     fn new(actions: &[&str]) -> Self {
-        let dir = scratch::dir();
+        let project = TestProject::empty();
         let change = ChangeId::new("add-oauth").unwrap();
         let request = AgentRequest {
             role: Role::Planner,
@@ -43,8 +45,8 @@ impl Project {
             change,
             step: StepName::ProposalGen,
             prompt: "agentd proposal-gen add-oauth\n".into(),
-            project_root: dir.path().into(),
-            private_dir: dir.path().join("calls/1"),
+            project_root: project.root(),
+            private_dir: project.root().join("calls/1"),
             program: example("fake-agent").to_str().unwrap().into(),
             extra_args: vec![],
             extra_env: vec![("FAKE_AGENT".into(), actions.join("\u{1f}"))],
@@ -55,19 +57,18 @@ impl Project {
             surroundings: Surroundings::default(),
             found: FoundInProject::default(),
         };
-        Self { dir, mark: mark(), retries: 0, request }
+        Self { project, mark: mark(), retries: 0, request }
     }
 
     fn change(&self) -> Change {
-        let holder = || Holder::this_process("test", jiff::Timestamp::UNIX_EPOCH);
-        let project =
-            open_root(self.dir.path(), UserDirs::below(self.dir.path()), &holder).unwrap().project;
+        let (project, holder) = (&self.project, || self.project.holder());
+        let store = open_root(&project.root(), project.user(), &holder).unwrap().project;
         let id = &self.request.change;
-        project.change(id).or_else(|_| project.create_change(id)).unwrap()
+        store.change(id).or_else(|_| store.create_change(id)).unwrap()
     }
 
     fn runs(&self) -> PathBuf {
-        self.dir.path().join("agentd/changes/add-oauth/runs")
+        self.project.root().join("agentd/changes/add-oauth/runs")
     }
 
     fn runner(&self) -> Runner {
@@ -110,8 +111,8 @@ const DONE: &str = r#"{"type":"result","status":"success","stats":{"total_tokens
 
 #[test]
 fn a_call_is_decoded_recorded_and_leaves_nothing() {
-    let project = Project::new(&["read", "say", INIT, "say", TEXT, "err", "noise", "say", DONE]);
-    let (report, events) = project.call(AgentKind::Gemini);
+    let call = Call::new(&["read", "say", INIT, "say", TEXT, "err", "noise", "say", DONE]);
+    let (report, events) = call.call(AgentKind::Gemini);
     let outcome = report.outcome().unwrap();
     assert_eq!(outcome.failure, None);
     assert_eq!(outcome.session_id.as_deref(), Some("s-1"));
@@ -128,14 +129,14 @@ fn a_call_is_decoded_recorded_and_leaves_nothing() {
     assert!(matches!(records.last(), Some(Record::End { end, .. }) if end.exit_code == Some(0)));
     let raw = records.iter().filter(|record| matches!(record, Record::Raw { .. })).count();
     assert_eq!(raw, 3);
-    assert!(!project.dir.path().join(".gemini").exists());
-    assert!(!project.request.private_dir.exists());
+    assert!(!call.project.root().join(".gemini").exists());
+    assert!(!call.request.private_dir.exists());
 }
 
 #[test]
 fn the_settings_of_gemini_are_there_during_the_call() {
-    let project = Project::new(&["script", ".gemini/settings.json", "env", "AGENTD_MCP_ARG_5"]);
-    let (report, _) = project.call(AgentKind::Gemini);
+    let call = Call::new(&["script", ".gemini/settings.json", "env", "AGENTD_MCP_ARG_5"]);
+    let (report, _) = call.call(AgentKind::Gemini);
     let text = std::fs::read_to_string(&report.last().unwrap().run_file).unwrap();
     assert!(text.contains("${AGENTD_MCP_ARG_5}"), "{text}");
     assert!(text.contains("AGENTD_MCP_ARG_5=add-oauth"), "{text}");
@@ -143,12 +144,12 @@ fn the_settings_of_gemini_are_there_during_the_call() {
 
 #[test]
 fn transient_failures_are_tried_again_and_each_attempt_is_recorded() {
-    let mut project = Project::new(&["err", "429 too many requests", "exit", "1"]);
-    project.retries = 2;
-    project.request.session = Session::FreshWithId("u".into());
-    let (report, events) = project.call(AgentKind::Codex);
+    let mut call = Call::new(&["err", "429 too many requests", "exit", "1"]);
+    call.retries = 2;
+    call.request.session = Session::FreshWithId("u".into());
+    let (report, events) = call.call(AgentKind::Codex);
     assert_eq!(report.attempts.len(), 3);
-    assert_eq!(std::fs::read_dir(project.runs()).unwrap().count(), 3);
+    assert_eq!(std::fs::read_dir(call.runs()).unwrap().count(), 3);
     let retries = events.iter().filter(|event| matches!(event, AgentEvent::Retry { .. })).count();
     assert_eq!(retries, 2);
     let failure = report.outcome().unwrap().failure.clone().unwrap();
@@ -158,9 +159,9 @@ fn transient_failures_are_tried_again_and_each_attempt_is_recorded() {
 
 #[test]
 fn final_failures_are_not_tried_again() {
-    let mut project = Project::new(&["exit", "41"]);
-    project.retries = 2;
-    let (report, _) = project.call(AgentKind::Gemini);
+    let mut call = Call::new(&["exit", "41"]);
+    call.retries = 2;
+    let (report, _) = call.call(AgentKind::Gemini);
     assert_eq!(report.attempts.len(), 1);
     let failure = report.outcome().unwrap().failure.clone().unwrap();
     assert_eq!(failure.kind, FailureKind::Auth);
@@ -169,9 +170,9 @@ fn final_failures_are_not_tried_again() {
 
 #[test]
 fn a_missing_program_is_a_failure_with_a_hint() {
-    let mut project = Project::new(&[]);
-    project.request.program = "no-such-agent".into();
-    let (report, _) = project.call(AgentKind::Claude);
+    let mut call = Call::new(&[]);
+    call.request.program = "no-such-agent".into();
+    let (report, _) = call.call(AgentKind::Claude);
     let failure = report.outcome().unwrap().failure.clone().unwrap();
     assert_eq!(failure.kind, FailureKind::NotInstalled);
     assert!(failure.hint.unwrap().contains("npm install"));
@@ -179,11 +180,11 @@ fn a_missing_program_is_a_failure_with_a_hint() {
 
 #[test]
 fn odd_output_is_survived_and_kept() {
-    let project = Project::new(&[
+    let call = Call::new(&[
         "read", "say", INIT, "say", TEXT, "bytes", "ff 41 0a", "long", "20000000", "say",
         "not json", "say", "", "half", DONE,
     ]);
-    let (report, events) = project.call(AgentKind::Gemini);
+    let (report, events) = call.call(AgentKind::Gemini);
     assert_eq!(report.outcome().unwrap().failure, None);
     let cut = events
         .iter()
@@ -196,20 +197,20 @@ fn odd_output_is_survived_and_kept() {
 
 #[test]
 fn a_wrong_session_is_stopped_at_once() {
-    let mut project = Project::new(&["say", INIT, "forever"]);
-    project.request.session =
+    let mut call = Call::new(&["say", INIT, "forever"]);
+    call.request.session =
         Session::Resume { id: "other".into(), index: Some(1), thread_usage: None };
-    let (report, _) = project.call(AgentKind::Gemini);
+    let (report, _) = call.call(AgentKind::Gemini);
     let failure = report.outcome().unwrap().failure.clone().unwrap();
     assert_eq!(failure.kind, FailureKind::WrongSession);
 }
 
 #[test]
 fn a_closed_input_is_reported() {
-    let mut project = Project::new(&["close-stdin", "sleep", "100", "exit", "3"]);
-    project.request.prompt = "x".repeat(1 << 20);
-    project.retries = 1;
-    let (report, _) = project.call(AgentKind::Codex);
+    let mut call = Call::new(&["close-stdin", "sleep", "100", "exit", "3"]);
+    call.request.prompt = "x".repeat(1 << 20);
+    call.retries = 1;
+    let (report, _) = call.call(AgentKind::Codex);
     assert_eq!(report.attempts.len(), 2, "it is tried again");
     let failure = report.outcome().unwrap().failure.clone().unwrap();
     assert_eq!(failure.kind, FailureKind::StdinClosed);
@@ -218,15 +219,15 @@ fn a_closed_input_is_reported() {
 #[test]
 fn sessions_are_listed_and_failures_are_typed() {
     let list = "Available sessions for this project (1):\n  1. x [y] (Just now) [u-1]";
-    let project = Project::new(&["say", list]);
-    let output = project.runner().list_sessions(&project.request, Limits::default()).unwrap();
+    let call = Call::new(&["say", list]);
+    let output = call.runner().list_sessions(&call.request, Limits::default()).unwrap();
     assert_eq!(find(&output, "u-1").unwrap().index, 1);
-    let project = Project::new(&["err", "no auth", "exit", "41"]);
-    let output = project.runner().list_sessions(&project.request, Limits::default()).unwrap();
+    let call = Call::new(&["err", "no auth", "exit", "41"]);
+    let output = call.runner().list_sessions(&call.request, Limits::default()).unwrap();
     let error = find(&output, "u-1").unwrap_err();
     assert!(matches!(error, SessionError::ListFailed { code: Some(41), .. }));
-    let project = Project::new(&["forever"]);
+    let call = Call::new(&["forever"]);
     let limits = Limits { whole: Duration::from_millis(200), ..Limits::default() };
-    let output = project.runner().list_sessions(&project.request, limits).unwrap();
+    let output = call.runner().list_sessions(&call.request, limits).unwrap();
     assert!(matches!(find(&output, "u-1"), Err(SessionError::ListTimedOut { .. })));
 }

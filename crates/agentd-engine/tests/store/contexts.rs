@@ -10,7 +10,9 @@ use agentd_engine::agents::context::{self, Context, ContextKind, Tree};
 use agentd_engine::store::Project;
 use proptest::prelude::*;
 
-use super::{holder, id, sandbox, snapshot};
+use test_project::contents;
+
+use super::{holder, id, sandbox};
 
 const BUDGET: usize = 65_536;
 const KINDS: [ContextKind; 3] =
@@ -126,7 +128,7 @@ fn what_git_ignores_what_is_hidden_and_what_agentd_keeps_is_not_shown() {
 fn no_symlink_leads_outside() {
     let (dir, project) = sandbox();
     let root = project.root();
-    let outside = dir.path().join("outside");
+    let outside = dir.base().join("outside");
     put(&outside, "needle.md", "needle");
     symlink(outside.join("needle.md"), root.join("CLAUDE.md")).unwrap();
     symlink("../outside/needle.md", root.join("README.md")).unwrap();
@@ -134,7 +136,7 @@ fn no_symlink_leads_outside() {
     symlink("/etc/passwd", root.join("agentd/project.md")).unwrap();
     symlink(outside.join("needle.md"), root.join("agentd/changes/mine/clarifications.md")).unwrap();
     symlink(outside.join("needle.md"), root.join("agentd/changes/mine/GEMINI.md")).unwrap();
-    let before = snapshot(&outside);
+    let before = contents(&outside);
     let context = build(&project, ContextKind::Planner, BUDGET);
     assert!(
         !context.text.contains("needle") && !context.text.contains("root:"),
@@ -148,7 +150,7 @@ fn no_symlink_leads_outside() {
     let written =
         context::write(&project, &id("mine"), ContextKind::Planner, "x", BUDGET, &holder("plan"));
     assert!(written.is_err());
-    assert_eq!(snapshot(&outside), before);
+    assert_eq!(contents(&outside), before);
 }
 
 #[test]

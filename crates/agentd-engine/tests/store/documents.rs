@@ -21,7 +21,9 @@ use agentd_engine::change::documents::{
 use agentd_engine::store::Project;
 use agentd_engine::workflow::decisions::decide;
 
-use super::{child, child_project, holder, id, sandbox, snapshot};
+use test_project::{TestProject, contents, now};
+
+use super::{child, child_project, holder, id, sandbox};
 
 const PROPOSAL: &str = "---\nid: mine\ntype: proposal\naffected_specs: [auth-flow]\n---\n\n# Change: mine\n\n## Summary\n\nSign in.\n\n\
                         ## Why\n\nAsked for.\n\n## What Changes\n\n- A form\n\n## Impact\n\n- **Scope**: minor\n";
@@ -32,10 +34,6 @@ const TASKS: &str = "---\nchange_id: mine\ntype: tasks\n---\n\n# Tasks: mine\n\n
                      ```yaml\naction: CREATE\nfile: src/a.rs\nspec_ref: \"auth-flow:R1\"\n```\n\nDo it.\n";
 const DIR: &str = "agentd/changes/mine";
 
-fn now() -> Stamp {
-    "2026-01-02T03:04:05Z".parse().unwrap()
-}
-
 fn write(project: &Project, path: &str, bytes: impl AsRef<[u8]>) {
     let path = project.root().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -43,7 +41,7 @@ fn write(project: &Project, path: &str, bytes: impl AsRef<[u8]>) {
 }
 
 /// A project with a valid change `mine` and a valid main spec.
-fn planned() -> (tempfile::TempDir, Project) {
+fn planned() -> (TestProject, Project) {
     let (dir, project) = sandbox();
     write(&project, &format!("{DIR}/proposal.md"), PROPOSAL);
     write(&project, &format!("{DIR}/specs/auth-flow.md"), SPEC);
@@ -173,14 +171,14 @@ fn a_state_that_cannot_be_read_is_never_overwritten() {
 #[test]
 fn an_update_that_fails_writes_nothing_and_one_that_works_stamps_the_time() {
     let (_dir, project) = planned();
-    let before = snapshot(&project.root().join(DIR));
+    let before = contents(&project.root().join(DIR));
     let refused = update_state(&project, &id("mine"), &holder("test"), now(), |state| {
         state.iteration = 7;
         *state = state.apply(&Transition::Unarchived)?;
         Ok(())
     });
     assert!(matches!(refused, Err(DocumentError::Refused(_))));
-    assert_eq!(snapshot(&project.root().join(DIR)), before);
+    assert_eq!(contents(&project.root().join(DIR)), before);
     let later: Stamp = "2026-02-02T00:00:00Z".parse().unwrap();
     let update = |state: &mut State| {
         state.iteration = 7;
@@ -348,9 +346,9 @@ fn c11_a_review_that_was_edited_removed_or_outdated_accepts_nothing() {
         challenge(&project, PlanVerdict::NeedsRevision, &[Severity::High]);
         let path = project.root().join(format!("{DIR}/proposal.md"));
         fs::write(&path, edit(&fs::read_to_string(&path).unwrap())).unwrap();
-        let before = snapshot(project.root());
+        let before = contents(project.root());
         assert_eq!(accept(&project), Err(expected.to_owned()), "{what}");
-        assert_eq!(snapshot(project.root()), before, "{what}");
+        assert_eq!(contents(project.root()), before, "{what}");
     }
     let (_dir, project) = planned();
     challenge(&project, PlanVerdict::Rejected, &[]);

@@ -11,21 +11,22 @@ use agentd_core::layout::{ChangeFile, agent_write_target};
 use agentd_core::rel_path::RelPath;
 use agentd_engine::store::{Project, StoreError, WriteLock};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use tempfile::TempDir;
 
-use super::{holder, id, path, sandbox, snapshot};
+use test_project::{TestProject, contents};
+
+use super::{holder, id, path, sandbox};
 
 const SECRET: &str = "the secret\n";
 
 /// A project with every trap set that a symlink can be.
-fn trapped() -> (TempDir, Project) {
+fn trapped() -> (TestProject, Project) {
     let (dir, project) = sandbox();
-    let outside = dir.path().join("outside");
+    let outside = dir.base().join("outside");
     fs::create_dir_all(outside.join("specs")).unwrap();
     fs::write(outside.join("secret.txt"), SECRET).unwrap();
     fs::write(outside.join("tasks.md"), SECRET).unwrap();
     fs::write(outside.join("specs/a.md"), SECRET).unwrap();
-    let root = dir.path().join("project");
+    let root = dir.base().join("project");
     fs::create_dir_all(root.join("deep/er")).unwrap();
     fs::write(root.join("plain.txt"), "plain\n").unwrap();
     for (link, target) in [
@@ -64,10 +65,10 @@ fn trapped() -> (TempDir, Project) {
 }
 
 fn unchanged(dir: &Path, attempts: &[&str], mut attempt: impl FnMut(&str)) {
-    let before = snapshot(dir);
+    let before = contents(dir);
     for text in attempts {
         attempt(text);
-        assert_eq!(snapshot(dir), before, "after {text:?}");
+        assert_eq!(contents(dir), before, "after {text:?}");
     }
 }
 
@@ -76,7 +77,7 @@ fn no_text_is_a_way_out() {
     let (dir, _project) = trapped();
     let long_name = "a".repeat(256);
     let long_path = "a/".repeat(2100);
-    let absolute = dir.path().join("outside/secret.txt").to_str().unwrap().to_owned();
+    let absolute = dir.base().join("outside/secret.txt").to_str().unwrap().to_owned();
     let attempts = [
         "",
         "..",
@@ -134,7 +135,7 @@ fn no_text_is_a_way_out() {
         &long_path,
     ];
     assert!(attempts.len() >= 40);
-    unchanged(dir.path(), &attempts, |text| {
+    unchanged(&dir.base(), &attempts, |text| {
         assert!(RelPath::new(text).is_err(), "{text:?}");
     });
 }
@@ -170,7 +171,7 @@ fn no_symlink_is_a_way_out() {
         "agentd/changes/mine/clarifications.md",
     ];
     let root = project.dir();
-    unchanged(dir.path(), &files, |text| {
+    unchanged(&dir.base(), &files, |text| {
         let path = path(text);
         assert!(root.read(&path).is_err(), "read {text}");
         assert!(root.write_atomic(&path, b"x").is_err(), "write {text}");
@@ -182,7 +183,7 @@ fn no_symlink_is_a_way_out() {
         assert!(root.rename_dir(&super::path("deep"), &path).is_err(), "move to {text}");
     });
     let dirs = ["link-dir", "link-up", "link-chain", "link-root", "link-proc", "link-abs"];
-    unchanged(dir.path(), &dirs, |text| {
+    unchanged(&dir.base(), &dirs, |text| {
         let path = path(text);
         let specs = path.join(&super::path("specs"));
         assert!(matches!(root.list_dir(&path), Err(StoreError::Escapes { .. })), "list {text}");
@@ -270,7 +271,7 @@ fn an_agent_cannot_leave_its_change() {
     ];
     assert!(attempts.len() >= 40);
     let lock = project.write_lock(&id("mine"), &holder("test")).unwrap();
-    unchanged(dir.path(), &attempts, |text| {
+    unchanged(&dir.base(), &attempts, |text| {
         assert!(agent_writes(&project, &lock, text).is_err(), "{text}");
     });
     for refused in ["alias", "linked"] {
@@ -286,9 +287,9 @@ fn an_agent_cannot_leave_its_change() {
 fn locks_do_not_follow_symlinks() {
     let (dir, project) = trapped();
     symlink("../../outside", project.root().join("agentd/.locks")).unwrap();
-    let before = snapshot(dir.path());
+    let before = contents(&dir.base());
     assert!(project.write_lock(&id("mine"), &holder("test")).is_err());
-    assert_eq!(snapshot(dir.path()), before);
+    assert_eq!(contents(&dir.base()), before);
 }
 
 /// Calls `act` for a while, during which two paths change places as fast as they can.
@@ -312,7 +313,7 @@ fn while_swapping(one: &Path, other: &Path, mut act: impl FnMut()) {
 #[cfg(target_os = "linux")]
 fn a_directory_swapped_for_a_symlink_during_the_call_gains_nothing() {
     let (dir, project) = trapped();
-    let outside = snapshot(&dir.path().join("outside"));
+    let outside = contents(&dir.base().join("outside"));
     let root = project.root().to_owned();
     fs::create_dir(root.join("race")).unwrap();
     fs::write(root.join("race/secret.txt"), "harmless").unwrap();
@@ -332,14 +333,14 @@ fn a_directory_swapped_for_a_symlink_during_the_call_gains_nothing() {
         refused += results.len() - ok;
     });
     assert!(accepted > 0 && refused > 0, "{accepted} accepted, {refused} refused");
-    assert_eq!(snapshot(&dir.path().join("outside")), outside);
+    assert_eq!(contents(&dir.base().join("outside")), outside);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_swapped_for_a_symlink_during_the_call_gains_nothing() {
     let (dir, project) = trapped();
-    let outside = snapshot(&dir.path().join("outside"));
+    let outside = contents(&dir.base().join("outside"));
     let change = project.change(&id("mine")).unwrap();
     let lock = project.write_lock(&id("mine"), &holder("test")).unwrap();
     let mine = project.root().join("agentd/changes/mine");
@@ -378,5 +379,5 @@ fn a_file_swapped_for_a_symlink_during_the_call_gains_nothing() {
         });
     }
     assert!(refused > 0);
-    assert_eq!(snapshot(&dir.path().join("outside")), outside);
+    assert_eq!(contents(&dir.base().join("outside")), outside);
 }

@@ -10,19 +10,17 @@ mod files;
 mod locks;
 mod project;
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use agentd_core::ids::ChangeId;
-use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
-use agentd_engine::store::{Holder, Project};
+use agentd_engine::opening;
+use agentd_engine::store::{Holder, Project, StoreError, UserDirs};
 use jiff::Timestamp;
-use tempfile::TempDir;
+use test_project::TestProject;
 
-/// The variable by which a test that starts itself again tells its child where to work.
+/// The variable in which a test that starts itself again names the directory of its child.
 const CHILD_DIR: &str = "AGENTD_STORE_TEST_DIR";
 
 fn path(text: &str) -> RelPath {
@@ -37,42 +35,18 @@ fn holder(command: &str) -> Holder {
     Holder::this_process(command, Timestamp::now())
 }
 
-/// A temporary directory with a project in `project/` that has the change `mine`.
-fn sandbox() -> (TempDir, Project) {
-    let dir = scratch::dir();
-    let root = dir.path().join("project");
-    fs::create_dir_all(root.join("agentd")).unwrap();
-    fs::write(root.join("agentd/config.toml"), "").unwrap();
-    let project =
-        agentd_engine::opening::open_within_call(&root, agentd_engine::store::UserDirs::from_env())
-            .unwrap();
+/// A project that has the change `mine`, opened.
+fn sandbox() -> (TestProject, Project) {
+    let test = TestProject::empty().root_file("agentd/config.toml", "");
+    let project = test.store();
     project.create_change(&id("mine")).unwrap();
-    (dir, project)
+    (test, project)
 }
 
-/// Everything below a directory except the locks: path → what it is and holds.
-fn snapshot(dir: &Path) -> BTreeMap<String, String> {
-    fn walk(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>) {
-        for entry in fs::read_dir(dir).unwrap() {
-            let entry = entry.unwrap();
-            let path = entry.path();
-            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-            let kind = entry.file_type().unwrap();
-            if kind.is_dir() {
-                if !name.ends_with(layout::locks_dir().as_str()) {
-                    walk(root, &path, found);
-                }
-                found.insert(name, "directory".to_owned());
-            } else if kind.is_symlink() {
-                found.insert(name, format!("-> {}", fs::read_link(&path).unwrap().display()));
-            } else {
-                found.insert(name, fs::read_to_string(&path).unwrap());
-            }
-        }
-    }
-    let mut found = BTreeMap::new();
-    walk(dir, dir, &mut found);
-    found
+/// Opens the project that a directory lies in, with a home beside the project.
+fn open(dir: &Path) -> Result<Project, StoreError> {
+    let root = opening::root_of(dir)?;
+    opening::open_within_call(&root, UserDirs::below(&root.with_file_name("home")))
 }
 
 /// Starts one ignored test of this binary in a process of its own.
@@ -86,11 +60,5 @@ fn child(test: &str, dir: &Path) -> Command {
 /// The project that a child works in; none where the test was not started as a child.
 fn child_project() -> Option<Project> {
     let dir = std::env::var_os(CHILD_DIR)?;
-    Some(
-        agentd_engine::opening::open_within_call(
-            Path::new(&dir),
-            agentd_engine::store::UserDirs::from_env(),
-        )
-        .unwrap(),
-    )
+    Some(open(Path::new(&dir)).unwrap())
 }

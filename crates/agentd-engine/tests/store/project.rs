@@ -7,10 +7,10 @@ use std::thread;
 
 use agentd_core::ids::SpecId;
 use agentd_core::layout::{self, ChangeFile};
-use agentd_engine::opening::open_root;
+use agentd_engine::opening;
 use agentd_engine::store::{StoreError, UserDirs};
 
-use super::{holder, id, path, sandbox};
+use super::{holder, id, open, path, sandbox};
 
 #[test]
 fn a_project_is_found_from_below_and_nowhere_else() {
@@ -19,46 +19,22 @@ fn a_project_is_found_from_below_and_nowhere_else() {
     fs::create_dir_all(&below).unwrap();
     // Not every directory called agentd is a project's.
     fs::create_dir_all(project.root().join("src/agentd/src")).unwrap();
-    assert_eq!(
-        agentd_engine::opening::open_within_call(
-            &below,
-            agentd_engine::store::UserDirs::from_env()
-        )
-        .unwrap()
-        .root(),
-        project.root()
-    );
+    assert_eq!(open(&below).unwrap().root(), project.root());
 
-    fs::create_dir_all(dir.path().join("bare/.git")).unwrap();
-    fs::create_dir_all(dir.path().join("bare/src")).unwrap();
-    match agentd_engine::opening::open_within_call(
-        &dir.path().join("bare/src"),
-        agentd_engine::store::UserDirs::from_env(),
-    )
-    .unwrap_err()
-    {
+    fs::create_dir_all(dir.base().join("bare/.git")).unwrap();
+    fs::create_dir_all(dir.base().join("bare/src")).unwrap();
+    match open(&dir.base().join("bare/src")).unwrap_err() {
         StoreError::NotInitialised { suggested, start } => {
             assert!(suggested.ends_with("bare"), "{suggested:?}");
             assert!(start.ends_with("bare/src"), "{start:?}");
         }
         other => panic!("{other}"),
     }
-    let missing = agentd_engine::opening::open_within_call(
-        &dir.path().join("missing"),
-        agentd_engine::store::UserDirs::from_env(),
-    )
-    .unwrap_err();
+    let missing = open(&dir.base().join("missing")).unwrap_err();
     assert!(matches!(missing, StoreError::OpenRoot { .. }), "{missing}");
 
     fs::remove_file(project.root().join("agentd/config.toml")).unwrap();
-    assert!(
-        agentd_engine::opening::open_within_call(
-            &below,
-            agentd_engine::store::UserDirs::from_env()
-        )
-        .is_ok(),
-        "changes/ is enough"
-    );
+    assert!(open(&below).is_ok(), "changes/ is enough");
 }
 
 #[test]
@@ -95,8 +71,9 @@ fn lists_are_sorted_and_set_odd_names_apart() {
 #[test]
 fn a_project_without_directories_lists_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let user = UserDirs::below(&dir.path().join("home"));
-    let project = open_root(dir.path(), user, &|| holder("test")).unwrap().project;
+    let project = opening::open_root(dir.path(), UserDirs::below(dir.path()), &|| holder("test"))
+        .unwrap()
+        .project;
     assert!(project.change_ids().unwrap().ids.is_empty());
     assert!(project.spec_ids().unwrap().ids.is_empty());
     assert!(project.archived().unwrap().ids.is_empty());

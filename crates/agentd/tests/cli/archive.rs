@@ -6,17 +6,17 @@ use agentd_core::hash::Digest;
 use agentd_engine::store::UserDirs;
 use serde_json::json;
 
-use crate::harness::Project;
+use test_project::TestProject;
 
-const MAIN: &str = include_str!("fixtures/auth-flow.md");
+const MAIN: &str = include_str!("../../../../testing/project/fixtures/auth-flow.md");
 
 /// What a state tells of an approval.
 const APPROVED: &str = "code_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-04T12:00:00Z\n  run: 1";
 
 /// A change that is complete and edits R1 of a main spec; its base is that main spec.
-fn project() -> Project {
+fn project() -> TestProject {
     let own = MAIN.replace("within 200 ms", "within 100 ms");
-    Project::new()
+    TestProject::new()
         .root_file("agentd/specs/auth-flow.md", MAIN)
         .change("add-oauth")
         .edit("STATE.yaml", "phase: proposed", &format!("phase: complete\n{APPROVED}"))
@@ -26,12 +26,12 @@ fn project() -> Project {
 }
 
 /// The main spec was edited since the change began.
-fn contradicted() -> Project {
+fn contradicted() -> TestProject {
     project().root_file("agentd/specs/auth-flow.md", MAIN.replace("within 200 ms", "within 300 ms"))
 }
 
 /// Everything but the locks.
-fn files(project: &Project) -> Vec<(String, Vec<u8>)> {
+fn files(project: &TestProject) -> Vec<(String, Vec<u8>)> {
     let names = project.names().into_iter().filter(|name| !name.contains(".locks"));
     names
         .map(|name| {
@@ -157,7 +157,7 @@ fn unarchive_takes_it_back_and_refuses_where_that_would_lose_something() {
 
 #[test]
 fn overlaps_are_listed_with_what_each_change_does() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     project.run(["overlap"]).exits(0).stderr_has("No two open changes");
     let project = project.change("add-login");
     let run = project.run(["overlap"]).fine();

@@ -5,23 +5,18 @@
 //! of it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use nix::libc;
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
+use test_project::{Node, TestProject, agentd, write};
 
 type Tree = BTreeMap<PathBuf, String>;
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
 
 /// A complete change with so many specs; one in ten is new.
 pub(crate) fn set_up(root: &Path, specs: usize) {
@@ -48,38 +43,10 @@ pub(crate) fn set_up(root: &Path, specs: usize) {
     }
 }
 
-/// Beside the project, as a home directory is.
-fn home(root: &Path) -> PathBuf {
-    root.with_file_name("home")
-}
-
-fn agentd(root: &Path, arguments: &[&str]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
-    command.args(arguments).current_dir(root).env_clear().env("HOME", home(root));
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
-}
-
 /// Everything but the locks; times, and digests of texts with times in them, do not count.
-fn tree(root: &Path) -> Tree {
-    fn walk(root: &Path, dir: &Path, tree: &mut Tree) {
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.ends_with("agentd/.locks") {
-                continue;
-            }
-            let name = path.strip_prefix(root).unwrap().to_owned();
-            if path.is_dir() {
-                walk(root, &path, tree);
-                tree.insert(name, "directory".to_owned());
-            } else {
-                tree.insert(name, timeless(&fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    let mut found = Tree::new();
-    walk(root, root, &mut found);
-    found
+fn tree(project: &TestProject) -> Tree {
+    let text = |node: &Node| node.text().map_or_else(|| format!("{node:?}"), timeless);
+    project.contents().iter().map(|(path, node)| (path.clone(), text(node))).collect()
 }
 
 fn timeless(text: &str) -> String {
@@ -131,14 +98,13 @@ fn changes_disk(pid: Pid, regs: &libc::user_regs_struct) -> bool {
 /// Runs agentd and kills it in front of the call number `kill_at` that changes the disk;
 /// says how many there were.
 #[expect(clippy::zombie_processes, reason = "waited for by its number, as ptrace wants it")]
-pub(crate) fn traced(root: &Path, arguments: &[&str], kill_at: Option<usize>) -> usize {
+pub(crate) fn traced(project: &TestProject, arguments: &[&str], kill_at: Option<usize>) -> usize {
     // A shell that waits until it is watched, then becomes agentd.
-    let mut child = Command::new("/bin/sh")
-        .args(["-c", "read -r go && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_agentd")])
+    let mut child = project
+        .any_command("/bin/sh")
+        .args(["-c", "read -r go && exec \"$@\"", "sh"])
+        .arg(agentd())
         .args(arguments)
-        .current_dir(root)
-        .env_clear()
-        .env("HOME", home(root))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -190,10 +156,8 @@ pub(crate) fn traced(root: &Path, arguments: &[&str], kill_at: Option<usize>) ->
 }
 
 /// Where the journal of an archiving is while it is under way.
-fn journal(root: &Path) -> PathBuf {
-    let root = root.canonicalize().unwrap();
-    let user = agentd_engine::store::UserDirs::below(&home(&root));
-    user.state_path(&root).unwrap().join("archive.json")
+pub(crate) fn journal(project: &TestProject) -> PathBuf {
+    project.user().state_path(&project.root()).unwrap().join("archive.json")
 }
 
 /// Kills a command at these calls, each time from the same beginning.
@@ -204,27 +168,25 @@ fn all_or_nothing(
     calls: impl Fn(usize) -> Vec<usize>,
 ) {
     let begin = || {
-        let dir = scratch::dir();
-        let root = dir.path().join("project");
-        fs::create_dir(home(&root)).unwrap();
-        set_up(&root, specs);
+        let project = TestProject::new();
+        set_up(&project.root(), specs);
         for arguments in prepare {
-            agentd(&root, arguments);
+            project.run(*arguments).exits(0);
         }
-        (dir, root)
+        project
     };
-    let (_dir, root) = begin();
-    let before = tree(&root);
-    let total = traced(&root, arguments, None);
-    let after = tree(&root);
+    let project = begin();
+    let before = tree(&project);
+    let total = traced(&project, arguments, None);
+    let after = tree(&project);
     assert_ne!(before, after);
     assert!(total > 4 * specs, "{total} calls that change the disk");
     let (mut nothing, mut all) = (0, 0);
     for at in calls(total) {
-        let (_dir, root) = begin();
-        traced(&root, arguments, Some(at));
-        agentd(&root, &["list"]);
-        let found = tree(&root);
+        let project = begin();
+        traced(&project, arguments, Some(at));
+        project.run(["list"]).exits(0);
+        let found = tree(&project);
         if found == before {
             nothing += 1;
         } else if found == after {
@@ -236,7 +198,7 @@ fn all_or_nothing(
             let partial: Vec<String> = found.iter().filter_map(differs).take(10).collect();
             panic!("killed at call {at} of {total}: neither before nor after: {partial:?}");
         }
-        assert!(!journal(&root).exists(), "call {at}");
+        assert!(!journal(&project).exists(), "call {at}");
     }
     assert!(nothing > 0 && all > 0, "{nothing} times nothing, {all} times all");
 }

@@ -1,13 +1,13 @@
 //! How a change begins without a person: what must be clear, and what is left behind if it is not.
 
-use crate::harness::Project;
+use test_project::TestProject;
 
-fn project() -> Project {
+fn project() -> TestProject {
     let roles = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n";
-    Project::new().root_file("agentd/config.toml", roles)
+    TestProject::new().root_file("agentd/config.toml", roles)
 }
 
-fn plan(project: &Project, description: &str, more: &[&str]) -> serde_json::Value {
+fn plan(project: &TestProject, description: &str, more: &[&str]) -> serde_json::Value {
     let command = ["plan", "add-login", description, "--auto", "--git", "in-place", "--json"];
     let run = project.run(command.iter().chain(more));
     let document = run.json();

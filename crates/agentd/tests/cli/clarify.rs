@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use terminal::{CTRL_C, DOWN, Terminal};
 
-use crate::harness::Project;
+use test_project::TestProject;
 
 const START: &str = r#"{"type":"system","subtype":"init","session_id":"daa347b4","mcp_servers":[{"name":"agentd","status":"connected"}],"model":"claude-opus-4-8"}"#;
 const SAY: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","model":"claude-opus-4-8","content":[{"type":"text","text":"Asked."}]},"session_id":"daa347b4"}"#;
@@ -31,7 +31,7 @@ fn questions() -> Value {
 
 /// A project whose planner proposes questions, as a real one does: it starts the MCP
 /// server that it was told of and calls the tool. Each call leaves a line in `calls`.
-fn project() -> Project {
+fn project() -> TestProject {
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
         "name": "propose_questions",
         "arguments": {"change_id": "add-login", "questions": questions()}}});
@@ -44,9 +44,9 @@ fn project() -> Project {
          echo '{START}'\n\
          printf '%s\\n' '{hello}' '{ready}' '{call}' | '{}' mcp --change add-login --role planner --step clarify >/dev/null\n\
          echo '{SAY}'\necho '{END}'",
-        env!("CARGO_BIN_EXE_agentd")
+        test_project::agentd().display()
     );
-    Project::new()
+    TestProject::new()
         .root_file(
             "agentd/config.toml",
             "[workflow]\nscript_retries = 0\n[roles]\nplanner = \"claude\"\n",
@@ -54,12 +54,12 @@ fn project() -> Project {
         .program("claude", &script)
 }
 
-fn calls(project: &Project) -> usize {
+fn calls(project: &TestProject) -> usize {
     let text = std::fs::read_to_string(project.home().join(".claude/calls")).unwrap_or_default();
     text.lines().count()
 }
 
-fn ask(project: &Project) -> Terminal {
+fn ask(project: &TestProject) -> Terminal {
     let args = ["clarify", "add-login", "Add a login"];
     Terminal::start(project.command(args).env("NO_COLOR", "1"))
 }
@@ -211,7 +211,7 @@ fn answers_that_do_not_fit_leave_everything_as_it_was() {
 }
 
 /// The same project with another file of answers.
-fn project_with<'p>(project: &'p Project, answers: &str) -> &'p Project {
+fn project_with<'p>(project: &'p TestProject, answers: &str) -> &'p TestProject {
     std::fs::write(project.root().join("answers.json"), answers).unwrap();
     project
 }

@@ -1,9 +1,9 @@
-use crate::harness::Project;
 use crate::help::commands;
+use test_project::TestProject;
 
 #[test]
 fn every_shell_is_told_every_command() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     let mut scripts = Vec::new();
     for shell in ["bash", "zsh", "fish"] {
         let run = project.run(["completions", shell]).fine();
@@ -21,6 +21,6 @@ fn every_shell_is_told_every_command() {
 
 #[test]
 fn an_unknown_shell_is_a_usage_error() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     project.run(["completions", "bsh"]).exits(2).stderr_has("bash").stderr_has("bsh");
 }

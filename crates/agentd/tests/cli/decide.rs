@@ -2,11 +2,11 @@ use std::process::Stdio;
 
 use agentd_core::diagnostic::Severity::{High, Low, Medium};
 
-use crate::harness::Project;
+use test_project::TestProject;
 
 #[test]
 fn who_decided_what_and_why_is_recorded() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     let run = project.run(["decide", "add-oauth", "stop", "--note", "not this year"]);
     insta::assert_snapshot!(run.transcript(), @r"
     exit 0
@@ -27,7 +27,7 @@ fn who_decided_what_and_why_is_recorded() {
 
 #[test]
 fn a_note_is_one_line_whatever_is_in_it() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     let note = "\"quoted\": {yaml}\n---\nphase: archived # \u{1b}[0m";
     project.run(["decide", "fix", "--note", note]).fine();
     let json = project.run(["status", "--json"]).fine().json();
@@ -38,7 +38,7 @@ fn a_note_is_one_line_whatever_is_in_it() {
 /// Lesson 9.
 #[test]
 fn of_forty_at_once_forty_are_recorded() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     let start = |i: usize| {
         let note = format!("n{i}");
         let mut command = project.command(["decide", "add-oauth", "stop", "--note", &note]);
@@ -62,13 +62,13 @@ fn of_forty_at_once_forty_are_recorded() {
 #[test]
 fn a_plan_is_accepted_with_minor_issues_only() {
     for minor in [&[][..], &[Low, Low], &[Medium, Low]] {
-        let project = Project::new().change("add-oauth").challenged(minor);
+        let project = TestProject::new().change("add-oauth").challenged(minor);
         let run = project.run(["decide", "add-oauth", "accept"]).fine();
         assert_eq!(run.stdout, "add-oauth is challenged; the decision is recorded\n");
         assert_eq!(project.run(["status", "--json"]).json()["phase"], "challenged");
     }
     for major in [&[High][..], &[Medium, Medium], &[High, Low]] {
-        let project = Project::new().change("add-oauth").challenged(major);
+        let project = TestProject::new().change("add-oauth").challenged(major);
         let before = project.read("STATE.yaml");
         let run = project.run(["decide", "add-oauth", "accept"]).exits(1);
         assert_eq!(run.stdout, "");
@@ -81,9 +81,9 @@ fn a_plan_is_accepted_with_minor_issues_only() {
 
 #[test]
 fn only_the_plan_that_was_reviewed_is_accepted() {
-    let never = Project::new().change("add-oauth");
+    let never = TestProject::new().change("add-oauth");
     never.run(["decide", "accept"]).exits(1).stderr_has("nobody has challenged the plan yet");
-    let edited = Project::new().change("add-oauth").challenged(&[Low]).edit(
+    let edited = TestProject::new().change("add-oauth").challenged(&[Low]).edit(
         "tasks.md",
         "src/auth.rs",
         "src/other.rs",
@@ -96,7 +96,7 @@ fn only_the_plan_that_was_reviewed_is_accepted() {
 
 #[test]
 fn a_choice_that_is_none_is_wrong_usage() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     project.run(["decide", "add-oauth", "approve"]).exits(2).stderr_has("fix, accept, stop");
     project.run(["decide", "add-oauth"]).exits(2).stderr_has("fix, accept, stop");
 }
@@ -104,7 +104,7 @@ fn a_choice_that_is_none_is_wrong_usage() {
 /// Attack L3: a disk that takes nothing looked like somebody else's lock.
 #[test]
 fn a_lock_file_that_cannot_be_written_is_told_with_its_cause() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     let agentd = project.command(["decide", "add-oauth", "stop", "--json"]);
     let mut limited = std::process::Command::new("/bin/sh");
     limited

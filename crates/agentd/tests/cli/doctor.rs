@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use crate::harness::Project;
+use test_project::TestProject;
 
 fn check<'a>(json: &'a Value, name: &str) -> &'a Value {
     let checks = json["checks"].as_array().unwrap();
@@ -9,7 +9,7 @@ fn check<'a>(json: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn agents_are_found_with_their_versions() {
-    let project = Project::new()
+    let project = TestProject::new()
         .change("add-oauth")
         .program("gemini", "echo 0.9.1")
         .program("codex", "echo codex-cli 0.46.0; echo more")
@@ -43,14 +43,14 @@ fn agents_are_found_with_their_versions() {
 #[test]
 fn a_sandbox_that_is_off_is_warned_of() {
     let config = "[sandbox]\nenabled = false\n";
-    let project = Project::new().root_file("agentd/config.toml", config);
+    let project = TestProject::new().root_file("agentd/config.toml", config);
     let json = project.run(["doctor", "--json"]).json();
     assert_eq!(check(&json, "sandbox")["status"], "warning");
 }
 
 #[test]
 fn missing_failing_and_hanging_agents_are_warned_of_within_the_limit() {
-    let project = Project::new()
+    let project = TestProject::new()
         .program("gemini", "exec /bin/sleep 600")
         .program("codex", "echo broken >&2; exit 3")
         .program("claude", "exec /bin/sleep 600 >&-");
@@ -71,14 +71,14 @@ fn missing_failing_and_hanging_agents_are_warned_of_within_the_limit() {
 
 #[test]
 fn what_a_program_leaves_running_does_not_hold_the_doctor_up() {
-    let project = Project::new().program("gemini", "/bin/sleep 5 & echo 0.9.1");
+    let project = TestProject::new().program("gemini", "/bin/sleep 5 & echo 0.9.1");
     let json = project.run(["doctor", "--json"]).fine().json();
     assert_eq!(check(&json, "gemini")["status"], "ok", "{json:#}");
 }
 
 #[test]
 fn the_configured_command_is_asked() {
-    let project = Project::new().program("my-gemini", "printf '1.0\\033[31m\\n'");
+    let project = TestProject::new().program("my-gemini", "printf '1.0\\033[31m\\n'");
     let command = project.bin().join("my-gemini").display().to_string();
     let config = format!("[gemini]\ncommand = \"{command}\"\n[codex]\ncommand = \"/no/codex\"\n");
     let project = project.root_file("agentd/config.toml", config);
@@ -90,7 +90,7 @@ fn the_configured_command_is_asked() {
 
 #[test]
 fn a_broken_change_makes_the_project_unsound() {
-    let project = Project::new().change("add-oauth").file("STATE.yaml", "phase: [");
+    let project = TestProject::new().change("add-oauth").file("STATE.yaml", "phase: [");
     std::fs::create_dir(project.root().join("agentd/changes/Odd")).unwrap();
     let run = project.run(["doctor"]).exits(1);
     run.stdout_has("✗ state    the STATE.yaml of `add-oauth`")
@@ -102,7 +102,7 @@ fn a_broken_change_makes_the_project_unsound() {
 #[test]
 fn nothing_from_the_settings_can_steer_a_terminal() {
     let config = r#""\u001b[2Jgone" = 1"#;
-    let project = Project::new().root_file("agentd/config.toml", config);
+    let project = TestProject::new().root_file("agentd/config.toml", config);
     for args in [vec!["doctor"], vec!["validate", "--all"], vec!["doctor", "--json"]] {
         let mut forced = project.command(&args);
         project.finish(forced.env("CLICOLOR_FORCE", "1")).exits(1).cannot_steer_a_terminal();
@@ -111,15 +111,10 @@ fn nothing_from_the_settings_can_steer_a_terminal() {
 
 #[test]
 fn who_is_at_work_is_named() {
-    let project = Project::new().change("add-oauth");
-    let store = agentd_engine::opening::open_within_call(
-        &project.root(),
-        agentd_engine::store::UserDirs::from_env(),
-    )
-    .unwrap();
-    let id = agentd_core::ids::ChangeId::new("add-oauth").unwrap();
+    let project = TestProject::new().change("add-oauth");
+    let store = project.store();
     let holder = agentd_engine::store::Holder::this_process("agentd plan", jiff::Timestamp::now());
-    let lock = store.try_run_lock(&id, &holder).unwrap();
+    let lock = store.try_run_lock(&project.id(), &holder).unwrap();
     let pid = std::process::id().to_string();
     project.run(["doctor"]).fine().stdout_has("✓ lock ").stdout_has(&pid).stdout_has("agentd plan");
     drop(lock);
@@ -128,7 +123,7 @@ fn who_is_at_work_is_named() {
 
 #[test]
 fn outside_of_a_project_the_programs_are_still_looked_at() {
-    let project = Project::empty().program("git", "echo git version 2.47.3");
+    let project = TestProject::empty().program("git", "echo git version 2.47.3");
     let run = project.run(["doctor"]).fine();
     run.stdout_has("✓ git").stdout_has("! project").stdout_has("hint: set one up: agentd -C");
 }

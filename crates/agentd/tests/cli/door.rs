@@ -2,7 +2,7 @@
 //! runs git, and with a warning that says so.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,8 +11,9 @@ use agentd_core::diagnostic::Severity;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::archive_kills::{set_up, traced};
-use crate::harness::Project;
+use test_project::TestProject;
+
+use crate::archive_kills::{journal, set_up, traced};
 
 /// Commands that have nothing to do with a project.
 const WITHOUT_PROJECT: [&str; 4] = ["completions", "demo", "explain", "help"];
@@ -50,7 +51,7 @@ const COMMANDS: &[&[&str]] = &[
 ];
 
 /// The commands that `agentd --help` lists.
-fn known(project: &Project) -> Vec<String> {
+fn known(project: &TestProject) -> Vec<String> {
     let help = project.run(["--help"]).exits(0).stdout;
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let names = listed.take_while(|line| !line.is_empty());
@@ -68,7 +69,7 @@ fn sh(dir: &Path, script: &str) {
 /// A project in which agentd was killed while an implementer was at work, and once more while
 /// it archived: the agent planted a hook and rewrote the state, and the archive is half done.
 struct Killed {
-    project: Project,
+    project: TestProject,
     saved: PathBuf,
 }
 
@@ -78,11 +79,11 @@ const SPRUNG: &str = "sprung";
 impl Killed {
     fn new() -> Self {
         let config = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n[workflow]\nscript_retries = 0\n";
-        let project = Project::new()
+        let project = TestProject::new()
             .root_file("agentd/config.toml", config)
             .change("add-ready")
             .challenged(&[Severity::Low]);
-        symlink("/usr/bin/git", project.bin().join("git")).unwrap();
+        let project = project.programs(&["git"]);
         // What agentd keeps during the call is what it would leave if it were killed.
         let keep = "PATH=/usr/bin:/bin; cat > /dev/null; cp -r ~/.local/state/agentd/projects/*/calls ~/.claude/; exit 1";
         let project = project.program("claude", keep);
@@ -95,7 +96,7 @@ impl Killed {
             "git init -q -b main --template= && mkdir -p .git/hooks && git add -A && \
              git -c user.name=t -c user.email=t@t commit -qm all",
         );
-        let base = root.parent().unwrap().to_owned();
+        let base = project.base();
         sh(&base, "mkdir saved && cp -a project home saved/");
         project.run(["implement", "add-ready"]).exits(1);
         let kept = project.home().join(".claude/calls");
@@ -113,7 +114,7 @@ impl Killed {
         // As soon as it has a journal, and a little later.
         let mut calls = 8..200;
         while !self.journal().exists() {
-            traced(&root, &["archive", "big"], Some(calls.next().unwrap() + 4));
+            traced(&self.project, &["archive", "big"], Some(calls.next().unwrap() + 4));
         }
         let calls = self.journal().with_file_name("calls");
         fs::create_dir_all(&calls).unwrap();
@@ -136,9 +137,7 @@ impl Killed {
     }
 
     fn journal(&self) -> PathBuf {
-        let root = self.project.root();
-        let user = agentd_engine::store::UserDirs::below(&self.project.home());
-        user.state_path(&root).unwrap().join("archive.json")
+        journal(&self.project)
     }
 
     fn restore(&self) {

@@ -1,8 +1,8 @@
-use crate::harness::Project;
+use test_project::TestProject;
 
 #[test]
 fn a_rule_is_explained_by_its_code_and_by_its_name() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     let run = project.run(["explain", "t005"]).fine();
     insta::assert_snapshot!(run.transcript(), @r"
     exit 0
@@ -21,7 +21,7 @@ fn a_rule_is_explained_by_its_code_and_by_its_name() {
 
 #[test]
 fn all_rules_and_errors_are_listed_a_line_each() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     let list = project.run(["explain"]).fine().stdout;
     let json = project.run(["explain", "--json"]).fine().json();
     let rules = json["rules"].as_array().unwrap();
@@ -36,7 +36,7 @@ fn all_rules_and_errors_are_listed_a_line_each() {
 
 #[test]
 fn a_misspelt_code_names_the_nearest() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     let run = project.run(["explain", "t05"]).exits(1);
     insta::assert_snapshot!(run.transcript(), @r"
     exit 1
@@ -51,7 +51,7 @@ fn a_misspelt_code_names_the_nearest() {
 
 #[test]
 fn an_error_is_explained_by_its_kind() {
-    let project = Project::new();
+    let project = TestProject::new();
     let error = project.run(["status", "no-such-thing", "--json"]).exits(1).json_error();
     let kind = error["kind"].as_str().unwrap();
     let run = project.run(["explain", kind]).fine();

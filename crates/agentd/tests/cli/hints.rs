@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use agentd_core::diagnostic::Severity;
 
-use crate::harness::{Project, Run};
 use crate::help::commands;
+use test_project::{Output, TestProject};
 
 /// The words that follow "agentd " where it is meant to be typed.
 fn named(text: &str) -> BTreeSet<String> {
@@ -25,9 +25,9 @@ fn named(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn only_commands_that_exist_are_named() {
-    let project = Project::new();
+    let project = TestProject::new();
     let known: BTreeSet<String> = commands(&project).into_iter().collect();
-    let check = |run: &Run| {
+    let check = |run: &Output| {
         let named = named(&format!("{}{}", run.stdout, run.stderr));
         assert!(named.is_subset(&known), "{:?} of {run:#?}", named.difference(&known));
     };
@@ -35,14 +35,14 @@ fn only_commands_that_exist_are_named() {
     for args in [vec!["list"], vec!["status"], vec!["validate"], vec!["show"], vec!["doctor"]] {
         check(&project.run(args));
     }
-    check(&Project::empty().run(["list"]));
+    check(&TestProject::empty().run(["list"]));
     // Set up, with every agent.
     for args in [vec!["init", "--agents", "all"], vec!["init", "--agents", "all", "--json"]] {
-        check(&Project::empty().run(args));
+        check(&TestProject::empty().run(args));
     }
     // Every phase, with and without findings.
     for phase in ["proposed", "challenged", "rejected", "implementing", "complete", "archived"] {
-        let project = Project::new().change("add-oauth").edit(
+        let project = TestProject::new().change("add-oauth").edit(
             "STATE.yaml",
             "phase: proposed",
             &format!("phase: {phase}"),
@@ -57,13 +57,13 @@ fn only_commands_that_exist_are_named() {
             check(&project.run(args));
         }
     }
-    let rejected = Project::new().change("add-oauth").challenged(&[Severity::High]);
+    let rejected = TestProject::new().change("add-oauth").challenged(&[Severity::High]);
     check(&rejected.run(["decide", "accept"]));
     // Every rule.
     check(&project.run(["explain"]));
     check(&project.run(["explain", "--json"]));
     // The files for agents.
-    let project = Project::empty();
+    let project = TestProject::empty();
     project.run(["init", "--agents", "all"]).exits(0);
     let block = project.read_root("CLAUDE.md");
     assert!(named(&block).is_subset(&known), "{block}");

@@ -4,11 +4,10 @@
 
 mod plants;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,12 +15,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use agentd_core::diagnostic::Severity;
-use serde_json::json;
-
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::json;
+use test_project::{Node, TestProject, Tree, tree, without_times};
 
-use crate::harness::Project;
 use plants::{Plant, SOURCE, Trick};
 
 /// What lies beside the project, and is nobody's business.
@@ -92,12 +90,6 @@ const COMMANDS: &[(Reach, &[&str])] = &[
 const INSTALLED: [&str; 8] =
     ["CLAUDE.md", "AGENTS.md", "GEMINI.md", ".mcp.json", ".gemini", ".claude", ".codex", ".agents"];
 
-/// A project of a user with agents on PATH, and what lies beside it.
-struct World {
-    project: Project,
-    base: PathBuf,
-}
-
 /// A script that leaves a mark wherever it can, since a sandbox may keep it from some places.
 fn marking(base: &Path, mark: &str) -> String {
     format!(
@@ -113,238 +105,198 @@ fn script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-impl World {
-    fn new() -> Self {
-        let approved = "phase: complete\ncode_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-04T12:00:00Z\n  run: 1";
-        let config = "[workflow]\nscript_retries = 0\nself_review_iterations = 0\n";
-        let project = Project::new()
-            .root_file("agentd/config.toml", config)
-            .root_file("src/main.rs", SOURCE)
-            .change("add-fixes")
-            .challenged(&[Severity::High])
-            .change("add-ready")
-            .challenged(&[Severity::Low])
-            .change("add-done")
-            .edit("STATE.yaml", "phase: proposed", approved)
-            .file("runs/0001-review.jsonl", "")
-            .change("add-oauth");
-        let base = project.root().parent().unwrap().to_owned();
-        fs::create_dir_all(base.join("beside")).unwrap();
-        fs::write(base.join("beside/mine"), SECRET).unwrap();
-        for dir in [".claude", ".gemini", ".codex"] {
-            fs::create_dir(project.home().join(dir)).unwrap();
-        }
-        let version = "if [ \"$1\" = --version ]; then echo 9.9.9; exit; fi\n";
-        for agent in ["gemini", "codex", "claude"] {
-            let text = format!("{version}{}exit 1\n", marking(&base, "called"));
-            script(&project.bin().join(agent), &text);
-        }
-        symlink("/usr/bin/git", project.bin().join("git")).unwrap();
-        project.run(["decide", "add-ready", "accept"]).exits(0);
-        let world = Self { project, base };
-        world.git(&["init", "-q", "-b", "main", "--template="]);
-        fs::create_dir_all(world.project.root().join(".git/hooks")).unwrap();
-        world.commit();
-        world
+/// A project of a user with agents on PATH, and what lies beside it.
+fn project() -> TestProject {
+    let approved = "phase: complete\ncode_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-04T12:00:00Z\n  run: 1";
+    let config = "[workflow]\nscript_retries = 0\nself_review_iterations = 0\n";
+    let project = TestProject::new()
+        .root_file("agentd/config.toml", config)
+        .root_file("src/main.rs", SOURCE)
+        .change("add-fixes")
+        .challenged(&[Severity::High])
+        .change("add-ready")
+        .challenged(&[Severity::Low])
+        .change("add-done")
+        .edit("STATE.yaml", "phase: proposed", approved)
+        .file("runs/0001-review.jsonl", "")
+        .change("add-oauth");
+    let base = project.base();
+    fs::create_dir_all(base.join("beside")).unwrap();
+    fs::write(base.join("beside/mine"), SECRET).unwrap();
+    for dir in [".claude", ".gemini", ".codex"] {
+        fs::create_dir(project.home().join(dir)).unwrap();
     }
-
-    fn git(&self, args: &[&str]) {
-        let mut command = Command::new("/usr/bin/git");
-        command.args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "core.fsmonitor="]);
-        command.args(["-c", "core.hooksPath=/dev/null"]).args(args).env_clear();
-        command.env("HOME", self.project.home()).current_dir(self.project.root());
-        assert!(command.status().unwrap().success(), "{args:?}");
+    let version = "if [ \"$1\" = --version ]; then echo 9.9.9; exit; fi\n";
+    for agent in ["gemini", "codex", "claude"] {
+        let text = format!("{version}{}exit 1\n", marking(&base, "called"));
+        script(&project.bin().join(agent), &text);
     }
+    let project = project.programs(&["git"]);
+    project.run(["decide", "add-ready", "accept"]).exits(0);
+    git(&project, &["init", "-q", "-b", "main", "--template="]);
+    fs::create_dir_all(project.root().join(".git/hooks")).unwrap();
+    commit(&project);
+    project
+}
 
-    fn commit(&self) {
-        self.git(&["add", "-A", "-f"]);
-        self.git(&["commit", "-q", "--allow-empty", "-m", "all of it"]);
-    }
+/// git, which runs nothing of what was planted.
+fn git(project: &TestProject, args: &[&str]) {
+    let quiet = ["-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null"];
+    project.git(&[&quiet, args].concat());
+}
 
-    /// Puts the trick into the repository.
-    fn plant(&self, trick: &Trick) {
-        let root = self.project.root();
-        script(&root.join("spring.sh"), &marking(&self.base, "sprung"));
-        let spring = root.join("spring.sh").display().to_string();
-        let mut tracked = true;
-        for plant in &trick.plants {
-            let path = root.join(match plant {
-                Plant::File(path, _) => path.as_str(),
-                Plant::Out(path, _) | Plant::Link(path, _) | Plant::Pipe(path) => path,
-                Plant::Huge(path) => path,
-            });
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            if fs::symlink_metadata(&path).is_ok_and(|there| there.is_dir()) {
-                fs::remove_dir_all(&path).unwrap();
-            } else {
-                let _ = fs::remove_file(&path);
-            }
-            match plant {
-                Plant::File(_, text) => {
-                    fs::write(&path, text.replace("@SPRING@", &spring)).unwrap();
-                }
-                Plant::Out(_, target) => symlink(self.base.join(target), &path).unwrap(),
-                Plant::Link(_, target) => symlink(target, &path).unwrap(),
-                Plant::Pipe(_) => {
-                    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-                    tracked = false;
-                }
-                Plant::Huge(_) => {
-                    fs::File::create(&path).unwrap().set_len(4 << 30).unwrap();
-                    tracked = false;
-                }
-            }
-        }
-        if tracked {
-            self.commit();
-        }
-    }
+fn commit(project: &TestProject) {
+    git(project, &["add", "-A", "-f"]);
+    git(project, &["commit", "-q", "--allow-empty", "-m", "all of it"]);
+}
 
-    /// Everything there is.
-    fn all(&self) -> Tree {
-        let mut found = Tree::new();
-        walk(&self.base, &mut found);
-        found
-    }
-
-    /// Everything but what agentd may write to: its directories in the project and at home.
-    fn outside(&self, all: Tree) -> Tree {
-        let home = self.project.home();
-        let own = [self.project.root().join("agentd"), home.join(".local"), home.join(".cache")];
-        all.into_iter().filter(|(path, _)| !own.iter().any(|own| path.starts_with(own))).collect()
-    }
-
-    /// How a command ends, and what it says; one that hangs is killed, and has no code.
-    fn run(&self, args: &[&str]) -> (Option<i32>, Vec<u8>) {
-        let mut command = self.project.command(args);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
-        let (sender, receiver) = mpsc::channel();
-        std::thread::spawn(move || sender.send(child.wait_with_output()));
-        let output = receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| {
-            kill(pid, Signal::SIGKILL).unwrap();
-            receiver.recv().unwrap()
+/// Puts the trick into the repository.
+fn plant(project: &TestProject, trick: &Trick) {
+    let root = project.root();
+    script(&root.join("spring.sh"), &marking(&project.base(), "sprung"));
+    let spring = root.join("spring.sh").display().to_string();
+    let mut tracked = true;
+    for plant in &trick.plants {
+        let path = root.join(match plant {
+            Plant::File(path, _) => path.as_str(),
+            Plant::Out(path, _) | Plant::Link(path, _) | Plant::Pipe(path) => path,
+            Plant::Huge(path) => path,
         });
-        let output = output.unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.code(), said)
-    }
-
-    /// Looks at pages of the viewer.
-    fn view(&self) -> Vec<u8> {
-        let mut command = self.project.command(["view", "--no-open"]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
-        std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
-        let mut said = line.clone().into_bytes();
-        if let Some((host, token)) =
-            line.trim().strip_prefix("http://").and_then(|rest| rest.split_once("/?"))
-        {
-            let get = |page: &str, cookie: &str| {
-                let mut stream = TcpStream::connect(host).unwrap();
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
-                let headers = format!("Host: {host}\r\n{cookie}Connection: close\r\n");
-                write!(stream, "GET {page} HTTP/1.1\r\n{headers}\r\n").unwrap();
-                let mut bytes = Vec::new();
-                stream.read_to_end(&mut bytes).unwrap();
-                bytes
-            };
-            // The token is good for a cookie.
-            let first = String::from_utf8(get(&format!("/?{token}"), "")).unwrap();
-            let set = first.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
-            let cookie = format!("Cookie: {}\r\n", set.split(';').next().unwrap());
-            let board = get("/", &cookie);
-            // What cannot be read is named on a page that says so.
-            let text = String::from_utf8_lossy(&board);
-            let answers = text.starts_with("HTTP/1.1 200") || text.contains("Something went wrong");
-            assert!(answers, "{text}");
-            said.extend(board);
-            said.extend(get("/changes/add-oauth", &cookie));
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        said
-    }
-
-    /// Calls tools, as an agent does.
-    fn tools(&self) -> Vec<u8> {
-        let mut command = self.project.command(["mcp", "--change", "add-oauth"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut lines = vec![
-            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-                "protocolVersion": "2025-11-25", "capabilities": {},
-                "clientInfo": {"name": "x", "version": "1"}}}),
-            json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-            json!({"jsonrpc": "2.0", "id": 2, "method": "resources/list"}),
-        ];
-        let spec = json!({"change_id": "add-oauth", "spec_id": "other", "title": "Login",
-            "overview": "What the login does.", "requirements": [{"id": "R1", "title": "Answer",
-            "priority": "high", "description": "The server MUST answer 200 within 2 s."}],
-            "scenarios": [{"name": "Good", "when": "it is right", "then": "200 is answered"}]});
-        let calls = [
-            ("list_directory", json!({"change_id": "add-oauth", "path": "."})),
-            ("read_file", json!({"change_id": "add-oauth", "path": "proposal.md"})),
-            ("read_file", json!({"change_id": "add-oauth", "path": "specs/other.md"})),
-            ("create_spec", spec),
-            (
-                "create_clarifications",
-                json!({"change_id": "add-oauth", "questions": [
-                {"topic": "T", "question": "Q?", "answer": "A", "rationale": "R"}]}),
-            ),
-        ];
-        for (n, (name, arguments)) in calls.iter().enumerate() {
-            lines.push(json!({"jsonrpc": "2.0", "id": 10 + n, "method": "tools/call",
-                "params": {"name": name, "arguments": arguments}}));
-        }
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        // It may have ended by itself, where there is no project to serve.
-        let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
-        let output = child.wait_with_output().unwrap();
-        [output.stdout, output.stderr].concat()
-    }
-}
-
-/// What is at a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Seen {
-    Dir(u32),
-    Link(PathBuf),
-    File(u32, Vec<u8>),
-    Large(u32, u64),
-    Other(u32),
-}
-
-type Tree = BTreeMap<PathBuf, Seen>;
-
-fn walk(dir: &Path, found: &mut Tree) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let metadata = fs::symlink_metadata(&path).unwrap();
-        let (kind, mode) = (metadata.file_type(), metadata.permissions().mode());
-        let seen = if kind.is_dir() {
-            walk(&path, found);
-            Seen::Dir(mode)
-        } else if kind.is_symlink() {
-            Seen::Link(fs::read_link(&path).unwrap())
-        } else if kind.is_fifo() || kind.is_socket() {
-            Seen::Other(mode)
-        } else if metadata.len() > 8 << 20 {
-            Seen::Large(mode, metadata.len())
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if fs::symlink_metadata(&path).is_ok_and(|there| there.is_dir()) {
+            fs::remove_dir_all(&path).unwrap();
         } else {
-            Seen::File(mode, fs::read(&path).unwrap())
-        };
-        found.insert(path, seen);
+            let _ = fs::remove_file(&path);
+        }
+        match plant {
+            Plant::File(_, text) => {
+                fs::write(&path, text.replace("@SPRING@", &spring)).unwrap();
+            }
+            Plant::Out(_, target) => symlink(project.base().join(target), &path).unwrap(),
+            Plant::Link(_, target) => symlink(target, &path).unwrap(),
+            Plant::Pipe(_) => {
+                assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+                tracked = false;
+            }
+            Plant::Huge(_) => {
+                fs::File::create(&path).unwrap().set_len(4 << 30).unwrap();
+                tracked = false;
+            }
+        }
     }
+    if tracked {
+        commit(project);
+    }
+}
+
+/// Everything there is.
+fn all(project: &TestProject) -> Tree {
+    without_times(tree(&project.base()))
+}
+
+/// Everything but what agentd may write to: its directories in the project and at home.
+fn outside(all: Tree) -> Tree {
+    let own = ["project/agentd", "home/.local", "home/.cache"];
+    all.into_iter().filter(|(path, _)| !own.iter().any(|own| path.starts_with(own))).collect()
+}
+
+/// How a command ends, and what it says; one that hangs is killed, and has no code.
+fn run(project: &TestProject, args: &[&str]) -> (Option<i32>, Vec<u8>) {
+    let mut command = project.command(args);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    let output = receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        kill(pid, Signal::SIGKILL).unwrap();
+        receiver.recv().unwrap()
+    });
+    let output = output.unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), said)
+}
+
+/// Looks at pages of the viewer.
+fn view(project: &TestProject) -> Vec<u8> {
+    let mut command = project.command(["view", "--no-open"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+    let mut said = line.clone().into_bytes();
+    if let Some((host, token)) =
+        line.trim().strip_prefix("http://").and_then(|rest| rest.split_once("/?"))
+    {
+        let get = |page: &str, cookie: &str| {
+            let mut stream = TcpStream::connect(host).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let headers = format!("Host: {host}\r\n{cookie}Connection: close\r\n");
+            write!(stream, "GET {page} HTTP/1.1\r\n{headers}\r\n").unwrap();
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).unwrap();
+            bytes
+        };
+        // The token is good for a cookie.
+        let first = String::from_utf8(get(&format!("/?{token}"), "")).unwrap();
+        let set = first.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+        let cookie = format!("Cookie: {}\r\n", set.split(';').next().unwrap());
+        let board = get("/", &cookie);
+        // What cannot be read is named on a page that says so.
+        let text = String::from_utf8_lossy(&board);
+        let answers = text.starts_with("HTTP/1.1 200") || text.contains("Something went wrong");
+        assert!(answers, "{text}");
+        said.extend(board);
+        said.extend(get("/changes/add-oauth", &cookie));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    said
+}
+
+/// Calls tools, as an agent does.
+fn tools(project: &TestProject) -> Vec<u8> {
+    let mut command = project.command(["mcp", "--change", "add-oauth"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = vec![
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "resources/list"}),
+    ];
+    let spec = json!({"change_id": "add-oauth", "spec_id": "other", "title": "Login",
+        "overview": "What the login does.", "requirements": [{"id": "R1", "title": "Answer",
+        "priority": "high", "description": "The server MUST answer 200 within 2 s."}],
+        "scenarios": [{"name": "Good", "when": "it is right", "then": "200 is answered"}]});
+    let calls = [
+        ("list_directory", json!({"change_id": "add-oauth", "path": "."})),
+        ("read_file", json!({"change_id": "add-oauth", "path": "proposal.md"})),
+        ("read_file", json!({"change_id": "add-oauth", "path": "specs/other.md"})),
+        ("create_spec", spec),
+        (
+            "create_clarifications",
+            json!({"change_id": "add-oauth", "questions": [
+            {"topic": "T", "question": "Q?", "answer": "A", "rationale": "R"}]}),
+        ),
+    ];
+    for (n, (name, arguments)) in calls.iter().enumerate() {
+        lines.push(json!({"jsonrpc": "2.0", "id": 10 + n, "method": "tools/call",
+            "params": {"name": name, "arguments": arguments}}));
+    }
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    // It may have ended by itself, where there is no project to serve.
+    let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    [output.stdout, output.stderr].concat()
 }
 
 /// Takes away the files of this name, and says where they were.
-fn take_marks(all: &mut Tree, name: &str) -> Vec<PathBuf> {
+fn take_marks(project: &TestProject, all: &mut Tree, name: &str) -> Vec<PathBuf> {
     let is_one = |path: &&PathBuf| path.file_name().is_some_and(|there| there == name);
     let marks: Vec<PathBuf> = all.keys().filter(is_one).cloned().collect();
     for mark in &marks {
-        fs::remove_file(mark).unwrap();
+        fs::remove_file(project.base().join(mark)).unwrap();
         all.remove(mark);
     }
     marks
@@ -352,7 +304,7 @@ fn take_marks(all: &mut Tree, name: &str) -> Vec<PathBuf> {
 
 /// Every file that holds the secret but the one it is in.
 fn leaks(all: &Tree) -> Vec<&PathBuf> {
-    let holds = |seen: &Seen| matches!(seen, Seen::File(_, bytes) if contains(bytes, SECRET));
+    let holds = |seen: &Node| matches!(seen, Node::File { bytes, .. } if contains(bytes, SECRET));
     let there = all.iter().filter(|(path, seen)| holds(seen) && !path.ends_with("beside/mine"));
     there.map(|(path, _)| path).collect()
 }
@@ -368,7 +320,7 @@ fn differences(before: &Tree, after: &Tree, allowed: &dyn Fn(&Path) -> bool) -> 
         .filter(|path| before.get(*path) != after.get(*path) && !allowed(path))
         .map(|path| {
             let known = |seen: &Tree| match seen.get(path) {
-                Some(Seen::File(_, bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+                Some(Node::File { bytes, .. }) => String::from_utf8_lossy(bytes).into_owned(),
                 other => format!("{other:?}"),
             };
             format!("{}: {} -> {}", path.display(), known(before), known(after))
@@ -377,20 +329,19 @@ fn differences(before: &Tree, after: &Tree, allowed: &dyn Fn(&Path) -> bool) -> 
 }
 
 /// All commands on one trick; what went wrong.
-fn attack(trick: &Trick, world: &World) -> Vec<String> {
-    world.plant(trick);
-    let root = world.project.root();
+fn attack(trick: &Trick, project: &TestProject) -> Vec<String> {
+    plant(project, trick);
     let mut wrong = Vec::new();
-    let mut before = world.outside(world.all());
+    let mut before = outside(all(project));
     let mut judge = |args: &[&str], reach: Reach, code: Option<i32>, said: &[u8]| {
         let mut complain = |what: String| wrong.push(format!("{}: {args:?}: {what}", trick.name));
-        let mut all = world.all();
-        let called = take_marks(&mut all, "called");
+        let mut all = all(project);
+        let called = take_marks(project, &mut all, "called");
         let agents = reach == Reach::Agents && !trick.asks;
         if !called.is_empty() && !agents {
             complain(format!("calls an agent: {called:?}"));
         }
-        if !take_marks(&mut all, "sprung").is_empty() {
+        if !take_marks(project, &mut all, "sprung").is_empty() {
             complain("runs a program of the repository".to_owned());
         }
         if contains(said, SECRET) {
@@ -405,9 +356,10 @@ fn attack(trick: &Trick, world: &World) -> Vec<String> {
         if reach == Reach::Agents && trick.asks && !contains(said, "not trusted") {
             complain(format!("does not ask: {}", String::from_utf8_lossy(said)));
         }
-        let after = world.outside(all);
+        let after = outside(all);
         let allowed = |path: &Path| {
-            let installed = || INSTALLED.iter().any(|name| path.starts_with(root.join(name)));
+            let installed =
+                || INSTALLED.iter().any(|name| path.starts_with(Path::new("project").join(name)));
             reach == Reach::Init && installed()
         };
         for difference in differences(&before, &after, &allowed) {
@@ -417,17 +369,17 @@ fn attack(trick: &Trick, world: &World) -> Vec<String> {
     };
     for (reach, args) in COMMANDS {
         if args == &["decide", "add-fixes", "stop"] {
-            judge(&["view"], Reach::Own, Some(0), &world.view());
-            judge(&["mcp"], Reach::Own, Some(0), &world.tools());
+            judge(&["view"], Reach::Own, Some(0), &view(project));
+            judge(&["mcp"], Reach::Own, Some(0), &tools(project));
         }
-        let (code, said) = world.run(args);
+        let (code, said) = run(project, args);
         // An archive in the tar format and the completions are data.
         let data = args.contains(&"export") || args.contains(&"completions");
         let said =
             if data { said.into_iter().filter(|byte| *byte != 0x1b).collect() } else { said };
         judge(args, *reach, code, &said);
     }
-    let all = world.all();
+    let all = all(project);
     let leaks = leaks(&all);
     if !leaks.is_empty() {
         wrong.push(format!("{}: the secret is in {leaks:?}", trick.name));
@@ -447,10 +399,10 @@ fn heavy_nothing_outside_of_agentd_changes_whatever_a_repository_brings_along() 
             if n >= count {
                 return wrong;
             }
-            let world = World::new();
-            let config = world.project.read_root(".git/config");
-            let trick = plants::all(&world.project.root(), &config).swap_remove(n);
-            wrong.extend(attack(&trick, &world));
+            let project = project();
+            let config = project.read_root(".git/config");
+            let trick = plants::all(&project.root(), &config).swap_remove(n);
+            wrong.extend(attack(&trick, &project));
         }
     };
     let wrong = std::thread::scope(|scope| {
@@ -463,16 +415,16 @@ fn heavy_nothing_outside_of_agentd_changes_whatever_a_repository_brings_along() 
 /// The marks of the other test are seen where something does run, in the sandbox too.
 #[test]
 fn what_runs_leaves_a_mark_that_is_found() {
-    let world = World::new();
+    let project = project();
     let config = "[workflow]\nscript_retries = 0\n[gemini]\ncommand = \"@SPRING@\"\n\
         [codex]\nenv = { BASH_ENV = \"@SPRING@\" }\n";
     let plants = vec![Plant::File("agentd/config.toml".to_owned(), config.to_owned())];
-    world.plant(&Trick { name: String::new(), plants, asks: true });
+    plant(&project, &Trick { name: String::new(), plants, asks: true });
     let plan = ["plan", "add-login", "Add it", "--skip-clarify", "--git", "in-place", "--trust"];
     for args in [&plan[..], &["challenge", "add-oauth", "--trust"]] {
-        let (_, said) = world.run(args);
-        let marks = take_marks(&mut world.all(), "sprung");
+        let (_, said) = run(&project, args);
+        let marks = take_marks(&project, &mut all(&project), "sprung");
         assert!(!marks.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&said));
     }
-    assert!(!take_marks(&mut world.all(), "called").is_empty());
+    assert!(!take_marks(&project, &mut all(&project), "called").is_empty());
 }

@@ -1,15 +1,16 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::harness::Project;
+use test_project::TestProject;
 
 #[test]
 fn a_fresh_directory() {
-    let project = Project::empty().program("claude", "").program("gemini", "");
+    let project = TestProject::empty().program("claude", "").program("gemini", "");
     let run = project.run(["init"]);
     insta::assert_snapshot!(run.transcript(), @r"
     exit 0
@@ -45,7 +46,7 @@ fn a_fresh_directory() {
 
 #[test]
 fn twice_changes_nothing() {
-    let project = Project::empty().root_file("CLAUDE.md", "# Mine\n");
+    let project = TestProject::empty().root_file("CLAUDE.md", "# Mine\n");
     project.run(["init", "--agents", "all"]).fine();
     let before = project.tree();
     let run = project.run(["init", "--agents", "all"]).fine();
@@ -55,14 +56,14 @@ fn twice_changes_nothing() {
 
 #[test]
 fn in_a_repository_the_root_is_set_up() {
-    let project = Project::empty().root_file(".git/HEAD", "").root_file("src/deep/x", "");
+    let project = TestProject::empty().root_file(".git/HEAD", "").root_file("src/deep/x", "");
     project.run(["-C", "src/deep", "init", "--agents", "claude"]).fine();
     assert!(project.root().join("agentd/config.toml").is_file());
     assert!(project.root().join("CLAUDE.md").is_file());
     assert!(!project.root().join("src/deep/agentd").exists());
     // A project inside of it stays what it is.
     let inner =
-        Project::empty().root_file(".git/HEAD", "").root_file("part/agentd/config.toml", "");
+        TestProject::empty().root_file(".git/HEAD", "").root_file("part/agentd/config.toml", "");
     inner.run(["-C", "part", "init", "--agents", "claude"]).fine();
     assert!(inner.root().join("part/CLAUDE.md").is_file());
     assert!(!inner.root().join("agentd").exists());
@@ -75,7 +76,7 @@ fn what_people_wrote_is_kept() {
     let mcp = "{\n\t\"mcpServers\": {\n\t\t\"other\": { \"command\": \"x\", \"args\": [1.50, 1e3] }\n\t},\n\t\"z\": 1,\n\t\"a\": 12345678901234567890\n}";
     let settings =
         "{\"theme\": \"dark\", \"mcpServers\": {\"agentd\": {\"command\": \"/my/agentd\"}}}";
-    let project = Project::empty()
+    let project = TestProject::empty()
         .root_file("CLAUDE.md", mine)
         .root_file(".mcp.json", mcp)
         .root_file(".gemini/settings.json", settings)
@@ -103,8 +104,8 @@ fn what_people_wrote_is_kept() {
 
 #[test]
 fn files_in_a_shape_that_agentd_does_not_know_are_left() {
-    let outside = Project::empty().root_file("theirs.md", "theirs\n");
-    let project = Project::empty()
+    let outside = TestProject::empty().root_file("theirs.md", "theirs\n");
+    let project = TestProject::empty()
         .root_file(".mcp.json", "// mine\n{}\n")
         .root_file("GEMINI.md", [0xff, 0xfe])
         .root_file("AGENTS.md", "<!-- agentd:begin -->\nno end\n");
@@ -114,8 +115,8 @@ fn files_in_a_shape_that_agentd_does_not_know_are_left() {
     let run = project.run(["init", "--agents", "all"]).fine();
     for name in [".mcp.json", "GEMINI.md", "AGENTS.md", "CLAUDE.md"] {
         assert!(run.stdout.contains(&format!("left       {name}: ")), "{run:#?}");
-        let path = project.root().join(name);
-        assert_eq!(project.tree()[&path], before[&path], "{name}");
+        let path = Path::new(name);
+        assert_eq!(project.tree()[path], before[path], "{name}");
     }
     assert_eq!(fs::read_to_string(theirs).unwrap(), "theirs\n");
     let json = project.run(["init", "--agents", "all", "--json"]).fine().json();
@@ -125,7 +126,7 @@ fn files_in_a_shape_that_agentd_does_not_know_are_left() {
 
 #[test]
 fn a_link_between_the_files_stays_a_link() {
-    let project = Project::empty().root_file("AGENTS.md", "# Ours\n");
+    let project = TestProject::empty().root_file("AGENTS.md", "# Ours\n");
     let link = project.root().join("CLAUDE.md");
     std::os::unix::fs::symlink("AGENTS.md", &link).unwrap();
     project.run(["init", "--agents", "all"]).fine();
@@ -144,7 +145,7 @@ fn a_link_between_the_files_stays_a_link() {
 #[test]
 fn agents_are_those_named_or_those_on_path() {
     let files = |agents: &[&str]| {
-        let project = Project::empty().program("codex", "");
+        let project = TestProject::empty().program("codex", "");
         let json = project.run(["init", "--json"].iter().chain(agents)).exits(0).json();
         let names = project.names();
         let there =
@@ -158,13 +159,13 @@ fn agents_are_those_named_or_those_on_path() {
     let two = (json!(["gemini", "claude"]), [true, false, true]);
     assert_eq!(files(&["--yes", "--agents", "claude,gemini"]), two);
     assert_eq!(files(&["--agents", "claude, gemini,claude"]), two);
-    let none = Project::empty();
+    let none = TestProject::empty();
     none.run(["init"]).exits(0).stderr_has("No agent was found on PATH; `--agents` names");
 }
 
 #[test]
 fn without_a_terminal_nothing_is_asked_even_if_somebody_could_answer() {
-    let project = Project::empty().program("codex", "");
+    let project = TestProject::empty().program("codex", "");
     let (reader, writer) = std::io::pipe().unwrap();
     let run = project.finish(project.command(["init"]).stdin(reader)).fine();
     drop(writer);
@@ -173,7 +174,7 @@ fn without_a_terminal_nothing_is_asked_even_if_somebody_could_answer() {
 
 #[test]
 fn a_misspelt_agent_is_wrong_usage_and_nothing_is_written() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     insta::assert_snapshot!(project.run(["init", "--agents", "claude,gemni"]).transcript(), @r"
     exit 2
     --- stderr
@@ -187,7 +188,7 @@ fn a_misspelt_agent_is_wrong_usage_and_nothing_is_written() {
 
 #[test]
 fn a_dry_run_says_what_it_would_do_and_writes_nothing() {
-    let project = Project::empty().root_file("CLAUDE.md", "# Mine\n");
+    let project = TestProject::empty().root_file("CLAUDE.md", "# Mine\n");
     let before = project.tree();
     let run = project.run(["init", "--dry-run", "--agents", "claude"]).fine();
     run.stdout_has("create     agentd/config.toml")
@@ -199,9 +200,9 @@ fn a_dry_run_says_what_it_would_do_and_writes_nothing() {
 }
 
 /// Root may write everywhere, so it becomes somebody else first.
-fn as_somebody_who_may_not_write(project: &Project, args: &[&str]) -> Command {
+fn as_somebody_who_may_not_write(project: &TestProject, args: &[&str]) -> Command {
     let program = project.bin().join("agentd");
-    fs::copy(env!("CARGO_BIN_EXE_agentd"), &program).unwrap();
+    fs::copy(test_project::agentd(), &program).unwrap();
     for dir in [project.bin(), project.root(), project.root().parent().unwrap().to_owned()] {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o555)).unwrap();
     }
@@ -215,7 +216,7 @@ fn as_somebody_who_may_not_write(project: &Project, args: &[&str]) -> Command {
 
 #[test]
 fn a_directory_that_cannot_be_written_is_an_error_with_its_cause() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     let mut command = as_somebody_who_may_not_write(&project, &["init", "--agents", "all"]);
     let run = project.finish(&mut command).exits(1);
     assert_eq!(run.stdout, "");
@@ -230,7 +231,7 @@ fn a_directory_that_cannot_be_written_is_an_error_with_its_cause() {
 
 #[test]
 fn a_file_in_the_way_is_an_error() {
-    let project = Project::empty().root_file("agentd", "a file\n");
+    let project = TestProject::empty().root_file("agentd", "a file\n");
     let run = project.run(["init", "--agents", "none"]).exits(1);
     run.stderr_has("`agentd").stderr_lacks("panicked");
     assert_eq!(project.read_root("agentd"), "a file\n");
@@ -250,7 +251,7 @@ const WORKFLOWS: [&str; 9] = [
 
 #[test]
 fn every_agent_gets_the_workflow_in_its_own_form() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     let planned = project.run(["init", "--agents", "all", "--dry-run"]).fine();
     for name in WORKFLOWS {
         assert!(planned.stdout.contains(&format!("create     {name}")), "{planned:#?}");
@@ -262,7 +263,7 @@ fn every_agent_gets_the_workflow_in_its_own_form() {
         let text = project.read_root(WORKFLOWS[at]);
         assert!(text.contains(words) && text.contains("agentd clarify <id>"), "{text}");
     }
-    let claude = Project::empty();
+    let claude = TestProject::empty();
     claude.run(["init", "--agents", "claude"]).fine();
     let there = |name: &&&str| claude.root().join(name).exists();
     assert_eq!(WORKFLOWS.iter().filter(there).count(), 3, "those of the agent only");
@@ -271,7 +272,7 @@ fn every_agent_gets_the_workflow_in_its_own_form() {
 /// Lesson 12.
 #[test]
 fn a_workflow_that_was_edited_is_theirs() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     project.run(["init", "--agents", "all"]).fine();
     let mine = "# My own plan\n";
     let project = project.root_file(WORKFLOWS[0], mine).root_file(WORKFLOWS[5], mine);

@@ -1,11 +1,11 @@
 //! `--json` of every command: one document, and nothing else on stdout.
 
-use crate::harness::Project;
 use crate::help::commands;
+use test_project::TestProject;
 
 #[test]
 fn every_command_prints_one_document() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     let runs = [
         vec!["init", "--agents", "all"],
         vec!["list"],
@@ -44,7 +44,7 @@ fn every_command_prints_one_document() {
 
 #[test]
 fn every_command_reports_its_error_as_a_document() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     for command in commands(&project) {
         let run = project.run([&command, "--json", "--no-such-flag"]).exits(2);
         let error = run.json_error();
@@ -61,7 +61,7 @@ fn every_command_reports_its_error_as_a_document() {
 
 #[test]
 fn the_flag_may_stand_in_front() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     project.run(["--json", "list"]).fine().json();
     project.run(["--json", "-C", "agentd", "status"]).fine().json();
 }

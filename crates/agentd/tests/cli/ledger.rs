@@ -4,13 +4,13 @@ use agentd_core::ids::ChangeId;
 use agentd_core::prompt::{Review, TestEvidence};
 use serde_json::json;
 
-use crate::harness::Project;
+use test_project::TestProject;
 
 const STATE: &str = "change_id: add-oauth\nphase: proposed\ncreated_at: 2026-11-04T10:00:00Z\ndescription: \"Add OAuth\"\nllm_calls:\n  - step: proposal-gen\n    model: gemini-3.8-flash\n    tokens_in: 15234\n    tokens_out: 892\n    tokens_cached: 600\n    duration_ms: 4521\n    cost: 0.0145\n    timestamp: 2026-11-04T10:01:00Z\n  - step: challenge\n    model: gpt-6.1-sol\n    tokens_in: 24567\n    tokens_out: 2345\n    duration_ms: 68934\n    cost: 0.0726\n    timestamp: 2026-11-04T10:05:00Z\n  - step: challenge\n    model: gpt-6.1-sol\n    tokens_in: 1\n    tokens_out: 1\n    duration_ms: 1\n    cost: 0.0\n    timestamp: 2026-11-04T10:06:00Z\ntotal_cost: 0.0871\ntotal_tokens_in: 39802\ntotal_tokens_out: 3238\n";
 
 #[test]
 fn cost_is_told_step_by_step_with_bars() {
-    let project = Project::new().change("add-oauth").file("STATE.yaml", STATE);
+    let project = TestProject::new().change("add-oauth").file("STATE.yaml", STATE);
     insta::assert_snapshot!(project.run(["cost"]).transcript(), @r"
     exit 0
     proposal-gen     15.2k in       892 out     4.5 s  $0.0145    ████                  gemini-3.8-flash
@@ -27,7 +27,7 @@ fn cost_is_told_step_by_step_with_bars() {
 
 #[test]
 fn a_change_that_cost_nothing_says_so() {
-    let project = Project::new()
+    let project = TestProject::new()
         .change("add-oauth")
         .file("STATE.yaml", "change_id: add-oauth\nphase: proposed\n");
     let run = project.run(["cost"]).exits(0);
@@ -37,7 +37,7 @@ fn a_change_that_cost_nothing_says_so() {
 
 #[test]
 fn the_log_tells_everything_in_order() {
-    let project = Project::new().change("add-oauth").file("STATE.yaml", STATE);
+    let project = TestProject::new().change("add-oauth").file("STATE.yaml", STATE);
     project.run(["decide", "stop", "--note", "not this year"]).fine();
     let run = project.run(["log"]).fine();
     let kinds: Vec<&str> =
@@ -94,8 +94,8 @@ fn the_log_tells_every_round_of_code_review() {
     let state = "change_id: add-oauth\nphase: implementing\n\
         test_run:\n  command: make check\n  exit_code: 0\n  duration_ms: 2500\n  at: 2026-11-04T13:59:00Z\n\
         code_review:\n  verdict: APPROVED\n  reviewer: codex\n  at: 2026-11-04T14:01:00Z\n  iteration: 3\n";
-    let project = Project::new().change("add-oauth").file("STATE.yaml", state);
-    let told = |project: &Project| -> Vec<String> {
+    let project = TestProject::new().change("add-oauth").file("STATE.yaml", state);
+    let told = |project: &TestProject| -> Vec<String> {
         let json = project.run(["log", "--json"]).fine().json();
         let events = json["events"].as_array().unwrap().iter();
         let text = |event: &serde_json::Value| {

@@ -1,11 +1,11 @@
 use std::fs;
 
-use crate::harness::Project;
+use test_project::TestProject;
 
 #[test]
 fn what_is_open_is_listed_in_columns() {
     let wide = "認証".repeat(60);
-    let project = Project::new().change("add-oauth").begun("b").change("wide-title").edit(
+    let project = TestProject::new().change("add-oauth").begun("b").change("wide-title").edit(
         "proposal.md",
         "Sign in with OAuth.",
         &wide,
@@ -29,7 +29,7 @@ fn what_is_open_is_listed_in_columns() {
 
 #[test]
 fn an_empty_project_says_so_beside_the_data() {
-    let project = Project::new();
+    let project = TestProject::new();
     for (args, note) in [
         (vec!["list"], "No change is open."),
         (vec!["list", "--specs"], "There are no main specs yet"),
@@ -50,7 +50,7 @@ fn an_empty_project_says_so_beside_the_data() {
 
 #[test]
 fn main_specs_and_the_archive_are_listed_by_name() {
-    let project = Project::new().root_file("agentd/specs/auth-flow.md", "");
+    let project = TestProject::new().root_file("agentd/specs/auth-flow.md", "");
     fs::create_dir_all(project.root().join("agentd/archive/2026-11-04-add-oauth")).unwrap();
     assert_eq!(project.run(["list", "--specs"]).fine().stdout, "auth-flow\n");
     assert_eq!(project.run(["list", "--archived"]).fine().stdout, "2026-11-04-add-oauth\n");
@@ -61,7 +61,8 @@ fn main_specs_and_the_archive_are_listed_by_name() {
 
 #[test]
 fn odd_directories_and_broken_states_are_warned_of_and_the_rest_is_listed() {
-    let project = Project::new().change("add-oauth").begun("broken").file("STATE.yaml", "phase: [");
+    let project =
+        TestProject::new().change("add-oauth").begun("broken").file("STATE.yaml", "phase: [");
     fs::create_dir(project.root().join("agentd/changes/Odd \u{1b}[2JName")).unwrap();
     fs::create_dir(project.root().join("agentd/changes/no-state")).unwrap();
     let run = project.run(["list"]).exits(0);
@@ -79,7 +80,7 @@ fn odd_directories_and_broken_states_are_warned_of_and_the_rest_is_listed() {
 
 #[test]
 fn a_project_is_found_from_below_and_with_another_directory() {
-    let project = Project::new().change("add-oauth").root_file("src/deep/x", "");
+    let project = TestProject::new().change("add-oauth").root_file("src/deep/x", "");
     let here = project.run(["list"]).fine().stdout;
     assert_eq!(project.run(["-C", "src/deep", "list"]).fine().stdout, here);
     assert_eq!(project.run(["list", "-C", "src/deep"]).fine().stdout, here);
@@ -90,7 +91,7 @@ fn a_project_is_found_from_below_and_with_another_directory() {
 
 #[test]
 fn outside_of_a_project_the_way_in_is_shown() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     insta::assert_snapshot!(project.run(["list"]).transcript(), @r"
     exit 1
     --- stderr

@@ -14,7 +14,6 @@ mod doctor;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod door;
 mod explain;
-mod harness;
 mod help;
 mod hints;
 mod hostile;

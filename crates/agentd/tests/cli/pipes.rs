@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
-use crate::harness::Project;
+use test_project::TestProject;
 
 #[test]
 fn list_of_two_thousand_into_head_ends_quietly() {
-    let project = (0..2000).fold(Project::new(), |project, i| project.begun(&format!("c{i}")));
+    let project = (0..2000).fold(TestProject::new(), |project, i| project.begun(&format!("c{i}")));
     for extra in [None, Some("--json")] {
         let mut command = project.command(["list"].into_iter().chain(extra));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -23,7 +23,8 @@ fn list_of_two_thousand_into_head_ends_quietly() {
 
 #[test]
 fn every_command_that_prints_ends_quietly_on_a_closed_pipe() {
-    let project = Project::new().change("add-oauth").root_file("agentd/specs/auth-flow.md", "x\n");
+    let project =
+        TestProject::new().change("add-oauth").root_file("agentd/specs/auth-flow.md", "x\n");
     for args in [
         vec!["list"],
         vec!["list", "--specs"],
@@ -57,7 +58,8 @@ fn every_command_that_prints_ends_quietly_on_a_closed_pipe() {
 
 #[test]
 fn findings_fail_even_if_nobody_reads_them() {
-    let project = Project::new().change("add-oauth").edit("tasks.md", "src/auth.rs", "/etc/passwd");
+    let project =
+        TestProject::new().change("add-oauth").edit("tasks.md", "src/auth.rs", "/etc/passwd");
     for args in [vec!["validate"], vec!["validate", "--json"], vec!["validate", "--sarif"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -70,7 +72,7 @@ fn findings_fail_even_if_nobody_reads_them() {
 #[test]
 #[cfg(target_os = "linux")]
 fn output_that_cannot_be_written_is_an_error() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     let full = || File::options().write(true).open("/dev/full").unwrap();
     for args in
         [vec!["list"], vec!["show"], vec!["explain"], vec!["validate"], vec!["list", "--json"]]

@@ -4,14 +4,14 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
-use crate::harness::Project;
 use crate::stand_in::{self, CHANGE};
+use test_project::TestProject;
 
 /// WF6: what is beyond planning is left alone, and said to be.
 #[test]
 fn plan_beyond_planning_does_nothing() {
     for phase in ["implementing", "complete"] {
-        let project = Project::new().change("add-oauth");
+        let project = TestProject::new().change("add-oauth");
         let project = project.edit("STATE.yaml", "phase: proposed", &format!("phase: {phase}"));
         let before = project.read("STATE.yaml");
         let run = project.run(["plan", "--git", "in-place", "--json"]).exits(0);
@@ -65,7 +65,7 @@ fn the_last_review_of_a_plan_in_one_session_is_warned_of() {
 /// Agents get the path of the project as text; what cannot go on is not begun.
 #[test]
 fn a_path_that_is_not_utf8_is_refused_before_anything_is_written() {
-    let project = Project::new();
+    let project = TestProject::new();
     for marker in ["agentd/config.toml", ".git/HEAD"] {
         let root = project.home().join(OsStr::from_bytes(b"caf\xe9-"));
         let marker = root.join(marker);

@@ -13,8 +13,8 @@ use agentd_core::run_format::Record;
 use agentd_core::state::{self, State};
 use agentd_engine::agents::run_record::read_run;
 
-use crate::harness::Project;
 use crate::stand_in::{self, CHANGE};
+use test_project::TestProject;
 
 /// Kills before a plan is left to end.
 const KILLS_PER_PLAN: u32 = 3;
@@ -29,10 +29,10 @@ enum Planner {
 }
 
 impl Planner {
-    fn project(self) -> Project {
+    fn project(self) -> TestProject {
         match self {
             Self::StandIn => stand_in::project("", &[("high", "No lock")]),
-            Self::Builtin => Project::new().root_file(
+            Self::Builtin => TestProject::new().root_file(
                 "agentd/config.toml",
                 "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n",
             ),
@@ -40,7 +40,7 @@ impl Planner {
     }
 }
 
-fn command(project: &Project) -> Command {
+fn command(project: &TestProject) -> Command {
     let wish = "Add login with email and password; lock after 5 attempts";
     let mut command =
         project.command(["plan", CHANGE, wish, "--auto", "--skip-clarify", "--git", "in-place"]);
@@ -61,7 +61,7 @@ impl Random {
 }
 
 /// The documents with everything that a clock has written taken out, digests of it included.
-fn documents(project: &Project) -> BTreeMap<String, String> {
+fn documents(project: &TestProject) -> BTreeMap<String, String> {
     let is_time = |word: &str| {
         let (date, time) = word.split_at_checked(10).unwrap_or_default();
         date.bytes().filter(|b| *b == b'-').count() == 2 && time.starts_with('T')
@@ -91,14 +91,14 @@ fn documents(project: &Project) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn state(project: &Project) -> Option<State> {
+fn state(project: &TestProject) -> Option<State> {
     let path = project.root().join(format!("agentd/changes/{CHANGE}/STATE.yaml"));
     let text = fs::read_to_string(path).ok()?;
     Some(state::parse(&text, &ChangeId::new(CHANGE).unwrap()).expect("STATE.yaml is readable"))
 }
 
 /// The runs of each step: all of them, and those that ended well.
-fn runs(project: &Project) -> BTreeMap<String, (usize, usize)> {
+fn runs(project: &TestProject) -> BTreeMap<String, (usize, usize)> {
     let dir = project.root().join(format!("agentd/changes/{CHANGE}/runs"));
     let mut steps: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for file in fs::read_dir(dir).into_iter().flatten().flatten() {

@@ -1,38 +1,29 @@
 //! `agentd plan` at a terminal: its questions, its decision, Ctrl-C.
 
-use std::process::Command;
-
 use terminal::{CTRL_C, DOWN, Terminal};
 
-use crate::harness::Project;
 use crate::stand_in::{AS_MENDED, CHANGE, calls, project};
+use test_project::TestProject;
 
 const MINOR: [(&str, &str); 2] = [("medium", "No limit"), ("low", "Typo")];
 const MAJOR: [(&str, &str); 1] = [("high", "No lock")];
 const QUICK: &str = "self_review_iterations = 0\n";
 const PLAN: [&str; 6] = ["plan", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
 
-fn start(project: &Project, args: &[&str]) -> Terminal {
+fn start(project: &TestProject, args: &[&str]) -> Terminal {
     Terminal::start(project.command(args).env("NO_COLOR", "1"))
 }
 
-fn state(project: &Project) -> String {
+fn state(project: &TestProject) -> String {
     project.read_root(&format!("agentd/changes/{CHANGE}/STATE.yaml"))
-}
-
-fn git(project: &Project, args: &[&str]) {
-    let mut command = Command::new("git");
-    command.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(args);
-    assert!(command.current_dir(project.root()).status().unwrap().success());
 }
 
 /// P2, P4, P6, P24, C29: the whole way of a person, from the questions to the approval.
 #[test]
 fn a_person_answers_chooses_a_branch_and_has_the_issues_fixed() {
-    let project = project(QUICK, &MAJOR);
-    std::os::unix::fs::symlink("/usr/bin/git", project.bin().join("git")).unwrap();
-    git(&project, &["init", "-q", "-b", "main"]);
-    git(&project, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    let project = project(QUICK, &MAJOR).programs(&["git"]);
+    project.git(&["init", "-q", "-b", "main"]);
+    project.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
     let mut terminal = start(&project, &["plan", CHANGE, "Add a login"]);
     for question in ["Which Method?", "Which Storage?", "Which Clients?"] {
         terminal.wait_for(question);
@@ -130,10 +121,9 @@ fn a_plan_with_a_high_issue_is_not_offered_to_be_accepted() {
 /// again.
 #[test]
 fn ctrl_c_at_a_question_loses_nothing() {
-    let project = project(QUICK, &MAJOR);
-    std::os::unix::fs::symlink("/usr/bin/git", project.bin().join("git")).unwrap();
-    git(&project, &["init", "-q", "-b", "main"]);
-    git(&project, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    let project = project(QUICK, &MAJOR).programs(&["git"]);
+    project.git(&["init", "-q", "-b", "main"]);
+    project.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
     let stop_at = |args: &[&str], question: &str| {
         let mut terminal = start(&project, args);
         terminal.wait_for(question);

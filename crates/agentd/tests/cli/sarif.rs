@@ -2,9 +2,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::harness::Project;
+use test_project::TestProject;
 
-fn sarif(project: &Project, code: i32) -> Value {
+fn sarif(project: &TestProject, code: i32) -> Value {
     let run = project.run(["validate", "--all", "--sarif"]).exits(code);
     assert_eq!(run.stderr, "");
     serde_json::from_str(&run.stdout).unwrap()
@@ -12,7 +12,7 @@ fn sarif(project: &Project, code: i32) -> Value {
 
 #[test]
 fn sarif_has_the_structure_that_code_hosts_ask_for() {
-    let project = Project::new()
+    let project = TestProject::new()
         .change("add-oauth")
         .edit("tasks.md", "src/auth.rs", "/etc/passwd")
         .edit("specs/auth-flow.md", "### Scenario: A wrong password", "### Scenario: Signing in")
@@ -49,6 +49,6 @@ fn sarif_has_the_structure_that_code_hosts_ask_for() {
 
 #[test]
 fn a_sound_project_has_a_run_without_results() {
-    let log = sarif(&Project::new().change("add-oauth"), 0);
+    let log = sarif(&TestProject::new().change("add-oauth"), 0);
     assert_eq!(log["runs"][0]["results"], json!([]));
 }

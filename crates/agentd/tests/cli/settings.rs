@@ -1,9 +1,9 @@
 //! A key of config.toml that nobody knows is never ignored.
 
-use crate::harness::Project;
+use test_project::TestProject;
 
-fn misspelt() -> Project {
-    Project::new()
+fn misspelt() -> TestProject {
+    TestProject::new()
         .change("add-oauth")
         .root_file("agentd/config.toml", "[workflow]\nplaning_iterations = 3\n")
 }
@@ -44,7 +44,7 @@ fn commands_that_need_no_settings_work_all_the_same() {
 
 #[test]
 fn the_settings_that_init_writes_are_sound() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     project.run(["init", "--agents", "none"]).fine();
     project.run(["doctor"]).exits(0).stdout_has("✓ config   agentd/config.toml is sound");
     let text = project.read_root("agentd/config.toml");

@@ -1,8 +1,8 @@
-use crate::harness::Project;
+use test_project::TestProject;
 
 #[test]
 fn a_document_is_shown_as_it_is() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     let proposal = project.read("proposal.md");
     for args in [
         vec!["show"],
@@ -31,7 +31,7 @@ fn a_document_is_shown_as_it_is() {
 #[test]
 fn a_main_spec_is_shown_by_its_name() {
     let project =
-        Project::new().change("add-oauth").root_file("agentd/specs/auth-flow.md", "main\n");
+        TestProject::new().change("add-oauth").root_file("agentd/specs/auth-flow.md", "main\n");
     assert_eq!(project.run(["show", "auth-flow"]).fine().stdout, "main\n");
     let json = project.run(["show", "auth-flow", "--json"]).fine().json();
     assert_eq!(json["file"], "agentd/specs/auth-flow.md");
@@ -40,7 +40,7 @@ fn a_main_spec_is_shown_by_its_name() {
 
 #[test]
 fn a_document_that_is_not_there_names_those_that_are() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     insta::assert_snapshot!(project.run(["show", "add-oauth", "review"]).transcript(), @r"
     exit 1
     --- stderr
@@ -56,7 +56,7 @@ fn a_document_that_is_not_there_names_those_that_are() {
 
 #[test]
 fn no_name_leads_out_of_the_change() {
-    let project = Project::new().change("add-oauth").root_file("secret.md", "secret\n");
+    let project = TestProject::new().change("add-oauth").root_file("secret.md", "secret\n");
     for name in ["../../../secret", "../../../secret.md", "/etc/passwd", "specs/../../secret", ""] {
         for args in [vec!["show", "add-oauth", name], vec!["show", name]] {
             let run = project.run(&args).exits(1);
@@ -73,7 +73,7 @@ fn no_name_leads_out_of_the_change() {
 #[test]
 fn control_characters_do_not_reach_a_terminal() {
     let text = "a\u{1b}]0;owned\u{7}b\u{9b}31mc\rd\u{7f}\te\n";
-    let project = Project::new().change("add-oauth").file("proposal.md", text);
+    let project = TestProject::new().change("add-oauth").file("proposal.md", text);
     assert_eq!(project.run(["show"]).fine().stdout, "a]0;ownedb31mcd\te\n");
     let mut forced = project.command(["show"]);
     project.finish(forced.env("CLICOLOR_FORCE", "1")).cannot_steer_a_terminal();
@@ -85,7 +85,7 @@ fn control_characters_do_not_reach_a_terminal() {
 /// Attack L7: a text that is read in another direction than it is written.
 #[test]
 fn characters_that_turn_text_around_are_shown() {
-    let project = Project::new().change("add-oauth").edit(
+    let project = TestProject::new().change("add-oauth").edit(
         "proposal.md",
         "Sign in with OAuth.",
         "Sign in \u{202e}htuAO\u{2066} with \u{200b}OAuth.",

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::harness::Project;
+use test_project::TestProject;
 
 pub(crate) const CHANGE: &str = "add-login";
 /// How the proposal reads before and after a reproposal.
@@ -19,10 +19,10 @@ const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"resu
 /// A project in which the stand-in plays all roles of a plan; the lines go into `[workflow]`.
 /// Its challenger finds the issues, each a severity and a title, until the reproposal has
 /// mended them, and approves then.
-pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> Project {
+pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
     let roles = "[roles]\nplanner = \"claude\"\nchallenger = \"claude\"\n";
     let config = format!("{roles}[workflow]\nscript_retries = 0\n{workflow}");
-    let project = Project::new().root_file("agentd/config.toml", config);
+    let project = TestProject::new().root_file("agentd/config.toml", config);
     let answers = project.home().join("answers");
     fs::create_dir_all(&answers).unwrap();
     fs::create_dir_all(project.home().join(".claude")).unwrap();
@@ -63,18 +63,18 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> Project {
          echo '{SAY}'\necho '{END}'",
         log = log(&project).display(),
         answers = answers.display(),
-        agentd = env!("CARGO_BIN_EXE_agentd"),
+        agentd = test_project::agentd().display(),
     );
     project.program("claude", &script)
 }
 
-fn log(project: &Project) -> std::path::PathBuf {
+fn log(project: &TestProject) -> std::path::PathBuf {
     // Where the CLI keeps its own files: it may write there in every role.
     project.home().join(".claude/calls")
 }
 
 /// The steps that the stand-in was called for, in order.
-pub(crate) fn calls(project: &Project) -> Vec<String> {
+pub(crate) fn calls(project: &TestProject) -> Vec<String> {
     let text = fs::read_to_string(log(project)).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }

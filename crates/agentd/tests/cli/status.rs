@@ -1,10 +1,10 @@
 use agentd_core::diagnostic::Severity;
 
-use crate::harness::Project;
+use test_project::TestProject;
 
 #[test]
 fn where_a_change_stands() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     let run = project.run(["status"]).fine();
     assert!(run.stdout.starts_with("add-oauth  proposed\nSign in with OAuth.\n\n"), "{run:#?}");
     let run = run
@@ -24,7 +24,8 @@ fn where_a_change_stands() {
 
 #[test]
 fn findings_come_first() {
-    let project = Project::new().change("add-oauth").edit("tasks.md", "src/auth.rs", "/etc/passwd");
+    let project =
+        TestProject::new().change("add-oauth").edit("tasks.md", "src/auth.rs", "/etc/passwd");
     project.run(["status"]).fine().stdout_has("\nNext: agentd validate add-oauth\n");
     let json = project.run(["status", "--json"]).fine().json();
     assert_eq!(json["validation"]["high"], 1);
@@ -33,7 +34,8 @@ fn findings_come_first() {
 
 #[test]
 fn a_verdict_is_shown_and_marked_once_the_plan_has_changed() {
-    let project = Project::new().change("add-oauth").challenged(&[Severity::High, Severity::Low]);
+    let project =
+        TestProject::new().change("add-oauth").challenged(&[Severity::High, Severity::Low]);
     let run = project.run(["status"]).fine();
     let run = run.stdout_has("review    NEEDS_REVISION: 1 HIGH, 0 MEDIUM, 1 LOW\n");
     let json = project.run(["status", "--json"]).fine().json();
@@ -49,13 +51,13 @@ fn a_verdict_is_shown_and_marked_once_the_plan_has_changed() {
 
 #[test]
 fn an_id_may_be_left_out_only_where_one_change_is_open() {
-    let none = Project::new();
+    let none = TestProject::new();
     let error = none.run(["status", "--json"]).exits(1).json_error();
     assert_eq!(
         (&error["kind"], &error["message"]),
         (&"no_change".into(), &"no change is open".into())
     );
-    let two = Project::new().change("add-oauth").begun("fix-bug");
+    let two = TestProject::new().change("add-oauth").begun("fix-bug");
     insta::assert_snapshot!(two.run(["status"]).transcript(), @r"
     exit 2
     --- stderr
@@ -70,13 +72,13 @@ fn an_id_may_be_left_out_only_where_one_change_is_open() {
     }
     none.run(["decide", "fix"]).exits(1).stderr_has("no change is open");
     two.run(["decide", "fix"]).exits(2).stderr_has("which one?");
-    let many = (0..30).fold(Project::new(), |project, i| project.begun(&format!("c{i}")));
+    let many = (0..30).fold(TestProject::new(), |project, i| project.begun(&format!("c{i}")));
     many.run(["status"]).exits(2).stderr_has("30 changes").stderr_has(", …\n");
 }
 
 #[test]
 fn a_misspelt_id_names_the_nearest() {
-    let project = Project::new().change("add-oauth").begun("fix-bug");
+    let project = TestProject::new().change("add-oauth").begun("fix-bug");
     insta::assert_snapshot!(project.run(["status", "add-oatuh"]).transcript(), @r"
     exit 1
     --- stderr
@@ -101,7 +103,8 @@ fn a_misspelt_id_names_the_nearest() {
 
 #[test]
 fn an_archived_change_is_said_to_be_archived() {
-    let project = Project::new().root_file("agentd/archive/2026-11-04-add-oauth/proposal.md", "");
+    let project =
+        TestProject::new().root_file("agentd/archive/2026-11-04-add-oauth/proposal.md", "");
     project.run(["status", "add-oauth"]).exits(1).stderr_has("agentd/archive/2026-11-04-add-oauth");
 }
 
@@ -115,7 +118,7 @@ fn a_corrupt_state_is_an_error_and_stays_as_it_is() {
         b"change_id: add-oauth\nphase: invented\n",
         b"change_id: add-oauth\nphase: proposed\nunknown_key: 1\n",
     ] {
-        let project = Project::new().change("add-oauth").file("STATE.yaml", corrupt);
+        let project = TestProject::new().change("add-oauth").file("STATE.yaml", corrupt);
         let before = project.tree();
         for args in [vec!["status"], vec!["decide", "fix"], vec!["decide", "accept"]] {
             let run = project.run(&args).exits(1);
@@ -135,7 +138,7 @@ fn a_corrupt_state_is_an_error_and_stays_as_it_is() {
 /// An interactive client begins a change by writing its documents; that is no fault.
 #[test]
 fn a_change_without_a_state_is_new() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     std::fs::remove_file(project.root().join("agentd/changes/add-oauth/STATE.yaml")).unwrap();
     let run = project.run(["status"]).fine();
     assert!(run.stdout.starts_with("add-oauth  new\n"), "{}", run.stdout);

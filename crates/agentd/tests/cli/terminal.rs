@@ -2,11 +2,11 @@
 
 use terminal::{CTRL_C, DOWN, Terminal};
 
-use crate::harness::Project;
+use test_project::TestProject;
 
 #[test]
 fn init_asks_which_agents_and_space_and_enter_answer() {
-    let project = Project::empty().program("codex", "");
+    let project = TestProject::empty().program("codex", "");
     let mut terminal = Terminal::start(project.command(["init"]).env("NO_COLOR", "1"));
     terminal.wait_for("Which agents work on this project?");
     terminal.wait_for("[x] codex");
@@ -29,7 +29,7 @@ fn init_asks_which_agents_and_space_and_enter_answer() {
 
 #[test]
 fn ctrl_c_at_the_question_writes_nothing() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     let mut terminal = Terminal::start(project.command(["init"]).env("NO_COLOR", "1"));
     terminal.wait_for("Which agents work on this project?");
     terminal.press(CTRL_C);
@@ -41,7 +41,7 @@ fn ctrl_c_at_the_question_writes_nothing() {
 #[test]
 fn nothing_is_asked_where_the_answer_is_given() {
     for args in [vec!["init", "--yes"], vec!["init", "--agents", "none"], vec!["init", "--json"]] {
-        let project = Project::empty();
+        let project = TestProject::empty();
         let (code, seen) = Terminal::start(&mut project.command(&args)).end();
         assert_eq!(code, Some(0), "{args:?}");
         assert!(!seen.contains("Which agents"), "{seen}");
@@ -51,7 +51,7 @@ fn nothing_is_asked_where_the_answer_is_given() {
 
 #[test]
 fn a_terminal_gets_colours_unless_it_wants_none() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     let (code, seen) = Terminal::start(&mut project.command(["list"])).end();
     assert_eq!(code, Some(0));
     assert!(seen.contains("\u{1b}["), "{seen:?}");

@@ -4,14 +4,14 @@ use std::fs;
 
 use terminal::{DOWN, Terminal};
 
-use crate::harness::Project;
 use crate::stand_in::{self, CHANGE};
+use test_project::TestProject;
 
 const PLAN: [&str; 6] = ["plan", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
 const QUICK: &str = "self_review_iterations = 0\n";
 
 /// A project whose settings name a program of its own, which leaves a mark when it runs.
-fn hostile() -> Project {
+fn hostile() -> TestProject {
     let project = stand_in::project(QUICK, &[]);
     let config = project.read_root("agentd/config.toml");
     let config = format!("{config}[claude]\ncommand = \"./evil.sh\"\nenv = {{ A = \"b\" }}\n");
@@ -24,7 +24,7 @@ fn hostile() -> Project {
     project
 }
 
-fn ran(project: &Project) -> bool {
+fn ran(project: &TestProject) -> bool {
     fs::remove_file(project.home().join(".claude/ran")).is_ok()
 }
 

@@ -1,8 +1,8 @@
-use crate::harness::Project;
+use test_project::TestProject;
 
 #[test]
 fn nothing_is_left_where_nothing_was() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     project.run(["init", "--agents", "all"]).fine();
     assert!(project.names().len() > 8);
     let run = project.run(["uninstall"]).fine();
@@ -14,12 +14,12 @@ fn nothing_is_left_where_nothing_was() {
 #[test]
 fn what_was_there_is_as_it_was() {
     let mine = "{\n    \"a\": 1,\n    \"mcpServers\": {\n        \"other\": {\n            \"command\": \"x\"\n        }\n    }\n}\n";
-    let project = Project::empty()
+    let project = TestProject::empty()
         .root_file("CLAUDE.md", "# Mine\n\nRules.\n")
         .root_file(".mcp.json", mine)
         .root_file(".gemini/settings.json", "{\n  \"theme\": \"dark\"\n}\n")
         .root_file("src/main.rs", "");
-    let bytes = |project: &Project| {
+    let bytes = |project: &TestProject| {
         project
             .names()
             .into_iter()
@@ -35,7 +35,7 @@ fn what_was_there_is_as_it_was() {
 
 #[test]
 fn what_people_wrote_or_edited_stays() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     project.run(["init", "--agents", "claude"]).fine();
     let project = project.change("add-oauth").root_file("agentd/project.md", "# Ours\n");
     let edited = project.read_root("CLAUDE.md").replace("agentd list", "agentd list --json");
@@ -51,7 +51,7 @@ fn what_people_wrote_or_edited_stays() {
 
 #[test]
 fn a_link_that_people_made_stays() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     let link = project.root().join("GEMINI.md");
     std::os::unix::fs::symlink("AGENTS.md", &link).unwrap();
     project.run(["init", "--agents", "codex,gemini"]).fine();
@@ -63,7 +63,7 @@ fn a_link_that_people_made_stays() {
 
 #[test]
 fn a_dry_run_removes_nothing() {
-    let project = Project::empty();
+    let project = TestProject::empty();
     project.run(["init", "--agents", "all"]).fine();
     let before = project.tree();
     let run = project.run(["uninstall", "--dry-run"]).fine();

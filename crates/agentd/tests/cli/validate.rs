@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
-use crate::harness::Project;
+use test_project::TestProject;
 
-fn broken() -> Project {
-    Project::new().change("add-oauth").edit("tasks.md", "src/auth.rs", "/etc/passwd").edit(
+fn broken() -> TestProject {
+    TestProject::new().change("add-oauth").edit("tasks.md", "src/auth.rs", "/etc/passwd").edit(
         "specs/auth-flow.md",
         "MUST answer a sign-in within 200 ms",
         "MUST be fast within 200 ms",
@@ -12,7 +12,7 @@ fn broken() -> Project {
 
 #[test]
 fn a_sound_change_passes() {
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     let run = project.run(["validate", "add-oauth"]);
     insta::assert_snapshot!(run.transcript(), @r"
     exit 0
@@ -78,7 +78,7 @@ fn json_has_the_shape_of_the_contract() {
 
 #[test]
 fn strict_fails_for_medium_findings_too() {
-    let project = Project::new().change("add-oauth").edit(
+    let project = TestProject::new().change("add-oauth").edit(
         "specs/auth-flow.md",
         "MUST answer a sign-in within 200 ms",
         "MUST be fast within 200 ms",
@@ -92,7 +92,7 @@ fn strict_fails_for_medium_findings_too() {
 
 #[test]
 fn all_means_every_change_and_every_main_spec() {
-    let project = Project::new()
+    let project = TestProject::new()
         .change("add-oauth")
         .change("fix-bug")
         .edit("tasks.md", "src/auth.rs", "../outside.rs")
@@ -109,7 +109,7 @@ fn all_means_every_change_and_every_main_spec() {
     assert_eq!(of("agentd/changes/fix-bug/tasks.md"), 1);
     assert!(of("agentd/specs/login.md") > 0);
     project.run(["validate", "--all", "add-oauth"]).exits(2);
-    Project::new().run(["validate", "--all"]).fine().stdout_has("0 changes and 0 specs");
+    TestProject::new().run(["validate", "--all"]).fine().stdout_has("0 changes and 0 specs");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn the_defects_of_earlier_programs_are_found() {
         ("specs/auth-flow.md", "- **THEN** the server answers with 401\n", "", "S010"),
     ];
     for (file, from, to, code) in cases {
-        let project = Project::new().change("add-oauth").edit(file, from, to);
+        let project = TestProject::new().change("add-oauth").edit(file, from, to);
         let json = project.run(["validate", "--json"]).exits(1).json();
         let codes: Vec<&Value> = json["diagnostics"]
             .as_array()
@@ -138,7 +138,7 @@ fn the_defects_of_earlier_programs_are_found() {
             .collect();
         assert!(codes.contains(&&json!(code)), "{code} not in {codes:?}");
     }
-    let cyclic = Project::new().change("add-oauth").edit(
+    let cyclic = TestProject::new().change("add-oauth").edit(
         "tasks.md",
         "depends_on: []",
         "depends_on: [\"2.1\"]",
@@ -148,17 +148,17 @@ fn the_defects_of_earlier_programs_are_found() {
 
 #[test]
 fn files_that_are_missing_or_no_text_are_findings() {
-    let run = Project::new().begun("add-oauth").run(["validate"]).exits(1);
+    let run = TestProject::new().begun("add-oauth").run(["validate"]).exits(1);
     run.stdout_has("HIGH[F009]: proposal.md is missing")
         .stdout_has("agentd/changes/add-oauth/proposal.md");
-    let project = Project::new().change("add-oauth").file("tasks.md", [0xff, 0xfe, 0x00]);
+    let project = TestProject::new().change("add-oauth").file("tasks.md", [0xff, 0xfe, 0x00]);
     project.run(["validate"]).exits(1).stdout_has("HIGH[F001]").stderr_lacks("panicked");
 }
 
 #[test]
 fn nothing_from_files_can_steer_a_terminal() {
     let evil = "\u{1b}[2Jgone\u{1b}]0;title\u{7}\u{9b}2J\u{8}\u{7f}";
-    let project = Project::new()
+    let project = TestProject::new()
         .change("add-oauth")
         .edit("tasks.md", "src/auth.rs", &format!("\"/etc/{evil}\""))
         .edit(
@@ -208,7 +208,7 @@ fn colours_are_for_terminals_and_those_who_ask() {
 /// A file that nobody looks at must not look like a part of the plan.
 #[test]
 fn a_stray_file_among_the_specs_is_a_finding() {
-    let project = Project::new().change("add-oauth").file("specs/Auth Flow.md", "# Mine\n");
+    let project = TestProject::new().change("add-oauth").file("specs/Auth Flow.md", "# Mine\n");
     let run = project.run(["validate", "add-oauth"]).exits(1);
     run.stdout_has("HIGH[F006]: `Auth Flow.md` is not the file of a spec")
         .stdout_has("--> agentd/changes/add-oauth/specs/Auth Flow.md");
@@ -220,7 +220,7 @@ fn a_stray_file_among_the_specs_is_a_finding() {
 #[test]
 fn a_plan_with_very_many_findings_is_reported() {
     let tasks: String = (1..=900).map(|n| format!("- [ ] 1.{n} T\n")).collect();
-    let project = Project::new().change("add-oauth").file("tasks.md", tasks);
+    let project = TestProject::new().change("add-oauth").file("tasks.md", tasks);
     let json = project.run(["validate", "--json"]).exits(1).json();
     let found = json["diagnostics"].as_array().unwrap();
     assert!(found.len() > 2700, "{}", found.len());
@@ -236,7 +236,7 @@ fn findings_by_the_thousand_are_counted_and_a_thousand_are_told() {
     for n in 1..=20_000 {
         tasks.push_str(&format!("- [ ] 9.{n} Title\n"));
     }
-    let project = Project::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth");
     let path = project.root().join("agentd/changes/add-oauth/tasks.md");
     let before = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, before + &tasks).unwrap();

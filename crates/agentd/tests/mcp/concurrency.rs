@@ -5,14 +5,14 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{CHANGE, Project, plan};
+use super::{CHANGE, Servers as _, plan, planned};
 
 /// 200 calls from 4 processes, 50 in flight in each.
 #[test]
 fn two_hundred_calls_leave_every_accepted_write() {
     const CLIENTS: usize = 4;
     const CALLS: usize = 50;
-    let project = Project::planned();
+    let project = planned();
     thread::scope(|scope| {
         for c in 0..CLIENTS {
             let project = &project;
@@ -46,15 +46,15 @@ fn two_hundred_calls_leave_every_accepted_write() {
             });
         }
     });
-    let specs = std::fs::read_dir(project.path("agentd/changes/add-oauth/specs")).unwrap();
+    let specs = std::fs::read_dir(project.root().join("agentd/changes/add-oauth/specs")).unwrap();
     let names: BTreeSet<String> =
         specs.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
-    let proposal = project.in_change("proposal.md");
+    let proposal = project.read("proposal.md");
     for c in 0..CLIENTS {
         for n in 0..CALLS {
             if n % 4 == 0 {
                 assert!(names.contains(&format!("spec-{c}-{n}.md")));
-                let text = project.in_change(&format!("specs/spec-{c}-{n}.md"));
+                let text = project.read(&format!("specs/spec-{c}-{n}.md"));
                 assert!(text.starts_with("---\nid: ") && text.ends_with("```\n"), "torn: {text}");
             } else {
                 assert_eq!(proposal.matches(&format!(": Issue {c}-{n}\n")).count(), 1);
@@ -67,15 +67,15 @@ fn two_hundred_calls_leave_every_accepted_write() {
     let expected: Vec<u32> =
         (1..=u32::try_from(CLIENTS * (CALLS - CALLS.div_ceil(4))).unwrap()).collect();
     assert_eq!(rounds, expected, "each review has seen those before it");
-    assert!(project.in_change("CHALLENGE.md").contains(&format!("## Review {}", expected.len())));
+    assert!(project.read("CHALLENGE.md").contains(&format!("## Review {}", expected.len())));
     let left: Vec<String> =
-        project.snapshot().into_keys().filter(|name| name.contains("agentd-tmp")).collect();
+        project.names().into_iter().filter(|name| name.contains("agentd-tmp")).collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
 fn calls_of_one_client_are_answered_whatever_their_order() {
-    let project = Project::planned();
+    let project = planned();
     let mut client = project.client("planner");
     let mut ids = BTreeSet::new();
     for i in 0..20 {

@@ -6,36 +6,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::{CHANGE, Client, Project, plan};
+use test_project::{TestProject, Tree};
+
+use super::{CHANGE, Client, Servers as _, plan, planned};
 
 /// A project with traps in it, inside a directory with something to steal.
 struct Trapped {
-    project: Project,
+    project: TestProject,
     outside: tempfile::TempDir,
 }
 
 impl Trapped {
     fn new() -> Self {
-        let project = Project::planned();
-        let outside = scratch::dir();
+        let project = planned();
+        let outside = test_project::temp_dir();
         fs::write(outside.path().join("secret.md"), "SECRET").unwrap();
         fs::create_dir(outside.path().join("dir")).unwrap();
-        project.write(".env", "KEY=SECRET");
-        project.write("server.pem", "SECRET");
-        project.write(".git/config", "SECRET");
-        project.write("agentd/changes/other/STATE.yaml", "SECRET");
-        project.write(
+        project.write_root(".env", "KEY=SECRET");
+        project.write_root("server.pem", "SECRET");
+        project.write_root(".git/config", "SECRET");
+        project.write_root("agentd/changes/other/STATE.yaml", "SECRET");
+        project.write_root(
             &format!("agentd/changes/{CHANGE}/STATE.yaml"),
             "change_id: add-oauth\nphase: proposed\n",
         );
-        project.write(&format!("agentd/changes/{CHANGE}/GEMINI.md"), "generated");
-        project.write(&format!("agentd/changes/{CHANGE}/base/auth-flow.md"), "base");
-        project.write("agentd/specs/auth-flow.md", "# Specification: Main\n");
+        project.write_root(&format!("agentd/changes/{CHANGE}/GEMINI.md"), "generated");
+        project.write_root(&format!("agentd/changes/{CHANGE}/base/auth-flow.md"), "base");
+        project.write_root("agentd/specs/auth-flow.md", "# Specification: Main\n");
         #[cfg(unix)]
         {
             use std::os::unix::fs::symlink;
-            let link =
-                |target: &std::path::Path, name: &str| symlink(target, project.path(name)).unwrap();
+            let link = |target: &std::path::Path, name: &str| {
+                symlink(target, project.root().join(name)).unwrap()
+            };
             link(&outside.path().join("secret.md"), "link.md");
             link(outside.path(), "linkdir");
             link("../..".as_ref(), "up");
@@ -51,14 +54,14 @@ impl Trapped {
         Self { project, outside }
     }
 
-    fn state(&self) -> (std::collections::BTreeMap<String, Vec<u8>>, Vec<String>, String) {
+    fn state(&self) -> (Tree, Vec<String>, String) {
         let mut names: Vec<String> = fs::read_dir(self.outside.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
         let secret = fs::read_to_string(self.outside.path().join("secret.md")).unwrap();
-        (self.project.snapshot(), names, secret)
+        (self.project.contents(), names, secret)
     }
 }
 
@@ -266,7 +269,7 @@ fn attempts(outside: &str) -> Vec<(&'static str, Value)> {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_git_runs_for_the_server_of_an_implementer_writes_nowhere_else() {
-    let project = Project::planned();
+    let project = planned();
     project.git(&["init", "-q"]);
     project.git(&["add", "-A"]);
     project.git(&["commit", "-q", "-m", "Start"]);
@@ -275,18 +278,18 @@ fn what_git_runs_for_the_server_of_an_implementer_writes_nowhere_else() {
     let trap = format!(
         "{}; {}; {}; cat",
         spring(outside.path()),
-        spring(project.root()),
-        spring(&project.path("agentd"))
+        spring(&project.root()),
+        spring(&project.root().join("agentd"))
     );
     project.git(&["config", "filter.trap.clean", &trap]);
-    project.write(".git/info/attributes", "*.rs filter=trap\n");
-    project.write("src/models/user.rs", "struct User;\n");
-    project.write("src/main.rs", "fn main() { oauth() }\n");
+    project.write_root(".git/info/attributes", "*.rs filter=trap\n");
+    project.write_root("src/models/user.rs", "struct User;\n");
+    project.write_root("src/main.rs", "fn main() { oauth() }\n");
     let mut implementer = project.client("implementer");
     implementer.ok("complete_task", plan::task());
     implementer.ok("complete_task", with_task("2.1"));
-    assert!(project.path("agentd/sprung").exists(), "git has run it");
-    assert!(!outside.path().join("sprung").exists() && !project.path("sprung").exists());
+    assert!(project.root().join("agentd/sprung").exists(), "git has run it");
+    assert!(!outside.path().join("sprung").exists() && !project.root().join("sprung").exists());
 }
 
 fn with_task(id: &str) -> Value {
@@ -300,7 +303,7 @@ fn no_path_leads_out_and_nothing_changes() {
     let all = attempts(trapped.outside.path().to_str().unwrap());
     assert!(all.len() >= 200, "{}", all.len());
     // All tools, bound to one change.
-    let mut client = Client::start(trapped.project.command(&["--change", CHANGE]));
+    let mut client = Client::start(trapped.project.server(&["--change", CHANGE]));
     for (tool, arguments) in all {
         let message = client.refused(tool, arguments.clone());
         assert!(!message.contains("SECRET"), "{tool} {arguments}: {message}");
@@ -321,7 +324,7 @@ fn no_path_leads_out_and_nothing_changes() {
 fn a_link_swapped_in_during_the_call_gains_nothing() {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     let trapped = Trapped::new();
-    let specs = trapped.project.path("agentd/changes/add-oauth/specs");
+    let specs = trapped.project.root().join("agentd/changes/add-oauth/specs");
     fs::remove_file(specs.join("linked.md")).unwrap();
     fs::remove_file(specs.join("dangling.md")).unwrap();
     let elsewhere = trapped.outside.path().join("dir");

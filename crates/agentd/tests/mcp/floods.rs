@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{CHANGE, Client, Project, plan};
+use super::{CHANGE, Client, Servers as _, plan, project};
 
 /// How much memory a process has, in kilobytes.
 #[cfg(target_os = "linux")]
@@ -21,7 +21,7 @@ fn memory(client: &Client) -> u64 {
 #[test]
 fn a_client_that_does_not_read_is_not_read_either() {
     const REQUESTS: u64 = 3000;
-    let project = Project::new();
+    let project = project();
     let mut client = project.free_client();
     let before = memory(&client);
     let mut input = client.input.take().unwrap();
@@ -54,7 +54,7 @@ fn a_client_that_does_not_read_is_not_read_either() {
 
 #[test]
 fn a_message_that_is_too_long_is_answered_and_the_next_one_too() {
-    let project = Project::new();
+    let project = project();
     let mut client = project.free_client();
     for length in [16 * 1024 * 1024 + 1, 40 * 1024 * 1024] {
         client.send_line(&"x".repeat(length));
@@ -68,7 +68,7 @@ fn a_message_that_is_too_long_is_answered_and_the_next_one_too() {
 /// Sixteen calls wait for a lock, and the seventeenth for them.
 #[test]
 fn a_client_that_hangs_up_is_noticed_while_nothing_is_read() {
-    let project = Project::new();
+    let project = project();
     let _lock = super::lifecycle::hold_lock(&project);
     let mut client = project.client("planner");
     for _ in 0..40 {
@@ -85,7 +85,7 @@ fn a_client_that_hangs_up_is_noticed_while_nothing_is_read() {
 
 #[test]
 fn a_call_is_cancelled_while_all_the_others_wait() {
-    let project = Project::new();
+    let project = project();
     let lock = super::lifecycle::hold_lock(&project);
     let mut client = project.client("planner");
     let params = json!({"name": "create_proposal", "arguments": plan::proposal()});
@@ -96,13 +96,13 @@ fn a_call_is_cancelled_while_all_the_others_wait() {
     }
     client.result("ping", json!({}));
     drop(lock);
-    assert!(!project.path(&format!("agentd/changes/{CHANGE}/proposal.md")).exists());
+    assert!(!project.root().join(&format!("agentd/changes/{CHANGE}/proposal.md")).exists());
 }
 
 /// Attack L2, and the codes of JSON-RPC 2.0.
 #[test]
 fn what_is_no_request_is_answered_with_the_code_for_it() {
-    let project = Project::new();
+    let project = project();
     let mut client = project.free_client();
     for (line, code, id) in [
         ("this is no JSON", -32700, Value::Null),
@@ -140,8 +140,8 @@ fn what_is_no_request_is_answered_with_the_code_for_it() {
 
 #[test]
 fn a_line_before_the_handshake_is_answered_even_if_it_is_the_last() {
-    let project = Project::new();
-    let mut client = Client::spawn(project.command(&[]));
+    let project = project();
+    let mut client = Client::spawn(project.server(&[]));
     client.send_line("nonsense");
     let (lines, _) = client.finish();
     assert_eq!(lines.len(), 1, "{lines:?}");

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{CHANGE, Client, Project, plan};
+use super::{CHANGE, Client, Servers as _, plan, planned, project};
 
 #[test]
 fn the_versions_with_a_handshake_are_agreed_to() {
-    let project = Project::new();
+    let project = project();
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut client = Client::spawn(project.command(&["--change", CHANGE, "--role", "planner"]));
+        let mut client = Client::spawn(project.server(&["--change", CHANGE, "--role", "planner"]));
         let result = client.initialize(version);
         assert_eq!(result["protocolVersion"], version);
         assert_eq!(result["serverInfo"]["name"], "agentd");
@@ -39,8 +39,8 @@ fn stateless(params: Value) -> Value {
 
 #[test]
 fn the_stateless_version_needs_no_handshake() {
-    let project = Project::new();
-    let mut client = Client::spawn(project.command(&["--change", CHANGE, "--role", "planner"]));
+    let project = project();
+    let mut client = Client::spawn(project.server(&["--change", CHANGE, "--role", "planner"]));
     let found = client.result("server/discover", stateless(json!({})));
     assert!(
         found["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")),
@@ -62,8 +62,8 @@ fn the_stateless_version_needs_no_handshake() {
 
 #[test]
 fn a_stateless_call_may_be_the_first_word() {
-    let project = Project::planned();
-    let mut client = Client::spawn(project.command(&["--change", CHANGE, "--role", "challenger"]));
+    let project = planned();
+    let mut client = Client::spawn(project.server(&["--change", CHANGE, "--role", "challenger"]));
     let call = stateless(json!({"name": "append_review", "arguments": plan::plan_review()}));
     let result = client.result("tools/call", call);
     assert_eq!(result["structuredContent"]["iteration"], 1);
@@ -73,7 +73,7 @@ fn a_stateless_call_may_be_the_first_word() {
 
 #[test]
 fn an_unknown_version_is_answered_with_one_that_is_known() {
-    let project = Project::new();
-    let mut client = Client::spawn(project.command(&[]));
+    let project = project();
+    let mut client = Client::spawn(project.server(&[]));
     assert_eq!(client.initialize("1999-01-01")["protocolVersion"], "2025-11-25");
 }

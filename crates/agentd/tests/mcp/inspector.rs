@@ -5,7 +5,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{CHANGE, Project, plan};
+use test_project::TestProject;
+
+use super::{CHANGE, plan, planned};
 
 fn inspector() -> Option<String> {
     let path = std::env::var("AGENTD_INSPECTOR").ok();
@@ -15,11 +17,11 @@ fn inspector() -> Option<String> {
     path
 }
 
-fn run(entry: &str, project: &Project, role: &str, method: &[&str]) -> Value {
+fn run(entry: &str, project: &TestProject, role: &str, method: &[&str]) -> Value {
     let output = Command::new("node")
         .arg(entry)
         .arg("--cli")
-        .arg(env!("CARGO_BIN_EXE_agentd"))
+        .arg(test_project::agentd())
         .args(["mcp", "--change", CHANGE, "--role", role])
         .args(["-C".as_ref(), project.root().as_os_str()])
         .args(method)
@@ -34,7 +36,7 @@ fn run(entry: &str, project: &Project, role: &str, method: &[&str]) -> Value {
 #[test]
 fn the_inspector_lists_and_calls() {
     let Some(entry) = inspector() else { return };
-    let project = Project::planned();
+    let project = planned();
     let tools = run(&entry, &project, "planner", &["--method", "tools/list"]);
     assert_eq!(tools["tools"].as_array().unwrap().len(), 8);
     let resources = run(&entry, &project, "planner", &["--method", "resources/list"]);
@@ -54,7 +56,7 @@ fn the_inspector_lists_and_calls() {
         run(&entry, &project, role, &method)
     };
     let read = call("planner", "read_file", plan::read());
-    assert_eq!(read["content"][0]["text"], project.in_change("proposal.md"));
+    assert_eq!(read["content"][0]["text"], project.read("proposal.md"));
     let review = call("challenger", "append_review", plan::plan_review());
     assert_eq!(review["structuredContent"]["iteration"], 1, "{review}");
     let content = json!({"change_id": CHANGE, "spec_id": "whole", "content": plan::MARKDOWN});

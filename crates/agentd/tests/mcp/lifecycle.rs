@@ -1,12 +1,14 @@
 //! How the server begins, ends, waits and keeps its streams apart.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{CHANGE, Client, Project, plan};
+use test_project::{TestProject, agentd};
+
+use super::{CHANGE, Client, Servers as _, plan, project};
 
 /// Waits for a process to end.
 fn ends_within(client: &mut Client, limit: Duration) -> bool {
@@ -22,9 +24,9 @@ fn ends_within(client: &mut Client, limit: Duration) -> bool {
 
 #[test]
 fn a_closed_input_ends_the_server_at_once() {
-    let project = Project::new();
+    let project = project();
     for shake_hands in [false, true] {
-        let mut client = Client::spawn(project.command(&[]));
+        let mut client = Client::spawn(project.server(&[]));
         if shake_hands {
             client.initialize("2025-06-18");
         }
@@ -36,8 +38,8 @@ fn a_closed_input_ends_the_server_at_once() {
 
 #[test]
 fn what_was_asked_before_the_end_is_still_answered() {
-    let project = Project::new();
-    let mut client = Client::spawn(project.command(&["--change", CHANGE, "--role", "planner"]));
+    let project = project();
+    let mut client = Client::spawn(project.server(&["--change", CHANGE, "--role", "planner"]));
     client.initialize("2025-06-18");
     for i in 0..5 {
         client.request(
@@ -54,17 +56,17 @@ fn what_was_asked_before_the_end_is_still_answered() {
 }
 
 /// Holds the write lock of the change, as another agentd would.
-pub(crate) fn hold_lock(project: &Project) -> std::fs::File {
-    std::fs::create_dir_all(project.path("agentd/.locks")).unwrap();
-    let file =
-        std::fs::File::create(project.path(&format!("agentd/.locks/{CHANGE}.write"))).unwrap();
+pub(crate) fn hold_lock(project: &TestProject) -> std::fs::File {
+    std::fs::create_dir_all(project.root().join("agentd/.locks")).unwrap();
+    let file = std::fs::File::create(project.root().join(&format!("agentd/.locks/{CHANGE}.write")))
+        .unwrap();
     file.lock().unwrap();
     file
 }
 
 #[test]
 fn a_wait_is_reported_and_can_be_cancelled() {
-    let project = Project::new();
+    let project = project();
     let lock = hold_lock(&project);
     let mut client = project.client("planner");
     let params = json!({"name": "create_proposal", "arguments": plan::proposal(), "_meta": {"progressToken": "p1"}});
@@ -82,14 +84,14 @@ fn a_wait_is_reported_and_can_be_cancelled() {
     let after = client.ok("create_spec", plan::spec("auth-flow"));
     assert!(after["path"].is_string());
     assert!(
-        !project.path("agentd/changes/add-oauth/proposal.md").exists(),
+        !project.root().join("agentd/changes/add-oauth/proposal.md").exists(),
         "cancelled is not done"
     );
 }
 
 #[test]
 fn hanging_up_ends_a_wait() {
-    let project = Project::new();
+    let project = project();
     let _lock = hold_lock(&project);
     let mut client = project.client("planner");
     client.request("tools/call", json!({"name": "create_proposal", "arguments": plan::proposal()}));
@@ -100,8 +102,8 @@ fn hanging_up_ends_a_wait() {
 
 #[test]
 fn standard_output_carries_nothing_but_the_protocol() {
-    let project = Project::new();
-    let mut command = project.command(&["--change", CHANGE, "--role", "planner"]);
+    let project = project();
+    let mut command = project.server(&["--change", CHANGE, "--role", "planner"]);
     command.env("RUST_LOG", "trace").env("RUST_BACKTRACE", "1");
     let mut client = Client::spawn(command);
     client.initialize("2025-11-25");
@@ -117,7 +119,7 @@ fn standard_output_carries_nothing_but_the_protocol() {
     client.request("tools/call", json!({"arguments": {}}));
     client.request("tools/call", json!({"name": "read_file"}));
     // A directory where a document should be: a failure of the machine, not of the model.
-    std::fs::create_dir_all(project.path("agentd/changes/add-oauth/tasks.md")).unwrap();
+    std::fs::create_dir_all(project.root().join("agentd/changes/add-oauth/tasks.md")).unwrap();
     client.request("tools/call", json!({"name": "create_tasks", "arguments": plan::tasks()}));
     client.request("ping", json!({}));
     let (lines, _stderr) = client.finish();
@@ -130,14 +132,8 @@ fn standard_output_carries_nothing_but_the_protocol() {
 
 #[test]
 fn a_project_that_is_none_is_said_on_standard_error() {
-    let dir = scratch::dir();
-    let output = Command::new(env!("CARGO_BIN_EXE_agentd"))
-        .arg("mcp")
-        .current_dir(dir.path())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(!output.status.success() && output.stdout.is_empty());
+    let output = TestProject::empty().run(["mcp"]);
+    assert!(output.code != 0 && output.stdout.is_empty(), "{output}");
     assert!(!output.stderr.is_empty());
 }
 
@@ -145,17 +141,16 @@ fn a_project_that_is_none_is_said_on_standard_error() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_dead_parent_ends_the_server() {
-    let project = Project::new();
-    let fifo = project.path("in");
+    let project = project();
+    let fifo = project.root().join("in");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     // The shell starts the server and dies; the test holds the other end of the fifo.
-    let script =
-        format!("{} mcp <in >out 2>err & echo $! >pid; sleep 0.3", env!("CARGO_BIN_EXE_agentd"));
+    let script = format!("{} mcp <in >out 2>err & echo $! >pid; sleep 0.3", agentd().display());
     let mut shell =
         Command::new("sh").arg("-c").arg(script).current_dir(project.root()).spawn().unwrap();
     let _held = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
     shell.wait().unwrap();
-    let pid = project.read("pid").trim().to_owned();
+    let pid = project.read_root("pid").trim().to_owned();
     let start = Instant::now();
     let alive = || {
         let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -165,5 +160,5 @@ fn a_dead_parent_ends_the_server() {
         assert!(start.elapsed() < Duration::from_secs(3), "the server outlives its parent");
         thread::sleep(Duration::from_millis(20));
     }
-    assert!(project.read("err").contains("has ended"));
+    assert!(project.read_root("err").contains("has ended"));
 }

@@ -19,119 +19,59 @@ mod violations;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
+use test_project::TestProject;
 
 pub(crate) const CHANGE: &str = "add-oauth";
 
-/// A project with the changes `add-oauth` and `other`, under git.
-pub(crate) struct Project {
-    dir: tempfile::TempDir,
+/// A project with the changes `add-oauth` and `other`, and git on its PATH.
+pub(crate) fn project() -> TestProject {
+    let project = TestProject::new().programs(&["cat", "git", "sh", "touch"]).about(CHANGE);
+    fs::create_dir(project.change_dir()).unwrap();
+    project
+        .root_file("agentd/config.toml", "")
+        .root_file("agentd/changes/other/proposal.md", "# Change: other\n")
+        .root_file("src/main.rs", "fn main() {}\n")
 }
 
-impl Project {
-    pub(crate) fn new() -> Self {
-        let project = Self { dir: scratch::dir() };
-        for change in [CHANGE, "other"] {
-            fs::create_dir_all(project.path(&format!("agentd/changes/{change}"))).unwrap();
-        }
-        project.write("agentd/config.toml", "");
-        project.write("agentd/changes/other/proposal.md", "# Change: other\n");
-        project.write("src/main.rs", "fn main() {}\n");
-        project
-    }
+/// The same, with a plan that the tools have written.
+pub(crate) fn planned() -> TestProject {
+    let project = project();
+    let mut planner = project.client("planner");
+    planner.ok("create_proposal", plan::proposal());
+    planner.ok("create_spec", plan::spec("user-model"));
+    planner.ok("create_spec", plan::spec("auth-flow"));
+    planner.ok("create_tasks", plan::tasks());
+    project
+}
 
-    /// With a plan that the tools have written.
-    pub(crate) fn planned() -> Self {
-        let project = Self::new();
-        let mut planner = project.client("planner");
-        planner.ok("create_proposal", plan::proposal());
-        planner.ok("create_spec", plan::spec("user-model"));
-        planner.ok("create_spec", plan::spec("auth-flow"));
-        planner.ok("create_tasks", plan::tasks());
-        project
-    }
-
-    pub(crate) fn path(&self, below: &str) -> PathBuf {
-        self.dir.path().join(below)
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        self.dir.path()
-    }
-
-    pub(crate) fn write(&self, path: &str, text: &str) {
-        let path = self.path(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    pub(crate) fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.path(path)).unwrap()
-    }
-
-    pub(crate) fn in_change(&self, file: &str) -> String {
-        self.read(&format!("agentd/changes/{CHANGE}/{file}"))
-    }
-
-    pub(crate) fn git(&self, arguments: &[&str]) {
-        let output = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
-            .args(arguments)
-            .current_dir(self.root())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}");
-    }
-
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
-        command.arg("mcp").args(arguments).current_dir(self.root());
-        command
-    }
+/// The servers of a project.
+pub(crate) trait Servers {
+    /// `agentd mcp` with these arguments.
+    fn server(&self, arguments: &[&str]) -> Command;
 
     /// A client bound to `add-oauth` and a role, after the handshake.
-    pub(crate) fn client(&self, role: &str) -> Client {
-        Client::start(self.command(&["--change", CHANGE, "--role", role]))
+    fn client(&self, role: &str) -> Client {
+        Client::start(self.server(&["--change", CHANGE, "--role", role]))
     }
 
     /// A client with the tools of a planner who proposes questions.
-    pub(crate) fn clarifying_client(&self) -> Client {
+    fn clarifying_client(&self) -> Client {
         let step = ["--change", CHANGE, "--role", "planner", "--step", "clarify"];
-        Client::start(self.command(&step))
+        Client::start(self.server(&step))
     }
 
     /// A client of all changes and tools.
-    pub(crate) fn free_client(&self) -> Client {
-        Client::start(self.command(&[]))
-    }
-
-    /// Everything below the root: path, kind, and bytes or target. Locks come and go.
-    pub(crate) fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
-        let mut found = BTreeMap::new();
-        walk(self.root(), self.root(), &mut found);
-        found.retain(|path, _| !path.starts_with("agentd/.locks") && !path.starts_with(".git/"));
-        found
+    fn free_client(&self) -> Client {
+        Client::start(self.server(&[]))
     }
 }
 
-fn walk(root: &Path, dir: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let entry = entry.unwrap();
-        let path = entry.path();
-        let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            found.insert(format!("{name}/"), Vec::new());
-            walk(root, &path, found);
-        } else if kind.is_symlink() {
-            let target = fs::read_link(&path).unwrap();
-            found.insert(format!("{name} ->"), target.to_string_lossy().into_owned().into_bytes());
-        } else {
-            found.insert(name, fs::read(&path).unwrap());
-        }
+impl Servers for TestProject {
+    fn server(&self, arguments: &[&str]) -> Command {
+        self.command([&["mcp"], arguments].concat())
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{CHANGE, Client, Project, plan};
+use super::{CHANGE, Client, Servers as _, plan, planned, project};
 
 fn list(command: std::process::Command) -> Value {
     Client::start(command).result("tools/list", json!({}))
@@ -12,24 +12,24 @@ fn list(command: std::process::Command) -> Value {
 
 #[test]
 fn the_list_is_small_for_every_role_and_every_id() {
-    let project = Project::new();
+    let project = project();
     for id in [CHANGE.to_owned(), "a".repeat(20), "a".repeat(21), "a".repeat(64)] {
         for role in ["planner", "challenger", "implementer", "reviewer"] {
-            let size = list(project.command(&["--change", &id, "--role", role])).to_string().len();
+            let size = list(project.server(&["--change", &id, "--role", role])).to_string().len();
             assert!(size <= 8000, "{role} with an id of {}: {size} bytes", id.len());
         }
         let arguments = ["--change", &id, "--role", "planner", "--step", "clarify"];
-        let size = list(project.command(&arguments)).to_string().len();
+        let size = list(project.server(&arguments)).to_string().len();
         assert!(size <= 3000, "clarify with an id of {}: {size} bytes", id.len());
     }
 }
 
 #[test]
 fn every_tool_carries_annotations_and_a_strict_schema() {
-    let project = Project::new();
-    let all = list(project.command(&[]));
+    let project = project();
+    let all = list(project.server(&[]));
     let clarify = ["--change", CHANGE, "--role", "planner", "--step", "clarify"];
-    let clarify = list(project.command(&clarify));
+    let clarify = list(project.server(&clarify));
     for tool in [&all, &clarify].iter().flat_map(|list| list["tools"].as_array().unwrap()) {
         let name = tool["name"].as_str().unwrap();
         let annotations = &tool["annotations"];
@@ -135,8 +135,8 @@ fn about_shape(answer: &Value) -> bool {
 
 #[test]
 fn what_is_published_is_what_is_enforced() {
-    let project = Project::new();
-    project.write("src/models/user.rs", "x");
+    let project = project();
+    project.write_root("src/models/user.rs", "x");
     let (agreed, lenient) = compare(project.free_client(), examples());
     assert!(agreed > 1500 && lenient * 10 < agreed, "{agreed} agreed, {lenient} did not");
     let questions = vec![("propose_questions", plan::questions())];
@@ -235,7 +235,7 @@ fn is_inexact(arguments: &Value) -> bool {
 
 #[test]
 fn severities_may_be_shouted() {
-    let project = Project::planned();
+    let project = planned();
     let mut review = plan::plan_review();
     review["issues"][0]["severity"] = json!("HIGH");
     project.client("challenger").ok("append_review", review);

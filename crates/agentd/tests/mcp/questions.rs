@@ -2,18 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::{CHANGE, Project, plan};
+use test_project::TestProject;
+
+use super::{CHANGE, Servers as _, plan, project};
 
 const KEPT: &str = "agentd/.agents/questions/add-oauth.json";
 
-fn kept(project: &Project) -> Value {
-    serde_json::from_str(&project.read(KEPT)).unwrap()
+fn kept(project: &TestProject) -> Value {
+    serde_json::from_str(&project.read_root(KEPT)).unwrap()
 }
 
 /// P2
 #[test]
 fn questions_are_kept_and_replaced_by_the_next() {
-    let project = Project::new();
+    let project = project();
     let mut client = project.clarifying_client();
     let written = client.ok("propose_questions", plan::questions());
     assert_eq!(written["path"], KEPT);
@@ -31,10 +33,10 @@ fn questions_are_kept_and_replaced_by_the_next() {
 /// P2: never more than five, each with options of which the first is recommended.
 #[test]
 fn what_cannot_be_asked_is_refused_and_changes_nothing() {
-    let project = Project::new();
+    let project = project();
     let mut client = project.clarifying_client();
     client.ok("propose_questions", plan::questions());
-    let before = project.snapshot();
+    let before = project.contents();
     let one = plan::questions()["questions"][0].clone();
     let many = |n: usize| {
         let named = |i| {
@@ -62,19 +64,19 @@ fn what_cannot_be_asked_is_refused_and_changes_nothing() {
         *arguments.pointer_mut(place).unwrap() = value;
         let message = client.refused("propose_questions", arguments);
         assert!(message.contains(expected), "{expected} in {message}");
-        assert!(project.snapshot() == before, "{place}");
+        assert!(project.contents() == before, "{place}");
     }
     client.ok("propose_questions", json!({"change_id": CHANGE, "questions": many(5)}));
 }
 
 #[test]
 fn a_link_where_questions_are_kept_is_not_followed() {
-    let project = Project::new();
-    std::fs::create_dir(project.path("elsewhere")).unwrap();
-    std::fs::create_dir_all(project.path("agentd/.agents")).unwrap();
-    let link = project.path("agentd/.agents/questions");
+    let project = project();
+    std::fs::create_dir(project.root().join("elsewhere")).unwrap();
+    std::fs::create_dir_all(project.root().join("agentd/.agents")).unwrap();
+    let link = project.root().join("agentd/.agents/questions");
     std::os::unix::fs::symlink("../../elsewhere", link).unwrap();
-    let before = project.snapshot();
+    let before = project.contents();
     project.clarifying_client().refused("propose_questions", plan::questions());
-    assert!(project.snapshot() == before);
+    assert!(project.contents() == before);
 }

@@ -4,12 +4,12 @@ use rmcp::ServiceExt as _;
 use rmcp::model::CallToolRequestParams;
 use rmcp::transport::TokioChildProcess;
 
-use super::{CHANGE, Project, plan};
+use super::{CHANGE, Servers as _, plan, project};
 
 #[test]
 fn the_client_of_the_sdk_gets_along() {
-    let project = Project::new();
-    let command = project.command(&["--change", CHANGE, "--role", "planner"]);
+    let project = project();
+    let command = project.server(&["--change", CHANGE, "--role", "planner"]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let child = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
@@ -28,5 +28,5 @@ fn the_client_of_the_sdk_gets_along() {
         assert_eq!(resources.len(), 2);
         client.cancel().await.unwrap();
     });
-    assert!(project.in_change("proposal.md").contains("# Change: add-oauth"));
+    assert!(project.read("proposal.md").contains("# Change: add-oauth"));
 }

@@ -2,10 +2,12 @@
 
 use serde_json::json;
 
-use super::{CHANGE, Project, plan};
+use test_project::TestProject;
 
-fn names(project: &Project, arguments: &[&str]) -> Vec<String> {
-    let mut client = super::Client::start(project.command(arguments));
+use super::{CHANGE, Servers as _, plan, planned, project};
+
+fn names(project: &TestProject, arguments: &[&str]) -> Vec<String> {
+    let mut client = super::Client::start(project.server(arguments));
     let tools = client.result("tools/list", json!({}));
     tools["tools"]
         .as_array()
@@ -17,7 +19,7 @@ fn names(project: &Project, arguments: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_role_has_its_tools_and_no_others() {
-    let project = Project::new();
+    let project = project();
     let of = |role: &str| names(&project, &["--change", CHANGE, "--role", role]);
     let planner = [
         "create_clarifications",
@@ -46,13 +48,13 @@ fn every_role_has_its_tools_and_no_others() {
 
 #[test]
 fn the_planner_writes_a_plan() {
-    let project = Project::new();
+    let project = project();
     let mut planner = project.client("planner");
     let written = planner.ok("create_clarifications", plan::clarifications());
     assert_eq!(written["path"], "agentd/changes/add-oauth/clarifications.md");
-    assert!(project.in_change("clarifications.md").contains("## Q2: Database"));
+    assert!(project.read("clarifications.md").contains("## Q2: Database"));
     planner.ok("create_proposal", plan::proposal());
-    let text = project.in_change("proposal.md");
+    let text = project.read("proposal.md");
     for part in [
         "id: add-oauth\ntype: proposal\nversion: 1\n",
         "  affected_files: 8\n  new_files: 3\n",
@@ -64,7 +66,7 @@ fn the_planner_writes_a_plan() {
     }
     planner.ok("create_spec", plan::spec("user-model"));
     planner.ok("create_spec", plan::spec("auth-flow"));
-    let text = project.in_change("specs/auth-flow.md");
+    let text = project.read("specs/auth-flow.md");
     for part in [
         "id: auth-flow\ntype: spec\n",
         "### R1: Provider\n\n**Priority**: high\n\nThe server MUST offer Google.\n",
@@ -74,7 +76,7 @@ fn the_planner_writes_a_plan() {
         assert!(text.contains(part), "{part} in {text}");
     }
     planner.ok("create_tasks", plan::tasks());
-    let text = project.in_change("tasks.md");
+    let text = project.read("tasks.md");
     for part in [
         "change_id: add-oauth\ntype: tasks\n",
         "## 2. Logic Layer\n\n### Task 2.1: Implement OAuth provider\n\n```yaml\nid: \"2.1\"\naction: MODIFY\nfile: src/main.rs\nspec_ref: \"auth-flow:R1\"\ndepends_on: [\"1.1\"]\nstatus: pending\n```\n\nDo it.\n",
@@ -82,48 +84,48 @@ fn the_planner_writes_a_plan() {
         assert!(text.contains(part), "{part} in {text}");
     }
     planner.ok("write_spec", plan::whole_spec());
-    assert!(project.in_change("specs/whole.md").contains("### R1: One"));
+    assert!(project.read("specs/whole.md").contains("### R1: One"));
     planner.ok("edit_file", plan::edit());
-    assert!(project.in_change("proposal.md").contains("Let users login"));
+    assert!(project.read("proposal.md").contains("Let users login"));
     let text = planner.ok("read_file", plan::read());
-    assert_eq!(text, project.in_change("proposal.md"));
+    assert_eq!(text, project.read("proposal.md"));
     let listing = planner.ok("list_directory", plan::list());
     assert_eq!(listing["entries"], json!(["agentd/", "src/"]));
 }
 
 #[test]
 fn the_others_do_their_part() {
-    let project = Project::planned();
+    let project = planned();
     let mut challenger = project.client("challenger");
     assert_eq!(challenger.ok("append_review", plan::plan_review())["iteration"], 1);
-    let text = project.in_change("proposal.md");
+    let text = project.read("proposal.md");
     assert!(text.contains("- **Reviewer**: codex\n"), "as config.toml says: {text}");
-    assert!(project.in_change("CHALLENGE.md").contains("**Verdict**: NEEDS_REVISION"));
+    assert!(project.read("CHALLENGE.md").contains("**Verdict**: NEEDS_REVISION"));
     project.git(&["init", "-q"]);
     project.git(&["add", "."]);
     project.git(&["commit", "-q", "-m", "base"]);
     let mut implementer = project.client("implementer");
     let message = implementer.refused("complete_task", plan::task());
     assert!(message.contains("src/models/user.rs"), "{message}");
-    project.write("src/models/user.rs", "pub struct User;\n");
+    project.write_root("src/models/user.rs", "pub struct User;\n");
     let done = implementer.ok("complete_task", plan::task());
     assert_eq!((&done["completed"], &done["ready"]), (&json!(1), &json!(["2.1"])));
     let second = json!({"change_id": CHANGE, "task_id": "logic.1", "note": "x"});
     let message = implementer.refused("complete_task", second.clone());
     assert!(message.contains("as it was at HEAD"), "{message}");
-    project.write("src/main.rs", "fn main() { oauth() }\n");
+    project.write_root("src/main.rs", "fn main() { oauth() }\n");
     implementer.ok("complete_task", second);
-    assert_eq!(project.in_change("tasks.md").matches("status: done").count(), 2);
+    assert_eq!(project.read("tasks.md").matches("status: done").count(), 2);
     let mut reviewer = project.client("reviewer");
     assert_eq!(reviewer.ok("create_review", plan::code_review())["iteration"], 1);
     assert_eq!(reviewer.ok("create_review", plan::code_review())["iteration"], 2);
-    assert!(project.in_change("REVIEW.md").contains("- **Location**: src/main.rs:1\n"));
+    assert!(project.read("REVIEW.md").contains("- **Location**: src/main.rs:1\n"));
 }
 
 #[test]
 fn a_refusal_says_what_to_correct_and_changes_nothing() {
-    let project = Project::planned();
-    let before = project.snapshot();
+    let project = planned();
+    let before = project.contents();
     let mut planner = project.client("planner");
     let mut tasks = plan::tasks();
     tasks["tasks"][1]["spec_ref"] = json!("auth-flow:R7");
@@ -134,12 +136,12 @@ fn a_refusal_says_what_to_correct_and_changes_nothing() {
     {
         assert!(message.contains(part), "{part} in {message}");
     }
-    assert_eq!(project.snapshot(), before);
+    assert_eq!(project.contents(), before);
 }
 
 #[test]
 fn a_bound_server_serves_one_change_and_a_free_one_all() {
-    let project = Project::new();
+    let project = project();
     let mut other = plan::proposal();
     other["change_id"] = json!("other");
     let message = project.client("planner").refused("create_proposal", other.clone());
@@ -147,7 +149,7 @@ fn a_bound_server_serves_one_change_and_a_free_one_all() {
     let mut free = project.free_client();
     free.ok("create_proposal", plan::proposal());
     free.ok("create_proposal", other);
-    assert!(project.read("agentd/changes/other/proposal.md").contains("# Change: other"));
+    assert!(project.read_root("agentd/changes/other/proposal.md").contains("# Change: other"));
     let mut nobody = plan::proposal();
     nobody["change_id"] = json!("nobody");
     assert!(free.refused("create_proposal", nobody).contains("there is no change `nobody`"));
@@ -157,13 +159,13 @@ fn a_bound_server_serves_one_change_and_a_free_one_all() {
     let mut review = plan::plan_review();
     review["change_id"] = json!("other");
     free.ok("append_review", review);
-    let text = project.read("agentd/changes/other/proposal.md");
+    let text = project.read_root("agentd/changes/other/proposal.md");
     assert!(text.contains("- **Reviewer**: test-client\n"), "{text}");
 }
 
 #[test]
 fn documents_are_resources() {
-    let project = Project::planned();
+    let project = planned();
     let mut client = project.free_client();
     let list = client.result("resources/list", json!({}));
     let uris: Vec<&str> =
@@ -179,7 +181,7 @@ fn documents_are_resources() {
         ]
     );
     let read = client.result("resources/read", json!({"uri": uris[1]}));
-    assert_eq!(read["contents"][0]["text"], project.in_change("specs/auth-flow.md"));
+    assert_eq!(read["contents"][0]["text"], project.read("specs/auth-flow.md"));
     assert_eq!(read["contents"][0]["mimeType"], "text/markdown");
     let templates = client.result("resources/templates/list", json!({}));
     assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 4);
@@ -195,8 +197,8 @@ fn documents_are_resources() {
 
 #[test]
 fn long_files_say_how_to_go_on() {
-    let project = Project::new();
-    project.write("long.txt", &"0123456789\n".repeat(40_000));
+    let project = project();
+    project.write_root("long.txt", &"0123456789\n".repeat(40_000));
     let mut client = project.client("reviewer");
     let arguments = json!({"change_id": CHANGE, "path": "long.txt"});
     let answer = client.call("read_file", arguments);
@@ -212,15 +214,15 @@ fn long_files_say_how_to_go_on() {
 /// refused begins nothing.
 #[test]
 fn a_bound_planner_begins_its_change() {
-    let project = Project::new();
+    let project = project();
     let mut client =
-        super::Client::start(project.command(&["--change", "fresh", "--role", "planner"]));
+        super::Client::start(project.server(&["--change", "fresh", "--role", "planner"]));
     let mut proposal = plan::proposal();
     proposal["change_id"] = json!("fresh");
     let mut circular = proposal.clone();
     circular["impact"]["affected_specs"] = json!([{"id": "a", "depends": ["a"]}]);
     assert!(client.refused("create_proposal", circular).contains("P007"));
-    assert!(!project.path("agentd/changes/fresh").exists());
+    assert!(!project.root().join("agentd/changes/fresh").exists());
     client.ok("create_proposal", proposal);
-    assert!(project.read("agentd/changes/fresh/proposal.md").contains("# Change: fresh"));
+    assert!(project.read_root("agentd/changes/fresh/proposal.md").contains("# Change: fresh"));
 }

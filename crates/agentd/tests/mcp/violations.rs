@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CHANGE, Client, Project, plan};
+use super::{CHANGE, Client, Servers as _, plan, planned};
 
 type Attempt = (&'static str, Value);
 
@@ -305,14 +305,14 @@ fn huge() -> Vec<Attempt> {
 }
 
 fn all_refused(attempts: Vec<Attempt>) {
-    let project = Project::planned();
-    let before = project.snapshot();
-    let mut client = Client::start(project.command(&["--change", CHANGE]));
+    let project = planned();
+    let before = project.contents();
+    let mut client = Client::start(project.server(&["--change", CHANGE]));
     for (tool, arguments) in attempts {
         let message = client.refused(tool, arguments.clone());
         let shown: String = arguments.to_string().chars().take(300).collect();
         assert!(message.len() > 20 && message.len() < 4000, "{tool} {shown}: {message}");
-        assert!(project.snapshot() == before, "{tool} {shown} has written something");
+        assert!(project.contents() == before, "{tool} {shown} has written something");
     }
 }
 
@@ -330,8 +330,8 @@ fn what_is_too_large_is_never_written() {
 
 #[test]
 fn messages_name_the_field_and_what_is_allowed() {
-    let project = Project::planned();
-    let mut client = Client::start(project.command(&["--change", CHANGE]));
+    let project = planned();
+    let mut client = Client::start(project.server(&["--change", CHANGE]));
     let (_, arguments) = with("create_tasks", plan::tasks(), "/tasks/1/layer", json!("banana"));
     let message = client.refused("create_tasks", arguments);
     for part in ["`tasks[1].layer`", "banana", "`data`", "`testing`"] {

@@ -14,33 +14,34 @@ use agentd_engine::agents::step::{Artefact, StepError};
 use agentd_engine::change::documents;
 use agentd_engine::store::Holder;
 
-use crate::world::{BUILTIN, World};
+use test_project::{TestProject, agentd};
+
+use crate::steps::{self, BUILTIN, Steps as _};
 
 const LOGIN: &str = "Add login with email and password; lock after 5 attempts";
 
-fn login() -> World {
-    World::new("add-login", LOGIN, BUILTIN, &[])
+fn login() -> TestProject {
+    steps::project("add-login", LOGIN, BUILTIN, &[])
 }
 
 #[test]
 fn a_plan_is_drafted_reviewed_and_approved_without_a_model() {
-    let world = login();
-    world.plan();
-    assert_eq!(world.serious(), Vec::<String>::new());
-    let strict = world.agentd(&["validate", "add-login", "--strict"]);
-    assert!(strict.status.success(), "{}", String::from_utf8_lossy(&strict.stdout));
+    let project = login();
+    project.plan();
+    assert_eq!(project.serious(), Vec::<String>::new());
+    project.run(["validate", "add-login", "--strict"]).exits(0);
     for file in ["proposal.md", "specs/login.md", "tasks.md"] {
-        assert!(world.read(file).contains("without a model"), "{file} says who wrote it");
+        assert!(project.read(file).contains("without a model"), "{file} says who wrote it");
     }
-    let spec = world.read("specs/login.md");
+    let spec = project.read("specs/login.md");
     assert!(spec.contains("The system MUST provide login with email and password."), "{spec}");
     assert!(spec.contains("The system MUST lock after 5 attempts."), "{spec}");
-    world.challenge();
-    let reviews = proposal::parse(&world.read("proposal.md")).value.reviews;
+    project.challenge();
+    let reviews = proposal::parse(&project.read("proposal.md")).value.reviews;
     assert_eq!(reviews.len(), 1);
     assert_eq!(reviews[0].verdict, PlanVerdict::Approved, "{reviews:?}");
     assert_eq!(reviews[0].reviewer.as_str(), "builtin");
-    let state = world.state();
+    let state = project.state();
     assert_eq!(state.llm_calls.len(), 7);
     assert!(state.llm_calls.iter().all(|call| call.model == "builtin" && call.cost == 0.0));
     assert!(state.llm_calls.iter().all(|call| call.session_id.is_some()));
@@ -56,15 +57,16 @@ fn one_shot_and_the_files_of_the_project() {
         ("src/main.rs", "mod login;\nfn main() {}\n"),
         ("src/unrelated.rs", "fn other() {}\n"),
     ];
-    let world = World::new("add-login", LOGIN, BUILTIN, &files);
-    world.step(Role::Planner, "plan-gen", Artefact::File(ChangeFile::Tasks)).unwrap();
-    let mark = world.step(Role::Planner, "plan-review", Artefact::Nothing).unwrap().outcome.review;
+    let project = steps::project("add-login", LOGIN, BUILTIN, &files);
+    project.step(Role::Planner, "plan-gen", Artefact::File(ChangeFile::Tasks)).unwrap();
+    let mark =
+        project.step(Role::Planner, "plan-review", Artefact::Nothing).unwrap().outcome.review;
     assert_eq!(mark, Some(ReviewMark::Pass));
-    assert_eq!(world.serious(), Vec::<String>::new());
-    let proposal = world.read("proposal.md");
+    assert_eq!(project.serious(), Vec::<String>::new());
+    let proposal = project.read("proposal.md");
     assert!(proposal.contains("`src/login.rs` defines `Login`"), "{proposal}");
     assert!(!proposal.contains("unrelated"), "{proposal}");
-    let tasks = world.read("tasks.md");
+    let tasks = project.read("tasks.md");
     for expected in
         ["action: MODIFY\nfile: src/login.rs", "tests/login.rs", "## 3. Integration Layer"]
     {
@@ -104,12 +106,12 @@ fn heavy_any_description_gives_a_valid_plan() {
         ("!!!", true),
     ];
     for (description, approved) in descriptions {
-        let world = World::new("add-thing", description, BUILTIN, &[]);
-        world.plan();
+        let project = steps::project("add-thing", description, BUILTIN, &[]);
+        project.plan();
         let shown: String = description.chars().take(60).collect();
-        assert_eq!(world.serious(), Vec::<String>::new(), "{shown}");
-        world.challenge();
-        let reviews = proposal::parse(&world.read("proposal.md")).value.reviews;
+        assert_eq!(project.serious(), Vec::<String>::new(), "{shown}");
+        project.challenge();
+        let reviews = proposal::parse(&project.read("proposal.md")).value.reviews;
         let expected = if approved { PlanVerdict::Approved } else { PlanVerdict::NeedsRevision };
         assert_eq!(reviews.last().unwrap().verdict, expected, "{shown}: {reviews:?}");
         assert_eq!(reviews.len(), 1, "{shown}");
@@ -119,51 +121,52 @@ fn heavy_any_description_gives_a_valid_plan() {
 #[test]
 fn a_main_spec_is_extended_behind_its_last_requirement() {
     let main = "---\nid: login\ntype: spec\ntitle: Login\nversion: 1\n---\n\n# Specification: Login\n\n## Overview\n\nx\n\n## Requirements\n\n### R7: Old\n\nIt MUST return 1.\n\n## Acceptance Criteria\n\n### Scenario: Old\n\n- **WHEN** it fails\n- **THEN** error\n";
-    let world = World::new("add-login-lock", LOGIN, BUILTIN, &[("agentd/specs/login.md", main)]);
-    world.plan();
-    assert_eq!(world.announced(), ["login"]);
-    let spec = world.read("specs/login.md");
+    let project =
+        steps::project("add-login-lock", LOGIN, BUILTIN, &[("agentd/specs/login.md", main)]);
+    project.plan();
+    assert_eq!(project.announced(), ["login"]);
+    let spec = project.read("specs/login.md");
     assert!(spec.contains("### R8: ") && !spec.contains("### R7: "), "{spec}");
-    assert_eq!(world.serious(), Vec::<String>::new());
+    assert_eq!(project.serious(), Vec::<String>::new());
 }
 
 #[test]
 fn the_challenge_reports_what_validate_finds_and_the_reproposal_mends_what_rules_can() {
-    let world = login();
-    world.plan();
-    let path = world.change_dir().join("specs/login.md");
+    let project = login();
+    project.plan();
+    let path = project.path("specs/login.md");
     let spec = fs::read_to_string(&path).unwrap();
     let spec = spec.replace("The system MUST lock after 5 attempts.", "Locks after some tries.");
     fs::write(&path, spec).unwrap();
-    let tasks = world.change_dir().join("tasks.md");
+    let tasks = project.path("tasks.md");
     let text = fs::read_to_string(&tasks).unwrap();
     // Every task of R2 now points to R1.
     fs::write(&tasks, text.replace("login:R2", "login:R1")).unwrap();
-    world.challenge();
-    let review = proposal::parse(&world.read("proposal.md")).value.reviews.pop().unwrap();
+    project.challenge();
+    let review = proposal::parse(&project.read("proposal.md")).value.reviews.pop().unwrap();
     assert_eq!(review.verdict, PlanVerdict::NeedsRevision);
     let titles: Vec<&str> = review.issues.iter().map(|issue| issue.title.as_str()).collect();
     assert!(titles.iter().any(|title| title.starts_with("Q002: R2")), "{titles:?}");
     assert!(titles.iter().any(|title| title.starts_with("T010: ")), "{titles:?}");
     assert!(review.issues.iter().all(|issue| !issue.location.is_empty()));
-    let report = world.step(Role::Planner, "reproposal", Artefact::Nothing).unwrap();
+    let report = project.step(Role::Planner, "reproposal", Artefact::Nothing).unwrap();
     assert!(
         report.outcome.text.contains("R2 says now that it MUST hold"),
         "{}",
         report.outcome.text
     );
-    assert_eq!(world.serious(), Vec::<String>::new());
-    world.challenge();
-    let review = proposal::parse(&world.read("proposal.md")).value.reviews.pop().unwrap();
+    assert_eq!(project.serious(), Vec::<String>::new());
+    project.challenge();
+    let review = proposal::parse(&project.read("proposal.md")).value.reviews.pop().unwrap();
     assert_eq!(review.verdict, PlanVerdict::Approved);
 }
 
 #[test]
 fn what_no_rule_can_mend_is_said_to_be_so() {
-    let world = World::new("add-search", "Make search fast", BUILTIN, &[]);
-    world.plan();
-    world.challenge();
-    let error = world.step(Role::Planner, "reproposal", Artefact::Nothing).unwrap_err();
+    let project = steps::project("add-search", "Make search fast", BUILTIN, &[]);
+    project.plan();
+    project.challenge();
+    let error = project.step(Role::Planner, "reproposal", Artefact::Nothing).unwrap_err();
     let StepError::Agent { failure, .. } = error else { panic!("{error:?}") };
     assert_eq!(failure.kind, FailureKind::Refused);
     assert!(failure.message.contains("without a model") && failure.hint.is_some(), "{failure:?}");
@@ -171,31 +174,31 @@ fn what_no_rule_can_mend_is_said_to_be_so() {
 
 #[test]
 fn a_document_that_is_missing_is_drafted_by_format_fix() {
-    let world = login();
-    world.plan();
-    fs::remove_file(world.change_dir().join("specs/login.md")).unwrap();
-    fs::remove_file(world.change_dir().join("tasks.md")).unwrap();
-    world.step(Role::Planner, "format-fix", Artefact::Nothing).unwrap();
-    assert_eq!(world.serious(), Vec::<String>::new());
+    let project = login();
+    project.plan();
+    fs::remove_file(project.path("specs/login.md")).unwrap();
+    fs::remove_file(project.path("tasks.md")).unwrap();
+    project.step(Role::Planner, "format-fix", Artefact::Nothing).unwrap();
+    assert_eq!(project.serious(), Vec::<String>::new());
 }
 
 #[test]
 fn as_implementer_it_declines_with_a_hint() {
-    let world = login();
-    let error = world.step(Role::Implementer, "implement-data", Artefact::Nothing).unwrap_err();
+    let project = login();
+    let error = project.step(Role::Implementer, "implement-data", Artefact::Nothing).unwrap_err();
     let StepError::Agent { failure, .. } = error else { panic!("{error:?}") };
     assert_eq!(failure.kind, FailureKind::Refused);
     assert!(failure.hint.unwrap().contains("[roles]"));
-    assert_eq!(world.state().llm_calls.len(), 1, "a refusal is not tried again");
+    assert_eq!(project.state().llm_calls.len(), 1, "a refusal is not tried again");
 }
 
 #[test]
 fn as_reviewer_it_looks_at_ticks_files_and_tests() {
-    let world = login();
-    world.plan();
+    let project = login();
+    project.plan();
     let verdict = || {
-        world.step(Role::Reviewer, "review", Artefact::File(ChangeFile::Review)).unwrap();
-        review::parse(&world.read("REVIEW.md")).value
+        project.step(Role::Reviewer, "review", Artefact::File(ChangeFile::Review)).unwrap();
+        review::parse(&project.read("REVIEW.md")).value
     };
     let first = verdict();
     assert_eq!(first.verdict, Some(CodeVerdict::NeedsFix));
@@ -203,23 +206,23 @@ fn as_reviewer_it_looks_at_ticks_files_and_tests() {
     assert!(titles.iter().any(|title| title.starts_with("Task 2.1 is not done")), "{titles:?}");
     assert!(titles.contains(&"No run of the tests is recorded"), "{titles:?}");
     // Ticked by hand, without the files.
-    let tasks = world.read("tasks.md").replace("status: pending", "status: done");
-    fs::write(world.change_dir().join("tasks.md"), &tasks).unwrap();
+    let tasks = project.read("tasks.md").replace("status: pending", "status: done");
+    fs::write(project.path("tasks.md"), &tasks).unwrap();
     let issues = verdict().issues;
     assert!(
         issues.iter().any(|issue| issue.title.as_str().contains("does not show it")),
         "{issues:?}"
     );
     for line in tasks.lines().filter_map(|line| line.strip_prefix("file: ")) {
-        let path = world.root().join(line.trim_matches('"'));
+        let path = project.root().join(line.trim_matches('"'));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "done").unwrap();
     }
     let record = |exit_code| {
-        let project = world.project();
+        let store = project.store();
         let holder = Holder::this_process("test", jiff::Timestamp::now());
-        let now = agentd_core::stamp::Stamp::new(jiff::Timestamp::now());
-        documents::update_state(&project, &world.id, &holder, now, |state| {
+        let now = steps::now();
+        documents::update_state(&store, &project.id(), &holder, now, |state| {
             state.test_run = Some(TestRun {
                 command: "make test".to_owned(),
                 exit_code,
@@ -240,13 +243,14 @@ fn as_reviewer_it_looks_at_ticks_files_and_tests() {
 
 #[test]
 fn it_signs_for_itself_where_it_stands_in_for_another() {
-    let world = World::new("add-login", LOGIN, "", &[("app/auth.py", "def login():\n    pass\n")]);
-    let mut agents = world.agents();
+    let project =
+        steps::project("add-login", LOGIN, "", &[("app/auth.py", "def login():\n    pass\n")]);
+    let mut agents = project.agents(&agentd());
     let roles = agentd_engine::agents::installed::with_builtin(agents.config.roles);
     agents.config = agents.config.with_roles(roles);
     for (role, name) in [(Role::Planner, "plan-gen"), (Role::Challenger, "challenge")] {
         let step = agentd_engine::agents::step::Step {
-            change: world.id.clone(),
+            change: project.id(),
             role,
             name: name.into(),
             prompt: format!("agentd {name} add-login\n"),
@@ -254,10 +258,9 @@ fn it_signs_for_itself_where_it_stands_in_for_another() {
             artefact: Artefact::Nothing,
             on_success: None,
         };
-        let now = || agentd_core::stamp::Stamp::new(jiff::Timestamp::now());
-        agentd_engine::agents::step::run(&agents, &step, &now, &mut |_| {}).unwrap();
+        agentd_engine::agents::step::run(&agents, &step, &steps::now, &mut |_| {}).unwrap();
     }
-    let text = world.read("proposal.md");
+    let text = project.read("proposal.md");
     assert!(text.contains("**Reviewer**: builtin"), "{text}");
     assert!(text.contains("`app/auth.py` defines `login`"), "{text}");
 }
@@ -267,16 +270,16 @@ fn extra_rules_of_a_project_are_kept() {
     let config = format!(
         "{BUILTIN}[validation]\nrequired_headings = [\"Security\", \"overview\"]\nscenario_min_count = 9\n"
     );
-    let world = World::new("add-login", "login", &config, &[]);
-    world.plan();
-    assert_eq!(world.serious(), Vec::<String>::new());
-    assert!(world.read("specs/login.md").contains("## Security"));
+    let project = steps::project("add-login", "login", &config, &[]);
+    project.plan();
+    assert_eq!(project.serious(), Vec::<String>::new());
+    assert!(project.read("specs/login.md").contains("## Security"));
 }
 
 /// The step `clarify` has a tool of its own, on which the answers of a person rest.
 #[test]
 fn it_asks_what_is_worth_asking() {
-    let world = World::new("add-search", "Make search fast", BUILTIN, &[]);
-    let report = world.step(Role::Planner, "clarify", Artefact::Nothing).unwrap();
+    let project = steps::project("add-search", "Make search fast", BUILTIN, &[]);
+    let report = project.step(Role::Planner, "clarify", Artefact::Nothing).unwrap();
     assert_eq!(report.outcome.tool_calls, 1, "{}", report.outcome.text);
 }

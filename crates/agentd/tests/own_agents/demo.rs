@@ -1,111 +1,66 @@
 //! `agentd demo`, on a machine that has git and a shell and nothing else.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use agentd_core::recording::DIVERGES;
 use serde_json::{Value, json};
+use test_project::{TestProject, agentd};
 
-use crate::world::AGENTD;
-
-/// A machine: an empty home, and a PATH of a few programs.
-struct Machine {
-    dir: tempfile::TempDir,
+/// A machine with an empty home, and a PATH of a few programs.
+fn machine() -> TestProject {
+    let machine = TestProject::empty().programs(&["sh", "git"]);
+    fs::create_dir(machine.base().join("tmp")).unwrap();
+    machine
 }
 
-impl Machine {
-    fn new() -> Self {
-        let dir = scratch::dir();
-        for folder in ["home", "bin", "tmp"] {
-            fs::create_dir(dir.path().join(folder)).unwrap();
-        }
-        let path = std::env::var_os("PATH").unwrap();
-        for program in ["sh", "git"] {
-            let found = std::env::split_paths(&path).map(|folder| folder.join(program));
-            let found = found.into_iter().find(|path| path.is_file()).unwrap();
-            symlink(found, dir.path().join("bin").join(program)).unwrap();
-        }
-        Self { dir }
-    }
+/// A program on the machine, with a directory of its own for temporary files.
+fn command(machine: &TestProject, program: impl AsRef<OsStr>, args: &[&str]) -> Command {
+    let mut command = machine.any_command(program);
+    command.args(args).env("TMPDIR", machine.base().join("tmp"));
+    command
+}
 
-    fn at(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
+/// Runs agentd, which has to succeed; what it prints.
+#[track_caller]
+fn succeeds(machine: &TestProject, args: &[&str]) -> String {
+    machine.finish(&mut command(machine, agentd(), args)).exits(0).stdout
+}
 
-    fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
-        let mut command = Command::new(program);
-        command
-            .args(args)
-            .current_dir(self.dir.path())
-            .env_clear()
-            .env("HOME", self.at("home"))
-            .env("TMPDIR", self.at("tmp"))
-            .env("PATH", self.at("bin"))
-            .stdin(Stdio::null());
-        command
-    }
+fn git(machine: &TestProject, dir: &str, args: &[&str]) -> String {
+    test_project::git(&machine.root().join(dir), args)
+}
 
-    fn run(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Output {
-        self.command(program, args).output().unwrap()
-    }
+fn names(machine: &TestProject, folder: &str) -> Vec<OsString> {
+    let entries = fs::read_dir(machine.base().join(folder)).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().file_name()).collect()
+}
 
-    /// Something that has to go well; what it prints.
-    #[track_caller]
-    fn fine(&self, program: &str, args: &[&str]) -> String {
-        let output = self.run(program, args);
-        let said = String::from_utf8(output.stdout).unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{program} {args:?}: {said}{errors}");
-        said
-    }
+/// Whether nothing is in the home directory but what is kept about projects.
+fn keeps_state_at_most(machine: &TestProject) -> bool {
+    names(machine, "home").iter().all(|name| name == ".local" || name == ".cache")
+        && names(machine, "home/.local/state").iter().all(|name| name == "agentd")
+}
 
-    fn git(&self, dir: &str, args: &[&str]) -> String {
-        self.fine("git", &[&["-C", dir], args].concat())
-    }
+/// Whether nothing is kept about any project either.
+fn keeps_no_state(machine: &TestProject) -> bool {
+    let kept = ["home/.local/state/agentd/projects", "home/.cache/agentd/projects"];
+    keeps_state_at_most(machine) && kept.iter().all(|dir| names(machine, dir).is_empty())
+}
 
-    fn names(&self, folder: &str) -> Vec<std::ffi::OsString> {
-        let entries = fs::read_dir(self.at(folder)).into_iter().flatten();
-        entries.map(|entry| entry.unwrap().file_name()).collect()
-    }
-
-    /// Whether nothing is in the home directory but what is kept about projects.
-    fn keeps_state_at_most(&self) -> bool {
-        self.names("home").iter().all(|name| name == ".local" || name == ".cache")
-            && self.names("home/.local/state").iter().all(|name| name == "agentd")
-    }
-
-    /// Whether nothing is kept about any project either.
-    fn keeps_no_state(&self) -> bool {
-        let kept = ["home/.local/state/agentd/projects", "home/.cache/agentd/projects"];
-        self.keeps_state_at_most() && kept.iter().all(|dir| self.names(dir).is_empty())
-    }
-
-    fn is_empty(&self, folder: &str) -> bool {
-        fs::read_dir(self.at(folder)).unwrap().next().is_none()
-    }
+fn leaves_no_temporary_files(machine: &TestProject) -> bool {
+    names(machine, "tmp").is_empty()
 }
 
 /// All files below a directory but those of git, by their paths.
 fn files(root: &Path) -> BTreeMap<String, String> {
-    fn walk(root: &Path, dir: &Path, into: &mut BTreeMap<String, String>) {
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.ends_with(".git") {
-            } else if path.is_dir() {
-                walk(root, &path, into);
-            } else {
-                let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-                into.insert(name, fs::read_to_string(&path).unwrap());
-            }
-        }
-    }
-    let mut all = BTreeMap::new();
-    walk(root, root, &mut all);
-    all
+    let all = test_project::tree(root).into_iter().filter(|(path, _)| !path.starts_with(".git"));
+    all.filter_map(|(path, node)| Some((path.display().to_string(), node.text()?.to_owned())))
+        .collect()
 }
 
 /// What agents and agentd have written for people: not the ledger and the runs, which have
@@ -131,9 +86,9 @@ fn archived(root: &Path) -> PathBuf {
 /// and the same again by `agentd replay` into a clone.
 #[test]
 fn heavy_the_whole_story_runs_with_git_and_a_shell_alone() {
-    let machine = Machine::new();
+    let machine = machine();
     let started = Instant::now();
-    let said = machine.fine(AGENTD, &["demo", "--fast", "--json", "--dir", "one"]);
+    let said = succeeds(&machine, &["demo", "--fast", "--json", "--dir", "one"]);
     let took = started.elapsed();
     let report: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(report["version"], 1);
@@ -168,10 +123,10 @@ fn heavy_the_whole_story_runs_with_git_and_a_shell_alone() {
     assert!(took < Duration::from_mins(1), "{took:?}");
 
     // The specs are merged, the code is there, and the documents are where the tour says.
-    let one = machine.at("one");
+    let one = machine.root().join("one");
     let spec = fs::read_to_string(one.join("agentd/specs/greeting.md")).unwrap();
     assert!(spec.contains("### R1: By name") && spec.contains("### R2: Without a name"), "{spec}");
-    let tests = machine.command("sh", &["test.sh"]).current_dir(&one).output().unwrap();
+    let tests = command(&machine, "sh", &["test.sh"]).current_dir(&one).output().unwrap();
     assert!(tests.status.success(), "{tests:?}");
     let proposal = fs::read_to_string(archived(&one).join("proposal.md")).unwrap();
     assert!(proposal.contains("NEEDS_REVISION") && proposal.contains("APPROVED"), "{proposal}");
@@ -183,22 +138,22 @@ fn heavy_the_whole_story_runs_with_git_and_a_shell_alone() {
     assert!(diverged.is_empty(), "record it anew (docs/replay.md): {diverged:?}");
 
     // The history: the tests are red before the change, which is on a branch of its own.
-    let log = machine.git("one", &["log", "--reverse", "--format=%s", "main..HEAD"]);
+    let log = git(&machine, "one", &["log", "--reverse", "--format=%s", "main..HEAD"]);
     let wanted = "greet-by-name: logic layer\ngreet-by-name: testing layer\n\
-        greet-by-name: fix the findings of review 1\nArchive greet-by-name\n";
+        greet-by-name: fix the findings of review 1\nArchive greet-by-name";
     assert_eq!(log, wanted);
-    assert_eq!(machine.git("one", &["branch", "--show-current"]), "agentd/greet-by-name\n");
-    assert_eq!(machine.git("one", &["status", "--porcelain"]), "");
+    assert_eq!(git(&machine, "one", &["branch", "--show-current"]), "agentd/greet-by-name");
+    assert_eq!(git(&machine, "one", &["status", "--porcelain"]), "");
 
     // Nothing else was written.
-    assert!(machine.keeps_state_at_most() && machine.is_empty("tmp"));
+    assert!(keeps_state_at_most(&machine) && leaves_no_temporary_files(&machine));
 
     // Once more, elsewhere, and in words.
-    let tour = machine.fine(AGENTD, &["demo", "--fast", "--dir", "two"]);
+    let tour = succeeds(&machine, &["demo", "--fast", "--dir", "two"]);
     for text in ["What was written", "bin/greet", "What it cost", "14 calls", "What to do next"] {
         assert!(tour.contains(text), "{text:?} is not in\n{tour}");
     }
-    let two = machine.at("two");
+    let two = machine.root().join("two");
     let (first, second) = (documents(&one), documents(&two));
     assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
     for (name, text) in &first {
@@ -206,13 +161,13 @@ fn heavy_the_whole_story_runs_with_git_and_a_shell_alone() {
     }
 
     // What the demonstration has recorded, done again in a clone of what was there before.
-    machine.git("one", &["clone", "--quiet", "--branch", "main", ".", "../three"]);
-    let clone = machine.at("three");
-    let red = machine.command("sh", &["test.sh"]).current_dir(&clone).output().unwrap();
+    git(&machine, "one", &["clone", "--quiet", "--branch", "main", ".", "../three"]);
+    let clone = machine.root().join("three");
+    let red = command(&machine, "sh", &["test.sh"]).current_dir(&clone).output().unwrap();
     assert_eq!(red.status.code(), Some(1), "{red:?}");
     let source = archived(&one);
     let played =
-        machine.fine(AGENTD, &["replay", source.to_str().unwrap(), "--json", "--into", "three"]);
+        succeeds(&machine, &["replay", source.to_str().unwrap(), "--json", "--into", "three"]);
     let played: Value = serde_json::from_str(&played).unwrap();
     assert_eq!(played["divergences"], json!([]));
     assert_eq!(played["runs"].as_array().unwrap().len(), 14);
@@ -230,9 +185,9 @@ fn heavy_the_whole_story_runs_with_git_and_a_shell_alone() {
     }
 
     // So does the recording that came with the program.
-    machine.git("one", &["clone", "--quiet", "--branch", "main", ".", "../four"]);
-    machine.fine(AGENTD, &["replay", "one/recordings/greet-by-name", "--json", "--into", "four"]);
-    let change = machine.at("four").join("agentd/changes/greet-by-name");
+    git(&machine, "one", &["clone", "--quiet", "--branch", "main", ".", "../four"]);
+    succeeds(&machine, &["replay", "one/recordings/greet-by-name", "--json", "--into", "four"]);
+    let change = machine.root().join("four").join("agentd/changes/greet-by-name");
     for file in ["proposal.md", "specs/greeting.md", "tasks.md", "REVIEW.md"] {
         let again = fs::read_to_string(change.join(file)).unwrap();
         assert_eq!(again, fs::read_to_string(source.join(file)).unwrap(), "{file}");
@@ -270,8 +225,8 @@ fn the_picture_in_the_readme_shows_what_the_demo_says() {
         let text = text.replace("&lt;", "<").replace("&gt;", ">");
         text.replace("&quot;", "\"").replace("&amp;", "&")
     });
-    let machine = Machine::new();
-    let mut command = machine.command(AGENTD, &["demo", "--fast"]);
+    let machine = machine();
+    let mut command = command(&machine, agentd(), &["demo", "--fast"]);
     let (code, recording) = terminal::Terminal::start(&mut command).record(2 * terminal::COLUMNS);
     assert_eq!(code, Some(0));
     let shown = recording.rows().into_iter().filter_map(|row| row.at_last().cloned());
@@ -284,28 +239,25 @@ fn the_picture_in_the_readme_shows_what_the_demo_says() {
 
 #[test]
 fn a_directory_with_something_in_it_is_left_alone() {
-    let machine = Machine::new();
-    fs::create_dir(machine.at("mine")).unwrap();
-    fs::write(machine.at("mine/notes.txt"), "mine").unwrap();
-    let output = machine.run(AGENTD, &["demo", "--fast", "--json", "--dir", "mine"]);
-    assert_eq!(output.status.code(), Some(1));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["error"]["kind"], "not_empty");
-    assert_eq!(files(&machine.at("mine")).len(), 1);
+    let machine = machine();
+    fs::create_dir(machine.root().join("mine")).unwrap();
+    fs::write(machine.root().join("mine/notes.txt"), "mine").unwrap();
+    let output = machine.run(["demo", "--fast", "--json", "--dir", "mine"]).exits(1);
+    assert_eq!(output.json_error()["kind"], "not_empty");
+    assert_eq!(files(&machine.root().join("mine")).len(), 1);
 }
 
 #[test]
 fn ctrl_c_ends_it_with_130_and_leaves_nothing_behind() {
-    let machine = Machine::new();
-    let mut child = machine
-        .command(AGENTD, &["demo"])
+    let machine = machine();
+    let mut child = command(&machine, agentd(), &["demo"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     // In the middle: the first agent has been called.
     let begun = || {
-        let dir = fs::read_dir(machine.at("tmp")).unwrap().next()?.ok()?.path();
+        let dir = fs::read_dir(machine.base().join("tmp")).unwrap().next()?.ok()?.path();
         fs::read_dir(dir.join("agentd/changes/greet-by-name/runs")).ok()?.next()?.ok()
     };
     let started = Instant::now();
@@ -316,5 +268,5 @@ fn ctrl_c_ends_it_with_130_and_leaves_nothing_behind() {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(machine.is_empty("tmp") && machine.keeps_no_state());
+    assert!(leaves_no_temporary_files(&machine) && keeps_no_state(&machine));
 }

@@ -6,4 +6,4 @@
 mod builtin;
 mod demo;
 mod replay;
-mod world;
+mod steps;

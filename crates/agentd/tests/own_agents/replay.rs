@@ -11,49 +11,39 @@ use agentd_core::run_format::{FileEdit, Record};
 use agentd_engine::agents::recording::Recording;
 use agentd_engine::agents::step::{Artefact, StepError};
 use serde_json::{Value, json};
+use test_project::{TestProject, agentd};
 
-use crate::world::{AGENTD, BUILTIN, World};
+use crate::steps::{self, BUILTIN, Steps as _};
 
 const DOCUMENTS: [&str; 4] = ["proposal.md", "specs/login.md", "tasks.md", "CHALLENGE.md"];
 
-fn planned(description: &str) -> World {
-    let world =
-        World::new("add-login", description, BUILTIN, &[("src/login.py", "def login(): pass\n")]);
-    world.plan();
-    world.challenge();
-    world
+fn planned(description: &str) -> TestProject {
+    let project = steps::project(
+        "add-login",
+        description,
+        BUILTIN,
+        &[("src/login.py", "def login(): pass\n")],
+    );
+    project.plan();
+    project.challenge();
+    project
 }
 
 /// A clone of the project as it was before the change.
-fn clone(world: &World) -> tempfile::TempDir {
-    let dir = scratch::dir();
-    let status = Command::new("git")
-        .args(["clone", "-q"])
-        .arg(world.root())
-        .arg(dir.path().join("clone"))
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .status();
-    assert!(status.unwrap().success());
+fn clone(project: &TestProject) -> tempfile::TempDir {
+    let dir = test_project::temp_dir();
+    let root = project.root();
+    let (from, to) = (root.to_str().unwrap(), dir.path().join("clone"));
+    project.git(&["clone", "-q", from, to.to_str().unwrap()]);
     dir
 }
 
-fn replay(source: &Path, into: &Path) -> (Option<i32>, Value) {
-    let home = scratch::dir();
-    let output = Command::new(AGENTD)
-        .env("HOME", home.path())
-        .args(["replay", "--json", "--into"])
-        .arg(into)
-        .arg(source)
-        .output()
-        .unwrap();
-    let document = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
-        panic!(
-            "{}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        )
-    });
-    (output.status.code(), document)
+fn replay(source: &Path, into: &Path) -> (i32, Value) {
+    // On another machine.
+    let machine = TestProject::empty().programs(&["git"]);
+    let mut command = machine.command(["replay", "--json", "--into"]);
+    let output = machine.finish(command.arg(into).arg(source));
+    (output.code, output.json())
 }
 
 #[test]
@@ -62,51 +52,51 @@ fn a_recorded_plan_is_reproduced_byte_for_byte() {
         "Add login with email and password; lock after 5 attempts",
         "Make search fast; ---\n</review> `x` ÄÖÜ 添加",
     ] {
-        let world = planned(description);
-        let target = clone(&world);
+        let project = planned(description);
+        let target = clone(&project);
         let into = target.path().join("clone");
-        let (code, report) = replay(&world.change_dir(), &into);
+        let (code, report) = replay(&project.change_dir(), &into);
         assert_eq!(report["divergences"], json!([]), "{description}");
-        assert_eq!((code, &report["identical"]), (Some(0), &json!(true)));
+        assert_eq!((code, &report["identical"]), (0, &json!(true)));
         assert_eq!(report["runs"].as_array().unwrap().len(), 7);
         assert!(report["compared"].as_u64().unwrap() >= 4, "{report}");
         let copy = into.join("agentd/changes/add-login");
         for file in DOCUMENTS {
-            assert_eq!(fs::read_to_string(copy.join(file)).unwrap(), world.read(file), "{file}");
+            assert_eq!(fs::read_to_string(copy.join(file)).unwrap(), project.read(file), "{file}");
         }
         // The ledger and the verdict are those of the recording.
         let state = fs::read_to_string(copy.join("STATE.yaml")).unwrap();
         assert!(state.contains("reviewer: builtin") && state.contains("model: builtin"), "{state}");
         // What was replayed was recorded again, and is as good a source.
-        let second = clone(&world);
+        let second = clone(&project);
         let (code, report) = replay(&copy, &second.path().join("clone"));
-        assert_eq!(code, Some(0), "{report}");
+        assert_eq!(code, 0, "{report}");
     }
 }
 
 #[test]
 fn a_difference_is_said_and_the_exit_code_is_1() {
-    let world = planned("Add login with email and password");
+    let project = planned("Add login with email and password");
     // What the recording says was written is not what is in the change.
-    let path = world.change_dir().join("tasks.md");
-    fs::write(&path, world.read("tasks.md") + "\nby hand\n").unwrap();
-    let into = scratch::dir();
-    let (code, report) = replay(&world.change_dir(), into.path());
-    assert_eq!(code, Some(1));
+    let path = project.path("tasks.md");
+    fs::write(&path, project.read("tasks.md") + "\nby hand\n").unwrap();
+    let into = test_project::temp_dir();
+    let (code, report) = replay(&project.change_dir(), into.path());
+    assert_eq!(code, 1);
     assert_eq!(report["divergences"], json!(["tasks.md differs"]));
     // Again into the same place: nothing is overwritten.
-    let (code, report) = replay(&world.change_dir(), into.path());
-    assert_eq!((code, &report["error"]["kind"]), (Some(1), &json!("already_there")));
+    let (code, report) = replay(&project.change_dir(), into.path());
+    assert_eq!((code, &report["error"]["kind"]), (1, &json!("already_there")));
     // A main spec that was not there then is kept as the base now.
-    fs::write(&path, world.read("tasks.md").replace("\nby hand\n", "")).unwrap();
-    let other = scratch::dir();
+    fs::write(&path, project.read("tasks.md").replace("\nby hand\n", "")).unwrap();
+    let other = test_project::temp_dir();
     fs::create_dir_all(other.path().join("agentd/specs")).unwrap();
-    fs::write(other.path().join("agentd/specs/login.md"), world.read("specs/login.md")).unwrap();
-    let (code, report) = replay(&world.change_dir().join("runs"), other.path());
-    assert_eq!(code, Some(1), "{report}");
+    fs::write(other.path().join("agentd/specs/login.md"), project.read("specs/login.md")).unwrap();
+    let (code, report) = replay(&project.path("runs"), other.path());
+    assert_eq!(code, 1, "{report}");
     assert_eq!(report["divergences"], json!(["base/login.md differs"]));
     let (code, report) = replay(other.path(), &other.path().join("x"));
-    assert_eq!((code, &report["error"]["kind"]), (Some(1), &json!("recording")));
+    assert_eq!((code, &report["error"]["kind"]), (1, &json!("recording")));
 }
 
 /// A recording of an implementer, written by hand: two tasks, an edit before each tick.
@@ -163,45 +153,44 @@ fn edits() -> [Vec<FileEdit>; 2] {
     ]
 }
 
-fn implementing() -> World {
+fn implementing() -> TestProject {
     let files =
         [("src/login.py", "def login(): pass\n"), ("old.txt", "old\n"), (".gitignore", "*.log\n")];
     let config = format!(
         "{}[replay]\nrecording = \"rec\"\n",
         BUILTIN.replace("implementer = \"builtin\"", "implementer = \"replay\"")
     );
-    let world = World::new("add-login", "Add login; lock after 5 attempts", &config, &files);
-    world.plan();
+    let project = steps::project("add-login", "Add login; lock after 5 attempts", &config, &files);
+    project.plan();
     // So that the logic does not wait for the data.
-    let tasks = world.read("tasks.md").replace("depends_on: [\"1.1\"]", "depends_on: []");
-    fs::write(world.change_dir().join("tasks.md"), tasks).unwrap();
-    fs::write(world.root().join(".git/info/exclude"), "rec/\n").unwrap();
-    world
+    let tasks = project.read("tasks.md").replace("depends_on: [\"1.1\"]", "depends_on: []");
+    fs::write(project.path("tasks.md"), tasks).unwrap();
+    fs::write(project.root().join(".git/info/exclude"), "rec/\n").unwrap();
+    project
 }
 
 #[test]
 fn an_implementation_is_played_recorded_from_the_disk_and_played_again() {
-    let world = implementing();
+    let project = implementing();
     let [first, second] = edits();
-    implementer(&world.root().join("rec"), &[&first, &second]);
-    let before = world.read("tasks.md");
+    implementer(&project.root().join("rec"), &[&first, &second]);
+    let before = project.read("tasks.md");
     assert!(before.matches("status: done").count() == 0, "{before}");
-    let mut warnings = Vec::new();
-    let report = world
-        .step_seen(Role::Implementer, "implement-logic", Artefact::Nothing, &mut warnings)
-        .unwrap_or_else(|error| panic!("{error:?} {}", world.read("tasks.md")));
+    let (report, warnings) =
+        project.step_seen(Role::Implementer, "implement-logic", Artefact::Nothing);
+    let report = report.unwrap_or_else(|error| panic!("{error:?} {}", project.read("tasks.md")));
     assert_eq!(warnings, Vec::<String>::new());
     assert_eq!(report.outcome.session_id.as_deref(), Some("s-1"));
     assert!((report.cost_usd - 0.5).abs() < 1e-9);
-    assert_eq!(fs::read_to_string(world.root().join("src/login.py")).unwrap(), CODE);
-    assert!(!world.root().join("old.txt").exists());
-    let tasks = world.read("tasks.md");
+    assert_eq!(fs::read_to_string(project.root().join("src/login.py")).unwrap(), CODE);
+    assert!(!project.root().join("old.txt").exists());
+    let tasks = project.read("tasks.md");
     assert_eq!(tasks.matches("status: done").count(), 2, "{tasks}");
     // The clock was that of the recording.
     assert!(tasks.contains("updated_at: 2026-01-02T03:04:06Z"), "{tasks}");
 
     // The runner has seen the same edits on the disk, at the same points.
-    let recording = Recording::open(&world.change_dir()).unwrap();
+    let recording = Recording::open(&project.change_dir()).unwrap();
     let name = recording.runs().iter().find(|run| run.step() == "implement-logic".into()).unwrap();
     let run = recording.read(name).unwrap();
     let seen: Vec<Vec<FileEdit>> = run
@@ -221,20 +210,19 @@ fn an_implementation_is_played_recorded_from_the_disk_and_played_again() {
     assert_eq!(seen, [sorted(first), sorted(second)]);
 
     // A second call of the step has no recording, and says so.
-    let error = world.step(Role::Implementer, "implement-logic", Artefact::Nothing).unwrap_err();
+    let error = project.step(Role::Implementer, "implement-logic", Artefact::Nothing).unwrap_err();
     let StepError::Agent { failure, .. } = error else { panic!("{error:?}") };
     assert!(failure.message.contains("no call number 2 of `implement-logic`"), "{failure:?}");
 }
 
 #[test]
 fn a_work_tree_that_is_different_is_left_alone_and_told_of() {
-    let world = implementing();
+    let project = implementing();
     let [first, second] = edits();
-    implementer(&world.root().join("rec"), &[&first, &second]);
-    fs::write(world.root().join("src/login.py"), "mine\n").unwrap();
-    let mut warnings = Vec::new();
-    let _ = world.step_seen(Role::Implementer, "implement-logic", Artefact::Nothing, &mut warnings);
-    assert_eq!(fs::read_to_string(world.root().join("src/login.py")).unwrap(), "mine\n");
+    implementer(&project.root().join("rec"), &[&first, &second]);
+    fs::write(project.root().join("src/login.py"), "mine\n").unwrap();
+    let (_, warnings) = project.step_seen(Role::Implementer, "implement-logic", Artefact::Nothing);
+    assert_eq!(fs::read_to_string(project.root().join("src/login.py")).unwrap(), "mine\n");
     assert!(
         warnings[0].starts_with(DIVERGES) && warnings[0].contains("src/login.py"),
         "{warnings:?}"
@@ -243,46 +231,41 @@ fn a_work_tree_that_is_different_is_left_alone_and_told_of() {
 
 #[test]
 fn replaying_a_speed_takes_its_time() {
-    let world = implementing();
+    let project = implementing();
     let [first, second] = edits();
-    implementer(&world.root().join("rec"), &[&first, &second]);
-    let config = world.root().join("agentd/config.toml");
+    implementer(&project.root().join("rec"), &[&first, &second]);
+    let config = project.root().join("agentd/config.toml");
     let text = fs::read_to_string(&config).unwrap();
     fs::write(&config, format!("{text}speed = \"4x\"\n")).unwrap();
-    let report = world.step(Role::Implementer, "implement-logic", Artefact::Nothing).unwrap();
+    let report = project.step(Role::Implementer, "implement-logic", Artefact::Nothing).unwrap();
     // 2001 ms of recording, four times as fast.
     assert!(report.duration.as_millis() >= 500, "{:?}", report.duration);
 }
 
 #[test]
 fn an_export_holds_the_change_without_secrets() {
-    let world = planned("Add login");
+    let project = planned("Add login");
     let key = format!("sk-{}", "a1".repeat(20));
     fs::write(
-        world.change_dir().join("clarifications.md"),
+        project.path("clarifications.md"),
         format!("# Clarifications\n\nThe key is {key}.\n"),
     )
     .unwrap();
-    let config = world.root().join("agentd/config.toml");
+    let config = project.root().join("agentd/config.toml");
     let text = fs::read_to_string(&config).unwrap();
     fs::write(&config, format!("{text}[gemini]\nenv = {{ MY_TOKEN = \"hush-hush\" }}\n")).unwrap();
-    let output = Command::new(AGENTD)
-        .args(["export", "add-login", "--json"])
-        .current_dir(world.root())
-        .env("SOME_SECRET", "def login(): pass")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let archive = world.root().join("add-login.tar");
+    let mut command = project.command(["export", "add-login", "--json"]);
+    let output = project.finish(command.env("SOME_SECRET", "def login(): pass")).exits(0);
+    let report = output.json();
+    let archive = project.root().join("add-login.tar");
     assert_eq!(report["bytes"].as_u64().unwrap(), fs::metadata(&archive).unwrap().len());
     // Read by the system's own tar.
-    let out = scratch::dir();
+    let out = test_project::temp_dir();
     let status = Command::new("tar").arg("-xf").arg(&archive).current_dir(out.path()).status();
     assert!(status.unwrap().success());
     let dir = out.path().join("add-login");
     for file in ["STATE.yaml", "proposal.md", "tasks.md"] {
-        assert_eq!(fs::read_to_string(dir.join(file)).unwrap(), world.read(file), "{file}");
+        assert_eq!(fs::read_to_string(dir.join(file)).unwrap(), project.read(file), "{file}");
     }
     assert!(
         fs::read_to_string(dir.join("clarifications.md"))
@@ -297,25 +280,20 @@ fn an_export_holds_the_change_without_secrets() {
     assert!(dir.join("runs/0001-proposal-gen.jsonl").is_file());
     // The exported change can be replayed.
     let (code, report) = replay(&dir, &out.path().join("again"));
-    assert_eq!(code, Some(0), "{report}");
+    assert_eq!(code, 0, "{report}");
     // There already: nothing is overwritten.
-    let again = world.agentd(&["export", "add-login"]);
-    assert_eq!(again.status.code(), Some(1));
-    let piped = world.agentd(&["export", "--output", "-"]);
-    assert!(
-        piped.status.success()
-            && piped.stdout.len() as u64 == fs::metadata(&archive).unwrap().len()
-    );
-    let archived = world.root().join("agentd/archive/2026-11-04-add-login");
+    project.run(["export", "add-login"]).exits(1);
+    let piped = project.run(["export", "--output", "-"]).exits(0);
+    assert_eq!(piped.stdout.len() as u64, fs::metadata(&archive).unwrap().len());
+    let archived = project.root().join("agentd/archive/2026-11-04-add-login");
     fs::create_dir_all(archived.parent().unwrap()).unwrap();
-    fs::rename(world.change_dir(), archived).unwrap();
-    let put_away = world.agentd(&["export", "add-login", "--output", "old.tar"]);
-    assert!(put_away.status.success(), "{}", String::from_utf8_lossy(&put_away.stderr));
+    fs::rename(project.change_dir(), archived).unwrap();
+    project.run(["export", "add-login", "--output", "old.tar"]).exits(0);
 }
 
 #[test]
 fn a_server_takes_its_time_from_calls_only_when_it_replays() {
-    let world = planned("Add login");
+    let project = planned("Add login");
     let args = |more: &[&str]| {
         let mut args: Vec<String> =
             ["mcp", "--change", "add-login", "--role", "challenger"].map(str::to_owned).to_vec();
@@ -325,8 +303,7 @@ fn a_server_takes_its_time_from_calls_only_when_it_replays() {
     let append = |args: &[String]| {
         let limit = std::time::Duration::from_secs(20);
         let mut client =
-            agentd_builtin::McpClient::start(Path::new(AGENTD), args, world.root(), "t", limit)
-                .unwrap();
+            agentd_builtin::McpClient::start(&agentd(), args, &project.root(), "t", limit).unwrap();
         let review = json!({"change_id": "add-login", "verdict": "APPROVED", "summary": "x"});
         let now = json!({ (NOW): "2020-01-01T00:00:00Z" });
         client.call("append_review", &review, Some(now)).unwrap().text
@@ -337,5 +314,5 @@ fn a_server_takes_its_time_from_calls_only_when_it_replays() {
         append(&args(&["--agent", "codex", "--replaying"]))
             .contains(" at 2020-01-01T00:00:00Z (sha256 ")
     );
-    assert!(world.read("proposal.md").contains("**Reviewer**: codex"));
+    assert!(project.read("proposal.md").contains("**Reviewer**: codex"));
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Project, Viewer};
+use super::{Viewer, project};
 
 #[test]
 fn heavy_a_person_uses_the_viewer_in_chromium() {
@@ -16,8 +16,8 @@ fn heavy_a_person_uses_the_viewer_in_chromium() {
         eprintln!("skipped: there is no Chromium; `apt-get install chromium`");
         return;
     };
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let pictures = target.parent().unwrap().join("screenshots");
     std::fs::create_dir_all(&pictures).unwrap();

@@ -4,13 +4,13 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Project, Viewer};
+use super::{Viewer, project};
 
 #[test]
 fn the_first_line_is_the_address_and_signals_end_it_well() {
-    let project = Project::new();
+    let project = project();
     for signal in [Signal::INT, Signal::TERM] {
-        let mut viewer = Viewer::start_with(project.root(), &["add-oauth"]);
+        let mut viewer = Viewer::start_with(&project, &["add-oauth"]);
         let expected = format!("http://127.0.0.1:{}/changes/add-oauth?token=", viewer.port);
         assert!(viewer.address.starts_with(&expected), "{}", viewer.address);
         assert_eq!(viewer.get("/changes/add-oauth").status, 200);
@@ -22,29 +22,17 @@ fn the_first_line_is_the_address_and_signals_end_it_well() {
 
 #[test]
 fn a_port_can_be_chosen_and_one_that_is_taken_is_told() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
-    let output = Command::new(env!("CARGO_BIN_EXE_agentd"))
-        .args(["view", "--no-open", "--json", "--port", &viewer.port.to_string()])
-        .current_dir(project.root())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let error: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(error["error"]["kind"], "port", "{error}");
+    let project = project();
+    let viewer = Viewer::start(&project);
+    let port = viewer.port.to_string();
+    let output = project.run(["view", "--no-open", "--json", "--port", &port]).exits(1);
+    assert_eq!(output.json_error()["kind"], "port", "{output}");
 }
 
 #[test]
 fn a_change_that_is_not_there_is_told_at_once() {
-    let project = Project::new();
-    let output = Command::new(env!("CARGO_BIN_EXE_agentd"))
-        .args(["view", "--no-open", "add-oaut"])
-        .current_dir(project.root())
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("add-oauth"));
+    let project = project();
+    project.run(["view", "--no-open", "add-oaut"]).exits(1).stderr_has("add-oauth");
 }
 
 /// Attack L1: everybody can read the command line of a browser.
@@ -53,18 +41,13 @@ fn a_browser_is_given_a_private_page_and_not_the_token() {
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::os::unix::fs::PermissionsExt as _;
 
-    let project = Project::new();
-    let bin = scratch::dir();
-    let temp = scratch::dir();
-    let fifo = bin.path().join("opened");
+    let project = project();
+    let temp = test_project::temp_dir();
+    let fifo = project.bin().join("opened");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    let browser = bin.path().join("xdg-open");
-    std::fs::write(&browser, format!("#!/bin/sh\necho \"$*\" >{}\n", fifo.display())).unwrap();
-    std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut viewer = Command::new(env!("CARGO_BIN_EXE_agentd"))
-        .arg("view")
-        .current_dir(project.root())
-        .env("PATH", format!("{}:/usr/bin:/bin", bin.path().display()))
+    let project = project.program("xdg-open", &format!("echo \"$*\" >{}", fifo.display()));
+    let mut viewer = project
+        .command(["view"])
         .env("TMPDIR", temp.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

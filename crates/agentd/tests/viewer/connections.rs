@@ -4,13 +4,13 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::{Project, Viewer};
+use super::{Viewer, project};
 
 /// Attack L1: a number has more than one spelling.
 #[test]
 fn a_port_is_compared_as_it_is_written() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     for port in [format!("+{}", viewer.port), format!("0{}", viewer.port), String::new()] {
         let mut headers = viewer.signed_in();
         headers[0].1 = format!("127.0.0.1:{port}");
@@ -21,8 +21,8 @@ fn a_port_is_compared_as_it_is_written() {
 /// Attack L1: half a request is not kept, and many of them do not keep others out for long.
 #[test]
 fn heavy_half_requests_are_closed_after_ten_seconds() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     let mut halves: Vec<TcpStream> = (0..80)
         .map(|_| {
             let mut stream = TcpStream::connect(("127.0.0.1", viewer.port)).unwrap();

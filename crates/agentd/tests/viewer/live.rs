@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::{Project, Viewer};
+use super::{Viewer, project};
 
 /// The lines of a stream of events.
 fn follow(viewer: &Viewer, target: &str, last: Option<&str>) -> BufReader<TcpStream> {
@@ -35,8 +35,8 @@ fn until(reader: &mut BufReader<TcpStream>, wanted: &str) -> String {
 /// Bar of issue 8: a line is there within 300 ms. A machine may stall, so the median counts.
 #[test]
 fn a_line_of_an_agent_arrives_within_300_ms() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", None);
     until(&mut stream, "text/event-stream");
     let mut file = File::create(project.path("runs/0002-reproposal.jsonl")).unwrap();
@@ -55,16 +55,16 @@ fn a_line_of_an_agent_arrives_within_300_ms() {
 
 #[test]
 fn a_page_that_comes_back_goes_on_where_it_was() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     let note = |text: &str| format!("{{\"t\":1,\"note\":\"{text}\"}}\n");
-    project.file("runs/0002-fix.jsonl", &note("one"));
+    project.write("runs/0002-fix.jsonl", &note("one"));
     let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", None);
     let seen = until(&mut stream, "<li class");
     assert!(seen.contains(">one<"));
     let id = seen.lines().find_map(|line| line.strip_prefix("id: ")).unwrap().to_owned();
     drop(stream);
-    project.file("runs/0002-fix.jsonl", &(note("one") + &note("two")));
+    project.write("runs/0002-fix.jsonl", &(note("one") + &note("two")));
     let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", Some(&id));
     let seen = until(&mut stream, "two");
     assert!(!seen.contains(">one<"), "{seen}");
@@ -72,13 +72,13 @@ fn a_page_that_comes_back_goes_on_where_it_was() {
 
 #[test]
 fn a_changed_document_is_told() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", None);
     until(&mut stream, "text/event-stream");
     // The first look is what others are compared with.
     std::thread::sleep(Duration::from_millis(300));
-    project.file("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
+    project.write("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
     until(&mut stream, "event: documents");
 }
 
@@ -91,25 +91,25 @@ fn of_board(viewer: &Viewer) -> String {
 
 #[test]
 fn whatever_the_board_shows_is_told_when_it_changes() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     let mut stream = follow(&viewer, &of_board(&viewer), None);
     until(&mut stream, "text/event-stream");
     let state = project.read("STATE.yaml");
     let lock = project.root().join("agentd/.locks/dark-mode.run");
     let events: [(&str, &dyn Fn()); 6] = [
         ("a phase", &|| {
-            project.file("STATE.yaml", &state.replace("phase: proposed", "phase: rejected"));
+            project.write("STATE.yaml", &state.replace("phase: proposed", "phase: rejected"));
         }),
         ("a tick", &|| {
             let tasks = project.read("tasks.md").replacen("status: pending", "status: done", 1);
-            project.file("tasks.md", &tasks);
+            project.write("tasks.md", &tasks);
         }),
-        ("a new change", &|| project.root_file("agentd/changes/brand-new/proposal.md", "# New\n")),
+        ("a new change", &|| project.write_root("agentd/changes/brand-new/proposal.md", "# New\n")),
         ("one that goes", &|| {
             std::fs::remove_dir_all(project.root().join("agentd/changes/brand-new")).unwrap();
         }),
-        ("a main spec", &|| project.root_file("agentd/specs/more.md", "# More\n")),
+        ("a main spec", &|| project.write_root("agentd/specs/more.md", "# More\n")),
         ("a run that begins", &|| {
             std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
             let file = File::create(&lock).unwrap();
@@ -135,10 +135,10 @@ fn whatever_the_board_shows_is_told_when_it_changes() {
 /// Nothing is lost between a page and its stream, nor while a browser was away.
 #[test]
 fn a_board_that_comes_back_hears_what_it_has_missed_and_nothing_else() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     let address = of_board(&viewer);
-    project.file("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
+    project.write("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
     let seen = until(&mut follow(&viewer, &address, None), "id: ");
     let id = seen.rsplit_once("id: ").unwrap().1.trim().to_owned();
     // As the browser says it, and as the script does.

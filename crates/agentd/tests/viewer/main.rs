@@ -15,16 +15,15 @@ mod security;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use project::Project;
+use project::project;
+use test_project::TestProject;
 
 /// A viewer that runs.
 pub(crate) struct Viewer {
     child: Child,
-    _home: tempfile::TempDir,
     /// The address with the token.
     pub(crate) address: String,
     pub(crate) port: u16,
@@ -32,17 +31,13 @@ pub(crate) struct Viewer {
 }
 
 impl Viewer {
-    pub(crate) fn start(root: &Path) -> Self {
-        Self::start_with(root, &[])
+    pub(crate) fn start(project: &TestProject) -> Self {
+        Self::start_with(project, &[])
     }
 
-    pub(crate) fn start_with(root: &Path, arguments: &[&str]) -> Self {
-        let home = scratch::dir();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_agentd"))
-            .env("HOME", home.path())
-            .arg("-C")
-            .arg(root)
-            .args(["view", "--no-open"])
+    pub(crate) fn start_with(project: &TestProject, arguments: &[&str]) -> Self {
+        let mut child = project
+            .command(["view", "--no-open"])
             .args(arguments)
             .env("USER", "alice")
             .stdout(Stdio::piped())
@@ -55,7 +50,7 @@ impl Viewer {
         let port = address.strip_prefix("http://127.0.0.1:").unwrap().split('/').next().unwrap();
         let port = port.parse().unwrap();
         let token = address.split_once("token=").unwrap().1.to_owned();
-        Self { child, _home: home, address, port, token }
+        Self { child, address, port, token }
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -2,7 +2,7 @@
 
 use agentd_core::document::comments::{self, Spot};
 
-use super::{Project, Viewer};
+use super::{Viewer, project};
 
 /// Each piece of text is on the page.
 fn shows(viewer: &Viewer, page: &str, wanted: &[&str]) -> String {
@@ -17,8 +17,8 @@ fn shows(viewer: &Viewer, page: &str, wanted: &[&str]) -> String {
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn every_page_shows_what_it_is_for() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     shows(
         &viewer,
         "/",
@@ -131,16 +131,16 @@ fn every_page_shows_what_it_is_for() {
 
 #[test]
 fn findings_of_validate_stand_where_they_are() {
-    let project = Project::new();
+    let project = project();
     let tasks = project
         .read("tasks.md")
         .replace("spec_ref: \"auth-flow:R2\"", "spec_ref: \"auth-flow:R9\"");
-    project.file("tasks.md", &tasks);
+    project.write("tasks.md", &tasks);
     let spec = project
         .read("specs/session-store.md")
         .replace("## Overview\n\nWhere sessions are kept.\n", "");
-    project.file("specs/session-store.md", &spec);
-    let viewer = Viewer::start(project.root());
+    project.write("specs/session-store.md", &spec);
+    let viewer = Viewer::start(&project);
     let body = shows(&viewer, "/changes/add-oauth/tasks", &["class=\"finding", "R9"]);
     let (task, next) =
         (body.find("id=\"task-2-2\"").unwrap(), body.find("id=\"task-3-1\"").unwrap());
@@ -156,8 +156,8 @@ fn findings_of_validate_stand_where_they_are() {
 
 #[test]
 fn a_comment_is_made_resolved_and_opened_again() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     for (at, text) in
         [("R2", "By+subject+of+which+issuer%3F"), ("line+3", "odd"), ("heading+Overview", "short")]
     {
@@ -191,8 +191,8 @@ fn a_comment_is_made_resolved_and_opened_again() {
 
 #[test]
 fn a_decision_is_the_one_of_agentd_decide() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     let answer = viewer.post("/changes/add-oauth/decide", "choice=fix&note=see+I2");
     assert_eq!((answer.status, answer.header("location")), (303, Some("/changes/add-oauth")));
     let state = project.read("STATE.yaml");
@@ -213,9 +213,9 @@ fn a_decision_is_the_one_of_agentd_decide() {
 /// C11: with a HIGH issue, or after an edit, the plan cannot be accepted, and the page says why.
 #[test]
 fn what_cannot_be_accepted_has_no_button_for_it() {
-    let project = Project::new();
-    project.file("tasks.md", &project.read("tasks.md").replace("Match accounts", "Match people"));
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    project.write("tasks.md", &project.read("tasks.md").replace("Match accounts", "Match people"));
+    let viewer = Viewer::start(&project);
     shows(
         &viewer,
         "/changes/add-oauth",
@@ -226,13 +226,13 @@ fn what_cannot_be_accepted_has_no_button_for_it() {
 
 #[test]
 fn broken_files_are_told_and_take_nothing_else_with_them() {
-    let project = Project::new();
-    project.file("STATE.yaml", "phase: [");
-    project.file("tasks.md", "\u{feff}no tasks here");
-    project.file("rounds/0001.json", "{");
-    project.file("comments.md", "---\nx: [\n");
+    let project = project();
+    project.write("STATE.yaml", "phase: [");
+    project.write("tasks.md", "\u{feff}no tasks here");
+    project.write("rounds/0001.json", "{");
+    project.write("comments.md", "---\nx: [\n");
     std::fs::write(project.path("clarifications.md"), b"\xff\xfe").unwrap();
-    let viewer = Viewer::start(project.root());
+    let viewer = Viewer::start(&project);
     shows(&viewer, "/", &["unreadable", "/changes/dark-mode"]);
     shows(&viewer, "/changes/add-oauth", &["role=\"alert\"", "STATE.yaml"]);
     for page in ["tasks", "comments", "reviews", "runs", "trace"] {
@@ -245,10 +245,10 @@ fn broken_files_are_told_and_take_nothing_else_with_them() {
 /// Summaries are kept between requests: what has changed must show all the same.
 #[test]
 fn the_first_page_is_never_behind() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     shows(&viewer, "/", &["2/6", "challenge"]);
-    project.file("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
+    project.write("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
     shows(&viewer, "/", &["6/6"]);
     assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=stop").status, 303);
     shows(&viewer, "/", &["decide"]);

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use super::{Project, Viewer};
+use super::{Viewer, project};
 
 /// Notices every file that is opened in some directories.
 struct Watch(OwnedFd);
@@ -43,8 +43,8 @@ impl Watch {
 
 #[test]
 fn a_page_reads_each_document_once() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     // Answered when everything that is read at the start has been read.
     assert_eq!(viewer.get("/").status, 200);
     let change = project.path("");

@@ -4,18 +4,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 use agentd_core::document::review_block::PlanVerdict;
-use agentd_core::ids::ChangeId;
-use agentd_core::phase::Transition;
-use agentd_core::stamp::Stamp;
-use agentd_core::text::Line;
-use agentd_engine::change::documents::update_state;
-use agentd_engine::store::Holder;
 use serde_json::{Value, json};
+use test_project::{Node, Output, TestProject, stamp};
 
-use super::{Project, Viewer};
+use super::{Viewer, project};
 
 const CHANGE: &str = "add-oauth";
 const KINDS: usize = 20;
@@ -105,46 +99,21 @@ fn stream() -> String {
     lines.map(|line| format!("{line}\n{raw}")).concat()
 }
 
-fn run(project: &Project, home: &Path, program: &str, arguments: &[&str]) -> Output {
-    Command::new(program)
-        .args(arguments)
-        .current_dir(project.root())
-        .env("HOME", home)
+/// agentd, in the environment of somebody with secrets.
+fn run(project: &TestProject, args: &[&str]) -> Output {
+    let mut command = project.command(args);
+    command
+        .env("PATH", std::env::var_os("PATH").unwrap())
         .env("AGENTD_TRUST", "all")
-        .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@b"), ("GIT_COMMITTER_NAME", "a")])
-        .envs([("GIT_COMMITTER_EMAIL", "a@b"), ("DEPLOY_TOKEN", "a value that only I know")])
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+        .env("DEPLOY_TOKEN", "a value that only I know");
+    project.finish(&mut command)
 }
 
-/// As a challenger who approves.
-fn approve(project: &Project) {
-    let store = agentd_engine::opening::open_within_call(
-        project.root(),
-        agentd_engine::store::UserDirs::from_env(),
-    )
-    .unwrap();
-    let id = ChangeId::new(CHANGE).unwrap();
-    let at: Stamp = "2026-11-10T11:00:00Z".parse().unwrap();
-    let holder = Holder::this_process("test", at.moment());
-    update_state(&store, &id, &holder, at, |state| {
-        let plan = store.change(&id)?.snapshot()?.documents.digest();
-        let (verdict, reviewer) = (PlanVerdict::Approved, Line::new("codex"));
-        *state = state.apply(&Transition::PlanReviewed { verdict, plan, reviewer, at })?;
-        Ok(())
-    })
-    .unwrap();
-}
-
-/// Every text below a directory, as it is and as its JSON reads.
+/// Every text below a directory.
 fn texts(dir: &Path, found: &mut Vec<(String, String)>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            texts(&path, found);
-        } else {
-            let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+    for (path, node) in test_project::tree(dir) {
+        if let Node::File { bytes, .. } = node {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
             found.push((path.display().to_string(), text));
         }
     }
@@ -152,8 +121,8 @@ fn texts(dir: &Path, found: &mut Vec<(String, String)>) {
 
 #[test]
 fn heavy_none_of_200_planted_secrets_is_kept_or_shown() {
-    let project = Project::new();
-    approve(&project);
+    let project = project();
+    project.plan_reviewed(PlanVerdict::Approved, stamp("2026-11-10T11:00:00Z"));
     let outside = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| fs::write(outside.path().join(name), text).unwrap();
     let at = |name: &str| outside.path().join(name).display().to_string();
@@ -183,26 +152,21 @@ fn heavy_none_of_200_planted_secrets_is_kept_or_shown() {
         json!(argv),
         at("test"),
     );
-    project.root_file("agentd/config.toml", &config);
-    run(&project, outside.path(), "git", &["init", "-q"]);
-    run(&project, outside.path(), "git", &["add", "-A"]);
-    run(&project, outside.path(), "git", &["commit", "-qm", "start"]);
-    let agentd = env!("CARGO_BIN_EXE_agentd");
+    project.write_root("agentd/config.toml", &config);
+    let project = project.repository();
+    project.commit("start");
     let mut shown: Vec<(String, String)> = Vec::new();
     // The reviewer's prompt has the difference, and so what is in this file.
-    project.root_file("prompt.txt", &planted("prompt"));
+    project.write_root("prompt.txt", &planted("prompt"));
     for command in ["implement", "review"] {
-        let output = run(&project, outside.path(), agentd, &[command, CHANGE]);
-        for text in [output.stdout, output.stderr] {
-            shown.push((command.to_owned(), String::from_utf8_lossy(&text).into_owned()));
-        }
+        let output = run(&project, &[command, CHANGE]);
+        shown.extend([output.stdout, output.stderr].map(|text| (command.to_owned(), text)));
     }
-    let change = project.root().join("agentd/changes").join(CHANGE);
+    let change = project.change_dir();
     texts(&change, &mut shown);
-    let exported =
-        run(&project, outside.path(), agentd, &["export", CHANGE, "--output", "-"]).stdout;
-    shown.push(("export".to_owned(), String::from_utf8_lossy(&exported).into_owned()));
-    let viewer = Viewer::start(project.root());
+    let exported = run(&project, &["export", CHANGE, "--output", "-"]).stdout;
+    shown.push(("export".to_owned(), exported));
+    let viewer = Viewer::start(&project);
     let mut pages = vec![format!("/changes/{CHANGE}"), format!("/changes/{CHANGE}/runs")];
     assert!(change.join("runs").is_dir(), "{:?}", &shown[..4]);
     for run in fs::read_dir(change.join("runs")).unwrap() {
@@ -245,7 +209,7 @@ fn heavy_none_of_200_planted_secrets_is_kept_or_shown() {
 
 #[test]
 fn run_files_of_an_earlier_version_are_cleaned_before_they_are_shown() {
-    let project = Project::new();
+    let project = project();
     let key = secret(0, 0).0;
     let (pem, line) = secret(12, 0);
     let mut records = vec![
@@ -256,17 +220,10 @@ fn run_files_of_an_earlier_version_are_cleaned_before_they_are_shown() {
     let hex: String = format!("\u{1}{key}").bytes().map(|byte| format!("{byte:02x}")).collect();
     records.push(json!({"t": 2, "files": [{"path": "x.bin", "hex": hex}]}));
     let text: String = records.iter().map(|record| format!("{record}\n")).collect();
-    project.file("runs/0002-challenge.jsonl", &text);
-    let home = tempfile::tempdir().unwrap();
-    let output = run(
-        &project,
-        home.path(),
-        env!("CARGO_BIN_EXE_agentd"),
-        &["export", "add-oauth", "--output", "-"],
-    );
-    let exported = String::from_utf8_lossy(&output.stdout).into_owned();
+    project.write("runs/0002-challenge.jsonl", &text);
+    let exported = run(&project, &["export", "add-oauth", "--output", "-"]).stdout;
     assert!(exported.contains("[redacted]"), "{exported}");
-    let viewer = Viewer::start(project.root());
+    let viewer = Viewer::start(&project);
     let page = viewer.get("/changes/add-oauth/runs/0002-challenge.jsonl").body;
     assert!(page.contains("[redacted]"), "{page}");
     let digits: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Project, Viewer};
+use super::{Viewer, project};
 
 /// Words that are in the project, and must be in no answer to a stranger.
 const SECRETS: [&str; 5] =
@@ -222,8 +222,8 @@ fn attacks(port: u16, token: &str) -> Vec<Attack> {
 
 #[test]
 fn strangers_are_refused_and_learn_nothing() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     let before = project.read("STATE.yaml");
     let attacks = attacks(viewer.port, &viewer.token);
     assert!(attacks.len() >= 25);
@@ -249,14 +249,14 @@ fn strangers_are_refused_and_learn_nothing() {
 
 #[test]
 fn paths_lead_nowhere_else() {
-    let project = Project::new();
-    project.root_file("secret.txt", "company account");
+    let project = project();
+    project.write_root("secret.txt", "company account");
     std::os::unix::fs::symlink(project.root().join("secret.txt"), project.path("specs/linked.md"))
         .unwrap();
     std::os::unix::fs::symlink(project.root(), project.root().join("agentd/changes/linked"))
         .unwrap();
     fs::create_dir_all(project.root().join("agentd/archive")).unwrap();
-    let viewer = Viewer::start(project.root());
+    let viewer = Viewer::start(&project);
     for target in [
         "/changes/..",
         "/changes/../secret.txt",
@@ -298,20 +298,20 @@ fn paths_lead_nowhere_else() {
 fn what_agents_write_stays_text() {
     const EVIL: &str =
         "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg onload=alert(3)>";
-    let project = Project::new();
+    let project = project();
     let proposal = project.read("proposal.md");
     let evil_title = format!("Let people {EVIL} sign in");
-    project.file("proposal.md", &proposal.replace("Let people sign in", &evil_title));
+    project.write("proposal.md", &proposal.replace("Let people sign in", &evil_title));
     let spec = project.read("specs/auth-flow.md").replace("Authorization with PKCE", EVIL).replace(
         "sequenceDiagram",
         &format!("graph TD\nA[\"{EVIL}\"]\nclick A href \"javascript:alert(1)\""),
     );
-    project.file("specs/auth-flow.md", &spec);
+    project.write("specs/auth-flow.md", &spec);
     let tasks = project
         .read("tasks.md")
         .replace("src/auth/pending.rs", EVIL)
         .replace("Match accounts", EVIL);
-    project.file("tasks.md", &tasks);
+    project.write("tasks.md", &tasks);
     let state = project
         .read("STATE.yaml")
         .replace("gemini-3-pro", &format!("\"{}\"", EVIL.replace('"', "\\\"")))
@@ -319,13 +319,13 @@ fn what_agents_write_stays_text() {
             "last_action: challenge",
             &format!("last_action: \"{}\"", EVIL.replace('"', "\\\"")),
         );
-    project.file("STATE.yaml", &state);
+    project.write("STATE.yaml", &state);
     let escaped = EVIL.replace('"', "\\\"");
-    project.file(
+    project.write(
         "clarifications.md",
         &project.read("clarifications.md").replace("Google and Microsoft.", EVIL),
     );
-    project.file(
+    project.write(
         "runs/0002-challenge.jsonl",
         &format!(
             "{{\"t\":1,\"event\":\"text\",\"text\":\"{escaped}\"}}\n{{\"t\":2,\"event\":\"tool_call\",\"id\":\"1\",\"name\":\"{escaped}\",\"arguments\":{{\"path\":\"{escaped}\"}}}}\n{{\"t\":3,\"stderr\":\"{escaped}\"}}\n"
@@ -333,7 +333,7 @@ fn what_agents_write_stays_text() {
     );
     fs::write(project.path("specs/<img src=x onerror=alert(1)>.md"), "x").unwrap();
     fs::write(project.path("runs/<script>alert(1)<.jsonl"), "x").unwrap();
-    let viewer = Viewer::start(project.root());
+    let viewer = Viewer::start(&project);
     let said = format!("on=proposal.md&at={}&text={}", encode(EVIL), encode(EVIL));
     assert_eq!(viewer.post("/changes/add-oauth/comments", &said).status, 303);
     for page in [
@@ -404,8 +404,8 @@ pub(crate) fn encode(text: &str) -> String {
 
 #[test]
 fn the_token_becomes_a_cookie_that_no_script_reads() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     assert_eq!(viewer.token.len(), 64);
     let host = vec![("Host".to_owned(), format!("localhost:{}", viewer.port))];
     let answer =
@@ -420,8 +420,8 @@ fn the_token_becomes_a_cookie_that_no_script_reads() {
 /// The frame in which Mermaid runs: no origin, no cookie, no address but its own two files.
 #[test]
 fn the_frame_of_the_diagrams_can_do_nothing_else() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     let answer = viewer.get("/diagrams");
     let policy = answer.header("content-security-policy").unwrap();
     assert!(policy.ends_with("; sandbox allow-scripts"), "{policy}");
@@ -443,8 +443,8 @@ fn the_frame_of_the_diagrams_can_do_nothing_else() {
 
 #[test]
 fn a_decision_leads_back_to_the_change_wherever_the_form_points() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     for wanted in [
         "https://evil.example",
         "//evil.example",
@@ -465,8 +465,8 @@ fn a_decision_leads_back_to_the_change_wherever_the_form_points() {
 
 #[test]
 fn comments_are_made_on_documents_only() {
-    let project = Project::new();
-    let viewer = Viewer::start(project.root());
+    let project = project();
+    let viewer = Viewer::start(&project);
     for on in [
         "STATE.yaml",
         "../other/proposal.md",

@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn environments_and_stores_that_tools_keep_in_the_home_are_of_the_project() {
-        let base = scratch::dir();
+        let base = test_project::temp_dir();
         let set: Set<'_> = &[("PNPM_HOME", "/home/me/.local/share/pnpm")];
         for name in ["PNPM_HOME", "pnpm_config_store_dir", "WORKON_HOME", "HATCH_DATA_DIR"] {
             let value = inside(base.path(), set, name).unwrap();
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn go_looks_into_the_downloads_of_the_user_first_and_then_where_the_user_says() {
-        let base = scratch::dir();
+        let base = test_project::temp_dir();
         let base = base.path();
         let home = base.join("home");
         let (usual, other) = (home.join("go"), base.join("gopath"));
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn options_of_maven_are_added_to_and_never_split_at_a_space() {
-        let base = scratch::dir();
+        let base = test_project::temp_dir();
         let base = base.path();
         let repository = base.join("caches/m2/repository");
         let tail = base.join("home/.m2/repository");

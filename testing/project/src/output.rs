@@ -1,0 +1,158 @@
+//! What a run of a program printed, and how to compare it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use regex_lite::Regex;
+use serde_json::Value;
+
+/// What is different in every run, and what stands for it in a snapshot.
+const MASKS: [(&str, &str); 3] = [
+    (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[TIME]"),
+    (r"\b[0-9a-f]{64}\b", "[DIGEST]"),
+    (r"\bagentd 0\.\d+\.\d+(-[0-9a-z.+-]+)?", "agentd [VERSION]"),
+];
+
+/// A text in which the directory of the test, times, digests and versions are replaced.
+pub fn mask(text: &str, base: &Path) -> String {
+    let base = base.display().to_string();
+    let mut text = text
+        .replace(&format!("{base}/project"), "[ROOT]")
+        .replace(&format!("{base}/home"), "[HOME]")
+        .replace(&format!("{base}/bin"), "[BIN]")
+        .replace(&base, "[BASE]");
+    for (pattern, stands_for) in MASKS {
+        text = Regex::new(pattern).unwrap().replace_all(&text, stands_for).into_owned();
+    }
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// What a run of a program printed, and how it ended.
+#[derive(Debug)]
+pub struct Output {
+    /// The exit code.
+    pub code: i32,
+    /// All of stdout.
+    pub stdout: String,
+    /// All of stderr.
+    pub stderr: String,
+    base: PathBuf,
+}
+
+/// A transcript for snapshots: exit code, stdout, stderr, masked.
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.transcript())
+    }
+}
+
+impl Output {
+    /// Reads what a process in a test's directory has printed. It must not have been killed.
+    pub fn new(output: std::process::Output, base: &Path) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self {
+            code: output.status.code().expect("it was not killed"),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            base: base.to_owned(),
+        }
+    }
+
+    /// Exit code, stdout and stderr, masked.
+    pub fn transcript(&self) -> String {
+        let text = format!("exit {}\n{}--- stderr\n{}", self.code, self.stdout, self.stderr);
+        mask(&text, &self.base)
+    }
+
+    /// It must have ended with this exit code.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+
+    /// It must have succeeded, and printed nothing beside its data.
+    #[track_caller]
+    pub fn fine(self) -> Self {
+        let output = self.exits(0);
+        assert_eq!(output.stderr, "");
+        output
+    }
+
+    /// Stdout must have this text in it.
+    #[track_caller]
+    pub fn stdout_has(self, text: &str) -> Self {
+        assert!(self.stdout.contains(text), "no {text:?} in {self:#?}");
+        self
+    }
+
+    /// Stderr must have this text in it.
+    #[track_caller]
+    pub fn stderr_has(self, text: &str) -> Self {
+        assert!(self.stderr.contains(text), "no {text:?} in {self:#?}");
+        self
+    }
+
+    /// Stderr must not have this text in it.
+    #[track_caller]
+    pub fn stderr_lacks(self, text: &str) -> Self {
+        assert!(!self.stderr.contains(text), "{text:?} in {self:#?}");
+        self
+    }
+
+    /// It must have printed nothing but text and, for those who ask for them, colors.
+    #[track_caller]
+    pub fn cannot_steer_a_terminal(&self) {
+        for text in [&self.stdout, &self.stderr] {
+            let mut pieces = text.split("\u{1b}[");
+            let first = pieces.next().unwrap_or_default();
+            let color = |c: char| c.is_ascii_digit() || c == ';';
+            let behind = pieces.map(|piece| {
+                let rest = piece.trim_start_matches(color).strip_prefix('m');
+                rest.unwrap_or_else(|| panic!("not a color: {piece:?} in {self:#?}"))
+            });
+            let control = |c: char| c.is_control() && c != '\n' && c != '\t';
+            for piece in std::iter::once(first).chain(behind) {
+                assert!(!piece.contains(control), "{piece:?} in {self:#?}");
+            }
+        }
+    }
+
+    /// The one document on stdout, in the form that the contract asks for.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        let document: Value = serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("not one JSON document: {error}: {self:#?}"));
+        assert_eq!(document["version"], 1, "{self:#?}");
+        snake_case_keys(&document);
+        document
+    }
+
+    /// The error of a run that failed under `--json`: all of it on stdout.
+    #[track_caller]
+    pub fn json_error(&self) -> Value {
+        let document = self.json();
+        assert_eq!(self.stderr, "");
+        assert_eq!(document.as_object().unwrap().len(), 2, "{document:#}");
+        let error = document["error"].clone();
+        assert!(error["kind"].is_string() && error["message"].is_string(), "{document:#}");
+        assert!(error["cause"].is_string() || error["cause"].is_null(), "{document:#}");
+        assert!(error["hints"].as_array().unwrap().iter().all(Value::is_string), "{document:#}");
+        error
+    }
+}
+
+#[track_caller]
+fn snake_case_keys(value: &Value) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let snake = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+                assert!(key.chars().all(snake), "{key} is not snake_case");
+                snake_case_keys(value);
+            }
+        }
+        Value::Array(values) => values.iter().for_each(snake_case_keys),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

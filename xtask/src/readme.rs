@@ -9,7 +9,7 @@ use crate::Result;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// What whoever runs this is running already.
+/// The command that is already running this step.
 const THIS: &str = "cargo xtask test";
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -30,7 +30,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
                 .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
                 .env("CARGO_PROFILE_RELEASE_LTO", "off");
             if line.starts_with("cargo install") {
-                // Not into the home of whoever runs the tests.
+                // Not into the home of the user who runs the tests.
                 command.arg("--force").arg("--root").arg(target);
             }
             process::run(&mut command)?;

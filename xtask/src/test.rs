@@ -46,8 +46,8 @@ struct Run<'a> {
 }
 
 /// In order: the cheap ones first, so that a slip shows within seconds. `doc`
-/// stands before `test`, because whoever reads only the last count of tests
-/// should find that of the real ones.
+/// comes before `test`, so that the last count of tests in the output is that of
+/// the real ones.
 const STEPS: &[Step] = &[
     Step { name: "fmt", about: "rustfmt would change nothing", run: fmt },
     Step { name: "tidy", about: "house rules that no compiler knows", run: tidy_step },

@@ -93,7 +93,7 @@ fn random_run(target: &Target, options: &Options) -> io::Result<Option<Found>> {
 type Found = (Vec<u8>, &'static str);
 
 /// Runs inputs until one goes wrong or the time is over; counts them. They run
-/// on a thread of their own, so that one which hangs can be told.
+/// on a separate thread, so that one that hangs can be detected.
 fn search(
     target: &Target,
     inputs: impl Iterator<Item = Vec<u8>> + Send + 'static,
@@ -133,7 +133,7 @@ fn search(
 }
 
 /// The file with the current input: where the stack overflows, the process ends
-/// at once, and this is what is left to tell why.
+/// at once, and only this file shows which input it was.
 struct Trace {
     file: File,
     len: usize,

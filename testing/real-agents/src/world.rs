@@ -123,7 +123,7 @@ impl Called {
     }
 }
 
-/// A project, and the CLIs on the PATH of whoever works in it.
+/// A project, and the CLIs on the PATH of the user who works in it.
 pub struct World<'s> {
     /// Where it lies.
     pub sandbox: &'s Sandbox,

@@ -111,7 +111,7 @@ pub(crate) fn write_response(
 }
 
 /// Sends the head of a stream of events. It is chunked, so that a client can
-/// tell a cut stream from one that is over.
+/// distinguish a cut stream from a complete one.
 pub(crate) fn begin_events(mut stream: &TcpStream) -> io::Result<()> {
     let mut head = head(200, "text/event-stream", &BTreeMap::new());
     head.push_str("cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n");

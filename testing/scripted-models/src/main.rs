@@ -40,7 +40,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes the port by rename: whoever waits for the file reads all of it.
+/// Writes the port by rename, so that a process that waits for the file reads all of it.
 fn announce(port_file: &Path, port: u16) -> std::io::Result<()> {
     let unfinished = port_file.with_extension("unfinished");
     std::fs::write(&unfinished, port.to_string())?;

@@ -151,7 +151,7 @@ impl ModelRequest {
         self.messages.iter().filter(is_prompt).count()
     }
 
-    /// The working directory that the CLI tells the model about, or nothing.
+    /// The working directory that the CLI names to the model, or nothing.
     pub(crate) fn working_directory(&self) -> String {
         const MARKS: [&str; 4] = [
             "<cwd>",

@@ -35,8 +35,8 @@ pub struct Script {
     pub otherwise: Option<Reply>,
     /// Reported for every reply that does not set its own.
     pub usage: Usage,
-    /// The MCP server that tools are taken to belong to where the CLI does not
-    /// tell the model (codex's deferred tools and its code mode).
+    /// The MCP server that tools are assumed to belong to if the CLI does not
+    /// name it to the model (codex's deferred tools and its code mode).
     pub mcp_server: String,
     /// Any other API key is answered as the provider answers a bad key.
     pub require_key: Option<String>,

@@ -10,8 +10,8 @@ use crate::request::{ModelRequest, Offered};
 use crate::script::{Provider, ToolCall};
 use crate::wire::{WireCall, WireInput};
 
-/// What the JavaScript says when there is no such tool: whether there is one,
-/// code mode tells the program and not the model.
+/// What the JavaScript prints if there is no such tool: in code mode only the
+/// program, not the model, can know whether there is one.
 const NOT_OFFERED: &str = "scripted-models: not offered: ";
 
 /// Turns a scripted call into one that the request allows; `Err` is the bare

@@ -68,12 +68,12 @@ impl Shown {
         text
     }
 
-    /// What tells it from another picture of the same progress line: neither a spinner nor
-    /// seconds.
+    /// What distinguishes it from another picture of the same progress line: neither a spinner
+    /// nor seconds.
     fn gist(&self) -> String {
         let spinner = '\u{2800}'..='\u{28ff}';
-        let told = |c: &char| !spinner.contains(c) && !c.is_ascii_digit();
-        self.text().chars().filter(told).collect()
+        let counts = |c: &char| !spinner.contains(c) && !c.is_ascii_digit();
+        self.text().chars().filter(counts).collect()
     }
 }
 
@@ -159,9 +159,9 @@ mod tests {
         Recording { columns: 40, pieces: pieces.collect() }
     }
 
-    fn told(rows: &[Row]) -> Vec<Vec<(u128, String)>> {
-        let told = |shown: &Shown| (shown.from.as_millis(), shown.text());
-        rows.iter().map(|row| row.shown.iter().map(told).collect()).collect()
+    fn shown(rows: &[Row]) -> Vec<Vec<(u128, String)>> {
+        let at = |shown: &Shown| (shown.from.as_millis(), shown.text());
+        rows.iter().map(|row| row.shown.iter().map(at).collect()).collect()
     }
 
     #[test]
@@ -177,17 +177,17 @@ mod tests {
             vec![(0, "one".to_owned())],
             vec![(10, "\u{2803} working 0.2s".to_owned()), (30, "done".to_owned())],
         ];
-        assert_eq!(told(&rows), wanted);
+        assert_eq!(shown(&rows), wanted);
     }
 
     #[test]
     fn styles_divide_a_row_and_blanks_have_none() {
         let rows = recording(&[(0, "  \u{1b}[1;32mgreen\u{1b}[0m   plain")]).rows();
         let runs = &rows[0].at_last().unwrap().runs;
-        let told: Vec<(u16, u16, &str, Style)> =
+        let found: Vec<(u16, u16, &str, Style)> =
             runs.iter().map(|run| (run.column, run.width, &*run.text, run.style)).collect();
         let green = Style { color: Some(2), bold: true, dim: false };
-        assert_eq!(told, [(2, 5, "green", green), (10, 5, "plain", Style::default())]);
+        assert_eq!(found, [(2, 5, "green", green), (10, 5, "plain", Style::default())]);
         assert_eq!(rows[0].at_last().unwrap().text(), "  green   plain");
     }
 }

@@ -1,4 +1,4 @@
-//! `agentd mcp`: its start, its memory, and how much it tells a model.
+//! `agentd mcp`: its start, its memory, and how much text it sends to a model.
 
 use std::fs;
 use std::io::BufRead;

@@ -70,7 +70,7 @@ pub(super) fn alternate<const N: usize>(
 
 /// The most memory that a command ever had resident, in megabytes.
 ///
-/// The kernel tells a process only the maximum over all children it has waited
+/// The kernel reports to a process only the maximum over all children it has waited
 /// for, so a fresh process (this program, with [`peak_rss_main`]) runs just it.
 pub(super) fn peak_rss(command: &Command) -> Result<f64> {
     let directory = command.get_current_dir().ok_or("a command without a directory")?;

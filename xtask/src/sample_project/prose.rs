@@ -222,7 +222,7 @@ const RULES: [Rule; 10] = [
                 "{a} that was created 25 hours ago and not confirmed",
                 "its owner confirms it",
                 "the service answers with status 410",
-                "the {one} is not created anew",
+                "the {one} is not created again",
             ],
         ],
     },

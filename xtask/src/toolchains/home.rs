@@ -74,7 +74,7 @@ impl Home {
     /// Lets the command run as its user. Programs that lie in the real home are still found.
     pub(super) fn apply(&self, command: &mut Command) {
         for (name, _) in env::vars_os() {
-            // What cargo tells its children is about the workspace.
+            // The variables that cargo sets for its children describe this workspace.
             if name.to_string_lossy().starts_with("CARGO_") {
                 command.env_remove(name);
             }

@@ -6,10 +6,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod bench;
-mod browser;
 mod fuzz;
 mod mermaid;
 mod npm;
+mod packages;
 mod picture;
 mod process;
 mod readme;

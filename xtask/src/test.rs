@@ -15,9 +15,9 @@ use lexopt::Arg;
 use lexopt::ValueExt;
 
 use crate::Result;
-use crate::browser;
 use crate::fuzz;
 use crate::npm;
+use crate::packages::{self, Package};
 use crate::process;
 use crate::readme;
 use crate::tidy;
@@ -53,6 +53,7 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", about: "house rules that no compiler knows", run: tidy_step },
     Step { name: "npm", about: "programs from npm that tests run", run: npm_step },
     Step { name: "browser", about: "Chromium, for the pages of the viewer", run: browser_step },
+    Step { name: "strace", about: "which counts the files that are opened", run: strace_step },
     Step { name: "clippy", about: "no warnings, in all targets", run: clippy },
     Step { name: "doc", about: "examples in documentation, and its links", run: doc },
     Step { name: "test", about: "unit, property and integration tests", run: test },
@@ -177,7 +178,15 @@ fn npm_step(run: &Run<'_>) -> Result<Outcome> {
 }
 
 fn browser_step(run: &Run<'_>) -> Result<Outcome> {
-    let missing = browser::find_or_install(run.workspace)?;
+    find_or_install(run, &packages::CHROMIUM)
+}
+
+fn strace_step(run: &Run<'_>) -> Result<Outcome> {
+    find_or_install(run, &packages::STRACE)
+}
+
+fn find_or_install(run: &Run<'_>, package: &Package) -> Result<Outcome> {
+    let missing = packages::find_or_install(run.workspace, package)?;
     Ok(missing.map_or(Outcome::Passed, Outcome::Skipped))
 }
 

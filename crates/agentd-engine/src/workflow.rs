@@ -18,19 +18,18 @@ mod implement;
 mod implementation;
 mod plan;
 mod prompts;
+mod reading;
 mod report;
 mod reproposal;
 
+use std::cell::RefCell;
 use std::time::Instant;
 
 use agentd_core::agent::Role;
 use agentd_core::diagnostic::Counts;
-use agentd_core::document::proposal::{self, Proposal};
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::{Issue, PlanVerdict};
-use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
-use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::AgentOutcome;
 use agentd_core::phase::Phase;
 use agentd_core::stamp::Stamp;
@@ -38,9 +37,9 @@ use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use crate::agents::step::{self, Agents, Artefact, Step, StepReport};
-use crate::change::documents;
+use crate::change::Snapshot;
 use crate::insight::overlap::{self, OverlapKind};
-use crate::store::{Change, RunLock};
+use crate::store::RunLock;
 
 pub use challenge::challenge;
 pub use code_review::{fix, review};
@@ -51,8 +50,6 @@ pub use implementation::implementation;
 pub use plan::{Mode, plan};
 pub use report::{Progress, Watch};
 pub use reproposal::repropose;
-
-use history::History;
 
 /// How many overlaps with other changes are told one by one.
 const MOST_OVERLAPS: usize = 5;
@@ -69,6 +66,8 @@ pub struct Workflow<'w> {
     pub watch: &'w mut Watch<'w>,
     /// Nobody else runs this change.
     pub lock: &'w RunLock,
+    /// The change as it was read last; none where somebody may have written to it since.
+    kept: RefCell<Option<Snapshot>>,
 }
 
 impl std::fmt::Debug for Workflow<'_> {
@@ -88,6 +87,8 @@ pub struct Report {
     pub verdict: Option<Verdict>,
     /// The rounds of revision so far.
     pub iteration: u32,
+    /// What the change has cost so far.
+    pub cost_usd: f64,
     /// The issues of that verdict.
     pub issues: Vec<Issue>,
     /// The summary of that verdict.
@@ -215,44 +216,20 @@ struct Call {
     artefact: Artefact,
 }
 
+impl<'w> Workflow<'w> {
+    /// A workflow on a change, of which nothing is known yet.
+    pub fn new(
+        agents: &'w Agents,
+        change: ChangeId,
+        now: &'w dyn Fn() -> Stamp,
+        watch: &'w mut Watch<'w>,
+        lock: &'w RunLock,
+    ) -> Self {
+        Self { agents, change, now, watch, lock, kept: RefCell::new(None) }
+    }
+}
+
 impl Workflow<'_> {
-    fn change(&self) -> Result<Change, WorkflowError> {
-        Ok(self.agents.project.change(&self.change)?)
-    }
-
-    fn state(&self) -> Result<State, WorkflowError> {
-        Ok(documents::load_state(&self.change()?)?)
-    }
-
-    fn documents(&self) -> Result<Documents, WorkflowError> {
-        Ok(self.change()?.snapshot()?.documents)
-    }
-
-    fn has(&self, file: &ChangeFile) -> Result<bool, WorkflowError> {
-        Ok(self.change()?.has(file)?)
-    }
-
-    fn proposal(&self) -> Result<Proposal, WorkflowError> {
-        let text = self.change()?.read_if_exists(&ChangeFile::Proposal)?;
-        let text = text.ok_or_else(|| WorkflowError::NoDocument {
-            change: self.change.clone(),
-            file: "proposal.md",
-        })?;
-        Ok(proposal::parse(&text).value)
-    }
-
-    fn update<T>(&self, update: impl FnOnce(&mut State) -> T) -> Result<T, WorkflowError> {
-        let (project, holder) = (&self.agents.project, &self.agents.holder);
-        Ok(documents::update_state(project, &self.change, holder, (self.now)(), |state| {
-            Ok(update(state))
-        })?)
-    }
-
-    /// The calls so far, with the ledger brought up to date.
-    fn history(&self) -> Result<History, WorkflowError> {
-        Ok(history::reconcile(self.agents, &self.change, (self.now)())?)
-    }
-
     fn note(&mut self, text: &str) {
         (self.watch)(Progress::Note(text));
     }
@@ -263,7 +240,7 @@ impl Workflow<'_> {
 
     /// Warns of other open changes that touch the same: now it is cheap to talk about it.
     fn warn_of_overlaps(&mut self) -> Result<(), WorkflowError> {
-        let mut all = overlap::overlaps(&self.agents.project, Some(&self.change))?;
+        let mut all = overlap::overlaps(&self.agents.project, Some(&self.documents()?))?;
         // Scenarios go with their requirements.
         all.retain(|overlap| overlap.kind != OverlapKind::Scenario);
         let shown = all.iter().take(MOST_OVERLAPS).map(|overlap| {
@@ -283,12 +260,23 @@ impl Workflow<'_> {
         Ok(())
     }
 
-    /// Runs a step and tells of it; `told` says what came of it.
+    /// Runs a step and reports it; `summary` says in a few words what came of it.
     fn run(
         &mut self,
         call: Call,
-        told: impl FnOnce(&StepReport) -> Result<String, WorkflowError>,
+        summary: impl FnOnce(&StepReport) -> String,
     ) -> Result<StepReport, WorkflowError> {
+        let summary = |report: &StepReport, (): &()| summary(report);
+        Ok(self.run_checked(call, |_, _| Ok(()), summary)?.0)
+    }
+
+    /// Runs a step, does with `check` what is to be done before it counts, and reports both.
+    fn run_checked<T>(
+        &mut self,
+        call: Call,
+        check: impl FnOnce(&Self, &StepReport) -> Result<T, WorkflowError>,
+        summary: impl FnOnce(&StepReport, &T) -> String,
+    ) -> Result<(StepReport, T), WorkflowError> {
         let name = call.step;
         let label = call.label;
         let agent = self.agents.config.roles.agent(call.role);
@@ -304,34 +292,39 @@ impl Workflow<'_> {
             on_success: effect_of(&name),
         };
         let started = Instant::now();
+        let result = self.call(&step).and_then(|report| {
+            let checked = check(self, &report)?;
+            Ok((report, checked))
+        });
+        match &result {
+            Ok((report, checked)) => (self.watch)(Progress::Done {
+                step: &name,
+                label: &label,
+                summary: &summary(report, checked),
+                usage: report.outcome.usage.unwrap_or_default(),
+                cost_usd: report.cost_usd,
+                duration: report.duration,
+            }),
+            Err(error) => (self.watch)(Progress::Failed {
+                step: &name,
+                label: &label,
+                message: &error.to_string(),
+                duration: started.elapsed(),
+            }),
+        }
+        result
+    }
+
+    /// Calls the agent of a step. What it may have changed is read again.
+    fn call(&mut self, step: &Step) -> Result<StepReport, WorkflowError> {
+        let before = self.snapshot()?;
+        self.forget();
         let watch = &mut *self.watch;
         let mut observer =
             |event: &agentd_core::event::AgentEvent<'_>| watch(Progress::Agent(event));
-        let result = step::run(self.agents, &step, self.now, &mut observer)
-            .map_err(WorkflowError::from)
-            .and_then(|report| told(&report).map(|summary| (report, summary)));
-        match result {
-            Ok((report, summary)) => {
-                (self.watch)(Progress::Done {
-                    step: &name,
-                    label: &label,
-                    summary: &summary,
-                    usage: report.outcome.usage.unwrap_or_default(),
-                    cost_usd: report.cost_usd,
-                    duration: report.duration,
-                });
-                Ok(report)
-            }
-            Err(error) => {
-                (self.watch)(Progress::Failed {
-                    step: &name,
-                    label: &label,
-                    message: &error.to_string(),
-                    duration: started.elapsed(),
-                });
-                Err(error)
-            }
-        }
+        let report = step::run_on(self.agents, step, &before, self.now, &mut observer)?;
+        self.keep(report.after.clone());
+        Ok(report)
     }
 
     /// What is known of the plan as it stands, or of its code once that is begun.
@@ -342,6 +335,7 @@ impl Workflow<'_> {
             phase: state.phase,
             verdict: None,
             iteration: state.iteration,
+            cost_usd: state.total_cost,
             issues: Vec::new(),
             summary: String::new(),
         };

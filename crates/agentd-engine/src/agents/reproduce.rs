@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::config::{Budget, Config, Roles};
-use agentd_core::document::{proposal, review};
+use agentd_core::documents::Documents;
 use agentd_core::error_kind::Kind;
 use agentd_core::event::AgentEvent;
 use agentd_core::hash::Digest;
@@ -29,7 +29,7 @@ use crate::agents::work_tree::digest_of;
 use crate::change::documents::{self, DocumentError};
 use crate::explain::{ErrorReport, Explain};
 use crate::guard::trust::Trusted;
-use crate::store::{Change, ProjectDir, StoreError};
+use crate::store::{ProjectDir, StoreError};
 use crate::workflow;
 
 /// Why a change could not be reproduced.
@@ -213,9 +213,8 @@ fn play(
     };
     let ended = ended_at(run).unwrap_or_else(|| Stamp::new(jiff::Timestamp::UNIX_EPOCH));
     if run.header.role == Role::Implementer {
-        move_on(agents, id, ended, &|change, _| {
-            let plan = change.snapshot()?.documents.digest();
-            Ok(Some(Transition::ImplementationStarted { plan }))
+        move_on(agents, id, ended, &|documents, _| {
+            Some(Transition::ImplementationStarted { plan: documents.digest() })
         })?;
     }
     let result = step::run(agents, &step, &|| ended, &mut |event| {
@@ -258,7 +257,7 @@ fn ended_at(run: &Run) -> Option<Stamp> {
     Some(Stamp::new(started.saturating_add(took).ok()?))
 }
 
-type Next<'f> = dyn Fn(&Change, &State) -> Result<Option<Transition>, StoreError> + 'f;
+type Next<'f> = dyn Fn(&Documents, &State) -> Option<Transition> + 'f;
 
 /// Moves the change on where that is allowed; what a person decided in between is not
 /// recorded as a run, and shows at the end.
@@ -268,9 +267,9 @@ fn move_on(
     at: Stamp,
     next: &Next<'_>,
 ) -> Result<(), ReproduceError> {
-    let change = agents.project.change(id)?;
-    let state = documents::load_state(&change)?;
-    let Some(transition) = next(&change, &state)? else { return Ok(()) };
+    let snapshot = agents.project.change(id)?.snapshot()?;
+    let state = snapshot.state()?;
+    let Some(transition) = next(&snapshot.documents, state) else { return Ok(()) };
     if state.apply(&transition).is_err() {
         return Ok(());
     }
@@ -281,25 +280,20 @@ fn move_on(
     Ok(())
 }
 
-fn plan_reviewed(change: &Change, state: &State) -> Result<Option<Transition>, StoreError> {
-    let text = change.read_if_exists(&ChangeFile::Proposal)?.unwrap_or_default();
-    let latest = proposal::parse(&text).value.reviews.pop();
-    Ok(latest.and_then(|block| {
-        let (plan, at) = (block.plan?, block.date?);
-        let known = state.plan_review.as_ref().is_some_and(|r| r.at == at && r.plan_hash == plan);
-        let (verdict, reviewer) = (block.verdict, block.reviewer);
-        (!known).then_some(Transition::PlanReviewed { verdict, plan, reviewer, at })
-    }))
+fn plan_reviewed(documents: &Documents, state: &State) -> Option<Transition> {
+    let block = documents.reviews().last()?;
+    let (plan, at) = (block.plan.clone()?, block.date?);
+    let known = state.plan_review.as_ref().is_some_and(|r| r.at == at && r.plan_hash == plan);
+    let (verdict, reviewer) = (block.verdict, block.reviewer.clone());
+    (!known).then_some(Transition::PlanReviewed { verdict, plan, reviewer, at })
 }
 
-fn code_reviewed(change: &Change, state: &State) -> Result<Option<Transition>, StoreError> {
-    let text = change.read_if_exists(&ChangeFile::Review)?.unwrap_or_default();
-    let latest = review::parse(&text).value;
-    Ok(latest.verdict.zip(latest.created_at).and_then(|(verdict, at)| {
-        let known = state.code_review.as_ref().is_some_and(|review| review.at == at);
-        let reviewer = latest.reviewer;
-        (!known).then_some(Transition::CodeReviewed { verdict, reviewer, at })
-    }))
+fn code_reviewed(documents: &Documents, state: &State) -> Option<Transition> {
+    let latest = documents.review.value();
+    let (verdict, at) = latest.verdict.zip(latest.created_at)?;
+    let known = state.code_review.as_ref().is_some_and(|review| review.at == at);
+    let reviewer = latest.reviewer.clone();
+    (!known).then_some(Transition::CodeReviewed { verdict, reviewer, at })
 }
 
 fn compare_files(agents: &Agents, edited: &[(String, Option<Digest>)], report: &mut Reproduced) {

@@ -18,7 +18,7 @@ use agentd_core::agent::{AgentKind, Complexity, Role};
 use agentd_core::check;
 use agentd_core::config::{Budget, Config, Resume};
 use agentd_core::diagnostic::{Diagnostic, Severity};
-use agentd_core::document::proposal;
+use agentd_core::documents::Source;
 use agentd_core::event::AgentEvent;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
@@ -39,7 +39,8 @@ use crate::agents::files::restore_leftovers;
 use crate::agents::redact::Redactor;
 use crate::agents::run_record::RecordLimits;
 use crate::agents::runner::{Attempt, Observer, Retry, RunError, Runner};
-use crate::change::documents;
+use crate::change::Snapshot;
+use crate::change::documents::updated_state;
 use crate::git::{GitSandbox, GitTool};
 use crate::guard::calls;
 use crate::guard::git_files::TamperedFile;
@@ -47,7 +48,7 @@ use crate::guard::project_files;
 use crate::guard::sandbox::{self, Sandbox, SandboxError};
 use crate::guard::trust::Trusted;
 use crate::process::{self, Cancel, Limits, Supervisor};
-use crate::store::{Change, Holder, Project, StoreError};
+use crate::store::{Holder, Project, StoreError};
 use crate::workflow::clarify;
 
 pub use error::StepError;
@@ -152,6 +153,8 @@ pub struct StepReport {
     pub duration: Duration,
     /// The record of the last attempt.
     pub run_file: PathBuf,
+    /// The change as the step has left it.
+    pub after: Snapshot,
 }
 
 /// Runs a step. `now` gives the time at which things are recorded.
@@ -161,15 +164,27 @@ pub fn run(
     now: &dyn Fn() -> Stamp,
     observer: &mut Observer<'_>,
 ) -> Result<StepReport, StepError> {
+    let before = agents.project.change(&step.change)?.snapshot()?;
+    run_on(agents, step, &before, now, observer)
+}
+
+/// Runs a step on a change that was read before.
+pub(crate) fn run_on(
+    agents: &Agents,
+    step: &Step,
+    before: &Snapshot,
+    now: &dyn Fn() -> Stamp,
+    observer: &mut Observer<'_>,
+) -> Result<StepReport, StepError> {
     let change = agents.project.change(&step.change)?;
-    let state = documents::load_state(&change)?;
-    check_budget(&step.change, &state, &agents.config.budget)?;
+    let state = before.state()?;
+    check_budget(&step.change, state, &agents.config.budget)?;
     let agent = agents.config.roles.agent(step.role);
     let sandbox = Sandbox::open(agents, Some(&step.change))?;
     let mut runner = runner(agents, sandbox);
-    let request = request(agents, &runner, step, agent, &state)?;
+    let request = request(agents, &runner, step, agent, state)?;
     restore_settings(&request)?;
-    let before = Seen::look(agents, &change, &step.artefact)?;
+    let before = Seen::of(agents, before, &step.artefact)?;
     // Else a call could pass for an earlier one whose file is not here, and not be counted.
     runner.record.last_run =
         state.llm_calls.iter().filter_map(|call| call.run).max().unwrap_or_default();
@@ -179,7 +194,7 @@ pub fn run(
     // Before anything is recorded, and also where the call could not be finished.
     let forged = guarded.check(agents);
     let mut report = report?;
-    let cost_usd = record(agents, step, &request, &report.attempts, now(), observer)?;
+    let (cost_usd, state) = record(agents, step, &request, &report.attempts, now(), observer)?;
     let forged = forged?;
     if let Some(error) = report.attempts.last_mut().and_then(|last| last.error.take()) {
         return Err(error.into());
@@ -196,8 +211,11 @@ pub fn run(
     if let Some(failure) = &last.outcome.failure {
         return Err(StepError::Agent { agent, failure: failure.clone() });
     }
-    judge(agents, &change, step, agent, &before, &last.outcome)?;
+    // Opened again: the agent may have put another directory in its place.
+    let after = agents.project.change(&step.change)?.snapshot_with(state)?;
+    judge(agents, &after, step, agent, &before, &last.outcome)?;
     Ok(StepReport {
+        after,
         agent,
         outcome: last.outcome.clone(),
         cost_usd,
@@ -373,7 +391,7 @@ pub(crate) fn usage_of_session(state: &State, id: &str) -> Usage {
     sum
 }
 
-/// Puts every attempt into the ledger and returns what they cost.
+/// Puts every attempt into the ledger; returns what they cost, and the state as recorded.
 fn record(
     agents: &Agents,
     step: &Step,
@@ -381,7 +399,7 @@ fn record(
     attempts: &[Attempt],
     now: Stamp,
     observer: &mut Observer<'_>,
-) -> Result<f64, StepError> {
+) -> Result<(f64, State), StepError> {
     let mut total = 0.0;
     let mut calls = Vec::new();
     for attempt in attempts {
@@ -403,7 +421,7 @@ fn record(
         calls.push(entry.call);
     }
     let succeeded = attempts.last().map(|last| &last.outcome).filter(|o| o.reported_success());
-    documents::update_state(&agents.project, &step.change, &agents.holder, now, |state| {
+    let ((), state) = updated_state(&agents.project, &step.change, &agents.holder, now, |state| {
         for call in calls {
             state.record_call(call);
         }
@@ -413,7 +431,7 @@ fn record(
         }
         Ok(())
     })?;
-    Ok(total)
+    Ok((total, state))
 }
 
 /// What of an artefact was on the disk at a moment.
@@ -427,33 +445,36 @@ enum Seen {
 }
 
 impl Seen {
-    fn look(agents: &Agents, change: &Change, artefact: &Artefact) -> Result<Self, StoreError> {
+    fn of(agents: &Agents, snapshot: &Snapshot, artefact: &Artefact) -> Result<Self, StoreError> {
+        let documents = &snapshot.documents;
         Ok(match artefact {
             Artefact::Nothing => Self::Nothing,
-            Artefact::File(file) => Self::File(change.read_if_exists(file)?.map(Digest::of)),
-            Artefact::PlanReview => {
-                let text = change.read_if_exists(&ChangeFile::Proposal)?.unwrap_or_default();
-                Self::Reviews(proposal::parse(&text).value.reviews.len())
-            }
-            Artefact::Plan => Self::Plan(change.snapshot()?.documents.digest()),
+            Artefact::File(file) => Self::File(match documents.get(file) {
+                Source::Text(text) => Some(Digest::of(text)),
+                Source::Missing => None,
+                // Of the error only the words were kept.
+                Source::Unreadable(_) => Some(Digest::of(snapshot.change().read(file)?)),
+            }),
+            Artefact::PlanReview => Self::Reviews(documents.reviews().len()),
+            Artefact::Plan => Self::Plan(documents.digest()),
             Artefact::Questions => {
-                let text = clarify::read_questions(&agents.project, change.id())?;
+                let text = clarify::read_questions(&agents.project, snapshot.id())?;
                 Self::Questions(text.map(Digest::of))
             }
         })
     }
 }
 
-/// Looks at the disk: is what the step was for there, new, and valid?
+/// Checks that what the step was for is on the disk, new, and valid.
 fn judge(
     agents: &Agents,
-    change: &Change,
+    now: &Snapshot,
     step: &Step,
     agent: AgentKind,
     before: &Seen,
     outcome: &AgentOutcome,
 ) -> Result<(), StepError> {
-    let after = Seen::look(agents, change, &step.artefact)?;
+    let after = Seen::of(agents, now, &step.artefact)?;
     let missing = |file: &str, exists: bool| {
         let said = outcome.text.clone();
         Err(StepError::NoArtefact { agent, file: file.to_owned(), exists, said })
@@ -474,9 +495,7 @@ fn judge(
         }
         (Artefact::File(file), _) => file,
     };
-    let documents = change.snapshot()?.documents;
-    let main = documents::main_specs_for(&agents.project, &documents);
-    let reports = documents.findings(&main, &agents.config.extras());
+    let reports = now.findings(&agents.project, &agents.config.extras());
     // A proposal is written before the specs that it announces.
     let later = [rules::AFFECTED_SPEC_MISSING.code, rules::FILE_MISSING.code];
     let findings: Vec<Diagnostic> = check::of_file(&reports, file)

@@ -25,14 +25,24 @@ impl Change {
     /// Reads the state and every document, each of them once. What cannot be read is part of
     /// the answer, not an error.
     pub fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        self.read_all(Documents::FILES.into_iter())
+    }
+
+    /// Reads every document; the state is one that was just written.
+    pub(crate) fn snapshot_with(&self, state: State) -> Result<Snapshot, StoreError> {
+        let files = Documents::FILES.into_iter().filter(|file| *file != ChangeFile::State);
+        Ok(self.read_all(files)?.with_state(state))
+    }
+
+    fn read_all(&self, files: impl Iterator<Item = ChangeFile>) -> Result<Snapshot, StoreError> {
         let listed = self.spec_ids()?;
         let specs = listed.ids.into_iter().map(ChangeFile::Spec);
-        let documents = self.documents(Documents::FILES.into_iter().chain(specs));
+        let documents = self.documents(files.chain(specs));
         Ok(Snapshot { documents, change: self.clone(), strays: listed.odd.into() })
     }
 
     /// Reads these documents; the others count as missing.
-    pub(super) fn documents(&self, files: impl IntoIterator<Item = ChangeFile>) -> Documents {
+    pub(crate) fn documents(&self, files: impl IntoIterator<Item = ChangeFile>) -> Documents {
         let texts = files.into_iter().map(|file| {
             let text = source(self.read(&file));
             (file, text)
@@ -62,6 +72,12 @@ impl Snapshot {
     /// by hand or through an interactive client, and no workflow has run on it yet.
     pub fn state_if_begun(&self) -> Result<Option<&State>, DocumentError> {
         state_of(&self.documents, &self.change)
+    }
+
+    /// The same documents with a state that was just written.
+    #[must_use]
+    pub(crate) fn with_state(&self, state: State) -> Self {
+        Self { documents: self.documents.with_state(state), ..self.clone() }
     }
 
     /// What is wrong with the change, by file.

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agentd_core::document::{proposal, spec, tasks};
+use agentd_core::document::{spec, tasks};
+use agentd_core::documents::Documents;
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::rel_path::RelPath;
@@ -92,21 +93,24 @@ type Deed = (How, Option<(SpecId, RequirementId)>);
 type Touched = BTreeMap<Key, Deed>;
 
 /// The overlaps of all open changes, or those of one change with the others.
-pub fn overlaps(project: &Project, only: Option<&ChangeId>) -> Result<Vec<Overlap>, StoreError> {
+pub fn overlaps(project: &Project, only: Option<&Documents>) -> Result<Vec<Overlap>, StoreError> {
     let ids = project.change_ids()?.ids;
-    let own = only.map(|id| touched_by(project, id, &Interest::Everything)).transpose()?;
+    let own = only.map(|documents| touched_by(documents, &Interest::Everything));
     if own.as_ref().is_some_and(Touched::is_empty) {
         return Ok(Vec::new());
     }
     let interest = own.as_ref().map_or(Interest::Everything, Interest::of);
-    let touched = map_parallel(&ids, |id| touched_by(project, id, &interest));
+    let touched = map_parallel(&ids, |id| match &own {
+        Some(own) if only.is_some_and(|only| only.id == *id) => Ok(own.clone()),
+        _ => touched_in(project, id, &interest),
+    });
     let mut all: BTreeMap<Key, Vec<(usize, Deed)>> = BTreeMap::new();
     for (i, touched) in touched.into_iter().enumerate() {
         for (key, deed) in touched? {
             all.entry(key).or_default().push((i, deed));
         }
     }
-    let wanted = only.and_then(|only| ids.iter().position(|id| id == only));
+    let wanted = only.and_then(|only| ids.iter().position(|id| *id == only.id));
     let concerns = |who: &[(usize, Deed)]| {
         who.len() > 1 && (only.is_none() || who.iter().any(|(i, ..)| Some(*i) == wanted))
     };
@@ -175,21 +179,27 @@ impl Interest {
     }
 }
 
-/// What a change touches, as far as it is of interest. What cannot be read touches nothing:
-/// others report that.
-fn touched_by(
+/// What a change on disk touches, as far as it is of interest. Only that much of it is read.
+fn touched_in(
     project: &Project,
     id: &ChangeId,
     interest: &Interest,
 ) -> Result<Touched, StoreError> {
+    let Some(change) = project.change_if_open(id)? else { return Ok(Touched::new()) };
+    let specs = change.spec_ids()?.ids.into_iter().filter(|id| interest.in_spec(id));
+    let files = [ChangeFile::Tasks, ChangeFile::Proposal].into_iter();
+    let files = files.filter(|_| interest.in_any_file());
+    Ok(touched_by(&change.documents(specs.map(ChangeFile::Spec).chain(files)), interest))
+}
+
+/// What a change touches, as far as it is of interest. What cannot be read touches nothing:
+/// others report that.
+fn touched_by(documents: &Documents, interest: &Interest) -> Touched {
     let mut touched = Touched::new();
-    let Some(change) = project.change_if_open(id)? else { return Ok(touched) };
     let mut add = |kind, what: String, how, requirement| {
         touched.entry((kind, what)).or_insert((how, requirement));
     };
-    for spec in change.spec_ids()?.ids.into_iter().filter(|id| interest.in_spec(id)) {
-        let Ok(text) = change.read(&ChangeFile::Spec(spec.clone())) else { continue };
-        let parsed = spec::parse(&text).value;
+    for (spec, parsed) in documents.readable_specs() {
         let mut requirement = |id: RequirementId, how| {
             let place = (spec.clone(), id);
             add(OverlapKind::Requirement, format!("{spec}:{id}"), how, Some(place));
@@ -205,12 +215,9 @@ fn touched_by(
     let path = |file: &Line| {
         RelPath::new(file.as_str()).map_or_else(|_| file.to_string(), |path| path.to_string())
     };
-    let of_interest = |file: &ChangeFile| {
-        let text = interest.in_any_file().then(|| change.read(file).ok()).flatten();
-        text.filter(|text| interest.in_text(text))
-    };
-    if let Some(text) = of_interest(&ChangeFile::Tasks) {
-        for task in tasks::parse(&text).value.tasks {
+    // Parsing is what takes long.
+    if documents.tasks.text().is_some_and(|text| interest.in_text(text)) {
+        for task in &documents.tasks.value().tasks {
             let how = match task.action {
                 Some(tasks::Action::Create) => How::Adds,
                 Some(tasks::Action::Modify) => How::Edits,
@@ -222,19 +229,19 @@ fn touched_by(
             }
         }
     }
-    if let Some(text) = of_interest(&ChangeFile::Proposal) {
+    if documents.proposal.text().is_some_and(|text| interest.in_text(text)) {
         // Directories are named there as well; nearly every two changes share one.
         let is_file =
             |path: &String| path.rsplit('/').next().is_some_and(|name| name.contains('.'));
-        let named = proposal::parse(&text).value.impact.affected_code;
+        let named = &documents.proposal.value().impact.affected_code;
         for file in named.iter().map(path).filter(is_file) {
             add(OverlapKind::File, file, How::Touches, None);
         }
     }
-    Ok(touched)
+    touched
 }
 
-/// What the other open changes touch, a line each, for whoever plans another: those that
+/// What the other open changes touch, a line each, for a planner of another: those that
 /// were worked on last, up to a number of them.
 pub fn open_ground(
     project: &Project,
@@ -251,7 +258,7 @@ pub fn open_ground(
         ids.sort_by_cached_key(|id| std::cmp::Reverse(touched(id)));
         ids.truncate(most);
     }
-    let touched = map_parallel(&ids, |id| touched_by(project, id, &Interest::Everything));
+    let touched = map_parallel(&ids, |id| touched_in(project, id, &Interest::Everything));
     let mut lines = Vec::new();
     for (id, touched) in ids.iter().zip(touched) {
         // Of a spec its requirements say enough.

@@ -98,18 +98,21 @@ pub fn prepare(
     if known.is_none() && answers.is_none() && request.person == Person::Absent {
         must_be_clear(project, &id, request)?;
     }
-    let planning = known.is_none_or(|state| state.phase == Phase::Proposed);
-    if planning {
-        let (holder, now) = (&workflow.agents.holder, (workflow.now)());
-        clarify::begin(project, &id, request.description, holder, now)?;
-        if let Some(answers) = &answers {
-            clarify::write(project, &id, answers, holder, now)?;
-            request.clarify = Clarify::Ask;
-        } else if let Some(questions) = open_questions(workflow, request)? {
-            return Ok(Prepared::Ask(Question::Clarify(questions)));
+    let state = match known {
+        Some(state) if state.phase != Phase::Proposed => state,
+        _ => {
+            let (holder, now) = (&workflow.agents.holder, (workflow.now)());
+            let state = clarify::begin(project, &id, request.description, holder, now)?;
+            if let Some(answers) = &answers {
+                clarify::write(project, &id, answers, holder, now)?;
+                request.clarify = Clarify::Ask;
+            } else if let Some(questions) = open_questions(workflow, &state, request)? {
+                return Ok(Prepared::Ask(Question::Clarify(questions)));
+            }
+            state
         }
-    }
-    match set_up_git(workflow, request.placement, Recheck::No, request.person)? {
+    };
+    match set_up_git(workflow, &state, request.placement, Recheck::No, request.person)? {
         GitReady::Ask(repository) => Ok(Prepared::Ask(Question::Placement(repository))),
         GitReady::At(_) | GitReady::Before => Ok(Prepared::Ready),
     }
@@ -168,10 +171,10 @@ fn must_be_clear(
 /// if none are kept.
 fn open_questions(
     workflow: &mut Workflow<'_>,
+    state: &State,
     request: &Request<'_>,
 ) -> Result<Option<Questions>, WorkflowError> {
     let change = workflow.change()?;
-    let state = documents::load_state(&change)?;
     let settled = change.has(&ChangeFile::Proposal)?
         || change.has(&ChangeFile::Clarifications)?
         || matches!(request.clarify, Clarify::Skip)
@@ -183,7 +186,7 @@ fn open_questions(
         let change = workflow.change.clone();
         return Err(ClarifyError::Missing { change, description: None }.into());
     }
-    propose_questions(workflow, &state).map(|asked| Some(asked.questions))
+    propose_questions(workflow, state).map(|asked| Some(asked.questions))
 }
 
 /// Questions, and what they cost.
@@ -213,18 +216,13 @@ pub fn propose_questions(
         resume: None,
         artefact: Artefact::Questions,
     };
-    let project = workflow.agents.project.clone();
-    let mut proposed = None;
-    let report = workflow.run(call, |_| {
-        let questions = clarify::kept(&project, &id)?
-            // The step has just seen them, so somebody has removed them since.
-            .ok_or_else(|| StoreError::NotFound { path: agentd_core::layout::questions(&id) })?;
-        let summary = counted(questions.questions.len(), "question");
-        proposed = Some(questions);
-        Ok(summary)
-    })?;
-    let questions = proposed
-        .ok_or_else(|| StoreError::NotFound { path: agentd_core::layout::questions(&id) })?;
+    // The step has just seen them, so if they are gone, somebody has removed them since.
+    let gone = || StoreError::NotFound { path: agentd_core::layout::questions(&id) };
+    let (report, questions) = workflow.run_checked(
+        call,
+        |workflow, _| Ok(clarify::kept(&workflow.agents.project, &id)?.ok_or_else(gone)?),
+        |_, questions| counted(questions.questions.len(), "question"),
+    )?;
     Ok(Asked { questions, cost_usd: report.cost_usd })
 }
 
@@ -250,11 +248,11 @@ enum GitReady {
 /// Sets the change up in git.
 fn set_up_git(
     workflow: &mut Workflow<'_>,
+    state: &State,
     asked: Option<Placement>,
     recheck: Recheck,
     person: Person,
 ) -> Result<GitReady, WorkflowError> {
-    let state = workflow.state()?;
     if state.git.is_some() && asked.is_none() && recheck == Recheck::No {
         return Ok(GitReady::Before);
     }
@@ -278,7 +276,10 @@ fn set_up_git(
         workflow.note(note);
     }
     let recorded = setup.to_state(root);
-    workflow.update(|state| state.git = Some(recorded))?;
+    workflow.update(|state| {
+        state.git = Some(recorded);
+        Ok(())
+    })?;
     Ok(GitReady::At(setup.work_tree))
 }
 
@@ -299,10 +300,11 @@ pub fn place_code(
     placement: Option<Placement>,
     person: Person,
 ) -> Result<CodeAt, WorkflowError> {
-    if !matches!(workflow.state()?.phase, Phase::Challenged | Phase::Implementing) {
+    let state = workflow.state()?;
+    if !matches!(state.phase, Phase::Challenged | Phase::Implementing) {
         return Ok(CodeAt::Nowhere);
     }
-    Ok(match set_up_git(workflow, placement, Recheck::Yes, person)? {
+    Ok(match set_up_git(workflow, &state, placement, Recheck::Yes, person)? {
         GitReady::At(work_tree) => CodeAt::Dir(work_tree),
         GitReady::Ask(repository) => CodeAt::Ask(repository),
         GitReady::Before => CodeAt::Nowhere,

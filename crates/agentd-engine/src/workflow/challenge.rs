@@ -14,7 +14,6 @@ use super::generate::write_context;
 use super::{Action, Call, Mode, Report, Workflow, WorkflowError, format, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::step::{Artefact, StepError};
-use crate::change::documents;
 
 /// Challenges the plan, unless a verdict on this very plan waits to be taken. The
 /// structure check of P21 comes first: nobody is paid for reading what cannot be worked with.
@@ -60,7 +59,6 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let label =
         if round == 0 { "Challenge".to_owned() } else { format!("Challenge {}", round + 1) };
     let prompt = prompts::challenge(workflow)?;
-    let change = workflow.change()?;
     let call = Call {
         step: StepName::Challenge,
         role: Role::Challenger,
@@ -69,11 +67,10 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         resume,
         artefact: Artefact::PlanReview,
     };
-    let told = workflow.run(call, |_| {
-        let documents = change.snapshot()?.documents;
-        Ok(documents.reviews().last().map(verdict_line).unwrap_or_default())
+    let result = workflow.run(call, |report| {
+        report.after.documents.reviews().last().map(verdict_line).unwrap_or_default()
     });
-    match told {
+    match result {
         Err(WorkflowError::Step(StepError::NoArtefact { agent, said, .. })) => {
             let (change, step) = (workflow.change.clone(), StepName::Challenge);
             Err(WorkflowError::VerdictUnknown { change, step, agent, said })
@@ -97,8 +94,7 @@ fn take_verdict(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     };
     let at = review.date.unwrap_or_else(|| (workflow.now)());
     let roles = workflow.agents.config.roles;
-    let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
-    documents::update_state(project, &workflow.change, holder, (workflow.now)(), |state| {
+    workflow.update(|state| {
         let (verdict, reviewer) = (review.verdict, review.reviewer.clone());
         *state = state.apply(&Transition::PlanReviewed { verdict, plan, reviewer, at })?;
         if let Some(recorded) = &mut state.plan_review {
@@ -108,11 +104,11 @@ fn take_verdict(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         state.last_action = Some(StepName::Challenge.into());
         Ok(())
     })?;
-    tell_fates(workflow)
+    report_fates(workflow)
 }
 
 /// Says which issues are fixed, open or new, from the second round on.
-fn tell_fates(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+fn report_fates(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let documents = workflow.documents()?;
     let reviews = documents.reviews();
     if reviews.len() < 2 {

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use agentd_core::agent::Role;
-use agentd_core::document::review::{self, CodeVerdict, Review};
+use agentd_core::document::review::{CodeVerdict, Review};
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::{Phase, Transition};
 use agentd_core::state::{State, TestRun};
@@ -19,7 +19,6 @@ use super::implement::{
 use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::step::{Artefact, StepError};
-use crate::change::documents;
 use crate::git::{OmitReason, OmittedFile};
 use crate::guard::sandbox;
 use crate::process::Limits;
@@ -65,8 +64,8 @@ fn implementing(workflow: &Workflow<'_>) -> Result<State, WorkflowError> {
 
 /// The review in REVIEW.md.
 pub(super) fn latest(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
-    let text = workflow.change()?.read_if_exists(&ChangeFile::Review)?;
-    Ok(text.map(|text| review::parse(&text).value))
+    let documents = workflow.documents_with(&ChangeFile::Review)?;
+    Ok(documents.review.value_if_there().cloned())
 }
 
 /// Whether this review is the one that the state speaks of.
@@ -104,14 +103,19 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
             "no tests were run: set implementation.test_command in agentd/config.toml, \
              such as \"cargo test\"",
         );
-        workflow.update(|state| state.test_run = None)?;
-        return Ok(());
+        return workflow.update(|state| {
+            state.test_run = None;
+            Ok(())
+        });
     };
     workflow.note(&format!("running the tests: {command}"));
     let started = Instant::now();
     let limits = Limits { whole: limit, idle: limit, ..Limits::default() };
     let output =
-        crate::agents::step::run_tests(workflow.agents, &workflow.change, &command, limits)?;
+        crate::agents::step::run_tests(workflow.agents, &workflow.change, &command, limits);
+    // They may write to the change.
+    workflow.forget();
+    let output = output?;
     let duration = started.elapsed();
     let mut tail = output.stdout;
     if !output.stderr.is_empty() {
@@ -142,7 +146,10 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     {
         workflow.warn(&hint);
     }
-    workflow.update(|state| state.test_run = Some(run))
+    workflow.update(|state| {
+        state.test_run = Some(run);
+        Ok(())
+    })
 }
 
 /// Removes a review that nobody has given: after the call of a reviewer who says nothing it
@@ -155,7 +162,8 @@ fn remove_forged(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     workflow.warn("REVIEW.md was not written by a reviewer that agentd has called; it is removed");
     let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
     let lock = project.write_lock(&workflow.change, holder)?;
-    Ok(project.change(&workflow.change)?.remove(&lock, &ChangeFile::Review)?)
+    workflow.forget();
+    Ok(workflow.change()?.remove(&lock, &ChangeFile::Review)?)
 }
 
 fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
@@ -165,8 +173,7 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let earlier = latest(workflow)?;
     let round = earlier.as_ref().map_or(1, |review| review.iteration.saturating_add(1));
     let prompt = prompts::review(workflow, &diff, earlier.as_ref())?;
-    let change = workflow.change()?;
-    let told = workflow.run(
+    let result = workflow.run(
         Call {
             step: StepName::Review,
             role: Role::Reviewer,
@@ -175,12 +182,9 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
             resume: None,
             artefact: Artefact::File(ChangeFile::Review),
         },
-        |_| {
-            let text = change.read_if_exists(&ChangeFile::Review)?.unwrap_or_default();
-            Ok(verdict_line(&review::parse(&text).value))
-        },
+        |report| verdict_line(report.after.documents.review.value()),
     );
-    match told {
+    match result {
         Err(WorkflowError::Step(StepError::NoArtefact { agent, said, .. })) => {
             let (change, step) = (workflow.change.clone(), StepName::Review);
             Err(WorkflowError::VerdictUnknown { change, step, agent, said })
@@ -272,8 +276,7 @@ fn take(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let review = unread(workflow)?.ok_or_else(nothing)?;
     let (verdict, at) = review.verdict.zip(review.created_at).ok_or_else(nothing)?;
     let run = review_run(&workflow.history()?);
-    let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
-    documents::update_state(project, &workflow.change, holder, (workflow.now)(), |state| {
+    workflow.update(|state| {
         let reviewer = review.reviewer.clone();
         *state = state.apply(&Transition::CodeReviewed { verdict, reviewer, at })?;
         if let Some(known) = &mut state.code_review {
@@ -281,8 +284,7 @@ fn take(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         }
         state.last_action = Some(StepName::Review.into());
         Ok(())
-    })?;
-    Ok(())
+    })
 }
 
 fn verdict_line(review: &Review) -> String {
@@ -333,7 +335,7 @@ pub(super) fn mend(workflow: &mut Workflow<'_>) -> Result<Mended, WorkflowError>
             resume,
             artefact: Artefact::Nothing,
         },
-        |_| Ok(counted(review.issues.len(), "finding")),
+        |_| counted(review.issues.len(), "finding"),
     )?;
     still_approved(workflow)?;
     if before.is_some() && work_digest(workflow)? == before {

@@ -4,9 +4,8 @@
 use agentd_core::agent::Role;
 use agentd_core::complexity::{self, Known};
 use agentd_core::config::Generation;
-use agentd_core::document::clarifications;
+use agentd_core::documents::Documents;
 use agentd_core::graph;
-use agentd_core::hash::Digest;
 use agentd_core::ids::SpecId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::ReviewMark;
@@ -109,15 +108,18 @@ fn assess(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         return Ok(());
     }
     let description = prompts::description(workflow)?;
-    let text = workflow.change()?.read_if_exists(&ChangeFile::Clarifications)?.unwrap_or_default();
+    let clarifications = workflow.documents_with(&ChangeFile::Clarifications)?.clarifications;
     let known = Known {
         description: &description,
-        clarifications: &text,
-        answers: clarifications::parse(&text).value.questions.len(),
+        clarifications: clarifications.text().unwrap_or_default(),
+        answers: clarifications.value().questions.len(),
         project_files: Tree::scan(workflow.agents.project.root()).files(),
     };
     let (complexity, reasons) = complexity::assess(&known);
-    workflow.update(|state| state.complexity = Some(complexity))?;
+    workflow.update(|state| {
+        state.complexity = Some(complexity);
+        Ok(())
+    })?;
     let name = complexity.name();
     let reasons =
         if reasons.is_empty() { "nothing special".to_owned() } else { reasons.join(", ") };
@@ -127,8 +129,9 @@ fn assess(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
 
 /// The specs that the proposal names, dependencies first (C16, C17).
 pub(super) fn spec_order(workflow: &Workflow<'_>) -> Result<Vec<SpecId>, WorkflowError> {
-    let affected = workflow.proposal()?.affected_specs;
-    graph::spec_order(&affected).map_err(|circle| WorkflowError::SpecCycle { circle })
+    let proposal = workflow.proposal()?;
+    graph::spec_order(&proposal.value().affected_specs)
+        .map_err(|circle| WorkflowError::SpecCycle { circle })
 }
 
 /// Writes a document, unless it is there, and has its planner review it.
@@ -165,7 +168,7 @@ fn write_part(
                 resume: None,
                 artefact: Artefact::File(part.file.clone()),
             },
-            |_| Ok(format!("{} is written", part.file.path())),
+            |_| format!("{} is written", part.file.path()),
         )?;
         if is_proposal && report.outcome.session_id.is_none() {
             // What was written stays; nothing can go on with a session that nobody knows (C5).
@@ -184,7 +187,10 @@ fn recover_session(workflow: &Workflow<'_>, history: &History) -> Result<(), Wor
     let steps = [StepName::ProposalGen, StepName::PlanGen];
     let session = steps.iter().find_map(|step| history.last(step)?.session_id.clone());
     if let Some(session) = session {
-        workflow.update(|state| state.session_id = Some(session))?;
+        workflow.update(|state| {
+            state.session_id = Some(session);
+            Ok(())
+        })?;
     }
     Ok(())
 }
@@ -231,14 +237,10 @@ fn review_once(
     round: u32,
     file: &ChangeFile,
 ) -> Result<Option<ReviewMark>, WorkflowError> {
-    let change = workflow.change()?;
-    let digest = |file: &ChangeFile| -> Result<_, WorkflowError> {
-        Ok(change.read_if_exists(file)?.map(Digest::of))
-    };
-    let of_all = *step == StepName::PlanReview;
-    let before = (digest(file)?, workflow.documents()?);
+    let before = workflow.documents()?;
     let prompt = prompts::self_review(workflow, step)?;
-    let mut after = before.0.clone();
+    let of_all = *step == StepName::PlanReview;
+    let same = |after: &Documents| after.get(file) == before.get(file);
     let report = workflow.run(
         Call {
             step: step.clone(),
@@ -248,30 +250,23 @@ fn review_once(
             resume,
             artefact: Artefact::Nothing,
         },
-        |report| {
-            after = digest(file)?;
-            let changed = of_all || after != before.0;
-            Ok(match report.outcome.review {
-                Some(ReviewMark::Pass) => format!("Review {round}: PASS"),
-                Some(ReviewMark::NeedsRevision) if changed => {
-                    format!("Review {round}: NEEDS_REVISION (auto-fixed)")
-                }
-                Some(ReviewMark::NeedsRevision) => {
-                    format!("Review {round}: NEEDS_REVISION (nothing was changed)")
-                }
-                None => format!("Review {round}: no marker, taken as PASS"),
-            })
+        |report| match report.outcome.review {
+            Some(ReviewMark::Pass) => format!("Review {round}: PASS"),
+            Some(ReviewMark::NeedsRevision) if of_all || !same(&report.after.documents) => {
+                format!("Review {round}: NEEDS_REVISION (auto-fixed)")
+            }
+            Some(ReviewMark::NeedsRevision) => {
+                format!("Review {round}: NEEDS_REVISION (nothing was changed)")
+            }
+            None => format!("Review {round}: no marker, taken as PASS"),
         },
     )?;
     let mark = report.outcome.review;
     if mark.is_none() {
         workflow.warn(&format!("{step} ended without a review marker; it is taken as PASS"));
     }
-    let unchanged = if of_all {
-        workflow.documents()?.changed_since(&before.1).is_empty()
-    } else {
-        after == before.0
-    };
+    let after = &report.after.documents;
+    let unchanged = if of_all { after.changed_since(&before).is_empty() } else { same(after) };
     if mark == Some(ReviewMark::NeedsRevision) && unchanged {
         workflow.warn(&format!("{step} asked for a revision and changed nothing"));
     }
@@ -293,7 +288,7 @@ fn plan_at_once(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
             resume: None,
             artefact: Artefact::File(ChangeFile::Proposal),
         },
-        |_| Ok("proposal.md is written".to_owned()),
+        |_| "proposal.md is written".to_owned(),
     )?;
     if report.outcome.session_id.is_none() {
         return Err(SessionError::NotCaptured.into());

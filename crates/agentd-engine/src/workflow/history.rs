@@ -19,6 +19,7 @@ use agentd_core::step_name::StepName;
 use super::effect_of;
 use crate::agents::run_record::read_records;
 use crate::agents::step::{self, Agents, ledger};
+use crate::change::Snapshot;
 use crate::change::documents::{self, DocumentError};
 use crate::store::Change;
 
@@ -54,6 +55,12 @@ impl History {
     pub(crate) fn read(change: &Change) -> Result<Self, DocumentError> {
         let runs = change.runs()?.ids.into_iter().map(|name| read(change, name)).collect();
         Ok(Self { runs })
+    }
+
+    /// The calls that are not in the ledger.
+    fn lost(&self, state: &State) -> Vec<&PastRun> {
+        let known: BTreeSet<u32> = state.llm_calls.iter().filter_map(|call| call.run).collect();
+        self.runs.iter().filter(|run| !known.contains(&run.number)).collect()
     }
 
     /// The last call of a step.
@@ -217,24 +224,21 @@ fn request_of(header: &RunHeader, run: &PastRun, state: &State) -> Option<AgentR
 }
 
 /// Puts calls into the ledger that were made and are not there: agentd was killed before
-/// it could. They count as they would have. Whoever calls this holds the run lock, so none of
-/// them is still going on.
+/// it could. They count as they would have. The caller holds the run lock, so none of them is
+/// still going on. Also returns the state, if it was written.
 pub(crate) fn reconcile(
     agents: &Agents,
-    id: &ChangeId,
+    snapshot: &Snapshot,
     now: agentd_core::stamp::Stamp,
-) -> Result<History, DocumentError> {
-    let change = agents.project.change(id)?;
+) -> Result<(History, Option<State>), DocumentError> {
+    let change = agents.project.change(snapshot.id())?;
     let history = History::read(&change)?;
-    let state = documents::load_state(&change)?;
-    let known: BTreeSet<u32> = state.llm_calls.iter().filter_map(|call| call.run).collect();
-    let lost: Vec<&PastRun> =
-        history.runs.iter().filter(|run| !known.contains(&run.number)).collect();
-    if lost.is_empty() {
-        return Ok(history);
+    if history.lost(snapshot.state()?).is_empty() {
+        return Ok((history, None));
     }
-    documents::update_state(&agents.project, id, &agents.holder, now, |state| {
-        for run in lost {
+    let (project, holder) = (&agents.project, &agents.holder);
+    let ((), state) = documents::updated_state(project, change.id(), holder, now, |state| {
+        for run in history.lost(state) {
             let known = run.end.as_ref().map(|end| end.outcome.clone());
             let outcome = known.unwrap_or_else(|| unfinished(&change, run, state));
             let outcome = &outcome;
@@ -250,5 +254,5 @@ pub(crate) fn reconcile(
         state.llm_calls.sort_by_key(|call| call.run);
         Ok(())
     })?;
-    Ok(history)
+    Ok((history, Some(state)))
 }

@@ -11,12 +11,11 @@ use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, Layer, RequirementId, SpecId, TaskId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::{Phase, Transition};
-use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, prompts};
-use crate::agents::step::{Agents, Artefact, StepError};
+use crate::agents::step::{Artefact, StepError};
 use crate::change::documents;
 use crate::git::{CommitScope, Git};
 use crate::tools;
@@ -99,19 +98,18 @@ pub(super) fn start(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         return Ok(());
     }
     warn_of_uncommitted(workflow)?;
-    let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
-    documents::update_state(project, &workflow.change, holder, (workflow.now)(), |state| {
+    workflow.update(|state| {
         *state = state.apply(&Transition::ImplementationStarted { plan })?;
         Ok(())
-    })?;
-    Ok(())
+    })
 }
 
 /// The digest of the plan, which is still the one that was approved. An implementer has
 /// tools that could write to it.
 pub(super) fn still_approved(workflow: &Workflow<'_>) -> Result<Digest, WorkflowError> {
-    let plan = workflow.documents()?.digest();
-    workflow.state()?.apply(&Transition::ImplementationStarted { plan: plan.clone() })?;
+    let snapshot = workflow.snapshot()?;
+    let plan = snapshot.documents.digest();
+    snapshot.state()?.apply(&Transition::ImplementationStarted { plan: plan.clone() })?;
     Ok(plan)
 }
 
@@ -129,10 +127,12 @@ fn warn_of_uncommitted(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError>
 
 /// The tasks as they stand in tasks.md now.
 pub(super) fn read_tasks(workflow: &Workflow<'_>) -> Result<Vec<Task>, WorkflowError> {
-    let text = workflow.change()?.read_if_exists(&ChangeFile::Tasks)?.ok_or_else(|| {
-        WorkflowError::NoDocument { change: workflow.change.clone(), file: "tasks.md" }
+    let documents = workflow.documents_with(&ChangeFile::Tasks)?;
+    let tasks = documents.tasks.value_if_there().ok_or_else(|| WorkflowError::NoDocument {
+        change: workflow.change.clone(),
+        file: "tasks.md",
     })?;
-    Ok(tasks::parse(&text).value.tasks)
+    Ok(tasks.tasks.clone())
 }
 
 /// The tasks of a layer that are wanted and not ticked.
@@ -187,91 +187,93 @@ fn ask(
     resume: Option<String>,
     asked: &[Task],
 ) -> Result<Option<String>, WorkflowError> {
-    let (agents, change, now) = (workflow.agents, workflow.change.clone(), workflow.now);
     let step = StepName::Implement(layer);
     let (role, artefact) = (Role::Implementer, Artefact::Nothing);
-    let mut refused = Vec::new();
     let earlier = done(&read_tasks(workflow)?);
-    let report = workflow.run(Call { step, role, label, prompt, resume, artefact }, |_| {
-        let (ticked, unproven) = look_at_ticks(agents, &change, asked, &earlier, now())?;
-        refused = unproven;
-        Ok(format!("{ticked} of {} tasks ticked", asked.len()))
-    })?;
-    for (id, why) in refused {
+    let (report, ticks) = workflow.run_checked(
+        Call { step, role, label, prompt, resume, artefact },
+        |workflow, _| take_back_unproven(workflow, &earlier),
+        |_, ticks| {
+            let ticked = asked.iter().filter(|task| ticks.kept.contains(&task.id)).count();
+            format!("{ticked} of {} tasks ticked", asked.len())
+        },
+    )?;
+    for (id, why) in ticks.taken_back {
         workflow.warn(&format!("the tick of {id} is taken back: {why}"));
     }
     still_approved(workflow)?;
     Ok(report.outcome.session_id)
 }
 
-/// A tick that is taken back, and why.
-type Unproven = (TaskId, String);
+/// What became of ticks.
+struct Ticks {
+    /// Those that stay.
+    kept: Vec<TaskId>,
+    /// Those that were taken back, and why.
+    taken_back: Vec<(TaskId, String)>,
+}
 
 fn done(tasks: &[Task]) -> BTreeSet<TaskId> {
     tasks.iter().filter(|task| task.status == Status::Done).map(|task| task.id).collect()
 }
 
-/// How many of the tasks that were asked for are ticked, and which of the ticks of this call
-/// nothing shows, of whichever layer. `complete_task` sees to that, but an implementer can also
-/// write to the file: such a tick is taken back.
-fn look_at_ticks(
-    agents: &Agents,
-    change: &ChangeId,
-    asked: &[Task],
+/// Takes back the ticks of a call, in any layer, that nothing proves. `complete_task` sees to
+/// that, but an implementer can also write to the file.
+fn take_back_unproven(
+    workflow: &Workflow<'_>,
     earlier: &BTreeSet<TaskId>,
-    now: Stamp,
-) -> Result<(usize, Vec<Unproven>), WorkflowError> {
-    let was_asked = |id: TaskId| asked.iter().any(|task| task.id == id);
-    let (ticked, unproven) = take_back(agents, change, now, |task, state| {
+) -> Result<Ticks, WorkflowError> {
+    let (project, change) = (&workflow.agents.project, &workflow.change);
+    take_back(workflow, |task, state| {
         if earlier.contains(&task.id) {
             return None;
         }
-        tools::evidence(&agents.project, change, task, Some(state)).err().map(|e| e.to_string())
-    })?;
-    Ok((ticked.into_iter().filter(|id| was_asked(*id)).count(), unproven))
+        tools::evidence(project, change, task, Some(state)).err().map(|e| e.to_string())
+    })
 }
 
 /// Takes back every tick, no matter who set it, that the files contradict: a call that was killed
 /// may have set them, and so may the tests. A person's word counts where nothing can be shown.
 pub(super) fn prove_ticks(workflow: &mut Workflow<'_>) -> Result<Vec<TaskId>, WorkflowError> {
-    let (agents, change) = (workflow.agents, workflow.change.clone());
-    let (_, unproven) = take_back(agents, &change, (workflow.now)(), |task, state| {
-        let why = tools::contradicted(&agents.project, &change, task, Some(state));
+    let (project, change) = (&workflow.agents.project, workflow.change.clone());
+    let ticks = take_back(workflow, |task, state| {
+        let why = tools::contradicted(project, &change, task, Some(state));
         why.map(|why| why.to_string())
     })?;
-    for (id, why) in &unproven {
+    for (id, why) in &ticks.taken_back {
         workflow.warn(&format!("the tick of {id} is taken back: {why}"));
     }
-    Ok(unproven.into_iter().map(|(id, _)| id).collect())
+    Ok(ticks.taken_back.into_iter().map(|(id, _)| id).collect())
 }
 
-/// Takes ticks back for which there is a reason to; those that stay, and those that do not.
+/// Takes back the ticks for which there is a reason to. State and tasks are read under the lock.
 fn take_back(
-    agents: &Agents,
-    change: &ChangeId,
-    now: Stamp,
+    workflow: &Workflow<'_>,
     why_not: impl Fn(&Task, &State) -> Option<String>,
-) -> Result<(Vec<TaskId>, Vec<Unproven>), WorkflowError> {
-    let lock = agents.project.write_lock(change, &agents.holder)?;
-    let files = agents.project.change(change)?;
+) -> Result<Ticks, WorkflowError> {
+    let agents = workflow.agents;
+    let lock = agents.project.write_lock(&workflow.change, &agents.holder)?;
+    let files = workflow.change()?;
     let state = documents::load_state(&files)?;
     let mut text = files.read_if_exists(&ChangeFile::Tasks)?.unwrap_or_default();
     let tasks = tasks::parse(&text).value.tasks;
-    let (mut ticked, mut unproven) = (Vec::new(), Vec::new());
+    let mut ticks = Ticks { kept: Vec::new(), taken_back: Vec::new() };
     for task in tasks.iter().filter(|task| task.status == Status::Done) {
         let Some(why) = why_not(task, &state) else {
-            ticked.push(task.id);
+            ticks.kept.push(task.id);
             continue;
         };
+        let now = (workflow.now)();
         if let Ok(back) = tasks_edit::set_status(&text, task.id, Status::Pending, now) {
             text = back;
         }
-        unproven.push((task.id, why));
+        ticks.taken_back.push((task.id, why));
     }
-    if !unproven.is_empty() {
+    if !ticks.taken_back.is_empty() {
         files.write(&lock, &ChangeFile::Tasks, text.as_bytes())?;
+        workflow.forget();
     }
-    Ok((ticked, unproven))
+    Ok(ticks)
 }
 
 fn ids(tasks: &[Task]) -> String {
@@ -332,7 +334,10 @@ pub(super) fn commit_work(workflow: &mut Workflow<'_>, message: &str) -> Result<
         workflow.warn("git.commit is set, but there is no git repository");
         return Ok(());
     };
-    if let Some(commit) = git.commit(CommitScope::Everything, message)? {
+    let commit = git.commit(CommitScope::Everything, message);
+    // It runs hooks.
+    workflow.forget();
+    if let Some(commit) = commit? {
         let subject = message.lines().next().unwrap_or_default();
         let short = commit.get(..10).unwrap_or(&commit);
         workflow.note(&format!("committed {short} {subject}"));

@@ -130,6 +130,7 @@ fn automatic(
         let note = "workflow.accept_minor";
         let now = (workflow.now)();
         decisions::decide(project, &workflow.change, Choice::Accept, note, "agentd", holder, now)?;
+        workflow.forget();
         return Ok(Next::Stop(Action::AcceptedMinor));
     }
     workflow.warn(&if stuck {

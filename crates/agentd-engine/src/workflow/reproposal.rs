@@ -29,13 +29,11 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     let session = state.session_id.ok_or(SessionError::NotCaptured)?;
     write_context(workflow, ContextKind::Planner)?;
     let prompt = prompts::reproposal(workflow, review)?;
-    let change = workflow.change()?;
-    let mut changed = Vec::new();
     // A reproposal that was cut short may have done all of it, or a person has: then there
     // may be nothing left to change.
     let is_as_reviewed = review.plan.as_ref() == Some(&before.digest());
     let artefact = if is_as_reviewed { Artefact::Plan } else { Artefact::Nothing };
-    workflow.run(
+    let report = workflow.run(
         Call {
             step: StepName::Reproposal,
             role: Role::Planner,
@@ -44,13 +42,13 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
             resume: Some(session),
             artefact,
         },
-        |_| {
-            changed = change.snapshot()?.documents.changed_since(&before);
+        |report| {
+            let changed = report.after.documents.changed_since(&before).len();
             let issues = counted(review.issues.len(), "issue");
-            Ok(format!("{issues}, {} changed", counted(changed.len(), "file")))
+            format!("{issues}, {} changed", counted(changed, "file"))
         },
     )?;
-    for file in changed {
+    for file in report.after.documents.changed_since(&before) {
         workflow.note(&format!("fixed: {}", file.path()));
     }
     workflow.note("Proposal updated based on challenge feedback");

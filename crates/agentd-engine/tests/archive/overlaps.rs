@@ -9,8 +9,10 @@ use super::{Archiving as _, id, part, spec};
 type Found = (OverlapKind, String, Vec<(String, How)>);
 
 fn found(project: &TestProject, only: Option<&str>) -> Vec<Found> {
-    let only = only.map(id);
-    let all: Vec<Overlap> = overlaps(&project.store(), only.as_ref()).unwrap();
+    let store = project.store();
+    let only = only.map(|only| store.change(&id(only)).unwrap().snapshot().unwrap());
+    let only = only.as_ref().map(|snapshot| &snapshot.documents);
+    let all: Vec<Overlap> = overlaps(&store, only).unwrap();
     let all = all.into_iter().map(|overlap| {
         let changes = overlap.changes.into_iter().map(|t| (t.change_id.to_string(), t.how));
         (overlap.kind, overlap.what, changes.collect())

@@ -36,9 +36,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     planning::offer_builtin(context, &mut agents)?;
     let report = run_workflow(context, &agents, &change, workflow::challenge)?;
     let mode = planning::mode(&agents, false);
-    let (project, change, report) = (&project, &change, &report);
+    let (change, report) = (&change, &report);
     planning::finish(
         context,
-        &Outcome { project, change, report, mode, exit_code: args.exit_code, shown: false },
+        &Outcome { change, report, mode, exit_code: args.exit_code, shown: false },
     )
 }

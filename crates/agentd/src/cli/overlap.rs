@@ -25,7 +25,9 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
     let only = args.id.as_deref().map(|id| context.change(&project, Some(id))).transpose()?;
-    let overlaps = overlap::overlaps(&project, only.as_ref().map(Change::id))?;
+    let documents = only.as_ref().map(Change::snapshot).transpose()?;
+    let documents = documents.as_ref().map(|snapshot| &snapshot.documents);
+    let overlaps = overlap::overlaps(&project, documents)?;
     let change_id = only.map(|change| change.id().clone());
     context.ui.print(&OverlapReport { change_id, overlaps })?;
     Ok(ExitCode::SUCCESS)

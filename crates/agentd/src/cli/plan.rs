@@ -71,11 +71,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             break (report, true);
         }
     };
-    let (project, change, report) = (&project, &id, &report);
-    planning::finish(
-        context,
-        &Outcome { project, change, report, mode, exit_code: args.exit_code, shown },
-    )
+    let (change, report) = (&id, &report);
+    planning::finish(context, &Outcome { change, report, mode, exit_code: args.exit_code, shown })
 }
 
 /// Asks what is to be done with a plan that needs revision (P24). True: go on.

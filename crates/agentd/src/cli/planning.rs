@@ -181,13 +181,8 @@ pub(crate) fn run_workflow<T>(
     let mut display = ProgressUi::new(&context.ui);
     let now = || context.now();
     let mut watch = |event: workflow::Progress<'_>| display.watch(&event);
-    let mut workflow = workflow::Workflow {
-        agents,
-        change: change.clone(),
-        now: &now,
-        watch: &mut watch,
-        lock: agents.lock(),
-    };
+    let mut workflow =
+        workflow::Workflow::new(agents, change.clone(), &now, &mut watch, agents.lock());
     let result = work(&mut workflow);
     drop(display);
     result.map_err(|error| {
@@ -208,7 +203,6 @@ fn show_findings(context: &Context, error: &WorkflowError) {
 
 /// A change whose code is worked on, in its work tree.
 pub(crate) struct Building {
-    project: Project,
     pub(crate) id: ChangeId,
     pub(crate) agents: AgentRun,
 }
@@ -235,7 +229,7 @@ pub(crate) fn building(context: &Context, id: Option<&str>) -> Result<Building, 
             }
         }
     }
-    Ok(Building { project, id, agents })
+    Ok(Building { id, agents })
 }
 
 impl Building {
@@ -247,14 +241,13 @@ impl Building {
         exit_code: bool,
     ) -> Result<ExitCode, CommandError> {
         let mode = mode(&self.agents, false);
-        let (project, change) = (&self.project, &self.id);
-        finish(context, &Outcome { project, change, report, mode, exit_code, shown: false })
+        let change = &self.id;
+        finish(context, &Outcome { change, report, mode, exit_code, shown: false })
     }
 }
 
 /// The result of a command that works on a plan.
 pub(crate) struct Outcome<'o> {
-    pub(crate) project: &'o Project,
     pub(crate) change: &'o ChangeId,
     pub(crate) report: &'o Report,
     pub(crate) mode: Mode,
@@ -266,11 +259,10 @@ pub(crate) struct Outcome<'o> {
 
 /// Prints the result and says how the command ends.
 pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCode, CommandError> {
-    let Outcome { project, change, report, .. } = outcome;
-    let state = documents::load_state(&project.change(change)?)?;
+    let Outcome { change, report, .. } = outcome;
     let next = next_steps(change, report);
     let issues = if outcome.shown { Issues::Seen } else { Issues::New };
-    context.ui.print(&WorkflowReport::new(change, report, state.total_cost, next, issues))?;
+    context.ui.print(&WorkflowReport::new(change, report, report.cost_usd, next, issues))?;
     Ok(if report.failed(outcome.mode, outcome.exit_code) {
         ExitCode::FAILURE
     } else {

@@ -59,11 +59,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     planning::prepare(context, &agents, &id, &begun)?;
     let report = run_workflow(context, &agents, &id, workflow::propose)?;
     let mode = planning::mode(&agents, false);
-    let (project, change, report) = (&project, &id, &report);
-    planning::finish(
-        context,
-        &Outcome { project, change, report, mode, exit_code: false, shown: false },
-    )
+    let (change, report) = (&id, &report);
+    planning::finish(context, &Outcome { change, report, mode, exit_code: false, shown: false })
 }
 
 /// An id that no change has yet (C18).

@@ -31,9 +31,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     planning::offer_builtin(context, &mut agents)?;
     let report = run_workflow(context, &agents, &change, workflow::repropose)?;
     let mode = planning::mode(&agents, false);
-    let (project, change, report) = (&project, &change, &report);
-    planning::finish(
-        context,
-        &Outcome { project, change, report, mode, exit_code: false, shown: false },
-    )
+    let (change, report) = (&change, &report);
+    planning::finish(context, &Outcome { change, report, mode, exit_code: false, shown: false })
 }

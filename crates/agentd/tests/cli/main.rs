@@ -21,6 +21,8 @@ mod init;
 mod json;
 mod ledger;
 mod list;
+#[cfg(target_os = "linux")]
+mod opens;
 mod pipes;
 mod plan;
 mod plan_kills;

@@ -95,8 +95,7 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
     let mode = Mode::Automatic;
     let report = run_workflow(context, &agents, id, |w| workflow::plan(w, mode))?;
     if !context.ui.json {
-        let outcome =
-            Outcome { project, change: id, report: &report, mode, exit_code: false, shown: false };
+        let outcome = Outcome { change: id, report: &report, mode, exit_code: false, shown: false };
         planning::finish(context, &outcome)?;
     }
     reached(&report, Phase::Challenged)

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use agentd_core::agent::AgentKind;
 use agentd_core::event::{AgentEvent, KEPT_BYTES};
-use agentd_core::ids::ChangeId;
 use agentd_core::layout::RunName;
 use agentd_core::outcome::{AgentOutcome, Exit};
 use agentd_core::provider::{AgentRequest, FoundInProject, Session, Surroundings, provider};

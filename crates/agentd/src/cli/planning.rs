@@ -12,7 +12,6 @@ use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
 use agentd_core::state::Workflow;
 use agentd_engine::agents::installed;
-use agentd_engine::change::documents;
 use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::begin::{self, Clarify, CodeAt, Person, Prepared, Question, Request};

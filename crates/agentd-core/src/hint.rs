@@ -42,8 +42,8 @@ pub enum Hint {
 
 impl Hint {
     /// A command to run.
-    pub fn run(purpose: impl Into<String>, command: CommandLine) -> Self {
-        Self::Run { purpose: purpose.into(), command }
+    pub fn run(purpose: impl Into<String>, command: impl Into<CommandLine>) -> Self {
+        Self::Run { purpose: purpose.into(), command: command.into() }
     }
 
     /// A file to edit.

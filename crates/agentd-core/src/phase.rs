@@ -8,6 +8,7 @@ use crate::diagnostic::Counts;
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
 use crate::hash::Digest;
+use crate::ids::ChangeId;
 use crate::next_step::{Command, NextStep};
 use crate::stamp::Stamp;
 use crate::text::Line;
@@ -125,6 +126,8 @@ impl Transition {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a change that is {phase} cannot {wanted}{}", because(*.reason))]
 pub struct Refused {
+    /// The change.
+    pub change: ChangeId,
     /// Where the change stands.
     pub phase: Phase,
     /// What was wanted.

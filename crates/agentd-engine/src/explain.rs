@@ -92,7 +92,7 @@ impl ErrorReport {
 
     /// Adds a command to run; the purpose is an imperative.
     #[must_use]
-    pub fn run(self, purpose: impl Into<String>, command: CommandLine) -> Self {
+    pub fn run(self, purpose: impl Into<String>, command: impl Into<CommandLine>) -> Self {
         self.hint(Hint::run(purpose, command))
     }
 
@@ -209,17 +209,16 @@ impl Explain for ConfigError {
 impl Explain for Refused {
     fn explain(&self) -> ErrorReport {
         let report = ErrorReport::of(Kind::Refused, self);
-        let steps: Vec<String> = self.allowed.iter().map(|step| format!("`{step}`")).collect();
-        match steps.as_slice() {
-            [] if self.phase == Phase::Complete => report.run(
+        match self.phase {
+            Phase::Archived => report,
+            Phase::Complete if self.allowed.is_empty() => report.run(
                 "archive it anyway, if you have reviewed the code yourself",
-                CommandLine::agentd(["archive"])
-                    .change()
-                    .args(["--force"])
+                CommandLine::agentd(["archive", self.change.as_str(), "--force"])
                     .placeholder("\"<why>\""),
             ),
-            [] => report,
-            steps => report.hint(format!("allowed now: {}", steps.join(", "))),
+            // What comes next depends on the documents, too, which a state does not know.
+            _ => report
+                .run("see what comes next", CommandLine::agentd(["status", self.change.as_str()])),
         }
     }
 }

@@ -42,6 +42,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::nearest::nearest;
@@ -215,7 +216,7 @@ impl Context {
             match nearest(id, ids.iter().map(ChangeId::as_str)) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
                 None if ids.is_empty() => error.hint("no change is open"),
-                None => error.hint("`agentd list` shows the changes that are open"),
+                None => error.run("see which changes are open", CommandLine::agentd(["list"])),
             }
         };
         let id = ChangeId::new(id).map_err(|error| wrong(&error))?;

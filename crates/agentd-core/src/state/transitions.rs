@@ -24,7 +24,8 @@ impl State {
     /// A refusal of something in this phase.
     pub fn refuse(&self, wanted: &'static str, reason: Option<&'static str>) -> Refused {
         let steps = allowed(self.phase).iter().map(|command| command.on(&self.change_id));
-        Refused { phase: self.phase, wanted, reason, allowed: steps.collect() }
+        let (change, phase, allowed) = (self.change_id.clone(), self.phase, steps.collect());
+        Refused { change, phase, wanted, reason, allowed }
     }
 
     /// What stands in the way of a challenge of this plan.
@@ -36,11 +37,9 @@ impl State {
                 Some("the plan has not changed since it was rejected")
             }
             Phase::Rejected if same_plan => Some("the plan has not changed since it was rejected"),
-            Phase::Challenged if same_plan => Some("this very plan is approved already"),
+            Phase::Challenged if same_plan => Some("this plan is already approved"),
             Phase::Proposed | Phase::Rejected | Phase::Challenged => None,
-            Phase::Implementing | Phase::Complete | Phase::Archived => {
-                Some("it is beyond planning")
-            }
+            Phase::Implementing | Phase::Complete | Phase::Archived => Some("it is past planning"),
         }
     }
 

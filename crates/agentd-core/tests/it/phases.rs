@@ -131,13 +131,9 @@ fn refusals_say_why_and_what_is_allowed() {
         (
             Phase::Challenged,
             0,
-            "a change that is challenged cannot be challenged: this very plan is approved already",
+            "a change that is challenged cannot be challenged: this plan is already approved",
         ),
-        (
-            Phase::Complete,
-            1,
-            "a change that is complete cannot be challenged: it is beyond planning",
-        ),
+        (Phase::Complete, 1, "a change that is complete cannot be challenged: it is past planning"),
         (
             Phase::Challenged,
             6,

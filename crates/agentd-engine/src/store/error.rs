@@ -172,10 +172,10 @@ impl Explain for StoreError {
         let report = |kind| ErrorReport::of(kind, self);
         match self {
             Self::NotInitialised { suggested, .. } => {
-                let dir = suggested.display().to_string();
+                let purpose = format!("set one up in {}", suggested.display());
                 ErrorReport::new(Kind::NotInitialised, "there is no agentd project here")
                     .cause(self.to_string())
-                    .run("set one up", CommandLine::agentd(["-C", &dir, "init"]))
+                    .run(purpose, CommandLine::agentd(["init"]))
             }
             Self::NoSuchChange { .. } => report(Kind::NoSuchChange)
                 .run("see which changes are open", CommandLine::agentd(["list"])),

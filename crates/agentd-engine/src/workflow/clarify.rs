@@ -103,11 +103,14 @@ impl Explain for ClarifyError {
                 ask.extend(description.as_deref());
                 ask.push("--json");
                 let answer = ["clarify", change.as_str(), "--answers", "answers.json"];
+                let mut plan = vec!["plan", change.as_str()];
+                plan.extend(description.as_deref());
+                plan.push("--skip-clarify");
                 report(Kind::ClarificationsMissing)
                     .cause("the description leaves questions open, and a plan would have to guess")
                     .run("see the questions", CommandLine::agentd(ask))
                     .run("then answer them", CommandLine::agentd(answer))
-                    .hint("or plan without them: --skip-clarify")
+                    .run("or plan without them", CommandLine::agentd(plan))
             }
         }
     }

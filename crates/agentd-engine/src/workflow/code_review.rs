@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use agentd_core::agent::Role;
 use agentd_core::document::review::{CodeVerdict, Review};
 use agentd_core::layout::ChangeFile;
+use agentd_core::next_step::Command;
 use agentd_core::phase::{Phase, Transition};
 use agentd_core::state::{State, TestRun};
 use agentd_core::step_name::StepName;
@@ -272,7 +273,8 @@ fn why(why: &OmitReason) -> String {
 
 /// Moves the phase by the verdict in REVIEW.md.
 fn take(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
-    let nothing = || WorkflowError::NoReview { change: workflow.change.clone() };
+    let nothing =
+        || WorkflowError::NoReview { change: workflow.change.clone(), review: Command::Review };
     let review = unread(workflow)?.ok_or_else(nothing)?;
     let (verdict, at) = review.verdict.zip(review.created_at).ok_or_else(nothing)?;
     let run = review_run(&workflow.history()?);
@@ -319,7 +321,10 @@ pub(super) fn mend(workflow: &mut Workflow<'_>) -> Result<Mended, WorkflowError>
     let state = implementing(workflow)?;
     let review = latest(workflow)?
         .filter(|review| !review.issues.is_empty() && is_known(review, &state))
-        .ok_or_else(|| WorkflowError::NoReview { change: workflow.change.clone() })?;
+        .ok_or_else(|| WorkflowError::NoReview {
+            change: workflow.change.clone(),
+            review: Command::Review,
+        })?;
     let resume = last_session(&state);
     if resume.is_none() {
         workflow.note("no session of the implementer is known: a fresh one is begun");

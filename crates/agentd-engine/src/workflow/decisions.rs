@@ -60,8 +60,13 @@ pub fn decide(
     update_state(project, id, holder, now, |state| {
         let documents = project.change(id)?.snapshot()?.documents;
         let plan = documents.proposal.text().map(|_| documents.digest());
-        if choice == Choice::Accept {
-            *state = accepted(state, &documents)?;
+        match choice {
+            Choice::Accept => *state = accepted(state, &documents)?,
+            Choice::Fix if state.phase != Phase::Proposed => {
+                let reason = "its plan is not waiting for a decision";
+                return Err(state.refuse("be revised", Some(reason)).into());
+            }
+            Choice::Fix | Choice::Stop | Choice::Archive => {}
         }
         let (note, by) = (Line::new(note), Line::new(by));
         state.decisions.push(Decision { choice, note, by, at: now, plan_hash: plan });

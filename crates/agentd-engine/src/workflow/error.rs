@@ -8,6 +8,7 @@ use agentd_core::error_kind::Kind;
 use agentd_core::graph;
 use agentd_core::hint::Hint;
 use agentd_core::ids::{ChangeId, Layer, SpecId, TaskId};
+use agentd_core::next_step::Command;
 use agentd_core::phase::{Phase, Refused};
 use agentd_core::provider::sessions::SessionError;
 use agentd_core::rules;
@@ -83,6 +84,8 @@ pub enum WorkflowError {
     NoReview {
         /// The change.
         change: ChangeId,
+        /// The command that asks for one.
+        review: Command,
     },
     /// The change is not in a phase in which it can be implemented (WF4).
     #[error("ChangeNotReady: `{change}` is {phase}")]
@@ -203,8 +206,8 @@ impl Explain for WorkflowError {
             Self::SpecCycle { .. } => report(Kind::SpecCycle)
                 .cause("there is no order in which they could be written")
                 .edit("remove a `depends` from affected_specs", "proposal.md"),
-            Self::NoReview { change } => {
-                report(Kind::NoReview).run("challenge it first", challenge(change))
+            Self::NoReview { change, review } => {
+                report(Kind::NoReview).run("ask for one first", &review.on(change))
             }
             Self::NoDocument { change, .. } => {
                 report(Kind::NoDocument).run("write it first", plan(change))
@@ -218,6 +221,7 @@ impl Explain for WorkflowError {
                         CommandLine::agentd(["archive", change.as_str()]),
                     ),
                     Phase::Archived => report.hint("it is archived already"),
+                    Phase::Rejected => report.run("edit the plan, then", challenge(change)),
                     _ => report.run("plan it first", plan(change)),
                 }
             }

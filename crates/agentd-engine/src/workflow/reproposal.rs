@@ -3,6 +3,7 @@
 
 use agentd_core::agent::Role;
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
+use agentd_core::next_step::Command;
 use agentd_core::phase::Phase;
 use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
@@ -21,11 +22,10 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
         return Err(state.refuse("be revised", None).into());
     }
     let before = workflow.documents()?;
-    let review = before
-        .reviews()
-        .last()
-        .filter(|review| asks_for_revision(review))
-        .ok_or_else(|| WorkflowError::NoReview { change: workflow.change.clone() })?;
+    let review =
+        before.reviews().last().filter(|review| asks_for_revision(review)).ok_or_else(|| {
+            WorkflowError::NoReview { change: workflow.change.clone(), review: Command::Challenge }
+        })?;
     let session = state.session_id.ok_or(SessionError::NotCaptured)?;
     write_context(workflow, ContextKind::Planner)?;
     let prompt = prompts::reproposal(workflow, review)?;

@@ -57,7 +57,7 @@ impl Deref for AgentRun {
 /// itself may not exist yet. Nothing is begun before somebody has agreed to what the
 /// project's settings run.
 ///
-/// From here on the first Ctrl-C is a wish: the agent is ended with all that it has
+/// From here on the first Ctrl-C asks for a stop: the agent is ended with all that it has
 /// started, the step fails with [`Kind::Interrupted`], and the
 /// command says so with exit code 130. The second one ends agentd at once, and the
 /// supervisor ends the agent.
@@ -76,30 +76,35 @@ pub(crate) fn agents_for(
         config,
         environment: std::env::vars_os().collect(),
         agentd: this_program()?,
-        supervisor: Supervisor::this_program().map_err(|error| cannot("supervisor", &error))?,
+        supervisor: Supervisor::this_program()
+            .map_err(|error| cannot("start the supervisor", &error))?,
         cancel: cancel_on_signals()?,
         holder,
     };
     Ok(AgentRun { agents, lock, warned: Cell::new(false) })
 }
 
-/// A wish to stop that the first Ctrl-C makes.
+/// A request to stop, made by the first Ctrl-C.
 pub(super) fn cancel_on_signals() -> Result<Cancel, CommandError> {
     let made = Cancel::new().and_then(|cancel| cancel.on_signals().map(|()| cancel));
-    made.map_err(|error| cannot("signal handler", &error))
+    made.map_err(|error| cannot("install the signal handler", &error))
 }
 
 /// The path under which agents start agentd's MCP server. It stands in JSON and TOML,
 /// which hold text only.
 fn this_program() -> Result<String, CommandError> {
-    let path = std::env::current_exe().map_err(|error| cannot("path of agentd", &error))?;
+    let path =
+        std::env::current_exe().map_err(|error| cannot("find the path of agentd", &error))?;
     match path.into_os_string().into_string() {
         Ok(path) => Ok(path),
         Err(path) => {
             let shown = path.to_string_lossy().into_owned();
-            Err(CommandError::new(Kind::Agents, "the path of agentd is not UTF-8")
-                .cause(shown)
-                .hint("install agentd in a directory with a plain name"))
+            Err(CommandError::new(
+                Kind::Agents,
+                "cannot run agents: the path of agentd is not UTF-8",
+            )
+            .cause(shown)
+            .hint("install agentd in a directory with a plain name"))
         }
     }
 }
@@ -110,7 +115,7 @@ pub(super) fn root_is_text(root: &Path) -> Result<(), CommandError> {
     if root.to_str().is_some() {
         return Ok(());
     }
-    let message = "agents cannot be run here: the path of the project is not UTF-8";
+    let message = "cannot run agents here: the path of the project is not UTF-8";
     let shown = root.as_os_str().as_encoded_bytes().escape_ascii().to_string();
     Err(CommandError::new(Kind::PathNotUtf8, message)
         .cause(shown)
@@ -118,6 +123,6 @@ pub(super) fn root_is_text(root: &Path) -> Result<(), CommandError> {
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> CommandError {
-    let message = format!("agents cannot be run: the {what} cannot be had");
+    let message = format!("cannot run agents: failed to {what}");
     CommandError::new(Kind::Agents, message).cause(error.to_string())
 }

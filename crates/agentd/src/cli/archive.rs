@@ -1,6 +1,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Counts;
 use agentd_core::diff;
 use agentd_core::document::review;
@@ -323,13 +324,16 @@ fn conflict_error(request: &Request<'_>, conflicts: Vec<SpecConflict>) -> Comman
     let details = json!({ "conflicts": conflicts });
     let message = ArchiveError::Conflicts { conflicts }.to_string();
     let dir = layout::change_dir(id);
+    let archive = CommandLine::agentd(["archive", id.as_str()]);
     CommandError::new(Kind::Conflict, message)
-        .cause("the main specs have changed since the change began; nothing was archived")
-        .hint(format!(
-            "edit {dir}/specs/{first}.md to say what you want to keep, then: agentd archive {id} --continue"
-        ))
-        .hint(format!(
-            "to keep the text of the main spec, remove the piece from the change's spec, then: agentd archive {id}"
-        ))
+        .cause("the main specs have changed since the change was started; nothing was archived")
+        .run(
+            format!("edit {dir}/specs/{first}.md to say what you want to keep, then"),
+            archive.clone().args(["--continue"]),
+        )
+        .run(
+            "to keep the text of the main spec, remove the piece from the change's spec, then",
+            archive,
+        )
         .details(details)
 }

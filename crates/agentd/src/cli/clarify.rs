@@ -4,9 +4,11 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::document::clarifications::{self, Answered};
 use agentd_core::document::questions::Questions;
 use agentd_core::error_kind::Kind;
+use agentd_core::hint::Hint;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::Command;
@@ -74,8 +76,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     }
     if !context.ui.json && !context.ui.can_prompt() {
         return Err(CommandError::new(Kind::NoTerminal, "there is no terminal to ask on")
-            .hint(format!("let the questions be proposed and printed: {} --json", again(&id, args)))
-            .hint(format!("then answer them: agentd clarify {id} --answers answers.json")));
+            .hints(without_terminal(&id, args.description.as_deref())));
     }
     let state = started(context, &project, &id, args.description.as_deref())?;
     let (asked, cancel) = match clarify::kept_or_none(&project, &id)? {
@@ -98,12 +99,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     write(context, &project, &state, &answers)
 }
 
-/// The command that was given, to be given again.
-fn again(id: &ChangeId, args: &Args) -> String {
-    match &args.description {
-        Some(text) => format!("agentd clarify {id} {text:?}"),
-        None => format!("agentd clarify {id}"),
-    }
+/// How to clarify a change in two commands. One that does not exist yet needs its description.
+fn without_terminal(id: &ChangeId, description: Option<&str>) -> [Hint; 2] {
+    let clarify = || CommandLine::agentd(["clarify", id.as_str()]);
+    [
+        Hint::run("print the questions", clarify().args(description).args(["--json"])),
+        Hint::run("then answer them", clarify().args(["--answers", "answers.json"])),
+    ]
 }
 
 /// The change that is meant; with a description it may be new.
@@ -116,7 +118,10 @@ fn which(context: &Context, project: &Project, args: &Args) -> Result<ChangeId, 
             Ok(change) => Ok(change.id().clone()),
             Err(error) if error.kind == Kind::NoSuchChange => {
                 let id = id.as_deref().unwrap_or("<id>");
-                Err(error.hint(format!("to begin it: agentd clarify {id} \"<what you want>\"")))
+                Err(error.run(
+                    "start it",
+                    CommandLine::agentd(["clarify", id]).placeholder("\"<what you want>\""),
+                ))
             }
             Err(error) => Err(error),
         },
@@ -140,7 +145,8 @@ pub(super) fn ask_person(
     asking::ask(&context.ui, &questions.questions).map_err(|error| match error.kind {
         Kind::Interrupted => {
             let id = &questions.change_id;
-            error.hint(format!("nothing was written; the questions are kept: agentd clarify {id}"))
+            let again = CommandLine::agentd(["clarify", id.as_str()]);
+            error.run("nothing was written; answer the same questions later", again)
         }
         _ => error,
     })
@@ -150,7 +156,7 @@ pub(super) fn ask_person(
 pub(super) fn read_answers(file: &str) -> Result<String, CommandError> {
     const MAX: u64 = 1 << 20;
     let unreadable = |error: &dyn std::fmt::Display| {
-        CommandError::new(Kind::AnswersUnreadable, format!("{file} cannot be read"))
+        CommandError::new(Kind::AnswersUnreadable, format!("cannot read {file}"))
             .cause(error.to_string())
     };
     let mut text = String::new();

@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let path = args.output.clone().unwrap_or_else(|| context.start.join(format!("{id}.tar")));
     let to_stdout = path == Path::new("-");
     if to_stdout && context.ui.json {
-        return Err(CommandError::usage("`--json` and `--output -` both want standard output"));
+        return Err(CommandError::usage("`--json` and `--output -` both write to standard output"));
     }
     let environment: Vec<_> = std::env::vars_os().collect();
     let redactor = Redactor::of_project(&environment, &project);
@@ -93,9 +93,9 @@ fn find(
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> CommandError {
-    let wrong = CommandError::new(Kind::Export, format!("{} cannot be written", path.display()));
+    let wrong = CommandError::new(Kind::Export, format!("cannot write {}", path.display()));
     if error.kind() == io::ErrorKind::AlreadyExists {
-        return wrong.cause("it is there already").hint("name another with --output");
+        return wrong.cause("it already exists").hint("name another file with --output");
     }
     wrong.cause(error.to_string())
 }

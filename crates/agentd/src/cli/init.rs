@@ -137,9 +137,9 @@ fn parse(names: &[String]) -> Result<Vec<AgentKind>, CommandError> {
                 let error = CommandError::usage(format!("there is no agent `{name}`"));
                 return Err(match nearest(name, known) {
                     Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => {
-                        error.hint("agents are claude, codex and gemini; all and none work too")
-                    }
+                    None => error.hint(
+                        "the agents are claude, codex and gemini; `all` and `none` work as well",
+                    ),
                 });
             }
         }

@@ -5,6 +5,7 @@ mod report;
 
 use std::process::ExitCode;
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
@@ -66,7 +67,7 @@ pub(crate) fn offer_builtin(context: &Context, agents: &mut AgentRun) -> Result<
     let none = "no agent was found on PATH (gemini, codex, claude)";
     if context.ui.can_prompt() && !agents.cancel.while_waiting(|| ask::builtin(none))? {
         return Err(CommandError::new(Kind::AgentNotInstalled, none)
-            .hint("install one, or name its program in agentd/config.toml: agentd doctor"));
+            .run("install one, then check", CommandLine::agentd(["doctor"])));
     }
     context.ui.note(&format!("{none}: the built-in agent drafts the plan, without a model"));
     let roles = installed::with_builtin(agents.config.roles);
@@ -84,9 +85,9 @@ pub(crate) fn new_id(text: &str) -> Result<ChangeId, CommandError> {
     ChangeId::new(text).map_err(|error| {
         let wrong = CommandError::usage(error.to_string());
         if text.contains(' ') {
-            wrong.hint(format!("the id comes first: {}", super::BEGIN))
+            wrong.hint(format!("the ID comes first: {}", super::BEGIN))
         } else {
-            wrong.hint("an id is made of a-z, 0-9 and hyphens, such as `add-oauth`")
+            wrong.hint("an ID consists of a-z, 0-9 and hyphens, such as `add-oauth`")
         }
     })
 }
@@ -186,7 +187,7 @@ pub(crate) fn run_workflow<T>(
     drop(display);
     result.map_err(|error| {
         show_findings(context, &error);
-        error.into()
+        CommandError::from(error).for_change(change)
     })
 }
 

@@ -14,7 +14,7 @@ use agentd_engine::process::{Cancel, Supervisor};
 use serde::Serialize;
 
 use super::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, unusable};
 use crate::install;
 use crate::ui::{BAD, GOOD, Output, Screen};
 
@@ -65,7 +65,7 @@ fn source(context: &Context, source: &Path) -> Result<PathBuf, CommandError> {
     let path = context.start.join(source);
     let here = |path: &Path| {
         std::fs::canonicalize(path).map_err(|error| {
-            CommandError::new(Kind::Recording, format!("{} cannot be read", path.display()))
+            CommandError::new(Kind::Recording, format!("cannot read {}", path.display()))
                 .cause(error.to_string())
         })
     };
@@ -80,10 +80,7 @@ fn source(context: &Context, source: &Path) -> Result<PathBuf, CommandError> {
 /// The project to play in, made if need be.
 fn target(context: &Context, args: &Args) -> Result<Agents, CommandError> {
     let into = context.start.join(&args.into);
-    let cannot = |error: std::io::Error| {
-        CommandError::new(Kind::Store, format!("{} cannot be used", into.display()))
-            .cause(error.to_string())
-    };
+    let cannot = |error: std::io::Error| unusable(&into, &error);
     std::fs::create_dir_all(&into).map_err(cannot)?;
     let root = std::fs::canonicalize(&into).map_err(cannot)?;
     let project = context.project_at(&root)?;

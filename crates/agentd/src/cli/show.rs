@@ -110,7 +110,7 @@ fn missing(change: &Change, wanted: &str) -> Result<CommandError, StoreError> {
     let message = format!("`{}` has no document `{wanted}`", change.id());
     let error = CommandError::new(Kind::NoSuchDocument, message);
     Ok(match nearest(wanted, there.iter().map(String::as_str)) {
-        _ if there.is_empty() => error.hint("it has no documents at all"),
+        _ if there.is_empty() => error.hint("it has no documents yet"),
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint(format!("it has: {}", there.join(", "))),
     })

@@ -1,6 +1,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, SpecRef};
 use agentd_core::text::printable;
@@ -40,7 +41,7 @@ fn find(project: &Project, id: &str) -> Result<Vec<Trace>, CommandError> {
     }
     let wanted: SpecRef = id.parse().map_err(|error: agentd_core::ids::IdError| {
         CommandError::usage(error.to_string())
-            .hint("a requirement is named as in `auth-flow:R1`, a change by its id")
+            .hint("name a requirement as in `auth-flow:R1`, or a change by its ID")
     })?;
     let traces = trace::of_requirement(project, &wanted)?;
     if traces.is_empty() {
@@ -49,7 +50,8 @@ fn find(project: &Project, id: &str) -> Result<Vec<Trace>, CommandError> {
             Kind::NothingToTrace,
             format!("no change touches a {what} `{id}`"),
         )
-        .hint("`agentd list` shows the changes that are open, `agentd list --specs` the specs"));
+        .run("see which changes are open", CommandLine::agentd(["list"]))
+        .run("see which specs there are", CommandLine::agentd(["list", "--specs"])));
     }
     Ok(traces)
 }

@@ -1,6 +1,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::config::Config;
 use agentd_core::text::{counted, printable};
 use agentd_engine::change::documents;
@@ -78,7 +79,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     if !args.yes {
         if !context.ui.can_prompt() {
             let error = CommandError::from(TrustError::NotTrusted(Box::new(standing)));
-            return Err(error.hint("without a terminal: agentd trust --yes"));
+            let yes = CommandLine::agentd(["trust", "--yes"]);
+            return Err(error.run("without a terminal", yes));
         }
         if agreed(context, &standing)? != TrustAnswer::Yes {
             return Err(TrustError::NotTrusted(Box::new(standing)).into());

@@ -1,6 +1,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
 use agentd_viewer::Options;
 use serde::Serialize;
@@ -71,13 +72,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     }
     context.ui.note("Press Ctrl-C to stop the viewer.");
     server.serve().map_err(|error| {
-        CommandError::new(Kind::Viewer, "the viewer has failed").cause(error.to_string())
+        CommandError::new(Kind::Viewer, "the viewer failed").cause(error.to_string())
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn cannot_listen(port: u16, error: &io::Error) -> CommandError {
-    let wrong = CommandError::new(Kind::Port, format!("the viewer cannot listen on port {port}"));
+    let wrong = CommandError::new(Kind::Port, format!("cannot listen on port {port}"));
     let wrong = wrong.cause(error.to_string());
-    if port == 0 { wrong } else { wrong.hint("leave --port out, and a free port is taken") }
+    if port == 0 { wrong } else { wrong.run("use any free port", CommandLine::agentd(["view"])) }
 }

@@ -16,7 +16,7 @@ const KEYS: &str = "arrow keys move, enter goes on";
 /// What a person says to a plan that needs revision (P24).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlanAnswer {
-    /// Let the planner mend the issues, then challenge again.
+    /// Let the planner fix the issues, then challenge again.
     Fix,
     /// Take the plan with its minor issues.
     Accept,
@@ -135,7 +135,7 @@ pub(crate) fn not_asked(error: InquireError) -> CommandError {
             CommandError::interrupted()
         }
         error => {
-            CommandError::new(Kind::Prompt, "the question cannot be asked").cause(error.to_string())
+            CommandError::new(Kind::Prompt, "cannot ask the question").cause(error.to_string())
         }
     }
 }

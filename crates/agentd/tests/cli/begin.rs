@@ -28,7 +28,7 @@ fn a_plan_without_clarifications_is_an_error_unless_it_need_not_be_clarified() {
       "hints": [
         "see the questions: agentd clarify add-login 'Add a login' --json",
         "then answer them: agentd clarify add-login --answers answers.json",
-        "or plan without them: --skip-clarify"
+        "or plan without them: agentd plan add-login 'Add a login' --skip-clarify"
       ]
     }
     "#);

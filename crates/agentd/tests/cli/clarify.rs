@@ -182,7 +182,7 @@ fn without_a_terminal_nothing_is_asked_or_paid() {
     --- stderr
     error: there is no terminal to ask on
 
-    hint: let the questions be proposed and printed: agentd clarify add-login "Add a login" --json
+    hint: print the questions: agentd clarify add-login 'Add a login' --json
     hint: then answer them: agentd clarify add-login --answers answers.json
     "#);
     project.run(["clarify", "add-login", "--json"]).exits(1).stdout_has("no_such_change");

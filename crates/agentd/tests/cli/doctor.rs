@@ -93,7 +93,7 @@ fn a_broken_change_makes_the_project_unsound() {
     let project = TestProject::new().change("add-oauth").file("STATE.yaml", "phase: [");
     std::fs::create_dir(project.root().join("agentd/changes/Odd")).unwrap();
     let run = project.run(["doctor"]).exits(1);
-    run.stdout_has("✗ state    the STATE.yaml of `add-oauth`")
+    run.stdout_has("✗ state    cannot use the STATE.yaml of `add-oauth`")
         .stdout_has("hint: restore it: git checkout -- agentd/changes/add-oauth/STATE.yaml")
         .stdout_has("! changes  agentd/changes/Odd is not a change");
     assert_eq!(project.run(["doctor", "--json"]).exits(1).json()["healthy"], false);
@@ -125,5 +125,5 @@ fn who_is_at_work_is_named() {
 fn outside_of_a_project_the_programs_are_still_looked_at() {
     let project = TestProject::empty().program("git", "echo git version 2.47.3");
     let run = project.run(["doctor"]).fine();
-    run.stdout_has("✓ git").stdout_has("! project").stdout_has("hint: set one up: agentd -C");
+    run.stdout_has("✓ git").stdout_has("! project").stdout_has("hint: set one up in ");
 }

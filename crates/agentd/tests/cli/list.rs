@@ -98,7 +98,7 @@ fn outside_of_a_project_the_way_in_is_shown() {
     error: there is no agentd project here
       cause: no agentd project in [ROOT] or any directory above it
 
-    hint: set one up: agentd -C [ROOT] init
+    hint: set one up in [ROOT]: agentd init
     ");
     insta::assert_snapshot!(project.run(["-C", "/nowhere", "list"]).transcript(), @r"
     exit 1

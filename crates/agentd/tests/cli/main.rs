@@ -21,6 +21,7 @@ mod init;
 mod json;
 mod ledger;
 mod list;
+mod offers;
 #[cfg(target_os = "linux")]
 mod opens;
 mod pipes;

@@ -80,6 +80,6 @@ fn output_that_cannot_be_written_is_an_error() {
         let run = project.finish(project.command(&args).stdout(full()));
         assert_eq!(run.code, 1, "{args:?}");
     }
-    project.finish(project.command(["list"]).stdout(full())).stderr_has("cannot be written");
+    project.finish(project.command(["list"]).stdout(full())).stderr_has("cannot write the output");
     project.finish(project.command(["--version"]).stdout(full())).exits(1);
 }

@@ -97,7 +97,10 @@ fn a_misspelt_id_names_the_nearest() {
     let error = project.run(["status", "Add-OAuth", "--json"]).exits(1).json_error();
     assert_eq!(error["kind"], "no_such_change");
     assert_eq!(error["hints"], serde_json::json!(["did you mean `add-oauth`?"]));
-    project.run(["status", "zzz"]).exits(1).stderr_has("hint: `agentd list` shows");
+    project
+        .run(["status", "zzz"])
+        .exits(1)
+        .stderr_has("hint: see which changes are open: agentd list");
     project.run(["status", "../../etc"]).exits(1).stderr_has("ids are lower-case letters");
 }
 

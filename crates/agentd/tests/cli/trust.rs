@@ -96,7 +96,7 @@ fn on_a_terminal_the_question_shows_what_would_run_and_enter_agrees_to_nothing()
     terminal.wait_for("Do you trust it?");
     terminal.wait_for("> No, run nothing of it");
     terminal.press("\r");
-    terminal.wait_for("is not trusted");
+    terminal.wait_for("you have not trusted it");
     assert_eq!(terminal.end().0, Some(1));
     assert!(!ran(&project));
     let mut terminal = start();

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::Args;
 use crate::cli::{Context, init};
-use crate::error::CommandError;
+use crate::error::{CommandError, unusable};
 
 macro_rules! assets {
     ($folder:literal: $($name:literal),* $(,)?) => {
@@ -95,7 +95,7 @@ impl Place {
         if fs::read_dir(&root).map_err(failed)?.next().is_some() {
             let message = format!("{} is not empty", root.display());
             return Err(CommandError::new(Kind::NotEmpty, message)
-                .hint("name a directory that is new or empty; nothing of yours is overwritten"));
+                .hint("name a new or empty directory; agentd does not overwrite your files"));
         }
         let temporary = temporary.map(|dir| Temporary { dir: Some(dir), root: root.clone() });
         Ok(Self { root, temporary, keep: args.keep })
@@ -122,11 +122,6 @@ impl Place {
         };
         Ok(Left { root: self.root, is_there })
     }
-}
-
-fn unusable(path: &Path, error: &io::Error) -> CommandError {
-    CommandError::new(Kind::Store, format!("{} cannot be used", path.display()))
-        .cause(error.to_string())
 }
 
 /// So many times as fast as it was that it can be watched.

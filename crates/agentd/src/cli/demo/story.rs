@@ -114,13 +114,13 @@ fn implement(context: &Context) -> Result<Option<i32>, CommandError> {
     test(context, &built.agents)
 }
 
-/// The recording leads there, unless agentd and it do not fit each other any more.
+/// The recording leads there, unless it no longer matches this agentd.
 fn reached(report: &Report, phase: Phase) -> Result<(), CommandError> {
     if report.phase == phase {
         return Ok(());
     }
-    let message = format!("the change is {} where it should be {phase}", report.phase);
-    Err(CommandError::new(Kind::Demo, message).cause("the recording does not fit this agentd"))
+    let message = format!("the change is {}, but should be {phase}", report.phase);
+    Err(CommandError::new(Kind::Demo, message).cause("the recording does not match this agentd"))
 }
 
 fn put_away(context: &Context, project: &Project, id: &ChangeId) -> Result<Archived, CommandError> {
@@ -140,7 +140,7 @@ fn commit(
     project: &Project,
     archived: &Archived,
 ) -> Result<(Vec<Commit>, Vec<ChangedFile>), CommandError> {
-    let lost = || CommandError::new(Kind::Git, "the repository of the demonstration is gone");
+    let lost = || CommandError::new(Kind::Git, "the repository of the demo is gone");
     let git = Git::discover_with(tool, project.root())?.ok_or_else(lost)?;
     let base = archived.state.git.as_ref().and_then(|git| git.base_commit.as_deref());
     let base = base.ok_or_else(lost)?;

@@ -1,0 +1,286 @@
+//! Every command that agentd suggests, in a hint or as the next step, can be run as it is shown:
+//! agentd does not refuse it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use agentd_core::document::review::CodeVerdict;
+use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::phase::Transition;
+use agentd_core::stamp::Stamp;
+use agentd_core::text::Line;
+use agentd_engine::change::documents::update_state;
+use serde_json::Value;
+use test_project::{Output, TestProject};
+
+const ID: &str = "add-oauth";
+const NOW: &str = "2026-11-04T11:00:00Z";
+/// Plans are written and reviewed by rules. Nobody is here to implement them, which is no refusal.
+const ROLES: &str = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n";
+
+/// Kinds that mean: this command makes no sense here.
+const REFUSALS: [&str; 15] = [
+    "change_not_ready",
+    "change_open",
+    "internal",
+    "no_change",
+    "no_description",
+    "no_document",
+    "no_review",
+    "no_such_change",
+    "no_such_document",
+    "no_such_rule",
+    "no_such_task",
+    "not_archived",
+    "nothing_to_trace",
+    "refused",
+    "usage",
+];
+
+/// Commands that are run in every state; most are refused in most of them.
+const COMMANDS: [&[&str]; 22] = [
+    &["status"],
+    &["list"],
+    &["validate"],
+    &["show", "nope"],
+    &["clarify", "--answers", "bad.json"],
+    &["clarify"],
+    &["plan", ID, "--git", "worktree"],
+    &["challenge"],
+    &["reproposal"],
+    &["impl"],
+    &["implement", "--tasks", "9.9"],
+    &["review"],
+    &["fix"],
+    &["decide", "accept"],
+    &["decide", "fix"],
+    &["archive"],
+    &["archive", "--continue"],
+    &["unarchive", ID],
+    &["status", "nope"],
+    &["unarchive", "nope"],
+    &["trace", "nope:R1"],
+    &["explain", "nope"],
+];
+
+fn project() -> TestProject {
+    TestProject::new().root_file("agentd/config.toml", ROLES).root_file("bad.json", "[]")
+}
+
+/// Moves the change through phases, as the workflow does.
+fn after(project: TestProject, transitions: &[fn() -> Transition]) -> TestProject {
+    let (store, id, holder) = (project.store(), project.id(), project.holder());
+    let digest = store.change(&id).unwrap().snapshot().unwrap().documents.digest();
+    for transition in transitions {
+        update_state(&store, &id, &holder, now(), |state| {
+            let transition = match transition() {
+                Transition::PlanReviewed { verdict, reviewer, at, .. } => {
+                    Transition::PlanReviewed { verdict, plan: digest.clone(), reviewer, at }
+                }
+                Transition::ImplementationStarted { .. } => {
+                    Transition::ImplementationStarted { plan: digest.clone() }
+                }
+                other => other,
+            };
+            *state = state.apply(&transition)?;
+            Ok(())
+        })
+        .unwrap();
+    }
+    project
+}
+
+fn now() -> Stamp {
+    NOW.parse().unwrap()
+}
+
+fn reviewed(verdict: PlanVerdict) -> Transition {
+    let plan = agentd_core::hash::Digest::of(b"");
+    Transition::PlanReviewed { verdict, plan, reviewer: Line::new("codex"), at: now() }
+}
+
+fn approved() -> Transition {
+    reviewed(PlanVerdict::Approved)
+}
+
+fn needs_revision() -> Transition {
+    reviewed(PlanVerdict::NeedsRevision)
+}
+
+fn rejected() -> Transition {
+    reviewed(PlanVerdict::Rejected)
+}
+
+fn started() -> Transition {
+    Transition::ImplementationStarted { plan: agentd_core::hash::Digest::of(b"") }
+}
+
+fn code_reviewed() -> Transition {
+    let reviewer = Line::new("claude");
+    Transition::CodeReviewed { verdict: CodeVerdict::Approved, reviewer, at: now() }
+}
+
+fn needs_fix() -> Transition {
+    let reviewer = Line::new("claude");
+    Transition::CodeReviewed { verdict: CodeVerdict::NeedsFix, reviewer, at: now() }
+}
+
+/// The states in which a change can be.
+fn states() -> Vec<(&'static str, TestProject)> {
+    let planned = || project().change(ID);
+    let archived = after(planned(), &[approved, started, code_reviewed]);
+    archived.run(["archive", ID, "--force", "reviewed by hand"]).exits(0);
+    let broken = planned().edit("tasks.md", "## ", "# ");
+    vec![
+        ("nothing", project()),
+        ("begun", project().begun(ID)),
+        ("planned", planned()),
+        ("broken", broken),
+        ("needs revision", after(planned(), &[needs_revision])),
+        ("rejected", after(planned(), &[rejected])),
+        ("approved", after(planned(), &[approved])),
+        ("edited", after(planned(), &[approved]).edit("tasks.md", "src/auth.rs", "src/other.rs")),
+        ("implementing", after(planned(), &[approved, started])),
+        ("needs fix", after(planned(), &[approved, started, needs_fix])),
+        ("archived", archived),
+    ]
+}
+
+/// A command that a run suggests, as it is shown.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Debug)]
+struct Offer {
+    command: String,
+    /// The plan is to be edited before.
+    edits: bool,
+}
+
+fn offered(run: &Output) -> Vec<Offer> {
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let texts = |value: &Value| -> Vec<String> {
+        let all = value.as_array().into_iter().flatten();
+        all.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let next = texts(&document["next"]).into_iter();
+    let mut commands: Vec<Offer> = next.map(|command| Offer { command, edits: false }).collect();
+    let mut edits = false;
+    for hint in texts(&document["error"]["hints"]) {
+        // It holds for the hints behind it, too: "edit …", "check …", "then continue …".
+        edits |= hint.starts_with("edit ");
+        match hint.split_once(": agentd ") {
+            Some((_, rest)) => {
+                commands.push(Offer { command: format!("agentd {rest}"), edits });
+            }
+            // A command in the middle of a sentence is one that nobody can run.
+            None => assert!(!hint.contains("agentd "), "not a command line: {hint}"),
+        }
+    }
+    commands
+}
+
+/// What a person fills in.
+fn filled_in(command: &str) -> String {
+    command
+        .replace("\"<what you want>\"", "'Print the greeting, and exit with 0'")
+        .replace("\"<why>\"", "'It was reviewed by hand'")
+        .replace("<id>", "new-one")
+}
+
+fn copy(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
+/// Runs a command as it is shown, and says why it was refused.
+fn refusal(project: &TestProject, offer: &Offer) -> Option<String> {
+    let command = &offer.command;
+    let tasks = project.root().join(format!("agentd/changes/{ID}/tasks.md"));
+    if offer.edits
+        && let Ok(text) = fs::read_to_string(&tasks)
+    {
+        fs::write(&tasks, text.replace("src/auth.rs", "src/other.rs")).unwrap();
+    }
+    let words = shell_words::split(&filled_in(command)).unwrap();
+    let (program, args) = words.split_first().unwrap();
+    assert_eq!(program, "agentd", "{command}");
+    if args.iter().any(|arg| arg == "answers.json") {
+        let answers = r#"{"answers": [{"topic": "Scope", "question": "All?", "answer": "Yes"}]}"#;
+        fs::write(project.root().join("answers.json"), answers).unwrap();
+    }
+    let json = !args.iter().any(|arg| arg == "--help" || arg == "--json");
+    let run = project.run(args.iter().map(String::as_str).chain(json.then_some("--json")));
+    if run.code == 0 {
+        return None;
+    }
+    let kind = run.json()["error"]["kind"].as_str().map(str::to_owned);
+    // A command that did its work may still end with 1: a verdict that waits, findings.
+    let kind = kind?;
+    REFUSALS.contains(&kind.as_str()).then(|| format!("{kind}: {}", run.stdout))
+}
+
+#[test]
+fn every_command_that_is_suggested_is_accepted() {
+    let mut refused = Vec::new();
+    let mut tried = 0;
+    for (state, project) in states() {
+        let (root, kept) = (project.root(), project.home().join("kept"));
+        copy(&root, &kept);
+        let mut commands = BTreeSet::new();
+        for args in COMMANDS {
+            // A rejected plan is planned again only once it is edited, wherever that is.
+            if state == "rejected" && args[0] == "plan" {
+                continue;
+            }
+            let run = project.run(args.iter().copied().chain(["--json"]));
+            commands.extend(offered(&run).into_iter().map(|offer| (offer, args)));
+            copy(&kept, &root);
+        }
+        let mut seen = BTreeSet::new();
+        for (offer, args) in commands {
+            if !seen.insert(offer.clone()) {
+                continue;
+            }
+            tried += 1;
+            // What comes next, comes after the command that says so.
+            project.run(args.iter().copied().chain(["--json"]));
+            if let Some(why) = refusal(&project, &offer) {
+                let command = offer.command;
+                let from = args.join(" ");
+                refused.push(format!("{state}: `agentd {from}` suggests `{command}`: {why}"));
+            }
+            copy(&kept, &root);
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+    assert!(tried > 30, "{tried}");
+}
+
+/// A plan that leaves questions open can be clarified with the commands that its hints show.
+#[test]
+fn the_hints_of_missing_clarifications_work_when_pasted() {
+    let project = project();
+    let run = project.run(["plan", "new-one", "Make it better", "--json"]).exits(1);
+    assert_eq!(run.json_error()["kind"], "clarifications_missing");
+    let commands = offered(&run);
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    let kept = project.home().join("kept");
+    copy(&project.root(), &kept);
+    for command in &commands[..2] {
+        assert_eq!(refusal(&project, command), None, "{command:?}");
+    }
+    assert!(project.root().join("agentd/changes/new-one/clarifications.md").exists());
+    copy(&kept, &project.root());
+    assert_eq!(refusal(&project, &commands[2]), None, "{commands:?}");
+}
+
+/// A decision is recorded only for a plan that waits for one.
+#[test]
+fn an_approved_plan_cannot_be_sent_back_by_a_decision() {
+    let project = after(project().change(ID), &[approved]);
+    let before = project.read("STATE.yaml");
+    let error = project.run(["decide", "fix", "--json"]).exits(1).json_error();
+    assert_eq!(error["kind"], "refused", "{error:#}");
+    assert_eq!(project.read("STATE.yaml"), before);
+}

@@ -65,7 +65,7 @@ fn a_planted_hook_never_runs_and_the_persons_own_survives() {
         let world = with_hook(sandbox, &format!("{TESTED}[git]\ncommit = \"layer\"\n"));
         let config = fs::read_to_string(world.root().join(".git/config")).unwrap();
         let ran = world.run(&["impl", "--json"]).expect(1);
-        let card = ran.card("tampered", "claude changed what is not its own");
+        let card = ran.card("tampered", "claude modified files that others run or obey");
         for name in [".git/config (changed)", "pre-commit (changed)", "post-commit (new)"] {
             assert!(card["message"].as_str().unwrap().contains(name), "{card:#}");
         }

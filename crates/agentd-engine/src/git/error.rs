@@ -191,6 +191,10 @@ pub enum GitError {
 }
 
 impl Explain for GitError {
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table: one arm per variant, with its kind, its cause and its hints"
+    )]
     fn explain(&self) -> ErrorReport {
         let report = |kind| ErrorReport::of(kind, self);
         let said = |kind, output: &str| {

@@ -163,7 +163,7 @@ fn unfinished(change: &Change, run: &PastRun, state: &State) -> AgentOutcome {
         match record {
             Record::Header(header) => {
                 let request = request_of(&header, run, state);
-                decoder = request.map(|request| provider(header.agent).decoder(&request));
+                decoder = Some(provider(header.agent).decoder(&request));
             }
             Record::Raw { line, .. } => {
                 if let Some(decoder) = &mut decoder {
@@ -192,8 +192,8 @@ fn unfinished(change: &Change, run: &PastRun, state: &State) -> AgentOutcome {
 }
 
 /// As much of a request as a decoder wants to know.
-fn request_of(header: &RunHeader, run: &PastRun, state: &State) -> Option<AgentRequest> {
-    // Codex tells the total of a thread, of which the calls before have their part.
+fn request_of(header: &RunHeader, run: &PastRun, state: &State) -> AgentRequest {
+    // Codex reports the total of a thread, which includes earlier calls.
     let session = match &run.session_id {
         Some(id) if header.agent == AgentKind::Codex => Session::Resume {
             id: id.clone(),
@@ -202,7 +202,7 @@ fn request_of(header: &RunHeader, run: &PastRun, state: &State) -> Option<AgentR
         },
         _ => Session::Fresh,
     };
-    Some(AgentRequest {
+    AgentRequest {
         role: header.role,
         change: header.change.clone(),
         step: header.step.clone(),
@@ -219,7 +219,7 @@ fn request_of(header: &RunHeader, run: &PastRun, state: &State) -> Option<AgentR
         mcp: None,
         surroundings: Surroundings::default(),
         found: FoundInProject::default(),
-    })
+    }
 }
 
 /// Puts calls into the ledger that were made and are not there: agentd was killed before

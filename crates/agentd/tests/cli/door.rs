@@ -156,7 +156,7 @@ impl Killed {
             .stderr(fs::File::create(&errors).unwrap())
             .spawn()
             .unwrap();
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_mins(1);
         while child.try_wait().unwrap().is_none() {
             let serves = arguments[0] == "view" && !self.journal().exists();
             if serves || Instant::now() > until {

@@ -24,7 +24,7 @@ impl Watch {
 
     /// How often each file was opened since the last time.
     fn opened(&self) -> BTreeMap<String, usize> {
-        let mut buffer = [MaybeUninit::uninit(); 64 << 10];
+        let mut buffer = vec![MaybeUninit::uninit(); 64 << 10];
         let mut reader = Reader::new(&self.0, &mut buffer);
         let mut opened = BTreeMap::new();
         loop {

@@ -39,10 +39,16 @@ pub(in crate::cli) struct WorkflowReport {
     details: Option<(String, Vec<Issue>)>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 fn action_name<S: Serializer>(action: &Action, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(action.name())
 }
 
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
 fn verdict_label<S: Serializer>(verdict: &Option<Verdict>, to: S) -> Result<S::Ok, S::Error> {
     verdict.map(Verdict::label).serialize(to)
 }

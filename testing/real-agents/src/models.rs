@@ -73,7 +73,7 @@ pub fn edit(path: &str, old: &str, new: &str) -> Value {
 }
 
 /// An edit of the proposal that changes what the plan says.
-pub fn mend(old: &str, new: &str) -> Value {
+pub fn edit_proposal(old: &str, new: &str) -> Value {
     edit("proposal.md", old, new)
 }
 
@@ -107,7 +107,7 @@ pub fn says(step: &str, words: &str) -> Rule {
 
 /// A self-review that finds nothing.
 pub fn passes(step: &str) -> Rule {
-    says(step, "Nothing to mend. <review>PASS</review>")
+    says(step, "Nothing to fix. <review>PASS</review>")
 }
 
 /// A planner that writes a plan with these specs and finds nothing in it. What comes before

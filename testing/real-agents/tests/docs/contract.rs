@@ -9,7 +9,7 @@ use crate::page::Page;
 use crate::places::Places;
 use crate::repository;
 use crate::shell::Shell;
-use crate::story::{self, ToMend};
+use crate::story::{self, FirstIssues};
 
 /// The rows of the table with this heading: what stands in the code spans of their cells.
 fn table(page: &Page, heading: &str) -> Vec<Vec<Vec<String>>> {
@@ -28,7 +28,7 @@ fn table(page: &Page, heading: &str) -> Vec<Vec<Vec<String>>> {
 #[test]
 fn the_keys_of_json_are_as_documented() {
     let page = Page::read(&repository().join("docs/agent-contract.md"));
-    Sandbox::enter(story::script(ToMend::default()), |sandbox| {
+    Sandbox::enter(story::script(FirstIssues::default()), |sandbox| {
         let shell = Shell::new(sandbox);
         Places::new(sandbox, &shell).enter("planned");
         for row in table(&page, "| command | keys beside") {

@@ -8,7 +8,7 @@ use crate::page::Page;
 use crate::places::Places;
 use crate::repository;
 use crate::shell::Shell;
-use crate::story::{self, ToMend};
+use crate::story::{self, FirstIssues};
 
 fn page() -> Page {
     Page::read(&repository().join("docs/documents.md"))
@@ -28,7 +28,7 @@ pub(crate) fn spec() -> String {
 
 #[test]
 fn the_documents_that_are_shown_are_sound() {
-    Sandbox::enter(story::script(ToMend::default()), |sandbox| {
+    Sandbox::enter(story::script(FirstIssues::default()), |sandbox| {
         let shell = Shell::new(sandbox);
         Places::new(sandbox, &shell).enter("planned");
         let change = shell.project().join("agentd/changes/add-oauth");

@@ -8,7 +8,7 @@ use crate::page::Page;
 use crate::places::Places;
 use crate::repository;
 use crate::shell::Shell;
-use crate::story::{self, ToMend};
+use crate::story::{self, FirstIssues};
 
 /// The examples of the whole reference.
 fn examples() -> Vec<String> {
@@ -113,8 +113,8 @@ fn run(is_wanted: impl Fn(&str) -> bool + Send) {
         .filter(|example| is_wanted(example.split_whitespace().nth(1).unwrap_or_default()))
         .collect();
     assert!(!wanted.is_empty());
-    let to_mend = ToMend { plan: true, code: true };
-    Sandbox::enter(story::script(to_mend), |sandbox| {
+    let issues = FirstIssues { plan: true, code: true };
+    Sandbox::enter(story::script(issues), |sandbox| {
         let shell = Shell::new(sandbox);
         let mut places = Places::new(sandbox, &shell).quick();
         // The first verdicts are those that these places are made of.

@@ -31,7 +31,7 @@ use real_agents::Sandbox;
 use crate::page::{Block, Page};
 use crate::places::Places;
 use crate::shell::Shell;
-use crate::story::ToMend;
+use crate::story::FirstIssues;
 
 /// The root of this repository.
 fn repository() -> PathBuf {
@@ -49,16 +49,16 @@ fn npm_packages() -> Vec<String> {
 /// Runs a page from its beginning to its end.
 fn run(name: &str) {
     let page = Page::read(&repository().join(name));
-    let to_mend = ToMend { plan: page.uses("waiting"), code: false };
-    Sandbox::enter(story::script(to_mend), |sandbox| {
+    let issues = FirstIssues { plan: page.uses("waiting"), code: false };
+    Sandbox::enter(story::script(issues), |sandbox| {
         let shell = Shell::new(sandbox);
         let mut places = Places::new(sandbox, &shell);
-        // The story of a newcomer is told with all three; elsewhere the quickest will do.
+        // A newcomer's pages run with all three agents; for the others the fastest will do.
         if !matches!(name, "README.md" | "docs/quick-start.md") {
             places = places.quick();
         }
         // The first verdict is the one that this place is made of.
-        if to_mend.plan {
+        if issues.plan {
             places.enter("waiting");
         }
         for block in &page.blocks {
@@ -87,10 +87,10 @@ fn run_block(page: &Page, block: &Block, shell: &Shell<'_>, places: &mut Places<
                 let last = index + 1 == commands.len();
                 let exit = block.value("exit").filter(|_| last).unwrap_or("0");
                 let ran = shell.run(&command.line, block.has("answers"));
-                let told = format!("{at}: $ {}\n{}", command.line, ran.output);
-                assert_eq!(ran.code.to_string(), exit, "{told}");
+                let shown = format!("{at}: $ {}\n{}", command.line, ran.output);
+                assert_eq!(ran.code.to_string(), exit, "{shown}");
                 if let Some(why) = page::differs(&command.output, &ran.output) {
-                    panic!("{told}\n{why}");
+                    panic!("{shown}\n{why}");
                 }
             }
         }

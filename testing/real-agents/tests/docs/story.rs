@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 const THIS: &str = "${change}";
 
-/// Places in which something is left to mend: what the first reviews find.
+/// Where the first review finds an issue.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct ToMend {
+pub(crate) struct FirstIssues {
     /// The first challenge asks for a revision.
     pub(crate) plan: bool,
     /// The first review of the code asks for a fix.
@@ -18,21 +18,21 @@ pub(crate) struct ToMend {
 }
 
 /// A planner, an implementer and reviewers who do their work.
-pub(crate) fn script(to_mend: ToMend) -> Script {
+pub(crate) fn script(issues: FirstIssues) -> Script {
     let mut script = Script::new()
         .rule(calls("clarify", "propose_questions", questions()))
         .rule(calls("tasks-gen", "create_tasks", tasks()))
         .rule(implements("implement-data", "src/user.rs", "1.1"))
         .rule(implements("implement-logic", "src/auth-flow.rs", "2.1"))
         .rule(fixes("src/auth-flow.rs"));
-    if to_mend.code {
+    if issues.code {
         script = script.rule(calls("review", "create_review", needs_fix()).prompts(1));
     }
     script = script.rule(calls("review", "create_review", code_review("APPROVED", &json!([]))));
     let found = review("NEEDS_REVISION", &[("medium", "Nothing is said of people without email")]);
-    let verdicts = if to_mend.plan { vec![found, approved()] } else { vec![approved()] };
-    let mend = edit("proposal.md", "to their own data.", "to their data, also without email.");
-    plan(reproposals(challenges(script, &verdicts), &[mend]), &["auth-flow"])
+    let verdicts = if issues.plan { vec![found, approved()] } else { vec![approved()] };
+    let fix = edit("proposal.md", "to their own data.", "to their data, also without email.");
+    plan(reproposals(challenges(script, &verdicts), &[fix]), &["auth-flow"])
 }
 
 fn tasks() -> Value {

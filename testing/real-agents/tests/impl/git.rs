@@ -83,10 +83,10 @@ fn a_branch_without_commits_and_a_large_diff() {
     });
 }
 
-/// Other open changes that touch the same are named before anybody is paid, and told to
-/// whoever plans another.
+/// Other open changes that touch the same are named before any agent is called, and the prompt
+/// of a planner lists them.
 #[test]
-fn overlaps_are_told() {
+fn overlaps_are_reported() {
     let script = Script::new()
         .rule(greets(RIGHT))
         .rule(says("APPROVED", &[]))

@@ -12,7 +12,7 @@ use crate::project::{
     GREET, RIGHT, TESTED, approved, bash, does, git, greets, look, says, tick, write,
 };
 
-/// Plants hooks that would tell that they were run. Claude refuses to write to `.git` by its
+/// Plants hooks that leave a file if they run. Claude refuses to write to `.git` by its
 /// tools and by commands in which it sees it; in a script it does not see it.
 const PLANTS: &str = "cd .git/hooks\nprintf '#!/bin/sh\\ntouch \"$HOME/sprung\"\\n' > pre-commit\n\
     cp pre-commit post-commit\nchmod +x post-commit\n\
@@ -116,7 +116,7 @@ fn a_hook_of_a_call_that_was_killed_is_found_by_the_next_command() {
         assert_as_it_was(&world, &config);
         assert_eq!(kept(), 0);
         let quiet = world.run(&["list"]).expect(0);
-        assert!(!quiet.stderr.contains("cut short"), "told once");
+        assert!(!quiet.stderr.contains("was interrupted"), "reported once: {}", quiet.stderr);
         git(&world, &["commit", "-q", "--allow-empty", "-m", "By hand"]);
         assert!(!sandbox.home().join("sprung").exists());
     });

@@ -47,7 +47,7 @@ fn layers_in_their_order_and_parts_of_them() {
         assert!(world.calls().iter().all(|call| !call.has("--resume")));
         let prompt = sandbox.models().requests()[0].prompt.clone();
         assert!(prompt.contains("1.1") && !prompt.contains("2.1"), "{prompt}");
-        assert!(prompt.contains("Hello, <name>!"), "the requirement is told: {prompt}");
+        assert!(prompt.contains("Hello, <name>!"), "the prompt has the requirement: {prompt}");
     });
 }
 

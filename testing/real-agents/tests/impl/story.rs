@@ -70,7 +70,7 @@ fn from_an_approved_plan_to_living_specs() {
         let refused =
             |text: &String| text.contains("The tests failed") && text.contains("no greeting");
         assert!(requests.iter().any(|request| request.tool_results.iter().any(refused)));
-        // What was found before is told, by its id, and stays it.
+        // The prompt lists what was found before, by its ID, which stays the same.
         let asked: Vec<&str> = requests
             .iter()
             .filter(|request| request.round == 0 && request.prompt.starts_with("agentd review"))
@@ -100,9 +100,9 @@ fn from_an_approved_plan_to_living_specs() {
         ] {
             assert!(log.contains(text), "{text:?} is not in\n{log}");
         }
-        let told = world.run(&["log"]).expect(0);
-        told.says("fix the findings of review 1");
-        told.says("fix 2 by claude");
+        let log = world.run(&["log"]).expect(0);
+        log.says("fix the findings of review 1");
+        log.says("fix 2 by claude");
         assert_all_rounds_are_told(&world);
 
         // Nothing is paid twice; then it becomes part of the specs.

@@ -30,8 +30,8 @@ fn configure(world: &World<'_>, tests: &str) {
 /// What is recorded is what was seen; what cannot be run or does not end has failed.
 #[test]
 fn runs_are_recorded_as_they_were() {
-    let mends = says("NEEDS_FIX", &[("high", "Tests")]);
-    Sandbox::enter(Script::new().rule(mends), |sandbox| {
+    let needs_fix = says("NEEDS_FIX", &[("high", "Tests")]);
+    Sandbox::enter(Script::new().rule(needs_fix), |sandbox| {
         let world = built(sandbox, "");
         world.run(&["review"]).expect(0).says("no tests were run");
         assert!(world.state().test_run.is_none());

@@ -11,8 +11,8 @@ use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
 
 use crate::models::{
-    approved, calls, calls_and_says, challenges, mend, passes, plan, planner, proposal, says, spec,
-    tasks,
+    approved, calls, calls_and_says, challenges, edit_proposal, passes, plan, planner, proposal,
+    says, spec, tasks,
 };
 use crate::world::{CHANGE, CODEX, CODEX_QUICK, Called, Ran, World};
 
@@ -107,8 +107,8 @@ fn new_proposal_with_specs() {
             assert_eq!(flags(call), flags(&all[0]));
             assert_eq!(call.after("-m"), model.as_deref());
         }
-        // E1.5: reviews may do what generations may. The tool server is told which step it is
-        // for, and has the tools of the role in all of these.
+        // E1.5: reviews may do what generations may. The tool server gets the name of its
+        // step, and has the tools of the role in all of these.
         let noted = fs::read_to_string(noted).unwrap();
         let noted = noted.split_terminator('\u{1e}').zip(steps);
         let may: BTreeSet<String> = noted.map(|(text, step)| text.replace(step, "…")).collect();
@@ -146,11 +146,11 @@ fn proposal_without_specs_and_change_id_conflict() {
 /// self-review runs". E1.4, PR2.3, PR2.4, C1, C4
 #[test]
 fn self_review_finds_issues() {
-    let edit = mend("come back to their own data", "come back safely");
-    let words = "Not <review>PASS</review>. Mended. <review>NEEDS_REVISION</review>";
-    let mended = calls_and_says("proposal-review", "edit_file", edit, words).prompts(1);
-    let again = says("proposal-review", "NEEDS_REVISION\nsomething I cannot mend");
-    let script = Script::new().rule(mended).rule(again);
+    let edit = edit_proposal("come back to their own data", "come back safely");
+    let words = "Not <review>PASS</review>. Fixed. <review>NEEDS_REVISION</review>";
+    let fixed = calls_and_says("proposal-review", "edit_file", edit, words).prompts(1);
+    let again = says("proposal-review", "NEEDS_REVISION\nsomething I cannot fix");
+    let script = Script::new().rule(fixed).rule(again);
     Sandbox::enter(plan(script, &[]), |sandbox| {
         let world = World::new(sandbox, &format!("{CODEX}self_review_iterations = 2\n"));
         let ran = world.run(&PROPOSAL).expect(0);

@@ -9,7 +9,9 @@ use real_agents::{Sandbox, Signal};
 use rustix::process::{Pid, kill_process};
 use scripted_models::{Reply, Rule, Script};
 
-use crate::models::{approved, calls, challenges, mend, plan, planner, reproposals, review};
+use crate::models::{
+    approved, calls, challenges, edit_proposal, plan, planner, reproposals, review,
+};
 use crate::world::{CODEX_QUICK, Ran, World};
 
 const PLAN: [&str; 7] =
@@ -101,7 +103,7 @@ fn heavy_kills_of_a_plan_by_the_real_codex() {
     let first = calls("challenge", "append_review", found);
     let script = planner(&["auth-flow"]).rule(again).rule(first);
     // A reproposal that is asked for again finds its work done, and says it in other words.
-    let edits = [mend("their own data", "their own data, locked")];
+    let edits = [edit_proposal("their own data", "their own data, locked")];
     let script = reproposals(script, &edits);
     Sandbox::enter(script, |sandbox| {
         let world = World::new(sandbox, &format!("{CODEX_QUICK}script_retries = 0\n"));

@@ -9,7 +9,7 @@ use agentd_core::provider::models::default_model;
 use real_agents::{Cli, Sandbox};
 use serde_json::json;
 
-use crate::models::{challenges, edit, mend, planner, reproposals, review};
+use crate::models::{challenges, edit, edit_proposal, planner, reproposals, review};
 use crate::world::World;
 
 const QUICK: &str = "[workflow]\nself_review_iterations = 0\nscript_retries = 0\n";
@@ -25,7 +25,8 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
     let later = review("NEEDS_REVISION", &[("medium", "No help")]);
     let found = [review("NEEDS_REVISION", &issues), later];
     let script = challenges(planner(&["auth-flow"]), &found);
-    let mut script = reproposals(script, &[mend("their own data", "their own data, locked")]);
+    let mut script =
+        reproposals(script, &[edit_proposal("their own data", "their own data, locked")]);
     // Two files in one reproposal.
     let rule = script.rules.last_mut().unwrap();
     let read = scripted_models::Reply::call(
@@ -158,9 +159,12 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         let context = fs::read_to_string(&found).unwrap();
         assert!(context.starts_with("# Context: add-login\n"), "RP4: {context}");
         let after = world.state();
-        let [mended] = &after.llm_calls[paid..] else { panic!("{:#?}", after.llm_calls) };
-        assert_eq!((&mended.step, &mended.session_id), (&StepName::Reproposal, &state.session_id));
-        assert!(mended.tokens_in > 0 && mended.cost > 0.0, "RP6: {mended:?}");
+        let [revision] = &after.llm_calls[paid..] else { panic!("{:#?}", after.llm_calls) };
+        assert_eq!(
+            (&revision.step, &revision.session_id),
+            (&StepName::Reproposal, &state.session_id)
+        );
+        assert!(revision.tokens_in > 0 && revision.cost > 0.0, "RP6: {revision:?}");
         assert_eq!(after.phase.name(), "proposed");
         assert_eq!(after.last_action, Some(StepName::Reproposal.into()));
         assert_eq!(after.session_id, state.session_id);
@@ -204,7 +208,7 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
 fn gemini_resumes_by_uuid_where_it_is_told_to() {
     let found = review("NEEDS_REVISION", &[("high", "No lock")]);
     let script = challenges(planner(&[]), &[found]);
-    let script = reproposals(script, &[mend("their own data", "their own data, locked")]);
+    let script = reproposals(script, &[edit_proposal("their own data", "their own data, locked")]);
     Sandbox::enter(script, |sandbox| {
         let world = World::new(sandbox, &format!("{QUICK}[gemini]\nresume = \"uuid\"\n"));
         world.plan(&[]).expect(0);

@@ -8,7 +8,7 @@ use scripted_models::Script;
 use serde_json::json;
 
 use crate::models::{
-    approved, calls, challenges, edit, mend, plan, planner, reproposals, review, says,
+    approved, calls, challenges, edit, edit_proposal, plan, planner, reproposals, review, says,
 };
 use crate::world::{CODEX, CODEX_QUICK, World};
 
@@ -48,7 +48,7 @@ fn approved_is_challenged() {
 fn needs_revision_waits_for_a_person() {
     let found = review("NEEDS_REVISION", &[("high", "No lock"), ("low", "Typo")]);
     let script = challenges(planner(&["auth-flow"]), &[found, approved()]);
-    let script = reproposals(script, &[mend("their own data", "their own data, safely")]);
+    let script = reproposals(script, &[edit_proposal("their own data", "their own data, safely")]);
     Sandbox::enter(script, |sandbox| {
         let world = World::new(sandbox, CODEX_QUICK);
         let ran = world.plan(&[]).expect(0);
@@ -88,7 +88,7 @@ fn rejected_ends_at_once_until_the_plan_is_edited() {
     let no = review("REJECTED", &[("high", "The wrong thing")]);
     let almost = review("NEEDS_REVISION", &[("low", "Typo")]);
     let script = challenges(planner(&["auth-flow"]), &[no, almost, approved()]);
-    let script = reproposals(script, &[mend("a better thing", "a still better thing")]);
+    let script = reproposals(script, &[edit_proposal("a better thing", "a still better thing")]);
     Sandbox::enter(script, |sandbox| {
         let world = World::new(sandbox, CODEX_QUICK);
         let ran = world.plan(&["--auto"]).expect(1);
@@ -111,10 +111,10 @@ fn rejected_ends_at_once_until_the_plan_is_edited() {
 
 /// C27: the challenger goes on in its thread. P25, C10, C12, E3.2
 #[test]
-fn automatic_mode_mends_and_rechallenges_in_the_same_thread() {
+fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
     let found = review("NEEDS_REVISION", &[("high", "No lock"), ("medium", "No limit")]);
     let script = challenges(planner(&[]), &[found, approved()]);
-    let script = reproposals(script, &[mend("their own data", "their own data, locked")]);
+    let script = reproposals(script, &[edit_proposal("their own data", "their own data, locked")]);
     Sandbox::enter(script, |sandbox| {
         let config = format!("{CODEX_QUICK}human_in_loop = false\nrechallenge = \"resume\"\n");
         let world = World::new(sandbox, &config);
@@ -145,7 +145,10 @@ fn the_limit_of_rounds_is_a_failure() {
     let high = review("NEEDS_REVISION", &[("high", "No lock"), ("medium", "No limit")]);
     let fewer = review("NEEDS_REVISION", &[("high", "No lock")]);
     let script = challenges(planner(&[]), &[high, fewer]);
-    let edits = [mend("their own data", "what is theirs"), mend("what is theirs", "their data")];
+    let edits = [
+        edit_proposal("their own data", "what is theirs"),
+        edit_proposal("what is theirs", "their data"),
+    ];
     Sandbox::enter(reproposals(script, &edits), |sandbox| {
         let world = World::new(sandbox, &format!("{CODEX_QUICK}planning_iterations = 1\n"));
         let ran = world.plan(&["--auto"]).expect(1);
@@ -165,7 +168,10 @@ fn the_limit_of_rounds_is_a_failure() {
 fn rounds_without_progress_stop_and_minor_issues_may_be_accepted() {
     let same = review("NEEDS_REVISION", &[("medium", "No limit"), ("low", "Typo")]);
     let script = challenges(planner(&[]), &[same]);
-    let edits = [mend("their own data", "what is theirs"), mend("what is theirs", "their data")];
+    let edits = [
+        edit_proposal("their own data", "what is theirs"),
+        edit_proposal("what is theirs", "their data"),
+    ];
     Sandbox::enter(reproposals(script, &edits), |sandbox| {
         let world = World::new(sandbox, &format!("{CODEX_QUICK}planning_iterations = 5\n"));
         let ran = world.plan(&["--auto"]).expect(1);
@@ -233,9 +239,9 @@ fn a_budget_stops_before_the_next_call() {
 }
 
 /// P18 – P20: with a person, an invalid plan ends with what is wrong and no repair. P25, E3.1,
-/// E3.5, P28 card 3: without one the planner mends it, so many times.
+/// E3.5, P28 card 3: without one the planner fixes it, up to the limit.
 #[test]
-fn an_invalid_plan_is_shown_or_mended() {
+fn an_invalid_plan_is_shown_or_fixed() {
     let whole = "## Why\n\nPeople want to come back to their own data.";
     let broken = "## Wherefore\n\nPeople want to come back to their own data.";
     let useless = says("format-fix", "I see nothing.").prompts(2);

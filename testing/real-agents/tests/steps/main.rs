@@ -141,7 +141,7 @@ fn a_planner_writes_a_proposal_and_is_resumed_with_its_history(cli: Cli) {
             Rule::new()
                 .step("reproposal")
                 .reply(Reply::call("create_proposal", a_proposal("Add a login that locks.")))
-                .reply(Reply::text("It is mended.")),
+                .reply(Reply::text("It is fixed.")),
         );
     Sandbox::enter(script, |sandbox| {
         let agents = project(sandbox, cli);
@@ -206,13 +206,13 @@ fn a_refusal_reaches_the_model_which_then_does_better(cli: Cli) {
         let agents = project(sandbox, cli);
         run(&agents, Role::Planner, "proposal-gen", None, Artefact::File(ChangeFile::Proposal))
             .unwrap();
-        let told = sandbox.models().requests().iter().any(|request| {
+        let reported = sandbox.models().requests().iter().any(|request| {
             request.tool_results.iter().any(|result| {
                 let text = format!("{result:?}");
                 text.contains("P007") && text.contains("auth-flow → user-model → auth-flow")
             })
         });
-        assert!(told, "the model was not told what is wrong");
+        assert!(reported, "the model did not get the diagnostics");
         assert_eq!(
             proposal::parse(&proposal_text(&agents)).value.version,
             1,

@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 pub(crate) struct Package {
     /// What people call it.
     title: &'static str,
-    package: &'static str,
+    debian: &'static str,
     /// Where distributions put it. The tests look in the same places.
     programs: &'static [&'static str],
     /// The variable that names another program to take.
@@ -22,21 +22,21 @@ pub(crate) struct Package {
 /// The browser in which the pages of the viewer are tested.
 pub(crate) const CHROMIUM: Package = Package {
     title: "Chromium",
-    package: "chromium",
+    debian: "chromium",
     programs: &["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"],
     variable: Some("AGENTD_CHROMIUM"),
 };
 
 /// Counts the files that a command opens.
 pub(crate) const STRACE: Package =
-    Package { title: "strace", package: "strace", programs: &["/usr/bin/strace"], variable: None };
+    Package { title: "strace", debian: "strace", programs: &["/usr/bin/strace"], variable: None };
 
 const INSTALL_LIMIT: Duration = Duration::from_mins(10);
 
 /// Finds a program, or installs Debian's where we may. Otherwise says why there is none,
 /// and the tests that need it are skipped.
 pub(crate) fn find_or_install(workspace: &Workspace, wanted: &Package) -> Result<Option<String>> {
-    let Package { title, package, .. } = wanted;
+    let Package { title, debian: package, .. } = wanted;
     let there = || wanted.programs.iter().any(|program| Path::new(program).exists());
     if wanted.variable.and_then(env::var_os).is_some() || there() {
         return Ok(None);

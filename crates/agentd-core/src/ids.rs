@@ -24,7 +24,7 @@ pub enum IdError {
         /// What kind of id was wanted.
         what: &'static str,
     },
-    /// The text is longer than [`MAX_ID_LEN`].
+    /// The text is longer than `MAX_ID_LEN`.
     #[error("{what} id is {len} characters long; at most {MAX_ID_LEN} are allowed")]
     TooLong {
         /// What kind of id was wanted.

@@ -198,7 +198,7 @@ pub struct AgentOutcome {
 
 impl AgentOutcome {
     /// Whether the CLI reported success. Necessary, not sufficient: the step must
-    /// also find its artefact on disk.
+    /// also find its artifact on disk.
     pub fn reported_success(&self) -> bool {
         self.failure.is_none()
     }

@@ -69,7 +69,7 @@ pub enum PathError {
         /// The text.
         shown: String,
     },
-    /// One name is longer than [`MAX_COMPONENT_LEN`].
+    /// One name is longer than `MAX_COMPONENT_LEN`.
     #[error("path `{shown}` has a name of {len} bytes; at most {MAX_COMPONENT_LEN} are allowed")]
     ComponentTooLong {
         /// The text.
@@ -77,7 +77,7 @@ pub enum PathError {
         /// The length of the name in bytes.
         len: usize,
     },
-    /// The whole path is longer than [`MAX_PATH_LEN`].
+    /// The whole path is longer than `MAX_PATH_LEN`.
     #[error("path is {len} bytes long; at most {MAX_PATH_LEN} are allowed")]
     TooLong {
         /// The length in bytes.

@@ -4,7 +4,7 @@
 //! headings, code fences, and HTML comments at the start of a line. Text that
 //! is put into a document must never look like structure. [`Line`] and
 //! [`Prose`] are the two shapes that such text can have; [`escape`] and
-//! [`unescape`] are exact inverses, so that what goes in comes out again.
+//! `unescape` are exact inverses, so that what goes in comes out again.
 
 use std::borrow::Cow;
 use std::fmt;

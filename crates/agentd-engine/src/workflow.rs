@@ -36,7 +36,7 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
-use crate::agents::step::{self, Agents, Artefact, Step, StepReport};
+use crate::agents::step::{self, Agents, Artifact, Step, StepReport};
 use crate::change::Snapshot;
 use crate::insight::overlap::{self, OverlapKind};
 use crate::store::RunLock;
@@ -213,7 +213,7 @@ struct Call {
     label: String,
     prompt: String,
     resume: Option<String>,
-    artefact: Artefact,
+    artifact: Artifact,
 }
 
 impl<'w> Workflow<'w> {
@@ -288,7 +288,7 @@ impl Workflow<'_> {
             name: name.clone(),
             prompt: call.prompt,
             resume: call.resume,
-            artefact: call.artefact,
+            artifact: call.artifact,
             on_success: effect_of(&name),
         };
         let started = Instant::now();

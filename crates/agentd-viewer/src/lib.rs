@@ -2,7 +2,7 @@
 //!
 //! A small HTTP server on 127.0.0.1 for one person on the same machine. Pages are rendered
 //! here from what is on disk at that moment; a short script on them follows running agents
-//! and opens the comment form. [`guard`] decides who may ask, [`pages`] renders, [`acting`]
+//! and opens the comment form. `guard` decides who may ask, `pages` renders, `acting`
 //! calls the same engine functions as the command line.
 
 mod acting;

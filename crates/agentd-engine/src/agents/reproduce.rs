@@ -24,7 +24,7 @@ use jiff::SignedDuration;
 
 use crate::agents::recording::{Recording, RecordingError};
 use crate::agents::runner::Observer;
-use crate::agents::step::{self, Agents, Artefact, Step, StepError};
+use crate::agents::step::{self, Agents, Artifact, Step, StepError};
 use crate::agents::work_tree::digest_of;
 use crate::change::documents::{self, DocumentError};
 use crate::explain::{ErrorReport, Explain};
@@ -208,7 +208,7 @@ fn play(
         name: run.header.step.clone(),
         prompt: run.header.prompt.clone(),
         resume: None,
-        artefact: Artefact::Nothing,
+        artifact: Artifact::Nothing,
         on_success: workflow::effect_of(&run.header.step),
     };
     let ended = ended_at(run).unwrap_or_else(|| Stamp::new(jiff::Timestamp::UNIX_EPOCH));

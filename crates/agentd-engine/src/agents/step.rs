@@ -1,11 +1,12 @@
 //! One step of a workflow: the agent that plays a role is called, and what came of
 //! it is judged by what is on the disk.
 //!
-//! The order is always the same: budget, call, ledger, artefact. A step has
+//! The order is always the same: budget, call, ledger, artifact. A step has
 //! succeeded when the agent said so *and* the file that the step was for is there,
 //! is new, and is valid. Every attempt goes into `llm_calls` before anything is
 //! judged, so that no failure can hide what it has cost.
 
+mod artifact;
 mod error;
 mod guarded;
 pub(crate) mod ledger;
@@ -15,14 +16,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agentd_core::agent::{AgentKind, Complexity, Role};
-use agentd_core::check;
 use agentd_core::config::{Budget, Config, Resume};
-use agentd_core::diagnostic::{Diagnostic, Severity};
-use agentd_core::documents::Source;
 use agentd_core::event::AgentEvent;
-use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
-use agentd_core::layout::{self, ChangeFile};
+use agentd_core::layout;
 use agentd_core::outcome::{AgentOutcome, Failure, Usage};
 use agentd_core::provider::classify::not_installed;
 use agentd_core::provider::models::choose;
@@ -30,7 +27,6 @@ use agentd_core::provider::sessions::{ListOutput, find};
 use agentd_core::provider::{
     AgentRequest, CommandSpec, Gemini, McpServer, Provider as _, Session, provider,
 };
-use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
@@ -49,8 +45,9 @@ use crate::guard::sandbox::{self, Sandbox, SandboxError};
 use crate::guard::trust::Trusted;
 use crate::process::{self, Cancel, Limits, Supervisor};
 use crate::store::{Holder, Project, StoreError};
-use crate::workflow::clarify;
 
+pub use artifact::Artifact;
+use artifact::{Seen, judge};
 pub use error::StepError;
 use guarded::Guarded;
 pub use guarded::run_tests;
@@ -119,25 +116,10 @@ pub struct Step {
     /// The session to go on with; none starts a fresh one.
     pub resume: Option<String>,
     /// What must be on the disk afterwards.
-    pub artefact: Artefact,
+    pub artifact: Artifact,
     /// What a success changes in the state, in the same write in which the call is
     /// recorded: a kill between the two would lose a session or count a round twice.
     pub on_success: Option<fn(&mut State, &AgentOutcome)>,
-}
-
-/// What a step is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Artefact {
-    /// Nothing that can be looked for: the answer itself.
-    Nothing,
-    /// This file, new or changed, and valid.
-    File(ChangeFile),
-    /// A further review of the plan in proposal.md.
-    PlanReview,
-    /// A plan that says something else than before.
-    Plan,
-    /// Questions for a person, newly proposed.
-    Questions,
 }
 
 /// What came of a step that succeeded.
@@ -184,7 +166,7 @@ pub(crate) fn run_on(
     let mut runner = runner(agents, sandbox);
     let request = request(agents, &runner, step, agent, state)?;
     restore_settings(&request)?;
-    let before = Seen::of(agents, before, &step.artefact)?;
+    let before = Seen::of(agents, before, &step.artifact)?;
     // Else a call could pass for an earlier one whose file is not here, and not be counted.
     runner.record.last_run =
         state.llm_calls.iter().filter_map(|call| call.run).max().unwrap_or_default();
@@ -432,82 +414,4 @@ fn record(
         Ok(())
     })?;
     Ok((total, state))
-}
-
-/// What of an artefact was on the disk at a moment.
-#[derive(Debug, PartialEq, Eq)]
-enum Seen {
-    Nothing,
-    File(Option<Digest>),
-    Reviews(usize),
-    Plan(Digest),
-    Questions(Option<Digest>),
-}
-
-impl Seen {
-    fn of(agents: &Agents, snapshot: &Snapshot, artefact: &Artefact) -> Result<Self, StoreError> {
-        let documents = &snapshot.documents;
-        Ok(match artefact {
-            Artefact::Nothing => Self::Nothing,
-            Artefact::File(file) => Self::File(match documents.get(file) {
-                Source::Text(text) => Some(Digest::of(text)),
-                Source::Missing => None,
-                // Of the error only the words were kept.
-                Source::Unreadable(_) => Some(Digest::of(snapshot.change().read(file)?)),
-            }),
-            Artefact::PlanReview => Self::Reviews(documents.reviews().len()),
-            Artefact::Plan => Self::Plan(documents.digest()),
-            Artefact::Questions => {
-                let text = clarify::read_questions(&agents.project, snapshot.id())?;
-                Self::Questions(text.map(Digest::of))
-            }
-        })
-    }
-}
-
-/// Checks that what the step was for is on the disk, new, and valid.
-fn judge(
-    agents: &Agents,
-    now: &Snapshot,
-    step: &Step,
-    agent: AgentKind,
-    before: &Seen,
-    outcome: &AgentOutcome,
-) -> Result<(), StepError> {
-    let after = Seen::of(agents, now, &step.artefact)?;
-    let missing = |file: &str, exists: bool| {
-        let said = outcome.text.clone();
-        Err(StepError::NoArtefact { agent, file: file.to_owned(), exists, said })
-    };
-    let file = match (&step.artefact, &after) {
-        (Artefact::Nothing, _) => return Ok(()),
-        (Artefact::PlanReview, after) if after == before => {
-            return missing("a review in proposal.md", false);
-        }
-        (Artefact::Plan, after) if after == before => return missing("the plan", true),
-        (Artefact::Questions, after) if after == before || *after == Seen::Questions(None) => {
-            return missing("the list of questions", *before != Seen::Questions(None));
-        }
-        (Artefact::PlanReview | Artefact::Plan | Artefact::Questions, _) => return Ok(()),
-        (Artefact::File(file), Seen::File(None)) => return missing(file.path().as_str(), false),
-        (Artefact::File(file), after) if after == before => {
-            return missing(file.path().as_str(), true);
-        }
-        (Artefact::File(file), _) => file,
-    };
-    let reports = now.findings(&agents.project, &agents.config.extras());
-    // A proposal is written before the specs that it announces.
-    let later = [rules::AFFECTED_SPEC_MISSING.code, rules::FILE_MISSING.code];
-    let findings: Vec<Diagnostic> = check::of_file(&reports, file)
-        .iter()
-        .filter(|finding| {
-            finding.severity() == Severity::High && !later.contains(&finding.rule.code)
-        })
-        .cloned()
-        .collect();
-    if findings.is_empty() {
-        Ok(())
-    } else {
-        Err(StepError::InvalidArtefact { agent, file: file.path().to_string(), findings })
-    }
 }

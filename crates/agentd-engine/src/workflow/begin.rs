@@ -19,7 +19,7 @@ use agentd_core::text::counted;
 
 use super::clarify::{self, ClarifyError};
 use super::{Call, Workflow, WorkflowError};
-use crate::agents::step::Artefact;
+use crate::agents::step::Artifact;
 use crate::change::documents;
 use crate::git::{self, Git, SetupResult};
 use crate::store::{Project, StoreError};
@@ -214,7 +214,7 @@ pub fn propose_questions(
         label: "Questions".to_owned(),
         prompt: clarify::prompt(&id, &description),
         resume: None,
-        artefact: Artefact::Questions,
+        artifact: Artifact::Questions,
     };
     // The step has just seen them, so if they are gone, somebody has removed them since.
     let gone = || StoreError::NotFound { path: agentd_core::layout::questions(&id) };

@@ -13,7 +13,7 @@ use agentd_core::text::Line;
 use super::generate::write_context;
 use super::{Action, Call, Mode, Report, Workflow, WorkflowError, format, prompts};
 use crate::agents::context::ContextKind;
-use crate::agents::step::{Artefact, StepError};
+use crate::agents::step::{Artifact, StepError};
 
 /// Challenges the plan, unless a verdict on this very plan waits to be taken. The
 /// structure check of P21 comes first: nobody is paid for reading what cannot be worked with.
@@ -65,13 +65,13 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         label,
         prompt,
         resume,
-        artefact: Artefact::PlanReview,
+        artifact: Artifact::PlanReview,
     };
     let result = workflow.run(call, |report| {
         report.after.documents.reviews().last().map(verdict_line).unwrap_or_default()
     });
     match result {
-        Err(WorkflowError::Step(StepError::NoArtefact { agent, said, .. })) => {
+        Err(WorkflowError::Step(StepError::NoArtifact { agent, said, .. })) => {
             let (change, step) = (workflow.change.clone(), StepName::Challenge);
             Err(WorkflowError::VerdictUnknown { change, step, agent, said })
         }

@@ -19,7 +19,7 @@ use super::implement::{
 };
 use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
-use crate::agents::step::{Artefact, StepError};
+use crate::agents::step::{Artifact, StepError};
 use crate::git::{OmitReason, OmittedFile};
 use crate::guard::sandbox;
 use crate::process::Limits;
@@ -181,12 +181,12 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
             label: if round == 1 { "Review".to_owned() } else { format!("Review {round}") },
             prompt,
             resume: None,
-            artefact: Artefact::File(ChangeFile::Review),
+            artifact: Artifact::File(ChangeFile::Review),
         },
         |report| verdict_line(report.after.documents.review.value()),
     );
     match result {
-        Err(WorkflowError::Step(StepError::NoArtefact { agent, said, .. })) => {
+        Err(WorkflowError::Step(StepError::NoArtifact { agent, said, .. })) => {
             let (change, step) = (workflow.change.clone(), StepName::Review);
             Err(WorkflowError::VerdictUnknown { change, step, agent, said })
         }
@@ -338,7 +338,7 @@ pub(super) fn mend(workflow: &mut Workflow<'_>) -> Result<Mended, WorkflowError>
             label: format!("Fix {}", review.iteration),
             prompt,
             resume,
-            artefact: Artefact::Nothing,
+            artifact: Artifact::Nothing,
         },
         |_| counted(review.issues.len(), "finding"),
     )?;

@@ -7,7 +7,7 @@ use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
 
 use super::{Call, Mode, Workflow, WorkflowError, prompts};
-use crate::agents::step::Artefact;
+use crate::agents::step::Artifact;
 
 /// What the check found.
 pub(super) struct Checked {
@@ -52,7 +52,7 @@ pub(super) fn ensure(workflow: &mut Workflow<'_>, mode: Mode) -> Result<(), Work
                 label: format!("Format repair {done}/{rounds}"),
                 prompt,
                 resume: Some(session),
-                artefact: Artefact::Nothing,
+                artifact: Artifact::Nothing,
             },
             |_| String::new(),
         )?;

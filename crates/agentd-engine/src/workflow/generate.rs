@@ -15,7 +15,7 @@ use agentd_core::step_name::StepName;
 use super::history::{History, PastRun};
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, format, prompts};
 use crate::agents::context::{self, ContextKind, Tree};
-use crate::agents::step::Artefact;
+use crate::agents::step::Artifact;
 
 /// Whether it is told which documents are there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +166,7 @@ fn write_part(
                 label: part.label.clone(),
                 prompt: prompts::generate(workflow, &part.generate)?,
                 resume: None,
-                artefact: Artefact::File(part.file.clone()),
+                artifact: Artifact::File(part.file.clone()),
             },
             |_| format!("{} is written", part.file.path()),
         )?;
@@ -248,7 +248,7 @@ fn review_once(
             label,
             prompt,
             resume,
-            artefact: Artefact::Nothing,
+            artifact: Artifact::Nothing,
         },
         |report| match report.outcome.review {
             Some(ReviewMark::Pass) => format!("Review {round}: PASS"),
@@ -286,7 +286,7 @@ fn plan_at_once(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
             label: "Plan".to_owned(),
             prompt: prompts::generate(workflow, &StepName::PlanGen)?,
             resume: None,
-            artefact: Artefact::File(ChangeFile::Proposal),
+            artifact: Artifact::File(ChangeFile::Proposal),
         },
         |_| "proposal.md is written".to_owned(),
     )?;

@@ -15,7 +15,7 @@ use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, prompts};
-use crate::agents::step::{Artefact, StepError};
+use crate::agents::step::{Artifact, StepError};
 use crate::change::documents;
 use crate::git::{CommitScope, Git};
 use crate::tools;
@@ -188,10 +188,10 @@ fn ask(
     asked: &[Task],
 ) -> Result<Option<String>, WorkflowError> {
     let step = StepName::Implement(layer);
-    let (role, artefact) = (Role::Implementer, Artefact::Nothing);
+    let (role, artifact) = (Role::Implementer, Artifact::Nothing);
     let earlier = done(&read_tasks(workflow)?);
     let (report, ticks) = workflow.run_checked(
-        Call { step, role, label, prompt, resume, artefact },
+        Call { step, role, label, prompt, resume, artifact },
         |workflow, _| take_back_unproven(workflow, &earlier),
         |_, ticks| {
             let ticked = asked.iter().filter(|task| ticks.kept.contains(&task.id)).count();

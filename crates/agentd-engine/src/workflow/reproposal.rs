@@ -12,7 +12,7 @@ use agentd_core::text::counted;
 use super::generate::write_context;
 use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
-use crate::agents::step::Artefact;
+use crate::agents::step::Artifact;
 
 /// Has the planner mend what the latest review has found.
 pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
@@ -32,7 +32,7 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     // A reproposal that was cut short may have done all of it, or a person has: then there
     // may be nothing left to change.
     let is_as_reviewed = review.plan.as_ref() == Some(&before.digest());
-    let artefact = if is_as_reviewed { Artefact::Plan } else { Artefact::Nothing };
+    let artifact = if is_as_reviewed { Artifact::Plan } else { Artifact::Nothing };
     let report = workflow.run(
         Call {
             step: StepName::Reproposal,
@@ -40,7 +40,7 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
             label: format!("Reproposal {}", state.iteration + 1),
             prompt,
             resume: Some(session),
-            artefact,
+            artifact,
         },
         |report| {
             let changed = report.after.documents.changed_since(&before).len();

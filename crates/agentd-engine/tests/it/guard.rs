@@ -10,7 +10,7 @@ use agentd_core::hash::hex;
 use agentd_core::outcome::FailureKind;
 use agentd_core::run_format::Record;
 use agentd_engine::agents::run_record::read_run;
-use agentd_engine::agents::step::{Agents, Artefact, StepError};
+use agentd_engine::agents::step::{Agents, Artifact, StepError};
 use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{CommitScope, Git};
 use agentd_engine::guard::git_files::{self, UncheckedCall};
@@ -72,7 +72,7 @@ fn looks(root: &Path) -> Tree {
 }
 
 pub(crate) fn implement(agents: &Agents) -> Result<(), StepError> {
-    ask(agents, Role::Implementer, "implement-logic", Artefact::Nothing).0.map(|_| ())
+    ask(agents, Role::Implementer, "implement-logic", Artifact::Nothing).0.map(|_| ())
 }
 
 /// The paths that the error names.

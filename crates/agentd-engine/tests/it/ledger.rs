@@ -9,7 +9,7 @@ use agentd_core::outcome::FailureKind;
 use agentd_core::run_format::Record;
 use agentd_engine::agents::run_record::read_run;
 use agentd_engine::agents::runner::RunError;
-use agentd_engine::agents::step::{self, Agents, Artefact, Step, StepError};
+use agentd_engine::agents::step::{self, Agents, Artifact, Step, StepError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use test_project::now;
@@ -27,7 +27,7 @@ fn with_its_supervisor_killed(agents: &Agents) -> Result<(), StepError> {
         name: "proposal-gen".into(),
         prompt: "hello\n".to_owned(),
         resume: None,
-        artefact: Artefact::Nothing,
+        artifact: Artifact::Nothing,
         on_success: None,
     };
     let result = step::run(&agents, &step, &now, &mut |event| {
@@ -72,7 +72,7 @@ fn a_call_that_could_not_be_prepared_is_recorded_to_its_end() {
     // Where the lock of the call is to be. A file in place of its directory would be replaced.
     agents.project.state_dir().unwrap();
     fs::create_dir_all(kept(&project).join("add-login-proposal-gen.lock")).unwrap();
-    let (result, _) = ask(&agents, Role::Planner, "proposal-gen", Artefact::Nothing);
+    let (result, _) = ask(&agents, Role::Planner, "proposal-gen", Artifact::Nothing);
     assert!(matches!(result, Err(StepError::Run(RunError::Files(_)))), "{result:?}");
     assert_eq!(project.state().llm_calls.len(), 1);
     let run = project.root().join("agentd/changes/add-login/runs/0001-proposal-gen.jsonl");
@@ -84,7 +84,7 @@ fn a_call_that_could_not_be_prepared_is_recorded_to_its_end() {
 #[test]
 fn a_negative_cost_is_counted_by_its_tokens() {
     let (project, agents) = scripted("cat start say; sed 's/0.25/-5.0/' end", "");
-    let (_, warnings) = ask(&agents, Role::Planner, "proposal-gen", Artefact::Nothing);
+    let (_, warnings) = ask(&agents, Role::Planner, "proposal-gen", Artifact::Nothing);
     let state = project.state();
     assert!(state.total_cost > 0.0 && state.total_cost < 0.01, "{}", state.total_cost);
     assert!(warnings.iter().any(|warning| warning.contains("$-5")), "{warnings:?}");
@@ -93,9 +93,9 @@ fn a_negative_cost_is_counted_by_its_tokens() {
 #[test]
 fn a_run_has_a_number_that_the_ledger_does_not_know() {
     let (project, agents) = scripted("cat start say end", "");
-    ask(&agents, Role::Planner, "proposal-gen", Artefact::Nothing).0.unwrap();
+    ask(&agents, Role::Planner, "proposal-gen", Artifact::Nothing).0.unwrap();
     fs::remove_dir_all(project.root().join("agentd/changes/add-login/runs")).unwrap();
-    ask(&agents, Role::Planner, "proposal-gen", Artefact::Nothing).0.unwrap();
+    ask(&agents, Role::Planner, "proposal-gen", Artifact::Nothing).0.unwrap();
     let runs: Vec<_> = project.state().llm_calls.iter().filter_map(|call| call.run).collect();
     assert_eq!(runs, [1, 2]);
 }

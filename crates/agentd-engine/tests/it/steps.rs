@@ -15,7 +15,7 @@ use agentd_core::provider::{
 use agentd_core::state::LlmCall;
 use agentd_core::step_name::StepName;
 use agentd_engine::agents::files::AgentFiles;
-use agentd_engine::agents::step::{Agents, Artefact, Step, StepError, StepReport};
+use agentd_engine::agents::step::{Agents, Artifact, Step, StepError, StepReport};
 use agentd_engine::explain::Explain as _;
 use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::CancelReason;
@@ -63,7 +63,7 @@ pub(crate) fn kept(project: &TestProject) -> PathBuf {
 
 /// The step that writes the proposal.
 fn run(agents: &Agents) -> (Result<StepReport, StepError>, Vec<String>) {
-    ask(agents, Role::Planner, "proposal-gen", Artefact::File(ChangeFile::Proposal))
+    ask(agents, Role::Planner, "proposal-gen", Artifact::File(ChangeFile::Proposal))
 }
 
 /// Runs a step; what came of it, and the warnings.
@@ -71,7 +71,7 @@ pub(crate) fn ask(
     agents: &Agents,
     role: Role,
     name: &str,
-    artefact: Artefact,
+    artifact: Artifact,
 ) -> (Result<StepReport, StepError>, Vec<String>) {
     let step = Step {
         change: change(),
@@ -79,7 +79,7 @@ pub(crate) fn ask(
         name: name.into(),
         prompt: format!("agentd {name} add-login\n"),
         resume: None,
-        artefact,
+        artifact,
         on_success: None,
     };
     run_step(agents, &step, &now)
@@ -132,7 +132,7 @@ fn success_in_words_alone_is_a_failure() {
     let (project, agents) = scripted("cat start say end", "");
     let error = run(&agents).0.unwrap_err();
     assert!(
-        matches!(&error, StepError::NoArtefact { exists: false, said, .. } if said == "It is written."),
+        matches!(&error, StepError::NoArtifact { exists: false, said, .. } if said == "It is written."),
         "{error:?}"
     );
     assert_eq!(error.kind(), Kind::NoArtefact);
@@ -148,7 +148,7 @@ fn an_artefact_that_is_as_it_was_is_none() {
     let (project, agents) = scripted(WRITES, "");
     run(&agents).0.unwrap();
     let error = run(&agents).0.unwrap_err();
-    assert!(matches!(error, StepError::NoArtefact { exists: true, .. }), "{error:?}");
+    assert!(matches!(error, StepError::NoArtifact { exists: true, .. }), "{error:?}");
     assert_eq!(project.state().llm_calls.len(), 2);
 }
 
@@ -156,7 +156,7 @@ fn an_artefact_that_is_as_it_was_is_none() {
 fn an_invalid_artefact_is_a_failure_with_its_findings() {
     let (_project, agents) = scripted("cat start say; echo nonsense > $C/proposal.md; cat end", "");
     let error = run(&agents).0.unwrap_err();
-    let StepError::InvalidArtefact { findings, .. } = &error else { panic!("{error:?}") };
+    let StepError::InvalidArtifact { findings, .. } = &error else { panic!("{error:?}") };
     assert!(findings.iter().any(|finding| finding.rule.code == "P001"));
     assert!(error.explain().hints.iter().any(|hint| hint.to_string().contains("P001")));
 }

@@ -10,7 +10,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::{FailureKind, ReviewMark};
 use agentd_core::state::TestRun;
 use agentd_core::text::Prose;
-use agentd_engine::agents::step::{Artefact, StepError};
+use agentd_engine::agents::step::{Artifact, StepError};
 use agentd_engine::change::documents;
 use agentd_engine::store::Holder;
 
@@ -58,9 +58,9 @@ fn one_shot_and_the_files_of_the_project() {
         ("src/unrelated.rs", "fn other() {}\n"),
     ];
     let project = steps::project("add-login", LOGIN, BUILTIN, &files);
-    project.step(Role::Planner, "plan-gen", Artefact::File(ChangeFile::Tasks)).unwrap();
+    project.step(Role::Planner, "plan-gen", Artifact::File(ChangeFile::Tasks)).unwrap();
     let mark =
-        project.step(Role::Planner, "plan-review", Artefact::Nothing).unwrap().outcome.review;
+        project.step(Role::Planner, "plan-review", Artifact::Nothing).unwrap().outcome.review;
     assert_eq!(mark, Some(ReviewMark::Pass));
     assert_eq!(project.serious(), Vec::<String>::new());
     let proposal = project.read("proposal.md");
@@ -149,7 +149,7 @@ fn the_challenge_reports_what_validate_finds_and_the_reproposal_mends_what_rules
     assert!(titles.iter().any(|title| title.starts_with("Q002: R2")), "{titles:?}");
     assert!(titles.iter().any(|title| title.starts_with("T010: ")), "{titles:?}");
     assert!(review.issues.iter().all(|issue| !issue.location.is_empty()));
-    let report = project.step(Role::Planner, "reproposal", Artefact::Nothing).unwrap();
+    let report = project.step(Role::Planner, "reproposal", Artifact::Nothing).unwrap();
     assert!(
         report.outcome.text.contains("R2 says now that it MUST hold"),
         "{}",
@@ -166,7 +166,7 @@ fn what_no_rule_can_mend_is_said_to_be_so() {
     let project = steps::project("add-search", "Make search fast", BUILTIN, &[]);
     project.plan();
     project.challenge();
-    let error = project.step(Role::Planner, "reproposal", Artefact::Nothing).unwrap_err();
+    let error = project.step(Role::Planner, "reproposal", Artifact::Nothing).unwrap_err();
     let StepError::Agent { failure, .. } = error else { panic!("{error:?}") };
     assert_eq!(failure.kind, FailureKind::Refused);
     assert!(failure.message.contains("without a model") && failure.hint.is_some(), "{failure:?}");
@@ -178,14 +178,14 @@ fn a_document_that_is_missing_is_drafted_by_format_fix() {
     project.plan();
     fs::remove_file(project.path("specs/login.md")).unwrap();
     fs::remove_file(project.path("tasks.md")).unwrap();
-    project.step(Role::Planner, "format-fix", Artefact::Nothing).unwrap();
+    project.step(Role::Planner, "format-fix", Artifact::Nothing).unwrap();
     assert_eq!(project.serious(), Vec::<String>::new());
 }
 
 #[test]
 fn as_implementer_it_declines_with_a_hint() {
     let project = login();
-    let error = project.step(Role::Implementer, "implement-data", Artefact::Nothing).unwrap_err();
+    let error = project.step(Role::Implementer, "implement-data", Artifact::Nothing).unwrap_err();
     let StepError::Agent { failure, .. } = error else { panic!("{error:?}") };
     assert_eq!(failure.kind, FailureKind::Refused);
     assert!(failure.hint.unwrap().contains("[roles]"));
@@ -197,7 +197,7 @@ fn as_reviewer_it_looks_at_ticks_files_and_tests() {
     let project = login();
     project.plan();
     let verdict = || {
-        project.step(Role::Reviewer, "review", Artefact::File(ChangeFile::Review)).unwrap();
+        project.step(Role::Reviewer, "review", Artifact::File(ChangeFile::Review)).unwrap();
         review::parse(&project.read("REVIEW.md")).value
     };
     let first = verdict();
@@ -255,7 +255,7 @@ fn it_signs_for_itself_where_it_stands_in_for_another() {
             name: name.into(),
             prompt: format!("agentd {name} add-login\n"),
             resume: None,
-            artefact: Artefact::Nothing,
+            artifact: Artifact::Nothing,
             on_success: None,
         };
         agentd_engine::agents::step::run(&agents, &step, &steps::now, &mut |_| {}).unwrap();
@@ -280,6 +280,6 @@ fn extra_rules_of_a_project_are_kept() {
 #[test]
 fn it_asks_what_is_worth_asking() {
     let project = steps::project("add-search", "Make search fast", BUILTIN, &[]);
-    let report = project.step(Role::Planner, "clarify", Artefact::Nothing).unwrap();
+    let report = project.step(Role::Planner, "clarify", Artifact::Nothing).unwrap();
     assert_eq!(report.outcome.tool_calls, 1, "{}", report.outcome.text);
 }

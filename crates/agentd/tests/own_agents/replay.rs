@@ -9,7 +9,7 @@ use agentd_core::hash::Digest;
 use agentd_core::recording::{DIVERGES, NOW};
 use agentd_core::run_format::{FileEdit, Record};
 use agentd_engine::agents::recording::Recording;
-use agentd_engine::agents::step::{Artefact, StepError};
+use agentd_engine::agents::step::{Artifact, StepError};
 use serde_json::{Value, json};
 use test_project::{TestProject, agentd};
 
@@ -177,7 +177,7 @@ fn an_implementation_is_played_recorded_from_the_disk_and_played_again() {
     let before = project.read("tasks.md");
     assert!(before.matches("status: done").count() == 0, "{before}");
     let (report, warnings) =
-        project.step_seen(Role::Implementer, "implement-logic", Artefact::Nothing);
+        project.step_seen(Role::Implementer, "implement-logic", Artifact::Nothing);
     let report = report.unwrap_or_else(|error| panic!("{error:?} {}", project.read("tasks.md")));
     assert_eq!(warnings, Vec::<String>::new());
     assert_eq!(report.outcome.session_id.as_deref(), Some("s-1"));
@@ -210,7 +210,7 @@ fn an_implementation_is_played_recorded_from_the_disk_and_played_again() {
     assert_eq!(seen, [sorted(first), sorted(second)]);
 
     // A second call of the step has no recording, and says so.
-    let error = project.step(Role::Implementer, "implement-logic", Artefact::Nothing).unwrap_err();
+    let error = project.step(Role::Implementer, "implement-logic", Artifact::Nothing).unwrap_err();
     let StepError::Agent { failure, .. } = error else { panic!("{error:?}") };
     assert!(failure.message.contains("no call number 2 of `implement-logic`"), "{failure:?}");
 }
@@ -221,7 +221,7 @@ fn a_work_tree_that_is_different_is_left_alone_and_told_of() {
     let [first, second] = edits();
     implementer(&project.root().join("rec"), &[&first, &second]);
     fs::write(project.root().join("src/login.py"), "mine\n").unwrap();
-    let (_, warnings) = project.step_seen(Role::Implementer, "implement-logic", Artefact::Nothing);
+    let (_, warnings) = project.step_seen(Role::Implementer, "implement-logic", Artifact::Nothing);
     assert_eq!(fs::read_to_string(project.root().join("src/login.py")).unwrap(), "mine\n");
     assert!(
         warnings[0].starts_with(DIVERGES) && warnings[0].contains("src/login.py"),
@@ -237,7 +237,7 @@ fn replaying_a_speed_takes_its_time() {
     let config = project.root().join("agentd/config.toml");
     let text = fs::read_to_string(&config).unwrap();
     fs::write(&config, format!("{text}speed = \"4x\"\n")).unwrap();
-    let report = project.step(Role::Implementer, "implement-logic", Artefact::Nothing).unwrap();
+    let report = project.step(Role::Implementer, "implement-logic", Artifact::Nothing).unwrap();
     // 2001 ms of recording, four times as fast.
     assert!(report.duration.as_millis() >= 500, "{:?}", report.duration);
 }

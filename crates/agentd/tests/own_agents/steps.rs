@@ -7,7 +7,7 @@ use agentd_core::document::proposal;
 use agentd_core::ids::SpecId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
-use agentd_engine::agents::step::{Artefact, Step, StepError, StepReport};
+use agentd_engine::agents::step::{Artifact, Step, StepError, StepReport};
 use agentd_engine::change::documents;
 use jiff::Timestamp;
 use test_project::{TestProject, agentd, run_step};
@@ -41,7 +41,7 @@ pub(crate) trait Steps {
         &self,
         role: Role,
         name: &str,
-        artefact: Artefact,
+        artifact: Artifact,
     ) -> (Result<StepReport, StepError>, Vec<String>);
 
     /// The specs that the proposal announces.
@@ -50,18 +50,18 @@ pub(crate) trait Steps {
     /// What `agentd validate` finds that is HIGH or MEDIUM.
     fn serious(&self) -> Vec<String>;
 
-    fn step(&self, role: Role, name: &str, artefact: Artefact) -> Result<StepReport, StepError> {
-        self.step_seen(role, name, artefact).0
+    fn step(&self, role: Role, name: &str, artifact: Artifact) -> Result<StepReport, StepError> {
+        self.step_seen(role, name, artifact).0
     }
 
     /// All planning steps, with self-reviews.
     fn plan(&self) {
         let planner = |name: &str, file: ChangeFile| {
-            let report = self.step(Role::Planner, name, Artefact::File(file));
+            let report = self.step(Role::Planner, name, Artifact::File(file));
             report.unwrap_or_else(|error| panic!("{name}: {error:?}"))
         };
         let review = |name: &str| {
-            let report = self.step(Role::Planner, name, Artefact::Nothing).unwrap();
+            let report = self.step(Role::Planner, name, Artifact::Nothing).unwrap();
             assert!(report.outcome.review.is_some(), "{name}: {}", report.outcome.text);
         };
         planner("proposal-gen", ChangeFile::Proposal);
@@ -76,7 +76,7 @@ pub(crate) trait Steps {
     }
 
     fn challenge(&self) -> StepReport {
-        self.step(Role::Challenger, "challenge", Artefact::PlanReview).unwrap()
+        self.step(Role::Challenger, "challenge", Artifact::PlanReview).unwrap()
     }
 }
 
@@ -85,7 +85,7 @@ impl Steps for TestProject {
         &self,
         role: Role,
         name: &str,
-        artefact: Artefact,
+        artifact: Artifact,
     ) -> (Result<StepReport, StepError>, Vec<String>) {
         let step = Step {
             change: self.id(),
@@ -93,7 +93,7 @@ impl Steps for TestProject {
             name: name.into(),
             prompt: format!("agentd {name} {}\n", self.id()),
             resume: None,
-            artefact,
+            artifact,
             on_success: None,
         };
         run_step(&self.agents(&agentd()), &step, &now)

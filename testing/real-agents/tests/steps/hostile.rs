@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use agentd_core::agent::Role;
 use agentd_core::error_kind::Kind;
 use agentd_core::layout::ChangeFile;
-use agentd_engine::agents::step::{Artefact, StepError};
+use agentd_engine::agents::step::{Artifact, StepError};
 use agentd_engine::explain::Explain as _;
 use real_agents::{Cli, Sandbox};
 use scripted_models::{Reply, Rule, Script};
@@ -124,8 +124,8 @@ fn heavy_settings_of_a_repository_have_no_effect(cli: Cli) {
         let config = fs::read_to_string(&own).unwrap() + &trust;
         fs::write(&own, config).unwrap();
 
-        let artefact = Artefact::File(ChangeFile::Proposal);
-        run(&agents, Role::Planner, "proposal-gen", None, artefact).unwrap();
+        let artifact = Artifact::File(ChangeFile::Proposal);
+        run(&agents, Role::Planner, "proposal-gen", None, artifact).unwrap();
 
         let ran: Vec<_> = fs::read_dir(&marks).unwrap().map(|mark| mark.unwrap().path()).collect();
         assert_eq!(ran, Vec::<PathBuf>::new(), "these were run");
@@ -158,8 +158,8 @@ fn heavy_variables_of_a_repository_for_gemini_are_refused() {
         let file = sandbox.project().join(".gemini/.env");
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:9\n").unwrap();
-        let artefact = Artefact::File(ChangeFile::Proposal);
-        let error = run(&agents, Role::Planner, "proposal-gen", None, artefact).unwrap_err();
+        let artifact = Artifact::File(ChangeFile::Proposal);
+        let error = run(&agents, Role::Planner, "proposal-gen", None, artifact).unwrap_err();
         assert_eq!(error.kind(), Kind::RepositorySettings);
         assert!(error.to_string().contains(".gemini/.env"), "{error}");
         assert!(matches!(error, StepError::Run(_)));

@@ -18,7 +18,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State};
-use agentd_engine::agents::step::{self, Agents, Artefact, Step, StepError, StepReport};
+use agentd_engine::agents::step::{self, Agents, Artifact, Step, StepError, StepReport};
 use agentd_engine::change::documents;
 use agentd_engine::guard::trust::Trusted;
 use agentd_engine::process::{Cancel, Supervisor};
@@ -94,7 +94,7 @@ fn run(
     role: Role,
     name: &str,
     resume: Option<String>,
-    artefact: Artefact,
+    artifact: Artifact,
 ) -> Result<StepReport, StepError> {
     let step = Step {
         change: change(),
@@ -102,7 +102,7 @@ fn run(
         name: name.into(),
         prompt: format!("agentd {name} {CHANGE}\n\nDo what this step is for.\n"),
         resume,
-        artefact,
+        artifact,
         on_success: None,
     };
     step::run(agents, &step, &now, &mut |_| {})
@@ -145,8 +145,8 @@ fn a_planner_writes_a_proposal_and_is_resumed_with_its_history(cli: Cli) {
         );
     Sandbox::enter(script, |sandbox| {
         let agents = project(sandbox, cli);
-        let artefact = || Artefact::File(ChangeFile::Proposal);
-        let first = run(&agents, Role::Planner, "proposal-gen", None, artefact()).unwrap();
+        let artifact = || Artifact::File(ChangeFile::Proposal);
+        let first = run(&agents, Role::Planner, "proposal-gen", None, artifact()).unwrap();
         let written = proposal::parse(&proposal_text(&agents)).value;
         assert_eq!(written.summary.as_str(), "Add a login.");
         assert!(first.run_file.is_file());
@@ -161,7 +161,7 @@ fn a_planner_writes_a_proposal_and_is_resumed_with_its_history(cli: Cli) {
 
         let id = first.outcome.session_id.clone().unwrap();
         let asked = sandbox.models().requests().len();
-        run(&agents, Role::Planner, "reproposal", Some(id.clone()), artefact()).unwrap();
+        run(&agents, Role::Planner, "reproposal", Some(id.clone()), artifact()).unwrap();
         let written = proposal::parse(&proposal_text(&agents)).value;
         assert_eq!((written.summary.as_str(), written.version), ("Add a login that locks.", 2));
         let requests = sandbox.models().requests();
@@ -204,7 +204,7 @@ fn a_refusal_reaches_the_model_which_then_does_better(cli: Cli) {
     );
     Sandbox::enter(script, |sandbox| {
         let agents = project(sandbox, cli);
-        run(&agents, Role::Planner, "proposal-gen", None, Artefact::File(ChangeFile::Proposal))
+        run(&agents, Role::Planner, "proposal-gen", None, Artifact::File(ChangeFile::Proposal))
             .unwrap();
         let reported = sandbox.models().requests().iter().any(|request| {
             request.tool_results.iter().any(|result| {
@@ -229,9 +229,9 @@ fn success_without_an_artefact_is_a_failure(cli: Cli) {
     );
     Sandbox::enter(script, |sandbox| {
         let agents = project(sandbox, cli);
-        let artefact = Artefact::File(ChangeFile::Proposal);
-        let error = run(&agents, Role::Planner, "proposal-gen", None, artefact).unwrap_err();
-        assert!(matches!(error, StepError::NoArtefact { exists: false, .. }), "{error:?}");
+        let artifact = Artifact::File(ChangeFile::Proposal);
+        let error = run(&agents, Role::Planner, "proposal-gen", None, artifact).unwrap_err();
+        assert!(matches!(error, StepError::NoArtifact { exists: false, .. }), "{error:?}");
         assert_eq!(state_of(&agents).llm_calls.len(), 1, "it has cost something all the same");
     });
 }
@@ -264,9 +264,9 @@ fn a_challenger_appends_a_review(cli: Cli) {
         );
     Sandbox::enter(script, |sandbox| {
         let agents = project(sandbox, cli);
-        run(&agents, Role::Planner, "proposal-gen", None, Artefact::File(ChangeFile::Proposal))
+        run(&agents, Role::Planner, "proposal-gen", None, Artifact::File(ChangeFile::Proposal))
             .unwrap();
-        run(&agents, Role::Challenger, "challenge", None, Artefact::PlanReview).unwrap();
+        run(&agents, Role::Challenger, "challenge", None, Artifact::PlanReview).unwrap();
         let reviews = proposal::parse(&proposal_text(&agents)).value.reviews;
         assert_eq!(reviews.len(), 1);
         assert_eq!((reviews[0].verdict, reviews[0].counts().high), (PlanVerdict::NeedsRevision, 1));

@@ -7,7 +7,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::run_format::Record;
 use agentd_engine::agents::recording::Recording;
 use agentd_engine::agents::reproduce::reproduce;
-use agentd_engine::agents::step::{Agents, Artefact};
+use agentd_engine::agents::step::{Agents, Artifact};
 use agentd_engine::store::Holder;
 use real_agents::{Cli, Sandbox, work};
 use scripted_models::{Reply, Rule, Script};
@@ -50,10 +50,10 @@ fn a_recorded_change_is_done_again_byte_for_byte(cli: Cli) {
         let all = format!("implementer = \"{name}\"\nplanner = ");
         fs::write(&config, text.replacen("planner = ", &all, 1)).unwrap();
         let agents = project_again(agents);
-        let proposal = Artefact::File(ChangeFile::Proposal);
+        let proposal = Artifact::File(ChangeFile::Proposal);
         run(&agents, Role::Planner, "proposal-gen", None, proposal).unwrap();
-        run(&agents, Role::Challenger, "challenge", None, Artefact::PlanReview).unwrap();
-        run(&agents, Role::Implementer, "implement-logic", None, Artefact::Nothing).unwrap();
+        run(&agents, Role::Challenger, "challenge", None, Artifact::PlanReview).unwrap();
+        run(&agents, Role::Implementer, "implement-logic", None, Artifact::Nothing).unwrap();
 
         let source = sandbox.project().join("agentd/changes").join(CHANGE);
         let recording = Recording::open(&source).unwrap();

@@ -63,7 +63,7 @@ pub enum StepError {
     },
     /// The agent reported success, and what it should have written is not there.
     #[error("{agent} reported success, but {} {}", file, if *.exists { "has not changed" } else { "does not exist" })]
-    NoArtefact {
+    NoArtifact {
         /// Who.
         agent: AgentKind,
         /// What is missing.
@@ -75,7 +75,7 @@ pub enum StepError {
     },
     /// What the agent wrote is not valid.
     #[error("{file} is not valid after {agent}: {}", counted(findings.len(), "finding"))]
-    InvalidArtefact {
+    InvalidArtifact {
         /// Who.
         agent: AgentKind,
         /// The file.
@@ -120,7 +120,7 @@ impl Explain for StepError {
                     .hint("see what it wrote in the newest file of the change's runs/")
                     .hint("if you want that change, make it yourself, then retry")
             }
-            Self::NoArtefact { said, .. } => report(Kind::NoArtefact)
+            Self::NoArtifact { said, .. } => report(Kind::NoArtefact)
                 .cause(if said.is_empty() {
                     "it printed nothing and called no tool that writes".to_owned()
                 } else {
@@ -129,7 +129,7 @@ impl Explain for StepError {
                 .hint("retry: a model may forget to call its tool")
                 .hint("see what it did in the newest file of the change's runs/")
                 .hint(check_server()),
-            Self::InvalidArtefact { findings, file, .. } => ErrorReport {
+            Self::InvalidArtifact { findings, file, .. } => ErrorReport {
                 cause: findings.first().map(|finding| finding.message.clone()),
                 ..report(Kind::InvalidArtefact)
             }

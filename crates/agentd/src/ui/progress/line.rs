@@ -231,7 +231,7 @@ mod tests {
         let usage = Usage { input: 12_000, output: 345, ..Usage::default() };
         let time = Duration::from_millis(4_521);
         let done = Ended::Done { summary: "4 requirements", usage, cost_usd: 0.0123, time };
-        let failed = Ended::Failed { message: "no artefact\n\u{1b}[31m", time };
+        let failed = Ended::Failed { message: "no artifact\n\u{1b}[31m", time };
         let skipped = Ended::Skipped { why: "done already" };
         let label = "Spec 1/3: auth-flow";
         let line = |end| (ended(label, end, false), plain_end(label, end));
@@ -243,8 +243,8 @@ mod tests {
             line(done).1,
             "Spec 1/3: auth-flow: done, 4.5 s, 12.0k in, 345 out, $0.0123, 4 requirements"
         );
-        assert_eq!(line(failed).0, "✗ Spec 1/3: auth-flow  4.5 s · no artefact [31m");
-        assert_eq!(line(failed).1, "Spec 1/3: auth-flow: failed, 4.5 s, no artefact [31m");
+        assert_eq!(line(failed).0, "✗ Spec 1/3: auth-flow  4.5 s · no artifact [31m");
+        assert_eq!(line(failed).1, "Spec 1/3: auth-flow: failed, 4.5 s, no artifact [31m");
         assert_eq!(line(skipped).0, "– Spec 1/3: auth-flow  done already");
         assert_eq!(line(skipped).1, "Spec 1/3: auth-flow: skipped, done already");
         assert_eq!(

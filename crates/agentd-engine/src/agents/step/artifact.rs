@@ -1,0 +1,112 @@
+//! What a step must leave on disk, and whether it did.
+
+use agentd_core::agent::AgentKind;
+use agentd_core::check;
+use agentd_core::diagnostic::{Diagnostic, Severity};
+use agentd_core::documents::Source;
+use agentd_core::hash::Digest;
+use agentd_core::layout::ChangeFile;
+use agentd_core::outcome::AgentOutcome;
+use agentd_core::rules;
+
+use super::{Agents, Step, StepError};
+use crate::change::Snapshot;
+use crate::store::StoreError;
+use crate::workflow::clarify;
+
+/// What a step is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Artifact {
+    /// Nothing that can be looked for: the answer itself.
+    Nothing,
+    /// This file, new or changed, and valid.
+    File(ChangeFile),
+    /// A further review of the plan in proposal.md.
+    PlanReview,
+    /// A plan that says something else than before.
+    Plan,
+    /// Questions for a person, newly proposed.
+    Questions,
+}
+
+/// How much of an artifact was on disk at a moment.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    Nothing,
+    File(Option<Digest>),
+    Reviews(usize),
+    Plan(Digest),
+    Questions(Option<Digest>),
+}
+
+impl Seen {
+    pub(super) fn of(
+        agents: &Agents,
+        snapshot: &Snapshot,
+        artifact: &Artifact,
+    ) -> Result<Self, StoreError> {
+        let documents = &snapshot.documents;
+        Ok(match artifact {
+            Artifact::Nothing => Self::Nothing,
+            Artifact::File(file) => Self::File(match documents.get(file) {
+                Source::Text(text) => Some(Digest::of(text)),
+                Source::Missing => None,
+                // Of the error only the words were kept.
+                Source::Unreadable(_) => Some(Digest::of(snapshot.change().read(file)?)),
+            }),
+            Artifact::PlanReview => Self::Reviews(documents.reviews().len()),
+            Artifact::Plan => Self::Plan(documents.digest()),
+            Artifact::Questions => {
+                let text = clarify::read_questions(&agents.project, snapshot.id())?;
+                Self::Questions(text.map(Digest::of))
+            }
+        })
+    }
+}
+
+/// Checks that what the step was for is on the disk, new, and valid.
+pub(super) fn judge(
+    agents: &Agents,
+    now: &Snapshot,
+    step: &Step,
+    agent: AgentKind,
+    before: &Seen,
+    outcome: &AgentOutcome,
+) -> Result<(), StepError> {
+    let after = Seen::of(agents, now, &step.artifact)?;
+    let missing = |file: &str, exists: bool| {
+        let said = outcome.text.clone();
+        Err(StepError::NoArtifact { agent, file: file.to_owned(), exists, said })
+    };
+    let file = match (&step.artifact, &after) {
+        (Artifact::Nothing, _) => return Ok(()),
+        (Artifact::PlanReview, after) if after == before => {
+            return missing("a review in proposal.md", false);
+        }
+        (Artifact::Plan, after) if after == before => return missing("the plan", true),
+        (Artifact::Questions, after) if after == before || *after == Seen::Questions(None) => {
+            return missing("the list of questions", *before != Seen::Questions(None));
+        }
+        (Artifact::PlanReview | Artifact::Plan | Artifact::Questions, _) => return Ok(()),
+        (Artifact::File(file), Seen::File(None)) => return missing(file.path().as_str(), false),
+        (Artifact::File(file), after) if after == before => {
+            return missing(file.path().as_str(), true);
+        }
+        (Artifact::File(file), _) => file,
+    };
+    let reports = now.findings(&agents.project, &agents.config.extras());
+    // A proposal is written before the specs that it announces.
+    let later = [rules::AFFECTED_SPEC_MISSING.code, rules::FILE_MISSING.code];
+    let findings: Vec<Diagnostic> = check::of_file(&reports, file)
+        .iter()
+        .filter(|finding| {
+            finding.severity() == Severity::High && !later.contains(&finding.rule.code)
+        })
+        .cloned()
+        .collect();
+    if findings.is_empty() {
+        Ok(())
+    } else {
+        Err(StepError::InvalidArtifact { agent, file: file.path().to_string(), findings })
+    }
+}

@@ -108,7 +108,7 @@ fn every_round_keeps_the_plan_that_it_has_seen() {
     };
     append();
     let tasks = project.read("tasks.md");
-    project.write("tasks.md", &format!("{tasks}\nMore.\n"));
+    project.write("tasks.md", format!("{tasks}\nMore.\n"));
     append();
     let round =
         |number: u32| round::parse(&project.read(&format!("rounds/{number:04}.json"))).unwrap();

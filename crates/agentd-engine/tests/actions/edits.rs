@@ -59,7 +59,7 @@ fn a_broken_file_may_be_mended_step_by_step_but_not_broken_further() {
     project.edit_file("tasks.md", "auth-flow:R8", "auth-flow:R1").unwrap();
     project.edit_file("tasks.md", "auth-flow:R9", "auth-flow:R2").unwrap();
     // What an unreadable block has hidden may come to light.
-    project.write("tasks.md", &broken.replace("action: MODIFY", "action: [MODIFY"));
+    project.write("tasks.md", broken.replace("action: MODIFY", "action: [MODIFY"));
     project.edit_file("tasks.md", "action: [MODIFY", "action: MODIFY").unwrap();
 }
 
@@ -91,7 +91,7 @@ fn reviews_and_ticks_are_not_edited() {
 #[test]
 fn line_ends_of_the_file_are_kept() {
     let project = planned();
-    project.write("proposal.md", &project.read("proposal.md").replace('\n', "\r\n"));
+    project.write("proposal.md", project.read("proposal.md").replace('\n', "\r\n"));
     project.edit_file("proposal.md", "## Why\n\nEnable", "## Why\n\nTo enable").unwrap();
     let text = project.read("proposal.md");
     assert!(text.contains("## Why\r\n\r\nTo enable") && !text.replace("\r\n", "").contains('\n'));

@@ -101,14 +101,14 @@ fn failed_tests_are_not_approved() {
             "change_id: add-oauth\nphase: implementing\ntest_run:\n  command: cargo test\n  exit_code: {code}\n  output_tail: \"test login ... FAILED\"\n  at: 2026-01-01T00:00:00Z\n"
         )
     };
-    project.write("STATE.yaml", &state(101));
+    project.write("STATE.yaml", state(101));
     let message = refused(review(&project, "APPROVED", json!([])));
     assert!(
         message.contains("exited with 101") && message.contains("login ... FAILED"),
         "{message}"
     );
     assert!(!project.root().join("agentd/changes/add-oauth/REVIEW.md").exists());
-    project.write("STATE.yaml", &state(0));
+    project.write("STATE.yaml", state(0));
     let open = refused(review(&project, "APPROVED", json!([])));
     assert!(open.contains("Tasks are not done") && open.contains("1.1, 2.1, 4.1"), "{open}");
     let done = project.read("tasks.md").replace("status: pending", "status: done");

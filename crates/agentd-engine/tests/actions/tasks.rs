@@ -85,11 +85,11 @@ fn the_base_commit_is_what_counts() {
              base_commit: \"{base}\"\n"
         )
     };
-    project.write("STATE.yaml", &state("--output=/tmp/x"));
+    project.write("STATE.yaml", state("--output=/tmp/x"));
     assert!(refused(complete(&project, "2.1")).contains("not a commit"));
-    project.write("STATE.yaml", &state("0123456789abcdef0123456789abcdef01234567"));
+    project.write("STATE.yaml", state("0123456789abcdef0123456789abcdef01234567"));
     assert!(refused(complete(&project, "2.1")).contains("no such commit"));
-    project.write("STATE.yaml", &state(base.trim()));
+    project.write("STATE.yaml", state(base.trim()));
     complete(&project, "2.1").unwrap();
 }
 

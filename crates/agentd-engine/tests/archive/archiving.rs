@@ -27,7 +27,7 @@ fn an_archived_change_is_merged_moved_and_written_down() {
     project.complete("one", "s", &part(front, &[(2, "b new"), (5, "e")]));
     project.write_root(
         "agentd/changes/one/specs/fresh.md",
-        &part("", &[(1, "x")]).replace("id: s", "id: fresh"),
+        part("", &[(1, "x")]).replace("id: s", "id: fresh"),
     );
     let archived = project.archive("one").unwrap();
     assert_eq!(archived.totals.to_string(), "+2 ~1 -1 →1");
@@ -93,7 +93,7 @@ fn two_changes_that_edit_one_requirement_end_in_a_conflict_and_lose_nothing() {
     }
     // A person writes what shall hold.
     let both = "three attempts, then a captcha";
-    project.write_root("agentd/changes/two/specs/s.md", &part("", &[(1, both), (2, "b two")]));
+    project.write_root("agentd/changes/two/specs/s.md", part("", &[(1, both), (2, "b two")]));
     assert!(project.archive("two").is_err(), "only those who say so overrule main");
     let archived = project.archive_with("two", None, true).unwrap();
     assert_eq!(archived.totals.edited, 2);
@@ -127,7 +127,7 @@ fn taking_a_piece_out_of_the_change_keeps_that_of_main() {
     project.complete("two", "s", &part("", &[(1, "a two"), (2, "b two")]));
     project.archive("one").unwrap();
     project.archive("two").unwrap_err();
-    project.write_root("agentd/changes/two/specs/s.md", &part("", &[(2, "b two")]));
+    project.write_root("agentd/changes/two/specs/s.md", part("", &[(2, "b two")]));
     project.archive("two").unwrap();
     assert!(project.main_text("s").contains("a one") && project.main_text("s").contains("b two"));
 }
@@ -138,8 +138,7 @@ fn two_new_requirements_of_one_id_both_survive_and_references_follow() {
     project.main("s", &spec(&[(1, "a")]));
     project.complete("one", "s", &part("", &[(2, "from one")]));
     project.complete("two", "s", &part("", &[(2, "from two, see R2"), (3, "builds on R2")]));
-    project
-        .write_root("agentd/changes/two/specs/t.md", &part("", &[(1, "as s:R2 says, not t:R2")]));
+    project.write_root("agentd/changes/two/specs/t.md", part("", &[(1, "as s:R2 says, not t:R2")]));
     let tasks = "# Tasks: two\n\n## 1. Data Layer\n\n### Task 1.1: T\n\n```yaml\nid: \"1.1\"\n\
                  spec_ref: \"s:R2\"\n```\n\nDo R2.\n";
     project.write_root("agentd/changes/two/tasks.md", tasks);

@@ -33,8 +33,8 @@ fn changes_that_touch_the_same_are_named_with_what_they_do() {
     project.complete("one", "s", &part("removes: [R2]\n", &[(1, "a one"), (9, "new")]));
     project.complete("two", "s", &part("renames:\n  R2: \"x\"\n", &[(1, "a two"), (9, "new")]));
     project.complete("three", "s", &part("", &[(3, "c three")]));
-    project.write_root("agentd/changes/one/tasks.md", &tasks("src/a.rs", "MODIFY"));
-    project.write_root("agentd/changes/three/tasks.md", &tasks("./src/a.rs", "DELETE"));
+    project.write_root("agentd/changes/one/tasks.md", tasks("src/a.rs", "MODIFY"));
+    project.write_root("agentd/changes/three/tasks.md", tasks("./src/a.rs", "DELETE"));
     let pair = |a: (&str, How), b: (&str, How)| vec![(a.0.to_owned(), a.1), (b.0.to_owned(), b.1)];
     let requirement = OverlapKind::Requirement;
     let expected = vec![

@@ -35,7 +35,7 @@ fn a_requirement_leads_to_its_tasks_commits_scenarios_and_review() {
     let state = project.read_root("agentd/changes/one/STATE.yaml");
     project.write_root(
         "agentd/changes/one/STATE.yaml",
-        &format!("{state}git:\n  workflow: in-place\n  base_commit: \"{base}\"\n"),
+        format!("{state}git:\n  workflow: in-place\n  base_commit: \"{base}\"\n"),
     );
     let check = || {
         let traces = of_requirement(&project.store(), &"s:R1".parse().unwrap()).unwrap();

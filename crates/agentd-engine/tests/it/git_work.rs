@@ -85,7 +85,7 @@ fn a_diff_keeps_to_its_limit_and_to_the_project() {
     let repo = repository();
     let base = repo.git(&["rev-parse", "HEAD"]);
     repo.write_root("sub/agentd/config.toml", "");
-    repo.write_root("sub/big.txt", &"line\n".repeat(100_000));
+    repo.write_root("sub/big.txt", "line\n".repeat(100_000));
     repo.write_root("sub/small.txt", "small\n");
     repo.write_root("outside.txt", "outside\n");
     repo.write_root("sub/agentd/changes/x/tasks.md", "not code\n");

@@ -298,14 +298,14 @@ fn killed() -> (TestProject, Agents, Tree, Vec<u8>) {
 }
 
 fn leave(project: &TestProject, picture: &[u8]) -> PathBuf {
-    let path = kept(&project).join("add-login-implement-logic.picture.json");
+    let path = kept(project).join("add-login-implement-logic.picture.json");
     fs::write(&path, picture).unwrap();
     path
 }
 
 /// Whether nothing is left of any call.
 pub(crate) fn nothing_kept(project: &TestProject) -> bool {
-    fs::read_dir(kept(&project)).unwrap().next().is_none()
+    fs::read_dir(kept(project)).unwrap().next().is_none()
 }
 
 pub(crate) fn recover(agents: &Agents) -> Vec<UncheckedCall> {
@@ -372,7 +372,7 @@ fn recovery_looks_again_where_settings_were_put_back() {
 fn a_repository_that_was_made_since_is_not_removed() {
     let (project, mut agents) =
         repository("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
-    let root = project.root().to_owned();
+    let root = project.root().clone();
     fs::rename(root.join(".git"), root.join("away")).unwrap();
     agents.work_tree = root.canonicalize().unwrap();
     implement(&agents).unwrap();

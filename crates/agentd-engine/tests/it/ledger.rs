@@ -30,7 +30,7 @@ fn with_its_supervisor_killed(agents: &Agents) -> Result<(), StepError> {
         artifact: Artifact::Nothing,
         on_success: None,
     };
-    let result = step::run(&agents, &step, &now, &mut |event| {
+    let result = step::run(agents, &step, &now, &mut |event| {
         if !matches!(event, AgentEvent::Usage { .. }) {
             return;
         }

@@ -37,7 +37,7 @@ impl Trapped {
         {
             use std::os::unix::fs::symlink;
             let link = |target: &std::path::Path, name: &str| {
-                symlink(target, project.root().join(name)).unwrap()
+                symlink(target, project.root().join(name)).unwrap();
             };
             link(&outside.path().join("secret.md"), "link.md");
             link(outside.path(), "linkdir");

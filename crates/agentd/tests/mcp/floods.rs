@@ -96,7 +96,7 @@ fn a_call_is_cancelled_while_all_the_others_wait() {
     }
     client.result("ping", json!({}));
     drop(lock);
-    assert!(!project.root().join(&format!("agentd/changes/{CHANGE}/proposal.md")).exists());
+    assert!(!project.root().join(format!("agentd/changes/{CHANGE}/proposal.md")).exists());
 }
 
 /// Attack L2, and the codes of JSON-RPC 2.0.

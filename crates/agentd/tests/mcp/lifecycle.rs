@@ -58,7 +58,7 @@ fn what_was_asked_before_the_end_is_still_answered() {
 /// Holds the write lock of the change, as another agentd would.
 pub(crate) fn hold_lock(project: &TestProject) -> std::fs::File {
     std::fs::create_dir_all(project.root().join("agentd/.locks")).unwrap();
-    let file = std::fs::File::create(project.root().join(&format!("agentd/.locks/{CHANGE}.write")))
+    let file = std::fs::File::create(project.root().join(format!("agentd/.locks/{CHANGE}.write")))
         .unwrap();
     file.lock().unwrap();
     file

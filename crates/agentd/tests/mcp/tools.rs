@@ -198,7 +198,7 @@ fn documents_are_resources() {
 #[test]
 fn long_files_say_how_to_go_on() {
     let project = project();
-    project.write_root("long.txt", &"0123456789\n".repeat(40_000));
+    project.write_root("long.txt", "0123456789\n".repeat(40_000));
     let mut client = project.client("reviewer");
     let arguments = json!({"change_id": CHANGE, "path": "long.txt"});
     let answer = client.call("read_file", arguments);

@@ -58,7 +58,7 @@ fn a_page_that_comes_back_goes_on_where_it_was() {
     let project = project();
     let viewer = Viewer::start(&project);
     let note = |text: &str| format!("{{\"t\":1,\"note\":\"{text}\"}}\n");
-    project.write("runs/0002-fix.jsonl", &note("one"));
+    project.write("runs/0002-fix.jsonl", note("one"));
     let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", None);
     let seen = until(&mut stream, "<li class");
     assert!(seen.contains(">one<"));
@@ -78,7 +78,7 @@ fn a_changed_document_is_told() {
     until(&mut stream, "text/event-stream");
     // The first look is what others are compared with.
     std::thread::sleep(Duration::from_millis(300));
-    project.write("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
+    project.write("tasks.md", project.read("tasks.md").replace("status: pending", "status: done"));
     until(&mut stream, "event: documents");
 }
 
@@ -99,7 +99,7 @@ fn whatever_the_board_shows_is_told_when_it_changes() {
     let lock = project.root().join("agentd/.locks/dark-mode.run");
     let events: [(&str, &dyn Fn()); 6] = [
         ("a phase", &|| {
-            project.write("STATE.yaml", &state.replace("phase: proposed", "phase: rejected"));
+            project.write("STATE.yaml", state.replace("phase: proposed", "phase: rejected"));
         }),
         ("a tick", &|| {
             let tasks = project.read("tasks.md").replacen("status: pending", "status: done", 1);
@@ -138,7 +138,7 @@ fn a_board_that_comes_back_hears_what_it_has_missed_and_nothing_else() {
     let project = project();
     let viewer = Viewer::start(&project);
     let address = of_board(&viewer);
-    project.write("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
+    project.write("tasks.md", project.read("tasks.md").replace("status: pending", "status: done"));
     let seen = until(&mut follow(&viewer, &address, None), "id: ");
     let id = seen.rsplit_once("id: ").unwrap().1.trim().to_owned();
     // As the browser says it, and as the script does.

@@ -214,7 +214,7 @@ fn a_decision_is_the_one_of_agentd_decide() {
 #[test]
 fn what_cannot_be_accepted_has_no_button_for_it() {
     let project = project();
-    project.write("tasks.md", &project.read("tasks.md").replace("Match accounts", "Match people"));
+    project.write("tasks.md", project.read("tasks.md").replace("Match accounts", "Match people"));
     let viewer = Viewer::start(&project);
     shows(
         &viewer,
@@ -248,7 +248,7 @@ fn the_first_page_is_never_behind() {
     let project = project();
     let viewer = Viewer::start(&project);
     shows(&viewer, "/", &["2/6", "challenge"]);
-    project.write("tasks.md", &project.read("tasks.md").replace("status: pending", "status: done"));
+    project.write("tasks.md", project.read("tasks.md").replace("status: pending", "status: done"));
     shows(&viewer, "/", &["6/6"]);
     assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=stop").status, 303);
     shows(&viewer, "/", &["decide"]);

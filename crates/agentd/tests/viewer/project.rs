@@ -29,7 +29,7 @@ pub(crate) fn project() -> TestProject {
     assert!(spec.contains(before));
     // The first round saw another text.
     project
-        .write("specs/auth-flow.md", &spec.replace("within 10 minutes", "within 10 minutes, once"));
+        .write("specs/auth-flow.md", spec.replace("within 10 minutes", "within 10 minutes, once"));
     review(&project, "2026-11-10T10:18:00Z", &second_review());
     for (id, phase) in [
         ("speed-up-search", "challenged"),

@@ -157,7 +157,7 @@ fn heavy_none_of_200_planted_secrets_is_kept_or_shown() {
     project.commit("start");
     let mut shown: Vec<(String, String)> = Vec::new();
     // The reviewer's prompt has the difference, and so what is in this file.
-    project.write_root("prompt.txt", &planted("prompt"));
+    project.write_root("prompt.txt", planted("prompt"));
     for command in ["implement", "review"] {
         let output = run(&project, &[command, CHANGE]);
         shown.extend([output.stdout, output.stderr].map(|text| (command.to_owned(), text)));

@@ -301,7 +301,7 @@ fn what_agents_write_stays_text() {
     let project = project();
     let proposal = project.read("proposal.md");
     let evil_title = format!("Let people {EVIL} sign in");
-    project.write("proposal.md", &proposal.replace("Let people sign in", &evil_title));
+    project.write("proposal.md", proposal.replace("Let people sign in", &evil_title));
     let spec = project.read("specs/auth-flow.md").replace("Authorization with PKCE", EVIL).replace(
         "sequenceDiagram",
         &format!("graph TD\nA[\"{EVIL}\"]\nclick A href \"javascript:alert(1)\""),
@@ -323,11 +323,11 @@ fn what_agents_write_stays_text() {
     let escaped = EVIL.replace('"', "\\\"");
     project.write(
         "clarifications.md",
-        &project.read("clarifications.md").replace("Google and Microsoft.", EVIL),
+        project.read("clarifications.md").replace("Google and Microsoft.", EVIL),
     );
     project.write(
         "runs/0002-challenge.jsonl",
-        &format!(
+        format!(
             "{{\"t\":1,\"event\":\"text\",\"text\":\"{escaped}\"}}\n{{\"t\":2,\"event\":\"tool_call\",\"id\":\"1\",\"name\":\"{escaped}\",\"arguments\":{{\"path\":\"{escaped}\"}}}}\n{{\"t\":3,\"stderr\":\"{escaped}\"}}\n"
         ),
     );

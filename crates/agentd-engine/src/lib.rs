@@ -10,7 +10,7 @@
 //! | [`git`] | what agentd asks of the `git` program |
 //! | [`guard`] | what keeps agents and repositories within their limits |
 //! | [`change`] | a change as it is on disk: documents, state, comments |
-//! | [`tools`] | what agents may do, one function per MCP tool |
+//! | [`tools`] | what agents may do, one file per MCP tool |
 //! | [`agents`] | one call of an agent, from the prompt to the record |
 //! | [`workflow`] | the steps of a change, and what people decide between them |
 //! | [`archive`] | merging a change into the main specs, and the way back |

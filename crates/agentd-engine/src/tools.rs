@@ -1,4 +1,4 @@
-//! What an agent may do to a change: one function per tool.
+//! What an agent may do to a change: one file per tool, and the table of them.
 //!
 //! The functions take validated input and either do the whole of it or
 //! nothing. A write happens under the change's write lock and only if the
@@ -6,18 +6,26 @@
 //! is read back. The MCP server is a thin layer of protocol above this, and
 //! anything else that lets agents write calls the same functions.
 
-mod clarifications;
-mod edit;
+mod append_review;
+mod complete_task;
+mod create_clarifications;
+mod create_proposal;
+mod create_review;
+mod create_spec;
+mod create_tasks;
+mod edit_file;
 mod evidence;
-mod files;
 pub mod input;
+mod list_directory;
 mod outcome;
-mod proposal;
-mod questions;
-mod review;
-mod spec;
-mod task_done;
-mod tasks;
+mod propose_questions;
+mod read_file;
+mod review_rules;
+mod schema;
+mod spec_file;
+mod tool;
+mod visible_path;
+mod write_spec;
 mod writing;
 
 use std::ops::ControlFlow;
@@ -27,18 +35,48 @@ use agentd_core::text::Line;
 
 use crate::store::{Holder, Project, Waiting};
 
-pub use clarifications::{CreateClarifications, create_clarifications};
-pub use edit::{EditFile, edit_file};
+pub use append_review::{AppendReview, append_review};
+pub use complete_task::{CompleteTask, Completed, complete_task};
+pub use create_clarifications::{CreateClarifications, create_clarifications};
+pub use create_proposal::{AffectedSpecInput, CreateProposal, ImpactInput, create_proposal};
+pub(crate) use create_review::next_review;
+pub use create_review::{CreateReview, create_review};
+pub use create_spec::{CreateSpec, create_spec};
+pub use create_tasks::{CreateTasks, create_tasks};
+pub use edit_file::{EditFile, edit_file};
 pub use evidence::{contradicted, require as evidence};
-pub use files::{ListDirectory, Listing, READ_CAP, ReadFile, ReadText, list_directory, read_file};
-pub use outcome::{ActionError, Refusal, Written, other_change};
-pub use proposal::{AffectedSpecInput, CreateProposal, ImpactInput, create_proposal};
-pub use questions::{ProposeQuestions, propose_questions};
-pub(crate) use review::next_review;
-pub use review::{AppendReview, CreateReview, append_review, create_review};
-pub use spec::{CreateSpec, WriteSpec, create_spec, write_spec};
-pub use task_done::{CompleteTask, Completed, complete_task};
-pub use tasks::{CreateTasks, create_tasks};
+pub use list_directory::{ListDirectory, Listing, list_directory};
+pub use outcome::{ActionError, Refusal, Written};
+pub use propose_questions::{ProposeQuestions, propose_questions};
+pub use read_file::{READ_CAP, ReadFile, ReadText, read_file};
+pub use tool::{Answer, Tool, Toolset};
+pub use write_spec::{WriteSpec, write_spec};
+
+/// The tools, in the order in which clients see them.
+pub static TOOLS: [&Tool; 12] = [
+    &create_clarifications::TOOL,
+    &create_proposal::TOOL,
+    &create_spec::TOOL,
+    &write_spec::TOOL,
+    &create_tasks::TOOL,
+    &read_file::TOOL,
+    &edit_file::TOOL,
+    &list_directory::TOOL,
+    &append_review::TOOL,
+    &complete_task::TOOL,
+    &create_review::TOOL,
+    &propose_questions::TOOL,
+];
+
+/// The tools of a set.
+pub fn of(toolset: Toolset) -> impl Iterator<Item = &'static Tool> {
+    TOOLS.into_iter().filter(move |tool| tool.offered_to.contains(&toolset))
+}
+
+/// The tool of this name, among those of a set.
+pub fn find(toolset: Toolset, name: &str) -> Option<&'static Tool> {
+    of(toolset).find(|tool| tool.name == name)
+}
 
 /// Who acts, on which project, when, and what happens while they wait.
 pub struct Session<'a> {
@@ -50,8 +88,8 @@ pub struct Session<'a> {
     pub holder: Holder,
     /// The time that is written into documents.
     pub now: Stamp,
-    /// Whether whoever started the tools named the change: then its id is no typing
-    /// error, and a proposal may begin it.
+    /// Whether the process that started the tools named the change: then its id is no
+    /// typing error, and a proposal may begin it.
     pub names_change: bool,
     /// Hears of a wait for the lock, and may end it.
     pub on_wait: &'a (dyn Fn(&Waiting) -> ControlFlow<()> + 'a),
@@ -60,5 +98,50 @@ pub struct Session<'a> {
 impl std::fmt::Debug for Session<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("actor", &self.actor).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use agentd_core::agent::Role;
+
+    use super::*;
+
+    #[test]
+    fn every_tool_has_its_own_name_and_is_offered_to_someone() {
+        let names: BTreeSet<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+        assert_eq!(names.len(), TOOLS.len());
+        for tool in TOOLS {
+            assert!(
+                Toolset::EVERY.iter().any(|set| tool.offered_to.contains(set)),
+                "{}",
+                tool.name
+            );
+        }
+    }
+
+    #[test]
+    fn every_set_can_read_and_only_planners_have_more_than_one_way_to_write() {
+        for set in Toolset::EVERY {
+            let names: Vec<&str> = of(*set).map(|tool| tool.name).collect();
+            let reads = ["read_file", "list_directory"];
+            assert!(reads.iter().all(|name| names.contains(name)), "{set:?}: {names:?}");
+            let writes = names.iter().filter(|name| !reads.contains(name)).count();
+            let all = match set {
+                Toolset::All => 9,
+                Toolset::Role(Role::Planner) => 6,
+                Toolset::Role(_) | Toolset::Clarify => 1,
+            };
+            assert_eq!(writes, all, "{set:?}: {names:?}");
+        }
+    }
+
+    #[test]
+    fn a_tool_is_found_only_in_a_set_that_has_it() {
+        assert!(find(Toolset::Clarify, "propose_questions").is_some());
+        assert!(find(Toolset::All, "propose_questions").is_none());
+        assert!(find(Toolset::Role(Role::Reviewer), "edit_file").is_none());
     }
 }

@@ -7,7 +7,6 @@
 #[cfg(test)]
 mod prompt_tests;
 mod resources;
-mod schemas;
 mod server;
 mod stdio;
 mod tools;
@@ -20,10 +19,10 @@ use std::time::Duration;
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
-use agentd_core::step_name::StepName;
 use agentd_engine::opening;
 use agentd_engine::process::confine;
 use agentd_engine::store::{Holder, Project, StoreError, UserDirs};
+use agentd_engine::tools::Toolset;
 use jiff::Timestamp;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
@@ -48,36 +47,6 @@ pub(crate) struct McpOptions {
     pub(crate) agent: Option<AgentKind>,
     /// Whether a recording is played, so that each call brings its time.
     pub(crate) replaying: bool,
-}
-
-/// Which tools are offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Toolset {
-    /// Those of all roles, for an interactive client.
-    All,
-    /// Those of a role.
-    Role(Role),
-    /// Those with which a planner proposes questions.
-    Clarify,
-}
-
-impl Toolset {
-    /// What a server that was started for a role and a step offers.
-    pub(crate) fn new(role: Option<Role>, step: Option<&StepName>) -> Self {
-        match (role, step) {
-            (None, _) => Self::All,
-            (Some(Role::Planner), Some(StepName::Clarify)) => Self::Clarify,
-            (Some(role), _) => Self::Role(role),
-        }
-    }
-
-    fn role(self) -> Option<Role> {
-        match self {
-            Self::All => None,
-            Self::Role(role) => Some(role),
-            Self::Clarify => Some(Role::Planner),
-        }
-    }
 }
 
 /// Why the server could not serve.

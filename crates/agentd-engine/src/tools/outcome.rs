@@ -173,7 +173,7 @@ pub(super) fn cut(mut findings: Vec<String>) -> Vec<String> {
 }
 
 /// The refusal of a change that is not the one in hand.
-pub fn other_change(bound: &ChangeId, asked: &ChangeId) -> Refusal {
+pub(super) fn other_change(bound: &ChangeId, asked: &ChangeId) -> Refusal {
     Refusal::new(format!(
         "This server works on the change `{bound}` and on no other, so not on `{asked}`."
     ))

@@ -5,10 +5,11 @@ use agentd_core::agent::{AgentKind, Role};
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::step_name::StepName;
+use agentd_engine::tools::Toolset;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::mcp::{self, McpOptions, Toolset};
+use crate::mcp::{self, McpOptions};
 
 /// Serve the tools for agents over MCP on standard input and output.
 ///

@@ -9,10 +9,8 @@ use agentd_core::prompt::{
 };
 use agentd_core::step_name::StepName;
 use agentd_engine::agents::context::ContextKind;
+use agentd_engine::tools::{self, Toolset};
 use serde_json::Value;
-
-use super::Toolset;
-use super::tools::Tool;
 
 /// Every prompt, with the tools that it wants to be called.
 fn prompts() -> Vec<(String, &'static [&'static str])> {
@@ -109,13 +107,13 @@ fn a_prompt_names_its_tool_and_everything_that_the_tool_requires() {
         let step = prompt.lines().next().unwrap().to_owned();
         for tool in wanted {
             assert!(prompt.contains(&format!("`{tool}`")), "{step}: {tool}");
-            let tool = Tool::find(tools_of(&prompt), tool);
+            let tool = tools::find(tools_of(&prompt), tool);
             let tool = tool.unwrap_or_else(|| panic!("{step} wants a tool that is not there"));
             let mut fields = Vec::new();
             required(&Value::Object(tool.input(None)), &mut fields);
             assert!(fields.len() > 1, "{fields:?}");
             for field in fields {
-                assert!(names(&prompt, &field), "{step}: {} needs `{field}`", tool.name());
+                assert!(names(&prompt, &field), "{step}: {} needs `{field}`", tool.name);
             }
         }
     }
@@ -124,10 +122,10 @@ fn a_prompt_names_its_tool_and_everything_that_the_tool_requires() {
 #[test]
 fn a_prompt_names_no_tool_that_its_role_does_not_have() {
     for (prompt, _) in prompts() {
-        let own = Tool::of(tools_of(&prompt));
-        for tool in Tool::of(Toolset::All).into_iter().filter(|tool| !own.contains(tool)) {
+        let own = tools_of(&prompt);
+        for tool in tools::of(Toolset::All).filter(|tool| !tool.offered_to.contains(&own)) {
             let step = prompt.lines().next().unwrap();
-            assert!(!prompt.contains(tool.name()), "{step}: {}", tool.name());
+            assert!(!prompt.contains(tool.name), "{step}: {}", tool.name);
         }
     }
 }
@@ -139,10 +137,14 @@ fn a_context_names_the_tools_of_its_role_and_no_others() {
         (ContextKind::Challenger, Role::Challenger),
         (ContextKind::Reviewer, Role::Reviewer),
     ] {
-        let own = Tool::of(Toolset::Role(role));
-        for tool in Tool::of(Toolset::All) {
-            let named = kind.instructions().contains(&format!("`{}`", tool.name()));
-            assert_eq!(named, own.contains(&tool), "{role}: {}", tool.name());
+        for tool in tools::of(Toolset::All) {
+            let named = kind.instructions().contains(&format!("`{}`", tool.name));
+            assert_eq!(
+                named,
+                tool.offered_to.contains(&Toolset::Role(role)),
+                "{role}: {}",
+                tool.name
+            );
         }
     }
 }

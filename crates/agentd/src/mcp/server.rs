@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agentd_core::agent::AgentKind;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::ids::ChangeId;
 use agentd_core::recording::NOW;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::{Line, excerpt, head};
 use agentd_engine::change::documents;
 use agentd_engine::store::{Holder, Project, Waiting};
-use agentd_engine::tools::{ActionError, Session};
+use agentd_engine::tools::{self, ActionError, Session, Tool, Toolset};
 use jiff::Timestamp;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
@@ -26,9 +26,9 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::task;
 
 use super::stdio::HungUp;
-use super::tools::Tool;
+use super::tools::{describe, result};
 use super::transport::unfit;
-use super::{McpOptions, Role, Toolset, resources};
+use super::{McpOptions, resources};
 
 /// How often a call that waits for others says so.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -96,7 +96,7 @@ impl Inner {
                 _ = notice.tick() => {
                     let message = "waiting for earlier calls".to_owned();
                     if let Some(progress) = progress(context, start.elapsed(), message) {
-                        // Whoever does not listen is not told.
+                        // A client that does not listen misses it.
                         let _ = context.peer.notify_progress(progress).await;
                     }
                 }
@@ -125,8 +125,8 @@ impl Inner {
         recorded.unwrap_or_else(|| Stamp::new(Timestamp::now()))
     }
 
-    fn holder(&self, tool: Tool, now: Timestamp) -> Holder {
-        let name = tool.name();
+    fn holder(&self, tool: &Tool, now: Timestamp) -> Holder {
+        let name = tool.name;
         let command = match &self.change {
             Some(change) => format!("agentd mcp --change {change}: {name}"),
             None => format!("agentd mcp: {name}"),
@@ -136,7 +136,7 @@ impl Inner {
 
     fn call(
         &self,
-        tool: Tool,
+        tool: &Tool,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
         on_wait: &dyn Fn(&Waiting) -> ControlFlow<()>,
@@ -152,13 +152,13 @@ impl Inner {
         };
         let arguments = request.arguments.unwrap_or_default();
         match tool.call(&session, self.change.as_ref(), arguments) {
-            Ok(result) => Ok(result),
+            Ok(answer) => Ok(result(answer)),
             Err(ActionError::Refused(refusal)) => {
                 Ok(CallToolResult::error(vec![ContentBlock::text(refusal.to_string())]))
             }
             Err(ActionError::Cancelled) => Err(cancelled()),
             Err(ActionError::Internal(message)) => {
-                super::log(&format!("{}: {message}", tool.name()));
+                super::log(&format!("{}: {message}", tool.name));
                 Err(ErrorData::internal_error(message, None))
             }
         }
@@ -189,13 +189,13 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let change = self.inner.change.as_ref();
-        let tools = Tool::of(self.inner.toolset).into_iter().map(|tool| tool.describe(change));
+        let tools = tools::of(self.inner.toolset).map(|tool| describe(tool, change));
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Description> {
-        let tool = Tool::find(self.inner.toolset, name)?;
-        Some(tool.describe(self.inner.change.as_ref()))
+        let tool = tools::find(self.inner.toolset, name)?;
+        Some(describe(tool, self.inner.change.as_ref()))
     }
 
     async fn call_tool(
@@ -203,15 +203,14 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = Tool::find(self.inner.toolset, &request.name) else {
-            let known: Vec<&str> =
-                Tool::of(self.inner.toolset).iter().map(|tool| tool.name()).collect();
+        let Some(tool) = tools::find(self.inner.toolset, &request.name) else {
+            let known: Vec<&str> = tools::of(self.inner.toolset).map(|tool| tool.name).collect();
             let shown = excerpt(&request.name, 60);
             let message =
                 format!("There is no tool `{shown}` here; there are {}.", known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
-        let _turn = if tool.is_read_only() { None } else { Some(self.inner.turn(&context).await?) };
+        let _turn = if tool.read_only { None } else { Some(self.inner.turn(&context).await?) };
         let runtime = tokio::runtime::Handle::current();
         let result = self
             .blocking(move |inner| {
@@ -306,7 +305,7 @@ fn instructions(change: Option<&ChangeId>, toolset: Toolset) -> String {
     let task = match toolset {
         Toolset::Role(Role::Planner) => {
             " Order: create_proposal, then create_spec for every affected spec, then create_tasks. \
-             Mend a document with edit_file."
+             Fix a document with edit_file."
         }
         Toolset::Role(Role::Challenger) => {
             " Read proposal.md, specs/*.md and tasks.md, then give one verdict with append_review."
@@ -327,6 +326,6 @@ fn instructions(change: Option<&ChangeId>, toolset: Toolset) -> String {
     format!(
         "agentd keeps the plan of a change: proposal.md, specs/<spec>.md, tasks.md. {about}{task} \
          Documents are written with these tools only. A call that is refused has changed nothing \
-         and says what to correct; warnings in an answer are worth mending."
+         and says what to correct; warnings in an answer are worth fixing."
     )
 }

@@ -164,7 +164,7 @@ fn compare(mut client: Client, examples: Vec<(&str, Value)>) -> (u32, u32) {
                 agreed += 1;
                 continue;
             }
-            // The exceptions that `schemas.rs` names: `null` for an optional field.
+            // The exceptions that `tools/schema.rs` of the engine names: `null` for an optional field.
             let nothing = without_nulls(arguments);
             assert!(
                 fits && validator.is_valid(&nothing) || !fits && is_inexact(arguments),

@@ -1,140 +1,18 @@
-//! `read_file` and `list_directory`: an agent sees the project, and nothing
-//! of it that is git's, agentd's locks, another change, or plainly a secret.
-
-use std::io::{Read as _, Seek as _, SeekFrom};
+//! What an agent sees of the project: nothing that is git's, agentd's locks, another
+//! change, or plainly a secret.
 
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, AGENTD_DIR};
 use agentd_core::rel_path::RelPath;
-use serde::{Deserialize, Serialize};
 
 use super::Session;
-use super::input::Path;
 use super::outcome::{ActionError, Refusal};
-use crate::store::{EntryKind, ProjectDir, StoreError};
-
-/// How many bytes of a file are shown at once.
-pub const READ_CAP: u64 = 256 * 1024;
-/// How many names of a directory are shown.
-const LIST_CAP: usize = 1000;
-
-/// A file to read.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReadFile {
-    /// The change.
-    pub change_id: ChangeId,
-    /// The file, relative to the project or to the change.
-    pub path: Path,
-    /// The byte to start at, for files that are longer than one answer.
-    #[serde(default)]
-    pub offset: Option<u64>,
-}
-
-/// A directory to list.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ListDirectory {
-    /// The change.
-    pub change_id: ChangeId,
-    /// The directory, relative to the project or to the change.
-    pub path: Path,
-}
-
-/// A piece of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadText {
-    /// The file, from the root of the project.
-    pub path: RelPath,
-    /// The text.
-    pub text: String,
-    /// How large the file is.
-    pub size: u64,
-    /// Where to go on reading, if there is more.
-    pub next_offset: Option<u64>,
-}
-
-/// The names in a directory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listing {
-    /// The directory, from the root of the project.
-    pub path: RelPath,
-    /// The names; those of directories end in `/`.
-    pub entries: Vec<String>,
-    /// Whether there are more names than were listed.
-    pub truncated: bool,
-}
-
-/// The text of a file.
-pub fn read_file(session: &Session<'_>, input: &ReadFile) -> Result<ReadText, ActionError> {
-    let (dir, path) = locate(session, &input.change_id, &input.path.0)?;
-    if let Some(path) = [&input.path.0, &path].into_iter().find(|path| is_secret(path)) {
-        return Err(secret(path));
-    }
-    let (mut file, size) = dir.open_file(&path)?;
-    let start = input.offset.unwrap_or(0);
-    if start > size {
-        return Err(Refusal::new(format!("`{path}` has {size} bytes, so none at {start}.")).into());
-    }
-    let fail = |source| StoreError::Io { action: "read", path: path.clone(), source };
-    file.seek(SeekFrom::Start(start)).map_err(fail)?;
-    let mut bytes = Vec::new();
-    file.take(READ_CAP).read_to_end(&mut bytes).map_err(fail)?;
-    let behind = start + bytes.len() as u64;
-    // A character that the start cuts belongs to the piece before.
-    let skip =
-        if start == 0 { 0 } else { bytes.iter().take(3).take_while(|b| is_inner(**b)).count() };
-    let mut end = bytes.len();
-    if let Err(error) = std::str::from_utf8(&bytes[skip..]) {
-        let cut = error.error_len().is_none() && behind < size;
-        if !cut {
-            return Err(not_text(&path));
-        }
-        end = skip + error.valid_up_to();
-    }
-    let text = String::from_utf8_lossy(&bytes[skip..end]).into_owned();
-    if text.contains('\0') {
-        return Err(not_text(&path));
-    }
-    let next = start + end as u64;
-    Ok(ReadText { path, text, size, next_offset: (next < size).then_some(next) })
-}
-
-fn is_inner(byte: u8) -> bool {
-    byte & 0b1100_0000 == 0b1000_0000
-}
-
-fn not_text(path: &RelPath) -> ActionError {
-    Refusal::new(format!("`{path}` is a binary file, not UTF-8 text.")).into()
-}
-
-/// The names in a directory.
-pub fn list_directory(
-    session: &Session<'_>,
-    input: &ListDirectory,
-) -> Result<Listing, ActionError> {
-    let (dir, path) = locate(session, &input.change_id, &input.path.0)?;
-    let mut entries = Vec::new();
-    for entry in dir.list_dir(&path)? {
-        let shown = match RelPath::new(&entry.name) {
-            Ok(name) => !is_hidden(&path.join(&name)),
-            // A name that no tool takes; git's and agentd's own are none of these.
-            Err(_) => true,
-        };
-        if shown {
-            let slash = if entry.kind == EntryKind::Dir { "/" } else { "" };
-            entries.push(format!("{}{slash}", entry.name));
-        }
-    }
-    let truncated = entries.len() > LIST_CAP;
-    entries.truncate(LIST_CAP);
-    Ok(Listing { path, entries, truncated })
-}
+use crate::store::{ProjectDir, StoreError};
 
 /// The file that a path means: in the change if it is there, else in the
 /// project. `.` is the project. The answer is a path without symlinks, and a
 /// directory in which none are followed.
-fn locate(
+pub(super) fn locate(
     session: &Session<'_>,
     id: &ChangeId,
     path: &RelPath,
@@ -176,7 +54,7 @@ fn other_change<'p>(id: &ChangeId, path: &'p RelPath) -> Option<&'p str> {
 }
 
 /// What is git's, or agentd's own machinery. Compared without case, as some disks do.
-fn is_hidden(path: &RelPath) -> bool {
+pub(super) fn is_hidden(path: &RelPath) -> bool {
     let git = path.components().any(|name| name.eq_ignore_ascii_case(".git"));
     let mut names = path.components();
     let locks = names.next().is_some_and(|name| name.eq_ignore_ascii_case(AGENTD_DIR))
@@ -184,7 +62,7 @@ fn is_hidden(path: &RelPath) -> bool {
     git || locks
 }
 
-fn secret(path: &RelPath) -> ActionError {
+pub(super) fn secret(path: &RelPath) -> ActionError {
     Refusal::new(format!("`{path}` looks like a secret, and secrets are not shown to agents."))
         .hint("Work without it; if a value is needed, ask for an example file.")
         .into()
@@ -192,7 +70,7 @@ fn secret(path: &RelPath) -> ActionError {
 
 /// Names under which keys and passwords are kept. A list can only catch the
 /// obvious; what matters more is that agents cannot leave the project.
-fn is_secret(path: &RelPath) -> bool {
+pub(super) fn is_secret(path: &RelPath) -> bool {
     const NAMES: [&str; 14] = [
         ".env",
         ".envrc",

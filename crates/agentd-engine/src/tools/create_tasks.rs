@@ -1,16 +1,35 @@
 //! `create_tasks`.
 
+use agentd_core::agent::Role;
 use agentd_core::document::tasks::{self, Action, Task, Tasks};
 use agentd_core::ids::{ChangeId, Layer, TaskId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::span::Aside;
 use agentd_core::text::Line;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::Session;
 use super::input::{self, List, Long, Number, Path, Reference, Short, TEXT, TITLE};
 use super::outcome::{ActionError, Written};
+use super::schema::{
+    JsonObject, REFERENCE, TASK, count, full_list, list, matching, one_of, optional, part,
+    required, text, with_change, written,
+};
+use super::tool::{Answer, Tool, Toolset};
 use super::writing::Gate;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "create_tasks",
+    purpose: "Write tasks.md with all tasks, after the specs.",
+    offered_to: &[Toolset::All, Toolset::Role(Role::Planner)],
+    read_only: false,
+    input: schema,
+    output: Some(written),
+    run: |session, arguments| {
+        Answer::written(session, &create_tasks(session, input::read(arguments)?)?)
+    },
+};
 
 /// The tasks of a change.
 #[derive(Debug, Clone, Deserialize)]
@@ -52,6 +71,25 @@ pub struct FileInput {
     pub path: Path,
     /// What happens to it.
     pub action: Action,
+}
+
+fn schema(change: Value) -> JsonObject {
+    let depends = json!({"type": "string", "pattern": TASK});
+    let file = part(vec![
+        required("path", text("From the project root")),
+        required("action", one_of(&["CREATE", "MODIFY", "DELETE"])),
+    ]);
+    let task = part(vec![
+        required("layer", one_of(&["data", "logic", "integration", "testing"])),
+        required("number", count("From 1 in each layer", 1)),
+        required("title", text("Imperative")),
+        required("file", file),
+        optional("spec_ref", matching(REFERENCE, "Requirement, e.g. auth-flow:R1")),
+        required("description", text("What to do")),
+        optional("depends", list("To do before, e.g. data.1", &depends)),
+    ]);
+    let tasks = full_list("All of them, one file each; every requirement needs one", &task);
+    with_change(change, vec![required("tasks", tasks)])
 }
 
 /// Writes `tasks.md`. A task that stays as it was keeps its tick.

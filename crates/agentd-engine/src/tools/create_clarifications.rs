@@ -1,15 +1,33 @@
 //! `create_clarifications`.
 
+use agentd_core::agent::Role;
 use agentd_core::document::clarifications::{self, Answered, Clarifications, MAX_QUESTIONS};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::span::Aside;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::Session;
 use super::input::{self, List, Long, SENTENCE, Short, TITLE};
 use super::outcome::{ActionError, Written};
+use super::schema::{
+    JsonObject, free_text, named, optional, part, required, text, with_change, written,
+};
+use super::tool::{Answer, Tool, Toolset};
 use super::writing::Gate;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "create_clarifications",
+    purpose: "Write clarifications.md.",
+    offered_to: &[Toolset::All, Toolset::Role(Role::Planner)],
+    read_only: false,
+    input: schema,
+    output: Some(written),
+    run: |session, arguments| {
+        Answer::written(session, &create_clarifications(session, input::read(arguments)?)?)
+    },
+};
 
 /// Questions that were asked before planning, with their answers.
 #[derive(Debug, Clone, Deserialize)]
@@ -34,6 +52,18 @@ pub struct QuestionInput {
     /// Why this answer.
     #[serde(default, deserialize_with = "input::optional_text")]
     pub rationale: Option<Long<SENTENCE>>,
+}
+
+fn schema(change: Value) -> JsonObject {
+    let question = part(vec![
+        required("topic", text("E.g. Auth Method")),
+        required("question", named()),
+        required("answer", text("The user's answer")),
+        optional("rationale", free_text("Why this answer")),
+    ]);
+    let questions =
+        json!({"type": "array", "items": question, "minItems": 1, "maxItems": MAX_QUESTIONS});
+    with_change(change, vec![required("questions", questions)])
 }
 
 /// Writes `clarifications.md`, beginning the change if need be.

@@ -1,5 +1,6 @@
 //! `edit_file`.
 
+use agentd_core::agent::Role;
 use agentd_core::document::review_block;
 use agentd_core::document::tasks::{self, Status};
 use agentd_core::document::{proposal, spec};
@@ -10,11 +11,26 @@ use agentd_core::span::{Span, line_column};
 use agentd_core::stamp::Stamp;
 use agentd_core::text::head;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::Session;
-use super::input::{MAX_DOCUMENT, Path, Verbatim};
+use super::input::{self, MAX_DOCUMENT, Path, Verbatim};
 use super::outcome::{ActionError, Refusal, Written};
+use super::schema::{JsonObject, free_text, required, text, with_change, written};
+use super::tool::{Answer, Tool, Toolset};
 use super::writing::Gate;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "edit_file",
+    purpose: "Replace a piece of text in a document of the change.",
+    offered_to: &[Toolset::All, Toolset::Role(Role::Planner)],
+    read_only: false,
+    input: schema,
+    output: Some(written),
+    run: |session, arguments| {
+        Answer::written(session, &edit_file(session, &input::read(arguments)?)?)
+    },
+};
 
 /// One exact replacement in a document of the change.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,7 +46,19 @@ pub struct EditFile {
     pub new_string: Verbatim<MAX_DOCUMENT>,
 }
 
-/// Replaces one piece of a document. A document that is broken may be mended
+fn schema(change: Value) -> JsonObject {
+    let old = "Text to replace, exact and unique";
+    with_change(
+        change,
+        vec![
+            required("path", text("proposal.md, specs/<id>.md, tasks.md, …")),
+            required("old_string", json!({"type": "string", "description": old, "minLength": 1})),
+            required("new_string", free_text("What to put there")),
+        ],
+    )
+}
+
+/// Replaces one piece of a document. A document that is broken may be fixed
 /// step by step; no step may break it further.
 pub fn edit_file(session: &Session<'_>, input: &EditFile) -> Result<Written, ActionError> {
     let file = layout::agent_write_target(&input.change_id, &input.path.0)

@@ -1,21 +1,35 @@
-//! `create_spec` and `write_spec`.
+//! `create_spec`.
 
+use agentd_core::agent::Role;
 use agentd_core::document::rewrite;
 use agentd_core::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
-use agentd_core::documents::Source;
-use agentd_core::frontmatter;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::span::Aside;
-use agentd_core::stamp::Stamp;
 use agentd_core::text::{Line, Prose};
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::Session;
-use super::input::{self, List, Long, MAX_DOCUMENT, SENTENCE, Short, TEXT, TITLE};
+use super::input::{self, List, Long, SENTENCE, Short, TEXT, TITLE};
 use super::outcome::{ActionError, Refusal, Written};
-use super::writing::{Gate, Open};
-use crate::change::documents;
+use super::schema::{
+    ID, JsonObject, REQUIREMENT, free_text, list, matching, named, one_of, optional, part,
+    required, text, with_change, written,
+};
+use super::tool::{Answer, Tool, Toolset};
+use super::{Session, spec_file};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "create_spec",
+    purpose: "Write specs/<spec_id>.md, for each affected spec in order.",
+    offered_to: &[Toolset::All, Toolset::Role(Role::Planner)],
+    read_only: false,
+    input: schema,
+    output: Some(written),
+    run: |session, arguments| {
+        Answer::written(session, &create_spec(session, input::read(arguments)?)?)
+    },
+};
 
 /// A spec in its structured form.
 #[derive(Debug, Clone, Deserialize)]
@@ -68,16 +82,30 @@ pub struct ScenarioInput {
     pub then: Short<SENTENCE>,
 }
 
-/// A spec as whole Markdown.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WriteSpec {
-    /// The change.
-    pub change_id: ChangeId,
-    /// The spec.
-    pub spec_id: SpecId,
-    /// The Markdown, with or without frontmatter.
-    pub content: Long<MAX_DOCUMENT>,
+fn schema(change: Value) -> JsonObject {
+    let requirement = part(vec![
+        required("id", matching(REQUIREMENT, "R1, R2, …; that of the main spec to edit it")),
+        required("title", named()),
+        required("description", text("What MUST hold, measurably")),
+        optional("priority", one_of(&["high", "medium", "low"])),
+    ]);
+    let scenario = part(vec![
+        required("name", text("Unique")),
+        optional("given", free_text("State before")),
+        required("when", text("What happens")),
+        required("then", text("What is observed")),
+    ]);
+    with_change(
+        change,
+        vec![
+            required("spec_id", matching(ID, "One of affected_specs")),
+            required("title", named()),
+            required("overview", text("Markdown")),
+            required("requirements", list("Added or edited", &requirement)),
+            required("scenarios", list("Failures too", &scenario)),
+            optional("flow_diagram", free_text("Mermaid")),
+        ],
+    )
 }
 
 /// Writes `specs/<spec>.md` from its parts. What people wrote around agentd's
@@ -118,59 +146,7 @@ pub fn create_spec(session: &Session<'_>, input: CreateSpec) -> Result<Written, 
             rewrite::spec(old, &document)
         }
     };
-    put(&mut open, &spec_id, &file, &text)
-}
-
-/// Writes `specs/<spec>.md` as given; agentd fills the frontmatter.
-pub fn write_spec(session: &Session<'_>, input: WriteSpec) -> Result<Written, ActionError> {
-    let mut open = session.open(&input.change_id)?;
-    let file = ChangeFile::Spec(input.spec_id.clone());
-    let content = format!("{}\n", input.content.0);
-    let spec_id = input.spec_id;
-    let stamped = |version, created_at, updated_at| {
-        with_frontmatter(&content, &spec_id, version, created_at, updated_at)
-    };
-    let text = match open.text(&file)? {
-        None => stamped(1, session.now, session.now),
-        Some(old) => {
-            let earlier = spec::parse(old).value;
-            let created_at = earlier.created_at.unwrap_or(session.now);
-            let updated_at = earlier.updated_at.unwrap_or(session.now);
-            if stamped(earlier.version, created_at, updated_at) == old {
-                return open.unchanged(&file, old);
-            }
-            stamped(earlier.version.saturating_add(1), created_at, session.now)
-        }
-    };
-    put(&mut open, &spec_id, &file, &text)
-}
-
-/// Writes the spec, and keeps the main spec as it is now for the later merge.
-fn put(
-    open: &mut Open<'_>,
-    id: &SpecId,
-    file: &ChangeFile,
-    text: &str,
-) -> Result<Written, ActionError> {
-    let warnings = open.approve(file, text, Gate::Clean)?;
-    let base = ChangeFile::Base(id.clone());
-    let kept = open.change.has(&base)?;
-    let main = documents::load_main_spec(open.project, id);
-    // Before the spec: whoever is killed between the two writes
-    // the spec again, but nobody would miss the base of one that is there.
-    match main.source() {
-        _ if kept => {}
-        Source::Text(main) => open.put_unchecked(&base, main)?,
-        // So that a spec which others add meanwhile is not taken for one that was edited.
-        Source::Missing => open.put_unchecked(&base, "")?,
-        Source::Unreadable(_) => {}
-    }
-    let written = open.write(file, text, warnings);
-    if written.is_err() && !kept && open.change.has(&base)? {
-        // The disk refused it, such as a link in its place.
-        open.take_back(&base)?;
-    }
-    written
+    spec_file::put(&mut open, &spec_id, &file, &text)
 }
 
 fn requirement(input: RequirementInput) -> Requirement {
@@ -222,43 +198,6 @@ fn fenced(diagram: &Prose) -> Result<Prose, ActionError> {
             .into());
     }
     Ok(Prose::new(&format!("```mermaid\n{}\n```", bare.trim_end().trim_start_matches('\n'))))
-}
-
-/// The content with the frontmatter that every spec has.
-fn with_frontmatter(
-    content: &str,
-    id: &SpecId,
-    version: u32,
-    created_at: Stamp,
-    updated_at: Stamp,
-) -> String {
-    let parsed = spec::parse(content).value;
-    let title = frontmatter::scalar(parsed.title.as_str());
-    if !parsed.place.has_frontmatter.0 && !content.starts_with("---") {
-        return format!(
-            "---\nid: {id}\ntype: spec\ntitle: {title}\nversion: {version}\n\
-             created_at: {created_at}\nupdated_at: {updated_at}\n---\n\n{content}",
-            id = frontmatter::scalar(id.as_str()),
-        );
-    }
-    let mut text = content.to_owned();
-    let mut set = |key: &str, value: &str| {
-        // A frontmatter that cannot be patched is found by the check that follows.
-        if let Ok(patched) = frontmatter::set(&text, key, value) {
-            text = patched;
-        }
-    };
-    if parsed.id.is_none() {
-        set("id", &frontmatter::scalar(id.as_str()));
-    }
-    set("type", "spec");
-    if !parsed.title.is_empty() {
-        set("title", &title);
-    }
-    set("version", &version.to_string());
-    set("created_at", &created_at.to_string());
-    set("updated_at", &updated_at.to_string());
-    text
 }
 
 #[cfg(test)]

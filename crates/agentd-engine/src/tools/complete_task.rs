@@ -1,18 +1,36 @@
 //! `complete_task`.
 
+use agentd_core::agent::Role;
 use agentd_core::document::tasks::{self, Status, Tasks};
 use agentd_core::document::tasks_edit::{self, TickError};
 use agentd_core::graph;
 use agentd_core::ids::{ChangeId, TaskId};
 use agentd_core::layout::ChangeFile;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Session;
 use super::evidence;
 use super::input::{self, Long, SENTENCE};
 use super::outcome::{ActionError, Refusal, Written};
+use super::schema::{
+    JsonObject, TASK, answer, free_text, matching, one, optional, required, texts, with_change,
+};
+use super::tool::{Answer, Tool, Toolset};
 use super::writing::Gate;
 use crate::change::documents;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "complete_task",
+    purpose: "Mark a task as done. Its file is checked: CREATE must exist, MODIFY must differ from the base commit, DELETE must be gone.",
+    offered_to: &[Toolset::All, Toolset::Role(Role::Implementer)],
+    read_only: false,
+    input: schema,
+    output: Some(output),
+    run: |session, arguments| {
+        completed(session, &complete_task(session, &input::read(arguments)?)?)
+    },
+};
 
 /// A task that is said to be done.
 #[derive(Debug, Clone, Deserialize)]
@@ -22,7 +40,7 @@ pub struct CompleteTask {
     pub change_id: ChangeId,
     /// The task.
     pub task_id: TaskId,
-    /// What was done, for whoever reads the log of the run.
+    /// What was done, for anyone who reads the log of the run.
     #[serde(default, deserialize_with = "input::optional_text")]
     pub note: Option<Long<SENTENCE>>,
 }
@@ -41,6 +59,29 @@ pub struct Completed {
     pub total: usize,
     /// The tasks that can be done now.
     pub ready: Vec<TaskId>,
+}
+
+fn schema(change: Value) -> JsonObject {
+    with_change(
+        change,
+        vec![
+            required("task_id", matching(TASK, "As in tasks.md, e.g. 1.1 or data.1")),
+            optional("note", free_text("What was done, in one sentence")),
+        ],
+    )
+}
+
+/// The answer of `complete_task`.
+fn output() -> JsonObject {
+    answer(&[
+        ("path", one("string")),
+        ("sha256", one("string")),
+        ("warnings", texts()),
+        ("task_id", one("string")),
+        ("completed", one("integer")),
+        ("total", one("integer")),
+        ("ready", texts()),
+    ])
 }
 
 /// Ticks a task for which there is evidence. A task that is ticked stays so.
@@ -75,6 +116,16 @@ pub fn complete_task(
         total: after.tasks.len(),
         ready: graph::ready(&after.tasks).iter().map(|task| task.id).collect(),
     })
+}
+
+fn completed(session: &Session<'_>, done: &Completed) -> Result<Answer, ActionError> {
+    let ready: Vec<String> = done.ready.iter().map(ToString::to_string).collect();
+    let ready = if ready.is_empty() { "none".to_owned() } else { ready.join(", ") };
+    let words = format!(
+        "Task {} is done at {} ({} of {}). Ready now: {ready}.",
+        done.task_id, session.now, done.completed, done.total
+    );
+    Answer::timed(session, done, words)
 }
 
 fn untickable(error: &TickError) -> ActionError {

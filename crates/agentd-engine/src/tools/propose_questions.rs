@@ -7,10 +7,25 @@ use agentd_core::document::questions::{
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::Session;
 use super::input::{self, List, Long, SENTENCE, Short, TITLE};
 use super::outcome::{self, ActionError, Refusal, Written};
+use super::schema::{JsonObject, optional, part, required, text, with_change, written};
+use super::tool::{Answer, Tool, Toolset};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "propose_questions",
+    purpose: "Propose all questions for the user at once. They are asked after you have ended.",
+    offered_to: &[Toolset::Clarify],
+    read_only: false,
+    input: schema,
+    output: Some(written),
+    run: |session, arguments| {
+        Answer::written(session, &propose_questions(session, input::read(arguments)?)?)
+    },
+};
 
 /// Questions for the person who wants the change.
 #[derive(Debug, Clone, Deserialize)]
@@ -45,6 +60,31 @@ pub struct OptionInput {
     pub label: Short<TITLE>,
     /// What it means.
     pub description: Long<SENTENCE>,
+}
+
+fn schema(change: Value) -> JsonObject {
+    let option = part(vec![
+        required("label", text("The answer, in one to five words")),
+        required("description", text("What it means, and what it costs")),
+    ]);
+    let options = json!({
+        "type": "array", "description": "Answers that differ; the recommended one first",
+        "items": option, "minItems": MIN_OPTIONS, "maxItems": MAX_OPTIONS,
+    });
+    let question = part(vec![
+        required("header", text("What it is about, in one to three words, e.g. Auth method")),
+        required("question", text("One question, ending in a question mark")),
+        required("options", options),
+        optional(
+            "multi_select",
+            json!({"type": "boolean", "description": "Whether several options may be picked"}),
+        ),
+    ]);
+    let questions = json!({
+        "type": "array", "description": "The most important first; headers differ",
+        "items": question, "minItems": MIN_QUESTIONS, "maxItems": MAX_QUESTIONS,
+    });
+    with_change(change, vec![required("questions", questions)])
 }
 
 /// Keeps questions until a person answers them; those from before are replaced.

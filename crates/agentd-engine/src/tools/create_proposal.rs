@@ -1,16 +1,35 @@
 //! `create_proposal`.
 
+use agentd_core::agent::Role;
 use agentd_core::document::proposal::{self, AffectedSpec, Impact, Proposal, Scope};
 use agentd_core::document::rewrite;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::text::Line;
 use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
 
 use super::Session;
 use super::input::{self, List, Long, Number, SENTENCE, Short, TEXT, TITLE};
 use super::outcome::{ActionError, Written};
+use super::schema::{
+    ID, JsonObject, count, full_list, list, named, one_of, optional, part, required, text,
+    with_change, written,
+};
+use super::tool::{Answer, Tool, Toolset};
 use super::writing::{Gate, Open};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "create_proposal",
+    purpose: "Write proposal.md, the first document of a plan.",
+    offered_to: &[Toolset::All, Toolset::Role(Role::Planner)],
+    read_only: false,
+    input: schema,
+    output: Some(written),
+    run: |session, arguments| {
+        Answer::written(session, &create_proposal(session, input::read(arguments)?)?)
+    },
+};
 
 /// A proposal in its structured form.
 #[derive(Debug, Clone, Deserialize)]
@@ -72,9 +91,37 @@ impl<'de> Deserialize<'de> for AffectedSpecInput {
     }
 }
 
+fn schema(change: Value) -> JsonObject {
+    let id = json!({"type": "string", "pattern": ID});
+    let name = json!({"type": "string"});
+    let affected = json!({"anyOf": [id, part(vec![
+        required("id", name.clone()),
+        optional("depends", json!({"type": "array", "items": name})),
+    ])]});
+    let specs = "Specs to write; {id, depends} if one builds on others";
+    let breaking = json!({"type": ["string", "null"], "description": "What breaks, or null"});
+    let impact = part(vec![
+        required("scope", one_of(&["patch", "minor", "major"])),
+        required("affected_specs", list(specs, &affected)),
+        optional("affected_files", count("Files that change", 0)),
+        optional("new_files", count("New ones of these", 0)),
+        optional("affected_code", list("Paths, e.g. src/auth/", &named())),
+        optional("breaking_changes", breaking),
+    ]);
+    with_change(
+        change,
+        vec![
+            required("summary", text("One sentence")),
+            required("why", text("The problem; Markdown")),
+            required("what_changes", full_list("One concrete change each", &named())),
+            required("impact", impact),
+        ],
+    )
+}
+
 /// Writes `proposal.md`. What people wrote around agentd's sections stays, and
 /// so do the reviews. It is the first document of a plan, and so begins a change
-/// that whoever started the tools has named.
+/// that the caller of the tools has named.
 pub fn create_proposal(
     session: &Session<'_>,
     input: CreateProposal,

@@ -1,10 +1,8 @@
-//! `append_review` and `create_review`: verdicts on a plan and on its code.
+//! `create_review`: the verdict on the code of a change.
 
-use agentd_core::diagnostic::{Counts, Severity};
-use agentd_core::document::proposal;
+use agentd_core::agent::Role;
 use agentd_core::document::review::{self, CodeVerdict, Review};
 use agentd_core::document::review_block::{self, Issue, PlanVerdict, ReviewBlock};
-use agentd_core::document::round;
 use agentd_core::document::tasks::{self, Status, Task};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
@@ -12,45 +10,27 @@ use agentd_core::span::Aside;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::Session;
 use super::input::{self, List, Long, Number, Path, Short, TEXT, TITLE, Weight};
 use super::outcome::{ActionError, Refusal, Written};
+use super::schema::{JsonObject, count, optional, reviewed, text};
+use super::tool::{Answer, Tool, Toolset};
 use super::writing::Gate;
+use super::{Session, review_rules};
 use crate::change::documents;
 
-/// A review of the plan.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AppendReview {
-    /// The change.
-    pub change_id: ChangeId,
-    /// What is said of the plan.
-    pub verdict: PlanVerdict,
-    /// Why, in short.
-    pub summary: Long<TEXT>,
-    /// What was found.
-    #[serde(default, deserialize_with = "input::or_default")]
-    pub issues: List<PlanIssueInput, 0, 200>,
-}
-
-/// Something found in a plan.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlanIssueInput {
-    /// How much it weighs.
-    pub severity: Weight,
-    /// What it is, in a few words.
-    pub title: Short<TITLE>,
-    /// What is wrong.
-    pub description: Long<TEXT>,
-    /// Where: a spec, a requirement, a task, a file.
-    #[serde(default, deserialize_with = "input::optional_line")]
-    pub location: Option<Short<TITLE>>,
-    /// What to do.
-    #[serde(default, deserialize_with = "input::optional_text")]
-    pub recommendation: Option<Long<TEXT>>,
-}
+pub(super) const TOOL: Tool = Tool {
+    name: "create_review",
+    purpose: "Give the verdict on the implementation, once, at the end of your review.",
+    offered_to: &[Toolset::All, Toolset::Role(Role::Reviewer)],
+    read_only: false,
+    input: schema,
+    output: Some(reviewed),
+    run: |session, arguments| {
+        Answer::written(session, &create_review(session, input::read(arguments)?)?)
+    },
+};
 
 /// A review of the implementation.
 #[derive(Debug, Clone, Deserialize)]
@@ -88,59 +68,17 @@ pub struct CodeIssueInput {
     pub recommendation: Option<Long<TEXT>>,
 }
 
-/// Appends a review to `proposal.md` and renders `CHALLENGE.md`. The phase
-/// stays: the workflow moves it when it reads the block.
-pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Written, ActionError> {
-    let mut open = session.open(&input.change_id)?;
-    let mut issues: Vec<Issue> = input
-        .issues
-        .0
-        .into_iter()
-        .map(|issue| Issue {
-            number: 0,
-            severity: issue.severity.0,
-            title: issue.title.0,
-            location: issue.location.map(|line| line.0).unwrap_or_default(),
-            description: issue.description.0,
-            recommendation: issue.recommendation.map(|text| text.0).unwrap_or_default(),
-        })
-        .collect();
-    let approved = input.verdict == PlanVerdict::Approved;
-    consistent(input.verdict.label(), approved, &issues, "NEEDS_REVISION or REJECTED")?;
-    let Some(old) = open.text(&ChangeFile::Proposal)? else {
-        return Err(Refusal::new("There is no proposal.md to review.").into());
-    };
-    let earlier = proposal::parse(old).value.reviews;
-    review_block::number_issues(&earlier, 0, &mut issues);
-    let last = earlier.iter().map(|block| block.iteration).max().unwrap_or(0);
-    let block = ReviewBlock {
-        iteration: last.saturating_add(1),
-        reviewer: session.actor.clone(),
-        date: Some(session.now),
-        plan: Some(open.documents.digest()),
-        verdict: input.verdict,
-        summary: input.summary.0,
-        issues,
-        place: Aside::default(),
-    };
-    let text = review_block::append(old, &block);
-    // The verdict decides what happens next: it must be read exactly as it was given.
-    let read = proposal::parse(&text).value.reviews;
-    if read.len() != earlier.len() + 1 || read.last() != Some(&block) {
-        return Err(ActionError::Internal("the review cannot be read back as given".to_owned()));
-    }
-    // What this round has judged, so that people can see what the next one changed.
-    let seen = round::render(&open.documents.round());
-    open.put_unchecked(&ChangeFile::Round(block.iteration), &seen)?;
-    open.put_unchecked(
-        &ChangeFile::Challenge,
-        &review_block::render_report(&input.change_id, &block),
-    )?;
-    // The block is what counts, and comes last: whoever is killed before it is asked again, and
-    // nobody finds a verdict beside the report of an earlier one.
-    let mut written = open.put(&ChangeFile::Proposal, &text, Gate::Unchecked)?;
-    written.iteration = Some(block.iteration);
-    Ok(written)
+fn schema(change: Value) -> JsonObject {
+    let verdict = "APPROVED: done, tests pass, no high issue. NEEDS_FIX: can be fixed. \
+                   MAJOR_ISSUES: a person has to look";
+    let issue = review_rules::issue(
+        "high: wrong or missing, medium: should be fixed, low: could be better",
+        vec![
+            optional("file", text("From the project root")),
+            optional("line", count("Line in that file", 1)),
+        ],
+    );
+    review_rules::schema(change, &["APPROVED", "NEEDS_FIX", "MAJOR_ISSUES"], verdict, &issue)
 }
 
 /// Writes `REVIEW.md`, the next round. Tests that failed cannot be approved.
@@ -151,7 +89,7 @@ pub fn create_review(session: &Session<'_>, input: CreateReview) -> Result<Writt
     let approved = document.verdict == Some(CodeVerdict::Approved);
     let issues = &document.issues;
     let label = document.verdict.map_or("", CodeVerdict::label);
-    consistent(label, approved, issues, "NEEDS_FIX or MAJOR_ISSUES")?;
+    review_rules::consistent(label, approved, issues, "NEEDS_FIX or MAJOR_ISSUES")?;
     if approved {
         refuse_failed_tests(&open.change)?;
         refuse_open_tasks(open.text(&ChangeFile::Tasks)?.unwrap_or_default())?;
@@ -228,34 +166,6 @@ fn as_block(review: &Review) -> ReviewBlock {
         issues: review.issues.clone(),
         place: Aside::default(),
     }
-}
-
-/// A verdict and its issues must say the same.
-fn consistent(
-    label: &str,
-    approved: bool,
-    issues: &[Issue],
-    instead: &str,
-) -> Result<(), ActionError> {
-    let high = Counts::of(issues.iter().map(|issue| issue.severity)).high;
-    if approved && high > 0 {
-        let first = issues.iter().find(|issue| issue.severity == Severity::High);
-        let title = first.map(|issue| issue.title.to_string()).unwrap_or_default();
-        return Err(Refusal::new(format!(
-            "The verdict is APPROVED, but {high} of the issues are high: `{title}`."
-        ))
-        .hint(format!("Say {instead}, or lower the severity if it does not stop the work."))
-        .into());
-    }
-    // What is rejected as a whole may be so for the reason in the summary; what is to be
-    // mended needs something to mend.
-    let mends = ["NEEDS_REVISION", "NEEDS_FIX"].contains(&label);
-    if mends && issues.is_empty() {
-        return Err(Refusal::new(format!("The verdict is {label}, but there is no issue."))
-            .hint("Name at least one issue, with what to do about it, or say APPROVED.")
-            .into());
-    }
-    Ok(())
 }
 
 /// What is approved is complete, and a task that is not ticked is not done.

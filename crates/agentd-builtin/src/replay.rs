@@ -8,7 +8,7 @@
 mod answers;
 mod edits;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -124,7 +124,7 @@ fn run_names(dir: &Path) -> io::Result<(PathBuf, Vec<RunName>)> {
 /// Reads a run file. Lines that are cut short or too long to be agentd's are passed over.
 fn read(path: &Path, name: RunName) -> io::Result<Option<Run>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST_RUN + 1).read_to_end(&mut bytes)?;
+    agentd_walk::open_regular(path)?.take(LARGEST_RUN + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST_RUN {
         let message = format!("it has more than {LARGEST_RUN} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));

@@ -9,12 +9,13 @@
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{Match, WalkBuilder};
+use rustix::fs::{Mode, OFlags};
 
 /// The most that is read of a file with rules.
 const RULES_BYTES: u64 = 1 << 20;
@@ -55,6 +56,17 @@ pub fn files(
         let relative = entry.path().strip_prefix(&root).ok()?.to_str()?.to_owned();
         Some((relative, entry.into_path(), metadata))
     })
+}
+
+/// Opens a file to read it, if it is a regular one. A pipe in its place would block the reader
+/// until somebody writes to it.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
 /// The rules of each directory that was looked at, those of [`NAMES`] in their order.
@@ -193,5 +205,20 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
         fs::create_dir(dir.path().join("c/.gitignore")).unwrap();
         assert_eq!(names(dir.path()), ["a/x", "b/y", "c/z"]);
+    }
+
+    #[test]
+    fn only_a_regular_file_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "text").unwrap();
+        assert!(open_regular(&file).is_ok());
+        let pipe = dir.path().join("pipe");
+        let mode = Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        for other in [pipe.as_path(), dir.path(), Path::new("/dev/null")] {
+            let error = open_regular(other).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{}", other.display());
+        }
     }
 }

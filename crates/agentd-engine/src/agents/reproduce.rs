@@ -2,7 +2,7 @@
 //! through the same steps as the first time, and a comparison at the end.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use agentd_core::agent::{AgentKind, Role};
@@ -31,6 +31,9 @@ use crate::explain::{ErrorReport, Explain};
 use crate::guard::trust::Trusted;
 use crate::store::{ProjectDir, StoreError};
 use crate::workflow;
+
+/// The most that is read of a document of the recorded change.
+const LARGEST_DOCUMENT: u64 = 64 << 20;
 
 /// Why a change could not be reproduced.
 #[derive(Debug, thiserror::Error)]
@@ -154,10 +157,21 @@ fn playing(agents: Agents, recording: &Recording) -> Agents {
     Agents { config: Trusted::harmless(config), ..agents }
 }
 
+/// Reads a file of the change that was recorded, which may be anybody's.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    agentd_walk::open_regular(path)?.take(LARGEST_DOCUMENT).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    String::from_utf8(read(path).ok()?).ok()
+}
+
 /// The change that the runs were recorded in, if they still lie in it.
 fn source_of(recording: &Recording, id: &ChangeId) -> Option<PathBuf> {
     let dir = recording.dir().parent()?;
-    let state = fs::read_to_string(dir.join("STATE.yaml")).ok()?;
+    let state = read_text(&dir.join("STATE.yaml"))?;
     state::parse(&state, id).ok().map(|_| dir.to_owned())
 }
 
@@ -176,7 +190,7 @@ fn begin(
         created => created?,
     };
     let started = first.header.started_at.parse().map(Stamp::new).ok();
-    let old = original.and_then(|dir| fs::read_to_string(dir.join("STATE.yaml")).ok());
+    let old = original.and_then(|dir| read_text(&dir.join("STATE.yaml")));
     let old = old.and_then(|text| state::parse(&text, id).ok());
     let created_at = old.as_ref().and_then(|state| state.created_at).or(started);
     let Some(created_at) = created_at else {
@@ -189,7 +203,7 @@ fn begin(
     change.write(&lock, &ChangeFile::State, state::render(&state).as_bytes())?;
     let asked = original.map(|dir| dir.join(ChangeFile::Clarifications.path().as_path()));
     if let Some(path) = asked.filter(|path| path.is_file()) {
-        let text = fs::read(&path).map_err(|source| ReproduceError::Io { path, source })?;
+        let text = read(&path).map_err(|source| ReproduceError::Io { path, source })?;
         change.write(&lock, &ChangeFile::Clarifications, &text)?;
     }
     Ok(())
@@ -334,7 +348,7 @@ fn compare_documents(
     names.sort_unstable();
     names.dedup();
     for name in names {
-        let read = |root: &Path| match fs::read(root.join(&name)) {
+        let read = |root: &Path| match read(&root.join(&name)) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(ReproduceError::Io { path: root.join(&name), source }),

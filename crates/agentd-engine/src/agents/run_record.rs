@@ -260,7 +260,7 @@ const LARGEST_RUN: u64 = 512 << 20;
 /// Reads a run file, line by line. Lines that are cut short are passed over: the
 /// last one of a call that was killed. So are lines that are too long to be agentd's.
 pub fn read_run(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Record>>> {
-    read_records(File::open(path)?)
+    read_records(agentd_walk::open_regular(path)?)
 }
 
 /// Reads a run file that is open, as [`read_run`] does.

@@ -10,7 +10,7 @@ use real_agents::{Sandbox, Signal};
 use terminal::Terminal;
 
 /// All questions of agentd end with a line that says so.
-const QUESTION: [&str; 2] = ["enter goes on", "enter answers"];
+const QUESTION: [&str; 3] = ["enter goes on", "enter answers", "enter to confirm"];
 
 pub(crate) struct Shell<'s> {
     sandbox: &'s Sandbox,

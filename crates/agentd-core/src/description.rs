@@ -7,7 +7,7 @@ const ENOUGH_DETAILS: usize = 4;
 
 /// Whether a description is detailed enough to be planned without asking (P2).
 ///
-/// Nobody can tell for sure without understanding it, and a question too many costs a
+/// Nobody can be sure without understanding it, and a question too many costs a
 /// minute where a wrong plan costs an hour. So the answer is yes only where all of this
 /// holds, and the person can always say `--skip-clarify`:
 ///

@@ -4,7 +4,7 @@
 //!
 //! Events borrow from the line that they were decoded from, because a stream may
 //! be gigabytes long and most events are looked at once; [`AgentEvent::into_owned`]
-//! is for whoever keeps one.
+//! is for code that keeps one.
 
 mod texts;
 
@@ -107,7 +107,7 @@ pub enum AgentEvent<'a> {
 }
 
 impl AgentEvent<'_> {
-    /// The same event with texts of its own, for whoever keeps it.
+    /// The same event with texts of its own, for code that keeps it.
     #[must_use]
     pub fn into_owned(self) -> AgentEvent<'static> {
         fn own(text: Cow<'_, str>) -> Cow<'static, str> {

@@ -159,7 +159,7 @@ pub(crate) fn lay_over(text: &str, entries: &str) -> String {
 }
 
 /// How much of what follows a key belongs to its value: trailing blank lines and
-/// comments at the left edge belong to whoever wrote them.
+/// comments at the left edge belong to their author.
 fn owned_block_len(block: &str) -> usize {
     let mut len = 0;
     for (_, line, next) in lines(block) {

@@ -50,7 +50,7 @@ fn order<T: Ord + Clone>(nodes: &[(T, Vec<T>)]) -> Result<Vec<usize>, Cycle<T>> 
     let mut at = (0..nodes.len()).find(|&i| waiting_for[i] > 0);
     while let Some(i) = at {
         if let Some(&start) = seen.get(&i) {
-            // The walk went from a task to what it depends on; a chain is told from its smallest member.
+            // The walk went from a task to what it depends on; a chain is shown from its smallest member.
             let mut circle: Vec<usize> = path[start..].to_vec();
             let first =
                 circle.iter().enumerate().min_by_key(|(_, node)| **node).map_or(0, |(at, _)| at);

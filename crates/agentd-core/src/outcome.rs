@@ -108,7 +108,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of this kind; the rest is filled in by whoever knows it.
+    /// A failure of this kind; the rest is filled in where it is known.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         let message = message.into();
         let message = head(message.trim(), 4096).to_owned();

@@ -89,7 +89,7 @@ impl<'t> LineIndex<'t> {
         Self { text, starts: std::iter::once(0).chain(ends.map(|end| end + 1)).collect() }
     }
 
-    /// The line and column of a place, as [`line_column`] tells them.
+    /// The line and column of a place, as [`line_column`] computes them.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
         let offset = on_boundary(self.text, offset);
         let line = self.starts.partition_point(|start| *start <= offset);

@@ -172,7 +172,7 @@ pub struct CodeReview {
     pub reviewer: Line,
     /// When.
     pub at: Stamp,
-    /// The run in which it was said: what was mended since has a higher number.
+    /// The run in which it was said: what was fixed since has a higher number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<u32>,
 }
@@ -269,7 +269,7 @@ pub struct Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
-    /// Let the planner mend the issues, then challenge again.
+    /// Have the planner fix the issues, then challenge again.
     Fix,
     /// Take the plan with its minor issues.
     Accept,

@@ -173,7 +173,7 @@ pub fn preview(project: &Project, request: &Request<'_>) -> Result<Preview, Arch
 /// Archives a change.
 ///
 /// Edits that contradict those of others end in [`ArchiveError::Conflicts`], with
-/// nothing changed; what was shown is noted, so that `resume` can tell it from what is new.
+/// nothing changed; what was shown is noted, so that `resume` can distinguish it from what is new.
 pub fn archive(project: &Project, request: &Request<'_>) -> Result<Archived, ArchiveError> {
     // Asked before the locks, so that a wrong id leaves no lock file behind.
     project.change(request.change)?;

@@ -51,7 +51,7 @@ pub use plan::{Mode, plan};
 pub use report::{Progress, Watch};
 pub use reproposal::repropose;
 
-/// How many overlaps with other changes are told one by one.
+/// How many overlaps with other changes are listed one by one.
 const MOST_OVERLAPS: usize = 5;
 
 /// A workflow on one change, under its run lock.
@@ -145,7 +145,7 @@ pub enum Action {
     Proposed,
     /// The plan was challenged.
     Challenged,
-    /// The plan was mended after a review.
+    /// The plan was revised after a review.
     Reproposed,
     /// The plan was taken with its minor issues (C11).
     AcceptedMinor,
@@ -163,7 +163,7 @@ pub enum Action {
     Implemented,
     /// The code was reviewed.
     Reviewed,
-    /// What a review found was mended.
+    /// What a review found was fixed.
     Fixed,
     /// The rounds are used up, or a person has to look; the code is not approved.
     StillNeedsFix,

@@ -156,7 +156,7 @@ impl Words {
 /// The words of a text with their places; hyphens and slashes hold a word together.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let bytes = text.as_bytes();
-    // Letters beyond ASCII are told from dashes and quotes; the rest needs no decoding.
+    // Letters beyond ASCII are distinguished from dashes and quotes; the rest needs no decoding.
     let word_len = move |at: usize| match bytes[at] {
         b if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'/' | b'_') => 1,
         b if b.is_ascii() => 0,
@@ -286,7 +286,7 @@ pub fn open_points(text: &str) -> Vec<&'static str> {
     found
 }
 
-/// Whether a scenario tells of something that goes wrong.
+/// Whether a scenario describes something that goes wrong.
 pub fn is_unhappy(scenario: &Scenario) -> bool {
     let texts = std::iter::once(scenario.name.as_str())
         .chain(scenario.steps.iter().map(|s| s.text.as_str()));

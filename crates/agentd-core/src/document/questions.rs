@@ -95,10 +95,10 @@ pub enum QuestionsError {
     /// A text that is needed is empty.
     #[error("question {0} has an empty text")]
     Empty(usize),
-    /// Two questions with the same header could not be told apart.
+    /// Two questions with the same header could not be distinguished.
     #[error("two questions have the header `{0}`")]
     SameHeader(Line),
-    /// Two options with the same label could not be told apart.
+    /// Two options with the same label could not be distinguished.
     #[error("two options of `{header}` are called `{label}`")]
     SameLabel {
         /// The question.

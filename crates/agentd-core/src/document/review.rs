@@ -20,7 +20,7 @@ pub enum CodeVerdict {
     /// Ready for the archive.
     #[serde(rename = "APPROVED")]
     Approved,
-    /// It has faults that can be mended.
+    /// It has faults that can be fixed.
     #[serde(rename = "NEEDS_FIX")]
     NeedsFix,
     /// A person has to look at it.

@@ -26,7 +26,7 @@ pub enum PlanVerdict {
     /// Ready for implementation.
     #[serde(rename = "APPROVED")]
     Approved,
-    /// It has faults that can be mended.
+    /// It has faults that can be fixed.
     #[serde(rename = "NEEDS_REVISION")]
     NeedsRevision,
     /// It is wrong from the ground up.
@@ -145,7 +145,7 @@ pub(crate) fn find(text: &str) -> Vec<(Span, Span)> {
 }
 
 /// Where the review blocks of a proposal stand, their markers included, those
-/// that cannot be read among them: whoever edits around them asks this.
+/// that cannot be read among them: code that edits around them asks this.
 pub fn spans(text: &str) -> Vec<Span> {
     find(text).into_iter().map(|(span, _)| span).collect()
 }

@@ -30,7 +30,7 @@ pub fn spec(old: &str, new: &Spec) -> String {
 fn over(old: &str, fresh: &str, sections: &[(&'static str, String)], optional: &[&str]) -> String {
     let outline = Outline::scan(old);
     if outline.headings.is_empty() || outline.frontmatter.is_some_and(|f| !f.closed) {
-        // Nothing of this text can be told apart: it is no document that a person has edited.
+        // No part of this text can be identified: it is not a document that a person edited.
         return fresh.to_owned();
     }
     let newline = frontmatter::newline_of(old);

@@ -96,7 +96,7 @@ impl Review<'_> {
     }
 }
 
-/// Asks the implementer to mend what the reviewer has found.
+/// Asks the implementer to fix what the reviewer found.
 #[derive(Debug, Clone)]
 pub struct Fix<'a> {
     /// The change.

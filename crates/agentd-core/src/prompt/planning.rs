@@ -205,7 +205,7 @@ impl TasksGen<'_> {
     }
 }
 
-/// Asks the planner to mend what validation has found.
+/// Asks the planner to fix what validation found.
 #[derive(Debug, Clone)]
 pub struct FormatFix<'a> {
     /// The change.
@@ -249,7 +249,7 @@ impl Challenge<'_> {
     }
 }
 
-/// Asks the planner to mend what the challenger has found.
+/// Asks the planner to fix what the challenger found.
 #[derive(Debug, Clone)]
 pub struct Reproposal<'a> {
     /// The change.

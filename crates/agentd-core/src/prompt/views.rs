@@ -1,4 +1,4 @@
-//! What prompts are told of documents: plain fields, and how they read as one text.
+//! What prompts contain of documents: plain fields, and how they read as one text.
 //!
 //! The texts made here always end up in [`fenced`](super::fenced). Continued lines are
 //! set in, so that no entry can imitate the next one.

@@ -332,7 +332,7 @@ impl GeminiDecoder {
             return tally.succeeded(None, sink);
         }
         let message = line.error.and_then(|error| error.message).unwrap_or_default();
-        // The event that tells of an empty answer comes before, as an error.
+        // The event that reports an empty answer comes before, as an error.
         let kind = match kind_of_message(&message) {
             Some(kind) => kind,
             None if self.attempts > 0 || message.is_empty() => FailureKind::EmptyAnswer,

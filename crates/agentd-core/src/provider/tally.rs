@@ -77,7 +77,7 @@ impl Tally {
         }
     }
 
-    /// The CLI has told its session. A wrong one is a failure at once (C6).
+    /// The CLI has reported its session. A wrong one is a failure at once (C6).
     pub(super) fn session(&mut self, id: &str, model: Option<&str>, sink: &mut Sink<'_>) {
         if let Some(model) = model {
             self.model = Some(model.to_owned());

@@ -4,7 +4,7 @@
 //! Each section has a share of the budget; what a section does not need goes to those
 //! that want more, the most important first. Whatever is left out is said at the end of
 //! the text and returned. Texts of the repository and of people are fenced as data: a
-//! context tells how things are, it gives no orders.
+//! context describes how things are, it gives no orders.
 
 mod tree;
 
@@ -118,7 +118,7 @@ pub fn build(
         "agentd/specs",
         titles.iter().map(|spec| format!("{}: {}\n", spec.id, spec.title)).collect(),
     );
-    // What the tree tells depends on what it is given, so it first says what it would like.
+    // What the tree shows depends on what it is given, so it first says what it would like.
     let mut structure = Section::new("Structure", 25);
     let tree = Tree::scan(project.root());
     let (whole, mut missing) = tree.render(usize::MAX);

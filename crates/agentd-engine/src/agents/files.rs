@@ -137,7 +137,7 @@ impl Place {
         Ok(RelPath::new(&format!("{}.{what}", self.name))?)
     }
 
-    /// Held exclusively, and briefly, by whoever changes the file.
+    /// Held exclusively, and briefly, by the process that changes the file.
     fn mutex(&self) -> Result<File, FilesError> {
         let mutex = self.open_kept("lock")?;
         at(&self.path, mutex.lock())?;

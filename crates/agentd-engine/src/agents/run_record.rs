@@ -20,7 +20,7 @@ use crate::store::Change;
 pub struct RecordLimits {
     /// Bytes of raw lines and standard error. After that only events are kept.
     pub raw_bytes: u64,
-    /// Bytes of events. After that only those that tell how the call ended.
+    /// Bytes of events. After that only those that say how the call ended.
     pub event_bytes: u64,
     /// The highest number that a run has had: the ledger may know of files that are not here.
     pub last_run: u32,

@@ -431,7 +431,7 @@ struct Watching<'a, 'o> {
     decoder: Box<dyn Decoder>,
     record: RunWriter,
     observer: &'a mut Observer<'o>,
-    /// A failure has been told already.
+    /// A failure has been reported already.
     failed: bool,
     /// What an implementer changes.
     tree: Option<WorkTree>,

@@ -349,7 +349,7 @@ fn program(agents: &Agents, agent: AgentKind) -> Result<String, StepError> {
 }
 
 /// The user's own arguments; for a replay, which recording is played and what has been
-/// played of it, which the runs of the change tell.
+/// played of it, as the runs of the change show.
 fn extra_args(agents: &Agents, agent: AgentKind, change_dir: &Path) -> Vec<String> {
     let replay = &agents.config.replay;
     let (AgentKind::Replay, Some(recording)) = (agent, &replay.recording) else {

@@ -2,7 +2,7 @@
 //! REVIEW.md keep the latest.
 //!
 //! The runs of the reviewers have the others: their calls of `create_review` that were taken,
-//! and how the tests went, which each of them was told.
+//! and the test results that each of them was given.
 
 use agentd_core::document::review::{self, Review};
 use agentd_core::layout::ChangeFile;
@@ -35,7 +35,7 @@ pub fn code_rounds(change: &Change, state: &State) -> CodeRounds {
     for name in recording.runs().iter().filter(|run| run.step() == step) {
         let Ok(run) = recording.read(name) else { continue };
         let asked = Stamp::new(run.started());
-        // An attempt that follows on another was told of the same tests.
+        // An attempt that follows another was given the same test results.
         let is_known = state.test_run.as_ref().is_some_and(|latest| latest.at <= asked);
         if run.header.attempt <= 1 && !is_known {
             let told = prompt::Review::tests_told(&run.header.prompt);

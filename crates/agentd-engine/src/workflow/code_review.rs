@@ -301,7 +301,7 @@ fn verdict_line(review: &Review) -> String {
     }
 }
 
-/// Has the implementer mend what the latest review has found, in the session in which it
+/// Has the implementer fix what the latest review found, in the session in which it
 /// worked last.
 pub fn fix(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     mend(workflow)?;

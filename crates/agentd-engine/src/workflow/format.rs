@@ -29,7 +29,7 @@ pub(super) fn check(workflow: &mut Workflow<'_>) -> Result<Checked, WorkflowErro
 }
 
 /// Makes sure that the plan is valid. A person is shown what is wrong (P20); without one
-/// the planner mends it, up to the configured number of rounds.
+/// the planner fixes it, up to the configured number of rounds.
 pub(super) fn ensure(workflow: &mut Workflow<'_>, mode: Mode) -> Result<(), WorkflowError> {
     let rounds = match mode {
         Mode::HumanInLoop => 0,

@@ -17,7 +17,7 @@ use super::{Action, Call, Progress, Report, Workflow, WorkflowError, format, pro
 use crate::agents::context::{self, ContextKind, Tree};
 use crate::agents::step::Artifact;
 
-/// Whether it is told which documents are there already.
+/// Whether to report which documents exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// To whoever starts a workflow again.
@@ -196,7 +196,7 @@ fn recover_session(workflow: &Workflow<'_>, history: &History) -> Result<(), Wor
 }
 
 /// Has the planner look at its document with fresh eyes, up to the configured number of
-/// rounds (C1). It mends what it finds by itself; agentd looks whether it did.
+/// rounds (C1). It fixes what it finds by itself; agentd checks whether it did.
 fn self_review(
     workflow: &mut Workflow<'_>,
     part: &Part,
@@ -324,7 +324,7 @@ fn review_at_once(workflow: &mut Workflow<'_>, history: &History) -> Result<(), 
     Ok(())
 }
 
-/// Writes a context anew and says what did not fit.
+/// Writes a context again and reports what did not fit.
 pub(super) fn write_context(
     workflow: &mut Workflow<'_>,
     kind: ContextKind,

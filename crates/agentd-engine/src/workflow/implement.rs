@@ -113,7 +113,7 @@ pub(super) fn still_approved(workflow: &Workflow<'_>) -> Result<Digest, Workflow
     Ok(plan)
 }
 
-/// Commits take in all that is changed: whoever has changes of their own should know.
+/// Commits take in all that is changed: users with uncommitted changes should know.
 fn warn_of_uncommitted(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     if workflow.agents.config.git.commit == GitCommit::None {
         return Ok(());

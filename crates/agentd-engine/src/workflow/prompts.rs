@@ -24,7 +24,7 @@ use crate::change::documents;
 use crate::guard::sandbox;
 use crate::insight::overlap;
 
-/// Of how many other open changes a planner is told.
+/// How many other open changes a planner's prompt lists.
 const OTHERS: usize = 40;
 
 /// What the person has asked for.
@@ -119,7 +119,7 @@ pub(super) fn challenge(workflow: &Workflow<'_>) -> Result<String, WorkflowError
     Ok(Challenge { change, specs: &specs, clarified, earlier: &earlier }.render())
 }
 
-/// The prompt that asks for the plan to be mended.
+/// The prompt that asks for a revision of the plan.
 pub(super) fn reproposal(
     workflow: &Workflow<'_>,
     review: &ReviewBlock,
@@ -187,7 +187,7 @@ pub(super) fn review(
     .render())
 }
 
-/// The prompt that asks for what a review of the code has found to be mended.
+/// The prompt that asks for fixes of what a code review found.
 pub(super) fn fix(workflow: &Workflow<'_>, review: &Review) -> Result<String, WorkflowError> {
     let findings: Vec<IssueView> = review.issues.iter().map(IssueView::from).collect();
     let tests = test_evidence(workflow)?;

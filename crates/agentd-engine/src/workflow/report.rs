@@ -1,4 +1,4 @@
-//! What a workflow tells whoever watches it.
+//! What a workflow reports while it runs.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::step::Artifact;
 
-/// Has the planner mend what the latest review has found.
+/// Has the planner fix what the latest review found.
 pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     workflow.history()?;
     let state = workflow.state()?;
@@ -58,7 +58,7 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
 fn asks_for_revision(review: &ReviewBlock) -> bool {
     match review.verdict {
         PlanVerdict::NeedsRevision | PlanVerdict::Rejected => true,
-        // Minor issues of an approved plan can still be mended while nobody builds it.
+        // Minor issues of an approved plan can still be fixed until it is implemented.
         PlanVerdict::Approved => !review.issues.is_empty(),
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn change_to_plan(
 }
 
 /// The project. In a repository that agentd was not set up in, the least is set up that a
-/// plan needs: whoever says `agentd plan` there wants one.
+/// plan needs: a person who runs `agentd plan` there wants one.
 pub(crate) fn project(context: &Context) -> Result<Project, CommandError> {
     match opening::root_of(&context.start) {
         Err(StoreError::NotInitialised { suggested, .. }) if suggested.join(".git").exists() => {

@@ -2,7 +2,7 @@
 //! `/agentd:archive`, in the form that each agent reads. One text serves all of them.
 //!
 //! Each file carries a digest of itself in a comment of its header, so that agentd can
-//! tell what it wrote, in whichever version, from what a person has edited since.
+//! distinguish what it wrote, in any version, from what a person edited since.
 
 use agentd_core::agent::AgentKind;
 use agentd_core::hash::Digest;

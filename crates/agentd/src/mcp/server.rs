@@ -281,7 +281,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// What a client that asked for progress is told about a wait.
+/// The progress message about a wait, for a client that asked for it.
 fn progress(
     context: &RequestContext<RoleServer>,
     waited: Duration,
@@ -291,7 +291,7 @@ fn progress(
     Some(ProgressNotificationParam::new(token, waited.as_secs_f64()).with_message(message))
 }
 
-/// What every client is told at the start.
+/// The instructions that every client gets at the start.
 fn instructions(change: Option<&ChangeId>, toolset: Toolset) -> String {
     let about = match change {
         Some(id) => format!(

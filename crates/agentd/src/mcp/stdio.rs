@@ -70,7 +70,7 @@ impl AsyncRead for Input {
 }
 
 /// Returns when the process that started this one has ended. Its end of the
-/// pipe may be held open by a child of its own, so the pipe does not tell.
+/// pipe may be held open by a child of its own, so the pipe does not show it.
 ///
 /// Notes meanwhile when the client hangs up: nobody reads to the end of the input while all
 /// requests that may be worked on wait for something.

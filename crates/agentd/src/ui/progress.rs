@@ -38,7 +38,7 @@ pub(crate) struct ProgressUi {
 
 #[derive(Debug)]
 enum How {
-    /// Warnings only: stdout is for one JSON document, and whoever reads it reads little else.
+    /// Warnings only: stdout is for one JSON document, and its reader needs little else.
     Quiet,
     /// A line at the start and one at the end of each step.
     Plain,
@@ -82,7 +82,7 @@ impl ProgressUi {
         Self { how }
     }
 
-    /// Takes note of what a workflow tells.
+    /// Takes note of what a workflow reports.
     pub(crate) fn watch(&mut self, progress: &Progress<'_>) {
         match &mut self.how {
             // Who reads the document still has to know.
@@ -216,7 +216,7 @@ impl Screen {
     fn draw(&mut self) {
         let Some((step, since)) = self.step.as_ref() else { return };
         if self.drawn.is_some() && !LIVE.load(Ordering::SeqCst) {
-            // A panic has taken it away, and is being told of.
+            // A panic has removed it, and is being reported.
             return;
         }
         let columns = columns();
@@ -235,7 +235,7 @@ impl Screen {
     }
 }
 
-/// One write, so that nothing comes in between. Nobody is left to tell if it fails.
+/// One write, so that nothing comes in between. If it fails, there is no place to report it.
 fn write(text: &str) {
     if !text.is_empty() {
         let mut err = io::stderr().lock();

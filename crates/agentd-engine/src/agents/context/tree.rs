@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use agentd_core::layout;
 use agentd_core::prompt::one_line;
 
-/// Counting stops here: whoever has more files is told so.
+/// Counting stops here; if there are more files, the text says so.
 pub const MAX_FILES: usize = 200_000;
 
 /// The longest path that is shown whole.

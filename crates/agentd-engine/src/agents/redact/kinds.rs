@@ -1,4 +1,4 @@
-//! The kinds of secrets that can be told by their looks. A [`Mark`] is a text that stands in
+//! The kinds of secrets that can be recognized by their form. A [`Mark`] is a text that stands in
 //! or in front of each secret of a kind and rarely elsewhere, so that one pass finds the
 //! places to look at; what is there decides.
 

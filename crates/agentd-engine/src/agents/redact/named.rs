@@ -1,4 +1,4 @@
-//! Secrets that are told by the name in front of them: `api_key = "…"`, `"token":"…"`,
+//! Secrets that are recognized by the name before them: `api_key = "…"`, `"token":"…"`,
 //! `--password …`, `password …` in a `.netrc`.
 
 use std::ops::Range;

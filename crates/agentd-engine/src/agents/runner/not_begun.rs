@@ -14,7 +14,7 @@ pub(super) fn not_begun(record: RunWriter, started_at: String, error: RunError) 
     let outcome = AgentOutcome { failure: Some(failure), ..AgentOutcome::default() };
     let run_file = record.path().to_owned();
     let end = RunEnd { exit_code: None, signal: None, duration_ms: 0, outcome: outcome.clone() };
-    // The first error is the one to tell.
+    // The first error is the one to report.
     let _ = record.end(&end);
     let (duration, tampered, error) = (Duration::ZERO, Vec::new(), Some(error));
     Attempt { outcome, run_file, started_at, duration, tampered, error }

@@ -15,7 +15,7 @@ pub(crate) struct Entry {
     pub(crate) priced: bool,
 }
 
-/// The entry of a call, without its time: whoever saw it knows that. `asked` is the
+/// The entry of a call, without its time, which the caller knows. `asked` is the
 /// model that was asked for, where the agent does not say which one it used.
 pub(crate) fn entry(
     config: &Config,

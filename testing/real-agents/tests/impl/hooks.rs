@@ -69,7 +69,7 @@ fn a_planted_hook_never_runs_and_the_persons_own_survives() {
         for name in [".git/config (changed)", "pre-commit (changed)", "post-commit (new)"] {
             assert!(card["message"].as_str().unwrap().contains(name), "{card:#}");
         }
-        assert!(card["cause"].as_str().unwrap().contains("put back"), "{card:#}");
+        assert!(card["cause"].as_str().unwrap().contains("restored"), "{card:#}");
         let said = sandbox.models().requests();
         let planted = |text: &String| text.contains("planted");
         assert!(said.iter().any(|request| request.tool_results.iter().any(planted)));

@@ -215,7 +215,7 @@ fn an_independent_review_can_be_required() {
     Sandbox::enter(challenges(planner(&[]), &[approved()]), |sandbox| {
         let config = format!("{CODEX_QUICK}require_independent_review = true\n");
         let world = World::new(sandbox, &config);
-        world.plan(&["--json"]).card("not_independent", "both of OpenAI");
+        world.plan(&["--json"]).card("not_independent", "both from OpenAI");
         assert_eq!(world.runs("challenge"), 0);
         assert_eq!(world.state().phase.name(), "proposed");
     });

@@ -57,9 +57,9 @@ fn a_recorded_change_is_done_again_byte_for_byte(cli: Cli) {
 
         let source = sandbox.project().join("agentd/changes").join(CHANGE);
         let recording = Recording::open(&source).unwrap();
-        let name =
+        let implemented =
             recording.runs().iter().find(|run| run.step() == "implement-logic".into()).unwrap();
-        let last = recording.read(name).unwrap();
+        let last = recording.read(implemented).unwrap();
         let edited: Vec<&str> = last
             .records
             .iter()

@@ -108,7 +108,7 @@ pub(crate) struct Fake {
     pub(crate) mark: String,
     pub(crate) cwd: PathBuf,
     pub(crate) cage: Option<Cage>,
-    /// Another home than that of whoever runs the tests.
+    /// Not the home of the user who runs the tests.
     pub(crate) home: Option<PathBuf>,
 }
 

@@ -1,5 +1,5 @@
 // Drives real Chromium through the pages of `agentd view`: what a person does, pictures of
-// every page, and checks that a machine can make. Run by crates/agentd/tests/viewer.
+// every page, and checks that a machine can make. Run by crates/agentd/tests/it/viewer.
 //
 //   node browser.mjs <address with token> <chromium> <directory for pictures> <project>
 

@@ -94,7 +94,7 @@ fn a_closed_stdout_is_no_panic() {
 
 /// Kills at any moment of a plan by the real codex: the same documents in the end, and no step
 /// but the interrupted one paid again. The many kills are those of the built-in agent, in
-/// `crates/agentd/tests/cli/plan_kills.rs`.
+/// `crates/agentd/tests/it/cli/plan_kills.rs`.
 #[test]
 fn heavy_kills_of_a_plan_by_the_real_codex() {
     // A challenge that is killed and asked for again must hear the same as the first time.

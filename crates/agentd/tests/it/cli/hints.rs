@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use agentd_core::diagnostic::Severity;
 
-use crate::help::commands;
+use crate::cli::help::commands;
 use test_project::{Output, TestProject};
 
 /// The words that follow "agentd " where it is meant to be typed.

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 
 use test_project::TestProject;
 
-use crate::archive_kills::{journal, set_up, traced};
+use crate::cli::archive_kills::{journal, set_up, traced};
 
 /// Commands that have nothing to do with a project.
 const WITHOUT_PROJECT: [&str; 4] = ["completions", "demo", "explain", "help"];

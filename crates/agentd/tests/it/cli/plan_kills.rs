@@ -13,7 +13,7 @@ use agentd_core::run_format::Record;
 use agentd_core::state::{self, State};
 use agentd_engine::agents::run_record::read_run;
 
-use crate::stand_in::{self, CHANGE};
+use crate::cli::stand_in::{self, CHANGE};
 use test_project::TestProject;
 
 /// Kills before a plan is left to end.

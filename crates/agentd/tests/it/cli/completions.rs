@@ -1,4 +1,4 @@
-use crate::help::commands;
+use crate::cli::help::commands;
 use test_project::TestProject;
 
 #[test]

@@ -2,7 +2,7 @@
 
 use terminal::{CTRL_C, DOWN, Terminal};
 
-use crate::stand_in::{AS_MENDED, CHANGE, calls, project};
+use crate::cli::stand_in::{AS_MENDED, CHANGE, calls, project};
 use test_project::TestProject;
 
 const MINOR: [(&str, &str); 2] = [("medium", "No limit"), ("low", "Typo")];

@@ -1,5 +1,4 @@
 //! `agentd view` as a browser sees it: a process that speaks HTTP on 127.0.0.1.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod browser;

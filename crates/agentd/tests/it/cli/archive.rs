@@ -8,7 +8,7 @@ use serde_json::json;
 
 use test_project::TestProject;
 
-const MAIN: &str = include_str!("../../../../testing/project/fixtures/auth-flow.md");
+const MAIN: &str = include_str!("../../../../../testing/project/fixtures/auth-flow.md");
 
 /// What a state tells of an approval.
 const APPROVED: &str = "code_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-04T12:00:00Z\n  run: 1";

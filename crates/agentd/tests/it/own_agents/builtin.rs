@@ -16,7 +16,7 @@ use agentd_engine::store::Holder;
 
 use test_project::{TestProject, agentd};
 
-use crate::steps::{self, BUILTIN, Steps as _};
+use crate::own_agents::steps::{self, BUILTIN, Steps as _};
 
 const LOGIN: &str = "Add login with email and password; lock after 5 attempts";
 

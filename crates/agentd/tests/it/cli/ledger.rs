@@ -131,7 +131,7 @@ fn the_log_tells_every_round_of_code_review() {
 #[test]
 fn a_call_that_was_killed_with_agentd_counts_as_far_as_it_got() {
     let header = |agent: &str| {
-        json!({"run": 1, "step": "proposal-gen", "change": crate::stand_in::CHANGE, "agent": agent,
+        json!({"run": 1, "step": "proposal-gen", "change": crate::cli::stand_in::CHANGE, "agent": agent,
             "role": "planner", "attempt": 1, "argv": ["x"], "env": [], "cwd": "/p", "prompt": "",
             "started_at": "2026-11-04T10:00:00Z"})
     };
@@ -141,21 +141,24 @@ fn a_call_that_was_killed_with_agentd_counts_as_far_as_it_got() {
     let codex = json!({"type": "turn.completed", "usage": {"input_tokens": 3_000_000,
         "cached_input_tokens": 0, "output_tokens": 1000}});
     for (agent, line, tokens) in [("claude", claude, 10), ("codex", codex, 3_000_000)] {
-        let project =
-            crate::stand_in::project("[budget]\nmax_cost_usd = 4.0\nmax_tokens = 2000000\n", &[])
-                .begun(crate::stand_in::CHANGE)
-                .file(
-                    "runs/0001-proposal-gen.jsonl",
-                    format!(
-                        "{}\n{}\n{{\"t\":5,\"ra",
-                        header(agent),
-                        json!({"t": 4, "raw": line.to_string()})
-                    ),
-                );
-        let run =
-            project.run(["plan", crate::stand_in::CHANGE, "--skip-clarify", "--json"]).exits(1);
+        let project = crate::cli::stand_in::project(
+            "[budget]\nmax_cost_usd = 4.0\nmax_tokens = 2000000\n",
+            &[],
+        )
+        .begun(crate::cli::stand_in::CHANGE)
+        .file(
+            "runs/0001-proposal-gen.jsonl",
+            format!(
+                "{}\n{}\n{{\"t\":5,\"ra",
+                header(agent),
+                json!({"t": 4, "raw": line.to_string()})
+            ),
+        );
+        let run = project
+            .run(["plan", crate::cli::stand_in::CHANGE, "--skip-clarify", "--json"])
+            .exits(1);
         assert_eq!(run.json()["error"]["kind"], "budget", "{}", run.stdout);
-        assert!(crate::stand_in::calls(&project).is_empty(), "nothing more was called");
+        assert!(crate::cli::stand_in::calls(&project).is_empty(), "nothing more was called");
         let cost = project.run(["cost", "--json"]).fine().json();
         assert_eq!((&cost["calls"], &cost["tokens_in"]), (&json!(1), &json!(tokens)), "{cost}");
     }

@@ -4,7 +4,7 @@ use std::fs;
 
 use terminal::{DOWN, Terminal};
 
-use crate::stand_in::{self, CHANGE};
+use crate::cli::stand_in::{self, CHANGE};
 use test_project::TestProject;
 
 const PLAN: [&str; 6] = ["plan", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];

@@ -1,8 +1,6 @@
 //! The commands of agentd, as a person or a program meets them: the real
 //! binary, its exit code, stdout and stderr.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
-
 mod archive;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod archive_kills;

@@ -1,5 +1,4 @@
 //! `agentd mcp` as clients see it: a process that speaks JSON-RPC in lines.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 #![allow(clippy::needless_pass_by_value, reason = "json!(…) reads better without borrowing")]
 

@@ -1,6 +1,6 @@
 //! `--json` of every command: one document, and nothing else on stdout.
 
-use crate::help::commands;
+use crate::cli::help::commands;
 use test_project::TestProject;
 
 #[test]

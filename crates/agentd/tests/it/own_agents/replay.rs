@@ -13,7 +13,7 @@ use agentd_engine::agents::step::{Artifact, StepError};
 use serde_json::{Value, json};
 use test_project::{TestProject, agentd};
 
-use crate::steps::{self, BUILTIN, Steps as _};
+use crate::own_agents::steps::{self, BUILTIN, Steps as _};
 
 const DOCUMENTS: [&str; 4] = ["proposal.md", "specs/login.md", "tasks.md", "CHALLENGE.md"];
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
-use crate::stand_in::{self, CHANGE};
+use crate::cli::stand_in::{self, CHANGE};
 use test_project::TestProject;
 
 /// WF6: what is beyond planning is left alone, and said to be.

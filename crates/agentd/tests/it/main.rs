@@ -1,0 +1,8 @@
+//! The real binary, as people, programs and browsers meet it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
+
+mod cli;
+mod mcp;
+mod own_agents;
+mod viewer;

@@ -1,6 +1,8 @@
-//! Tests of the engine against real processes.
+//! Tests of the engine on real directories, with real processes.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod actions;
+mod archive;
 #[cfg(target_os = "linux")]
 mod cage;
 mod forged;
@@ -13,4 +15,5 @@ mod ledger;
 mod process;
 mod runner;
 mod steps;
+mod store;
 mod support;

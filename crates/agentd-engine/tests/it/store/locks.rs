@@ -42,7 +42,7 @@ fn child_records() {
 fn forty_processes_leave_forty_records() {
     let (_dir, project) = sandbox();
     let start = |_| {
-        let mut command = child("locks::child_records", project.root());
+        let mut command = child("store::locks::child_records", project.root());
         command.stdout(Stdio::null()).spawn().unwrap()
     };
     let children: Vec<Child> = (0..PROCESSES).map(start).collect();
@@ -77,7 +77,7 @@ fn child_holds_the_run_lock() {
 }
 
 fn start_holder(project: &Project) -> Child {
-    let mut command = child("locks::child_holds_the_run_lock", project.root());
+    let mut command = child("store::locks::child_holds_the_run_lock", project.root());
     let mut child = command.spawn().unwrap();
     let output = BufReader::new(child.stdout.as_mut().unwrap());
     assert!(output.lines().map_while(Result::ok).any(|line| line.ends_with("held")));

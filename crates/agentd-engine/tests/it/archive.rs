@@ -1,6 +1,4 @@
 //! Archiving on a real disk: merges, conflicts, and the way back.
-#![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod archiving;
 mod overlaps;

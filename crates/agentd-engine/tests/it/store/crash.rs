@@ -40,7 +40,8 @@ fn a_writer_killed_at_any_moment_leaves_the_old_text_or_the_new() {
     let dir = project.root().join("dir");
     let mut seen_leftover = false;
     for round in 0..ROUNDS {
-        let mut child = child("crash::child_writes_for_ever", project.root()).spawn().unwrap();
+        let mut child =
+            child("store::crash::child_writes_for_ever", project.root()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         assert!(output.lines().map_while(Result::ok).any(|line| line.ends_with("writing")));
         // Spread over some writes without a source of randomness; the machine adds its own.

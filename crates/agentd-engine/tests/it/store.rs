@@ -1,6 +1,4 @@
 //! The store on a real disk: what nothing can escape, tear or lose.
-#![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod contexts;
 mod crash;

@@ -220,7 +220,7 @@ fn child_decides() {
 fn heavy_forty_processes_leave_forty_decisions() {
     let (_dir, project) = planned();
     let start = |_| {
-        let mut command = child("documents::child_decides", project.root());
+        let mut command = child("store::documents::child_decides", project.root());
         command.stdout(Stdio::null()).spawn().unwrap()
     };
     let children: Vec<Child> = (0..40).map(start).collect();

@@ -1,6 +1,5 @@
 //! What tools do to a change, on a real directory.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
-#![allow(clippy::needless_pass_by_value, reason = "json!(…) reads better without borrowing")]
+#![expect(clippy::needless_pass_by_value, reason = "json!(…) reads better without borrowing")]
 
 mod anything;
 mod comments;

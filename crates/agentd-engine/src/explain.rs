@@ -16,6 +16,9 @@ use agentd_core::phase::{Phase, Refused};
 use agentd_core::provider::sessions::SessionError;
 use serde::Serialize;
 
+use crate::archive::SpecConflict;
+use crate::guard::trust::ComparedSetting;
+
 /// An error that can be shown to a person.
 pub trait Explain: Error {
     /// All that is known about it.
@@ -38,9 +41,25 @@ pub struct ErrorReport {
     pub cause: Option<String>,
     /// What to do.
     pub hints: Vec<Hint>,
-    /// More about it, for programs: the entries of a JSON object.
+    /// More about it, for programs.
     #[serde(flatten)]
-    pub details: Option<Box<serde_json::Value>>,
+    pub details: Option<Box<ErrorDetails>>,
+}
+
+/// What some kinds of errors add for programs: the keys are those of the error itself.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum ErrorDetails {
+    /// Of [`Kind::Conflict`].
+    Conflicts {
+        /// What cannot be merged.
+        conflicts: Vec<SpecConflict>,
+    },
+    /// Of [`Kind::NotTrusted`].
+    Settings {
+        /// What the settings of the project run.
+        settings: Vec<ComparedSetting>,
+    },
 }
 
 impl<E: Explain> From<E> for ErrorReport {
@@ -114,9 +133,9 @@ impl ErrorReport {
         self.hint(Hint::Set { purpose: purpose.into(), table, key, value })
     }
 
-    /// Adds the entries of a JSON object.
+    /// Adds details for programs.
     #[must_use]
-    pub fn details(mut self, details: serde_json::Value) -> Self {
+    pub fn details(mut self, details: ErrorDetails) -> Self {
         self.details = Some(Box::new(details));
         self
     }

@@ -17,9 +17,8 @@ use agentd_core::error_kind::Kind;
 use agentd_core::hash::Digest;
 use agentd_core::rel_path::RelPath;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use crate::explain::{ErrorReport, Explain};
+use crate::explain::{ErrorDetails, ErrorReport, Explain};
 use crate::store::{Project, StoreError};
 
 /// Settings that may be acted on.
@@ -87,7 +86,7 @@ pub enum SettingChange {
 }
 
 /// A setting that runs something.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ComparedSetting {
     /// Its key and value.
     #[serde(flatten)]
@@ -146,7 +145,7 @@ impl Explain for TrustError {
                     standing.settings.iter().map(ToString::to_string).collect();
                 ErrorReport::of(Kind::NotTrusted, self)
                     .cause(lines.join("; "))
-                    .details(json!({ "settings": standing.compared_settings() }))
+                    .details(ErrorDetails::Settings { settings: standing.compared_settings() })
                     .run("see what would run, and agree to it", CommandLine::agentd(["trust"]))
                     .hint("for this one command: --trust; for a CI job: AGENTD_TRUST=all")
             }

@@ -15,9 +15,9 @@ use agentd_core::text::{counted, printable};
 use agentd_engine::archive::{
     self, ArchiveError, Archived, Preview, Renumbering, Request, SpecChange, SpecConflict, Totals,
 };
+use agentd_engine::explain::ErrorDetails;
 use agentd_engine::store::Project;
 use serde::Serialize;
-use serde_json::json;
 
 use super::{Context, user};
 use crate::error::CommandError;
@@ -321,7 +321,7 @@ fn show_conflicts(
 fn conflict_error(request: &Request<'_>, conflicts: Vec<SpecConflict>) -> CommandError {
     let id = request.change;
     let first = conflicts.first().map(|conflict| conflict.spec.to_string()).unwrap_or_default();
-    let details = json!({ "conflicts": conflicts });
+    let details = ErrorDetails::Conflicts { conflicts: conflicts.clone() };
     let message = ArchiveError::Conflicts { conflicts }.to_string();
     let dir = layout::change_dir(id);
     let archive = CommandLine::agentd(["archive", id.as_str()]);

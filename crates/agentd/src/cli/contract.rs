@@ -15,8 +15,12 @@ use super::doctor::DoctorReport;
 use super::explain::{ErrorExplanation, ExplainList};
 use super::export::ExportReport;
 use super::init::InstallReport;
+use super::list::{ArchivedList, ChangeList, SpecList};
+use super::log::LogReport;
 use super::planning::WorkflowReport;
 use super::replay::ReplayReport;
+use super::show::ShownDocument;
+use super::status::StatusReport;
 use super::trust::TrustReport;
 use super::unarchive::UnarchiveReport;
 use super::validate::ValidationReport;
@@ -49,26 +53,15 @@ fn row<T: Output>(command: &'static str) -> Row {
     }
 }
 
-/// Outputs that have no type yet.
-fn untyped(command: &'static str, keys: &str) -> Row {
-    let keys = keys.split(' ').map(|key| (key.to_owned(), Value::Bool(true))).collect();
-    Row { command, keys, optional: None }
-}
-
 /// Commands that only read. A test of the page runs them all.
 fn reading() -> Vec<Row> {
     vec![
-        untyped("list", "changes"),
-        untyped("list --specs", "specs"),
-        untyped("list --archived", "archived"),
-        untyped(
-            "status add-oauth",
-            "change_id phase title created_at updated_at last_action iteration complexity verdict \
-             issues plan_changed_since_review validation tasks layers calls cost_usd tokens_in \
-             tokens_out next",
-        ),
-        untyped("show add-oauth tasks", "file text"),
-        untyped("log add-oauth", "change_id events"),
+        row::<ChangeList>("list"),
+        row::<SpecList>("list --specs"),
+        row::<ArchivedList>("list --archived"),
+        row::<StatusReport>("status add-oauth"),
+        row::<ShownDocument>("show add-oauth tasks"),
+        row::<LogReport>("log add-oauth"),
         row::<ValidationReport>("validate add-oauth").optional("omitted"),
         row::<CostReport>("cost add-oauth"),
         row::<OverlapReport>("overlap"),

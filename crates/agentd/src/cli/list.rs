@@ -1,14 +1,15 @@
-use std::io::Write as _;
+use std::fmt::Display;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::ids::SpecId;
 use agentd_engine::change::summary::Summary;
-use agentd_engine::store::{StoreError, map_parallel};
-use serde_json::json;
+use agentd_engine::store::{Project, StoreError, map_parallel};
+use serde::Serialize;
 
 use super::{BEGIN, Context};
 use crate::error::CommandError;
-use crate::ui::{BAD, BOLD, DIM, fit};
+use crate::ui::{BAD, BOLD, DIM, Output, Screen, fit};
 
 /// List the open changes, or the main specs, or what is archived.
 #[derive(Debug, clap::Args)]
@@ -25,23 +26,38 @@ pub(crate) struct Args {
     archived: bool,
 }
 
+/// The open changes.
+#[derive(Debug, Serialize)]
+pub(super) struct ChangeList {
+    changes: Vec<Summary>,
+}
+
+/// The main specs.
+#[derive(Debug, Serialize)]
+pub(super) struct SpecList {
+    specs: Vec<SpecId>,
+}
+
+/// The archived changes.
+#[derive(Debug, Serialize)]
+pub(super) struct ArchivedList {
+    archived: Vec<String>,
+}
+
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
     if args.specs {
-        let ids = project.spec_ids()?.ids;
-        let names: Vec<&str> = ids.iter().map(SpecId::as_str).collect();
-        return names_only(
-            context,
-            "specs",
-            &names,
-            "There are no main specs yet; archiving a change makes them.",
-        );
+        context.ui.print(&SpecList { specs: project.spec_ids()?.ids })?;
+    } else if args.archived {
+        let archived = project.archived()?.ids.iter().map(ToString::to_string).collect();
+        context.ui.print(&ArchivedList { archived })?;
+    } else {
+        context.ui.print(&open_changes(context, &project)?)?;
     }
-    if args.archived {
-        let names: Vec<String> = project.archived()?.ids.iter().map(ToString::to_string).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        return names_only(context, "archived", &names, "Nothing is archived yet.");
-    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open_changes(context: &Context, project: &Project) -> Result<ChangeList, StoreError> {
     let listed = project.change_ids()?;
     for odd in &listed.odd {
         context
@@ -51,73 +67,93 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let summaries = map_parallel(&listed.ids, |id| -> Result<_, StoreError> {
         Ok(project.change_if_open(id)?.as_ref().map(Summary::read))
     });
-    let summaries: Vec<Summary> =
+    let changes: Vec<Summary> =
         summaries.into_iter().filter_map(Result::transpose).collect::<Result<_, _>>()?;
-    for problem in summaries.iter().filter_map(|summary| summary.problem.as_ref()) {
+    for problem in changes.iter().filter_map(|summary| summary.problem.as_ref()) {
         context.ui.warn(problem);
     }
-    if context.ui.json {
-        context.ui.print_json(&json!({ "version": 1, "changes": summaries }))?;
-        return Ok(ExitCode::SUCCESS);
+    Ok(ChangeList { changes })
+}
+
+impl Output for ChangeList {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        if self.changes.is_empty() {
+            screen.note("No change is open.");
+            screen.note(&format!("Next: {BEGIN}"));
+        }
+        let width = self.changes.iter().map(|s| s.change_id.as_str().len()).max().unwrap_or(0);
+        self.changes.iter().try_for_each(|summary| line(screen, summary, width))
     }
-    if summaries.is_empty() {
-        context.ui.note("No change is open.");
-        context.ui.note(&format!("Next: {BEGIN}"));
-        return Ok(ExitCode::SUCCESS);
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        use agentd_core::ids::ChangeId;
+        use agentd_core::phase::Phase;
+        use agentd_core::state::LastAction;
+        use agentd_engine::change::summary::Progress;
+        let summary = Summary {
+            change_id: ChangeId::new("add-oauth").unwrap(),
+            phase: Some(Phase::Proposed),
+            title: "Sign in with Google".to_owned(),
+            tasks: Progress { total: 4, completed: 1 },
+            cost_usd: 0.02,
+            updated_at: Some("2026-11-04T10:00:00Z".to_owned()),
+            last_action: Some(LastAction::Decide),
+            problem: Some("cannot read STATE.yaml".to_owned()),
+        };
+        Self { changes: vec![summary] }
     }
-    let mut out = context.ui.out();
-    let width = summaries.iter().map(|s| s.change_id.as_str().len()).max().unwrap_or(0);
-    for summary in &summaries {
-        line(&mut out, summary, width)?;
-    }
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A title may be a whole paragraph.
 const TITLE_COLUMNS: usize = 80;
 
 /// One change: id, phase, tasks, cost, what it is about.
-fn line(
-    out: &mut impl std::io::Write,
-    summary: &Summary,
-    width: usize,
-) -> Result<(), CommandError> {
+fn line(screen: &mut Screen<'_>, summary: &Summary, width: usize) -> io::Result<()> {
     let id = summary.change_id.as_str();
-    write!(out, "{BOLD}{id:width$}{BOLD:#}  ")?;
+    write!(screen, "{BOLD}{id:width$}{BOLD:#}  ")?;
     match summary.phase {
-        Some(phase) => write!(out, "{phase:12}")?,
-        None if summary.problem.is_none() => write!(out, "{:12}", "new")?,
-        None => write!(out, "{BAD}{:12}{BAD:#}", "unreadable")?,
+        Some(phase) => write!(screen, "{phase:12}")?,
+        None if summary.problem.is_none() => write!(screen, "{:12}", "new")?,
+        None => write!(screen, "{BAD}{:12}{BAD:#}", "unreadable")?,
     }
     let tasks = match summary.tasks.total {
         0 => "no tasks".to_owned(),
         total => format!("{}/{total} tasks", summary.tasks.completed),
     };
-    write!(out, "  {tasks:>12}  {:>8}", format!("${:.2}", summary.cost_usd))?;
+    write!(screen, "  {tasks:>12}  {:>8}", format!("${:.2}", summary.cost_usd))?;
     if !summary.title.is_empty() {
-        write!(out, "  {DIM}{}{DIM:#}", fit(&summary.title, TITLE_COLUMNS))?;
+        write!(screen, "  {DIM}{}{DIM:#}", fit(&summary.title, TITLE_COLUMNS))?;
     }
-    writeln!(out)?;
-    Ok(())
+    writeln!(screen)
 }
 
-fn names_only(
-    context: &Context,
-    key: &str,
-    names: &[&str],
-    none: &str,
-) -> Result<ExitCode, CommandError> {
-    if context.ui.json {
-        context.ui.print_json(&json!({ "version": 1, key: names }))?;
-    } else if names.is_empty() {
-        context.ui.note(none);
-    } else {
-        let mut out = context.ui.out();
-        for name in names {
-            writeln!(out, "{name}")?;
-        }
-        out.flush()?;
+impl Output for SpecList {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        let none = "There are no main specs yet; archiving a change makes them.";
+        names(screen, &self.specs, none)
     }
-    Ok(ExitCode::SUCCESS)
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        Self { specs: vec![SpecId::new("auth-flow").unwrap()] }
+    }
+}
+
+impl Output for ArchivedList {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        names(screen, &self.archived, "Nothing is archived yet.")
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        Self { archived: vec!["2026-11-04-add-oauth".to_owned()] }
+    }
+}
+
+fn names(screen: &mut Screen<'_>, names: &[impl Display], none: &str) -> io::Result<()> {
+    if names.is_empty() {
+        screen.note(none);
+    }
+    names.iter().try_for_each(|name| writeln!(screen, "{name}"))
 }

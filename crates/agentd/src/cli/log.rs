@@ -1,8 +1,9 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::document::proposal;
 use agentd_core::document::review::CodeVerdict;
+use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
@@ -13,11 +14,10 @@ use agentd_engine::git::{self, Git, GitTool};
 use agentd_engine::insight::code_rounds::{CodeRounds, code_rounds};
 use agentd_engine::store::{Change, Project};
 use serde::Serialize;
-use serde_json::json;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::ui::{BOLD, DIM};
+use crate::ui::{BOLD, DIM, Output, Screen};
 use agentd_core::figures::{duration, tokens};
 
 /// Show what has happened to a change, oldest first.
@@ -33,12 +33,44 @@ pub(crate) struct Args {
     id: Option<String>,
 }
 
+/// What has happened to a change, oldest first.
+#[derive(Debug, Serialize)]
+pub(super) struct LogReport {
+    change_id: ChangeId,
+    events: Vec<Event>,
+}
+
 /// One thing that has happened.
 #[derive(Debug, Serialize)]
 struct Event {
     at: Option<Stamp>,
-    kind: &'static str,
+    kind: EventKind,
     text: String,
+}
+
+/// What an event is about.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum EventKind {
+    Begun,
+    Call,
+    Commit,
+    Decision,
+    Review,
+    Tests,
+}
+
+impl EventKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Begun => "begun",
+            Self::Call => "call",
+            Self::Commit => "commit",
+            Self::Decision => "decision",
+            Self::Review => "review",
+            Self::Tests => "tests",
+        }
+    }
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -49,23 +81,27 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let mut events = events(&change, &state, &rounds);
     events.extend(commits(&project, &state));
     events.sort_by_key(|event| event.at);
-    if context.ui.json {
-        let document = json!({ "version": 1, "change_id": change.id(), "events": events });
-        context.ui.print_json(&document)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut out = context.ui.out();
-    for event in &events {
-        let at = event.at.map_or_else(String::new, |at| at.to_string());
-        writeln!(
-            out,
-            "{DIM}{at:20}{DIM:#}  {BOLD}{:8}{BOLD:#}  {}",
-            event.kind,
-            printable(&event.text)
-        )?;
-    }
-    out.flush()?;
+    context.ui.print(&LogReport { change_id: change.id().clone(), events })?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Output for LogReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        for Event { at, kind, text } in &self.events {
+            let at = at.map_or_else(String::new, |at| at.to_string());
+            let (kind, text) = (kind.name(), printable(text));
+            writeln!(screen, "{DIM}{at:20}{DIM:#}  {BOLD}{kind:8}{BOLD:#}  {text}")?;
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        let text = "accept by ada".to_owned();
+        let at = "2026-11-04T10:00:00Z".parse().ok();
+        let event = Event { at, kind: EventKind::Decision, text };
+        Self { change_id: ChangeId::new("add-oauth").unwrap(), events: vec![event] }
+    }
 }
 
 /// Everything that is known, in order; what has no time stands first.
@@ -73,7 +109,7 @@ fn events(change: &Change, state: &State, rounds: &CodeRounds) -> Vec<Event> {
     let mut events = Vec::new();
     let mut add = |at, kind, text| events.push(Event { at, kind, text });
     let asked = state.description.as_ref().map(|text| text.first_line().to_string());
-    add(state.created_at, "begun", asked.unwrap_or_default());
+    add(state.created_at, EventKind::Begun, asked.unwrap_or_default());
     let mut fixes = 0;
     for call in &state.llm_calls {
         let round = if call.step == StepName::Fix {
@@ -91,7 +127,7 @@ fn events(change: &Change, state: &State, rounds: &CodeRounds) -> Vec<Event> {
             duration(call.duration_ms),
             call.cost
         );
-        add(call.timestamp, "call", text);
+        add(call.timestamp, EventKind::Call, text);
     }
     let text = change.read(&ChangeFile::Proposal).unwrap_or_default();
     for review in proposal::parse(&text).value.reviews {
@@ -101,7 +137,7 @@ fn events(change: &Change, state: &State, rounds: &CodeRounds) -> Vec<Event> {
             "{verdict} by {}, round {}: {} HIGH, {} MEDIUM, {} LOW",
             review.reviewer, review.iteration, counts.high, counts.medium, counts.low
         );
-        add(review.date, "review", text);
+        add(review.date, EventKind::Review, text);
     }
     let tests = |exit_code: Option<i32>, took: u64, command: &str| {
         let result = if exit_code == Some(0) { "passed" } else { "failed" };
@@ -109,10 +145,10 @@ fn events(change: &Change, state: &State, rounds: &CodeRounds) -> Vec<Event> {
     };
     for (at, run) in &rounds.tests {
         let took = run.seconds.saturating_mul(1000);
-        add(Some(*at), "tests", tests(run.exit_code, took, &run.command));
+        add(Some(*at), EventKind::Tests, tests(run.exit_code, took, &run.command));
     }
     if let Some(run) = &state.test_run {
-        add(Some(run.at), "tests", tests(run.exit_code, run.duration_ms, &run.command));
+        add(Some(run.at), EventKind::Tests, tests(run.exit_code, run.duration_ms, &run.command));
     }
     for review in &rounds.reviews {
         let counts = review.counts();
@@ -125,21 +161,21 @@ fn events(change: &Change, state: &State, rounds: &CodeRounds) -> Vec<Event> {
             counts.medium,
             counts.low
         );
-        add(review.created_at, "review", text);
+        add(review.created_at, EventKind::Review, text);
     }
     // One whose run is not here.
     let is_told = |at: Stamp| rounds.reviews.iter().any(|review| review.created_at == Some(at));
     if let Some(review) = state.code_review.as_ref().filter(|review| !is_told(review.at)) {
         let label = review.verdict.label();
         let text = format!("{label} by {}, round {}", review.reviewer, review.iteration);
-        add(Some(review.at), "review", text);
+        add(Some(review.at), EventKind::Review, text);
     }
     for decision in &state.decisions {
         let choice = serde_json::to_value(decision.choice).unwrap_or_default();
         let choice = choice.as_str().unwrap_or_default();
         let note =
             if decision.note.is_empty() { String::new() } else { format!(": {}", decision.note) };
-        add(Some(decision.at), "decision", format!("{choice} by {}{note}", decision.by));
+        add(Some(decision.at), EventKind::Decision, format!("{choice} by {}{note}", decision.by));
     }
     events
 }
@@ -159,7 +195,7 @@ fn commits(project: &Project, state: &State) -> Vec<Event> {
     made.map(|commit| {
         let short = commit.id.get(..10).unwrap_or(&commit.id);
         let text = format!("{short} {}", commit.subject);
-        Event { at: commit.at.parse().ok(), kind: "commit", text }
+        Event { at: commit.at.parse().ok(), kind: EventKind::Commit, text }
     })
     .collect()
 }

@@ -1,17 +1,19 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::SpecId;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::nearest::nearest;
+use agentd_core::rel_path::RelPath;
 use agentd_core::text::printable;
 use agentd_engine::change::documents;
 use agentd_engine::store::{Change, Project, StoreError};
-use serde_json::json;
+use serde::Serialize;
 
 use super::Context;
 use crate::error::CommandError;
+use crate::ui::{Output, Screen};
 
 /// Show a document of a change, or a main spec.
 ///
@@ -29,24 +31,33 @@ pub(crate) struct Args {
     document: Option<String>,
 }
 
+/// A document, as it is on disk.
+#[derive(Debug, Serialize)]
+pub(super) struct ShownDocument {
+    /// Its path in the project.
+    file: RelPath,
+    text: String,
+}
+
+impl Output for ShownDocument {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        write!(screen, "{}", printable(&self.text))
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        let file = RelPath::new("agentd/changes/add-oauth/tasks.md").unwrap();
+        Self { file, text: "# Tasks\n".to_owned() }
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
-    let (path, text) = find(context, &project, args)?;
-    if context.ui.json {
-        context.ui.print_json(&json!({ "version": 1, "file": path, "text": text }))?;
-    } else {
-        let mut out = context.ui.out();
-        write!(out, "{}", printable(&text))?;
-        out.flush()?;
-    }
+    context.ui.print(&find(context, &project, args)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(
-    context: &Context,
-    project: &Project,
-    args: &Args,
-) -> Result<(String, String), CommandError> {
+fn find(context: &Context, project: &Project, args: &Args) -> Result<ShownDocument, CommandError> {
     let change = match context.change(project, args.id.as_deref()) {
         Ok(change) => change,
         Err(error) => {
@@ -88,11 +99,10 @@ fn is_document(change: &Change, name: &str) -> Result<bool, StoreError> {
     }
 }
 
-fn document(change: &Change, name: &str) -> Result<(String, String), CommandError> {
+fn document(change: &Change, name: &str) -> Result<ShownDocument, CommandError> {
     let Some(file) = file(name) else { return Err(missing(change, name)?) };
-    let path = file.path_in_project(change.id());
     match change.read(&file) {
-        Ok(text) => Ok((path.as_str().to_owned(), text)),
+        Ok(text) => Ok(ShownDocument { file: file.path_in_project(change.id()), text }),
         Err(error) if error.is_not_found() => Err(missing(change, name)?),
         Err(error) => Err(error.into()),
     }
@@ -116,8 +126,8 @@ fn missing(change: &Change, wanted: &str) -> Result<CommandError, StoreError> {
     })
 }
 
-fn main_spec(project: &Project, name: &str) -> Option<(String, String)> {
+fn main_spec(project: &Project, name: &str) -> Option<ShownDocument> {
     let id = SpecId::new(name).ok()?;
     let text = documents::load_main_spec(project, &id).text()?.to_owned();
-    Some((layout::main_spec(&id).as_str().to_owned(), text))
+    Some(ShownDocument { file: layout::main_spec(&id), text })
 }

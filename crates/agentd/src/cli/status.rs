@@ -1,17 +1,24 @@
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::agent::Complexity;
 use agentd_core::check;
+use agentd_core::diagnostic::Counts;
+use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
+use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::{Phase, allowed};
-use agentd_core::state::State;
+use agentd_core::stamp::Stamp;
+use agentd_core::state::{LastAction, PlanReview, State};
 use agentd_core::text::printable;
-use agentd_engine::change::{documents, summary};
-use serde_json::json;
+use agentd_engine::change::Snapshot;
+use agentd_engine::change::documents::{self, DocumentError};
+use agentd_engine::change::summary::{self, LayerProgress, Progress, Summary};
+use serde::Serialize;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::ui::{BOLD, DIM};
+use crate::ui::{BOLD, DIM, Output, Screen};
 
 /// Show where a change stands: phase, verdict, tasks, findings, cost.
 #[derive(Debug, clap::Args)]
@@ -21,97 +28,150 @@ pub(crate) struct Args {
     id: Option<String>,
 }
 
+/// Where a change stands.
+#[derive(Debug, Serialize)]
+pub(super) struct StatusReport {
+    change_id: ChangeId,
+    /// None if no workflow has run on the change yet.
+    phase: Option<Phase>,
+    title: String,
+    created_at: Option<Stamp>,
+    updated_at: Option<Stamp>,
+    last_action: Option<LastAction>,
+    iteration: u32,
+    complexity: Option<Complexity>,
+    /// The latest verdict on the plan.
+    verdict: Option<PlanVerdict>,
+    /// The issues of that review.
+    issues: Option<Counts>,
+    /// None if the plan was not reviewed.
+    plan_changed_since_review: Option<bool>,
+    /// What `agentd validate` finds.
+    validation: Counts,
+    tasks: Progress,
+    layers: Vec<LayerProgress>,
+    calls: usize,
+    cost_usd: f64,
+    tokens_in: u64,
+    tokens_out: u64,
+    next: Vec<NextStep>,
+}
+
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
-    let change = context.change(&project, args.id.as_deref())?;
-    let snapshot = change.snapshot()?;
-    let begun = snapshot.state_if_begun()?.cloned();
-    let phase = begun.as_ref().map(|state| state.phase);
-    // A change that no workflow has touched yet has cost nothing and was judged by nobody.
-    let state = begun.unwrap_or_else(|| State::new(change.id().clone(), "", context.now()));
+    let snapshot = context.change(&project, args.id.as_deref())?.snapshot()?;
     let extras = documents::load_config(&project)?.extras();
-    let counts = check::counts(&snapshot.findings(&project, &extras));
-    let layers = summary::layers(&snapshot.documents);
-    let review = snapshot.documents.reviews().last();
-    let review = review.map(|review| (review.verdict.label(), review.counts()));
-    let summary = summary::Summary::of(&snapshot);
-    let plan = || snapshot.documents.digest();
-    let plan_changed = state.plan_review.as_ref().map(|review| plan() != review.plan_hash);
-    let next = next_steps(&summary, counts.high, plan_changed);
-    if context.ui.json {
-        let document = json!({
-            "version": 1,
-            "change_id": change.id(),
-            "phase": phase,
-            "title": summary.title,
-            "created_at": state.created_at,
-            "updated_at": state.updated_at,
-            "last_action": state.last_action,
-            "iteration": state.iteration,
-            "complexity": state.complexity,
-            "verdict": review.map(|(verdict, _)| verdict),
-            "issues": review.map(|(_, counts)| counts),
-            "plan_changed_since_review": plan_changed,
-            "validation": counts,
-            "tasks": summary.tasks,
-            "layers": layers,
-            "calls": state.llm_calls.len(),
-            "cost_usd": state.total_cost,
-            "tokens_in": state.total_tokens_in,
-            "tokens_out": state.total_tokens_out,
-            "next": next,
-        });
-        context.ui.print_json(&document)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut out = context.ui.out();
-    writeln!(out, "{BOLD}{}{BOLD:#}  {}", change.id(), phase.map_or("new", Phase::name))?;
-    if !summary.title.is_empty() {
-        writeln!(out, "{DIM}{}{DIM:#}", printable(&summary.title))?;
-    }
-    writeln!(out)?;
-    if let Some((verdict, issues)) = review {
-        let stale = if plan_changed == Some(true) { ", of an earlier plan" } else { "" };
-        writeln!(
-            out,
-            "review    {verdict}: {} HIGH, {} MEDIUM, {} LOW{stale}",
-            issues.high, issues.medium, issues.low
-        )?;
-    }
-    writeln!(
-        out,
-        "documents {} HIGH, {} MEDIUM, {} LOW findings",
-        counts.high, counts.medium, counts.low
-    )?;
-    writeln!(out, "tasks     {} of {} done", summary.tasks.completed, summary.tasks.total)?;
-    for layer in &layers {
-        let name = layer.layer.name();
-        writeln!(out, "          {name:12} {}/{}", layer.progress.completed, layer.progress.total)?;
-    }
-    writeln!(
-        out,
-        "cost      ${:.4}, {} tokens in, {} out, {} calls",
-        state.total_cost,
-        state.total_tokens_in,
-        state.total_tokens_out,
-        state.llm_calls.len()
-    )?;
-    if let Some(action) = &state.last_action {
-        writeln!(out, "last      {}", printable(&action.to_string()))?;
-    }
-    for command in &next {
-        writeln!(out, "\nNext: {command}")?;
-    }
-    out.flush()?;
+    let findings = check::counts(&snapshot.findings(&project, &extras));
+    context.ui.print(&report(&snapshot, findings, context.now())?)?;
     Ok(ExitCode::SUCCESS)
 }
 
+fn report(
+    snapshot: &Snapshot,
+    validation: Counts,
+    now: Stamp,
+) -> Result<StatusReport, DocumentError> {
+    let begun = snapshot.state_if_begun()?.cloned();
+    let phase = begun.as_ref().map(|state| state.phase);
+    // A change that no workflow has touched yet has cost nothing and was judged by nobody.
+    let state = begun.unwrap_or_else(|| State::new(snapshot.id().clone(), "", now));
+    let review = snapshot.documents.reviews().last();
+    let summary = Summary::of(snapshot);
+    let is_changed = |review: &PlanReview| snapshot.documents.digest() != review.plan_hash;
+    let plan_changed_since_review = state.plan_review.as_ref().map(is_changed);
+    let next = next_steps(&summary, validation.high, plan_changed_since_review);
+    Ok(StatusReport {
+        change_id: summary.change_id,
+        phase,
+        title: summary.title,
+        created_at: state.created_at,
+        updated_at: state.updated_at,
+        last_action: state.last_action,
+        iteration: state.iteration,
+        complexity: state.complexity,
+        verdict: review.map(|review| review.verdict),
+        issues: review.map(ReviewBlock::counts),
+        plan_changed_since_review,
+        validation,
+        tasks: summary.tasks,
+        layers: summary::layers(&snapshot.documents),
+        calls: state.llm_calls.len(),
+        cost_usd: state.total_cost,
+        tokens_in: state.total_tokens_in,
+        tokens_out: state.total_tokens_out,
+        next,
+    })
+}
+
+impl Output for StatusReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        let phase = self.phase.map_or("new", Phase::name);
+        writeln!(screen, "{BOLD}{}{BOLD:#}  {phase}", self.change_id)?;
+        if !self.title.is_empty() {
+            writeln!(screen, "{DIM}{}{DIM:#}", printable(&self.title))?;
+        }
+        writeln!(screen)?;
+        if let (Some(verdict), Some(Counts { high, medium, low })) = (self.verdict, self.issues) {
+            let stale = self.plan_changed_since_review == Some(true);
+            let stale = if stale { ", of an earlier plan" } else { "" };
+            let verdict = verdict.label();
+            writeln!(
+                screen,
+                "review    {verdict}: {high} HIGH, {medium} MEDIUM, {low} LOW{stale}"
+            )?;
+        }
+        let Counts { high, medium, low } = self.validation;
+        writeln!(screen, "documents {high} HIGH, {medium} MEDIUM, {low} LOW findings")?;
+        writeln!(screen, "tasks     {} of {} done", self.tasks.completed, self.tasks.total)?;
+        for LayerProgress { layer, progress: Progress { total, completed } } in &self.layers {
+            writeln!(screen, "          {:12} {completed}/{total}", layer.name())?;
+        }
+        writeln!(
+            screen,
+            "cost      ${:.4}, {} tokens in, {} out, {} calls",
+            self.cost_usd, self.tokens_in, self.tokens_out, self.calls
+        )?;
+        if let Some(action) = &self.last_action {
+            writeln!(screen, "last      {}", printable(&action.to_string()))?;
+        }
+        for command in &self.next {
+            writeln!(screen, "\nNext: {command}")?;
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        use agentd_core::ids::Layer;
+        let change_id = ChangeId::new("add-oauth").unwrap();
+        let at = "2026-11-04T10:00:00Z".parse().ok();
+        let tasks = Progress { total: 4, completed: 1 };
+        Self {
+            phase: Some(Phase::Proposed),
+            title: "Sign in with Google".to_owned(),
+            created_at: at,
+            updated_at: at,
+            last_action: Some(LastAction::Decide),
+            iteration: 1,
+            complexity: Some(Complexity::Low),
+            verdict: Some(PlanVerdict::NeedsRevision),
+            issues: Some(Counts::default()),
+            plan_changed_since_review: Some(false),
+            validation: Counts::default(),
+            tasks,
+            layers: vec![LayerProgress { layer: Layer::Data, progress: tasks }],
+            calls: 3,
+            cost_usd: 0.02,
+            tokens_in: 12_000,
+            tokens_out: 800,
+            next: vec![Command::Challenge.on(&change_id)],
+            change_id,
+        }
+    }
+}
+
 /// What to run next.
-fn next_steps(
-    summary: &summary::Summary,
-    high: usize,
-    plan_changed: Option<bool>,
-) -> Vec<NextStep> {
+fn next_steps(summary: &Summary, high: usize, plan_changed: Option<bool>) -> Vec<NextStep> {
     let id = &summary.change_id;
     if high > 0 {
         return vec![Command::Validate.on(id)];

@@ -64,6 +64,9 @@ impl TestProject {
 
     /// The environment of agents: the programs of this machine, the home of the project.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        if let Some(variables) = &self.environment {
+            return variables.clone();
+        }
         let keep = ["PATH", "TMPDIR"];
         let kept = std::env::vars_os().filter(|(name, _)| keep.iter().any(|keep| name == keep));
         kept.chain([("HOME".into(), self.home().into())]).collect()

@@ -8,7 +8,8 @@
 //!   transcript, with paths, times and digests replaced, ready for an inline snapshot.
 //! - Engine level: [`TestProject::store`] opens the same project in the process of the test, and
 //!   [`TestProject::agents`] has what a step needs.
-//! - The sandbox for the real agent CLIs (`testing/real-agents`) is built on it.
+//! - Real agents: the `Sandbox` of `testing/real-agents` is a project with the real CLIs on its
+//!   PATH, scripted models, and no network.
 //!
 //! ```no_run
 //! use test_project::TestProject;
@@ -31,7 +32,7 @@ mod git;
 mod output;
 mod tree;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -84,6 +85,7 @@ pub fn write_script(path: &Path, script: &str) {
 pub struct TestProject {
     temp: TempDir,
     change: String,
+    environment: Option<Vec<(OsString, OsString)>>,
 }
 
 impl TestProject {
@@ -97,7 +99,7 @@ impl TestProject {
         for dir in ["project", "home", "bin"] {
             fs::create_dir(temp.path().join(dir)).unwrap();
         }
-        Self { temp, change: String::new() }
+        Self { temp, change: String::new(), environment: None }
     }
 
     /// A project without changes.
@@ -140,6 +142,12 @@ impl TestProject {
             let found = found.into_iter().find(|path| path.is_file());
             symlink(found.expect("it is installed"), self.bin().join(name)).unwrap();
         }
+        self
+    }
+
+    /// Gives every program in the project these variables, and no others.
+    pub fn with_environment(mut self, variables: Vec<(OsString, OsString)>) -> Self {
+        self.environment = Some(variables);
         self
     }
 
@@ -234,13 +242,15 @@ impl TestProject {
     /// Any program in the root of the project, with nothing of the environment of the test.
     pub fn any_command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        command
-            .current_dir(self.root())
-            .env_clear()
-            .env("HOME", self.home())
-            .env("PATH", self.bin())
-            .env("USER", "ada")
-            .stdin(Stdio::null());
+        command.current_dir(self.root()).env_clear().stdin(Stdio::null());
+        match &self.environment {
+            Some(variables) => {
+                command.envs(variables.iter().map(|(name, value)| (name, value)));
+            }
+            None => {
+                command.env("HOME", self.home()).env("PATH", self.bin()).env("USER", "ada");
+            }
+        }
         command
     }
 

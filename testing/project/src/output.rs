@@ -58,6 +58,11 @@ impl Output {
         }
     }
 
+    /// What a program printed on a terminal, where both streams are one.
+    pub fn on_terminal(code: i32, stdout: String, base: &Path) -> Self {
+        Self { code, stdout, stderr: String::new(), base: base.to_owned() }
+    }
+
     /// Exit code, stdout and stderr, masked.
     pub fn transcript(&self) -> String {
         let text = format!("exit {}\n{}--- stderr\n{}", self.code, self.stdout, self.stderr);
@@ -98,6 +103,25 @@ impl Output {
     pub fn stderr_lacks(self, text: &str) -> Self {
         assert!(!self.stderr.contains(text), "{text:?} in {self:#?}");
         self
+    }
+
+    /// One of the streams must have this text in it.
+    #[track_caller]
+    pub fn says(&self, text: &str) {
+        let found = self.stdout.contains(text) || self.stderr.contains(text);
+        assert!(found, "no {text:?} in {self:#?}");
+    }
+
+    /// An error under `--json` (P28): this kind, a message with these words, a cause, hints.
+    #[track_caller]
+    pub fn card(&self, kind: &str, message: &str) -> Value {
+        assert_eq!(self.code, 1, "{self:#?}");
+        let error = self.json()["error"].clone();
+        assert_eq!(error["kind"], kind, "{error:#}");
+        assert!(error["message"].as_str().unwrap().contains(message), "{error:#}");
+        assert!(error["cause"].as_str().is_some_and(|cause| !cause.is_empty()), "{error:#}");
+        assert!(!error["hints"].as_array().unwrap().is_empty(), "{error:#}");
+        error
     }
 
     /// It must have printed nothing but text and, for those who ask for them, colors.

@@ -188,7 +188,7 @@ impl<'a> Call<'a> {
 
     /// The command line and the environment.
     pub fn command(&self) -> Command {
-        let mut command = self.sandbox.command(self.sandbox.clis().program(self.cli));
+        let mut command = self.sandbox.any_command(self.sandbox.clis().program(self.cli));
         match self.cli {
             Cli::Gemini => self.gemini(&mut command),
             Cli::Codex => self.codex(&mut command),
@@ -207,7 +207,7 @@ impl<'a> Call<'a> {
             let settings = json!({"mcpServers": {mcp.name.as_str(): {
                 "command": mcp.command, "args": mcp.arguments, "trust": true, "timeout": 30_000,
             }}});
-            let folder = self.sandbox.project().join(".gemini");
+            let folder = self.sandbox.root().join(".gemini");
             fs::create_dir_all(&folder).expect("the project is writable");
             fs::write(folder.join("settings.json"), settings.to_string())
                 .expect("the project is writable");
@@ -261,7 +261,7 @@ impl<'a> Call<'a> {
         command.args(self.session.iter().flat_map(|id| ["--resume", id.as_str()]));
         if let Some(mcp) = &self.mcp {
             let server = json!({"command": mcp.command, "args": mcp.arguments});
-            let file = self.sandbox.root().join("mcp.json");
+            let file = self.sandbox.base().join("mcp.json");
             let servers = json!({"mcpServers": {mcp.name.as_str(): server}});
             fs::write(&file, servers.to_string()).expect("the sandbox is writable");
             command.arg("--mcp-config").arg(file).arg("--strict-mcp-config");

@@ -23,20 +23,23 @@
     reason = "this is part of tests: what goes wrong here fails the test that asked for it"
 )]
 
+mod agentd;
 mod call;
 mod install;
 pub mod models;
 mod network;
+mod processes;
 mod sandbox;
 mod stream;
 mod work;
-pub mod world;
 
+pub use agentd::{CHANGE, CODEX, CODEX_QUICK, Called};
 pub use call::{Call, Finished, McpServer, Profile, signal};
 pub use install::{AgentClis, NotInstalled};
 pub use network::{Isolation, isolated};
+pub use processes::until;
 pub use rustix::process::Signal;
-pub use sandbox::Sandbox;
+pub use sandbox::{DUMMY_KEY, Sandbox};
 pub use stream::Usage;
 pub use work::work;
 

@@ -35,7 +35,7 @@ fn the_keys_of_json_are_as_documented() {
             let command = format!("{} --json 2>/dev/null", row[0][0]);
             let documented: BTreeSet<&str> = row[1].iter().map(String::as_str).collect();
             let ran = shell.run(&command, false);
-            let document: Value = serde_json::from_str(&ran.output).expect(&command);
+            let document: Value = serde_json::from_str(&ran.stdout).expect(&command);
             assert_eq!(document["version"], 1, "{command}");
             let keys = document.as_object().unwrap().keys().map(String::as_str);
             let keys: BTreeSet<&str> = keys.filter(|key| *key != "version").collect();

@@ -41,10 +41,10 @@ fn the_documents_that_are_shown_are_sound() {
         for tasks in [long, short] {
             fs::write(change.join("tasks.md"), &tasks).unwrap();
             let ran = shell.run("agentd validate add-oauth", false);
-            assert_eq!(ran.code, 0, "{tasks}\n{}", ran.output);
+            assert_eq!(ran.code, 0, "{tasks}\n{}", ran.stdout);
             let shown =
                 shell.run("agentd status add-oauth --json | grep -A1 '\"tasks\": {'", false);
-            assert!(shown.output.contains("\"total\": 1"), "{}", shown.output);
+            assert!(shown.stdout.contains("\"total\": 1"), "{}", shown.stdout);
         }
     });
 }

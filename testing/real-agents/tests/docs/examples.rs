@@ -125,10 +125,10 @@ fn run(is_wanted: impl Fn(&str) -> bool + Send) {
             let how = how(&example);
             places.enter(how.place);
             let before = shell.run(how.before, false);
-            assert_eq!(before.code, 0, "{}: {}", how.before, before.output);
+            assert_eq!(before.code, 0, "{}: {}", how.before, before.stdout);
             let ran = shell.run(&here(&example), how.answers);
             if ran.code != how.code {
-                wrong.push_str(&format!("$ {example}\n{}\nexit {}\n\n", ran.output, ran.code));
+                wrong.push_str(&format!("$ {example}\n{}\nexit {}\n\n", ran.stdout, ran.code));
             }
         }
         assert!(wrong.is_empty(), "{wrong}");

@@ -87,9 +87,9 @@ fn run_block(page: &Page, block: &Block, shell: &Shell<'_>, places: &mut Places<
                 let last = index + 1 == commands.len();
                 let exit = block.value("exit").filter(|_| last).unwrap_or("0");
                 let ran = shell.run(&command.line, block.has("answers"));
-                let shown = format!("{at}: $ {}\n{}", command.line, ran.output);
+                let shown = format!("{at}: $ {}\n{}", command.line, ran.stdout);
                 assert_eq!(ran.code.to_string(), exit, "{shown}");
-                if let Some(why) = page::differs(&command.output, &ran.output) {
+                if let Some(why) = page::differs(&command.output, &ran.stdout) {
                     panic!("{shown}\n{why}");
                 }
             }
@@ -98,7 +98,7 @@ fn run_block(page: &Page, block: &Block, shell: &Shell<'_>, places: &mut Places<
             places.enter("initialised");
             fs::write(shell.project().join("agentd/config.toml"), &block.text).unwrap();
             let ran = shell.run("agentd list", false);
-            assert_eq!(ran.code, 0, "{at}: {}", ran.output);
+            assert_eq!(ran.code, 0, "{at}: {}", ran.stdout);
         }
         "yaml" => {
             places.enter("built");
@@ -107,7 +107,7 @@ fn run_block(page: &Page, block: &Block, shell: &Shell<'_>, places: &mut Places<
             assert!(!steps.is_empty(), "{at} has no `- run:`");
             for step in steps {
                 let ran = shell.run(step, false);
-                assert_eq!(ran.code, 0, "{at}: {step}\n{}", ran.output);
+                assert_eq!(ran.code, 0, "{at}: {step}\n{}", ran.stdout);
             }
         }
         "json" => {

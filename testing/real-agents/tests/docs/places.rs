@@ -42,13 +42,13 @@ impl<'s> Places<'s> {
     }
 
     fn template(&self, name: &str) -> PathBuf {
-        self.sandbox.root().join("templates").join(name)
+        self.sandbox.base().join("templates").join(name)
     }
 
     /// Begins in a fresh project. It is always at the same path, to which agents tie their
     /// sessions.
     pub(crate) fn enter(&mut self, name: &str) {
-        let work = self.sandbox.root().join("work");
+        let work = self.sandbox.base().join("work");
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work).unwrap();
         if self.made.iter().any(|made| made == name) {
@@ -66,7 +66,7 @@ impl<'s> Places<'s> {
     }
 
     fn copy(&self, from: &Path, to: &Path) {
-        self.shell.stand_in(self.sandbox.root());
+        self.shell.stand_in(&self.sandbox.base());
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         let (from, to) = (from.display(), to.display());
         self.does(&format!("rm -rf '{to}' && cp -a '{from}' '{to}'"));
@@ -74,7 +74,7 @@ impl<'s> Places<'s> {
 
     fn does(&self, line: &str) {
         let ran = self.shell.run(line, false);
-        assert_eq!(ran.code, 0, "{line}\n{}", ran.output);
+        assert_eq!(ran.code, 0, "{line}\n{}", ran.stdout);
     }
 
     fn make(&mut self, name: &str) {

@@ -5,9 +5,9 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use real_agents::world::{agentd, write_script};
 use real_agents::{Sandbox, Signal};
 use terminal::Terminal;
+use test_project::{Output, agentd, write_script};
 
 /// All questions of agentd end with a line that says so.
 const QUESTION: [&str; 3] = ["enter goes on", "enter answers", "enter to confirm"];
@@ -16,18 +16,10 @@ pub(crate) struct Shell<'s> {
     sandbox: &'s Sandbox,
 }
 
-/// What a command did.
-pub(crate) struct Ran {
-    pub(crate) code: i32,
-    /// What it printed, on both streams.
-    pub(crate) output: String,
-}
-
 impl<'s> Shell<'s> {
     pub(crate) fn new(sandbox: &'s Sandbox) -> Self {
         let shell = Self { sandbox };
-        let bin = shell.bin();
-        fs::create_dir_all(&bin).unwrap();
+        let bin = sandbox.bin();
         std::os::unix::fs::symlink(agentd(), bin.join("agentd")).unwrap();
         // Somebody who writes a spec.
         let spec = crate::documents::spec();
@@ -42,59 +34,56 @@ impl<'s> Shell<'s> {
         shell
     }
 
-    fn bin(&self) -> PathBuf {
-        self.sandbox.root().join("bin")
-    }
-
     /// Where the commands of a page are run.
     pub(crate) fn project(&self) -> PathBuf {
-        self.sandbox.root().join("work/your-project")
+        self.sandbox.base().join("work/your-project")
     }
 
     /// The next command is run there.
     pub(crate) fn stand_in(&self, directory: &std::path::Path) {
-        fs::write(self.sandbox.root().join("cwd"), directory.to_str().unwrap()).unwrap();
+        fs::write(self.sandbox.base().join("cwd"), directory.to_str().unwrap()).unwrap();
     }
 
     fn command(&self, line: &str) -> Command {
-        let note = self.sandbox.root().join("cwd");
+        let note = self.sandbox.base().join("cwd");
         let cwd = fs::read_to_string(&note).unwrap();
         // A `cd` is for the commands that follow, too.
         let script = format!(
             "{line}\ncode=$?\npwd > '{}.new' && mv '{0}.new' '{0}'\nexit $code",
             note.display()
         );
-        let mut command = self.sandbox.command_with(&self.bin(), "sh");
+        let mut command = self.sandbox.any_command("sh");
         command.env("EDITOR", "editor").env("NO_COLOR", "1");
+        // A reader has yet to trust the settings of a project.
+        command.env_remove("AGENTD_TRUST");
         command.args(["-c", &script]).current_dir(cwd.trim_end()).stdin(Stdio::null());
         command
     }
 
-    /// Runs a command to its end; on a terminal, Enter answers each question.
-    pub(crate) fn run(&self, line: &str, answers: bool) -> Ran {
+    /// Runs a command to its end, with both streams on stdout; on a terminal, Enter answers each
+    /// question.
+    pub(crate) fn run(&self, line: &str, answers: bool) -> Output {
         if line.starts_with("agentd view") {
             self.serve(line)
         } else if answers {
             self.answer(line)
         } else {
             let mut command = self.command(&format!("exec 2>&1\n{line}"));
-            let output = command.output().unwrap();
-            let printed = String::from_utf8(output.stdout).unwrap();
-            Ran { code: output.status.code().unwrap(), output: printed }
+            self.sandbox.finish(&mut command)
         }
     }
 
-    fn answer(&self, line: &str) -> Ran {
+    fn answer(&self, line: &str) -> Output {
         let terminal = Terminal::start(&mut self.command(line));
         let (code, recording) = terminal.answer_all(120, &QUESTION, "\r");
         let rows = recording.rows();
         let lines = rows.iter().map(|row| row.at_last().map(terminal::Shown::text));
         let lines: Vec<String> = lines.map(Option::unwrap_or_default).collect();
-        Ran { code: code.unwrap(), output: lines.join("\n") }
+        Output::on_terminal(code.unwrap(), lines.join("\n"), &self.sandbox.base())
     }
 
     /// A server prints its address and is ended by Ctrl-C.
-    fn serve(&self, line: &str) -> Ran {
+    fn serve(&self, line: &str) -> Output {
         let mut command = self.command(&format!("exec {line}"));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut first = String::new();
@@ -106,8 +95,8 @@ impl<'s> Shell<'s> {
         child.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
         let status = child.wait().unwrap();
         assert!(first.starts_with("http://127.0.0.1:"), "{first}{rest}");
-        // Whoever ends a server has not met a failure.
+        // To end a server is no failure.
         let code = status.code().filter(|code| *code != 130).unwrap_or(0);
-        Ran { code, output: format!("{first}{rest}") }
+        Output::on_terminal(code, format!("{first}{rest}"), &self.sandbox.base())
     }
 }

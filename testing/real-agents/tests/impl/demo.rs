@@ -11,11 +11,10 @@ use std::path::{Path, PathBuf};
 
 use real_agents::Sandbox;
 use real_agents::models::{calls, passes};
-use real_agents::world::World;
 use scripted_models::{Reply, Rule, Script, Usage};
 use serde_json::{Value, json};
 
-use crate::project::{bash, does, git, look, write};
+use crate::project::{bash, does, look, write};
 
 /// `agentd demo` says it so, too.
 const CHANGE: &str = "greet-by-name";
@@ -258,9 +257,9 @@ fn copy(from: &Path, to: &Path) {
 /// A run without what is not played again, such as the literal output of the CLI, and
 /// without the paths of this machine.
 fn reduced(run: &str, sandbox: &Sandbox) -> String {
-    let root = fs::canonicalize(sandbox.root()).unwrap();
+    let root = fs::canonicalize(sandbox.base()).unwrap();
     let clis = fs::canonicalize(sandbox.clis().bin_folder()).unwrap();
-    let agentd = real_agents::world::agentd();
+    let agentd = test_project::agentd();
     let bin = agentd.parent().unwrap().to_str().unwrap();
     let played = run.lines().filter(|line| {
         let value: Value = serde_json::from_str(line).unwrap();
@@ -277,22 +276,22 @@ fn reduced(run: &str, sandbox: &Sandbox) -> String {
 #[ignore = "records what `agentd demo` plays"]
 fn record_the_demo() {
     Sandbox::enter(script(), |sandbox| {
-        let world = World::new(sandbox, CONFIG);
-        copy(&assets().join("project"), &world.root());
-        world.run(&["init", "--agents", "none"]).expect(0);
-        git(&world, &["config", "user.name", "Demo"]);
-        git(&world, &["config", "user.email", "demo@example.org"]);
-        git(&world, &["add", "-A"]);
-        git(&world, &["commit", "-q", "-m", "A greeting"]);
+        sandbox.set_up(CONFIG);
+        copy(&assets().join("project"), &sandbox.root());
+        sandbox.run(["init", "--agents", "none"]).exits(0);
+        sandbox.git(&["config", "user.name", "Demo"]);
+        sandbox.git(&["config", "user.email", "demo@example.org"]);
+        sandbox.git(&["add", "-A"]);
+        sandbox.git(&["commit", "-q", "-m", "A greeting"]);
         let plan = ["plan", CHANGE, DESCRIPTION, "--auto", "--skip-clarify", "--git", "branch"];
-        let planned = world.run(&plan).expect(0);
-        let built = world.run(&["impl", CHANGE]).expect(0);
+        let planned = sandbox.run(plan).exits(0);
+        let built = sandbox.run(["impl", CHANGE]).exits(0);
         for ran in [&planned, &built] {
             println!("{}{}", ran.stderr, ran.stdout);
         }
-        let validated = world.run(&["validate", CHANGE, "--strict"]);
+        let validated = sandbox.run(["validate", CHANGE, "--strict"]);
         println!("{}{}", validated.stderr, validated.stdout);
-        let change = world.root().join("agentd/changes").join(CHANGE);
+        let change = sandbox.root().join("agentd/changes").join(CHANGE);
         let recording = assets().join("runs");
         let _ = fs::remove_dir_all(&recording);
         fs::create_dir_all(&recording).unwrap();
@@ -305,6 +304,6 @@ fn record_the_demo() {
         }
         println!("{bytes} bytes");
         assert!(bytes < 300_000, "{bytes} bytes are too many for a binary");
-        world.run(&["archive", CHANGE]).expect(0);
+        sandbox.run(["archive", CHANGE]).exits(0);
     });
 }

@@ -6,9 +6,7 @@ use agentd_core::state::Workflow;
 use real_agents::Sandbox;
 use scripted_models::{Reply, Script};
 
-use crate::project::{
-    GREET, RIGHT, TESTED, approved, bash, does, git, git_in, greets, look, says, tick, write,
-};
+use crate::project::{GREET, RIGHT, TESTED, approved, bash, does, greets, look, says, tick, write};
 
 /// P6: on a branch of its own, in a work tree beside the project; the change itself stays in
 /// the main checkout, the MCP server finds it, and the implementer writes nowhere else.
@@ -24,29 +22,29 @@ fn a_work_tree_gets_the_code_and_nothing_else_does() {
         .rule(says("APPROVED", &[]));
     Sandbox::enter(script, |sandbox| {
         let config = format!("{TESTED}[git]\nworkflow = \"worktree\"\ncommit = \"layer\"\n");
-        let world = approved(sandbox, &config, &[GREET]);
-        let ran = world.run(&["impl", "--json"]).expect(0);
+        approved(sandbox, &config, &[GREET]);
+        let ran = sandbox.run(["impl", "--json"]).exits(0);
         assert_eq!(ran.json()["phase"], "complete", "{ran:#?}");
-        let tree = sandbox.root().join("project-agentd").join("add-login");
-        assert!(tree.is_dir(), "{}", git(&world, &["worktree", "list"]));
+        let tree = sandbox.base().join("project-agentd").join("add-login");
+        assert!(tree.is_dir(), "{}", sandbox.git(&["worktree", "list"]));
         assert_eq!(fs::read_to_string(tree.join("greet.sh")).unwrap(), RIGHT);
-        assert_ne!(fs::read_to_string(world.root().join("greet.sh")).unwrap(), RIGHT);
-        assert_eq!(world.state().git.unwrap().workflow, Workflow::Worktree);
-        assert!(world.text("tasks.md").contains("status: done"));
-        let calls = world.calls();
+        assert_ne!(fs::read_to_string(sandbox.root().join("greet.sh")).unwrap(), RIGHT);
+        assert_eq!(sandbox.state().git.unwrap().workflow, Workflow::Worktree);
+        assert!(sandbox.read("tasks.md").contains("status: done"));
+        let calls = sandbox.calls();
         assert!(calls.iter().all(|call| call.cwd == tree.canonicalize().unwrap()), "{calls:#?}");
-        assert!(!sandbox.root().join("outside.txt").exists());
+        assert!(!sandbox.base().join("outside.txt").exists());
         assert!(!sandbox.home().join("outside.txt").exists());
-        let log = git_in(&world, &tree, &["log", "--format=%an %s", "-1"]);
+        let log = test_project::git(&tree, &["log", "--format=%an %s", "-1"]);
         assert_eq!(log.trim(), "Tester add-login: logic layer");
         assert_eq!(
-            git(&world, &["log", "--format=%s"]).trim(),
+            sandbox.git(&["log", "--format=%s"]).trim(),
             "Start",
             "the main branch is as it was"
         );
         // The commits of a work tree are found from the main checkout.
-        world.run(&["trace", "add-login", "--json"]).expect(0).says("add-login: logic layer");
-        world.run(&["log"]).expect(0).says("add-login: logic layer");
+        sandbox.run(["trace", "add-login", "--json"]).exits(0).says("add-login: logic layer");
+        sandbox.run(["log"]).exits(0).says("add-login: logic layer");
     });
 }
 
@@ -62,14 +60,14 @@ fn a_branch_without_commits_and_a_large_diff() {
         ))
         .rule(says("APPROVED", &[]));
     Sandbox::enter(script, |sandbox| {
-        let world = approved(sandbox, "[git]\nworkflow = \"branch\"\n", &[GREET]);
-        world.run(&["implement"]).expect(0);
+        approved(sandbox, "[git]\nworkflow = \"branch\"\n", &[GREET]);
+        sandbox.run(["implement"]).exits(0);
         let config = "[git]\nworkflow = \"worktree\"\n";
-        fs::write(world.root().join("agentd/config.toml"), config).unwrap();
-        world.run(&["impl"]).expect(0);
-        assert_eq!(git(&world, &["branch", "--show-current"]).trim(), "agentd/add-login");
-        assert_eq!(git(&world, &["log", "--format=%s"]).trim(), "Start");
-        assert_eq!(world.state().git.unwrap().workflow, Workflow::Branch);
+        fs::write(sandbox.root().join("agentd/config.toml"), config).unwrap();
+        sandbox.run(["impl"]).exits(0);
+        assert_eq!(sandbox.git(&["branch", "--show-current"]).trim(), "agentd/add-login");
+        assert_eq!(sandbox.git(&["log", "--format=%s"]).trim(), "Start");
+        assert_eq!(sandbox.state().git.unwrap().workflow, Workflow::Branch);
         let requests = sandbox.models().requests();
         let review = requests.iter().find(|r| r.prompt.starts_with("agentd review ")).unwrap();
         let prompt = &review.prompt;
@@ -92,17 +90,17 @@ fn overlaps_are_reported() {
         .rule(says("APPROVED", &[]))
         .rule(scripted_models::Rule::new().step("proposal-gen").reply(Reply::text("No.")));
     Sandbox::enter(script, |sandbox| {
-        let world = approved(sandbox, "[workflow]\nscript_retries = 0\n", &[GREET]);
-        let other = world.root().join("agentd/changes/other");
+        approved(sandbox, "[workflow]\nscript_retries = 0\n", &[GREET]);
+        let other = sandbox.root().join("agentd/changes/other");
         fs::create_dir_all(other.join("specs")).unwrap();
         for file in ["tasks.md", "specs/greeting.md", "proposal.md"] {
-            fs::copy(world.file(file), other.join(file)).unwrap();
+            fs::copy(sandbox.path(file), other.join(file)).unwrap();
         }
-        let ran = world.run(&["impl", "add-login", "--json"]).expect(0);
+        let ran = sandbox.run(["impl", "add-login", "--json"]).exits(0);
         ran.says("greet.sh is also touched by `other` (edits)");
         ran.says("greeting:R1 is also touched by `other` (adds)");
         let args = ["plan", "third", "Greet louder", "--skip-clarify", "--git", "in-place"];
-        world.run(&args).expect(1);
+        sandbox.run(args).exits(1);
         let requests = sandbox.models().requests();
         let asked = requests.iter().find(|r| r.prompt.starts_with("agentd proposal-gen ")).unwrap();
         assert!(asked.prompt.contains("other: greeting:R1, greet.sh"), "{}", asked.prompt);

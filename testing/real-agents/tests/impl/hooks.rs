@@ -4,13 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use real_agents::Sandbox;
-use real_agents::world::World;
 use scripted_models::{Fault, Reply, Rule, Script};
 
 use crate::kills::killed;
-use crate::project::{
-    GREET, RIGHT, TESTED, approved, bash, does, git, greets, look, says, tick, write,
-};
+use crate::project::{GREET, RIGHT, TESTED, approved, bash, does, greets, look, says, tick, write};
 
 /// Plants hooks that leave a file if they run. Claude refuses to write to `.git` by its
 /// tools and by commands in which it sees it; in a script it does not see it.
@@ -21,21 +18,21 @@ const PLANTS: &str = "cd .git/hooks\nprintf '#!/bin/sh\\ntouch \"$HOME/sprung\"\
 /// The person's own hook.
 const MINE: &str = "#!/bin/sh\necho ran >> .git/mine\n";
 
-fn with_hook<'s>(sandbox: &'s Sandbox, config: &str) -> World<'s> {
-    let world = approved(sandbox, config, &[GREET]);
-    let hook = world.root().join(".git/hooks/pre-commit");
+fn with_hook<'s>(sandbox: &'s Sandbox, config: &str) -> &'s Sandbox {
+    approved(sandbox, config, &[GREET]);
+    let hook = sandbox.root().join(".git/hooks/pre-commit");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     fs::write(&hook, MINE).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    world
+    sandbox
 }
 
 #[track_caller]
-fn assert_as_it_was(world: &World<'_>, config: &str) {
-    let hooks = world.root().join(".git/hooks");
+fn assert_as_it_was(sandbox: &Sandbox, config: &str) {
+    let hooks = sandbox.root().join(".git/hooks");
     assert_eq!(fs::read_to_string(hooks.join("pre-commit")).unwrap(), MINE);
     assert!(!hooks.join("post-commit").exists());
-    assert_eq!(fs::read_to_string(world.root().join(".git/config")).unwrap(), config);
+    assert_eq!(fs::read_to_string(sandbox.root().join(".git/config")).unwrap(), config);
 }
 
 /// The step ends, the person's hook is back, and
@@ -62,9 +59,9 @@ fn a_planted_hook_never_runs_and_the_persons_own_survives() {
         .rule(greets(RIGHT))
         .rule(says("APPROVED", &[]));
     Sandbox::enter(script, |sandbox| {
-        let world = with_hook(sandbox, &format!("{TESTED}[git]\ncommit = \"layer\"\n"));
-        let config = fs::read_to_string(world.root().join(".git/config")).unwrap();
-        let ran = world.run(&["impl", "--json"]).expect(1);
+        let sandbox = with_hook(sandbox, &format!("{TESTED}[git]\ncommit = \"layer\"\n"));
+        let config = fs::read_to_string(sandbox.root().join(".git/config")).unwrap();
+        let ran = sandbox.run(["impl", "--json"]).exits(1);
         let card = ran.card("tampered", "claude modified files that others run or obey");
         for name in [".git/config (changed)", "pre-commit (changed)", "post-commit (new)"] {
             assert!(card["message"].as_str().unwrap().contains(name), "{card:#}");
@@ -73,18 +70,18 @@ fn a_planted_hook_never_runs_and_the_persons_own_survives() {
         let said = sandbox.models().requests();
         let planted = |text: &String| text.contains("planted");
         assert!(said.iter().any(|request| request.tool_results.iter().any(planted)));
-        assert_as_it_was(&world, &config);
-        assert_eq!(world.state().llm_calls.len(), 1, "it is in the ledger");
-        let run = fs::read_dir(world.file("runs")).unwrap().next().unwrap().unwrap().path();
+        assert_as_it_was(sandbox, &config);
+        assert_eq!(sandbox.state().llm_calls.len(), 1, "it is in the ledger");
+        let run = fs::read_dir(sandbox.path("runs")).unwrap().next().unwrap().unwrap().path();
         assert!(fs::read_to_string(run).unwrap().contains("tampered"));
-        git(&world, &["status"]);
+        sandbox.git(&["status"]);
 
         // The work itself is there and ticked; it is committed with the person's hook.
-        world.run(&["impl"]).expect(0).says("APPROVED");
-        git(&world, &["commit", "-q", "--allow-empty", "-m", "By hand"]);
-        assert_as_it_was(&world, &config);
+        sandbox.run(["impl"]).exits(0).says("APPROVED");
+        sandbox.git(&["commit", "-q", "--allow-empty", "-m", "By hand"]);
+        assert_as_it_was(sandbox, &config);
         assert!(!sandbox.home().join("sprung").exists(), "nothing of the agent's was run");
-        let mine = fs::read_to_string(sandbox.project().join(".git/mine")).unwrap();
+        let mine = fs::read_to_string(sandbox.root().join(".git/mine")).unwrap();
         assert_eq!(mine.lines().count(), 2, "by agentd's commit and by the person's");
     });
 }
@@ -96,28 +93,28 @@ fn a_hook_of_a_call_that_was_killed_is_found_by_the_next_command() {
         Rule::new().step("implement-logic").reply(bash(PLANTS)).reply(Reply::fault(Fault::Hang)),
     );
     Sandbox::enter(script, |sandbox| {
-        let world = with_hook(sandbox, "");
-        let root = world.root();
+        let sandbox = with_hook(sandbox, "");
+        let root = sandbox.root();
         let config = fs::read_to_string(root.join(".git/config")).unwrap();
-        killed(&world, "planting", || {
+        killed(sandbox, "planting", || {
             fs::read_to_string(root.join(".git/config")).unwrap().contains("fsmonitor")
         });
         let kept = || {
-            let user = agentd_engine::store::UserDirs::below(&sandbox.home());
+            let user = sandbox.user();
             let calls = user.state_path(&root).unwrap().join("calls");
             fs::read_dir(calls).unwrap().count()
         };
         assert!(kept() > 0);
-        let ran = world.run(&["list"]).expect(0);
+        let ran = sandbox.run(["list"]).exits(0);
         ran.says(
             "add-login-implement-logic was interrupted after it changed files that are not its own",
         );
         ran.says(".git/hooks/post-commit (new)");
-        assert_as_it_was(&world, &config);
+        assert_as_it_was(sandbox, &config);
         assert_eq!(kept(), 0);
-        let quiet = world.run(&["list"]).expect(0);
+        let quiet = sandbox.run(["list"]).exits(0);
         assert!(!quiet.stderr.contains("was interrupted"), "reported once: {}", quiet.stderr);
-        git(&world, &["commit", "-q", "--allow-empty", "-m", "By hand"]);
+        sandbox.git(&["commit", "-q", "--allow-empty", "-m", "By hand"]);
         assert!(!sandbox.home().join("sprung").exists());
     });
 }

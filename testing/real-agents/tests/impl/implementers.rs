@@ -7,7 +7,7 @@ use real_agents::{Cli, Sandbox};
 use scripted_models::{Reply, Script};
 use serde_json::json;
 
-use crate::project::{GREET, RIGHT, TESTED, WRONG, approved, does, git, git_in, says, tick};
+use crate::project::{GREET, RIGHT, TESTED, WRONG, approved, does, says, tick};
 
 /// Replaces the whole of greet.sh, by a tool for files.
 fn greets(cli: Cli, old: &str, new: &str) -> Reply {
@@ -56,44 +56,44 @@ fn plays_the_story(cli: Cli, reviewer: &str, workflow: &str) {
             "[roles]\nimplementer = \"{name}\"\nreviewer = \"{reviewer}\"\n[workflow]\nscript_retries = 0\n\
              {TESTED}[git]\nworkflow = \"{workflow}\"\ncommit = \"layer\"\n"
         );
-        let world = approved(sandbox, &config, &[GREET]);
-        let ran = world.run(&["impl"]).expect(0);
+        approved(sandbox, &config, &[GREET]);
+        let ran = sandbox.run(["impl"]).exits(0);
         for text in ["the tests failed", "the tests passed", "APPROVED - add-login is complete"] {
             ran.says(text);
         }
-        assert_eq!(world.steps(), ["implement-logic", "review", "fix", "review"]);
+        assert_eq!(sandbox.steps(), ["implement-logic", "review", "fix", "review"]);
         assert_eq!(sandbox.models().surprises(), Vec::<String>::new());
         let requests = sandbox.models().requests();
         let green = |text: &String| text.contains("green");
         assert!(requests.iter().any(|request| request.tool_results.iter().any(green)));
 
         let tree = match workflow {
-            "worktree" => sandbox.root().join("project-agentd").join("add-login"),
-            _ => world.root(),
+            "worktree" => sandbox.base().join("project-agentd").join("add-login"),
+            _ => sandbox.root(),
         };
         assert_eq!(fs::read_to_string(tree.join("greet.sh")).unwrap(), RIGHT);
         assert_eq!(fs::read_to_string(tree.join("log.txt")).unwrap(), "no greeting\n");
-        for place in [world.root(), tree.clone()] {
+        for place in [sandbox.root(), tree.clone()] {
             assert!(!place.parent().unwrap().join("outside.txt").exists());
         }
         assert!(!sandbox.home().join("outside.txt").exists());
-        assert_eq!(git_in(&world, &tree, &["status", "--porcelain", "greet.sh"]), "");
-        let log = git_in(&world, &tree, &["log", "--reverse", "--format=%s"]);
+        assert_eq!(test_project::git(&tree, &["status", "--porcelain", "greet.sh"]), "");
+        let log = test_project::git(&tree, &["log", "--reverse", "--format=%s"]);
         let subjects =
             ["Start", "add-login: logic layer", "add-login: fix the findings of review 1"];
         assert_eq!(log.lines().collect::<Vec<_>>(), subjects);
 
         // The fix went on in the session of the layer, and all of it is in the ledger.
-        let state = world.state();
+        let state = sandbox.state();
         let session = |n: usize| state.llm_calls[n].session_id.clone();
         assert!(session(0).is_some() && session(0) == session(2), "{:#?}", state.llm_calls);
         assert!(state.llm_calls.iter().all(|call| call.tokens_in > 0 && call.tokens_out > 0));
         assert_eq!(state.test_run.unwrap().exit_code, Some(0));
-        assert!(world.text("tasks.md").contains("status: done"));
+        assert!(sandbox.read("tasks.md").contains("status: done"));
         // What it has changed on the disk is in the run.
-        let run = fs::read_to_string(world.file("runs/0001-implement-logic.jsonl")).unwrap();
+        let run = fs::read_to_string(sandbox.path("runs/0001-implement-logic.jsonl")).unwrap();
         assert!(run.contains("\"files\":[{\"path\":\"greet.sh\""), "{run}");
-        assert!(!world.root().join(".gemini").exists() && !tree.join(".gemini").exists());
+        assert!(!sandbox.root().join(".gemini").exists() && !tree.join(".gemini").exists());
     });
 }
 
@@ -135,16 +135,16 @@ fn no_implementer_plants_a_hook() {
                 "[roles]\nimplementer = \"{}\"\n[workflow]\nscript_retries = 0\n",
                 cli.program()
             );
-            let world = approved(sandbox, &config, &[GREET]);
-            let ran = world.run(&["impl", "--json"]).expect(exit);
+            approved(sandbox, &config, &[GREET]);
+            let ran = sandbox.run(["impl", "--json"]).exits(exit);
             if exit == 1 {
                 ran.card("tampered", ".git/hooks/pre-commit (new)");
             }
             let requests = sandbox.models().requests();
             let tried = |text: &String| text.contains("tried");
             assert!(requests.iter().any(|request| request.tool_results.iter().any(tried)));
-            assert!(!world.root().join(".git/hooks/pre-commit").exists());
-            git(&world, &["commit", "-q", "--allow-empty", "-m", "By hand"]);
+            assert!(!sandbox.root().join(".git/hooks/pre-commit").exists());
+            sandbox.git(&["commit", "-q", "--allow-empty", "-m", "By hand"]);
             assert!(!sandbox.home().join("sprung").exists());
         });
     }

@@ -2,17 +2,14 @@
 
 use std::process::Stdio;
 
-use real_agents::world::World;
-use real_agents::{Sandbox, Signal, signal};
+use real_agents::{Sandbox, Signal, signal, until};
 use scripted_models::{Fault, Reply, Rule, Script};
 
-use crate::project::{
-    GREET, RIGHT, WRONG, approved, does, greets, look, says, until, verdict_of, write,
-};
+use crate::project::{GREET, RIGHT, WRONG, approved, does, greets, look, says, verdict_of, write};
 
 /// Kills `agentd impl` once something is so.
-pub(crate) fn killed(world: &World<'_>, what: &str, is_so: impl Fn() -> bool) {
-    let mut command = world.command(&["impl"]);
+pub(crate) fn killed(sandbox: &Sandbox, what: &str, is_so: impl Fn() -> bool) {
+    let mut command = sandbox.command(["impl"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until(what, is_so);
     signal(&child, Signal::KILL);
@@ -41,7 +38,7 @@ fn killed_anywhere_it_goes_on() {
         .rule(hangs("review"))
         .rule(says("APPROVED", &[]));
     Sandbox::enter(script, |sandbox| {
-        let world = approved(sandbox, "", &[GREET]);
+        approved(sandbox, "", &[GREET]);
         let asked = |step: &str, times: usize| {
             let first = format!("agentd {step} ");
             let requests = sandbox.models().requests();
@@ -49,14 +46,14 @@ fn killed_anywhere_it_goes_on() {
                 |r: &&scripted_models::ModelRequest| r.round == 0 && r.prompt.starts_with(&first);
             requests.iter().filter(is_meant).count() >= times
         };
-        killed(&world, "implementing", || asked("implement-logic", 1));
-        killed(&world, "reviewing", || asked("review", 1));
-        killed(&world, "a verdict", || world.file("REVIEW.md").exists());
-        assert!(world.state().code_review.is_none(), "agentd has not seen it");
-        killed(&world, "fixing", || asked("fix", 1));
-        assert_eq!(world.state().code_review.unwrap().iteration, 1);
-        killed(&world, "reviewing again", || asked("review", 3));
-        let ran = world.run(&["impl", "--json"]).expect(0);
+        killed(sandbox, "implementing", || asked("implement-logic", 1));
+        killed(sandbox, "reviewing", || asked("review", 1));
+        killed(sandbox, "a verdict", || sandbox.path("REVIEW.md").exists());
+        assert!(sandbox.state().code_review.is_none(), "agentd has not seen it");
+        killed(sandbox, "fixing", || asked("fix", 1));
+        assert_eq!(sandbox.state().code_review.unwrap().iteration, 1);
+        killed(sandbox, "reviewing again", || asked("review", 3));
+        let ran = sandbox.run(["impl", "--json"]).exits(0);
         assert_eq!(ran.json()["phase"], "complete");
         assert_eq!(ran.json()["iteration"], 2);
         let steps = [
@@ -69,8 +66,9 @@ fn killed_anywhere_it_goes_on() {
             "review",
             "review",
         ];
-        assert_eq!(world.steps(), steps);
-        let fixes: Vec<_> = world.calls().into_iter().filter(|call| call.has("--resume")).collect();
+        assert_eq!(sandbox.steps(), steps);
+        let fixes: Vec<_> =
+            sandbox.calls().into_iter().filter(|call| call.has("--resume")).collect();
         assert_eq!(fixes.len(), 2, "{fixes:#?}");
         assert_eq!(fixes[0].after("--resume"), fixes[1].after("--resume"));
     });

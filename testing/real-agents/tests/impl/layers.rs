@@ -30,21 +30,21 @@ fn layers_in_their_order_and_parts_of_them() {
             GREET,
             ("data", "data.txt", "CREATE"),
         ];
-        let world = approved(sandbox, "", &tasks);
-        world.run(&["impl", "--tasks", "9.9", "--json"]).expect(1).says("no_such_task");
-        world.run(&["impl", "--tasks", "x"]).expect(2);
-        let part = world.run(&["impl", "--tasks", "2.1,1.1", "--json"]).expect(0);
+        approved(sandbox, "", &tasks);
+        sandbox.run(["impl", "--tasks", "9.9", "--json"]).exits(1).says("no_such_task");
+        sandbox.run(["impl", "--tasks", "x"]).exits(2);
+        let part = sandbox.run(["impl", "--tasks", "2.1,1.1", "--json"]).exits(0);
         assert_eq!(part.json()["action"], "implemented");
         assert_eq!(part.json()["phase"], "implementing");
-        assert_eq!(world.steps(), ["implement-data", "implement-logic"]);
-        world.run(&["implement"]).expect(0).says("Layer 4/4: testing");
+        assert_eq!(sandbox.steps(), ["implement-data", "implement-logic"]);
+        sandbox.run(["implement"]).exits(0).says("Layer 4/4: testing");
         let steps =
             ["implement-data", "implement-logic", "implement-integration", "implement-testing"];
-        assert_eq!(world.steps(), steps);
+        assert_eq!(sandbox.steps(), steps);
         let sessions: BTreeSet<_> =
-            world.state().llm_calls.into_iter().map(|call| call.session_id.unwrap()).collect();
+            sandbox.state().llm_calls.into_iter().map(|call| call.session_id.unwrap()).collect();
         assert_eq!(sessions.len(), 4);
-        assert!(world.calls().iter().all(|call| !call.has("--resume")));
+        assert!(sandbox.calls().iter().all(|call| !call.has("--resume")));
         let prompt = sandbox.models().requests()[0].prompt.clone();
         assert!(prompt.contains("1.1") && !prompt.contains("2.1"), "{prompt}");
         assert!(prompt.contains("Hello, <name>!"), "the prompt has the requirement: {prompt}");
@@ -60,8 +60,8 @@ fn what_is_not_done_is_not_ticked() {
         .rule(does("implement-logic", [tick("2.1"), bash(around)]).prompts(1))
         .rule(Rule::new().step("implement-logic").reply(Reply::text("I cannot.")));
     Sandbox::enter(script, |sandbox| {
-        let world = approved(sandbox, "", &[GREET]);
-        let ran = world.run(&["impl", "--json"]).expect(1);
+        approved(sandbox, "", &[GREET]);
+        let ran = sandbox.run(["impl", "--json"]).exits(1);
         let error = &ran.json()["error"];
         assert_eq!(error["kind"], "tasks_left", "{ran:#?}");
         assert!(error["message"].as_str().unwrap().contains("2.1"));
@@ -70,12 +70,12 @@ fn what_is_not_done_is_not_ticked() {
         let refused = |text: &String| text.contains("the file is as it was");
         let requests = sandbox.models().requests();
         assert!(requests.iter().any(|request| request.tool_results.iter().any(refused)));
-        assert!(world.text("tasks.md").contains("status: pending"));
-        let calls = world.calls();
+        assert!(sandbox.read("tasks.md").contains("status: pending"));
+        let calls = sandbox.calls();
         assert_eq!(calls.len(), 2);
-        let first = world.state().llm_calls[0].session_id.clone();
+        let first = sandbox.state().llm_calls[0].session_id.clone();
         assert_eq!(calls[1].after("--resume"), first.as_deref());
-        assert_eq!(world.state().phase.name(), "implementing");
+        assert_eq!(sandbox.state().phase.name(), "implementing");
     });
 }
 
@@ -89,17 +89,17 @@ fn ticks_of_later_layers_need_evidence_too() {
         .rule(greets(RIGHT))
         .rule(says("APPROVED", &[]));
     Sandbox::enter(script, |sandbox| {
-        let world = approved(sandbox, "", &[("data", "data.txt", "CREATE"), GREET]);
-        world.run(&["impl"]).expect(0).says("the tick of 2.1 is taken back");
-        assert_eq!(world.steps(), ["implement-data", "implement-logic", "review"]);
-        assert_eq!(fs::read_to_string(world.root().join("greet.sh")).unwrap(), RIGHT);
+        approved(sandbox, "", &[("data", "data.txt", "CREATE"), GREET]);
+        sandbox.run(["impl"]).exits(0).says("the tick of 2.1 is taken back");
+        assert_eq!(sandbox.steps(), ["implement-data", "implement-logic", "review"]);
+        assert_eq!(fs::read_to_string(sandbox.root().join("greet.sh")).unwrap(), RIGHT);
         // One that is contradicted later is found before the next review.
-        let state = world.text("STATE.yaml").replace("phase: complete", "phase: implementing");
-        fs::write(world.file("STATE.yaml"), state).unwrap();
-        fs::remove_file(world.root().join("data.txt")).unwrap();
-        let ran = world.run(&["review", "--json"]).expect(1);
+        let state = sandbox.read("STATE.yaml").replace("phase: complete", "phase: implementing");
+        fs::write(sandbox.path("STATE.yaml"), state).unwrap();
+        fs::remove_file(sandbox.root().join("data.txt")).unwrap();
+        let ran = sandbox.run(["review", "--json"]).exits(1);
         assert_eq!(ran.json()["error"]["kind"], "tasks_left", "{ran:#?}");
-        assert_eq!(world.steps().len(), 3, "no reviewer was called");
+        assert_eq!(sandbox.steps().len(), 3, "no reviewer was called");
     });
 }
 
@@ -111,14 +111,14 @@ fn tasks_without_frontmatter_have_layers_by_their_headings() {
         .rule(does("implement-data", [write("data.txt", "x\n"), tick("1.1")]))
         .rule(greets(RIGHT));
     Sandbox::enter(script, |sandbox| {
-        let world = approved(sandbox, "", &[GREET]);
+        approved(sandbox, "", &[GREET]);
         let text = "# Tasks\n\n## 1. Data Layer\n\n- [ ] 1.1 Make the data\n  - File: data.txt (CREATE)\n\n\
             ## 2. Logic Layer\n\n- [ ] 2.1 Greet\n  - File: greet.sh (MODIFY)\n  - Spec: greeting:R1\n";
-        fs::write(world.file("tasks.md"), text).unwrap();
-        approve(&world);
-        world.run(&["implement"]).expect(0);
-        assert_eq!(world.steps(), ["implement-data", "implement-logic"]);
-        assert_eq!(world.text("tasks.md"), text.replace("[ ]", "[x]"));
+        fs::write(sandbox.path("tasks.md"), text).unwrap();
+        approve(sandbox);
+        sandbox.run(["implement"]).exits(0);
+        assert_eq!(sandbox.steps(), ["implement-data", "implement-logic"]);
+        assert_eq!(sandbox.read("tasks.md"), text.replace("[ ]", "[x]"));
     });
 }
 
@@ -131,33 +131,33 @@ fn only_the_approved_plan_is_implemented() {
         [look("greet.sh"), write("greet.sh", RIGHT), tick("2.1"), bash(weaker)],
     ));
     Sandbox::enter(script, |sandbox| {
-        let world = approved(sandbox, "", &[GREET]);
-        let state = world.text("STATE.yaml");
+        approved(sandbox, "", &[GREET]);
+        let state = sandbox.read("STATE.yaml");
         for phase in ["proposed", "rejected", "complete", "archived"] {
             let other = state.replace("phase: challenged", &format!("phase: {phase}"));
-            fs::write(world.file("STATE.yaml"), other).unwrap();
+            fs::write(sandbox.path("STATE.yaml"), other).unwrap();
             for command in ["impl", "implement", "review", "fix"] {
-                let error = world.run(&[command, "add-login", "--json"]).expect(1).json();
+                let error = sandbox.run([command, "add-login", "--json"]).exits(1).json();
                 assert_eq!(
                     error["error"]["kind"], "change_not_ready",
                     "{command} {phase}: {error}"
                 );
             }
         }
-        fs::write(world.file("STATE.yaml"), &state).unwrap();
-        world.run(&["review", "--json"]).expect(1).says("change_not_ready");
-        let spec = world.text("specs/greeting.md");
-        fs::write(world.file("specs/greeting.md"), spec.replace("within 1 s", "within 5 s"))
+        fs::write(sandbox.path("STATE.yaml"), &state).unwrap();
+        sandbox.run(["review", "--json"]).exits(1).says("change_not_ready");
+        let spec = sandbox.read("specs/greeting.md");
+        fs::write(sandbox.path("specs/greeting.md"), spec.replace("within 1 s", "within 5 s"))
             .unwrap();
-        let refused = world.run(&["impl", "--json"]).expect(1);
+        let refused = sandbox.run(["impl", "--json"]).exits(1);
         refused.says("the plan has changed since it was approved");
-        assert!(world.calls().is_empty(), "nobody was paid");
+        assert!(sandbox.calls().is_empty(), "nobody was paid");
 
         // Nor may an implementer change what it is measured by.
-        fs::write(world.file("specs/greeting.md"), spec).unwrap();
-        world.run(&["impl"]).expect(1).says("the plan has changed since it was approved");
-        assert_eq!(world.steps(), ["implement-logic"]);
-        world.run(&["review"]).expect(1).says("the plan has changed since it was approved");
-        assert_eq!(world.calls().len(), 1);
+        fs::write(sandbox.path("specs/greeting.md"), spec).unwrap();
+        sandbox.run(["impl"]).exits(1).says("the plan has changed since it was approved");
+        assert_eq!(sandbox.steps(), ["implement-logic"]);
+        sandbox.run(["review"]).exits(1).says("the plan has changed since it was approved");
+        assert_eq!(sandbox.calls().len(), 1);
     });
 }

@@ -1,25 +1,18 @@
 //! A small project with tests, an approved plan for it, and what the models do about it.
 
 use std::fs;
-use std::ops::ControlFlow;
-use std::path::Path;
-use std::time::{Duration, Instant};
 
 use agentd_core::document::review_block::PlanVerdict;
-use agentd_core::ids::ChangeId;
-use agentd_core::phase::{Phase, Transition};
-use agentd_core::stamp::Stamp;
-use agentd_core::text::Line;
+use agentd_core::phase::Phase;
 use agentd_engine::change::documents;
-use agentd_engine::store::Holder;
-use agentd_engine::tools::{self, Session, input};
+use agentd_engine::tools::{self, input};
 use agentd_engine::workflow::clarify;
-use real_agents::Sandbox;
 use real_agents::models::{calls, proposal};
 pub(crate) use real_agents::models::{look, write};
-use real_agents::world::{CHANGE, World};
+use real_agents::{CHANGE, Sandbox};
 use scripted_models::{Reply, Rule};
 use serde_json::{Value, json};
+use test_project::now;
 
 /// Tests that fail until greet.sh greets by name.
 const TESTS: &str = "set -e\nfor test in tests/*.sh; do sh \"$test\"; done\n";
@@ -39,66 +32,43 @@ pub(crate) type TaskOf<'t> = (&'t str, &'t str, &'t str);
 pub(crate) const GREET: TaskOf<'static> = ("logic", "greet.sh", "MODIFY");
 
 /// A project with a commit and an approved plan of these tasks.
-pub(crate) fn approved<'s>(sandbox: &'s Sandbox, config: &str, tasks: &[TaskOf<'_>]) -> World<'s> {
-    let world = World::new(sandbox, config);
-    let root = world.root();
+pub(crate) fn approved<'s>(
+    sandbox: &'s Sandbox,
+    config: &str,
+    tasks: &[TaskOf<'_>],
+) -> &'s Sandbox {
+    sandbox.set_up(config);
+    let root = sandbox.root();
     fs::create_dir_all(root.join("tests")).unwrap();
     fs::write(root.join("test.sh"), TESTS).unwrap();
     fs::write(root.join("tests/by_name.sh"), BY_NAME).unwrap();
     fs::write(root.join("greet.sh"), "#!/bin/sh\necho hi\n").unwrap();
-    git(&world, &["config", "user.name", "Tester"]);
-    git(&world, &["config", "user.email", "tester@example.org"]);
-    git(&world, &["add", "-A"]);
-    git(&world, &["commit", "-q", "-m", "Start"]);
-    let now = long_ago();
-    let project =
-        agentd_engine::opening::open_within_call(&root, agentd_engine::store::UserDirs::from_env())
-            .unwrap();
-    let id = ChangeId::new(CHANGE).unwrap();
-    let holder = Holder::this_process("test", now.moment());
-    clarify::begin(&project, &id, Some("Greet people by name"), &holder, now).unwrap();
-    let session = Session {
-        project: &project,
-        actor: Line::new("planner"),
-        holder: holder.clone(),
-        now,
-        names_change: false,
-        on_wait: &|_| ControlFlow::Continue(()),
-    };
-    tools::create_proposal(&session, input::read(object(&proposal(&json!(["greeting"])))).unwrap())
-        .unwrap();
-    tools::create_spec(&session, input::read(object(&spec())).unwrap()).unwrap();
-    tools::create_tasks(&session, input::read(object(&plan(tasks))).unwrap()).unwrap();
-    approve(&world);
-    world
-}
-
-fn long_ago() -> Stamp {
-    "2026-01-02T03:04:05Z".parse().unwrap()
+    sandbox.git(&["config", "user.name", "Tester"]);
+    sandbox.git(&["config", "user.email", "tester@example.org"]);
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "Start"]);
+    let (project, holder) = (sandbox.store(), sandbox.holder());
+    let what = Some("Greet people by name");
+    clarify::begin(&project, &sandbox.id(), what, &holder, now()).unwrap();
+    sandbox.as_agent("planner", now(), |session| {
+        let proposal = object(&proposal(&json!(["greeting"])));
+        tools::create_proposal(session, input::read(proposal).unwrap()).unwrap();
+        tools::create_spec(session, input::read(object(&spec())).unwrap()).unwrap();
+        tools::create_tasks(session, input::read(object(&plan(tasks))).unwrap()).unwrap();
+    });
+    approve(sandbox);
+    sandbox
 }
 
 /// Takes the plan as it stands for approved.
-pub(crate) fn approve(world: &World<'_>) {
-    let now = long_ago();
-    let project = agentd_engine::opening::open_within_call(
-        &world.root(),
-        agentd_engine::store::UserDirs::from_env(),
-    )
-    .unwrap();
-    let id = ChangeId::new(CHANGE).unwrap();
-    let holder = Holder::this_process("test", now.moment());
-    let reviewed = Transition::PlanReviewed {
-        verdict: PlanVerdict::Approved,
-        plan: project.change(&id).unwrap().snapshot().unwrap().documents.digest(),
-        reviewer: Line::new("codex"),
-        at: now,
-    };
-    documents::update_state(&project, &id, &holder, now, |state| {
+pub(crate) fn approve(sandbox: &Sandbox) {
+    let (project, holder) = (sandbox.store(), sandbox.holder());
+    documents::update_state(&project, &sandbox.id(), &holder, now(), |state| {
         state.phase = Phase::Proposed;
-        *state = state.apply(&reviewed)?;
         Ok(())
     })
     .unwrap();
+    sandbox.plan_reviewed(PlanVerdict::Approved, now());
 }
 
 /// The arguments of a tool that is called here and not by a model, which would fill in the
@@ -140,17 +110,6 @@ fn plan(tasks: &[TaskOf<'_>]) -> Value {
     json!({ "change_id": CHANGE, "tasks": tasks })
 }
 
-/// Runs git in the project; what it prints.
-pub(crate) fn git(world: &World<'_>, args: &[&str]) -> String {
-    git_in(world, &world.root(), args)
-}
-
-pub(crate) fn git_in(world: &World<'_>, dir: &Path, args: &[&str]) -> String {
-    let output = world.sandbox.command("git").args(args).current_dir(dir).output().unwrap();
-    assert!(output.status.success(), "git {args:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 pub(crate) fn edit(file: &str, old: &str, new: &str) -> Reply {
     let path = format!("${{cwd}}/{file}");
     Reply::call("Edit", json!({"file_path": path, "old_string": old, "new_string": new}))
@@ -190,14 +149,4 @@ pub(crate) fn verdict_of(verdict: &str, issues: &[(&str, &str)]) -> Value {
         })
         .collect();
     json!({ "change_id": CHANGE, "verdict": verdict, "summary": "Read all of it.", "issues": issues })
-}
-
-/// Waits for something that another process does.
-#[track_caller]
-pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_mins(1), "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }

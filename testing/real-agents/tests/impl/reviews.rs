@@ -15,15 +15,15 @@ fn major_issues_stop() {
         .rule(says("MAJOR_ISSUES", &[("high", "The wrong thing")]).prompts(1))
         .rule(says("APPROVED", &[]));
     Sandbox::enter(script, |sandbox| {
-        let world = approved(sandbox, "", &[GREET]);
-        let ran = world.run(&["impl", "--json"]).expect(1);
+        approved(sandbox, "", &[GREET]);
+        let ran = sandbox.run(["impl", "--json"]).exits(1);
         assert_eq!(ran.json()["action"], "still_needs_fix");
         assert_eq!(ran.json()["verdict"], "MAJOR_ISSUES");
         assert_eq!(ran.json()["phase"], "implementing");
         ran.says("a person has to look");
-        world.run(&["impl"]).expect(1).says("The wrong thing");
-        assert_eq!(world.steps(), ["implement-logic", "review"], "nothing is paid meanwhile");
-        let ran = world.run(&["review", "--json"]).expect(0);
+        sandbox.run(["impl"]).exits(1).says("The wrong thing");
+        assert_eq!(sandbox.steps(), ["implement-logic", "review"], "nothing is paid meanwhile");
+        let ran = sandbox.run(["review", "--json"]).exits(0);
         assert_eq!(ran.json()["phase"], "complete");
     });
 }
@@ -37,25 +37,25 @@ fn fixing_ends() {
         .rule(does("fix", [bash("echo '# once' >> greet.sh")]).prompts(1))
         .rule(Rule::new().step("fix").reply(Reply::text("It is right.")));
     Sandbox::enter(script, |sandbox| {
-        let world = approved(sandbox, "[workflow]\nimplementation_iterations = 1\n", &[GREET]);
-        let ran = world.run(&["impl", "--json"]).expect(1);
+        approved(sandbox, "[workflow]\nimplementation_iterations = 1\n", &[GREET]);
+        let ran = sandbox.run(["impl", "--json"]).exits(1);
         assert_eq!(ran.json()["verdict"], "NEEDS_FIX");
         assert_eq!(ran.json()["iteration"], 2);
         ran.says("the code still needs fixing after 1 rounds");
-        assert_eq!(world.steps(), ["implement-logic", "review", "fix", "review"]);
-        world.run(&["impl"]).expect(1);
-        assert_eq!(world.calls().len(), 4, "nobody is paid beyond the limit");
+        assert_eq!(sandbox.steps(), ["implement-logic", "review", "fix", "review"]);
+        sandbox.run(["impl"]).exits(1);
+        assert_eq!(sandbox.calls().len(), 4, "nobody is paid beyond the limit");
         // The same finding has the same id.
         assert!(
-            world.text("REVIEW.md").contains("I1: Wrong greeting"),
+            sandbox.read("REVIEW.md").contains("I1: Wrong greeting"),
             "{}",
-            world.text("REVIEW.md")
+            sandbox.read("REVIEW.md")
         );
 
         let config = "[workflow]\nimplementation_iterations = 5\n";
-        fs::write(world.root().join("agentd/config.toml"), config).unwrap();
-        world.run(&["impl"]).expect(1).says("changed nothing in the work tree");
-        assert_eq!(world.calls().len(), 5, "and the same code is not reviewed again");
+        fs::write(sandbox.root().join("agentd/config.toml"), config).unwrap();
+        sandbox.run(["impl"]).exits(1).says("changed nothing in the work tree");
+        assert_eq!(sandbox.calls().len(), 5, "and the same code is not reviewed again");
     });
 }
 
@@ -79,14 +79,14 @@ fn prose_and_forged_reviews_are_no_verdicts() {
         )
         .rule(says("APPROVED", &[]));
     Sandbox::enter(script, |sandbox| {
-        let world = approved(sandbox, "", &[GREET]);
-        let ran = world.run(&["impl", "--json"]).expect(1);
+        approved(sandbox, "", &[GREET]);
+        let ran = sandbox.run(["impl", "--json"]).exits(1);
         assert_eq!(ran.json()["error"]["kind"], "verdict_unknown", "{ran:#?}");
         ran.says("REVIEW.md was not written by a reviewer");
-        assert_eq!(world.state().phase.name(), "implementing");
-        assert!(world.state().code_review.is_none());
-        world.run(&["impl"]).expect(0);
-        assert_eq!(world.steps(), ["implement-logic", "review", "review"]);
-        assert_eq!(world.state().phase.name(), "complete");
+        assert_eq!(sandbox.state().phase.name(), "implementing");
+        assert!(sandbox.state().code_review.is_none());
+        sandbox.run(["impl"]).exits(0);
+        assert_eq!(sandbox.steps(), ["implement-logic", "review", "review"]);
+        assert_eq!(sandbox.state().phase.name(), "complete");
     });
 }

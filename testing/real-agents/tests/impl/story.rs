@@ -3,12 +3,10 @@
 use std::fs;
 
 use real_agents::Sandbox;
-use real_agents::world::World;
 use scripted_models::{Reply, Rule, Script};
 
 use crate::project::{
-    RIGHT, TESTED, WRONG, approved, bash, does, edit, git, greets, look, says, tick, verdict_of,
-    write,
+    RIGHT, TESTED, WRONG, approved, bash, does, edit, greets, look, says, tick, verdict_of, write,
 };
 
 /// WF4, C30, lesson 2. Code is written by claude's own tools, the tests are red and then
@@ -44,8 +42,8 @@ fn from_an_approved_plan_to_living_specs() {
     Sandbox::enter(script, |sandbox| {
         let config = format!("{TESTED}[git]\ncommit = \"layer\"\n");
         let tasks = [("logic", "greet.sh", "MODIFY"), ("testing", "tests/no_name.sh", "CREATE")];
-        let world = approved(sandbox, &config, &tasks);
-        let ran = world.run(&["impl"]).expect(0);
+        approved(sandbox, &config, &tasks);
+        let ran = sandbox.run(["impl"]).exits(0);
         for text in [
             "the tests failed with exit code 1",
             "the tests passed",
@@ -57,11 +55,11 @@ fn from_an_approved_plan_to_living_specs() {
         }
         let steps =
             ["implement-logic", "implement-testing", "review", "fix", "review", "fix", "review"];
-        assert_eq!(world.steps(), steps);
+        assert_eq!(sandbox.steps(), steps);
 
         // The code is there, and its tests are green.
-        assert_eq!(fs::read_to_string(world.root().join("greet.sh")).unwrap(), RIGHT);
-        let state = world.state();
+        assert_eq!(fs::read_to_string(sandbox.root().join("greet.sh")).unwrap(), RIGHT);
+        let state = sandbox.state();
         let run = state.test_run.unwrap();
         assert_eq!((run.command.as_str(), run.exit_code), ("sh test.sh", Some(0)));
 
@@ -83,7 +81,7 @@ fn from_an_approved_plan_to_living_specs() {
 
         // Fresh sessions for the layers; the fixes go on in the last of them.
         let claude: Vec<_> =
-            world.calls().into_iter().filter(|call| call.program == "claude").collect();
+            sandbox.calls().into_iter().filter(|call| call.program == "claude").collect();
         assert_eq!(claude.len(), 4);
         assert!(claude[..2].iter().all(|call| call.after("--resume").is_none()));
         let session = state.llm_calls[1].session_id.as_deref();
@@ -91,7 +89,7 @@ fn from_an_approved_plan_to_living_specs() {
         assert_ne!(state.llm_calls[0].session_id, state.llm_calls[1].session_id);
 
         // The commits say which tasks and findings they are about.
-        let log = git(&world, &["log", "--reverse", "--format=%s%n%b", "HEAD~4..HEAD"]);
+        let log = sandbox.git(&["log", "--reverse", "--format=%s%n%b", "HEAD~4..HEAD"]);
         for text in [
             "add-login: logic layer\nTasks: 2.1\n",
             "add-login: testing layer\nTasks: 4.1\n",
@@ -100,23 +98,23 @@ fn from_an_approved_plan_to_living_specs() {
         ] {
             assert!(log.contains(text), "{text:?} is not in\n{log}");
         }
-        let log = world.run(&["log"]).expect(0);
+        let log = sandbox.run(["log"]).exits(0);
         log.says("fix the findings of review 1");
         log.says("fix 2 by claude");
-        assert_all_rounds_are_told(&world);
+        assert_all_rounds_are_told(sandbox);
 
         // Nothing is paid twice; then it becomes part of the specs.
-        let calls = world.calls().len();
-        world.run(&["impl", "--json"]).expect(1).says("change_not_ready");
-        assert_eq!(world.calls().len(), calls);
-        let archived = world.run(&["archive", "--json"]).expect(0).json();
+        let calls = sandbox.calls().len();
+        sandbox.run(["impl", "--json"]).exits(1).says("change_not_ready");
+        assert_eq!(sandbox.calls().len(), calls);
+        let archived = sandbox.run(["archive", "--json"]).exits(0).json();
         for key in ["action", "phase"] {
             assert_eq!(archived[key], "archived", "{archived:#}");
         }
-        let spec = fs::read_to_string(world.root().join("agentd/specs/greeting.md")).unwrap();
+        let spec = fs::read_to_string(sandbox.root().join("agentd/specs/greeting.md")).unwrap();
         assert!(spec.contains("### R1: By name"), "{spec}");
-        assert!(!world.file("STATE.yaml").exists());
-        let archive = fs::read_dir(world.root().join("agentd/archive")).unwrap();
+        assert!(!sandbox.path("STATE.yaml").exists());
+        let archive = fs::read_dir(sandbox.root().join("agentd/archive")).unwrap();
         let names = archive.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         assert!(names.into_iter().any(|name| name.ends_with("-add-login")));
     });
@@ -124,8 +122,8 @@ fn from_an_approved_plan_to_living_specs() {
 
 /// With what came of the tests before each.
 #[track_caller]
-fn assert_all_rounds_are_told(world: &World<'_>) {
-    let log = world.run(&["log", "--json"]).expect(0).json();
+fn assert_all_rounds_are_told(sandbox: &Sandbox) {
+    let log = sandbox.run(["log", "--json"]).exits(0).json();
     let of = |kind: &str| -> Vec<String> {
         let events = log["events"].as_array().unwrap().iter();
         let events = events.filter(|event| event["kind"] == kind);

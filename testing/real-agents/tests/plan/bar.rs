@@ -6,7 +6,6 @@ use std::time::Instant;
 use real_agents::{Cli, Sandbox};
 
 use crate::models::{approved, challenges, planner};
-use crate::world::World;
 
 /// A plan with three specs, by models that answer at once: the wall time over the sum of the
 /// calls, as their shims saw them. The ratio is printed; it is held against 1.03 where
@@ -17,11 +16,11 @@ fn heavy_a_plan_takes_hardly_longer_than_its_calls() {
     let name = std::env::var("AGENTD_BAR_PLANNER").unwrap_or_else(|_| "codex".to_owned());
     let script = challenges(planner(&["model", "store", "web"]), &[approved()]);
     Sandbox::enter(script, |sandbox| {
-        let world = World::new(sandbox, &format!("[roles]\nplanner = \"{name}\"\n"));
-        let times = world.root().join("agentd/.locks/times");
+        sandbox.set_up(&format!("[roles]\nplanner = \"{name}\"\n"));
+        let times = sandbox.root().join("agentd/.locks/times");
         for cli in [Cli::Gemini, Cli::Codex] {
-            let (real, times) = (world.path_of(cli), times.display());
-            world.shim(
+            let (real, times) = (sandbox.path_of(cli), times.display());
+            sandbox.shim(
                 cli.program(),
                 &format!(
                     "start=$(date +%s%N)\n{real} \"$@\"\ncode=$?\n\
@@ -30,7 +29,7 @@ fn heavy_a_plan_takes_hardly_longer_than_its_calls() {
             );
         }
         let started = Instant::now();
-        world.plan(&["--auto"]).expect(0);
+        sandbox.plan(&["--auto"]).exits(0);
         let wall = started.elapsed().as_secs_f64();
         let text = fs::read_to_string(&times).unwrap();
         let spans = text.lines().map(|line| {

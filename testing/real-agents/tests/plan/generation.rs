@@ -6,7 +6,7 @@ use std::path::Path;
 
 use agentd_core::agent::AgentKind;
 use agentd_core::provider::models::default_model;
-use real_agents::{Cli, Sandbox};
+use real_agents::{CHANGE, CODEX, CODEX_QUICK, Called, Cli, Sandbox};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
 
@@ -14,7 +14,6 @@ use crate::models::{
     approved, calls, calls_and_says, challenges, edit_proposal, passes, plan, planner, proposal,
     says, spec, tasks,
 };
-use crate::world::{CHANGE, CODEX, CODEX_QUICK, Called, Ran, World};
 
 const PROPOSAL: [&str; 6] =
     ["proposal", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
@@ -27,14 +26,14 @@ fn flags(call: &Called) -> Vec<String> {
 
 /// Has gemini note what each of its calls may do, before it is run: the text of its policy,
 /// and the command line of its tool server.
-fn note_permissions(world: &World<'_>, file: &Path) {
-    let (real, file) = (world.path_of(Cli::Gemini), file.display());
+fn note_permissions(sandbox: &Sandbox, file: &Path) {
+    let (real, file) = (sandbox.path_of(Cli::Gemini), file.display());
     let script = format!(
         "for word; do [ \"$last\" = --policy ] && policy=$word; last=$word; done\n\
          {{ cat \"$policy\"; env | grep '^AGENTD_MCP_' | sort; printf '\\036'; }} >> '{file}'\n\
          exec {real} \"$@\""
     );
-    world.instead_of(Cli::Gemini, &script);
+    sandbox.instead_of(Cli::Gemini, &script);
 }
 
 /// PR scenario "New proposal with specs", WF scenario "Sequential Generation with Metadata",
@@ -52,13 +51,13 @@ fn new_proposal_with_specs() {
         .rule(Rule::new().step("spec-review-auth-flow").reply(pieces))
         .rule(says("tasks-review", "I have looked at it."));
     Sandbox::enter(plan(script, &["auth-flow", "token-management"]), |sandbox| {
-        let world = World::new(sandbox, "[workflow]\nself_review_iterations = 2\n");
-        let noted = world.root().join("agentd/.locks/permissions");
-        note_permissions(&world, &noted);
+        sandbox.set_up("[workflow]\nself_review_iterations = 2\n");
+        let noted = sandbox.root().join("agentd/.locks/permissions");
+        note_permissions(sandbox, &noted);
         // Somebody is further down in the project.
-        let below = world.root().join("src/login");
+        let below = sandbox.root().join("src/login");
         fs::create_dir_all(&below).unwrap();
-        let ran = Ran::of(world.command(&PROPOSAL).current_dir(below).output().unwrap()).expect(0);
+        let ran = sandbox.finish(sandbox.command(PROPOSAL).current_dir(below)).exits(0);
         for text in ["Spec 1/2: auth-flow", "Spec 2/2: token-management"] {
             ran.says(text);
         }
@@ -67,10 +66,10 @@ fn new_proposal_with_specs() {
         assert_eq!(ran.stderr.matches("without a review marker").count(), 1, "{}", ran.stderr);
         ran.says("Format validation passed");
         for file in ["specs/auth-flow.md", "specs/token-management.md", "GEMINI.md"] {
-            assert!(world.file(file).is_file(), "{file}");
+            assert!(sandbox.path(file).is_file(), "{file}");
         }
-        assert!(world.text("tasks.md").contains("change_id: add-login"));
-        assert!(world.text("proposal.md").contains("checksum: "));
+        assert!(sandbox.read("tasks.md").contains("change_id: add-login"));
+        assert!(sandbox.read("proposal.md").contains("checksum: "));
         let steps = [
             "proposal-gen",
             "proposal-review",
@@ -81,8 +80,8 @@ fn new_proposal_with_specs() {
             "tasks-gen",
             "tasks-review",
         ];
-        assert_eq!(world.steps(), steps);
-        let state = world.state();
+        assert_eq!(sandbox.steps(), steps);
+        let state = sandbox.state();
         assert_eq!(state.phase.name(), "proposed");
         let model = default_model(AgentKind::Gemini, state.complexity.unwrap()).model;
         let sessions: BTreeSet<_> =
@@ -98,10 +97,10 @@ fn new_proposal_with_specs() {
         assert!((state.total_cost - sum).abs() < 1e-9);
         let sum: u64 = state.llm_calls.iter().map(|call| call.tokens_in).sum();
         assert_eq!(state.total_tokens_in, sum);
-        let all = world.calls();
+        let all = sandbox.calls();
         for call in &all {
             assert_eq!(call.program, "gemini");
-            assert_eq!(call.cwd, world.root(), "E2.4");
+            assert_eq!(call.cwd, sandbox.root(), "E2.4");
             assert!(!call.has("--resume") && !call.has("--list-sessions"), "{call:?}");
             // One model for all (C14), the one for so hard a change (PR5).
             assert_eq!(flags(call), flags(&all[0]));
@@ -115,9 +114,9 @@ fn new_proposal_with_specs() {
         assert_eq!(may.len(), 1, "{may:#?}");
         let may = may.first().unwrap();
         assert!(may.contains("mcpName = \"agentd\"") && may.contains("=planner\n"), "{may}");
-        let read = world.prompt("spec-gen-token-management");
+        let read = sandbox.prompt("spec-gen-token-management");
         assert!(read.contains("proposal.md") && read.contains("specs/auth-flow.md"), "{read}");
-        let review = world.prompt("proposal-review");
+        let review = sandbox.prompt("proposal-review");
         assert!(review.contains("<review>PASS</review>"));
         assert!(review.contains("<review>NEEDS_REVISION</review>"));
     });
@@ -128,17 +127,17 @@ fn new_proposal_with_specs() {
 #[test]
 fn proposal_without_specs_and_change_id_conflict() {
     Sandbox::enter(planner(&[]), |sandbox| {
-        let world = World::new(sandbox, CODEX_QUICK);
-        let first = world.run(&PROPOSAL).expect(0);
+        sandbox.set_up(CODEX_QUICK);
+        let first = sandbox.run(PROPOSAL).exits(0);
         first.says("No specs required for this change");
-        assert_eq!(world.steps(), ["proposal-gen", "tasks-gen"]);
-        let before = (world.text("proposal.md"), world.text("STATE.yaml"));
-        let second = world.run(&[&PROPOSAL[..], &["--json"]].concat()).expect(0);
+        assert_eq!(sandbox.steps(), ["proposal-gen", "tasks-gen"]);
+        let before = (sandbox.read("proposal.md"), sandbox.read("STATE.yaml"));
+        let second = sandbox.run([&PROPOSAL[..], &["--json"]].concat()).exits(0);
         assert_eq!(second.json()["change_id"], "add-login-1");
         assert_eq!(second.json()["action"], "proposed");
         assert!(second.stderr.contains("`add-login` exists already; this change is `add-login-1`"));
-        assert_eq!(world.state_of("add-login-1").phase.name(), "proposed");
-        assert_eq!(before, (world.text("proposal.md"), world.text("STATE.yaml")));
+        assert_eq!(sandbox.state_of("add-login-1").phase.name(), "proposed");
+        assert_eq!(before, (sandbox.read("proposal.md"), sandbox.read("STATE.yaml")));
     });
 }
 
@@ -152,15 +151,15 @@ fn self_review_finds_issues() {
     let again = says("proposal-review", "NEEDS_REVISION\nsomething I cannot fix");
     let script = Script::new().rule(fixed).rule(again);
     Sandbox::enter(plan(script, &[]), |sandbox| {
-        let world = World::new(sandbox, &format!("{CODEX}self_review_iterations = 2\n"));
-        let ran = world.run(&PROPOSAL).expect(0);
+        sandbox.set_up(&format!("{CODEX}self_review_iterations = 2\n"));
+        let ran = sandbox.run(PROPOSAL).exits(0);
         ran.says("Review 1: NEEDS_REVISION (auto-fixed)");
         ran.says("Review 2: NEEDS_REVISION (nothing was changed)");
         ran.says("the planner still found something in review 2, the last one; going on");
-        assert!(world.text("proposal.md").contains("come back safely"), "the edit is kept");
+        assert!(sandbox.read("proposal.md").contains("come back safely"), "the edit is kept");
         let steps =
             ["proposal-gen", "proposal-review", "proposal-review", "tasks-gen", "tasks-review"];
-        assert_eq!(world.steps(), steps, "the limit is a warning, and it goes on");
+        assert_eq!(sandbox.steps(), steps, "the limit is a warning, and it goes on");
     });
 }
 
@@ -168,15 +167,15 @@ fn self_review_finds_issues() {
 #[test]
 fn session_id_capture_fails() {
     Sandbox::enter(planner(&[]), |sandbox| {
-        let world = World::new(sandbox, "[workflow]\nself_review_iterations = 0\n");
-        let real = world.path_of(Cli::Gemini);
+        sandbox.set_up("[workflow]\nself_review_iterations = 0\n");
+        let real = sandbox.path_of(Cli::Gemini);
         let script = format!("{real} \"$@\" | sed 's/\"session_id\":\"[^\"]*\",//'");
-        world.instead_of(Cli::Gemini, &script);
-        let ran = world.run(&[&PROPOSAL[..], &["--json"]].concat()).expect(1);
+        sandbox.instead_of(Cli::Gemini, &script);
+        let ran = sandbox.run([&PROPOSAL[..], &["--json"]].concat()).exits(1);
         ran.card("session_not_captured", "Failed to capture session ID");
-        assert!(world.file("proposal.md").is_file());
-        assert_eq!(world.steps(), ["proposal-gen"], "what it cost is known");
-        assert_eq!(world.state().session_id, None);
+        assert!(sandbox.path("proposal.md").is_file());
+        assert_eq!(sandbox.steps(), ["proposal-gen"], "what it cost is known");
+        assert_eq!(sandbox.state().session_id, None);
     });
 }
 
@@ -192,17 +191,17 @@ fn one_shot_generation_reviews_in_the_same_session() {
         .reply(Reply::text("All written."));
     let script = Script::new().rule(whole).rule(passes("plan-review"));
     Sandbox::enter(challenges(script, &[approved()]), |sandbox| {
-        let world = World::new(sandbox, "[workflow]\ngeneration = \"one-shot\"\n");
-        world.plan(&["--auto"]).expect(0).says("Review 1: PASS");
-        assert_eq!(world.steps(), ["plan-gen", "plan-review", "challenge"]);
-        let state = world.state();
+        sandbox.set_up("[workflow]\ngeneration = \"one-shot\"\n");
+        sandbox.plan(&["--auto"]).exits(0).says("Review 1: PASS");
+        assert_eq!(sandbox.steps(), ["plan-gen", "plan-review", "challenge"]);
+        let state = sandbox.state();
         assert_eq!(state.llm_calls[0].session_id, state.llm_calls[1].session_id);
-        let calls = world.calls();
-        assert_eq!(world.programs(), ["gemini", "gemini", "gemini", "codex"]);
+        let calls = sandbox.calls();
+        assert_eq!(sandbox.programs_called(), ["gemini", "gemini", "gemini", "codex"]);
         assert_eq!(calls[1].args, ["--list-sessions"]);
         assert_eq!(calls[2].after("--resume"), Some("1"), "{:?}", calls[2]);
         for file in ["proposal.md", "specs/auth-flow.md", "tasks.md"] {
-            assert!(world.file(file).is_file(), "{file}");
+            assert!(sandbox.path(file).is_file(), "{file}");
         }
     });
 }
@@ -214,14 +213,14 @@ fn specs_are_written_in_the_order_of_their_dependencies() {
     let affected = json!([{"id": "web", "depends": ["store"]}, {"id": "store", "depends": ["model"]}, "model"]);
     let script = Script::new().rule(calls("proposal-gen", "create_proposal", proposal(&affected)));
     Sandbox::enter(plan(script, &specs), |sandbox| {
-        let world = World::new(sandbox, CODEX_QUICK);
-        let ran = world.run(&PROPOSAL).expect(0);
+        sandbox.set_up(CODEX_QUICK);
+        let ran = sandbox.run(PROPOSAL).exits(0);
         ran.says("Spec 1/3: model");
         ran.says("Spec 3/3: web");
         let steps =
             ["proposal-gen", "spec-gen-model", "spec-gen-store", "spec-gen-web", "tasks-gen"];
-        assert_eq!(world.steps(), steps);
-        assert!(world.prompt("spec-gen-web").contains("specs/store.md"));
+        assert_eq!(sandbox.steps(), steps);
+        assert!(sandbox.prompt("spec-gen-web").contains("specs/store.md"));
     });
 }
 
@@ -233,20 +232,20 @@ fn a_proposal_by_hand_is_gone_on_with() {
         ## What Changes\n\n- Add a login\n\n## Impact\n\n- Scope: minor\n\n\
         ## Affected Specs\n\n- `auth-flow`\n- n/a\n";
     Sandbox::enter(planner(&["auth-flow"]), |sandbox| {
-        let world = World::new(sandbox, CODEX_QUICK);
-        fs::create_dir_all(world.file("")).unwrap();
+        sandbox.set_up(CODEX_QUICK);
+        fs::create_dir_all(sandbox.path("")).unwrap();
         let circle = "affected_specs:\n  - id: a\n    depends: [b]\n  - id: b\n    depends: [a]\n";
         let head = format!("---\nid: add-login\ntype: proposal\n{circle}---\n");
-        fs::write(world.file("proposal.md"), format!("{head}{text}")).unwrap();
-        let ran = world.plan(&["--json"]).expect(1);
+        fs::write(sandbox.path("proposal.md"), format!("{head}{text}")).unwrap();
+        let ran = sandbox.plan(&["--json"]).exits(1);
         let error = ran.card("spec_cycle", "the affected specs depend on each other");
         assert!(error["message"].as_str().unwrap().contains("a → b → a"), "{error:#}");
-        assert_eq!(world.calls().len(), 0);
+        assert_eq!(sandbox.calls().len(), 0);
 
-        fs::write(world.file("proposal.md"), text).unwrap();
-        let challenged = world.run(&["plan"]);
-        assert_eq!(world.steps()[..2], ["spec-gen-auth-flow", "tasks-gen"], "{challenged:#?}");
-        assert!(world.text("proposal.md").contains("- `auth-flow`\n- n/a"), "it is as it was");
+        fs::write(sandbox.path("proposal.md"), text).unwrap();
+        let challenged = sandbox.run(["plan"]);
+        assert_eq!(sandbox.steps()[..2], ["spec-gen-auth-flow", "tasks-gen"], "{challenged:#?}");
+        assert!(sandbox.read("proposal.md").contains("- `auth-flow`\n- n/a"), "it is as it was");
     });
 }
 
@@ -256,15 +255,16 @@ fn a_proposal_by_hand_is_gone_on_with() {
 #[test]
 fn an_agent_that_closes_its_input_is_reported() {
     Sandbox::enter(planner(&[]), |sandbox| {
-        let world = World::new(sandbox, CODEX_QUICK);
-        world.instead_of(Cli::Codex, "exec 0<&-; echo 'write EPIPE: broken pipe' >&2; exit 1");
-        let error = world.run(&[&PROPOSAL[..], &["--json"]].concat()).error();
+        sandbox.set_up(CODEX_QUICK);
+        sandbox.instead_of(Cli::Codex, "exec 0<&-; echo 'write EPIPE: broken pipe' >&2; exit 1");
+        let error =
+            sandbox.run([&PROPOSAL[..], &["--json"]].concat()).exits(1).json()["error"].clone();
         assert_eq!(error["kind"], "agent_failed", "{error:#}");
         assert!(error["message"].as_str().unwrap().contains("broken pipe"), "{error:#}");
-        let tries = world.state().llm_calls.len();
+        let tries = sandbox.state().llm_calls.len();
         assert!(tries >= 1, "each try is in the ledger");
-        world.real(Cli::Codex);
-        world.plan(&[]);
-        assert_eq!(world.steps()[tries..tries + 2], ["proposal-gen", "tasks-gen"]);
+        sandbox.real(Cli::Codex);
+        sandbox.plan(&[]);
+        assert_eq!(sandbox.steps()[tries..tries + 2], ["proposal-gen", "tasks-gen"]);
     });
 }

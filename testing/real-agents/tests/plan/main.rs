@@ -10,4 +10,4 @@ mod interrupts;
 mod sessions;
 mod verdicts;
 
-use real_agents::{models, world};
+use real_agents::models;

@@ -10,7 +10,6 @@ use real_agents::{Cli, Sandbox};
 use serde_json::json;
 
 use crate::models::{challenges, edit, edit_proposal, planner, reproposals, review};
-use crate::world::World;
 
 const QUICK: &str = "[workflow]\nself_review_iterations = 0\nscript_retries = 0\n";
 
@@ -37,13 +36,13 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
     rule.replies.insert(1, scripted_models::Reply::call("edit_file", spec));
     rule.replies.insert(1, read);
     Sandbox::enter(script, |sandbox| {
-        let world = World::new(sandbox, QUICK);
-        world.plan(&[]).expect(0);
-        let state = world.state();
+        sandbox.set_up(QUICK);
+        sandbox.plan(&[]).exits(0);
+        let state = sandbox.state();
         let session = state.session_id.clone().unwrap();
-        let plan = world.text("proposal.md");
-        let calls = world.calls().len();
-        let real = world.path_of(Cli::Gemini);
+        let plan = sandbox.read("proposal.md");
+        let calls = sandbox.calls().len();
+        let real = sandbox.path_of(Cli::Gemini);
 
         // The session was begun in an earlier minute, as all are in life: a resume then leaves a
         // stub of the session beside it, and the clean-up of the CLI would delete both.
@@ -82,57 +81,58 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
             ),
         ];
         for (kind, message, list, shown) in wrong {
-            world.instead_of(
+            sandbox.instead_of(
                 Cli::Gemini,
                 &format!(
                     "[ \"$1\" = --list-sessions ] && {{ {list}; exit 0; }}\nexec {real} \"$@\""
                 ),
             );
-            let error = world.run(&["reproposal", "--json"]).card(kind, message);
+            let error = sandbox.run(["reproposal", "--json"]).card(kind, message);
             assert!(error["cause"].as_str().unwrap().contains(shown), "{error:#}");
         }
         let timeout = format!("{QUICK}[gemini]\ntimeout_secs = 1\n");
-        fs::write(world.root().join("agentd/config.toml"), timeout).unwrap();
-        world.instead_of(Cli::Gemini, "echo patience >&2; exec sleep 30");
-        let error = world.run(&["reproposal", "--json"]).card("session_list_timed_out", "too long");
+        fs::write(sandbox.root().join("agentd/config.toml"), timeout).unwrap();
+        sandbox.instead_of(Cli::Gemini, "echo patience >&2; exec sleep 30");
+        let error =
+            sandbox.run(["reproposal", "--json"]).card("session_list_timed_out", "too long");
         assert!(error["cause"].as_str().unwrap().contains("patience"), "{error:#}");
-        fs::write(world.root().join("agentd/config.toml"), QUICK).unwrap();
+        fs::write(sandbox.root().join("agentd/config.toml"), QUICK).unwrap();
 
-        let tried: Vec<_> = world.calls().split_off(calls);
+        let tried: Vec<_> = sandbox.calls().split_off(calls);
         assert_eq!(tried.len(), 6, "nothing is resumed, and nothing falls back to `latest`");
         assert!(tried.iter().all(|call| call.args == ["--list-sessions"]));
-        assert!(tried.iter().all(|call| call.cwd == world.root()));
-        assert_eq!(world.text("proposal.md"), plan);
-        assert_eq!(world.state().llm_calls, state.llm_calls);
+        assert!(tried.iter().all(|call| call.cwd == sandbox.root()));
+        assert_eq!(sandbox.read("proposal.md"), plan);
+        assert_eq!(sandbox.state().llm_calls, state.llm_calls);
 
         // The session that answers is another one.
         let swap =
             format!("sed 's/\"session_id\":\"{session}\"/\"session_id\":\"{session}-not\"/'");
         let script =
             format!("[ \"$1\" = --list-sessions ] && exec {real} \"$@\"\n{real} \"$@\" | {swap}");
-        world.instead_of(Cli::Gemini, &script);
-        let error = world.run(&["reproposal", "--json"]).error();
+        sandbox.instead_of(Cli::Gemini, &script);
+        let error = sandbox.run(["reproposal", "--json"]).exits(1).json()["error"].clone();
         assert!(error.to_string().contains(&format!("{session}-not")), "{error:#}");
-        assert_eq!(world.state().phase.name(), "proposed");
-        assert_eq!(world.state().iteration, 0, "it does not count");
-        fs::write(world.file("proposal.md"), &plan).unwrap();
-        world.edit("specs/auth-flow.md", "within 1 s", "within 2 s");
+        assert_eq!(sandbox.state().phase.name(), "proposed");
+        assert_eq!(sandbox.state().iteration, 0, "it does not count");
+        fs::write(sandbox.path("proposal.md"), &plan).unwrap();
+        sandbox.replace("specs/auth-flow.md", "within 1 s", "within 2 s");
 
         // And now as it should be, also where documents are reviewed by their planner. The shim
         // keeps the context that the CLI finds.
-        fs::write(world.root().join("agentd/config.toml"), "[workflow]\nscript_retries = 0\n")
+        fs::write(sandbox.root().join("agentd/config.toml"), "[workflow]\nscript_retries = 0\n")
             .unwrap();
-        let found = world.root().join("agentd/.locks/context");
+        let found = sandbox.root().join("agentd/.locks/context");
         let keep = format!(
             "[ \"$1\" = --list-sessions ] || cp '{}' '{}'\nexec {real} \"$@\"",
-            world.file("GEMINI.md").display(),
+            sandbox.path("GEMINI.md").display(),
             found.display()
         );
-        world.instead_of(Cli::Gemini, &keep);
-        fs::write(world.file("GEMINI.md"), "old").unwrap();
-        let paid = world.state().llm_calls.len();
-        let calls = world.calls().len();
-        let ran = world.run(&["reproposal"]).expect(0);
+        sandbox.instead_of(Cli::Gemini, &keep);
+        fs::write(sandbox.path("GEMINI.md"), "old").unwrap();
+        let paid = sandbox.state().llm_calls.len();
+        let calls = sandbox.calls().len();
+        let ran = sandbox.run(["reproposal"]).exits(0);
         for text in [
             "Proposal updated based on challenge feedback",
             "fixed: proposal.md",
@@ -140,13 +140,13 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         ] {
             ran.says(text);
         }
-        let calls = world.calls().split_off(calls);
+        let calls = sandbox.calls().split_off(calls);
         assert_eq!(calls.len(), 2, "one list and one resume, with nothing between: {calls:?}");
         assert_eq!(calls[0].args, ["--list-sessions"]);
         let index: u32 = calls[1].after("--resume").unwrap().parse().unwrap();
         assert!(index >= 1);
-        assert_eq!(calls[1].after("-m"), world.calls()[0].after("-m"), "RP5");
-        let prompt = world.prompt("reproposal");
+        assert_eq!(calls[1].after("-m"), sandbox.calls()[0].after("-m"), "RP5");
+        let prompt = sandbox.prompt("reproposal");
         for (_, title) in issues {
             for part in [
                 format!(" HIGH: {title}\n  where: proposal.md\n"),
@@ -155,10 +155,10 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
                 assert!(prompt.contains(&part), "{part:?} is not in {prompt}");
             }
         }
-        assert!(world.text("specs/auth-flow.md").contains("within 1 s"), "RP3");
+        assert!(sandbox.read("specs/auth-flow.md").contains("within 1 s"), "RP3");
         let context = fs::read_to_string(&found).unwrap();
         assert!(context.starts_with("# Context: add-login\n"), "RP4: {context}");
-        let after = world.state();
+        let after = sandbox.state();
         let [revision] = &after.llm_calls[paid..] else { panic!("{:#?}", after.llm_calls) };
         assert_eq!(
             (&revision.step, &revision.session_id),
@@ -169,36 +169,39 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         assert_eq!(after.last_action, Some(StepName::Reproposal.into()));
         assert_eq!(after.session_id, state.session_id);
         assert_eq!(after.iteration, 1);
-        assert!(!world.steps().iter().any(|step| step.ends_with("-review")), "RP7");
-        assert!(world.history("reproposal").contains("agentd proposal-gen"), "it has its history");
+        assert!(!sandbox.steps().iter().any(|step| step.ends_with("-review")), "RP7");
+        assert!(
+            sandbox.history("reproposal").contains("agentd proposal-gen"),
+            "it has its history"
+        );
 
         // It is repeatable; the latest review counts, and the complexity that is stored (C14).
-        world.edit("proposal.md", "their own data, locked", "their own data");
-        world.edit("specs/auth-flow.md", "within 1 s", "within 2 s");
-        world.run(&["challenge"]).expect(0).says("No help");
+        sandbox.replace("proposal.md", "their own data, locked", "their own data");
+        sandbox.replace("specs/auth-flow.md", "within 1 s", "within 2 s");
+        sandbox.run(["challenge"]).exits(0).says("No help");
         let stored = format!("complexity: {}", after.complexity.unwrap().name());
-        world.edit("STATE.yaml", &stored, "complexity: low");
-        world.run(&["reproposal"]).expect(0);
-        assert_eq!(world.state().iteration, 2);
-        let prompt = world.prompt("reproposal");
+        sandbox.replace("STATE.yaml", &stored, "complexity: low");
+        sandbox.run(["reproposal"]).exits(0);
+        assert_eq!(sandbox.state().iteration, 2);
+        let prompt = sandbox.prompt("reproposal");
         assert!(
             prompt.contains("MEDIUM: No help") && !prompt.contains("HIGH: No lock"),
             "{prompt}"
         );
         let model = default_model(AgentKind::Gemini, Complexity::Low).model;
         assert_ne!(calls[1].after("-m"), model.as_deref());
-        assert_eq!(world.calls().pop().unwrap().after("-m"), model.as_deref());
+        assert_eq!(sandbox.calls().pop().unwrap().after("-m"), model.as_deref());
 
         // Nothing was stored.
-        let yaml = world.text("STATE.yaml").replace(&session, "").replace("session_id: ''", "");
+        let yaml = sandbox.read("STATE.yaml").replace(&session, "").replace("session_id: ''", "");
         let yaml: String = yaml
             .lines()
             .filter(|line| !line.starts_with("session_id:"))
             .map(|line| format!("{line}\n"))
             .collect();
-        fs::write(world.file("STATE.yaml"), yaml).unwrap();
-        world
-            .run(&["reproposal", "--json"])
+        fs::write(sandbox.path("STATE.yaml"), yaml).unwrap();
+        sandbox
+            .run(["reproposal", "--json"])
             .card("session_not_captured", "Failed to capture session ID");
     });
 }
@@ -210,13 +213,13 @@ fn gemini_resumes_by_uuid_where_it_is_told_to() {
     let script = challenges(planner(&[]), &[found]);
     let script = reproposals(script, &[edit_proposal("their own data", "their own data, locked")]);
     Sandbox::enter(script, |sandbox| {
-        let world = World::new(sandbox, &format!("{QUICK}[gemini]\nresume = \"uuid\"\n"));
-        world.plan(&[]).expect(0);
-        world.run(&["reproposal", "--json"]).expect(0);
-        let session = world.state().session_id.unwrap();
-        let last = world.calls().pop().unwrap();
+        sandbox.set_up(&format!("{QUICK}[gemini]\nresume = \"uuid\"\n"));
+        sandbox.plan(&[]).exits(0);
+        sandbox.run(["reproposal", "--json"]).exits(0);
+        let session = sandbox.state().session_id.unwrap();
+        let last = sandbox.calls().pop().unwrap();
         assert_eq!(last.after("--resume"), Some(&*session));
-        assert!(!world.calls().iter().any(|call| call.has("--list-sessions")));
-        assert!(world.text("proposal.md").contains("their own data, locked"));
+        assert!(!sandbox.calls().iter().any(|call| call.has("--list-sessions")));
+        assert!(sandbox.read("proposal.md").contains("their own data, locked"));
     });
 }

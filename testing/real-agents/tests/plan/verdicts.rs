@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use agentd_core::step_name::StepName;
-use real_agents::{Cli, Sandbox};
+use real_agents::{CODEX, CODEX_QUICK, Cli, Sandbox};
 use scripted_models::Script;
 use serde_json::json;
 
 use crate::models::{
     approved, calls, challenges, edit, edit_proposal, plan, planner, reproposals, review, says,
 };
-use crate::world::{CODEX, CODEX_QUICK, World};
 
 const QUICK: &str = "[workflow]\nself_review_iterations = 0\n";
 
@@ -19,8 +18,8 @@ const QUICK: &str = "[workflow]\nself_review_iterations = 0\n";
 fn approved_is_challenged() {
     let script = challenges(planner(&["auth-flow"]), &[approved()]);
     Sandbox::enter(script, |sandbox| {
-        let world = World::new(sandbox, QUICK);
-        let json = world.plan(&["--json"]).expect(0).json();
+        sandbox.set_up(QUICK);
+        let json = sandbox.plan(&["--json"]).exits(0).json();
         assert_eq!(json["action"], "challenged");
         assert_eq!(json["phase"], "challenged");
         assert_eq!(json["verdict"], "APPROVED");
@@ -28,17 +27,17 @@ fn approved_is_challenged() {
         assert_eq!(json["next"], json!(["agentd impl add-login"]));
         assert_eq!(json["issues"], json!({"high": 0, "medium": 0, "low": 0}));
         assert!(json["cost_usd"].as_f64().unwrap() > 0.0);
-        let last = world.calls().pop().unwrap();
+        let last = sandbox.calls().pop().unwrap();
         assert_eq!(last.program, "codex");
-        assert!(world.file("CHALLENGE.md").is_file() && world.file("AGENTS.md").is_file());
-        let review = world.state().plan_review.unwrap();
+        assert!(sandbox.path("CHALLENGE.md").is_file() && sandbox.path("AGENTS.md").is_file());
+        let review = sandbox.state().plan_review.unwrap();
         assert_eq!(review.planner_vendor.as_str(), "Google");
         assert_eq!(review.challenger_vendor.as_str(), "OpenAI");
-        let calls = world.calls().len();
-        let again = world.run(&["plan", "--json"]).expect(0).json();
+        let calls = sandbox.calls().len();
+        let again = sandbox.run(["plan", "--json"]).exits(0).json();
         assert_eq!(again["action"], "already_challenged");
         assert_eq!(again["next"], json!(["agentd impl add-login"]));
-        assert_eq!(world.calls().len(), calls, "nothing is paid twice");
+        assert_eq!(sandbox.calls().len(), calls, "nothing is paid twice");
     });
 }
 
@@ -50,31 +49,31 @@ fn needs_revision_waits_for_a_person() {
     let script = challenges(planner(&["auth-flow"]), &[found, approved()]);
     let script = reproposals(script, &[edit_proposal("their own data", "their own data, safely")]);
     Sandbox::enter(script, |sandbox| {
-        let world = World::new(sandbox, CODEX_QUICK);
-        let ran = world.plan(&[]).expect(0);
+        sandbox.set_up(CODEX_QUICK);
+        let ran = sandbox.plan(&[]).exits(0);
         ran.says("NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 1 LOW severity issues");
         ran.says("No lock");
         ran.says("agentd reproposal add-login");
         ran.says("planner and challenger are both of OpenAI");
-        assert_eq!(world.state().phase.name(), "proposed");
-        assert!(world.text("CHALLENGE.md").contains("No lock"), "C8");
-        let calls = world.calls().len();
-        let waiting = world.run(&["plan", "--json"]).expect(0).json();
+        assert_eq!(sandbox.state().phase.name(), "proposed");
+        assert!(sandbox.read("CHALLENGE.md").contains("No lock"), "C8");
+        let calls = sandbox.calls().len();
+        let waiting = sandbox.run(["plan", "--json"]).exits(0).json();
         assert_eq!(waiting["action"], "waiting_for_decision");
         assert_eq!(waiting["verdict"], "NEEDS_REVISION");
-        world.run(&["plan", "--exit-code"]).expect(1);
-        world.run(&["decide", "accept"]).expect(1);
-        assert_eq!(world.calls().len(), calls);
+        sandbox.run(["plan", "--exit-code"]).exits(1);
+        sandbox.run(["decide", "accept"]).exits(1);
+        assert_eq!(sandbox.calls().len(), calls);
 
-        world.run(&["decide", "fix"]).expect(0);
-        let json = world.run(&["plan", "--json"]).expect(0).json();
+        sandbox.run(["decide", "fix"]).exits(0);
+        let json = sandbox.run(["plan", "--json"]).exits(0).json();
         assert_eq!(json["verdict"], "APPROVED");
         assert_eq!(json["phase"], "challenged");
         assert_eq!(json["iteration"], 1);
         let steps = ["reproposal", "challenge"];
-        assert!(world.steps().ends_with(&steps.map(str::to_owned)), "{:?}", world.steps());
-        assert_eq!(world.proposal().reviews.len(), 2);
-        let state = world.state();
+        assert!(sandbox.steps().ends_with(&steps.map(str::to_owned)), "{:?}", sandbox.steps());
+        assert_eq!(sandbox.proposal().reviews.len(), 2);
+        let state = sandbox.state();
         let challenges = state.llm_calls.iter().filter(|call| call.step == StepName::Challenge);
         let sessions: BTreeSet<_> = challenges.map(|call| call.session_id.clone()).collect();
         assert_eq!(sessions.len(), 2, "C27: a fresh one for each");
@@ -90,22 +89,22 @@ fn rejected_ends_at_once_until_the_plan_is_edited() {
     let script = challenges(planner(&["auth-flow"]), &[no, almost, approved()]);
     let script = reproposals(script, &[edit_proposal("a better thing", "a still better thing")]);
     Sandbox::enter(script, |sandbox| {
-        let world = World::new(sandbox, CODEX_QUICK);
-        let ran = world.plan(&["--auto"]).expect(1);
+        sandbox.set_up(CODEX_QUICK);
+        let ran = sandbox.plan(&["--auto"]).exits(1);
         ran.says("REJECTED");
         ran.says("The wrong thing");
-        assert_eq!(world.runs("challenge"), 1, "E3.3");
-        assert_eq!(world.state().phase.name(), "rejected");
-        let again = world.run(&["plan", "--json"]).expect(1).json();
+        assert_eq!(sandbox.runs("challenge"), 1, "E3.3");
+        assert_eq!(sandbox.state().phase.name(), "rejected");
+        let again = sandbox.run(["plan", "--json"]).exits(1).json();
         assert_eq!(again["action"], "rejected");
-        world.run(&["challenge"]).expect(1).says("not changed since it was rejected");
-        assert_eq!(world.runs("challenge"), 1);
+        sandbox.run(["challenge"]).exits(1).says("not changed since it was rejected");
+        assert_eq!(sandbox.runs("challenge"), 1);
 
-        world.edit("proposal.md", "their own data", "a better thing");
-        let json = world.run(&["plan", "--auto", "--json"]).expect(0).json();
+        sandbox.replace("proposal.md", "their own data", "a better thing");
+        let json = sandbox.run(["plan", "--auto", "--json"]).exits(0).json();
         assert_eq!(json["verdict"], "APPROVED", "{json:#}");
-        assert_eq!(world.state().phase.name(), "challenged");
-        assert_eq!((world.runs("challenge"), world.runs("reproposal")), (3, 1));
+        assert_eq!(sandbox.state().phase.name(), "challenged");
+        assert_eq!((sandbox.runs("challenge"), sandbox.runs("reproposal")), (3, 1));
     });
 }
 
@@ -117,11 +116,11 @@ fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
     let script = reproposals(script, &[edit_proposal("their own data", "their own data, locked")]);
     Sandbox::enter(script, |sandbox| {
         let config = format!("{CODEX_QUICK}human_in_loop = false\nrechallenge = \"resume\"\n");
-        let world = World::new(sandbox, &config);
-        let ran = world.plan(&[]).expect(0);
+        sandbox.set_up(&config);
+        let ran = sandbox.plan(&[]).exits(0);
         ran.says("Proposal updated based on challenge feedback");
         ran.says("issues fixed: I1, I2");
-        let state = world.state();
+        let state = sandbox.state();
         let of = |step: &str| -> Vec<String> {
             let calls = state.llm_calls.iter().filter(|call| call.step.to_string() == step);
             calls.map(|call| call.session_id.clone().unwrap()).collect()
@@ -130,8 +129,12 @@ fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
         assert_eq!(challenges[0], challenges[1]);
         assert_eq!(of("reproposal")[0], of("proposal-gen")[0]);
         // E2.3: codex is resumed by its id, and no list of gemini's is asked for.
-        assert!(world.programs().iter().all(|name| name == "codex"), "{:?}", world.programs());
-        let last = world.calls().pop().unwrap();
+        assert!(
+            sandbox.programs_called().iter().all(|name| name == "codex"),
+            "{:?}",
+            sandbox.programs_called()
+        );
+        let last = sandbox.calls().pop().unwrap();
         assert_eq!(last.after("resume"), Some(&*challenges[0]), "{last:?}");
         // Tokens of a thread are a running total in codex: each call is counted for itself.
         assert!(state.llm_calls.iter().all(|call| call.tokens_in <= 3000), "{state:#?}");
@@ -150,15 +153,15 @@ fn the_limit_of_rounds_is_a_failure() {
         edit_proposal("what is theirs", "their data"),
     ];
     Sandbox::enter(reproposals(script, &edits), |sandbox| {
-        let world = World::new(sandbox, &format!("{CODEX_QUICK}planning_iterations = 1\n"));
-        let ran = world.plan(&["--auto"]).expect(1);
+        sandbox.set_up(&format!("{CODEX_QUICK}planning_iterations = 1\n"));
+        let ran = sandbox.plan(&["--auto"]).exits(1);
         ran.says("the plan still needs revision after 1 rounds");
         ran.says("No lock");
-        assert_eq!(world.state().phase.name(), "proposed");
-        let json = world.run(&["plan", "--auto", "--json"]).expect(1).json();
+        assert_eq!(sandbox.state().phase.name(), "proposed");
+        let json = sandbox.run(["plan", "--auto", "--json"]).exits(1).json();
         assert_eq!(json["action"], "still_needs_revision");
         assert_eq!(json["issues"], json!({"high": 1, "medium": 0, "low": 0}));
-        assert_eq!((world.runs("challenge"), world.runs("reproposal")), (2, 1));
+        assert_eq!((sandbox.runs("challenge"), sandbox.runs("reproposal")), (2, 1));
     });
 }
 
@@ -173,19 +176,19 @@ fn rounds_without_progress_stop_and_minor_issues_may_be_accepted() {
         edit_proposal("what is theirs", "their data"),
     ];
     Sandbox::enter(reproposals(script, &edits), |sandbox| {
-        let world = World::new(sandbox, &format!("{CODEX_QUICK}planning_iterations = 5\n"));
-        let ran = world.plan(&["--auto"]).expect(1);
+        sandbox.set_up(&format!("{CODEX_QUICK}planning_iterations = 5\n"));
+        let ran = sandbox.plan(&["--auto"]).exits(1);
         ran.says("settled none of the issues");
-        assert_eq!((world.runs("challenge"), world.runs("reproposal")), (2, 1));
+        assert_eq!((sandbox.runs("challenge"), sandbox.runs("reproposal")), (2, 1));
 
-        let config = world.root().join("agentd/config.toml");
+        let config = sandbox.root().join("agentd/config.toml");
         std::fs::write(config, format!("{CODEX_QUICK}accept_minor = true\n")).unwrap();
-        let json = world.run(&["plan", "--auto", "--json"]).expect(0).json();
+        let json = sandbox.run(["plan", "--auto", "--json"]).exits(0).json();
         assert_eq!(json["action"], "accepted_minor");
         assert_eq!(json["phase"], "challenged");
-        let decision = world.state().decisions.pop().unwrap();
+        let decision = sandbox.state().decisions.pop().unwrap();
         assert_eq!(decision.by.as_str(), "agentd");
-        assert_eq!(world.runs("challenge"), 2, "nobody is asked again");
+        assert_eq!(sandbox.runs("challenge"), 2, "nobody is asked again");
     });
 }
 
@@ -195,16 +198,16 @@ fn a_verdict_in_prose_is_unknown_and_blocks() {
     let words = "Verdict: APPROVED. <review>PASS</review>";
     let script = Script::new().rule(says("challenge", words).prompts(1));
     Sandbox::enter(challenges(plan(script, &[]), &[approved()]), |sandbox| {
-        let world = World::new(sandbox, CODEX_QUICK);
-        let ran = world.plan(&["--auto", "--json"]).expect(1);
+        sandbox.set_up(CODEX_QUICK);
+        let ran = sandbox.plan(&["--auto", "--json"]).exits(1);
         let error = ran.card("verdict_unknown", "it is Unknown");
         let cause = error["cause"].as_str().unwrap();
         assert!(cause.contains("append_review") && cause.contains("APPROVED"), "{error:#}");
         assert_eq!(error["hints"][0], "ask again: agentd challenge add-login");
-        assert_eq!(world.state().phase.name(), "proposed");
-        assert!(world.state().plan_review.is_none());
-        assert_eq!(world.steps().last().unwrap(), "challenge", "it is paid for");
-        let json = world.run(&["challenge", "--json"]).expect(0).json();
+        assert_eq!(sandbox.state().phase.name(), "proposed");
+        assert!(sandbox.state().plan_review.is_none());
+        assert_eq!(sandbox.steps().last().unwrap(), "challenge", "it is paid for");
+        let json = sandbox.run(["challenge", "--json"]).exits(0).json();
         assert_eq!(json["verdict"], "APPROVED");
     });
 }
@@ -214,10 +217,10 @@ fn a_verdict_in_prose_is_unknown_and_blocks() {
 fn an_independent_review_can_be_required() {
     Sandbox::enter(challenges(planner(&[]), &[approved()]), |sandbox| {
         let config = format!("{CODEX_QUICK}require_independent_review = true\n");
-        let world = World::new(sandbox, &config);
-        world.plan(&["--json"]).card("not_independent", "both from OpenAI");
-        assert_eq!(world.runs("challenge"), 0);
-        assert_eq!(world.state().phase.name(), "proposed");
+        sandbox.set_up(&config);
+        sandbox.plan(&["--json"]).card("not_independent", "both from OpenAI");
+        assert_eq!(sandbox.runs("challenge"), 0);
+        assert_eq!(sandbox.state().phase.name(), "proposed");
     });
 }
 
@@ -226,15 +229,15 @@ fn an_independent_review_can_be_required() {
 fn a_budget_stops_before_the_next_call() {
     Sandbox::enter(challenges(planner(&[]), &[approved()]), |sandbox| {
         let config = format!("{CODEX_QUICK}[budget]\nmax_tokens = 1000\n");
-        let world = World::new(sandbox, &config);
-        let error = world.plan(&["--json"]).error();
+        sandbox.set_up(&config);
+        let error = sandbox.plan(&["--json"]).exits(1).json()["error"].clone();
         assert_eq!(error["kind"], "budget");
         let message = error["message"].as_str().unwrap();
         assert!(message.starts_with("`add-login` has used up its budget"), "{error:#}");
-        assert_eq!(world.steps(), ["proposal-gen"]);
-        std::fs::write(world.root().join("agentd/config.toml"), CODEX_QUICK).unwrap();
-        world.run(&["plan"]).expect(0);
-        assert_eq!(world.steps(), ["proposal-gen", "tasks-gen", "challenge"]);
+        assert_eq!(sandbox.steps(), ["proposal-gen"]);
+        std::fs::write(sandbox.root().join("agentd/config.toml"), CODEX_QUICK).unwrap();
+        sandbox.run(["plan"]).exits(0);
+        assert_eq!(sandbox.steps(), ["proposal-gen", "tasks-gen", "challenge"]);
     });
 }
 
@@ -251,31 +254,31 @@ fn an_invalid_plan_is_shown_or_fixed() {
         edit("proposal.md", broken, whole),
     ));
     Sandbox::enter(challenges(plan(script, &[]), &[approved()]), |sandbox| {
-        let world = World::new(sandbox, CODEX_QUICK);
+        sandbox.set_up(CODEX_QUICK);
         // Somebody edits the proposal while the tasks are written.
-        let proposal = world.file("proposal.md");
+        let proposal = sandbox.path("proposal.md");
         let damage = format!(
             "[ $step = tasks-gen ] && sed -i 's/^## Why$/## Wherefore/' '{}'",
             proposal.display()
         );
-        world.after(Cli::Codex, &damage);
-        let ran = world.plan(&[]).expect(1);
+        sandbox.after(Cli::Codex, &damage);
+        let ran = sandbox.plan(&[]).exits(1);
         ran.says("Format validation failed: 1 HIGH");
         ran.says("Why");
-        assert_eq!(world.runs("format-fix"), 0, "P20");
-        assert_eq!(world.runs("challenge"), 0);
+        assert_eq!(sandbox.runs("format-fix"), 0, "P20");
+        assert_eq!(sandbox.runs("challenge"), 0);
 
-        let ran = world.run(&["plan", "--auto", "--json"]);
+        let ran = sandbox.run(["plan", "--auto", "--json"]);
         let error =
             ran.card("format_invalid", "Format validation still failing after 2 iterations");
         assert!(error["cause"].as_str().unwrap().contains("1 HIGH"), "{error:#}");
         assert_eq!(error["hints"][1], "check them: agentd validate add-login");
-        assert_eq!((world.runs("format-fix"), world.runs("challenge")), (2, 0));
+        assert_eq!((sandbox.runs("format-fix"), sandbox.runs("challenge")), (2, 0));
 
-        let json = world.run(&["plan", "--auto", "--json"]).expect(0).json();
+        let json = sandbox.run(["plan", "--auto", "--json"]).exits(0).json();
         assert_eq!(json["verdict"], "APPROVED");
-        assert_eq!(world.runs("format-fix"), 3);
-        let resumed = world.calls().into_iter().filter(|call| call.has("resume")).count();
+        assert_eq!(sandbox.runs("format-fix"), 3);
+        let resumed = sandbox.calls().into_iter().filter(|call| call.has("resume")).count();
         assert_eq!(resumed, 3, "repairs go on in the planner's session");
     });
 }
@@ -284,9 +287,9 @@ fn an_invalid_plan_is_shown_or_fixed() {
 #[test]
 fn a_circle_of_tasks_is_an_error_card() {
     Sandbox::enter(planner(&[]), |sandbox| {
-        let world = World::new(sandbox, CODEX_QUICK);
+        sandbox.set_up(CODEX_QUICK);
         let args = ["proposal", "add-login", "Add a login", "--skip-clarify", "--git", "in-place"];
-        world.run(&args).expect(0);
+        sandbox.run(args).exits(0);
         let task = |number: u32, depends: u32| {
             format!(
                 "### Task 2.{number}: Do it\n\n```yaml\nid: \"2.{number}\"\naction: CREATE\n\
@@ -295,12 +298,12 @@ fn a_circle_of_tasks_is_an_error_card() {
         };
         let text =
             format!("# Tasks: add-login\n\n## 2. Logic Layer\n\n{}{}", task(1, 2), task(2, 1));
-        std::fs::write(world.file("tasks.md"), text).unwrap();
-        let error = world.run(&["challenge", "--json"]).card("format_invalid", "not valid");
+        std::fs::write(sandbox.path("tasks.md"), text).unwrap();
+        let error = sandbox.run(["challenge", "--json"]).card("format_invalid", "not valid");
         let cause = error["cause"].as_str().unwrap();
         assert!(cause.contains("Circular dependency detected"), "{error:#}");
         assert!(cause.contains("2.1 → 2.2 → 2.1"), "{error:#}");
-        assert_eq!(world.runs("challenge"), 0);
+        assert_eq!(sandbox.runs("challenge"), 0);
     });
 }
 
@@ -309,15 +312,15 @@ fn a_circle_of_tasks_is_an_error_card() {
 fn a_tool_server_that_does_not_start_is_an_error_card() {
     Sandbox::enter(planner(&[]), |sandbox| {
         let config = format!("{CODEX}self_review_iterations = 0\nscript_retries = 0\n");
-        let world = World::new(sandbox, &config);
+        sandbox.set_up(&config);
         // The shim points the CLI to a server that ends at once.
-        let real = world.path_of(Cli::Codex);
+        let real = sandbox.path_of(Cli::Codex);
         let script = format!(
             "for a; do shift; case \"$a\" in mcp_servers.agentd=*) a='mcp_servers.agentd={{command=\"false\",required=true}}';; esac; set -- \"$@\" \"$a\"; done\nexec {real} \"$@\""
         );
-        world.instead_of(Cli::Codex, &script);
-        let error = world.plan(&["--json"]).card("mcp_unavailable", "");
+        sandbox.instead_of(Cli::Codex, &script);
+        let error = sandbox.plan(&["--json"]).card("mcp_unavailable", "");
         assert!(error["hints"][0].as_str().unwrap().contains("agentd doctor"), "{error:#}");
-        assert!(!world.file("proposal.md").exists());
+        assert!(!sandbox.path("proposal.md").exists());
     });
 }

@@ -1,6 +1,7 @@
 //! Prompts in, answers and usage out.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 
 use real_agents::{Cli, Sandbox, Usage};
 use scripted_models::{Reply, Rule, Script};
@@ -100,15 +101,11 @@ fn codex_falls_back_from_a_websocket() {
 #[test]
 fn nothing_of_our_environment_gets_in() {
     Sandbox::enter(plan(), |sandbox| {
-        let output = sandbox.command("/usr/bin/env").output().unwrap();
-        let output = String::from_utf8(output.stdout).unwrap();
-        let seen: BTreeMap<&str, &str> =
-            output.lines().filter_map(|line| line.split_once('=')).collect();
-        let names: Vec<&str> = seen.keys().copied().collect();
-        let mut given: Vec<&str> =
-            sandbox.environment().into_iter().map(|(name, _)| name).collect();
-        given.sort_unstable();
-        assert_eq!(names, given);
-        assert!(seen["HOME"].starts_with(sandbox.root().to_str().unwrap()));
+        let output = sandbox.finish(&mut sandbox.any_command("/usr/bin/env"));
+        let lines = output.stdout.lines().filter_map(|line| line.split_once('='));
+        let seen: BTreeMap<OsString, OsString> =
+            lines.map(|(name, value)| (name.into(), value.into())).collect();
+        assert_eq!(seen, sandbox.environment().into_iter().collect());
+        assert_eq!(seen[OsStr::new("HOME")], sandbox.home());
     });
 }

@@ -1,8 +1,5 @@
 //! What the CLIs make of models that fail.
 
-use std::fs;
-use std::time::Duration;
-
 use real_agents::{Cli, Finished, Sandbox};
 use scripted_models::{Fault, Reply, Rule, Script};
 
@@ -98,26 +95,6 @@ fn is_killed_with_all_it_started(cli: Cli) {
         assert!(run.is_killed, "{run:#?}");
         assert_eq!(sandbox.models().requests().len(), 1, "it should hang in the request");
         // codex's MCP server is in a group of its own, and ends with its stdin.
-        let home = format!("HOME={}", sandbox.home().display());
-        let mut left = processes_with(&home);
-        for _ in 0..50 {
-            if left.is_empty() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-            left = processes_with(&home);
-        }
-        assert_eq!(left, Vec::<String>::new());
+        sandbox.until_nothing_runs();
     });
-}
-
-/// The processes whose environment has this in it.
-fn processes_with(variable: &str) -> Vec<String> {
-    let all = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    let processes = all.filter(|process| {
-        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
-    });
-    let commands = processes.map(|process| fs::read_to_string(process.path().join("comm")));
-    commands.filter_map(Result::ok).collect()
 }

@@ -16,7 +16,7 @@ use real_agents::for_every_cli;
 
 /// The notes server, writing to the sandbox's `notes` folder.
 fn notes(sandbox: &Sandbox) -> McpServer {
-    let folder = sandbox.root().join("notes");
+    let folder = sandbox.base().join("notes");
     std::fs::create_dir_all(&folder).unwrap();
     McpServer {
         name: "agentd".to_owned(),

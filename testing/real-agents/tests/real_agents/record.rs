@@ -160,7 +160,8 @@ fn keep(sandbox: &Sandbox, case: &Case, finished: &Finished) {
     let Case { name, extension, .. } = case;
     let folder = fixtures().join(finished.cli.program());
     fs::create_dir_all(&folder).unwrap();
-    let place = sandbox.root().to_str().unwrap();
+    let base = sandbox.base();
+    let place = base.to_str().unwrap();
     let slug = place.replace('/', "-");
     let url = sandbox.models().url();
     let clis = sandbox.clis().bin_folder();

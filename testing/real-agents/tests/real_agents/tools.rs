@@ -37,8 +37,8 @@ fn check_note(cli: Cli, model: Option<&str>) {
         assert_eq!(run.final_text(), "<review>PASS</review>");
         assert_eq!(sandbox.models().surprises(), Vec::<String>::new());
 
-        let note = std::fs::read_to_string(sandbox.root().join("notes/plan.md")).unwrap();
-        let project = sandbox.project();
+        let note = std::fs::read_to_string(sandbox.base().join("notes/plan.md")).unwrap();
+        let project = sandbox.root();
         assert_eq!(note, format!("# Plan for add-login in \"{}\"\n", project.display()));
 
         let requests = sandbox.models().requests();
@@ -91,7 +91,7 @@ fn writes_and_runs_in_the_project(cli: Cli) {
         assert_eq!(run.final_text(), "Done.");
         assert_eq!(sandbox.models().surprises(), Vec::<String>::new());
         for name in ["hello.txt", "copy.txt"] {
-            let text = std::fs::read_to_string(sandbox.project().join(name));
+            let text = std::fs::read_to_string(sandbox.root().join(name));
             assert_eq!(text.unwrap_or_default().trim(), "hello", "{name}: {run:#?}");
         }
     });
@@ -103,7 +103,7 @@ fn only_reads_unless_allowed(cli: Cli) {
         assert_eq!(run.final_text(), "Done.", "{run:#?}");
         assert_eq!(sandbox.models().requests().len(), 3, "it should have tried twice: {run:#?}");
         for name in ["hello.txt", "copy.txt"] {
-            assert!(!sandbox.project().join(name).exists(), "{name}: {run:#?}");
+            assert!(!sandbox.root().join(name).exists(), "{name}: {run:#?}");
         }
     });
 }

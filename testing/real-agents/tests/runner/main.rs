@@ -4,8 +4,9 @@
 //! They must be installed: `cargo xtask test --only npm`.
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also the functions without #[test]")]
 
+use std::path::Path;
+
 use agentd_core::agent::{AgentKind, Role};
-use agentd_core::config::Config;
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::{AgentOutcome, FailureKind, ReviewMark};
@@ -16,9 +17,7 @@ use agentd_core::provider::{
 use agentd_engine::agents::run_record::{RecordLimits, read_run};
 use agentd_engine::agents::runner::{Retry, Runner};
 use agentd_engine::agents::step::Agents;
-use agentd_engine::guard::trust::Trusted;
-use agentd_engine::process::{Cancel, Limits, Supervisor};
-use agentd_engine::store::{Holder, Project, UserDirs};
+use agentd_engine::process::{Limits, Supervisor};
 use real_agents::{Cli, Sandbox, work};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
@@ -43,24 +42,11 @@ fn kind(cli: Cli) -> AgentKind {
 /// Where the notes server writes, as agentd's own does: in the change.
 const NOTES: &str = "agentd/changes/add-login/notes";
 
-fn project(sandbox: &Sandbox) -> Project {
-    let user = UserDirs::below(&sandbox.home());
-    agentd_engine::opening::open_within_call(&sandbox.project(), user).unwrap()
-}
-
 fn runner(sandbox: &Sandbox) -> Runner {
-    std::fs::create_dir_all(sandbox.project().join(NOTES)).unwrap();
-    let environment = sandbox.environment();
-    let agents = Agents {
-        work_tree: sandbox.project(),
-        project: project(sandbox),
-        config: Trusted::written_here(Config::default()),
-        environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
-        agentd: env!("CARGO_BIN_EXE_notes-mcp").to_owned(),
-        supervisor: Supervisor::new(env!("CARGO_BIN_EXE_supervise")),
-        cancel: Cancel::new().unwrap(),
-        holder: Holder::this_process("test", "2026-11-16T10:00:00Z".parse().unwrap()),
-    };
+    std::fs::create_dir_all(sandbox.root().join(NOTES)).unwrap();
+    let supervisor = Supervisor::new(env!("CARGO_BIN_EXE_supervise"));
+    let agents = sandbox.agents(Path::new(env!("CARGO_BIN_EXE_notes-mcp")));
+    let agents = Agents { supervisor, ..agents };
     let change = ChangeId::new("add-login").unwrap();
     Runner {
         sandbox: agentd_engine::guard::sandbox::Sandbox::open(&agents, Some(&change)).unwrap(),
@@ -73,19 +59,19 @@ fn runner(sandbox: &Sandbox) -> Runner {
 }
 
 fn request(sandbox: &Sandbox, cli: Cli, role: Role) -> AgentRequest {
-    let notes = sandbox.project().join(NOTES);
-    let names = sandbox.environment();
+    let notes = sandbox.root().join(NOTES);
+    let names = sandbox.environment().into_iter();
     AgentRequest {
         role,
         change: ChangeId::new("add-login").unwrap(),
         step: "plan".into(),
         prompt: "agentd plan add-login\n\nWrite the note.".into(),
-        project_root: sandbox.project(),
-        private_dir: sandbox.project().join("agentd/.agents/plan"),
+        project_root: sandbox.root(),
+        private_dir: sandbox.root().join("agentd/.agents/plan"),
         program: sandbox.clis().program(cli).to_str().unwrap().into(),
         extra_args: vec![],
         extra_env: vec![],
-        env_names: names.into_iter().map(|(name, _)| name.to_owned()).collect(),
+        env_names: names.map(|(name, _)| name.into_string().unwrap()).collect(),
         model: None,
         effort: None,
         session: Session::Fresh,
@@ -102,7 +88,7 @@ fn call(sandbox: &Sandbox, cli: Cli, request: &AgentRequest) -> AgentOutcome {
     let mut events = Vec::new();
     let mut observer = |event: &AgentEvent<'_>| events.push(event.clone().into_owned());
     let runner = runner(sandbox);
-    let change = project(sandbox).change(&request.change).unwrap();
+    let change = sandbox.store().change(&request.change).unwrap();
     let surroundings = runner.sandbox.as_ref().unwrap().surroundings();
     let request = &AgentRequest { surroundings, ..request.clone() };
     let report = runner
@@ -111,7 +97,7 @@ fn call(sandbox: &Sandbox, cli: Cli, request: &AgentRequest) -> AgentOutcome {
     let attempt = report.last().unwrap();
     let records = read_run(&attempt.run_file).unwrap().map(Result::unwrap).count();
     assert!(records >= 2);
-    assert!(!sandbox.project().join(".gemini/settings.json").exists(), "it was put back");
+    assert!(!sandbox.root().join(".gemini/settings.json").exists(), "it was put back");
     for event in &events {
         assert!(!matches!(event, AgentEvent::Raw { .. }), "not understood: {event:?}");
     }
@@ -137,7 +123,7 @@ fn a_planner_writes_through_mcp_and_is_resumed(cli: Cli) {
         assert_eq!(first.review, Some(ReviewMark::Pass));
         assert_eq!(first.tool_calls, 1);
         assert!(first.usage.unwrap().input > first.usage.unwrap().cached);
-        let note = std::fs::read_to_string(sandbox.project().join(NOTES).join("plan.md")).unwrap();
+        let note = std::fs::read_to_string(sandbox.root().join(NOTES).join("plan.md")).unwrap();
         assert_eq!(note, "the plan\n");
 
         let id = first.session_id.clone().unwrap();
@@ -165,7 +151,7 @@ fn an_implementer_works_in_the_project(cli: Cli) {
     Sandbox::enter(work(cli), |sandbox| {
         let outcome = call(sandbox, cli, &request(sandbox, cli, Role::Implementer));
         assert_eq!(outcome.failure, None, "{outcome:#?}");
-        let copy = std::fs::read_to_string(sandbox.project().join("copy.txt")).unwrap();
+        let copy = std::fs::read_to_string(sandbox.root().join("copy.txt")).unwrap();
         assert_eq!(copy, "hello\n");
     });
 }
@@ -193,16 +179,16 @@ fn an_implementer_cannot_edit_outside_the_project(cli: Cli) {
     Sandbox::enter(script, |sandbox| {
         let outcome = call(sandbox, cli, &request(sandbox, cli, Role::Implementer));
         assert_eq!(outcome.failure, None, "{outcome:#?}");
-        assert!(sandbox.project().join("tried.txt").exists(), "{outcome:#?}");
-        assert!(!sandbox.root().join("outside.txt").exists());
+        assert!(sandbox.root().join("tried.txt").exists(), "{outcome:#?}");
+        assert!(!sandbox.base().join("outside.txt").exists());
     });
 }
 
 fn a_planner_cannot_touch_the_project(cli: Cli) {
     Sandbox::enter(work(cli), |sandbox| {
         call(sandbox, cli, &request(sandbox, cli, Role::Planner));
-        assert!(!sandbox.project().join("hello.txt").exists());
-        assert!(!sandbox.project().join("copy.txt").exists());
+        assert!(!sandbox.root().join("hello.txt").exists());
+        assert!(!sandbox.root().join("copy.txt").exists());
     });
 }
 

@@ -115,7 +115,7 @@ fn heavy_settings_of_a_repository_have_no_effect(cli: Cli) {
     Sandbox::enter(script, |sandbox| {
         let agents = project(sandbox, cli);
         // Where the sandbox lets every agent write: it is not the one that is tried here.
-        let (root, marks) = (sandbox.project(), sandbox.project().join("agentd/.locks/marks"));
+        let (root, marks) = (sandbox.root(), sandbox.root().join("agentd/.locks/marks"));
         fs::create_dir_all(&marks).unwrap();
         let planted = plant(&root, &marks);
         // Whoever works here with codex has trusted the directory for that.
@@ -155,7 +155,7 @@ fn heavy_settings_of_a_repository_have_no_effect(cli: Cli) {
 fn heavy_variables_of_a_repository_for_gemini_are_refused() {
     Sandbox::enter(Script::new(), |sandbox| {
         let agents = project(sandbox, Cli::Gemini);
-        let file = sandbox.project().join(".gemini/.env");
+        let file = sandbox.root().join(".gemini/.env");
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:9\n").unwrap();
         let artifact = Artifact::File(ChangeFile::Proposal);
@@ -164,6 +164,6 @@ fn heavy_variables_of_a_repository_for_gemini_are_refused() {
         assert!(error.to_string().contains(".gemini/.env"), "{error}");
         assert!(matches!(error, StepError::Run(_)));
         assert_eq!(sandbox.models().requests().len(), 0);
-        assert!(!sandbox.project().join(".gemini/settings.json").exists());
+        assert!(!sandbox.root().join(".gemini/settings.json").exists());
     });
 }

@@ -10,22 +10,17 @@ mod replay;
 mod workflows;
 
 use std::fs;
-use std::path::PathBuf;
 
 use agentd_core::agent::Role;
-use agentd_core::document::{proposal, review_block::PlanVerdict};
+use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
-use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State};
 use agentd_engine::agents::step::{self, Agents, Artifact, Step, StepError, StepReport};
-use agentd_engine::change::documents;
-use agentd_engine::guard::trust::Trusted;
-use agentd_engine::process::{Cancel, Supervisor};
-use agentd_engine::store::Holder;
-use real_agents::{Cli, Sandbox};
+use real_agents::{CHANGE, Cli, DUMMY_KEY, Sandbox};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::{Value, json};
+use test_project::{agentd, now};
 
 real_agents::for_every_cli!(
     a_planner_writes_a_proposal_and_is_resumed_with_its_history,
@@ -34,59 +29,17 @@ real_agents::for_every_cli!(
     a_challenger_appends_a_review,
 );
 
-const CHANGE: &str = "add-login";
-
-fn now() -> Stamp {
-    "2026-01-02T03:04:05Z".parse().unwrap()
-}
-
-fn change() -> ChangeId {
-    ChangeId::new(CHANGE).unwrap()
-}
-
-/// The agentd that was built beside this test.
-fn agentd() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let agentd = test.parent().and_then(|deps| deps.parent()).unwrap().join("agentd");
-    assert!(agentd.exists(), "{} is missing: cargo build -p agentd", agentd.display());
-    agentd
-}
-
 /// A project with one change, in which the CLI plays every role.
 fn project(sandbox: &Sandbox, cli: Cli) -> Agents {
-    let name = match cli {
-        Cli::Gemini => "gemini",
-        Cli::Codex => "codex",
-        Cli::Claude => "claude",
-    };
-    let root = sandbox.project();
-    let directory = root.join("agentd/changes").join(CHANGE);
-    fs::create_dir_all(&directory).unwrap();
-    let program = sandbox.clis().program(cli);
+    let (name, program) = (cli.program(), sandbox.clis().program(cli));
     let config = format!(
         "[workflow]\nscript_retries = 0\n[roles]\nplanner = \"{name}\"\nchallenger = \"{name}\"\n[{name}]\ncommand = \"{}\"\n",
         program.display()
     );
-    fs::write(root.join("agentd/config.toml"), config).unwrap();
-    let first = state::render(&State::new(change(), "Add a login", now()));
-    fs::write(directory.join("STATE.yaml"), first).unwrap();
-    let project =
-        agentd_engine::opening::open_within_call(&root, agentd_engine::store::UserDirs::from_env())
-            .unwrap();
-    Agents {
-        config: Trusted::written_here(documents::load_config(&project).unwrap()),
-        work_tree: root,
-        environment: sandbox
-            .environment()
-            .into_iter()
-            .map(|(name, value)| (name.into(), value))
-            .collect(),
-        agentd: agentd().to_str().unwrap().to_owned(),
-        supervisor: Supervisor::new(agentd()),
-        cancel: Cancel::new().unwrap(),
-        holder: Holder::this_process("test", now().moment()),
-        project,
-    }
+    sandbox.write_root("agentd/config.toml", config);
+    let first = state::render(&State::new(sandbox.id(), "Add a login", now()));
+    sandbox.write("STATE.yaml", first);
+    sandbox.agents(&agentd())
 }
 
 fn run(
@@ -97,7 +50,7 @@ fn run(
     artifact: Artifact,
 ) -> Result<StepReport, StepError> {
     let step = Step {
-        change: change(),
+        change: ChangeId::new(CHANGE).unwrap(),
         role,
         name: name.into(),
         prompt: format!("agentd {name} {CHANGE}\n\nDo what this step is for.\n"),
@@ -106,14 +59,6 @@ fn run(
         on_success: None,
     };
     step::run(agents, &step, &now, &mut |_| {})
-}
-
-fn state_of(agents: &Agents) -> State {
-    documents::load_state(&agents.project.change(&change()).unwrap()).unwrap()
-}
-
-fn proposal_text(agents: &Agents) -> String {
-    agents.project.change(&change()).unwrap().read(&ChangeFile::Proposal).unwrap()
 }
 
 fn a_proposal(summary: &str) -> Value {
@@ -147,22 +92,16 @@ fn a_planner_writes_a_proposal_and_is_resumed_with_its_history(cli: Cli) {
         let agents = project(sandbox, cli);
         let artifact = || Artifact::File(ChangeFile::Proposal);
         let first = run(&agents, Role::Planner, "proposal-gen", None, artifact()).unwrap();
-        let written = proposal::parse(&proposal_text(&agents)).value;
+        let written = sandbox.proposal();
         assert_eq!(written.summary.as_str(), "Add a login.");
         assert!(first.run_file.is_file());
-        let key = sandbox
-            .environment()
-            .into_iter()
-            .find(|(name, _)| name.ends_with("API_KEY"))
-            .unwrap()
-            .1;
         let record = fs::read_to_string(&first.run_file).unwrap();
-        assert!(!record.contains(key.to_str().unwrap()), "a key is in the record");
+        assert!(!record.contains(DUMMY_KEY), "a key is in the record");
 
         let id = first.outcome.session_id.clone().unwrap();
         let asked = sandbox.models().requests().len();
         run(&agents, Role::Planner, "reproposal", Some(id.clone()), artifact()).unwrap();
-        let written = proposal::parse(&proposal_text(&agents)).value;
+        let written = sandbox.proposal();
         assert_eq!((written.summary.as_str(), written.version), ("Add a login that locks.", 2));
         let requests = sandbox.models().requests();
         let remembers = |request: &scripted_models::ModelRequest| {
@@ -170,7 +109,7 @@ fn a_planner_writes_a_proposal_and_is_resumed_with_its_history(cli: Cli) {
         };
         assert!(requests[asked..].iter().any(remembers), "the history is gone");
 
-        let state = state_of(&agents);
+        let state = sandbox.state();
         let steps: Vec<String> = state.llm_calls.iter().map(|call| call.step.to_string()).collect();
         assert_eq!(steps, ["proposal-gen", "reproposal"]);
         for call in &state.llm_calls {
@@ -183,8 +122,8 @@ fn a_planner_writes_a_proposal_and_is_resumed_with_its_history(cli: Cli) {
             state.total_tokens_in,
             state.llm_calls.iter().map(|call| call.tokens_in).sum::<u64>()
         );
-        assert!(!sandbox.project().join(".gemini/settings.json").exists(), "it was put back");
-        assert!(!sandbox.project().join(".mcp.json").exists());
+        assert!(!sandbox.root().join(".gemini/settings.json").exists(), "it was put back");
+        assert!(!sandbox.root().join(".mcp.json").exists());
     });
 }
 
@@ -213,11 +152,7 @@ fn a_refusal_reaches_the_model_which_then_does_better(cli: Cli) {
             })
         });
         assert!(reported, "the model did not get the diagnostics");
-        assert_eq!(
-            proposal::parse(&proposal_text(&agents)).value.version,
-            1,
-            "the refused one was not written"
-        );
+        assert_eq!(sandbox.proposal().version, 1, "the refused one was not written");
     });
 }
 
@@ -232,7 +167,7 @@ fn success_without_an_artefact_is_a_failure(cli: Cli) {
         let artifact = Artifact::File(ChangeFile::Proposal);
         let error = run(&agents, Role::Planner, "proposal-gen", None, artifact).unwrap_err();
         assert!(matches!(error, StepError::NoArtifact { exists: false, .. }), "{error:?}");
-        assert_eq!(state_of(&agents).llm_calls.len(), 1, "it has cost something all the same");
+        assert_eq!(sandbox.state().llm_calls.len(), 1, "it has cost something all the same");
     });
 }
 
@@ -267,11 +202,11 @@ fn a_challenger_appends_a_review(cli: Cli) {
         run(&agents, Role::Planner, "proposal-gen", None, Artifact::File(ChangeFile::Proposal))
             .unwrap();
         run(&agents, Role::Challenger, "challenge", None, Artifact::PlanReview).unwrap();
-        let reviews = proposal::parse(&proposal_text(&agents)).value.reviews;
+        let reviews = sandbox.proposal().reviews;
         assert_eq!(reviews.len(), 1);
         assert_eq!((reviews[0].verdict, reviews[0].counts().high), (PlanVerdict::NeedsRevision, 1));
         assert!(reviews[0].plan.is_some(), "a verdict is bound to the plan");
-        assert_eq!(state_of(&agents).llm_calls.len(), 2);
+        assert_eq!(sandbox.state().llm_calls.len(), 2);
     });
 }
 
@@ -296,14 +231,8 @@ fn gemini_proposes_questions_for_the_clarify_command() {
     );
     Sandbox::enter(script, |sandbox| {
         project(sandbox, Cli::Gemini);
-        let run = |args: &[&str]| {
-            // The test has written the settings itself.
-            let mut command = sandbox.command(agentd());
-            let output = command.env("AGENTD_TRUST", "all").args(args).output().unwrap();
-            assert!(output.status.success(), "{output:?}");
-            serde_json::from_slice::<Value>(&output.stdout).unwrap()
-        };
-        let proposed = run(&["clarify", "add-lock", "Lock accounts", "--json"]);
+        let proposed =
+            sandbox.run(["clarify", "add-lock", "Lock accounts", "--json"]).exits(0).json();
         assert_eq!(proposed["action"], "questions_proposed");
         assert_eq!(proposed["questions"], questions);
         // The planner is offered what the step needs, and nothing that writes a plan.
@@ -311,12 +240,13 @@ fn gemini_proposes_questions_for_the_clarify_command() {
         let offered = format!("{:?}", request.tools);
         assert!(offered.contains("propose_questions"), "{offered}");
         assert!(!offered.contains("create_proposal"), "{offered}");
-        let answers = sandbox.root().join("answers.json");
+        let answers = sandbox.base().join("answers.json");
         let text = json!({ "Method": "The second", "Storage": "Own", "Clients": "the first" });
         fs::write(&answers, text.to_string()).unwrap();
-        run(&["clarify", "add-lock", "--answers", answers.to_str().unwrap(), "--json"]);
-        let written = sandbox.project().join("agentd/changes/add-lock/clarifications.md");
-        assert!(fs::read_to_string(written).unwrap().contains("The second"));
-        assert!(!sandbox.project().join(".gemini/settings.json").exists(), "it was put back");
+        let args = ["clarify", "add-lock", "--answers", answers.to_str().unwrap(), "--json"];
+        sandbox.run(args).exits(0);
+        let written = sandbox.read_root("agentd/changes/add-lock/clarifications.md");
+        assert!(written.contains("The second"), "{written}");
+        assert!(!sandbox.root().join(".gemini/settings.json").exists(), "it was put back");
     });
 }

@@ -8,12 +8,12 @@ use agentd_core::run_format::Record;
 use agentd_engine::agents::recording::Recording;
 use agentd_engine::agents::reproduce::reproduce;
 use agentd_engine::agents::step::{Agents, Artifact};
-use agentd_engine::store::Holder;
-use real_agents::{Cli, Sandbox, work};
+use real_agents::{CHANGE, Cli, Sandbox, work};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
+use test_project::agentd;
 
-use super::{CHANGE, a_proposal, now, project, run};
+use super::{a_proposal, project, run};
 
 real_agents::for_every_cli!(a_recorded_change_is_done_again_byte_for_byte,);
 
@@ -45,17 +45,17 @@ fn a_recorded_change_is_done_again_byte_for_byte(cli: Cli) {
     Sandbox::enter(script, |sandbox| {
         let agents = project(sandbox, cli);
         let name = agents.config.roles.planner;
-        let config = sandbox.project().join("agentd/config.toml");
+        let config = sandbox.root().join("agentd/config.toml");
         let text = fs::read_to_string(&config).unwrap();
         let all = format!("implementer = \"{name}\"\nplanner = ");
         fs::write(&config, text.replacen("planner = ", &all, 1)).unwrap();
-        let agents = project_again(agents);
+        let agents = sandbox.agents(&agentd());
         let proposal = Artifact::File(ChangeFile::Proposal);
         run(&agents, Role::Planner, "proposal-gen", None, proposal).unwrap();
         run(&agents, Role::Challenger, "challenge", None, Artifact::PlanReview).unwrap();
         run(&agents, Role::Implementer, "implement-logic", None, Artifact::Nothing).unwrap();
 
-        let source = sandbox.project().join("agentd/changes").join(CHANGE);
+        let source = sandbox.root().join("agentd/changes").join(CHANGE);
         let recording = Recording::open(&source).unwrap();
         let implemented =
             recording.runs().iter().find(|run| run.step() == "implement-logic".into()).unwrap();
@@ -77,13 +77,9 @@ fn a_recorded_change_is_done_again_byte_for_byte(cli: Cli) {
         );
 
         let before = sandbox.models().requests().len();
-        let copy = sandbox.root().join("copy");
+        let copy = sandbox.base().join("copy");
         fs::create_dir_all(copy.join("agentd/changes")).unwrap();
-        let target = agentd_engine::opening::open_within_call(
-            &copy,
-            agentd_engine::store::UserDirs::from_env(),
-        )
-        .unwrap();
+        let target = agentd_engine::opening::open_within_call(&copy, sandbox.user()).unwrap();
         let target = Agents { project: target, work_tree: copy.clone(), ..agents };
         let done = reproduce(target, &source, &mut |_| {}, &mut |_| {}).unwrap();
         assert_eq!(done.divergences, Vec::<String>::new());
@@ -95,12 +91,4 @@ fn a_recorded_change_is_done_again_byte_for_byte(cli: Cli) {
         assert!(again.contains(&format!("**Reviewer**: {name}")), "{again}");
         assert_eq!(fs::read_to_string(copy.join("copy.txt")).unwrap(), "hello\n");
     });
-}
-
-/// The same with settings that have changed on the disk.
-fn project_again(agents: Agents) -> Agents {
-    let config = agentd_engine::change::documents::load_config(&agents.project).unwrap();
-    let config = agentd_engine::guard::trust::Trusted::written_here(config);
-    let holder = Holder::this_process("test", now().moment());
-    Agents { config, holder, ..agents }
 }

@@ -6,17 +6,14 @@ use std::fs;
 use real_agents::{Cli, Finished, Sandbox};
 use scripted_models::{ModelRequest, Reply, Rule, Script};
 
-use super::agentd;
-
 /// Sets a project up and gives the CLI what a person types; the requests of the model.
 fn type_in(cli: Cli, typed: &str) -> (Finished, Vec<ModelRequest>) {
     let script = Script::new().rule(Rule::new().reply(Reply::text("I have read it.")));
     Sandbox::enter(script, |sandbox| {
-        let output = sandbox.command(agentd()).args(["init", "--agents", "all"]).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
+        sandbox.run(["init", "--agents", "all"]).exits(0);
         // The server that is registered is `agentd` on PATH, which is not there.
         for name in [".mcp.json", ".gemini/settings.json"] {
-            fs::remove_file(sandbox.project().join(name)).unwrap();
+            fs::remove_file(sandbox.root().join(name)).unwrap();
         }
         let run = sandbox.call(cli, typed).run();
         (run, sandbox.models().requests())

@@ -1,6 +1,6 @@
 //! The step `readme`: runs what the README and docs/ say about this repository itself, the
 //! blocks of commands that are marked with the word `repository`. All other blocks are run by
-//! the tests in testing/real-agents/tests/docs.
+//! the tests in testing/real-agents/tests/it/docs.
 
 use std::collections::BTreeSet;
 use std::fs;

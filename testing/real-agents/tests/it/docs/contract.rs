@@ -1,0 +1,48 @@
+//! The tables of docs/agent-contract.md.
+
+use std::collections::BTreeSet;
+
+use real_agents::Sandbox;
+use serde_json::Value;
+
+use super::page::Page;
+use super::places::Places;
+use super::repository;
+use super::shell::Shell;
+use super::story::{self, FirstIssues};
+
+/// The rows of the table with this heading: what stands in the code spans of their cells.
+fn table(page: &Page, heading: &str) -> Vec<Vec<Vec<String>>> {
+    let rows = page.text.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
+    let spans = |cell: &str| -> Vec<String> {
+        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let rows: Vec<_> = rows
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(spans).collect())
+        .collect();
+    assert!(!rows.is_empty(), "{heading}");
+    rows
+}
+
+#[test]
+fn the_keys_of_json_are_as_documented() {
+    let page = Page::read(&repository().join("docs/agent-contract.md"));
+    Sandbox::enter(story::script(FirstIssues::default()), |sandbox| {
+        let shell = Shell::new(sandbox);
+        Places::new(sandbox, &shell).enter("planned");
+        for row in table(&page, "| command | keys beside") {
+            let command = format!("{} --json 2>/dev/null", row[0][0]);
+            let documented: BTreeSet<&str> = row[1].iter().map(String::as_str).collect();
+            let ran = shell.run(&command, false);
+            let document: Value = serde_json::from_str(&ran.stdout).expect(&command);
+            assert_eq!(document["version"], 1, "{command}");
+            let keys = document.as_object().unwrap().keys().map(String::as_str);
+            let keys: BTreeSet<&str> = keys.filter(|key| *key != "version").collect();
+            let optional = |key: &str| page.text.contains(&format!("`{key}` (optional)"));
+            let expected: BTreeSet<&str> =
+                documented.into_iter().filter(|key| keys.contains(key) || !optional(key)).collect();
+            assert_eq!(keys, expected, "{command}");
+        }
+    });
+}

@@ -1,0 +1,108 @@
+//! Where code lands, and what reaches git.
+
+use std::fs;
+
+use agentd_core::state::Workflow;
+use real_agents::Sandbox;
+use scripted_models::{Reply, Script};
+
+use super::project::{GREET, RIGHT, TESTED, approved, bash, does, greets, look, says, tick, write};
+
+/// P6: on a branch of its own, in a work tree beside the project; the change itself stays in
+/// the main checkout, the MCP server finds it, and the implementer writes nowhere else.
+#[test]
+fn a_work_tree_gets_the_code_and_nothing_else_does() {
+    let outside =
+        "echo x > ../../outside.txt; echo x > \"$HOME/outside.txt\"; git add -A && git stash list";
+    let script = Script::new()
+        .rule(does(
+            "implement-logic",
+            [look("greet.sh"), write("greet.sh", RIGHT), bash(outside), tick("2.1")],
+        ))
+        .rule(says("APPROVED", &[]));
+    Sandbox::enter(script, |sandbox| {
+        let config = format!("{TESTED}[git]\nworkflow = \"worktree\"\ncommit = \"layer\"\n");
+        approved(sandbox, &config, &[GREET]);
+        let ran = sandbox.run(["impl", "--json"]).exits(0);
+        assert_eq!(ran.json()["phase"], "complete", "{ran:#?}");
+        let tree = sandbox.base().join("project-agentd").join("add-login");
+        assert!(tree.is_dir(), "{}", sandbox.git(&["worktree", "list"]));
+        assert_eq!(fs::read_to_string(tree.join("greet.sh")).unwrap(), RIGHT);
+        assert_ne!(fs::read_to_string(sandbox.root().join("greet.sh")).unwrap(), RIGHT);
+        assert_eq!(sandbox.state().git.unwrap().workflow, Workflow::Worktree);
+        assert!(sandbox.read("tasks.md").contains("status: done"));
+        let calls = sandbox.calls();
+        assert!(calls.iter().all(|call| call.cwd == tree.canonicalize().unwrap()), "{calls:#?}");
+        assert!(!sandbox.base().join("outside.txt").exists());
+        assert!(!sandbox.home().join("outside.txt").exists());
+        let log = test_project::git(&tree, &["log", "--format=%an %s", "-1"]);
+        assert_eq!(log.trim(), "Tester add-login: logic layer");
+        assert_eq!(
+            sandbox.git(&["log", "--format=%s"]).trim(),
+            "Start",
+            "the main branch is as it was"
+        );
+        // The commits of a work tree are found from the main checkout.
+        sandbox.run(["trace", "add-login", "--json"]).exits(0).says("add-login: logic layer");
+        sandbox.run(["log"]).exits(0).says("add-login: logic layer");
+    });
+}
+
+/// P6 and `git.commit = "none"`: a branch, and nothing is committed. A change that was set up
+/// in one way stays so, whatever the configuration says later. A diff is bounded.
+#[test]
+fn a_branch_without_commits_and_a_large_diff() {
+    let large = "seq 1 20000 > large.txt; for i in $(seq 300); do echo $i > \"file-$i.txt\"; done";
+    let script = Script::new()
+        .rule(does(
+            "implement-logic",
+            [look("greet.sh"), write("greet.sh", RIGHT), bash(large), tick("2.1")],
+        ))
+        .rule(says("APPROVED", &[]));
+    Sandbox::enter(script, |sandbox| {
+        approved(sandbox, "[git]\nworkflow = \"branch\"\n", &[GREET]);
+        sandbox.run(["implement"]).exits(0);
+        let config = "[git]\nworkflow = \"worktree\"\n";
+        fs::write(sandbox.root().join("agentd/config.toml"), config).unwrap();
+        sandbox.run(["impl"]).exits(0);
+        assert_eq!(sandbox.git(&["branch", "--show-current"]).trim(), "agentd/add-login");
+        assert_eq!(sandbox.git(&["log", "--format=%s"]).trim(), "Start");
+        assert_eq!(sandbox.state().git.unwrap().workflow, Workflow::Branch);
+        let requests = sandbox.models().requests();
+        let review = requests.iter().find(|r| r.prompt.starts_with("agentd review ")).unwrap();
+        let prompt = &review.prompt;
+        assert!(prompt.len() < 64 << 10, "{}", prompt.len());
+        assert!(
+            prompt.contains("303 files that were changed"),
+            "{}",
+            &prompt[..prompt.len().min(9000)]
+        );
+        assert!(prompt.contains("+echo \"Hello, $1!\""), "small files stay whole");
+    });
+}
+
+/// Other open changes that touch the same are named before any agent is called, and the prompt
+/// of a planner lists them.
+#[test]
+fn overlaps_are_reported() {
+    let script = Script::new()
+        .rule(greets(RIGHT))
+        .rule(says("APPROVED", &[]))
+        .rule(scripted_models::Rule::new().step("proposal-gen").reply(Reply::text("No.")));
+    Sandbox::enter(script, |sandbox| {
+        approved(sandbox, "[workflow]\nscript_retries = 0\n", &[GREET]);
+        let other = sandbox.root().join("agentd/changes/other");
+        fs::create_dir_all(other.join("specs")).unwrap();
+        for file in ["tasks.md", "specs/greeting.md", "proposal.md"] {
+            fs::copy(sandbox.path(file), other.join(file)).unwrap();
+        }
+        let ran = sandbox.run(["impl", "add-login", "--json"]).exits(0);
+        ran.says("greet.sh is also touched by `other` (edits)");
+        ran.says("greeting:R1 is also touched by `other` (adds)");
+        let args = ["plan", "third", "Greet louder", "--skip-clarify", "--git", "in-place"];
+        sandbox.run(args).exits(1);
+        let requests = sandbox.models().requests();
+        let asked = requests.iter().find(|r| r.prompt.starts_with("agentd proposal-gen ")).unwrap();
+        assert!(asked.prompt.contains("other: greeting:R1, greet.sh"), "{}", asked.prompt);
+    });
+}

@@ -1,0 +1,11 @@
+//! Tests with the real gemini, codex and claude, behind scripted models.
+//!
+//! They must be installed: `cargo xtask test --only npm`.
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod clis;
+mod docs;
+mod implementation;
+mod plan;
+mod runner;
+mod steps;

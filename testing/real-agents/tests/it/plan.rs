@@ -1,0 +1,8 @@
+//! `agentd plan` and its steps, run as a user runs them, with the real gemini and codex
+//! behind shims that note how they are called.
+
+mod bar;
+mod generation;
+mod interrupts;
+mod sessions;
+mod verdicts;

@@ -23,6 +23,9 @@ pub enum VersionError {
     /// It failed.
     #[error("`--version` failed: {0}")]
     Failed(String),
+    /// It printed nothing.
+    #[error("`--version` printed nothing")]
+    Silent,
 }
 
 /// What a program answers to `--version`, in its own words but on one line.
@@ -51,10 +54,10 @@ pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> 
     })?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = agentd_core::text::Line::new(text.lines().next().unwrap_or_default()).to_string();
-    if output.code() == 0 && !line.is_empty() {
-        Ok(line)
-    } else {
-        Err(VersionError::Failed(output.status.to_string()))
+    match output.code() {
+        0 if line.is_empty() => Err(VersionError::Silent),
+        0 => Ok(line),
+        _ => Err(VersionError::Failed(output.status.to_string())),
     }
 }
 

@@ -11,6 +11,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::ReviewMark;
 use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
+use agentd_core::text::counted;
 
 use super::history::{History, PastRun};
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, format, prompts};
@@ -20,7 +21,7 @@ use crate::agents::step::Artifact;
 /// Whether to report which documents exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// To whoever starts a workflow again.
+    /// To a person who starts a workflow again.
     Told,
     /// From the second round of a workflow on.
     Silent,
@@ -31,10 +32,8 @@ pub fn propose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     generate(workflow, Found::Told)?;
     let counts = format::check(workflow)?.counts;
     if counts.high > 0 {
-        let text = format!(
-            "the plan has {} HIGH findings: agentd validate {}",
-            counts.high, workflow.change
-        );
+        let found = counted(counts.high, "HIGH finding");
+        let text = format!("the plan has {found}: agentd validate {}", workflow.change);
         workflow.warn(&text);
     }
     workflow.report(Action::Proposed)

@@ -160,8 +160,11 @@ fn programs(config: &Config, trusted: bool, root: &Path, limit: Duration) -> Vec
         match process::find_program(command, &path, root) {
             None => match process::resolve(command, &[("PATH".into(), path.clone())], root) {
                 Err(inside) => Check::new(name, Status::Warning, format!("`{command}`: {inside}")),
-                Ok(_) => Check::new(name, Status::Warning, format!("`{command}` is not on PATH"))
-                    .hint(hint),
+                Ok(_) => {
+                    let is_path = command.contains('/');
+                    let missing = if is_path { "is not a program" } else { "is not on PATH" };
+                    Check::new(name, Status::Warning, format!("`{command}` {missing}")).hint(hint)
+                }
             },
             Some(program) => match installed::version(&program, limit) {
                 Ok(version) => {

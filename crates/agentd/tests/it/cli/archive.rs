@@ -10,19 +10,28 @@ use test_project::TestProject;
 
 const MAIN: &str = include_str!("../../../../../testing/project/fixtures/auth-flow.md");
 
-/// What a state tells of an approval.
+/// How a state records an approval.
 const APPROVED: &str = "code_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-04T12:00:00Z\n  run: 1";
+
+/// The main spec as the change edits it.
+fn edited() -> String {
+    MAIN.replace("within 200 ms", "within 100 ms")
+}
+
+/// A spec without its frontmatter, which has a version and times.
+fn body(spec: &str) -> &str {
+    spec.splitn(3, "---\n").nth(2).unwrap()
+}
 
 /// A change that is complete and edits R1 of a main spec; its base is that main spec.
 fn project() -> TestProject {
-    let own = MAIN.replace("within 200 ms", "within 100 ms");
     TestProject::new()
         .root_file("agentd/specs/auth-flow.md", MAIN)
         .change("add-oauth")
         .edit("STATE.yaml", "phase: proposed", &format!("phase: complete\n{APPROVED}"))
         .file("runs/0001-review.jsonl", "")
         .file("base/auth-flow.md", MAIN)
-        .file("specs/auth-flow.md", own)
+        .file("specs/auth-flow.md", edited())
 }
 
 /// The main spec was edited since the change began.
@@ -42,156 +51,352 @@ fn files(project: &TestProject) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn archiving_says_where_it_went_and_ends_with_the_totals() {
+fn archive_reports_path_and_totals() {
     let project = project();
-    let run = project.run(["archive"]).exits(0);
-    let date = &run.stdout.split("agentd/archive/").nth(1).unwrap()[..10];
-    let expected = format!(
-        "add-oauth is archived in agentd/archive/{date}-add-oauth\n  auth-flow  ~R1\n+0 ~1 -0 →0 in 1 spec\n"
-    );
-    assert_eq!(run.stdout, expected);
-    assert_eq!(run.stderr, "To undo this: agentd unarchive add-oauth\n");
-    assert!(project.read_root("agentd/specs/auth-flow.md").contains("within 100 ms"));
-    project.run(["list", "--archived"]).fine().stdout_has("add-oauth");
-    project.run(["archive", "add-oauth"]).exits(1).stderr_has("it is archived");
+    insta::assert_snapshot!(project.run(["archive"]), @"
+    exit 0
+    add-oauth is archived in agentd/archive/[DATE]-add-oauth
+      auth-flow  ~R1
+    +0 ~1 -0 →0 in 1 spec
+    --- stderr
+    To undo this: agentd unarchive add-oauth
+    ");
+    assert_eq!(body(&project.read_root("agentd/specs/auth-flow.md")), body(&edited()));
+    insta::assert_snapshot!(project.run(["list", "--archived"]), @"
+    exit 0
+    [DATE]-add-oauth
+    --- stderr
+    ");
+    insta::assert_snapshot!(project.run(["archive", "add-oauth"]), @"
+    exit 1
+    --- stderr
+    error: there is no change `add-oauth`
+
+    hint: it is archived: agentd/archive/[DATE]-add-oauth
+    ");
 }
 
 /// contract, section 4: `--json` of archive
 #[test]
-fn archiving_as_json_has_the_fields_of_every_workflow() {
-    let document = project().run(["archive", "add-oauth", "--json"]).fine().json();
-    let keys: Vec<&str> = document.as_object().unwrap().keys().map(String::as_str).collect();
-    let common = [
-        "version",
-        "action",
-        "change_id",
-        "phase",
-        "verdict",
-        "iteration",
-        "issues",
-        "cost_usd",
-        "next",
-    ];
-    assert_eq!(keys[..common.len()], common);
-    assert_eq!(document["action"], "archived");
-    assert_eq!(
-        (&document["change_id"], &document["phase"]),
-        (&json!("add-oauth"), &json!("archived"))
-    );
-    assert_eq!(
-        document["totals"],
-        json!({"specs": 1, "added": 0, "edited": 1, "removed": 0, "renamed": 0})
-    );
-    assert_eq!(document["specs"][0]["edited"], json!(["R1"]));
+fn archive_json() {
+    insta::assert_snapshot!(project().run(["archive", "add-oauth", "--json"]), @r#"
+    exit 0
+    {
+      "version": 1,
+      "action": "archived",
+      "change_id": "add-oauth",
+      "phase": "archived",
+      "verdict": "APPROVED",
+      "iteration": 0,
+      "issues": null,
+      "cost_usd": 0.0,
+      "next": [],
+      "path": "agentd/archive/[DATE]-add-oauth",
+      "specs": [
+        {
+          "spec": "auth-flow",
+          "created": false,
+          "added": [],
+          "edited": [
+            "R1"
+          ],
+          "removed": [],
+          "renamed": [],
+          "other": []
+        }
+      ],
+      "renumbered": [],
+      "totals": {
+        "specs": 1,
+        "added": 0,
+        "edited": 1,
+        "removed": 0,
+        "renamed": 0
+      }
+    }
+    --- stderr
+    "#);
 }
 
 #[test]
-fn a_dry_run_prints_a_diff_and_changes_nothing() {
+fn archive_dry_run_prints_a_diff() {
     let project = project();
     let before = files(&project);
-    let run = project.run(["archive", "--dry-run"]).exits(0).stderr_has("+0 ~1 -0 →0 in 1 spec");
-    let run =
-        run.stdout_has("--- a/agentd/specs/auth-flow.md\n+++ b/agentd/specs/auth-flow.md\n@@ ");
-    let run = run.stdout_has("\n-The server MUST answer a sign-in within 200 ms.\n");
-    run.stdout_has("\n+The server MUST answer a sign-in within 100 ms.\n");
+    let run = project.run(["archive", "--dry-run"]);
+    insta::assert_snapshot!(run, @r#"
+    exit 0
+    --- a/agentd/specs/auth-flow.md
+    +++ b/agentd/specs/auth-flow.md
+    @@ -2,9 +2,9 @@
+     id: auth-flow
+     type: spec
+     title: "Auth flow"
+    -version: 1
+    +version: 2
+     created_at: [TIME]
+    -updated_at: [TIME]
+    +updated_at: [TIME]
+     ---
+
+     # Specification: Auth flow
+    @@ -19,7 +19,7 @@
+
+     **Priority**: high
+
+    -The server MUST answer a sign-in within 200 ms.
+    +The server MUST answer a sign-in within 100 ms.
+
+     ## Acceptance Criteria
+
+    --- stderr
+    +0 ~1 -0 →0 in 1 spec
+    "#);
     assert_eq!(files(&project), before);
     let project = project.edit("STATE.yaml", "phase: complete", "phase: proposed");
-    project.run(["archive", "--dry-run"]).exits(0).stderr_has("it would not be archived now");
+    let unfinished = project.run(["archive", "--dry-run"]).exits(0);
+    assert_eq!(unfinished.stdout, run.stdout);
+    insta::assert_snapshot!(unfinished.stderr, @"
+    +0 ~1 -0 →0 in 1 spec
+    warning: it would not be archived now: a change that is proposed cannot be archived: its implementation is not approved
+    ");
 }
 
 #[test]
-fn a_contradiction_shows_all_texts_changes_nothing_and_says_how_to_go_on() {
+fn conflict_shows_all_texts() {
     let project = contradicted();
     let before = files(&project);
-    let run = project.run(["archive"]).exits(1);
-    let run = run
-        .stdout_has("conflict: auth-flow: R1 was edited in the main spec too, and differently\n");
-    let run = run.stdout_has("<<<<<<< agentd/specs/auth-flow.md\n### R1: Sign in\n");
-    let run = run.stdout_has("within 300 ms.\n||||||| when the change began\n");
-    let run = run.stdout_has("within 200 ms.\n=======\n");
-    let run =
-        run.stdout_has("within 100 ms.\n>>>>>>> agentd/changes/add-oauth/specs/auth-flow.md\n");
-    run.stderr_has("error: 1 edit of the change").stderr_has("agentd archive add-oauth --continue");
-    let error = project.run(["archive", "--json"]).exits(1).json_error();
-    assert_eq!(error["kind"], "conflict");
-    assert_eq!(error["conflicts"][0]["what"], "R1");
-    assert_eq!(error["conflicts"][0]["kind"], "both_edited");
+    let run = project.run(["archive"]);
+    insta::assert_snapshot!(run, @"
+    exit 1
+    conflict: auth-flow: R1 was edited in the main spec too, and differently
+    <<<<<<< agentd/specs/auth-flow.md
+    ### R1: Sign in
+
+    **Priority**: high
+
+    The server MUST answer a sign-in within 300 ms.
+    ||||||| when the change began
+    ### R1: Sign in
+
+    **Priority**: high
+
+    The server MUST answer a sign-in within 200 ms.
+    =======
+    ### R1: Sign in
+
+    **Priority**: high
+
+    The server MUST answer a sign-in within 100 ms.
+    >>>>>>> agentd/changes/add-oauth/specs/auth-flow.md
+
+    --- stderr
+    error: 1 edit of the change and of the main specs contradict each other
+      cause: the main specs have changed since the change was started; nothing was archived
+
+    hint: edit agentd/changes/add-oauth/specs/auth-flow.md to say what you want to keep, then: agentd archive add-oauth --continue
+    hint: to keep the text of the main spec, remove the piece from the change's spec, then: agentd archive add-oauth
+    ");
+    let as_json = project.run(["archive", "--json"]);
+    insta::assert_snapshot!(as_json, @r####"
+    exit 1
+    {
+      "version": 1,
+      "error": {
+        "kind": "conflict",
+        "message": "1 edit of the change and of the main specs contradict each other",
+        "cause": "the main specs have changed since the change was started; nothing was archived",
+        "hints": [
+          "edit agentd/changes/add-oauth/specs/auth-flow.md to say what you want to keep, then: agentd archive add-oauth --continue",
+          "to keep the text of the main spec, remove the piece from the change's spec, then: agentd archive add-oauth"
+        ],
+        "conflicts": [
+          {
+            "spec": "auth-flow",
+            "what": "R1",
+            "kind": "both_edited",
+            "base": "### R1: Sign in\n\n**Priority**: high\n\nThe server MUST answer a sign-in within 200 ms.",
+            "main": "### R1: Sign in\n\n**Priority**: high\n\nThe server MUST answer a sign-in within 300 ms.",
+            "change": "### R1: Sign in\n\n**Priority**: high\n\nThe server MUST answer a sign-in within 100 ms."
+          }
+        ]
+      }
+    }
+    --- stderr
+    "####);
+    assert_eq!(project.run(["archive", "--dry-run"]).exits(1).stdout, run.stdout);
     assert_eq!(files(&project), before);
-    project.run(["archive", "--dry-run"]).exits(1).stdout_has("<<<<<<<");
-    project.run(["archive", "--continue"]).exits(0).stdout_has("~R1");
-    assert!(project.read_root("agentd/specs/auth-flow.md").contains("within 100 ms"));
+    insta::assert_snapshot!(project.run(["archive", "--continue"]), @"
+    exit 0
+    add-oauth is archived in agentd/archive/[DATE]-add-oauth
+      auth-flow  ~R1
+    +0 ~1 -0 →0 in 1 spec
+    --- stderr
+    To undo this: agentd unarchive add-oauth
+    ");
+    assert_eq!(body(&project.read_root("agentd/specs/auth-flow.md")), body(&edited()));
 }
 
 #[test]
-fn a_change_that_is_not_complete_needs_a_reason() {
+fn incomplete_change_needs_a_reason() {
     let project = project().edit("STATE.yaml", "phase: complete", "phase: implementing");
-    project.run(["archive"]).exits(1).stderr_has("its implementation is not approved");
+    insta::assert_snapshot!(project.run(["archive"]), @"
+    exit 1
+    --- stderr
+    error: a change that is implementing cannot be archived: its implementation is not approved
+
+    hint: see what comes next: agentd status add-oauth
+    ");
     project.run(["archive", "--force"]).exits(2);
-    project.run(["archive", "--force", " "]).exits(2).stderr_has("say why");
+    insta::assert_snapshot!(project.run(["archive", "--force", " "]), @"
+    exit 2
+    --- stderr
+    error: invalid value ' ' for '--force <REASON>': say why, in a few words
+
+    For more information, try '--help'.
+    ");
     project.run(["archive", "--force", "done by hand"]).exits(0);
-    project.run(["unarchive", "add-oauth"]).fine().stdout_has("add-oauth is open again");
-    project.run(["status"]).fine().stdout_has("implementing");
+    insta::assert_snapshot!(project.run(["unarchive", "add-oauth"]), @"
+    exit 0
+    add-oauth is open again in agentd/changes/add-oauth
+    1 main spec restored
+    --- stderr
+    ");
+    assert_eq!(project.run(["status", "--json"]).fine().json()["phase"], "implementing");
 }
 
 #[test]
-fn unarchive_takes_it_back_and_refuses_where_that_would_lose_something() {
+fn unarchive_restores_or_refuses() {
     let project = project();
     let before = files(&project);
     project.run(["archive"]).exits(0);
-    let document = project.run(["unarchive", "add-oauth", "--json"]).fine().json();
-    assert_eq!(
-        (&document["action"], &document["phase"]),
-        (&json!("unarchived"), &json!("complete"))
-    );
+    insta::assert_snapshot!(project.run(["unarchive", "add-oauth", "--json"]), @r#"
+    exit 0
+    {
+      "version": 1,
+      "action": "unarchived",
+      "change_id": "add-oauth",
+      "phase": "complete",
+      "path": "agentd/changes/add-oauth",
+      "specs": [
+        "agentd/specs/auth-flow.md"
+      ]
+    }
+    --- stderr
+    "#);
     assert_eq!(files(&project), before);
     project.run(["archive"]).exits(0);
     let project = project.root_file("agentd/specs/auth-flow.md", "Mine.\n");
-    let error = project.run(["unarchive", "add-oauth", "--json"]).exits(1).json_error();
-    assert_eq!(
-        (&error["kind"], &error["cause"]),
-        (&json!("changed_since"), &json!("agentd/specs/auth-flow.md"))
-    );
-    let error = project.run(["unarchive", "none", "--json"]).exits(1).json_error();
-    assert_eq!(error["kind"], "not_archived");
+    insta::assert_snapshot!(project.run(["unarchive", "add-oauth", "--json"]), @r#"
+    exit 1
+    {
+      "version": 1,
+      "error": {
+        "kind": "changed_since",
+        "message": "`agentd/specs/auth-flow.md` has changed since `add-oauth` was archived",
+        "cause": "agentd/specs/auth-flow.md",
+        "hints": [
+          "find later changes, and unarchive them first: agentd list --archived"
+        ]
+      }
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(project.run(["unarchive", "none", "--json"]), @r#"
+    exit 1
+    {
+      "version": 1,
+      "error": {
+        "kind": "not_archived",
+        "message": "there is no archived change `none`",
+        "cause": null,
+        "hints": [
+          "see which changes are archived: agentd list --archived"
+        ]
+      }
+    }
+    --- stderr
+    "#);
 }
 
 #[test]
-fn overlaps_are_listed_with_what_each_change_does() {
+fn overlap_lists_changes() {
     let project = TestProject::new().change("add-oauth");
-    project.run(["overlap"]).exits(0).stderr_has("No two open changes");
+    insta::assert_snapshot!(project.run(["overlap"]), @"
+    exit 0
+    --- stderr
+    No two open changes touch the same requirement, scenario or file.
+    ");
     let project = project.change("add-login");
-    let run = project.run(["overlap"]).fine();
-    let expected = "requirement  auth-flow:R1\n             add-login adds it\n             add-oauth adds it\n";
-    assert!(run.stdout.starts_with(expected), "{}", run.stdout);
+    insta::assert_snapshot!(project.run(["overlap"]), @"
+    exit 0
+    requirement  auth-flow:R1
+                 add-login adds it
+                 add-oauth adds it
+    scenario     auth-flow: a wrong password
+                 add-login touches it
+                 add-oauth touches it
+    scenario     auth-flow: signing in
+                 add-login touches it
+                 add-oauth touches it
+    file         src/auth.rs
+                 add-login edits it
+                 add-oauth edits it
+    file         src/session.rs
+                 add-login adds it
+                 add-oauth adds it
+    --- stderr
+    ");
     let document = project.run(["overlap", "add-login", "--json"]).fine().json();
-    assert_eq!(document["overlaps"][0]["what"], "auth-flow:R1");
-    assert_eq!(
-        document["overlaps"][0]["changes"][0],
-        json!({"change_id": "add-login", "how": "adds"})
-    );
+    insta::assert_snapshot!(format!("{:#}", document["overlaps"][0]), @r#"
+    {
+      "kind": "requirement",
+      "what": "auth-flow:R1",
+      "changes": [
+        {
+          "change_id": "add-login",
+          "how": "adds"
+        },
+        {
+          "change_id": "add-oauth",
+          "how": "adds"
+        }
+      ]
+    }
+    "#);
     project.run(["overlap", "none"]).exits(1);
 }
 
 #[test]
-fn a_trace_leads_from_the_requirement_to_the_review() {
+fn trace_from_requirement_to_review() {
     let project = project();
-    let run = project.run(["trace", "auth-flow:R1"]).fine();
-    assert!(
-        run.stdout
-            .starts_with("auth-flow:R1  Sign in\n  change    add-oauth edits it (complete)\n"),
-        "{}",
-        run.stdout
-    );
-    let run = run.stdout_has("  task      1.1").stdout_has("  scenario  Signing in\n");
-    run.stdout_has("  review    APPROVED");
+    insta::assert_snapshot!(project.run(["trace", "auth-flow:R1"]), @"
+    exit 0
+    auth-flow:R1  Sign in
+      change    add-oauth edits it (complete)
+      task      1.1   done    Keep sessions
+      file                    CREATE src/session.rs
+      task      2.1   pending Sign in
+      file                    MODIFY src/auth.rs
+      scenario  Signing in
+      review    APPROVED by codex, round 1
+
+    --- stderr
+    ");
     let document = project.run(["trace", "add-oauth", "--json"]).fine().json();
     assert_eq!(document["traces"][0]["requirement"], "auth-flow:R1");
-    project.run(["trace", "auth-flow:R99"]).exits(1).stderr_has("no change touches");
+    insta::assert_snapshot!(project.run(["trace", "auth-flow:R99"]), @"
+    exit 1
+    --- stderr
+    error: no change touches a requirement `auth-flow:R99`
+
+    hint: see which changes are open: agentd list
+    hint: see which specs there are: agentd list --specs
+    ");
     project.run(["trace", "R1:x"]).exits(2);
 }
 
 #[test]
-fn what_a_kill_has_left_is_told_once() {
+fn finished_archive_is_reported_once() {
     let project = project();
     project.run(["archive"]).exits(0);
     let name = project.run(["list", "--archived"]).fine().stdout.trim().to_owned();
@@ -202,16 +407,24 @@ fn what_a_kill_has_left_is_told_once() {
     let root = project.root().canonicalize().unwrap();
     let state = UserDirs::below(&project.home()).state_path(&root).unwrap();
     fs::write(state.join("archive.json"), journal.to_string()).unwrap();
-    project
-        .run(["list"])
-        .exits(0)
-        .stderr_has("archiving `add-oauth` was interrupted; it is finished");
-    project.run(["list"]).exits(0).stderr_lacks("interrupted");
+    insta::assert_snapshot!(project.run(["list"]), @r#"
+    exit 0
+    --- stderr
+    warning: archiving `add-oauth` was interrupted; it is finished now
+    No change is open.
+    Next: agentd plan <id> "<what you want>"
+    "#);
+    insta::assert_snapshot!(project.run(["list"]), @r#"
+    exit 0
+    --- stderr
+    No change is open.
+    Next: agentd plan <id> "<what you want>"
+    "#);
 }
 
 /// A phase is a word that anybody who can write to the file can write.
 #[test]
-fn complete_without_a_run_that_approved_it_is_not_archived() {
+fn complete_without_approving_run() {
     for (from, to) in [
         (APPROVED, "complexity: low"),
         ("verdict: APPROVED", "verdict: NEEDS_FIX"),
@@ -219,9 +432,14 @@ fn complete_without_a_run_that_approved_it_is_not_archived() {
     ] {
         let project = project().edit("STATE.yaml", from, to);
         let before = files(&project);
-        let run = project.run(["archive"]).exits(1);
-        run.stderr_has("no run of a reviewer is known that has approved its code")
-            .stderr_has("--force");
+        let run = project.run(["archive"]);
+        insta::allow_duplicates! { insta::assert_snapshot!(run, @r#"
+        exit 1
+        --- stderr
+        error: a change that is complete cannot be archived: no run of a reviewer is known that has approved its code
+
+        hint: archive it anyway, if you have reviewed the code yourself: agentd archive add-oauth --force "<why>"
+        "#); }
         assert_eq!(files(&project), before, "{to}");
         project.run(["archive", "--force", "looked at it"]).exits(0);
     }

@@ -118,7 +118,7 @@ pub(crate) fn traced(project: &TestProject, arguments: &[&str], kill_at: Option<
     ptrace::interrupt(pid).unwrap();
     let mut is_agentd = false;
     let mut count = 0;
-    let mut told = false;
+    let mut reported = false;
     loop {
         let mut signal = None;
         match waitpid(pid, None).unwrap() {
@@ -146,9 +146,9 @@ pub(crate) fn traced(project: &TestProject, arguments: &[&str], kill_at: Option<
             WaitStatus::Stopped(_, other) => signal = Some(other),
             _ => {}
         }
-        if !told {
+        if !reported {
             child.stdin.take().unwrap().write_all(b"go\n").unwrap();
-            told = true;
+            reported = true;
         }
         // It may have been killed in between.
         let _ = ptrace::syscall(pid, signal);
@@ -204,19 +204,19 @@ fn all_or_nothing(
 }
 
 #[test]
-fn heavy_an_archive_killed_at_every_call_is_all_or_nothing() {
+fn heavy_killed_archive_is_atomic() {
     all_or_nothing(3, &[], &["archive", "big"], |total| (0..total).collect());
 }
 
 #[test]
-fn heavy_an_unarchive_killed_at_every_call_is_all_or_nothing() {
+fn heavy_killed_unarchive_is_atomic() {
     let before: &[&[&str]] = &[&["archive", "big"]];
     all_or_nothing(3, before, &["unarchive", "big"], |total| (0..total).collect());
 }
 
 /// Every call would take minutes; the ends are tried one by one, the middle in steps.
 #[test]
-fn heavy_an_archive_of_200_specs_killed_anywhere_is_all_or_nothing() {
+fn heavy_killed_archive_of_200_specs_is_atomic() {
     all_or_nothing(200, &[], &["archive", "big"], |total| {
         let ends = (0..12).chain(total - 20..total);
         let step = (total - 32) / 48;

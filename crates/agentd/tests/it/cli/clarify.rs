@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use terminal::{CTRL_C, DOWN, Terminal};
 
-use test_project::TestProject;
+use test_project::{Output, TestProject, mask};
 
 const START: &str = r#"{"type":"system","subtype":"init","session_id":"daa347b4","mcp_servers":[{"name":"agentd","status":"connected"}],"model":"claude-opus-4-8"}"#;
 const SAY: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","model":"claude-opus-4-8","content":[{"type":"text","text":"Asked."}]},"session_id":"daa347b4"}"#;
@@ -30,7 +30,7 @@ fn questions() -> Value {
 }
 
 /// A project whose planner proposes questions, as a real one does: it starts the MCP
-/// server that it was told of and calls the tool. Each call leaves a line in `calls`.
+/// server that it was given and calls the tool. Each call leaves a line in `calls`.
 fn project() -> TestProject {
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
         "name": "propose_questions",
@@ -59,6 +59,13 @@ fn calls(project: &TestProject) -> usize {
     text.lines().count()
 }
 
+/// The state of the change, without what a clock wrote.
+fn state(project: &TestProject) -> String {
+    let text = project.read_root("agentd/changes/add-login/STATE.yaml");
+    let kept = text.lines().filter(|line| !line.trim_start().starts_with("duration_ms:"));
+    mask(&kept.collect::<Vec<_>>().join("\n"), &project.base())
+}
+
 fn ask(project: &TestProject) -> Terminal {
     let args = ["clarify", "add-login", "Add a login"];
     Terminal::start(project.command(args).env("NO_COLOR", "1"))
@@ -66,7 +73,7 @@ fn ask(project: &TestProject) -> Terminal {
 
 /// P2, P4: arrow keys, the recommended one first, own words, several.
 #[test]
-fn a_person_answers_with_arrow_keys_and_the_answers_are_written() {
+fn answers_with_arrow_keys_are_written() {
     let project = project();
     let mut terminal = ask(&project);
     terminal.wait_for("Method (1 of 3)");
@@ -95,16 +102,33 @@ fn a_person_answers_with_arrow_keys_and_the_answers_are_written() {
     let answers: Vec<&str> = parsed.questions.iter().map(|q| q.answer.as_str()).collect();
     assert_eq!(answers, ["OAuth", "A plain file", "Web, Phone"]);
     assert_eq!(parsed.questions[0].rationale.as_str(), "Means OAuth.");
-    let state = project.read_root("agentd/changes/add-login/STATE.yaml");
-    assert!(
-        state.contains("description: \"Add a login\"") && state.contains("step: clarify"),
-        "{state}"
-    );
-    assert!(state.contains("total_cost: 0.25"), "{state}");
+    insta::assert_snapshot!(state(&project), @r#"
+    # Written by agentd. Change it with agentd's commands, not by hand.
+    change_id: add-login
+    phase: proposed
+    created_at: [TIME]
+    updated_at: [TIME]
+    description: "Add a login"
+    last_action: clarify
+    iteration: 0
+    llm_calls:
+      - step: clarify
+        model: claude-opus-4-8
+        tokens_in: 10
+        tokens_out: 2
+        tokens_cached: 0
+        cost: 0.25
+        timestamp: [TIME]
+        session_id: daa347b4
+        run: 1
+    total_cost: 0.25
+    total_tokens_in: 10
+    total_tokens_out: 2
+    "#);
 }
 
 #[test]
-fn whoever_stops_is_asked_the_same_again_without_another_call() {
+fn stopped_questions_are_asked_again() {
     for key in [CTRL_C, "\u{1b}"] {
         let project = project();
         let mut terminal = ask(&project);
@@ -115,7 +139,8 @@ fn whoever_stops_is_asked_the_same_again_without_another_call() {
         terminal.press(key);
         let (code, seen) = terminal.end();
         assert_eq!(code, Some(130), "{seen}");
-        assert!(seen.contains("agentd clarify add-login"), "{seen}");
+        let last = seen.trim_end().lines().next_back().unwrap();
+        insta::allow_duplicates! { insta::assert_snapshot!(last, @"hint: nothing was written; answer the same questions later: agentd clarify add-login"); }
         assert!(!project.root().join(FILE).exists());
         let mut terminal = Terminal::start(project.command(["clarify"]).env("NO_COLOR", "1"));
         terminal.wait_for("Which Method?");
@@ -127,26 +152,102 @@ fn whoever_stops_is_asked_the_same_again_without_another_call() {
 
 /// C29: a skill asks with a tool of its own.
 #[test]
-fn without_a_terminal_questions_are_printed_and_answered_from_a_file() {
+fn questions_answered_from_file() {
     let project = project();
     let run = project.run(["clarify", "add-login", "Add a login", "--json"]).exits(0);
-    let document = run.json();
-    assert_eq!(document["action"], "questions_proposed");
-    assert_eq!(document["change_id"], "add-login");
-    assert_eq!(document["phase"], "proposed");
-    assert_eq!(document["questions"], questions());
-    assert_eq!(document["cost_usd"], 0.25);
+    let mut document = run.json();
+    assert_eq!(document["questions"].take(), questions());
+    insta::assert_snapshot!(format!("{document:#}"), @r#"
+    {
+      "version": 1,
+      "action": "questions_proposed",
+      "change_id": "add-login",
+      "phase": "proposed",
+      "questions": null,
+      "cost_usd": 0.25,
+      "next": [
+        "agentd clarify add-login --answers answers.json"
+      ]
+    }
+    "#);
     let again = project.run(["clarify", "--json"]).fine().json();
     assert_eq!((&again["questions"], &again["cost_usd"]), (&questions(), &json!(0.0)));
     assert_eq!(calls(&project), 1, "what is kept is not paid again");
-    project.run(["clarify", "--show"]).fine().stdout_has("- OAuth (recommended): Means OAuth.");
+    insta::assert_snapshot!(project.run(["clarify", "--show"]), @"
+    exit 0
+    Method: Which Method?
+      - OAuth (recommended): Means OAuth.
+      - Password: Means Password.
+    Storage: Which Storage?
+      - PostgreSQL (recommended): Means PostgreSQL.
+      - SQLite: Means SQLite.
+    Clients: Which Clients? (several)
+      - Web (recommended): Means Web.
+      - Phone: Means Phone.
+    --- stderr
+    ");
     let answers = json!({"Method": "password", "Storage": "SQLite", "Clients": ["Web", "Phone"]});
     let project = project.root_file("answers.json", answers.to_string());
     let args = ["clarify", "add-login", "--answers", "answers.json", "--json"];
-    let document = project.run(args).fine().json();
-    assert_eq!((&document["action"], &document["file"]), (&json!("clarified"), &json!(FILE)));
-    assert!(project.read_root(FILE).contains("Password"));
-    project.run(["clarify", "--show"]).fine().stdout_has("Clients → Web, Phone");
+    insta::assert_snapshot!(project.run(args), @r#"
+    exit 0
+    {
+      "version": 1,
+      "action": "clarified",
+      "change_id": "add-login",
+      "phase": "proposed",
+      "file": "agentd/changes/add-login/clarifications.md",
+      "answers": 3,
+      "next": [
+        "agentd plan add-login"
+      ]
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(mask(&project.read_root(FILE), &project.base()), @"
+    ---
+    change: add-login
+    date: [DATE]
+    ---
+
+    # Clarifications
+
+    ## Q1: Method
+
+    - **Question**: Which Method?
+    - **Answer**: Password
+    - **Rationale**: Means Password.
+
+    ## Q2: Storage
+
+    - **Question**: Which Storage?
+    - **Answer**: SQLite
+    - **Rationale**: Means SQLite.
+
+    ## Q3: Clients
+
+    - **Question**: Which Clients?
+    - **Answer**: Web, Phone
+    - **Rationale**:
+      Means Web.
+      Means Phone.
+    ");
+    insta::assert_snapshot!(project.run(["clarify", "--show"]), @"
+    exit 0
+    Method: Which Method?
+      - OAuth (recommended): Means OAuth.
+      - Password: Means Password.
+    Storage: Which Storage?
+      - PostgreSQL (recommended): Means PostgreSQL.
+      - SQLite: Means SQLite.
+    Clients: Which Clients? (several)
+      - Web (recommended): Means Web.
+      - Phone: Means Phone.
+    Method → Password
+    Storage → SQLite
+    Clients → Web, Phone
+    --- stderr
+    ");
     let shown = project.run(["clarify", "--show", "--json"]).fine().json();
     assert_eq!(
         (&shown["clarified"], &shown["answers"][1]["answer"]),
@@ -155,7 +256,7 @@ fn without_a_terminal_questions_are_printed_and_answered_from_a_file() {
 }
 
 #[test]
-fn answers_come_from_standard_input_and_begin_a_change() {
+fn answers_from_stdin_begin_a_change() {
     let project = project();
     let text = r#"{"answers": [{"header": "Lock", "question": "When?", "answer": "After 5"}]}"#;
     let mut command = project.command(["clarify", "add-login", "Add a login", "--answers", "-"]);
@@ -166,15 +267,32 @@ fn answers_come_from_standard_input_and_begin_a_change() {
         .spawn()
         .unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert!(project.read_root(FILE).contains("After 5"));
+    let output = Output::new(child.wait_with_output().unwrap(), &project.base());
+    insta::assert_snapshot!(output, @"
+    exit 0
+    agentd/changes/add-login/clarifications.md: 1 answer
+    Next: agentd plan add-login
+    --- stderr
+    ");
+    insta::assert_snapshot!(mask(&project.read_root(FILE), &project.base()), @"
+    ---
+    change: add-login
+    date: [DATE]
+    ---
+
+    # Clarifications
+
+    ## Q1: Lock
+
+    - **Question**: When?
+    - **Answer**: After 5
+    ");
     assert_eq!(calls(&project), 0);
     project.run(["status", "add-login"]).fine();
 }
 
 #[test]
-fn without_a_terminal_nothing_is_asked_or_paid() {
+fn clarify_without_terminal() {
     let project = project();
     let before = project.tree();
     insta::assert_snapshot!(project.run(["clarify", "add-login", "Add a login"]).transcript(), @r#"
@@ -185,7 +303,8 @@ fn without_a_terminal_nothing_is_asked_or_paid() {
     hint: print the questions: agentd clarify add-login 'Add a login' --json
     hint: then answer them: agentd clarify add-login --answers answers.json
     "#);
-    project.run(["clarify", "add-login", "--json"]).exits(1).stdout_has("no_such_change");
+    let error = project.run(["clarify", "add-login", "--json"]).exits(1).json_error();
+    assert_eq!(error["kind"], "no_such_change");
     project.run(["clarify", "Add-Login", "x", "--json"]).exits(2);
     let bad = ["clarify", "add-login", "x", "--answers", "nowhere.json", "--json"];
     assert_eq!(project.run(bad).exits(1).json_error()["kind"], "answers_unreadable");
@@ -193,61 +312,146 @@ fn without_a_terminal_nothing_is_asked_or_paid() {
 }
 
 #[test]
-fn answers_that_do_not_fit_leave_everything_as_it_was() {
+fn invalid_answers_change_nothing() {
     let project = project();
     project.run(["clarify", "add-login", "Add a login", "--json"]).exits(0);
     let long = "x".repeat(2001);
-    for (answers, expected) in [
-        (r#"{"Method": "x"}"#.to_owned(), "`Storage`: this question is not answered"),
-        (r#"{"Metod": "x"}"#.to_owned(), "did you mean `Method`"),
-        ("[1".to_owned(), "it is not JSON"),
-        (json!({"Method": long, "Storage": "x", "Clients": "x"}).to_string(), "at most 2000"),
-    ] {
-        let project = project_with(&project, &answers);
+    let refused = |answers: &str| {
+        std::fs::write(project.root().join("answers.json"), answers).unwrap();
         let run = project.run(["clarify", "--answers", "answers.json"]).exits(1);
-        assert!(run.stderr.contains(expected), "{expected} in {run:#?}");
         assert!(!project.root().join(FILE).exists());
-    }
-}
+        run
+    };
+    insta::assert_snapshot!(refused(r#"{"Method": "x"}"#), @"
+    exit 1
+    --- stderr
+    error: cannot use the answers in answers.json
+      cause: `Storage`: this question is not answered
 
-/// The same project with another file of answers.
-fn project_with<'p>(project: &'p TestProject, answers: &str) -> &'p TestProject {
-    std::fs::write(project.root().join("answers.json"), answers).unwrap();
-    project
+    hint: see the questions: agentd clarify add-login --show
+    hint: see the accepted formats: agentd clarify --help
+    ");
+    insta::assert_snapshot!(refused(r#"{"Metod": "x"}"#), @"
+    exit 1
+    --- stderr
+    error: cannot use the answers in answers.json
+      cause: `Metod`: no question has this header; did you mean `Method`?
+
+    hint: see the questions: agentd clarify add-login --show
+    hint: see the accepted formats: agentd clarify --help
+    ");
+    insta::assert_snapshot!(refused("[1"), @"
+    exit 1
+    --- stderr
+    error: cannot use the answers in answers.json
+      cause: it is not JSON: EOF while parsing a list at line 1 column 2
+
+    hint: see the questions: agentd clarify add-login --show
+    hint: see the accepted formats: agentd clarify --help
+    ");
+    let long = json!({"Method": long, "Storage": "x", "Clients": "x"}).to_string();
+    insta::assert_snapshot!(refused(&long), @"
+    exit 1
+    --- stderr
+    error: The arguments do not fit the tool. `questions[0].answer`: the text is 2001 characters long; at most 2000 are allowed
+
+    hint: Correct that field and call the tool again; nothing was written.
+    ");
 }
 
 #[test]
-fn another_description_asks_anew_until_there_is_a_plan() {
+fn new_description_asks_new_questions() {
     let project = project();
     project.run(["clarify", "add-login", "Add a login", "--json"]).exits(0);
     project.run(["clarify", "add-login", "Add a login", "--json"]).exits(0);
     assert_eq!(calls(&project), 1);
     project.run(["clarify", "add-login", "Add a login with a lock", "--json"]).exits(0);
     assert_eq!(calls(&project), 2);
-    let state = project.read_root("agentd/changes/add-login/STATE.yaml");
-    assert!(state.contains("Add a login with a lock"), "{state}");
+    insta::assert_snapshot!(state(&project), @r#"
+    # Written by agentd. Change it with agentd's commands, not by hand.
+    change_id: add-login
+    phase: proposed
+    created_at: [TIME]
+    updated_at: [TIME]
+    description: "Add a login with a lock"
+    last_action: clarify
+    iteration: 0
+    llm_calls:
+      - step: clarify
+        model: claude-opus-4-8
+        tokens_in: 10
+        tokens_out: 2
+        tokens_cached: 0
+        cost: 0.25
+        timestamp: [TIME]
+        session_id: daa347b4
+        run: 1
+      - step: clarify
+        model: claude-opus-4-8
+        tokens_in: 10
+        tokens_out: 2
+        tokens_cached: 0
+        cost: 0.25
+        timestamp: [TIME]
+        session_id: daa347b4
+        run: 2
+    total_cost: 0.5
+    total_tokens_in: 20
+    total_tokens_out: 4
+    "#);
     let project = project.root_file("agentd/changes/add-login/proposal.md", "# Change\n");
     let run = project.run(["clarify", "add-login", "Something else", "--json"]).exits(1);
     assert_eq!(run.json_error()["kind"], "refused");
 }
 
 #[test]
-fn a_planner_that_proposes_nothing_is_an_error_with_a_card() {
+fn planner_without_questions_is_an_error() {
     let project = project().program(
         "claude",
         &format!("while read -r l; do :; done\necho '{START}'\necho '{SAY}'\necho '{END}'"),
     );
     let run = project.run(["clarify", "add-login", "Add a login", "--json"]).exits(1);
-    let error = run.json()["error"].clone();
-    assert_eq!(error["kind"], "no_artefact");
-    assert!(error["hints"].as_array().unwrap().len() > 1, "{error}");
-    let state = project.read_root("agentd/changes/add-login/STATE.yaml");
-    assert!(state.contains("total_cost: 0.25"), "it has cost something all the same: {state}");
+    insta::assert_snapshot!(format!("{:#}", run.json()["error"]), @r#"
+    {
+      "kind": "no_artefact",
+      "message": "claude reported success, but the list of questions does not exist",
+      "cause": "it called no tool that writes; its last words were: Asked.",
+      "hints": [
+        "retry: a model may forget to call its tool",
+        "see what it did in the newest file of the change's runs/",
+        "check that the MCP server starts: agentd doctor"
+      ]
+    }
+    "#);
+    // It has cost something all the same.
+    insta::assert_snapshot!(state(&project), @r#"
+    # Written by agentd. Change it with agentd's commands, not by hand.
+    change_id: add-login
+    phase: proposed
+    created_at: [TIME]
+    updated_at: [TIME]
+    description: "Add a login"
+    last_action: clarify
+    iteration: 0
+    llm_calls:
+      - step: clarify
+        model: claude-opus-4-8
+        tokens_in: 10
+        tokens_out: 2
+        tokens_cached: 0
+        cost: 0.25
+        timestamp: [TIME]
+        session_id: daa347b4
+        run: 1
+    total_cost: 0.25
+    total_tokens_in: 10
+    total_tokens_out: 2
+    "#);
 }
 
 /// Lesson 13: Ctrl-C ends the agent and what it has started, and is exit 130.
 #[test]
-fn an_interrupt_ends_the_planner_and_agentd() {
+fn interrupt_ends_planner_and_agentd() {
     let script =
         format!("echo '{START}'\n/bin/sleep 600 &\necho $! > \"$HOME/.claude/child\"\nwait");
     let project = project().program("claude", &script);
@@ -256,7 +460,7 @@ fn an_interrupt_ends_the_planner_and_agentd() {
     wait_for(&project.home().join(".claude/child"));
     let home = project.home();
     assert!(processes_of(&home).len() > 1);
-    // Somebody else cannot begin meanwhile.
+    // Another process cannot begin meanwhile.
     let run = project.run(["clarify", "add-login", "--json"]).exits(1);
     assert_eq!(run.json()["error"]["kind"], "locked");
     let pid = rustix::process::Pid::from_child(&child);

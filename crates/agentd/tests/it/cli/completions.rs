@@ -2,7 +2,7 @@ use crate::cli::help::commands;
 use test_project::TestProject;
 
 #[test]
-fn every_shell_is_told_every_command() {
+fn completions_have_every_command() {
     let project = TestProject::empty();
     let mut scripts = Vec::new();
     for shell in ["bash", "zsh", "fish"] {
@@ -20,7 +20,16 @@ fn every_shell_is_told_every_command() {
 }
 
 #[test]
-fn an_unknown_shell_is_a_usage_error() {
+fn unknown_shell_is_a_usage_error() {
     let project = TestProject::empty();
-    project.run(["completions", "bsh"]).exits(2).stderr_has("bash").stderr_has("bsh");
+    insta::assert_snapshot!(project.run(["completions", "bsh"]), @"
+    exit 2
+    --- stderr
+    error: invalid value 'bsh' for '<SHELL>'
+      [possible values: bash, elvish, fish, powershell, zsh]
+
+      tip: a similar value exists: 'bash'
+
+    For more information, try '--help'.
+    ");
 }

@@ -1,14 +1,21 @@
 use serde_json::Value;
 
-use test_project::TestProject;
+use test_project::{Output, TestProject, mask};
 
 fn check<'a>(json: &'a Value, name: &str) -> &'a Value {
     let checks = json["checks"].as_array().unwrap();
     checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("{name}: {json:#}"))
 }
 
+/// What is reported, except about the sandbox: that depends on the system.
+fn without_sandbox(run: &Output) -> String {
+    let text = run.transcript();
+    let lines = text.lines().filter(|line| !line.contains("sandbox"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
 #[test]
-fn agents_are_found_with_their_versions() {
+fn doctor_finds_agents_and_versions() {
     let project = TestProject::new()
         .change("add-oauth")
         .program("gemini", "echo 0.9.1")
@@ -16,11 +23,7 @@ fn agents_are_found_with_their_versions() {
         .program("claude", "echo '2.0.1 (Claude Code)'")
         .program("git", "echo git version 2.47.3");
     let run = project.run(["doctor"]).fine();
-    let text = run.transcript().replace(&project.bin().display().to_string(), "[BIN]");
-    // What it says of the sandbox depends on the system.
-    let lines = text.lines().filter(|line| !line.contains("sandbox"));
-    let text = lines.collect::<Vec<_>>().join("\n");
-    insta::assert_snapshot!(text, @r"
+    insta::assert_snapshot!(without_sandbox(&run), @r"
     exit 0
     ✓ gemini   0.9.1 ([BIN]/gemini)
     ✓ codex    codex-cli 0.46.0 ([BIN]/codex)
@@ -41,7 +44,7 @@ fn agents_are_found_with_their_versions() {
 }
 
 #[test]
-fn a_sandbox_that_is_off_is_warned_of() {
+fn doctor_warns_of_disabled_sandbox() {
     let config = "[sandbox]\nenabled = false\n";
     let project = TestProject::new().root_file("agentd/config.toml", config);
     let json = project.run(["doctor", "--json"]).json();
@@ -49,7 +52,7 @@ fn a_sandbox_that_is_off_is_warned_of() {
 }
 
 #[test]
-fn missing_failing_and_hanging_agents_are_warned_of_within_the_limit() {
+fn doctor_warns_of_bad_agents() {
     let project = TestProject::new()
         .program("gemini", "exec /bin/sleep 600")
         .program("codex", "echo broken >&2; exit 3")
@@ -62,45 +65,77 @@ fn missing_failing_and_hanging_agents_are_warned_of_within_the_limit() {
         assert!(check["hint"].is_string());
         check["detail"].as_str().unwrap().to_owned()
     };
-    for hanging in ["gemini", "claude"] {
-        assert!(detail(hanging).ends_with("`--version` did not answer within 1 s"));
-    }
-    assert!(detail("codex").contains("`--version` failed: exit status: 3"));
-    assert_eq!(detail("git"), "`git` is not on PATH");
+    let details = ["gemini", "codex", "claude", "git"].map(detail).join("\n");
+    insta::assert_snapshot!(mask(&details, &project.base()), @"
+    [BIN]/gemini: `--version` did not answer within 1 s
+    [BIN]/codex: `--version` failed: exit status: 3
+    [BIN]/claude: `--version` did not answer within 1 s
+    `git` is not on PATH
+    ");
 }
 
 #[test]
-fn what_a_program_leaves_running_does_not_hold_the_doctor_up() {
+fn leftover_process_does_not_block_doctor() {
     let project = TestProject::new().program("gemini", "/bin/sleep 5 & echo 0.9.1");
     let json = project.run(["doctor", "--json"]).fine().json();
     assert_eq!(check(&json, "gemini")["status"], "ok", "{json:#}");
 }
 
 #[test]
-fn the_configured_command_is_asked() {
+fn doctor_asks_configured_command() {
     let project = TestProject::new().program("my-gemini", "printf '1.0\\033[31m\\n'");
     let command = project.bin().join("my-gemini").display().to_string();
     let config = format!("[gemini]\ncommand = \"{command}\"\n[codex]\ncommand = \"/no/codex\"\n");
     let project = project.root_file("agentd/config.toml", config);
     project.run(["trust", "--yes"]).fine();
-    let run = project.run(["doctor"]).exits(0);
-    assert!(!run.stdout.contains('\u{1b}'), "{run:#?}");
-    run.stdout_has(&format!("({command})")).stdout_has("`/no/codex` is not on PATH");
+    insta::assert_snapshot!(without_sandbox(&project.run(["doctor"])), @r#"
+    exit 0
+    ✓ gemini   1.0 [31m ([BIN]/my-gemini)
+    ! codex    `/no/codex` is not a program
+               hint: npm install -g @openai/codex, or set [codex] command, or assign its roles to another agent
+    ! claude   `claude` is not on PATH
+               hint: npm install -g @anthropic-ai/claude-code, or set [claude] command, or assign its roles to another agent
+    ! git      `git` is not on PATH
+               hint: install git; agentd keeps changes apart with branches and work trees
+    ✓ project  [ROOT]
+    ✓ config   agentd/config.toml is sound
+    ✓ mcp      the server answers with 11 tools
+    ✓ trust    you have agreed to gemini.command = "[BIN]/my-gemini"; codex.command = "/no/codex"
+    ✓ changes  0 open
+    ✓ locks    nobody is at work
+    --- stderr
+    "#);
 }
 
 #[test]
-fn a_broken_change_makes_the_project_unsound() {
+fn doctor_reports_broken_change() {
     let project = TestProject::new().change("add-oauth").file("STATE.yaml", "phase: [");
     std::fs::create_dir(project.root().join("agentd/changes/Odd")).unwrap();
-    let run = project.run(["doctor"]).exits(1);
-    run.stdout_has("✗ state    cannot use the STATE.yaml of `add-oauth`")
-        .stdout_has("hint: restore it: git checkout -- agentd/changes/add-oauth/STATE.yaml")
-        .stdout_has("! changes  agentd/changes/Odd is not a change");
+    insta::assert_snapshot!(without_sandbox(&project.run(["doctor"])), @"
+    exit 1
+    ! gemini   `gemini` is not on PATH
+               hint: npm install -g @google/gemini-cli, or set [gemini] command, or assign its roles to another agent
+    ! codex    `codex` is not on PATH
+               hint: npm install -g @openai/codex, or set [codex] command, or assign its roles to another agent
+    ! claude   `claude` is not on PATH
+               hint: npm install -g @anthropic-ai/claude-code, or set [claude] command, or assign its roles to another agent
+    ! git      `git` is not on PATH
+               hint: install git; agentd keeps changes apart with branches and work trees
+    ✓ project  [ROOT]
+    ✓ config   no agentd/config.toml; the defaults hold
+    ✓ mcp      the server answers with 11 tools
+    ! changes  agentd/changes/Odd is not a change
+               hint: rename it to an id, or move it away
+    ✗ state    cannot use the STATE.yaml of `add-oauth`: externally tagged enum expected scalar or mapping (line 1, column 8)
+               hint: restore it: git checkout -- agentd/changes/add-oauth/STATE.yaml
+    ✓ locks    nobody is at work
+    --- stderr
+    ");
     assert_eq!(project.run(["doctor", "--json"]).exits(1).json()["healthy"], false);
 }
 
 #[test]
-fn nothing_from_the_settings_can_steer_a_terminal() {
+fn settings_cannot_control_a_terminal() {
     let config = r#""\u001b[2Jgone" = 1"#;
     let project = TestProject::new().root_file("agentd/config.toml", config);
     for args in [vec!["doctor"], vec!["validate", "--all"], vec!["doctor", "--json"]] {
@@ -110,20 +145,37 @@ fn nothing_from_the_settings_can_steer_a_terminal() {
 }
 
 #[test]
-fn who_is_at_work_is_named() {
+fn doctor_names_lock_holder() {
     let project = TestProject::new().change("add-oauth");
     let store = project.store();
     let holder = agentd_engine::store::Holder::this_process("agentd plan", jiff::Timestamp::now());
     let lock = store.try_run_lock(&project.id(), &holder).unwrap();
     let pid = std::process::id().to_string();
-    project.run(["doctor"]).fine().stdout_has("✓ lock ").stdout_has(&pid).stdout_has("agentd plan");
+    let locks = || {
+        let text = project.run(["doctor"]).fine().transcript().replace(&pid, "[PID]");
+        let line = text.lines().find(|line| line.starts_with("✓ lock")).unwrap();
+        // The name of the machine is at the end.
+        line.split(" on ").next().unwrap().to_owned()
+    };
+    insta::assert_snapshot!(locks(), @"✓ lock     change `add-oauth`: held by pid [PID] (agentd plan) since [TIME]");
     drop(lock);
-    project.run(["doctor"]).fine().stdout_has("✓ locks    nobody is at work");
+    insta::assert_snapshot!(locks(), @"✓ locks    nobody is at work");
 }
 
 #[test]
-fn outside_of_a_project_the_programs_are_still_looked_at() {
+fn doctor_outside_of_a_project() {
     let project = TestProject::empty().program("git", "echo git version 2.47.3");
-    let run = project.run(["doctor"]).fine();
-    run.stdout_has("✓ git").stdout_has("! project").stdout_has("hint: set one up in ");
+    insta::assert_snapshot!(without_sandbox(&project.run(["doctor"])), @"
+    exit 0
+    ! gemini   `gemini` is not on PATH
+               hint: npm install -g @google/gemini-cli, or set [gemini] command, or assign its roles to another agent
+    ! codex    `codex` is not on PATH
+               hint: npm install -g @openai/codex, or set [codex] command, or assign its roles to another agent
+    ! claude   `claude` is not on PATH
+               hint: npm install -g @anthropic-ai/claude-code, or set [claude] command, or assign its roles to another agent
+    ✓ git      git version 2.47.3 ([BIN]/git)
+    ! project  there is no agentd project here
+               hint: set one up in [ROOT]: agentd init
+    --- stderr
+    ");
 }

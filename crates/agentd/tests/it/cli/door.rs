@@ -1,4 +1,4 @@
-//! Whatever a killed agentd left is repaired by the next command, whichever that is: before it
+//! What a killed agentd left is repaired by the next command, before it
 //! runs git, and with a warning that says so.
 
 use std::fs;
@@ -169,7 +169,7 @@ impl Killed {
 }
 
 #[test]
-fn every_command_repairs_what_a_killed_agentd_left() {
+fn every_command_repairs_leftovers() {
     let killed = Killed::new();
     let project = &killed.project;
     let mut tried: Vec<&str> = COMMANDS.iter().map(|arguments| arguments[0]).collect();

@@ -1,7 +1,7 @@
 use test_project::TestProject;
 
 #[test]
-fn a_rule_is_explained_by_its_code_and_by_its_name() {
+fn explain_rule_by_code_or_name() {
     let project = TestProject::empty();
     let run = project.run(["explain", "t005"]).fine();
     insta::assert_snapshot!(run.transcript(), @r"
@@ -20,7 +20,7 @@ fn a_rule_is_explained_by_its_code_and_by_its_name() {
 }
 
 #[test]
-fn all_rules_and_errors_are_listed_a_line_each() {
+fn explain_lists_rules_and_errors() {
     let project = TestProject::empty();
     let list = project.run(["explain"]).fine().stdout;
     let json = project.run(["explain", "--json"]).fine().json();
@@ -35,7 +35,7 @@ fn all_rules_and_errors_are_listed_a_line_each() {
 }
 
 #[test]
-fn a_misspelt_code_names_the_nearest() {
+fn misspelled_code_names_the_nearest() {
     let project = TestProject::empty();
     let run = project.run(["explain", "t05"]).exits(1);
     insta::assert_snapshot!(run.transcript(), @r"
@@ -50,7 +50,7 @@ fn a_misspelt_code_names_the_nearest() {
 }
 
 #[test]
-fn an_error_is_explained_by_its_kind() {
+fn explain_error_kind() {
     let project = TestProject::new();
     let error = project.run(["status", "no-such-thing", "--json"]).exits(1).json_error();
     let kind = error["kind"].as_str().unwrap();

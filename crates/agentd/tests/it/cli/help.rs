@@ -13,7 +13,7 @@ pub(crate) fn commands(project: &TestProject) -> Vec<String> {
 }
 
 #[test]
-fn every_command_has_help_with_examples_of_itself() {
+fn every_command_help_has_examples() {
     let project = TestProject::empty();
     for command in commands(&project) {
         let long = project.run([&command, "--help"]).fine().stdout;
@@ -23,7 +23,8 @@ fn every_command_has_help_with_examples_of_itself() {
             assert!(long.contains(option), "{command} lacks {option}");
         }
         assert_eq!(project.run(["help", &command]).fine().stdout, long);
-        project.run([&command, "-h"]).fine().stdout_has("Examples:");
+        let short = project.run([&command, "-h"]).fine().stdout;
+        assert_eq!(short.split_once("\nExamples:\n").unwrap().1, examples);
     }
 }
 
@@ -36,25 +37,99 @@ fn the_version_is_one_line() {
 }
 
 #[test]
-fn without_a_command_the_help_is_shown_and_that_is_wrong_usage() {
-    let run = TestProject::empty().run::<&str>([]).exits(2);
-    assert_eq!(run.stdout, "");
-    run.stderr_has("Usage: agentd").stderr_has("Examples:");
-}
-
-#[test]
-fn a_misspelt_command_names_the_right_one() {
+fn no_command_shows_help() {
     let project = TestProject::empty();
-    let run = project.run(["stauts"]).exits(2).stderr_has("'status'");
+    let run = project.run::<&str>([]).exits(2);
     assert_eq!(run.stdout, "");
-    let error = project.run(["stauts", "--json"]).exits(2).json_error();
-    assert_eq!(error["kind"], "usage");
-    assert_eq!(error["message"], "unrecognized subcommand 'stauts'");
-    assert!(error["hints"][0].as_str().unwrap().contains("'status'"), "{error}");
+    assert_eq!(run.stderr, project.run(["-h"]).fine().stdout);
+    insta::assert_snapshot!(run.stderr, @"
+    Spec-driven development with several coding agents
+
+    Usage: agentd [OPTIONS] <COMMAND>
+
+    Commands:
+      demo         Watch a change go from one sentence to merged specs, without agents
+      init         Set up agentd in a project
+      plan         Take a change from one sentence to an approved plan
+      impl         Take an approved plan to approved code: implement, review, fix
+      clarify      Answer open questions about a change before planning it
+      proposal     Have the planner write the proposal, specs, and tasks of a new change
+      challenge    Have another agent review a plan
+      reproposal   Have the planner fix the issues from the latest plan review
+      implement    Have the implementer do the tasks of an approved plan
+      review       Run the tests and have another agent review the code of a change
+      fix          Have the implementer fix the issues from the latest code review
+      list         List the open changes, or the main specs, or what is archived
+      status       Show where a change stands: phase, verdict, tasks, findings, cost
+      show         Show a document of a change, or a main spec
+      validate     Check the documents of a change, or of the whole project [alias: validate-proposal]
+      explain      Explain a validation code or an error kind, or list them all
+      log          Show what has happened to a change, oldest first
+      cost         Show the cost of a change by step
+      decide       Decide what to do with a plan that needs revision
+      archive      Merge the specs of a change into the main specs and move the change to the archive
+      unarchive    Reopen an archived change
+      overlap      Show open changes that touch the same requirement, scenario, or file
+      trace        Trace a requirement to its tasks, files, commits, scenarios, and review
+      export       Export a change and its runs as a tar archive, for a bug report
+      replay       Replay a recorded change in another directory, without agents
+      view         Show changes in a browser: documents, reviews, cost, and live progress
+      mcp          Serve the tools for agents over MCP on standard input and output
+      trust        Allow a project's settings to run programs
+      doctor       Check the setup: agents, git, and the project
+      completions  Print a completion script for a shell
+      uninstall    Remove what `agentd init` added to a project
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+      -C, --directory <DIR>  Run as if agentd was started in DIR
+          --json             Print exactly one JSON document to stdout
+      -h, --help             Print help
+      -V, --version          Print version
+
+    Examples:
+      agentd demo                 watch a whole change happen, without agents
+      agentd init                 set up this project
+      agentd list                 list open changes
+      agentd validate add-oauth   check the documents of a change
+      agentd explain T005         explain a code
+    ");
 }
 
 #[test]
-fn under_json_the_whole_message_of_a_usage_error_is_there() {
+fn misspelled_command_names_the_nearest() {
+    let project = TestProject::empty();
+    insta::assert_snapshot!(project.run(["stauts"]), @"
+    exit 2
+    --- stderr
+    error: unrecognized subcommand 'stauts'
+
+      tip: some similar subcommands exist: 'trust', 'status'
+
+    Usage: agentd [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(project.run(["stauts", "--json"]), @r#"
+    exit 2
+    {
+      "version": 1,
+      "error": {
+        "kind": "usage",
+        "message": "unrecognized subcommand 'stauts'",
+        "cause": null,
+        "hints": [
+          "some similar subcommands exist: 'trust', 'status'",
+          "Usage: agentd [OPTIONS] <COMMAND>"
+        ]
+      }
+    }
+    --- stderr
+    "#);
+}
+
+#[test]
+fn json_usage_error_has_whole_message() {
     let project = TestProject::new();
     let error = project.run(["decide", "--json"]).exits(2).json_error();
     assert_eq!(error["message"], "the following required arguments were not provided: <CHOICE>");

@@ -1,4 +1,4 @@
-//! A repository with everything planted that somebody might act on: whatever it is, no command
+//! A repository with everything planted that a program might act on. Whatever it is, no command
 //! writes outside of `agentd/`, runs a program of the repository, shows a file from beside it,
 //! hangs, or lets it talk to the terminal.
 
@@ -22,8 +22,8 @@ use test_project::{Node, TestProject, Tree, tree, without_times};
 
 use plants::{Plant, SOURCE, Trick};
 
-/// What lies beside the project, and is nobody's business.
-const SECRET: &str = "the-secret-of-somebody";
+/// What lies beside the project, and must stay private.
+const SECRET: &str = "the-secret-of-another-user";
 
 /// How long a command may take, on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -212,18 +212,18 @@ fn run(project: &TestProject, args: &[&str]) -> (Option<i32>, Vec<u8>) {
         receiver.recv().unwrap()
     });
     let output = output.unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), said)
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.code(), printed)
 }
 
-/// Looks at pages of the viewer.
+/// Requests pages of the viewer.
 fn view(project: &TestProject) -> Vec<u8> {
     let mut command = project.command(["view", "--no-open"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
     let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
-    let mut said = line.clone().into_bytes();
+    let mut printed = line.clone().into_bytes();
     if let Some((host, token)) =
         line.trim().strip_prefix("http://").and_then(|rest| rest.split_once("/?"))
     {
@@ -245,12 +245,12 @@ fn view(project: &TestProject) -> Vec<u8> {
         let text = String::from_utf8_lossy(&board);
         let answers = text.starts_with("HTTP/1.1 200") || text.contains("Something went wrong");
         assert!(answers, "{text}");
-        said.extend(board);
-        said.extend(get("/changes/add-oauth", &cookie));
+        printed.extend(board);
+        printed.extend(get("/changes/add-oauth", &cookie));
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    said
+    printed
 }
 
 /// Calls tools, as an agent does.
@@ -333,7 +333,7 @@ fn attack(trick: &Trick, project: &TestProject) -> Vec<String> {
     plant(project, trick);
     let mut wrong = Vec::new();
     let mut before = outside(all(project));
-    let mut judge = |args: &[&str], reach: Reach, code: Option<i32>, said: &[u8]| {
+    let mut judge = |args: &[&str], reach: Reach, code: Option<i32>, printed: &[u8]| {
         let mut complain = |what: String| wrong.push(format!("{}: {args:?}: {what}", trick.name));
         let mut all = all(project);
         let called = take_marks(project, &mut all, "called");
@@ -344,17 +344,17 @@ fn attack(trick: &Trick, project: &TestProject) -> Vec<String> {
         if !take_marks(project, &mut all, "sprung").is_empty() {
             complain("runs a program of the repository".to_owned());
         }
-        if contains(said, SECRET) {
-            complain(format!("shows a file from beside: {}", String::from_utf8_lossy(said)));
+        if contains(printed, SECRET) {
+            complain(format!("shows a file from beside: {}", String::from_utf8_lossy(printed)));
         }
-        if said.contains(&0x1b) || contains(said, "\u{9b}") {
-            complain(format!("talks to the terminal: {}", String::from_utf8_lossy(said)));
+        if printed.contains(&0x1b) || contains(printed, "\u{9b}") {
+            complain(format!("talks to the terminal: {}", String::from_utf8_lossy(printed)));
         }
         if code.is_none_or(|code| code == 101) {
-            complain(format!("ends with {code:?}: {}", String::from_utf8_lossy(said)));
+            complain(format!("ends with {code:?}: {}", String::from_utf8_lossy(printed)));
         }
-        if reach == Reach::Agents && trick.asks && !contains(said, "not trusted") {
-            complain(format!("does not ask: {}", String::from_utf8_lossy(said)));
+        if reach == Reach::Agents && trick.asks && !contains(printed, "not trusted") {
+            complain(format!("does not ask: {}", String::from_utf8_lossy(printed)));
         }
         let after = outside(all);
         let allowed = |path: &Path| {
@@ -372,12 +372,12 @@ fn attack(trick: &Trick, project: &TestProject) -> Vec<String> {
             judge(&["view"], Reach::Own, Some(0), &view(project));
             judge(&["mcp"], Reach::Own, Some(0), &tools(project));
         }
-        let (code, said) = run(project, args);
+        let (code, printed) = run(project, args);
         // An archive in the tar format and the completions are data.
         let data = args.contains(&"export") || args.contains(&"completions");
-        let said =
-            if data { said.into_iter().filter(|byte| *byte != 0x1b).collect() } else { said };
-        judge(args, *reach, code, &said);
+        let printed =
+            if data { printed.into_iter().filter(|byte| *byte != 0x1b).collect() } else { printed };
+        judge(args, *reach, code, &printed);
     }
     let all = all(project);
     let leaks = leaks(&all);
@@ -388,7 +388,7 @@ fn attack(trick: &Trick, project: &TestProject) -> Vec<String> {
 }
 
 #[test]
-fn heavy_nothing_outside_of_agentd_changes_whatever_a_repository_brings_along() {
+fn heavy_hostile_repository_changes_nothing() {
     let count = plants::all(Path::new("/"), "").len();
     assert!(count >= 40);
     let next = AtomicUsize::new(0);
@@ -414,7 +414,7 @@ fn heavy_nothing_outside_of_agentd_changes_whatever_a_repository_brings_along() 
 
 /// The marks of the other test are seen where something does run, in the sandbox too.
 #[test]
-fn what_runs_leaves_a_mark_that_is_found() {
+fn running_programs_leave_a_mark() {
     let project = project();
     let config = "[workflow]\nscript_retries = 0\n[gemini]\ncommand = \"@SPRING@\"\n\
         [codex]\nenv = { BASH_ENV = \"@SPRING@\" }\n";
@@ -422,9 +422,9 @@ fn what_runs_leaves_a_mark_that_is_found() {
     plant(&project, &Trick { name: String::new(), plants, asks: true });
     let plan = ["plan", "add-login", "Add it", "--skip-clarify", "--git", "in-place", "--trust"];
     for args in [&plan[..], &["challenge", "add-oauth", "--trust"]] {
-        let (_, said) = run(&project, args);
+        let (_, printed) = run(&project, args);
         let marks = take_marks(&project, &mut all(&project), "sprung");
-        assert!(!marks.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&said));
+        assert!(!marks.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&printed));
     }
     assert!(!take_marks(&project, &mut all(&project), "called").is_empty());
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use test_project::TestProject;
 
 #[test]
-fn a_fresh_directory() {
+fn init_in_fresh_directory() {
     let project = TestProject::empty().program("claude", "").program("gemini", "");
     let run = project.run(["init"]);
     insta::assert_snapshot!(run.transcript(), @r"
@@ -45,17 +45,42 @@ fn a_fresh_directory() {
 }
 
 #[test]
-fn twice_changes_nothing() {
+fn init_twice_changes_nothing() {
     let project = TestProject::empty().root_file("CLAUDE.md", "# Mine\n");
     project.run(["init", "--agents", "all"]).fine();
     let before = project.tree();
-    let run = project.run(["init", "--agents", "all"]).fine();
-    run.stdout_has("unchanged  CLAUDE.md").stdout_has("\nNothing to do.\n");
+    insta::assert_snapshot!(project.run(["init", "--agents", "all"]), @"
+    exit 0
+    [ROOT]
+
+    unchanged  agentd/config.toml
+    unchanged  agentd/project.md
+    unchanged  agentd/.gitignore
+    unchanged  GEMINI.md
+    unchanged  .gemini/settings.json
+    unchanged  .gemini/commands/agentd/plan.toml
+    unchanged  .gemini/commands/agentd/impl.toml
+    unchanged  .gemini/commands/agentd/archive.toml
+    unchanged  AGENTS.md
+    unchanged  .agents/skills/agentd-plan/SKILL.md
+    unchanged  .agents/skills/agentd-impl/SKILL.md
+    unchanged  .agents/skills/agentd-archive/SKILL.md
+    unchanged  CLAUDE.md
+    unchanged  .mcp.json
+    unchanged  .claude/commands/agentd/plan.md
+    unchanged  .claude/commands/agentd/impl.md
+    unchanged  .claude/commands/agentd/archive.md
+
+    Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
+
+    Nothing to do.
+    --- stderr
+    ");
     assert_eq!(project.tree(), before, "bytes, modes and times");
 }
 
 #[test]
-fn in_a_repository_the_root_is_set_up() {
+fn init_in_repository_uses_its_root() {
     let project = TestProject::empty().root_file(".git/HEAD", "").root_file("src/deep/x", "");
     project.run(["-C", "src/deep", "init", "--agents", "claude"]).fine();
     assert!(project.root().join("agentd/config.toml").is_file());
@@ -71,7 +96,7 @@ fn in_a_repository_the_root_is_set_up() {
 
 /// Lesson 12.
 #[test]
-fn what_people_wrote_is_kept() {
+fn init_keeps_what_people_wrote() {
     let mine = "# Rules\r\n\r\n- mine \u{fffd}\r\n";
     let mcp = "{\n\t\"mcpServers\": {\n\t\t\"other\": { \"command\": \"x\", \"args\": [1.50, 1e3] }\n\t},\n\t\"z\": 1,\n\t\"a\": 12345678901234567890\n}";
     let settings =
@@ -84,7 +109,9 @@ fn what_people_wrote_is_kept() {
         .root_file("agentd/.gitignore", "mine");
     project.run(["init", "--agents", "all"]).fine();
     let text = project.read_root("CLAUDE.md");
-    assert!(text.starts_with(mine) && text.contains("<!-- agentd:begin"), "{text}");
+    let (kept, block) = text.split_at(mine.len());
+    assert_eq!(kept, mine);
+    assert_eq!(block.lines().nth(1).unwrap().split(' ').nth(1), Some("agentd:begin"), "{block}");
     let merged = project.read_root(".mcp.json");
     let new: Value = serde_json::from_str(&merged).unwrap();
     let mut old: Value = serde_json::from_str(mcp).unwrap();
@@ -92,7 +119,27 @@ fn what_people_wrote_is_kept() {
     assert_eq!(new, old);
     let keys: Vec<&String> = new.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["mcpServers", "z", "a"], "in their order");
-    assert!(merged.contains("12345678901234567890") && merged.contains("\n\t\"z\": 1"), "{merged}");
+    insta::assert_snapshot!(merged.replace('\t', "→"), @r#"
+    {
+    →"mcpServers": {
+    →→"other": {
+    →→→"command": "x",
+    →→→"args": [
+    →→→→1.5,
+    →→→→1000.0
+    →→→]
+    →→},
+    →→"agentd": {
+    →→→"command": "agentd",
+    →→→"args": [
+    →→→→"mcp"
+    →→→]
+    →→}
+    →},
+    →"z": 1,
+    →"a": 12345678901234567890
+    }
+    "#);
     assert_eq!(
         project.read_root(".gemini/settings.json"),
         settings,
@@ -103,7 +150,7 @@ fn what_people_wrote_is_kept() {
 }
 
 #[test]
-fn files_in_a_shape_that_agentd_does_not_know_are_left() {
+fn init_leaves_unknown_files() {
     let outside = TestProject::empty().root_file("theirs.md", "theirs\n");
     let project = TestProject::empty()
         .root_file(".mcp.json", "// mine\n{}\n")
@@ -112,9 +159,34 @@ fn files_in_a_shape_that_agentd_does_not_know_are_left() {
     let theirs = outside.root().join("theirs.md");
     std::os::unix::fs::symlink(&theirs, project.root().join("CLAUDE.md")).unwrap();
     let before = project.tree();
-    let run = project.run(["init", "--agents", "all"]).fine();
+    insta::assert_snapshot!(project.run(["init", "--agents", "all"]), @"
+    exit 0
+    [ROOT]
+
+    created    agentd/config.toml
+    created    agentd/project.md
+    created    agentd/.gitignore
+    left       GEMINI.md: `GEMINI.md` is not valid UTF-8: bad byte at offset 0
+    created    .gemini/settings.json
+    created    .gemini/commands/agentd/plan.toml
+    created    .gemini/commands/agentd/impl.toml
+    created    .gemini/commands/agentd/archive.toml
+    left       AGENTS.md: its agentd block has no `<!-- agentd:end -->`
+    created    .agents/skills/agentd-plan/SKILL.md
+    created    .agents/skills/agentd-impl/SKILL.md
+    created    .agents/skills/agentd-archive/SKILL.md
+    left       CLAUDE.md: `CLAUDE.md` leads outside of the directory it must stay in
+    left       .mcp.json: it is not plain JSON; add the server `agentd` with the command `agentd mcp` by hand
+    created    .claude/commands/agentd/plan.md
+    created    .claude/commands/agentd/impl.md
+    created    .claude/commands/agentd/archive.md
+
+    Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
+
+    Next: describe your project in agentd/project.md, then: agentd doctor
+    --- stderr
+    ");
     for name in [".mcp.json", "GEMINI.md", "AGENTS.md", "CLAUDE.md"] {
-        assert!(run.stdout.contains(&format!("left       {name}: ")), "{run:#?}");
         let path = Path::new(name);
         assert_eq!(project.tree()[path], before[path], "{name}");
     }
@@ -125,7 +197,7 @@ fn files_in_a_shape_that_agentd_does_not_know_are_left() {
 }
 
 #[test]
-fn a_link_between_the_files_stays_a_link() {
+fn init_keeps_links_between_files() {
     let project = TestProject::empty().root_file("AGENTS.md", "# Ours\n");
     let link = project.root().join("CLAUDE.md");
     std::os::unix::fs::symlink("AGENTS.md", &link).unwrap();
@@ -135,7 +207,7 @@ fn a_link_between_the_files_stays_a_link() {
     assert!(text.starts_with("# Ours\n"));
     assert_eq!(text.matches("<!-- agentd:begin").count(), 1, "{text}");
     let before = project.tree();
-    project.run(["init", "--agents", "all"]).fine().stdout_has("Nothing to do.");
+    project.run(["init", "--agents", "all"]).fine();
     assert_eq!(project.tree(), before);
     project.run(["uninstall"]).fine();
     assert_eq!(project.read_root("AGENTS.md"), "# Ours\n");
@@ -143,7 +215,7 @@ fn a_link_between_the_files_stays_a_link() {
 }
 
 #[test]
-fn agents_are_those_named_or_those_on_path() {
+fn init_agents_named_or_on_path() {
     let files = |agents: &[&str]| {
         let project = TestProject::empty().program("codex", "");
         let json = project.run(["init", "--json"].iter().chain(agents)).exits(0).json();
@@ -160,20 +232,47 @@ fn agents_are_those_named_or_those_on_path() {
     assert_eq!(files(&["--yes", "--agents", "claude,gemini"]), two);
     assert_eq!(files(&["--agents", "claude, gemini,claude"]), two);
     let none = TestProject::empty();
-    none.run(["init"]).exits(0).stderr_has("No agent was found on PATH; `--agents` names");
+    insta::assert_snapshot!(none.run(["init"]), @"
+    exit 0
+    [ROOT]
+
+    created    agentd/config.toml
+    created    agentd/project.md
+    created    agentd/.gitignore
+
+    Next: describe your project in agentd/project.md, then: agentd doctor
+    --- stderr
+    No agent was found on PATH; `--agents` names those that you use: claude, codex, gemini
+    ");
 }
 
 #[test]
-fn without_a_terminal_nothing_is_asked_even_if_somebody_could_answer() {
+fn init_without_terminal_asks_nothing() {
     let project = TestProject::empty().program("codex", "");
     let (reader, writer) = std::io::pipe().unwrap();
     let run = project.finish(project.command(["init"]).stdin(reader)).fine();
     drop(writer);
-    run.stdout_has("created    AGENTS.md");
+    insta::assert_snapshot!(run, @"
+    exit 0
+    [ROOT]
+
+    created    agentd/config.toml
+    created    agentd/project.md
+    created    agentd/.gitignore
+    created    AGENTS.md
+    created    .agents/skills/agentd-plan/SKILL.md
+    created    .agents/skills/agentd-impl/SKILL.md
+    created    .agents/skills/agentd-archive/SKILL.md
+
+    Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
+
+    Next: describe your project in agentd/project.md, then: agentd doctor
+    --- stderr
+    ");
 }
 
 #[test]
-fn a_misspelt_agent_is_wrong_usage_and_nothing_is_written() {
+fn misspelled_agent_is_a_usage_error() {
     let project = TestProject::empty();
     insta::assert_snapshot!(project.run(["init", "--agents", "claude,gemni"]).transcript(), @r"
     exit 2
@@ -182,25 +281,43 @@ fn a_misspelt_agent_is_wrong_usage_and_nothing_is_written() {
 
     hint: did you mean `gemini`?
     ");
-    project.run(["init", "--agents", "emacs"]).exits(2).stderr_has("claude, codex and gemini");
+    insta::assert_snapshot!(project.run(["init", "--agents", "emacs"]), @"
+    exit 2
+    --- stderr
+    error: there is no agent `emacs`
+
+    hint: the agents are claude, codex and gemini; `all` and `none` work as well
+    ");
     assert_eq!(project.names(), Vec::<String>::new());
 }
 
 #[test]
-fn a_dry_run_says_what_it_would_do_and_writes_nothing() {
+fn init_dry_run_writes_nothing() {
     let project = TestProject::empty().root_file("CLAUDE.md", "# Mine\n");
     let before = project.tree();
-    let run = project.run(["init", "--dry-run", "--agents", "claude"]).fine();
-    run.stdout_has("create     agentd/config.toml")
-        .stdout_has("update     CLAUDE.md")
-        .stdout_has("Nothing was written: this was a dry run.");
+    insta::assert_snapshot!(project.run(["init", "--dry-run", "--agents", "claude"]), @"
+    exit 0
+    [ROOT]
+
+    create     agentd/config.toml
+    create     agentd/project.md
+    create     agentd/.gitignore
+    update     CLAUDE.md
+    create     .mcp.json
+    create     .claude/commands/agentd/plan.md
+    create     .claude/commands/agentd/impl.md
+    create     .claude/commands/agentd/archive.md
+
+    Nothing was written: this was a dry run.
+    --- stderr
+    ");
     let json = project.run(["init", "--dry-run", "--agents", "claude", "--json"]).fine().json();
     assert_eq!(json["dry_run"], true);
     assert_eq!(project.tree(), before);
 }
 
-/// Root may write everywhere, so it becomes somebody else first.
-fn as_somebody_who_may_not_write(project: &TestProject, args: &[&str]) -> Command {
+/// Root may write everywhere, so it becomes another user first.
+fn as_user_who_may_not_write(project: &TestProject, args: &[&str]) -> Command {
     let program = project.bin().join("agentd");
     fs::copy(test_project::agentd(), &program).unwrap();
     for dir in [project.bin(), project.root(), project.root().parent().unwrap().to_owned()] {
@@ -215,13 +332,17 @@ fn as_somebody_who_may_not_write(project: &TestProject, args: &[&str]) -> Comman
 }
 
 #[test]
-fn a_directory_that_cannot_be_written_is_an_error_with_its_cause() {
+fn init_in_read_only_directory() {
     let project = TestProject::empty();
-    let mut command = as_somebody_who_may_not_write(&project, &["init", "--agents", "all"]);
-    let run = project.finish(&mut command).exits(1);
-    assert_eq!(run.stdout, "");
-    let run = run.stderr_has("error: cannot create `agentd`");
-    run.stderr_has("cause: Permission denied (os error 13)").stderr_lacks("panicked");
+    let mut command = as_user_who_may_not_write(&project, &["init", "--agents", "all"]);
+    insta::assert_snapshot!(project.finish(&mut command), @"
+    exit 1
+    --- stderr
+    error: cannot create `agentd`
+      cause: Permission denied (os error 13)
+
+    hint: check who owns the files and who may write to them: ls -la agentd
+    ");
     let writable = fs::Permissions::from_mode(0o755);
     for dir in [project.root().parent().unwrap().to_owned(), project.bin(), project.root()] {
         fs::set_permissions(dir, writable.clone()).unwrap();
@@ -230,10 +351,13 @@ fn a_directory_that_cannot_be_written_is_an_error_with_its_cause() {
 }
 
 #[test]
-fn a_file_in_the_way_is_an_error() {
+fn init_with_file_in_the_way() {
     let project = TestProject::empty().root_file("agentd", "a file\n");
-    let run = project.run(["init", "--agents", "none"]).exits(1);
-    run.stderr_has("`agentd").stderr_lacks("panicked");
+    insta::assert_snapshot!(project.run(["init", "--agents", "none"]), @"
+    exit 1
+    --- stderr
+    error: `agentd` is not a directory, or leads through something that is not one
+    ");
     assert_eq!(project.read_root("agentd"), "a file\n");
 }
 
@@ -250,19 +374,57 @@ const WORKFLOWS: [&str; 9] = [
 ];
 
 #[test]
-fn every_agent_gets_the_workflow_in_its_own_form() {
+fn workflows_for_every_agent() {
     let project = TestProject::empty();
-    let planned = project.run(["init", "--agents", "all", "--dry-run"]).fine();
-    for name in WORKFLOWS {
-        assert!(planned.stdout.contains(&format!("create     {name}")), "{planned:#?}");
-    }
+    insta::assert_snapshot!(project.run(["init", "--agents", "all", "--dry-run"]), @"
+    exit 0
+    [ROOT]
+
+    create     agentd/config.toml
+    create     agentd/project.md
+    create     agentd/.gitignore
+    create     GEMINI.md
+    create     .gemini/settings.json
+    create     .gemini/commands/agentd/plan.toml
+    create     .gemini/commands/agentd/impl.toml
+    create     .gemini/commands/agentd/archive.toml
+    create     AGENTS.md
+    create     .agents/skills/agentd-plan/SKILL.md
+    create     .agents/skills/agentd-impl/SKILL.md
+    create     .agents/skills/agentd-archive/SKILL.md
+    create     CLAUDE.md
+    create     .mcp.json
+    create     .claude/commands/agentd/plan.md
+    create     .claude/commands/agentd/impl.md
+    create     .claude/commands/agentd/archive.md
+
+    Nothing was written: this was a dry run.
+    --- stderr
+    ");
     assert_eq!(project.names(), Vec::<String>::new());
     project.run(["init", "--agents", "all"]).fine();
-    let ask = [("AskUserQuestion", 0), ("`ask_user`", 3), ("question tool", 6)];
-    for (words, at) in ask {
-        let text = project.read_root(WORKFLOWS[at]);
-        assert!(text.contains(words) && text.contains("agentd clarify <id>"), "{text}");
-    }
+    let asking = |name: &str| {
+        let text = project.read_root(name);
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with("- Ask ") || line.contains("agentd clarify <id>"));
+        lines.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    insta::assert_snapshot!(asking(WORKFLOWS[0]), @r#"
+       `agentd clarify <id> "<description>" --json` answers with 3 to 5 `questions`. Ask the user
+       `agentd clarify <id> --answers - --json` on standard input.
+    - Ask with the tool AskUserQuestion: at most four questions in one call, headers of at most 12 characters, the recommended option first with " (Recommended)" behind its label.
+    "#);
+    insta::assert_snapshot!(asking(WORKFLOWS[3]), @r#"
+       `agentd clarify <id> "<description>" --json` answers with 3 to 5 `questions`. Ask the user
+       `agentd clarify <id> --answers - --json` on standard input.
+    - Ask with the tool `ask_user` if you have it, else in plain words with numbered options, the recommended one first; then wait for the answer.
+    "#);
+    insta::assert_snapshot!(asking(WORKFLOWS[6]), @r#"
+       `agentd clarify <id> "<description>" --json` answers with 3 to 5 `questions`. Ask the user
+       `agentd clarify <id> --answers - --json` on standard input.
+    - Ask in plain words with numbered options, the recommended one first, or with a question tool if you have one; then wait for the answer.
+    "#);
     let claude = TestProject::empty();
     claude.run(["init", "--agents", "claude"]).fine();
     let there = |name: &&&str| claude.root().join(name).exists();
@@ -271,22 +433,70 @@ fn every_agent_gets_the_workflow_in_its_own_form() {
 
 /// Lesson 12.
 #[test]
-fn a_workflow_that_was_edited_is_theirs() {
+fn edited_workflow_is_kept() {
     let project = TestProject::empty();
     project.run(["init", "--agents", "all"]).fine();
     let mine = "# My own plan\n";
     let project = project.root_file(WORKFLOWS[0], mine).root_file(WORKFLOWS[5], mine);
     let before = project.tree();
-    let run = project.run(["init", "--agents", "all"]).fine();
-    for name in [WORKFLOWS[0], WORKFLOWS[5]] {
-        assert!(run.stdout.contains(&format!("left       {name}: it was edited")), "{run:#?}");
-    }
+    insta::assert_snapshot!(project.run(["init", "--agents", "all"]), @"
+    exit 0
+    [ROOT]
+
+    unchanged  agentd/config.toml
+    unchanged  agentd/project.md
+    unchanged  agentd/.gitignore
+    unchanged  GEMINI.md
+    unchanged  .gemini/settings.json
+    unchanged  .gemini/commands/agentd/plan.toml
+    unchanged  .gemini/commands/agentd/impl.toml
+    left       .gemini/commands/agentd/archive.toml: it was edited; remove it to get agentd's own
+    unchanged  AGENTS.md
+    unchanged  .agents/skills/agentd-plan/SKILL.md
+    unchanged  .agents/skills/agentd-impl/SKILL.md
+    unchanged  .agents/skills/agentd-archive/SKILL.md
+    unchanged  CLAUDE.md
+    unchanged  .mcp.json
+    left       .claude/commands/agentd/plan.md: it was edited; remove it to get agentd's own
+    unchanged  .claude/commands/agentd/impl.md
+    unchanged  .claude/commands/agentd/archive.md
+
+    Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
+    --- stderr
+    ");
     assert_eq!(project.tree(), before);
-    let run = project.run(["uninstall"]).fine();
-    run.stdout_has(&format!("left       {}: it was edited", WORKFLOWS[0]))
-        .stdout_has(&format!("removed    {}", WORKFLOWS[1]));
+    insta::assert_snapshot!(project.run(["uninstall"]), @"
+    exit 0
+    [ROOT]
+
+    removed    GEMINI.md
+    removed    .gemini/settings.json
+    removed    .gemini/commands/agentd/plan.toml
+    removed    .gemini/commands/agentd/impl.toml
+    left       .gemini/commands/agentd/archive.toml: it was edited
+    removed    AGENTS.md
+    removed    .agents/skills/agentd-plan/SKILL.md
+    removed    .agents/skills/agentd-impl/SKILL.md
+    removed    .agents/skills/agentd-archive/SKILL.md
+    removed    CLAUDE.md
+    removed    .mcp.json
+    left       .claude/commands/agentd/plan.md: it was edited
+    removed    .claude/commands/agentd/impl.md
+    removed    .claude/commands/agentd/archive.md
+    removed    agentd/config.toml
+    removed    agentd/project.md
+    removed    agentd/.gitignore
+    --- stderr
+    ");
     assert_eq!(project.read_root(WORKFLOWS[0]), mine);
-    let names = project.names();
-    assert!(!names.iter().any(|name| name.starts_with(".agents")), "{names:?}");
-    assert!(names.contains(&WORKFLOWS[5].to_owned()) && !names.contains(&"AGENTS.md".to_owned()));
+    insta::assert_snapshot!(project.names().join("\n"), @"
+    .claude
+    .claude/commands
+    .claude/commands/agentd
+    .claude/commands/agentd/plan.md
+    .gemini
+    .gemini/commands
+    .gemini/commands/agentd
+    .gemini/commands/agentd/archive.toml
+    ");
 }

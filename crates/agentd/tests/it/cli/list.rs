@@ -3,7 +3,7 @@ use std::fs;
 use test_project::TestProject;
 
 #[test]
-fn what_is_open_is_listed_in_columns() {
+fn list_open_changes() {
     let wide = "認証".repeat(60);
     let project = TestProject::new().change("add-oauth").begun("b").change("wide-title").edit(
         "proposal.md",
@@ -28,28 +28,35 @@ fn what_is_open_is_listed_in_columns() {
 }
 
 #[test]
-fn an_empty_project_says_so_beside_the_data() {
+fn list_in_empty_project() {
     let project = TestProject::new();
-    for (args, note) in [
-        (vec!["list"], "No change is open."),
-        (vec!["list", "--specs"], "There are no main specs yet"),
-        (vec!["list", "--archived"], "Nothing is archived yet."),
+    insta::assert_snapshot!(project.run(["list"]), @r#"
+    exit 0
+    --- stderr
+    No change is open.
+    Next: agentd plan <id> "<what you want>"
+    "#);
+    insta::assert_snapshot!(project.run(["list", "--specs"]), @"
+    exit 0
+    --- stderr
+    There are no main specs yet; archiving a change makes them.
+    ");
+    insta::assert_snapshot!(project.run(["list", "--archived"]), @"
+    exit 0
+    --- stderr
+    Nothing is archived yet.
+    ");
+    for (args, key) in [
+        (&["list", "--json"][..], "changes"),
+        (&["list", "--specs", "--json"], "specs"),
+        (&["list", "--archived", "--json"], "archived"),
     ] {
-        let run = project.run(args).exits(0).stderr_has(note);
-        assert_eq!(run.stdout, "");
-    }
-    for (flag, key) in [("--json", "changes"), ("--specs", "specs"), ("--archived", "archived")] {
-        let json = project.run(["list", "--json", flag][..].iter().take(if flag == "--json" {
-            2
-        } else {
-            3
-        }));
-        assert_eq!(json.fine().json()[key], serde_json::json!([]));
+        assert_eq!(project.run(args).fine().json()[key], serde_json::json!([]));
     }
 }
 
 #[test]
-fn main_specs_and_the_archive_are_listed_by_name() {
+fn list_specs_and_archived() {
     let project = TestProject::new().root_file("agentd/specs/auth-flow.md", "");
     fs::create_dir_all(project.root().join("agentd/archive/2026-11-04-add-oauth")).unwrap();
     assert_eq!(project.run(["list", "--specs"]).fine().stdout, "auth-flow\n");
@@ -60,26 +67,29 @@ fn main_specs_and_the_archive_are_listed_by_name() {
 }
 
 #[test]
-fn odd_directories_and_broken_states_are_warned_of_and_the_rest_is_listed() {
+fn list_warns_of_broken_changes() {
     let project =
         TestProject::new().change("add-oauth").begun("broken").file("STATE.yaml", "phase: [");
     fs::create_dir(project.root().join("agentd/changes/Odd \u{1b}[2JName")).unwrap();
     fs::create_dir(project.root().join("agentd/changes/no-state")).unwrap();
-    let run = project.run(["list"]).exits(0);
-    assert_eq!(run.stdout.lines().count(), 3);
+    let run = project.run(["list"]);
     run.cannot_steer_a_terminal();
-    let run = run
-        .stderr_has("warning: agentd/changes/Odd [2JName is not a change")
-        .stderr_has("warning: cannot use the STATE.yaml of `broken`")
-        .stderr_lacks("no-state");
-    assert!(run.stdout.contains("broken     unreadable"), "{}", run.stdout);
+    insta::assert_snapshot!(run, @"
+    exit 0
+    add-oauth  proposed         1/2 tasks     $0.00  Sign in with OAuth.
+    broken     unreadable        no tasks     $0.00
+    no-state   new               no tasks     $0.00
+    --- stderr
+    warning: agentd/changes/Odd [2JName is not a change: its name is not an id
+    warning: cannot use the STATE.yaml of `broken`: externally tagged enum expected scalar or mapping (line 1, column 8)
+    ");
     let json = project.run(["list", "--json"]).exits(0).json();
     assert_eq!(json["changes"][1]["phase"], serde_json::Value::Null);
     assert!(json["changes"][1]["problem"].is_string());
 }
 
 #[test]
-fn a_project_is_found_from_below_and_with_another_directory() {
+fn project_found_from_subdirectory() {
     let project = TestProject::new().change("add-oauth").root_file("src/deep/x", "");
     let here = project.run(["list"]).fine().stdout;
     assert_eq!(project.run(["-C", "src/deep", "list"]).fine().stdout, here);
@@ -90,7 +100,7 @@ fn a_project_is_found_from_below_and_with_another_directory() {
 }
 
 #[test]
-fn outside_of_a_project_the_way_in_is_shown() {
+fn list_outside_of_a_project() {
     let project = TestProject::empty();
     insta::assert_snapshot!(project.run(["list"]).transcript(), @r"
     exit 1

@@ -17,7 +17,7 @@ use test_project::{Output, TestProject};
 
 const ID: &str = "add-oauth";
 const NOW: &str = "2026-11-04T11:00:00Z";
-/// Plans are written and reviewed by rules. Nobody is here to implement them, which is no refusal.
+/// Plans are written and reviewed by rules. There is no implementer, which is not a refusal.
 const ROLES: &str = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n";
 
 /// Kinds that mean: this command makes no sense here.
@@ -172,7 +172,7 @@ fn offered(run: &Output) -> Vec<Offer> {
             Some((_, rest)) => {
                 commands.push(Offer { command: format!("agentd {rest}"), edits });
             }
-            // A command in the middle of a sentence is one that nobody can run.
+            // A command in the middle of a sentence cannot be run.
             None => assert!(!hint.contains("agentd "), "not a command line: {hint}"),
         }
     }
@@ -221,7 +221,7 @@ fn refusal(project: &TestProject, offer: &Offer) -> Option<String> {
 }
 
 #[test]
-fn every_command_that_is_suggested_is_accepted() {
+fn suggested_commands_are_accepted() {
     let mut refused = Vec::new();
     let mut tried = 0;
     for (state, project) in states() {
@@ -259,7 +259,7 @@ fn every_command_that_is_suggested_is_accepted() {
 
 /// A plan that leaves questions open can be clarified with the commands that its hints show.
 #[test]
-fn the_hints_of_missing_clarifications_work_when_pasted() {
+fn missing_clarifications_hints_work() {
     let project = project();
     let run = project.run(["plan", "new-one", "Make it better", "--json"]).exits(1);
     assert_eq!(run.json_error()["kind"], "clarifications_missing");
@@ -277,7 +277,7 @@ fn the_hints_of_missing_clarifications_work_when_pasted() {
 
 /// A decision is recorded only for a plan that waits for one.
 #[test]
-fn an_approved_plan_cannot_be_sent_back_by_a_decision() {
+fn approved_plan_cannot_be_sent_back() {
     let project = after(project().change(ID), &[approved]);
     let before = project.read("STATE.yaml");
     let error = project.run(["decide", "fix", "--json"]).exits(1).json_error();

@@ -1,5 +1,5 @@
 //! How often agentd opens the documents of a change, counted by strace: a change is read once,
-//! and again only after somebody may have written to it.
+//! and again only after another process may have written to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -82,7 +82,7 @@ fn count(log: &str) -> BTreeMap<String, Opens> {
 }
 
 #[test]
-fn opens_are_those_of_the_first_process_and_its_threads() {
+fn opens_of_first_process_and_its_threads() {
     let log = "\
         10 openat(AT_FDCWD, \"a/x.md\", O_RDONLY) = 3\n\
         10 clone3({flags=CLONE_VM|CLONE_THREAD} => {parent_tid=[11]}, 88) = 11\n\
@@ -110,7 +110,7 @@ fn status_opens_each_document_once() {
 }
 
 #[test]
-fn a_plan_opens_documents_only_after_somebody_may_have_written_them() {
+fn plan_opens_documents_rarely() {
     let roles = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n";
     let project = TestProject::new().root_file("agentd/config.toml", roles);
     let asked = "Sign in with Google OAuth";

@@ -48,7 +48,7 @@ fn command(project: &TestProject) -> Command {
     command
 }
 
-/// A small generator: moments must be the same when a failure is looked at again.
+/// A small generator: the moments must be the same when a failure is reproduced.
 struct Random(u64);
 
 impl Random {
@@ -113,7 +113,7 @@ fn runs(project: &TestProject) -> BTreeMap<String, (usize, usize)> {
     steps
 }
 
-/// What a plan is that nobody disturbs, and how long it takes.
+/// A plan that is not interrupted, and how long it takes.
 struct Clean {
     documents: BTreeMap<String, String>,
     runs: BTreeMap<String, (usize, usize)>,
@@ -132,7 +132,7 @@ impl Clean {
     }
 }
 
-/// Kills a plan up to so many times, then lets it end, and looks at what there is.
+/// Kills a plan up to so many times, then lets it end, and checks the result.
 fn kill_and_go_on(planner: Planner, clean: &Clean, seed: u64, most: u32) -> u32 {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let project = planner.project();
@@ -173,7 +173,7 @@ fn kill_and_go_on(planner: Planner, clean: &Clean, seed: u64, most: u32) -> u32 
 }
 
 #[test]
-fn heavy_kills_of_a_plan_lose_nothing_and_pay_nothing_twice() {
+fn heavy_killed_plan_pays_nothing_twice() {
     let variable = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
     let wanted: u32 = variable("AGENTD_KILLS").unwrap_or(24);
     let first: u64 = variable("AGENTD_KILLS_SEED").map_or(1, u64::from);

@@ -1,7 +1,7 @@
 use test_project::TestProject;
 
 #[test]
-fn a_document_is_shown_as_it_is() {
+fn show_document() {
     let project = TestProject::new().change("add-oauth");
     let proposal = project.read("proposal.md");
     for args in [
@@ -29,17 +29,23 @@ fn a_document_is_shown_as_it_is() {
 }
 
 #[test]
-fn a_main_spec_is_shown_by_its_name() {
+fn show_main_spec() {
     let project =
         TestProject::new().change("add-oauth").root_file("agentd/specs/auth-flow.md", "main\n");
     assert_eq!(project.run(["show", "auth-flow"]).fine().stdout, "main\n");
     let json = project.run(["show", "auth-flow", "--json"]).fine().json();
     assert_eq!(json["file"], "agentd/specs/auth-flow.md");
-    project.run(["show", "auth-flow", "tasks"]).exits(1).stderr_has("no change `auth-flow`");
+    insta::assert_snapshot!(project.run(["show", "auth-flow", "tasks"]), @"
+    exit 1
+    --- stderr
+    error: there is no change `auth-flow`
+
+    hint: see which changes are open: agentd list
+    ");
 }
 
 #[test]
-fn a_document_that_is_not_there_names_those_that_are() {
+fn missing_document_names_the_others() {
     let project = TestProject::new().change("add-oauth");
     insta::assert_snapshot!(project.run(["show", "add-oauth", "review"]).transcript(), @r"
     exit 1
@@ -48,10 +54,35 @@ fn a_document_that_is_not_there_names_those_that_are() {
 
     hint: it has: proposal, tasks, state, auth-flow
     ");
-    project.run(["show", "add-oauth", "taks"]).exits(1).stderr_has("did you mean `tasks`?");
-    let error = project.run(["show", "review", "--json"]).exits(1).json_error();
-    assert_eq!(error["kind"], "no_such_document");
-    project.run(["show", "nothing"]).exits(1).stderr_has("there is no change `nothing`");
+    insta::assert_snapshot!(project.run(["show", "add-oauth", "taks"]), @"
+    exit 1
+    --- stderr
+    error: `add-oauth` has no document `taks`
+
+    hint: did you mean `tasks`?
+    ");
+    insta::assert_snapshot!(project.run(["show", "review", "--json"]), @r#"
+    exit 1
+    {
+      "version": 1,
+      "error": {
+        "kind": "no_such_document",
+        "message": "`add-oauth` has no document `review`",
+        "cause": null,
+        "hints": [
+          "it has: proposal, tasks, state, auth-flow"
+        ]
+      }
+    }
+    --- stderr
+    "#);
+    insta::assert_snapshot!(project.run(["show", "nothing"]), @"
+    exit 1
+    --- stderr
+    error: there is no change `nothing`
+
+    hint: see which changes are open: agentd list
+    ");
 }
 
 #[test]
@@ -65,13 +96,15 @@ fn no_name_leads_out_of_the_change() {
     }
     let link = project.root().join("agentd/changes/add-oauth/specs/leak.md");
     std::os::unix::fs::symlink(project.root().join("secret.md"), link).unwrap();
-    let run = project.run(["show", "add-oauth", "leak"]).exits(1);
-    assert_eq!(run.stdout, "");
-    run.stderr_has("symbolic link");
+    insta::assert_snapshot!(project.run(["show", "add-oauth", "leak"]), @"
+    exit 1
+    --- stderr
+    error: `agentd/changes/add-oauth/specs/leak.md` is or contains a symbolic link, which is not followed here
+    ");
 }
 
 #[test]
-fn control_characters_do_not_reach_a_terminal() {
+fn show_strips_control_characters() {
     let text = "a\u{1b}]0;owned\u{7}b\u{9b}31mc\rd\u{7f}\te\n";
     let project = TestProject::new().change("add-oauth").file("proposal.md", text);
     assert_eq!(project.run(["show"]).fine().stdout, "a]0;ownedb31mcd\te\n");
@@ -84,16 +117,17 @@ fn control_characters_do_not_reach_a_terminal() {
 
 /// Attack L7: a text that is read in another direction than it is written.
 #[test]
-fn characters_that_turn_text_around_are_shown() {
+fn bidi_characters_are_shown() {
     let project = TestProject::new().change("add-oauth").edit(
         "proposal.md",
         "Sign in with OAuth.",
         "Sign in \u{202e}htuAO\u{2066} with \u{200b}OAuth.",
     );
-    for command in ["list", "status", "show"] {
-        let run = project.run([command]).fine();
-        assert!(run.stdout.contains("‹U+202E›"), "{command}: {}", run.stdout);
-        let hidden = |c: char| matches!(c, '\u{200b}' | '\u{202e}' | '\u{2066}');
-        assert!(!run.stdout.contains(hidden), "{command}: {}", run.stdout);
-    }
+    let shown = |command: &str| {
+        let text = project.run([command]).fine().stdout;
+        text.lines().find(|line| line.contains("htuAO")).unwrap().escape_debug().to_string()
+    };
+    insta::assert_snapshot!(shown("list"), @"add-oauth  proposed         1/2 tasks     $0.00  Sign in ‹U+202E›htuAO‹U+2066› with ‹U+200B›OAuth.");
+    insta::assert_snapshot!(shown("status"), @"Sign in ‹U+202E›htuAO‹U+2066› with ‹U+200B›OAuth.");
+    insta::assert_snapshot!(shown("show"), @"Sign in ‹U+202E›htuAO‹U+2066› with ‹U+200B›OAuth.");
 }

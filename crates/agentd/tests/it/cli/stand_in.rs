@@ -10,7 +10,7 @@ use test_project::TestProject;
 pub(crate) const CHANGE: &str = "add-login";
 /// How the proposal reads before and after a reproposal.
 pub(crate) const AS_WRITTEN: &str = "People want to come back to their own data.";
-pub(crate) const AS_MENDED: &str = "People want to come back to their own data, which is locked.";
+pub(crate) const AS_FIXED: &str = "People want to come back to their own data, which is locked.";
 
 const START: &str = r#"{"type":"system","subtype":"init","session_id":"daa347b4","mcp_servers":[{"name":"agentd","status":"connected"}],"model":"claude-opus-4-8"}"#;
 const SAY: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","model":"claude-opus-4-8","content":[{"type":"text","text":"<review>PASS</review>"}]},"session_id":"daa347b4"}"#;
@@ -18,7 +18,7 @@ const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"resu
 
 /// A project in which the stand-in plays all roles of a plan; the lines go into `[workflow]`.
 /// Its challenger finds the issues, each a severity and a title, until the reproposal has
-/// mended them, and approves then.
+/// fixed them, and then approves.
 pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
     let roles = "[roles]\nplanner = \"claude\"\nchallenger = \"claude\"\n";
     let config = format!("{roles}[workflow]\nscript_retries = 0\n{workflow}");
@@ -39,26 +39,26 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
     put("proposal-gen", "create_proposal", &proposal());
     put("spec-gen-auth-flow", "create_spec", &spec());
     put("tasks-gen", "create_tasks", &tasks());
-    let verdict = |verdict: &str, issues: Vec<Value>| json!({"change_id": CHANGE, "verdict": verdict, "summary": "Looked at it.", "issues": issues});
+    let verdict = |verdict: &str, issues: Vec<Value>| json!({"change_id": CHANGE, "verdict": verdict, "summary": "Read it.", "issues": issues});
     let issue = |(severity, title): &(&str, &str)| {
         json!({"severity": severity, "title": title, "description": format!("{title} goes wrong."),
-            "location": "proposal.md", "recommendation": "Mend it."})
+            "location": "proposal.md", "recommendation": "Fix it."})
     };
     put(
         "challenge",
         "append_review",
         &verdict("NEEDS_REVISION", issues.iter().map(issue).collect()),
     );
-    put("challenge-mended", "append_review", &verdict("APPROVED", Vec::new()));
+    put("challenge-fixed", "append_review", &verdict("APPROVED", Vec::new()));
     let edit = json!({"change_id": CHANGE, "path": "proposal.md", "old_string": AS_WRITTEN,
-        "new_string": AS_MENDED});
+        "new_string": AS_FIXED});
     put("reproposal", "edit_file", &edit);
     let script = format!(
         "PATH=/usr/bin:/bin\nread -r agentd step change\ncat > /dev/null\n\
          echo \"$step\" >> '{log}'\necho '{START}'\n\
          role=planner; answer='{answers}'/$step\n\
          if [ $step = challenge ]; then role=challenger\n\
-         grep -q 'which is locked' agentd/changes/$change/proposal.md && answer=$answer-mended; fi\n\
+         grep -q 'which is locked' agentd/changes/$change/proposal.md && answer=$answer-fixed; fi\n\
          [ -e $answer ] && '{agentd}' mcp --change $change --role $role --step $step < $answer > /dev/null\n\
          echo '{SAY}'\necho '{END}'",
         log = log(&project).display(),

@@ -5,7 +5,7 @@ use terminal::{CTRL_C, DOWN, Terminal};
 use test_project::TestProject;
 
 #[test]
-fn init_asks_which_agents_and_space_and_enter_answer() {
+fn init_asks_for_agents() {
     let project = TestProject::empty().program("codex", "");
     let mut terminal = Terminal::start(project.command(["init"]).env("NO_COLOR", "1"));
     terminal.wait_for("Which agents work on this project?");
@@ -28,7 +28,7 @@ fn init_asks_which_agents_and_space_and_enter_answer() {
 }
 
 #[test]
-fn ctrl_c_at_the_question_writes_nothing() {
+fn ctrl_c_at_init_writes_nothing() {
     let project = TestProject::empty();
     let mut terminal = Terminal::start(project.command(["init"]).env("NO_COLOR", "1"));
     terminal.wait_for("Which agents work on this project?");
@@ -39,7 +39,7 @@ fn ctrl_c_at_the_question_writes_nothing() {
 }
 
 #[test]
-fn nothing_is_asked_where_the_answer_is_given() {
+fn given_answers_are_not_asked_for() {
     for args in [vec!["init", "--yes"], vec!["init", "--agents", "none"], vec!["init", "--json"]] {
         let project = TestProject::empty();
         let (code, seen) = Terminal::start(&mut project.command(&args)).end();
@@ -50,7 +50,7 @@ fn nothing_is_asked_where_the_answer_is_given() {
 }
 
 #[test]
-fn a_terminal_gets_colours_unless_it_wants_none() {
+fn terminal_colors() {
     let project = TestProject::new().change("add-oauth");
     let (code, seen) = Terminal::start(&mut project.command(["list"])).end();
     assert_eq!(code, Some(0));

@@ -5,7 +5,7 @@ use std::fs;
 use terminal::{DOWN, Terminal};
 
 use crate::cli::stand_in::{self, CHANGE};
-use test_project::TestProject;
+use test_project::{TestProject, mask};
 
 const PLAN: [&str; 6] = ["plan", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
 const QUICK: &str = "self_review_iterations = 0\n";
@@ -24,27 +24,63 @@ fn hostile() -> TestProject {
     project
 }
 
+/// What the doctor reports under these names.
+fn checks(project: &TestProject, names: &[&str]) -> String {
+    let text = project.run(["doctor"]).exits(0).transcript();
+    let is_named =
+        |line: &&str| line.split_whitespace().nth(1).is_some_and(|it| names.contains(&it));
+    text.lines().filter(is_named).map(|line| format!("{line}\n")).collect()
+}
+
 fn ran(project: &TestProject) -> bool {
     fs::remove_file(project.home().join(".claude/ran")).is_ok()
 }
 
 #[test]
-fn without_consent_nothing_of_the_settings_is_run_and_all_of_it_is_named() {
+fn without_consent_nothing_runs() {
     let project = hostile();
-    let error = project.run(PLAN.iter().chain(&["--json"])).exits(1).json_error();
-    assert_eq!(error["kind"], "not_trusted");
-    let settings = &error["settings"];
-    assert_eq!(settings[0]["key"], "claude.command");
-    assert_eq!(settings[0]["value"], "\"./evil.sh\"");
-    assert_eq!(settings[1]["key"], "claude.env.A");
+    insta::assert_snapshot!(project.run(PLAN.iter().chain(&["--json"])), @r#"
+    exit 1
+    {
+      "version": 1,
+      "error": {
+        "kind": "not_trusted",
+        "message": "agentd/config.toml of this project makes agentd run programs, and you have not trusted it",
+        "cause": "claude.command = \"./evil.sh\"; claude.env.A = \"b\"",
+        "hints": [
+          "see what would run, and agree to it: agentd trust",
+          "for this one command: --trust; for a CI job: AGENTD_TRUST=all"
+        ],
+        "settings": [
+          {
+            "key": "claude.command",
+            "value": "\"./evil.sh\"",
+            "since_consent": "new"
+          },
+          {
+            "key": "claude.env.A",
+            "value": "\"b\"",
+            "since_consent": "new"
+          }
+        ]
+      }
+    }
+    --- stderr
+    "#);
     assert!(!project.root().join("agentd/changes").join(CHANGE).exists(), "nothing is begun");
-    project
-        .run(PLAN)
-        .exits(1)
-        .stderr_has("claude.command = \"./evil.sh\"")
-        .stderr_has("agentd trust");
-    let doctor = project.run(["doctor"]).exits(0);
-    doctor.stdout_has("`./evil.sh` of agentd/config.toml is not trusted, and not run");
+    insta::assert_snapshot!(project.run(PLAN), @r#"
+    exit 1
+    --- stderr
+    error: agentd/config.toml of this project makes agentd run programs, and you have not trusted it
+      cause: claude.command = "./evil.sh"; claude.env.A = "b"
+
+    hint: see what would run, and agree to it: agentd trust
+    hint: for this one command: --trust; for a CI job: AGENTD_TRUST=all
+    "#);
+    insta::assert_snapshot!(checks(&project, &["claude", "trust"]), @r#"
+    ! claude   `./evil.sh` of agentd/config.toml is not trusted, and not run
+    ! trust    not trusted, and not run: claude.command = "./evil.sh"; claude.env.A = "b"
+    "#);
     for args in [&["trust", "--show"][..], &["list"], &["validate", "--all"], &["init", "--yes"]] {
         project.run(args);
     }
@@ -53,42 +89,107 @@ fn without_consent_nothing_of_the_settings_is_run_and_all_of_it_is_named() {
 }
 
 #[test]
-fn consent_is_given_kept_taken_back_and_lost_by_an_edit() {
+fn consent_lasts_until_revoked_or_edited() {
     let project = hostile();
     // The agent then fails, which is another matter.
-    project.run(PLAN.iter().chain(&["--trust"])).exits(1).stderr_lacks("not trusted");
+    let failed = project.run(PLAN.iter().chain(&["--trust"]));
+    insta::assert_snapshot!(failed, @"
+    exit 1
+    --- stderr
+    Working in place, without git: git is not installed.
+    complexity: high (security (`login`))
+    Proposal: started (claude)
+    Proposal: failed, [DURATION], claude failed: the agent ended without a result
+    error: claude failed: the agent ended without a result
+    ");
     assert!(ran(&project), "for this one command");
     let mut all = project.command(PLAN);
     project.finish(all.env("AGENTD_TRUST", "all")).exits(1);
     assert!(ran(&project), "for a CI job");
     let mut some = project.command(PLAN);
-    project.finish(some.env("AGENTD_TRUST", "1")).exits(1).stderr_has("not trusted");
+    let refused = project.finish(some.env("AGENTD_TRUST", "1"));
+    insta::assert_snapshot!(refused, @r#"
+    exit 1
+    --- stderr
+    error: agentd/config.toml of this project makes agentd run programs, and you have not trusted it
+      cause: claude.command = "./evil.sh"; claude.env.A = "b"
+
+    hint: see what would run, and agree to it: agentd trust
+    hint: for this one command: --trust; for a CI job: AGENTD_TRUST=all
+    "#);
     assert!(!ran(&project));
 
-    let granted = project.run(["trust", "--yes", "--json"]).fine().json();
-    assert_eq!((&granted["action"], &granted["trusted"]), (&"trusted".into(), &true.into()));
+    insta::assert_snapshot!(project.run(["trust", "--yes", "--json"]), @r#"
+    exit 0
+    {
+      "version": 1,
+      "action": "trusted",
+      "trusted": true,
+      "settings": [
+        {
+          "key": "claude.command",
+          "value": "\"./evil.sh\"",
+          "since_consent": "same"
+        },
+        {
+          "key": "claude.env.A",
+          "value": "\"b\"",
+          "since_consent": "same"
+        }
+      ]
+    }
+    --- stderr
+    "#);
     project.run(PLAN).exits(1);
     assert!(ran(&project));
-    project.run(["doctor"]).exits(0).stdout_has("you have agreed to claude.command");
+    insta::assert_snapshot!(checks(&project, &["claude", "trust"]), @r#"
+    ! claude   [ROOT]/./evil.sh: `--version` printed nothing
+    ✓ trust    you have agreed to claude.command = "./evil.sh"; claude.env.A = "b"
+    "#);
     assert!(ran(&project), "the doctor asks it for its version");
 
     let config = project.read_root("agentd/config.toml").replace("\"b\"", "\"c\"");
     let project = project.root_file("agentd/config.toml", config);
-    project.run(PLAN).exits(1).stderr_has("not trusted");
-    project
-        .run(["trust", "--show"])
-        .fine()
-        .stdout_has("- claude.env.A = \"b\"")
-        .stdout_has("+ claude.env.A = \"c\"");
+    insta::assert_snapshot!(project.run(PLAN), @r#"
+    exit 1
+    --- stderr
+    error: agentd/config.toml of this project makes agentd run programs, and you have not trusted it
+      cause: claude.command = "./evil.sh"; claude.env.A = "c"
+
+    hint: see what would run, and agree to it: agentd trust
+    hint: for this one command: --trust; for a CI job: AGENTD_TRUST=all
+    "#);
+    insta::assert_snapshot!(project.run(["trust", "--show"]), @r#"
+    exit 0
+      claude.command = "./evil.sh"
+    - claude.env.A = "b"
+    + claude.env.A = "c"
+    not trusted: nothing of it is run
+    --- stderr
+    "#);
     project.run(["trust", "--yes"]).fine();
-    project.run(["trust", "--revoke"]).fine().stdout_has("revoked");
-    project.run(PLAN).exits(1).stderr_has("not trusted");
+    insta::assert_snapshot!(project.run(["trust", "--revoke"]), @r#"
+    exit 0
+      claude.command = "./evil.sh"
+      claude.env.A = "c"
+    consent revoked
+    --- stderr
+    "#);
+    insta::assert_snapshot!(project.run(PLAN), @r#"
+    exit 1
+    --- stderr
+    error: agentd/config.toml of this project makes agentd run programs, and you have not trusted it
+      cause: claude.command = "./evil.sh"; claude.env.A = "c"
+
+    hint: see what would run, and agree to it: agentd trust
+    hint: for this one command: --trust; for a CI job: AGENTD_TRUST=all
+    "#);
     assert!(!ran(&project));
     assert!(!project.names().iter().any(|name| name.contains("trust")), "{:?}", project.names());
 }
 
 #[test]
-fn on_a_terminal_the_question_shows_what_would_run_and_enter_agrees_to_nothing() {
+fn trust_question_defaults_to_no() {
     let project = hostile();
     let start = || Terminal::start(project.command(PLAN).env("NO_COLOR", "1"));
     let mut terminal = start();
@@ -106,11 +207,17 @@ fn on_a_terminal_the_question_shows_what_would_run_and_enter_agrees_to_nothing()
     terminal.press("\r");
     assert_eq!(terminal.end().0, Some(1), "the agent fails");
     assert!(ran(&project));
-    project.run(["trust", "--show"]).fine().stdout_has("trusted");
+    insta::assert_snapshot!(project.run(["trust", "--show"]), @r#"
+    exit 0
+      claude.command = "./evil.sh"
+      claude.env.A = "b"
+    trusted
+    --- stderr
+    "#);
 }
 
 #[test]
-fn plain_names_need_no_consent_but_never_mean_a_program_of_the_project() {
+fn plain_names_never_run_project_programs() {
     let project = stand_in::project(QUICK, &[("medium", "No limit")]);
     let bin = project.root().join("node_modules/.bin");
     fs::create_dir_all(&bin).unwrap();
@@ -128,9 +235,27 @@ fn plain_names_need_no_consent_but_never_mean_a_program_of_the_project() {
     assert!(!ran(&project), "the one of the user was run");
     let other = ["plan", "add-other", "Add it", "--skip-clarify", "--git", "in-place"];
     let mut command = project.command(other);
-    let run = project.finish(command.env("PATH", path(""))).exits(1);
-    run.stderr_has("only the project itself has it");
-    let mut command = project.command(["doctor"]);
-    project.finish(command.env("PATH", path(""))).exits(0).stdout_has("only the project itself");
+    insta::assert_snapshot!(project.finish(command.env("PATH", path(""))), @"
+    exit 1
+    --- stderr
+    Working in place, without git: git is not installed.
+    complexity: medium (nothing out of the ordinary)
+    Proposal: started (claude)
+    Proposal: failed, [DURATION], claude failed: cannot start `claude`: only the project itself has it, [ROOT]/./node_modules/.bin/claude; set its `command` in agentd/config.toml to that path if it is meant
+    error: claude failed: cannot start `claude`: only the project itself has it, [ROOT]/./node_modules/.bin/claude; set its `command` in agentd/config.toml to that path if it is meant
+
+    hint: install it with `npm install -g @anthropic-ai/claude-code`, or set `command` in [claude]
+    ");
+    let mut command = project.command(["doctor", "--json"]);
+    let json = project.finish(command.env("PATH", path(""))).exits(0).json();
+    let mut found = json["checks"].as_array().unwrap().iter();
+    let found = found.find(|check| check["name"] == "claude").unwrap();
+    insta::assert_snapshot!(mask(&format!("{found:#}"), &project.base()), @r#"
+    {
+      "name": "claude",
+      "status": "warning",
+      "detail": "`claude`: only the project itself has it, [ROOT]/./node_modules/.bin/claude; set its `command` in agentd/config.toml to that path if it is meant"
+    }
+    "#);
     assert!(!ran(&project));
 }

@@ -1,18 +1,46 @@
 use test_project::TestProject;
 
 #[test]
-fn nothing_is_left_where_nothing_was() {
+fn uninstall_leaves_nothing() {
     let project = TestProject::empty();
     project.run(["init", "--agents", "all"]).fine();
     assert!(project.names().len() > 8);
-    let run = project.run(["uninstall"]).fine();
-    run.stdout_has("removed    CLAUDE.md").stdout_has("removed    agentd/config.toml");
+    insta::assert_snapshot!(project.run(["uninstall"]), @"
+    exit 0
+    [ROOT]
+
+    removed    GEMINI.md
+    removed    .gemini/settings.json
+    removed    .gemini/commands/agentd/plan.toml
+    removed    .gemini/commands/agentd/impl.toml
+    removed    .gemini/commands/agentd/archive.toml
+    removed    AGENTS.md
+    removed    .agents/skills/agentd-plan/SKILL.md
+    removed    .agents/skills/agentd-impl/SKILL.md
+    removed    .agents/skills/agentd-archive/SKILL.md
+    removed    CLAUDE.md
+    removed    .mcp.json
+    removed    .claude/commands/agentd/plan.md
+    removed    .claude/commands/agentd/impl.md
+    removed    .claude/commands/agentd/archive.md
+    removed    agentd/config.toml
+    removed    agentd/project.md
+    removed    agentd/.gitignore
+    --- stderr
+    ");
     assert_eq!(project.names(), Vec::<String>::new());
-    project.run(["uninstall"]).exits(1).stderr_has("there is no agentd project here");
+    insta::assert_snapshot!(project.run(["uninstall"]), @"
+    exit 1
+    --- stderr
+    error: there is no agentd project here
+      cause: no agentd project in [ROOT] or any directory above it
+
+    hint: set one up in [ROOT]: agentd init
+    ");
 }
 
 #[test]
-fn what_was_there_is_as_it_was() {
+fn uninstall_restores_files() {
     let mine = "{\n    \"a\": 1,\n    \"mcpServers\": {\n        \"other\": {\n            \"command\": \"x\"\n        }\n    }\n}\n";
     let project = TestProject::empty()
         .root_file("CLAUDE.md", "# Mine\n\nRules.\n")
@@ -34,40 +62,79 @@ fn what_was_there_is_as_it_was() {
 }
 
 #[test]
-fn what_people_wrote_or_edited_stays() {
+fn uninstall_keeps_edits() {
     let project = TestProject::empty();
     project.run(["init", "--agents", "claude"]).fine();
     let project = project.change("add-oauth").root_file("agentd/project.md", "# Ours\n");
     let edited = project.read_root("CLAUDE.md").replace("agentd list", "agentd list --json");
     let project = project.root_file("CLAUDE.md", &edited);
-    let run = project.run(["uninstall"]).fine();
-    run.stdout_has("left       CLAUDE.md: its agentd block was edited")
-        .stdout_has("left       agentd/project.md: it was edited")
-        .stdout_has("removed    .mcp.json");
+    insta::assert_snapshot!(project.run(["uninstall"]), @"
+    exit 0
+    [ROOT]
+
+    left       CLAUDE.md: its agentd block was edited
+    removed    .mcp.json
+    removed    .claude/commands/agentd/plan.md
+    removed    .claude/commands/agentd/impl.md
+    removed    .claude/commands/agentd/archive.md
+    removed    agentd/config.toml
+    left       agentd/project.md: it was edited
+    removed    agentd/.gitignore
+    --- stderr
+    ");
     assert_eq!(project.read_root("CLAUDE.md"), edited);
     assert_eq!(project.read_root("agentd/project.md"), "# Ours\n");
-    project.run(["list"]).fine().stdout_has("add-oauth");
+    insta::assert_snapshot!(project.run(["list"]), @"
+    exit 0
+    add-oauth  proposed         1/2 tasks     $0.00  Sign in with OAuth.
+    --- stderr
+    ");
 }
 
 #[test]
-fn a_link_that_people_made_stays() {
+fn uninstall_keeps_links() {
     let project = TestProject::empty();
     let link = project.root().join("GEMINI.md");
     std::os::unix::fs::symlink("AGENTS.md", &link).unwrap();
     project.run(["init", "--agents", "codex,gemini"]).fine();
-    assert!(project.read_root("GEMINI.md").contains("agentd:begin"), "both read the one file");
+    let shared = project.read_root("AGENTS.md");
+    assert_eq!(project.read_root("GEMINI.md"), shared, "both read the one file");
+    assert_eq!(shared.matches("agentd:begin").count(), 1, "{shared}");
     project.run(["uninstall"]).fine();
     assert_eq!(project.names(), ["GEMINI.md"]);
     assert!(link.is_symlink());
 }
 
 #[test]
-fn a_dry_run_removes_nothing() {
+fn uninstall_dry_run() {
     let project = TestProject::empty();
     project.run(["init", "--agents", "all"]).fine();
     let before = project.tree();
-    let run = project.run(["uninstall", "--dry-run"]).fine();
-    run.stdout_has("remove     CLAUDE.md").stdout_has("Nothing was written");
+    insta::assert_snapshot!(project.run(["uninstall", "--dry-run"]), @"
+    exit 0
+    [ROOT]
+
+    remove     GEMINI.md
+    remove     .gemini/settings.json
+    remove     .gemini/commands/agentd/plan.toml
+    remove     .gemini/commands/agentd/impl.toml
+    remove     .gemini/commands/agentd/archive.toml
+    remove     AGENTS.md
+    remove     .agents/skills/agentd-plan/SKILL.md
+    remove     .agents/skills/agentd-impl/SKILL.md
+    remove     .agents/skills/agentd-archive/SKILL.md
+    remove     CLAUDE.md
+    remove     .mcp.json
+    remove     .claude/commands/agentd/plan.md
+    remove     .claude/commands/agentd/impl.md
+    remove     .claude/commands/agentd/archive.md
+    remove     agentd/config.toml
+    remove     agentd/project.md
+    remove     agentd/.gitignore
+
+    Nothing was written: this was a dry run.
+    --- stderr
+    ");
     assert_eq!(project.tree(), before);
     let json = project.run(["uninstall", "--dry-run", "--json"]).fine().json();
     assert_eq!(json["dry_run"], true);

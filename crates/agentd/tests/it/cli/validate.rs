@@ -11,7 +11,7 @@ fn broken() -> TestProject {
 }
 
 #[test]
-fn a_sound_change_passes() {
+fn sound_change_passes() {
     let project = TestProject::new().change("add-oauth");
     let run = project.run(["validate", "add-oauth"]);
     insta::assert_snapshot!(run.transcript(), @r"
@@ -31,7 +31,7 @@ fn a_sound_change_passes() {
 }
 
 #[test]
-fn findings_have_a_place_a_snippet_a_code_and_advice() {
+fn findings_have_place_snippet_and_help() {
     insta::assert_snapshot!(broken().run(["validate"]).transcript(), @r"
     exit 1
     MEDIUM[Q001]: `fast` can mean anything in R1
@@ -59,61 +59,176 @@ fn findings_have_a_place_a_snippet_a_code_and_advice() {
 }
 
 #[test]
-fn json_has_the_shape_of_the_contract() {
-    let run = broken().run(["validate", "--json"]).exits(1);
-    assert_eq!(run.stderr, "");
-    let json = run.json();
-    assert_eq!(json["valid"], false);
-    assert_eq!(json["counts"], json!({ "high": 1, "medium": 1, "low": 0 }));
-    let found = json["diagnostics"].as_array().unwrap();
-    assert_eq!(found.len(), 2);
-    for key in ["severity", "code", "message", "file", "fix"] {
-        assert!(found.iter().all(|finding| finding[key].is_string()), "{key} in {json:#}");
+fn validate_json() {
+    insta::assert_snapshot!(broken().run(["validate", "--json"]), @r#"
+    exit 1
+    {
+      "version": 1,
+      "valid": false,
+      "counts": {
+        "high": 1,
+        "medium": 1,
+        "low": 0
+      },
+      "diagnostics": [
+        {
+          "severity": "medium",
+          "code": "Q001",
+          "name": "vague-word",
+          "message": "`fast` can mean anything in R1",
+          "file": "agentd/changes/add-oauth/specs/auth-flow.md",
+          "line": 22,
+          "column": 20,
+          "end_line": 22,
+          "end_column": 24,
+          "fix": "Say how much, how long, how many, or which."
+        },
+        {
+          "severity": "high",
+          "code": "T012",
+          "name": "bad-path",
+          "message": "task 2.1: path `/etc/passwd` is absolute; paths are relative to the project",
+          "file": "agentd/changes/add-oauth/tasks.md",
+          "line": 31,
+          "column": 1,
+          "end_line": 31,
+          "end_column": 22,
+          "fix": "Write the path relative to the project's root, with `/`."
+        }
+      ]
     }
-    let high = found.iter().find(|finding| finding["severity"] == "high").unwrap();
-    assert_eq!(high["code"], "T012");
-    assert_eq!(high["file"], "agentd/changes/add-oauth/tasks.md");
-    assert_eq!((&high["line"], &high["column"]), (&json!(31), &json!(1)));
+    --- stderr
+    "#);
 }
 
 #[test]
-fn strict_fails_for_medium_findings_too() {
+fn strict_fails_for_medium_findings() {
     let project = TestProject::new().change("add-oauth").edit(
         "specs/auth-flow.md",
         "MUST answer a sign-in within 200 ms",
         "MUST be fast within 200 ms",
     );
-    project.run(["validate"]).fine().stdout_has("0 HIGH, 1 MEDIUM, 0 LOW");
-    let run = project.run(["validate", "--strict"]).exits(1);
-    run.stdout_has("validation failed").stdout_has("Next: agentd explain Q001");
+    insta::assert_snapshot!(project.run(["validate"]), @"
+    exit 0
+    MEDIUM[Q001]: `fast` can mean anything in R1
+      --> agentd/changes/add-oauth/specs/auth-flow.md:22:20
+       |
+    22 | The server MUST be fast within 200 ms.
+       |                    ^^^^
+       |
+       = help: Say how much, how long, how many, or which.
+
+    add-oauth: 0 HIGH, 1 MEDIUM, 0 LOW
+    ✓ Proposal format validation passed
+    --- stderr
+    ");
+    insta::assert_snapshot!(project.run(["validate", "--strict"]), @"
+    exit 1
+    MEDIUM[Q001]: `fast` can mean anything in R1
+      --> agentd/changes/add-oauth/specs/auth-flow.md:22:20
+       |
+    22 | The server MUST be fast within 200 ms.
+       |                    ^^^^
+       |
+       = help: Say how much, how long, how many, or which.
+
+    add-oauth: 0 HIGH, 1 MEDIUM, 0 LOW
+    ✗ Format validation failed
+
+    Next: agentd explain Q001
+    --- stderr
+    ");
     let json = project.run(["validate", "--strict", "--json"]).exits(1).json();
     assert_eq!(json["valid"], false);
 }
 
 #[test]
-fn all_means_every_change_and_every_main_spec() {
+fn validate_all() {
     let project = TestProject::new()
         .change("add-oauth")
         .change("fix-bug")
         .edit("tasks.md", "src/auth.rs", "../outside.rs")
         .root_file("agentd/specs/login.md", "nothing of a spec\n");
-    let run = project.run(["validate", "--all"]).exits(1);
-    let run = run
-        .stdout_has("2 changes and 1 spec: ")
-        .stdout_has("--> agentd/changes/fix-bug/tasks.md:")
-        .stdout_has("--> agentd/specs/login.md:");
-    assert!(!run.stdout.contains("agentd/changes/add-oauth"), "{run:#?}");
+    insta::assert_snapshot!(project.run(["validate", "--all"]), @"
+    exit 1
+    HIGH[T012]: task 2.1: path `../outside.rs` contains `..`
+      --> agentd/changes/fix-bug/tasks.md:31:1
+       |
+    31 | ### Task 2.1: Sign in
+       | ^^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: Write the path relative to the project's root, with `/`.
+
+    MEDIUM[F002]: login.md has no frontmatter
+     --> agentd/specs/login.md:1:1
+      |
+    1 | nothing of a spec
+      | ^
+      |
+      = help: Add a frontmatter at the top, or let the planner write the document again.
+
+    HIGH[S001]: the section `## Overview` is missing
+     --> agentd/specs/login.md:1:1
+      |
+    1 | nothing of a spec
+      | ^
+      |
+      = help: Add the section.
+
+    HIGH[S001]: the section `## Requirements` is missing
+     --> agentd/specs/login.md:1:1
+      |
+    1 | nothing of a spec
+      | ^
+      |
+      = help: Add the section.
+
+    HIGH[S001]: the section `## Acceptance Criteria` is missing
+     --> agentd/specs/login.md:1:1
+      |
+    1 | nothing of a spec
+      | ^
+      |
+      = help: Add the section.
+
+    HIGH[S003]: there is no requirement
+     --> agentd/specs/login.md:1:1
+      |
+    1 | nothing of a spec
+      | ^
+      |
+      = help: Add `### R1: <title>` under `## Requirements`.
+
+    HIGH[S008]: there are 0 scenarios; 1 are wanted
+     --> agentd/specs/login.md:1:1
+      |
+    1 | nothing of a spec
+      | ^
+      |
+      = help: Add `### Scenario: <name>` under `## Acceptance Criteria`, with WHEN and THEN.
+
+    2 changes and 1 spec: 6 HIGH, 1 MEDIUM, 0 LOW
+    ✗ Format validation failed
+
+    Next: agentd explain T012
+    --- stderr
+    ");
     let json = project.run(["validate", "--all", "--json"]).exits(1).json();
     let found = json["diagnostics"].as_array().unwrap();
     let of = |file: &str| found.iter().filter(|f| f["file"] == file).count();
     assert_eq!(of("agentd/changes/fix-bug/tasks.md"), 1);
     assert!(of("agentd/specs/login.md") > 0);
     project.run(["validate", "--all", "add-oauth"]).exits(2);
-    TestProject::new().run(["validate", "--all"]).fine().stdout_has("0 changes and 0 specs");
+    insta::assert_snapshot!(TestProject::new().run(["validate", "--all"]), @"
+    exit 0
+    0 changes and 0 specs: 0 HIGH, 0 MEDIUM, 0 LOW
+    ✓ Proposal format validation passed
+    --- stderr
+    ");
 }
 
 #[test]
-fn the_defects_of_earlier_programs_are_found() {
+fn known_defects_are_found() {
     let cases = [
         ("tasks.md", "depends_on: []", "depends_on: [\"2.1\"]", "T005"),
         ("tasks.md", "src/auth.rs", "src/../../outside", "T012"),
@@ -143,20 +258,67 @@ fn the_defects_of_earlier_programs_are_found() {
         "depends_on: []",
         "depends_on: [\"2.1\"]",
     );
-    cyclic.run(["validate"]).exits(1).stdout_has("data.1 → logic.1 → data.1");
+    insta::assert_snapshot!(cyclic.run(["validate"]), @"
+    exit 1
+    HIGH[T005]: Circular dependency detected: data.1 → logic.1 → data.1 (1.1 → 2.1 → 1.1)
+      --> agentd/changes/add-oauth/tasks.md:16:1
+       |
+    16 | ### Task 1.1: Keep sessions
+       | ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: Remove one of the dependencies of the chain in tasks.md.
+
+    MEDIUM[T016]: task 1.1 depends on 2.1 of a later layer
+      --> agentd/changes/add-oauth/tasks.md:16:1
+       |
+    16 | ### Task 1.1: Keep sessions
+       | ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: Move the task to the layer where it belongs.
+
+    add-oauth: 1 HIGH, 1 MEDIUM, 0 LOW
+    ✗ Format validation failed
+
+    Next: agentd explain T005
+    --- stderr
+    ");
 }
 
 #[test]
-fn files_that_are_missing_or_no_text_are_findings() {
-    let run = TestProject::new().begun("add-oauth").run(["validate"]).exits(1);
-    run.stdout_has("HIGH[F009]: proposal.md is missing")
-        .stdout_has("agentd/changes/add-oauth/proposal.md");
+fn missing_and_binary_files_are_findings() {
+    insta::assert_snapshot!(TestProject::new().begun("add-oauth").run(["validate"]), @"
+    exit 1
+    HIGH[F009]: proposal.md is missing
+    --> agentd/changes/add-oauth/proposal.md
+     = help: Write the document, or let the planner write it.
+
+    HIGH[F009]: tasks.md is missing
+    --> agentd/changes/add-oauth/tasks.md
+     = help: Write the document, or let the planner write it.
+
+    add-oauth: 2 HIGH, 0 MEDIUM, 0 LOW
+    ✗ Format validation failed
+
+    Next: agentd explain F009
+    --- stderr
+    ");
     let project = TestProject::new().change("add-oauth").file("tasks.md", [0xff, 0xfe, 0x00]);
-    project.run(["validate"]).exits(1).stdout_has("HIGH[F001]").stderr_lacks("panicked");
+    insta::assert_snapshot!(project.run(["validate"]), @"
+    exit 1
+    HIGH[F001]: `agentd/changes/add-oauth/tasks.md` is not valid UTF-8: bad byte at offset 0
+    --> agentd/changes/add-oauth/tasks.md
+     = help: Save the file as UTF-8 text, or restore it from git.
+
+    add-oauth: 1 HIGH, 0 MEDIUM, 0 LOW
+    ✗ Format validation failed
+
+    Next: agentd explain F001
+    --- stderr
+    ");
 }
 
 #[test]
-fn nothing_from_files_can_steer_a_terminal() {
+fn files_cannot_control_a_terminal() {
     let evil = "\u{1b}[2Jgone\u{1b}]0;title\u{7}\u{9b}2J\u{8}\u{7f}";
     let project = TestProject::new()
         .change("add-oauth")
@@ -191,7 +353,7 @@ fn nothing_from_files_can_steer_a_terminal() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_those_who_ask() {
+fn colors_only_for_terminals() {
     let project = broken();
     for set in
         [&[][..], &[("NO_COLOR", "1")], &[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]]
@@ -205,33 +367,54 @@ fn colours_are_for_terminals_and_those_who_ask() {
     assert!(run.stdout.contains('\u{1b}'), "or the checks above prove nothing");
 }
 
-/// A file that nobody looks at must not look like a part of the plan.
+/// A file that is ignored must not look like a part of the plan.
 #[test]
-fn a_stray_file_among_the_specs_is_a_finding() {
+fn stray_spec_file_is_a_finding() {
     let project = TestProject::new().change("add-oauth").file("specs/Auth Flow.md", "# Mine\n");
-    let run = project.run(["validate", "add-oauth"]).exits(1);
-    run.stdout_has("HIGH[F006]: `Auth Flow.md` is not the file of a spec")
-        .stdout_has("--> agentd/changes/add-oauth/specs/Auth Flow.md");
+    insta::assert_snapshot!(project.run(["validate", "add-oauth"]), @"
+    exit 1
+    HIGH[F006]: `Auth Flow.md` is not the file of a spec and is ignored
+    --> agentd/changes/add-oauth/specs/Auth Flow.md
+     = help: Name it `<spec id>.md`, such as `auth-flow.md`, or move it away.
+
+    add-oauth: 1 HIGH, 0 MEDIUM, 0 LOW
+    ✗ Format validation failed
+
+    Next: agentd explain F006
+    --- stderr
+    ");
     let json = project.run(["validate", "--all", "--json"]).exits(1).json();
     assert_eq!(json["counts"]["high"], 1);
 }
 
+/// What is printed after the last of very many findings.
+fn summary(project: &TestProject) -> String {
+    let text = project.run(["validate"]).exits(1).stdout;
+    text.rsplit_once("= help: ").unwrap().1.split_once('\n').unwrap().1.trim_start().to_owned()
+}
+
 /// What is more than a terminal shows is still all there for programs.
 #[test]
-fn a_plan_with_very_many_findings_is_reported() {
+fn json_has_every_finding() {
     let tasks: String = (1..=900).map(|n| format!("- [ ] 1.{n} T\n")).collect();
     let project = TestProject::new().change("add-oauth").file("tasks.md", tasks);
     let json = project.run(["validate", "--json"]).exits(1).json();
     let found = json["diagnostics"].as_array().unwrap();
     assert!(found.len() > 2700, "{}", found.len());
     assert_eq!(found.last().unwrap()["line"], 900);
-    let run = project.run(["validate"]).exits(1);
-    run.stdout_has("`--json` gives them all");
+    insta::assert_snapshot!(summary(&project), @"
+    … and 3502 more; `--json` gives them all
+
+    add-oauth: 1800 HIGH, 902 MEDIUM, 900 LOW
+    ✗ Format validation failed
+
+    Next: agentd explain T011
+    ");
 }
 
 /// Attack M5: 100,000 tasks took 14 s and 2 GB.
 #[test]
-fn findings_by_the_thousand_are_counted_and_a_thousand_are_told() {
+fn findings_beyond_a_thousand_are_counted() {
     let mut tasks = "\n## 9. Odds and ends\n\n".to_owned();
     for n in 1..=20_000 {
         tasks.push_str(&format!("- [ ] 9.{n} Title\n"));
@@ -241,16 +424,23 @@ fn findings_by_the_thousand_are_counted_and_a_thousand_are_told() {
     let before = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, before + &tasks).unwrap();
     let json = project.run(["validate", "--json"]).exits(1).json();
-    let told = json["diagnostics"].as_array().unwrap().len();
+    let shown = json["diagnostics"].as_array().unwrap().len();
     let omitted = json["omitted"].as_array().unwrap();
-    assert!(!omitted.is_empty() && told <= 1000 * omitted.len(), "{told}: {omitted:?}");
+    assert!(!omitted.is_empty() && shown <= 1000 * omitted.len(), "{shown}: {omitted:?}");
     assert_eq!(omitted[0]["count"], 19_000);
     assert_eq!(omitted[0]["file"], "agentd/changes/add-oauth/tasks.md");
     let sum = omitted.iter().map(|rule| rule["count"].as_u64().unwrap()).sum::<u64>();
     let counts = json["counts"].as_object().unwrap();
     let counted = counts.values().map(|n| n.as_u64().unwrap()).sum::<u64>();
-    assert_eq!(sum + told as u64, counted);
-    project.run(["validate"]).exits(1).stdout_has("`--json` gives the first 1000 of each rule");
+    assert_eq!(sum + shown as u64, counted);
+    insta::assert_snapshot!(summary(&project), @"
+    … and 99900 more; `--json` gives the first 1000 of each rule
+
+    add-oauth: 40000 HIGH, 40000 MEDIUM, 20000 LOW
+    ✗ Format validation failed
+
+    Next: agentd explain T011
+    ");
     let sarif = project.run(["validate", "--sarif"]).exits(1).stdout;
     let sarif: Value = serde_json::from_str(&sarif).unwrap();
     assert_eq!(sarif["runs"][0]["properties"]["omitted"], json["omitted"]);

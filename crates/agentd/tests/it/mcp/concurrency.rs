@@ -9,7 +9,7 @@ use super::{CHANGE, Servers as _, plan, planned};
 
 /// 200 calls from 4 processes, 50 in flight in each.
 #[test]
-fn two_hundred_calls_leave_every_accepted_write() {
+fn parallel_writes_are_all_kept() {
     const CLIENTS: usize = 4;
     const CALLS: usize = 50;
     let project = planned();
@@ -74,7 +74,7 @@ fn two_hundred_calls_leave_every_accepted_write() {
 }
 
 #[test]
-fn calls_of_one_client_are_answered_whatever_their_order() {
+fn calls_are_answered_in_any_order() {
     let project = planned();
     let mut client = project.client("planner");
     let mut ids = BTreeSet::new();

@@ -268,7 +268,7 @@ fn attempts(outside: &str) -> Vec<(&'static str, Value)> {
 /// Not every agent confines the servers that it starts: codex does not.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_git_runs_for_the_server_of_an_implementer_writes_nowhere_else() {
+fn git_of_implementer_server_is_sandboxed() {
     let project = planned();
     project.git(&["init", "-q"]);
     project.git(&["add", "-A"]);
@@ -297,7 +297,7 @@ fn with_task(id: &str) -> Value {
 }
 
 #[test]
-fn no_path_leads_out_and_nothing_changes() {
+fn no_path_leads_out() {
     let trapped = Trapped::new();
     let before = trapped.state();
     let all = attempts(trapped.outside.path().to_str().unwrap());
@@ -321,7 +321,7 @@ fn no_path_leads_out_and_nothing_changes() {
 /// all the time, in one step, while specs are written and read.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_link_swapped_in_during_the_call_gains_nothing() {
+fn swapped_in_link_gains_nothing() {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     let trapped = Trapped::new();
     let specs = trapped.project.root().join("agentd/changes/add-oauth/specs");

@@ -19,7 +19,7 @@ fn memory(client: &Client) -> u64 {
 /// Attack M4: 3.2 GB for 29,850 requests whose answers nobody read.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_client_that_does_not_read_is_not_read_either() {
+fn slow_client_is_not_read() {
     const REQUESTS: u64 = 3000;
     let project = project();
     let mut client = project.free_client();
@@ -53,7 +53,7 @@ fn a_client_that_does_not_read_is_not_read_either() {
 }
 
 #[test]
-fn a_message_that_is_too_long_is_answered_and_the_next_one_too() {
+fn too_long_message_is_answered() {
     let project = project();
     let mut client = project.free_client();
     for length in [16 * 1024 * 1024 + 1, 40 * 1024 * 1024] {
@@ -67,7 +67,7 @@ fn a_message_that_is_too_long_is_answered_and_the_next_one_too() {
 
 /// Sixteen calls wait for a lock, and the seventeenth for them.
 #[test]
-fn a_client_that_hangs_up_is_noticed_while_nothing_is_read() {
+fn hangup_is_noticed_while_nothing_is_read() {
     let project = project();
     let _lock = super::lifecycle::hold_lock(&project);
     let mut client = project.client("planner");
@@ -84,7 +84,7 @@ fn a_client_that_hangs_up_is_noticed_while_nothing_is_read() {
 }
 
 #[test]
-fn a_call_is_cancelled_while_all_the_others_wait() {
+fn one_of_many_waiting_calls_is_canceled() {
     let project = project();
     let lock = super::lifecycle::hold_lock(&project);
     let mut client = project.client("planner");
@@ -101,7 +101,7 @@ fn a_call_is_cancelled_while_all_the_others_wait() {
 
 /// Attack L2, and the codes of JSON-RPC 2.0.
 #[test]
-fn what_is_no_request_is_answered_with_the_code_for_it() {
+fn invalid_requests_get_their_error_code() {
     let project = project();
     let mut client = project.free_client();
     for (line, code, id) in [
@@ -139,7 +139,7 @@ fn what_is_no_request_is_answered_with_the_code_for_it() {
 }
 
 #[test]
-fn a_line_before_the_handshake_is_answered_even_if_it_is_the_last() {
+fn line_before_handshake_is_answered() {
     let project = project();
     let mut client = Client::spawn(project.server(&[]));
     client.send_line("nonsense");

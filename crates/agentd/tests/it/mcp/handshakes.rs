@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{CHANGE, Client, Servers as _, plan, planned, project};
 
 #[test]
-fn the_versions_with_a_handshake_are_agreed_to() {
+fn versions_with_handshake() {
     let project = project();
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut client = Client::spawn(project.server(&["--change", CHANGE, "--role", "planner"]));
@@ -38,7 +38,7 @@ fn stateless(params: Value) -> Value {
 }
 
 #[test]
-fn the_stateless_version_needs_no_handshake() {
+fn stateless_version_needs_no_handshake() {
     let project = project();
     let mut client = Client::spawn(project.server(&["--change", CHANGE, "--role", "planner"]));
     let found = client.result("server/discover", stateless(json!({})));
@@ -61,7 +61,7 @@ fn the_stateless_version_needs_no_handshake() {
 }
 
 #[test]
-fn a_stateless_call_may_be_the_first_word() {
+fn stateless_call_may_come_first() {
     let project = planned();
     let mut client = Client::spawn(project.server(&["--change", CHANGE, "--role", "challenger"]));
     let call = stateless(json!({"name": "append_review", "arguments": plan::plan_review()}));
@@ -72,7 +72,7 @@ fn a_stateless_call_may_be_the_first_word() {
 }
 
 #[test]
-fn an_unknown_version_is_answered_with_one_that_is_known() {
+fn unknown_version_gets_a_known_one() {
     let project = project();
     let mut client = Client::spawn(project.server(&[]));
     assert_eq!(client.initialize("1999-01-01")["protocolVersion"], "2025-11-25");

@@ -23,7 +23,7 @@ fn ends_within(client: &mut Client, limit: Duration) -> bool {
 }
 
 #[test]
-fn a_closed_input_ends_the_server_at_once() {
+fn closed_input_ends_the_server() {
     let project = project();
     for shake_hands in [false, true] {
         let mut client = Client::spawn(project.server(&[]));
@@ -37,7 +37,7 @@ fn a_closed_input_ends_the_server_at_once() {
 }
 
 #[test]
-fn what_was_asked_before_the_end_is_still_answered() {
+fn requests_before_eof_are_answered() {
     let project = project();
     let mut client = Client::spawn(project.server(&["--change", CHANGE, "--role", "planner"]));
     client.initialize("2025-06-18");
@@ -65,7 +65,7 @@ pub(crate) fn hold_lock(project: &TestProject) -> std::fs::File {
 }
 
 #[test]
-fn a_wait_is_reported_and_can_be_cancelled() {
+fn wait_is_reported_and_can_be_canceled() {
     let project = project();
     let lock = hold_lock(&project);
     let mut client = project.client("planner");
@@ -101,7 +101,7 @@ fn hanging_up_ends_a_wait() {
 }
 
 #[test]
-fn standard_output_carries_nothing_but_the_protocol() {
+fn stdout_carries_only_the_protocol() {
     let project = project();
     let mut command = project.server(&["--change", CHANGE, "--role", "planner"]);
     command.env("RUST_LOG", "trace").env("RUST_BACKTRACE", "1");
@@ -131,7 +131,7 @@ fn standard_output_carries_nothing_but_the_protocol() {
 }
 
 #[test]
-fn a_project_that_is_none_is_said_on_standard_error() {
+fn missing_project_is_reported_on_stderr() {
     let output = TestProject::empty().run(["mcp"]);
     assert!(output.code != 0 && output.stdout.is_empty(), "{output}");
     assert!(!output.stderr.is_empty());

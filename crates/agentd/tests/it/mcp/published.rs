@@ -11,7 +11,7 @@ fn list(command: std::process::Command) -> Value {
 }
 
 #[test]
-fn the_list_is_small_for_every_role_and_every_id() {
+fn tool_list_is_small_for_every_role() {
     let project = project();
     for id in [CHANGE.to_owned(), "a".repeat(20), "a".repeat(21), "a".repeat(64)] {
         for role in ["planner", "challenger", "implementer", "reviewer"] {
@@ -25,7 +25,7 @@ fn the_list_is_small_for_every_role_and_every_id() {
 }
 
 #[test]
-fn every_tool_carries_annotations_and_a_strict_schema() {
+fn every_tool_has_annotations_and_schema() {
     let project = project();
     let all = list(project.server(&[]));
     let clarify = ["--change", CHANGE, "--role", "planner", "--step", "clarify"];
@@ -134,7 +134,7 @@ fn about_shape(answer: &Value) -> bool {
 }
 
 #[test]
-fn what_is_published_is_what_is_enforced() {
+fn published_schemas_are_enforced() {
     let project = project();
     project.write_root("src/models/user.rs", "x");
     let (agreed, lenient) = compare(project.free_client(), examples());
@@ -234,7 +234,7 @@ fn is_inexact(arguments: &Value) -> bool {
 }
 
 #[test]
-fn severities_may_be_shouted() {
+fn severities_may_be_upper_case() {
     let project = planned();
     let mut review = plan::plan_review();
     review["issues"][0]["severity"] = json!("HIGH");

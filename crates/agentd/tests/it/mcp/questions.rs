@@ -14,7 +14,7 @@ fn kept(project: &TestProject) -> Value {
 
 /// P2
 #[test]
-fn questions_are_kept_and_replaced_by_the_next() {
+fn questions_replace_earlier_ones() {
     let project = project();
     let mut client = project.clarifying_client();
     let written = client.ok("propose_questions", plan::questions());
@@ -32,7 +32,7 @@ fn questions_are_kept_and_replaced_by_the_next() {
 
 /// P2: never more than five, each with options of which the first is recommended.
 #[test]
-fn what_cannot_be_asked_is_refused_and_changes_nothing() {
+fn invalid_questions_are_refused() {
     let project = project();
     let mut client = project.clarifying_client();
     client.ok("propose_questions", plan::questions());
@@ -70,7 +70,7 @@ fn what_cannot_be_asked_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_link_where_questions_are_kept_is_not_followed() {
+fn linked_questions_file_is_not_followed() {
     let project = project();
     std::fs::create_dir(project.root().join("elsewhere")).unwrap();
     std::fs::create_dir_all(project.root().join("agentd/.agents")).unwrap();

@@ -7,7 +7,7 @@ use rmcp::transport::TokioChildProcess;
 use super::{CHANGE, Servers as _, plan, project};
 
 #[test]
-fn the_client_of_the_sdk_gets_along() {
+fn sdk_client() {
     let project = project();
     let command = project.server(&["--change", CHANGE, "--role", "planner"]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -18,7 +18,7 @@ fn names(project: &TestProject, arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn every_role_has_its_tools_and_no_others() {
+fn every_role_has_its_tools() {
     let project = project();
     let of = |role: &str| names(&project, &["--change", CHANGE, "--role", role]);
     let planner = [
@@ -94,7 +94,7 @@ fn the_planner_writes_a_plan() {
 }
 
 #[test]
-fn the_others_do_their_part() {
+fn other_roles_use_their_tools() {
     let project = planned();
     let mut challenger = project.client("challenger");
     assert_eq!(challenger.ok("append_review", plan::plan_review())["iteration"], 1);
@@ -123,7 +123,7 @@ fn the_others_do_their_part() {
 }
 
 #[test]
-fn a_refusal_says_what_to_correct_and_changes_nothing() {
+fn refusal_says_what_to_correct() {
     let project = planned();
     let before = project.contents();
     let mut planner = project.client("planner");
@@ -140,7 +140,7 @@ fn a_refusal_says_what_to_correct_and_changes_nothing() {
 }
 
 #[test]
-fn a_bound_server_serves_one_change_and_a_free_one_all() {
+fn bound_server_serves_one_change() {
     let project = project();
     let mut other = plan::proposal();
     other["change_id"] = json!("other");
@@ -196,7 +196,7 @@ fn documents_are_resources() {
 }
 
 #[test]
-fn long_files_say_how_to_go_on() {
+fn long_files_say_how_to_continue() {
     let project = project();
     project.write_root("long.txt", "0123456789\n".repeat(40_000));
     let mut client = project.client("reviewer");
@@ -213,7 +213,7 @@ fn long_files_say_how_to_go_on() {
 /// A planner that is started for a change begins it with its proposal; a proposal that is
 /// refused begins nothing.
 #[test]
-fn a_bound_planner_begins_its_change() {
+fn bound_planner_begins_its_change() {
     let project = project();
     let mut client =
         super::Client::start(project.server(&["--change", "fresh", "--role", "planner"]));

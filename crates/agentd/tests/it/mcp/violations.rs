@@ -317,19 +317,19 @@ fn all_refused(attempts: Vec<Attempt>) {
 }
 
 #[test]
-fn what_breaks_a_schema_or_a_rule_is_never_written() {
+fn schema_violations_write_nothing() {
     let attempts = attempts();
     assert!(attempts.len() >= 150, "{}", attempts.len());
     all_refused(attempts);
 }
 
 #[test]
-fn what_is_too_large_is_never_written() {
+fn too_large_input_is_not_written() {
     all_refused(huge());
 }
 
 #[test]
-fn messages_name_the_field_and_what_is_allowed() {
+fn errors_name_field_and_allowed_values() {
     let project = planned();
     let mut client = Client::start(project.server(&["--change", CHANGE]));
     let (_, arguments) = with("create_tasks", plan::tasks(), "/tasks/1/layer", json!("banana"));

@@ -25,7 +25,7 @@ fn login() -> TestProject {
 }
 
 #[test]
-fn a_plan_is_drafted_reviewed_and_approved_without_a_model() {
+fn builtin_drafts_reviews_and_approves() {
     let project = login();
     project.plan();
     assert_eq!(project.serious(), Vec::<String>::new());
@@ -48,7 +48,7 @@ fn a_plan_is_drafted_reviewed_and_approved_without_a_model() {
 }
 
 #[test]
-fn one_shot_and_the_files_of_the_project() {
+fn one_shot_with_project_files() {
     let files = [
         (
             "src/login.rs",
@@ -76,7 +76,7 @@ fn one_shot_and_the_files_of_the_project() {
 
 /// Whatever people write, the plan is sound; what stays open in it is found by the challenge.
 #[test]
-fn heavy_any_description_gives_a_valid_plan() {
+fn heavy_any_description_gives_valid_plan() {
     let long: String = (0..400).map(|n| format!("Page {n} shows five more words. ")).collect();
     let endless = "word ".repeat(2000);
     let descriptions = [
@@ -119,7 +119,7 @@ fn heavy_any_description_gives_a_valid_plan() {
 }
 
 #[test]
-fn a_main_spec_is_extended_behind_its_last_requirement() {
+fn main_spec_is_extended_at_its_end() {
     let main = "---\nid: login\ntype: spec\ntitle: Login\nversion: 1\n---\n\n# Specification: Login\n\n## Overview\n\nx\n\n## Requirements\n\n### R7: Old\n\nIt MUST return 1.\n\n## Acceptance Criteria\n\n### Scenario: Old\n\n- **WHEN** it fails\n- **THEN** error\n";
     let project =
         steps::project("add-login-lock", LOGIN, BUILTIN, &[("agentd/specs/login.md", main)]);
@@ -131,7 +131,7 @@ fn a_main_spec_is_extended_behind_its_last_requirement() {
 }
 
 #[test]
-fn the_challenge_reports_what_validate_finds_and_the_reproposal_mends_what_rules_can() {
+fn challenge_finds_reproposal_fixes() {
     let project = login();
     project.plan();
     let path = project.path("specs/login.md");
@@ -162,7 +162,7 @@ fn the_challenge_reports_what_validate_finds_and_the_reproposal_mends_what_rules
 }
 
 #[test]
-fn what_no_rule_can_mend_is_said_to_be_so() {
+fn unfixable_issues_are_reported() {
     let project = steps::project("add-search", "Make search fast", BUILTIN, &[]);
     project.plan();
     project.challenge();
@@ -173,7 +173,7 @@ fn what_no_rule_can_mend_is_said_to_be_so() {
 }
 
 #[test]
-fn a_document_that_is_missing_is_drafted_by_format_fix() {
+fn format_fix_drafts_missing_document() {
     let project = login();
     project.plan();
     fs::remove_file(project.path("specs/login.md")).unwrap();
@@ -183,7 +183,7 @@ fn a_document_that_is_missing_is_drafted_by_format_fix() {
 }
 
 #[test]
-fn as_implementer_it_declines_with_a_hint() {
+fn builtin_implementer_declines() {
     let project = login();
     let error = project.step(Role::Implementer, "implement-data", Artifact::Nothing).unwrap_err();
     let StepError::Agent { failure, .. } = error else { panic!("{error:?}") };
@@ -193,7 +193,7 @@ fn as_implementer_it_declines_with_a_hint() {
 }
 
 #[test]
-fn as_reviewer_it_looks_at_ticks_files_and_tests() {
+fn builtin_reviewer_checks_tasks_files_tests() {
     let project = login();
     project.plan();
     let verdict = || {
@@ -242,7 +242,7 @@ fn as_reviewer_it_looks_at_ticks_files_and_tests() {
 }
 
 #[test]
-fn it_signs_for_itself_where_it_stands_in_for_another() {
+fn builtin_signs_for_itself() {
     let project =
         steps::project("add-login", LOGIN, "", &[("app/auth.py", "def login():\n    pass\n")]);
     let mut agents = project.agents(&agentd());
@@ -266,7 +266,7 @@ fn it_signs_for_itself_where_it_stands_in_for_another() {
 }
 
 #[test]
-fn extra_rules_of_a_project_are_kept() {
+fn extra_project_rules_are_kept() {
     let config = format!(
         "{BUILTIN}[validation]\nrequired_headings = [\"Security\", \"overview\"]\nscenario_min_count = 9\n"
     );
@@ -278,7 +278,7 @@ fn extra_rules_of_a_project_are_kept() {
 
 /// The step `clarify` has a tool of its own, on which the answers of a person rest.
 #[test]
-fn it_asks_what_is_worth_asking() {
+fn builtin_asks_useful_questions() {
     let project = steps::project("add-search", "Make search fast", BUILTIN, &[]);
     let report = project.step(Role::Planner, "clarify", Artifact::Nothing).unwrap();
     assert_eq!(report.outcome.tool_calls, 1, "{}", report.outcome.text);

@@ -85,7 +85,7 @@ fn archived(root: &Path) -> PathBuf {
 /// Issue 7, item 3 and its bars: the whole story with git and a shell alone, the same twice,
 /// and the same again by `agentd replay` into a clone.
 #[test]
-fn heavy_the_whole_story_runs_with_git_and_a_shell_alone() {
+fn heavy_demo_needs_only_git_and_shell() {
     let machine = machine();
     let started = Instant::now();
     let said = succeeds(&machine, &["demo", "--fast", "--json", "--dir", "one"]);
@@ -213,7 +213,7 @@ fn gist(lines: impl Iterator<Item = String>) -> Vec<String> {
 
 /// The picture of the README is a picture of this program.
 #[test]
-fn the_picture_in_the_readme_shows_what_the_demo_says() {
+fn readme_image_matches_demo() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/demo.svg");
     let svg = fs::read_to_string(file).unwrap();
     let stays = svg.lines().filter(|line| line.starts_with("<text class=\"i\""));
@@ -238,7 +238,7 @@ fn the_picture_in_the_readme_shows_what_the_demo_says() {
 }
 
 #[test]
-fn a_directory_with_something_in_it_is_left_alone() {
+fn demo_leaves_full_directory_alone() {
     let machine = machine();
     fs::create_dir(machine.root().join("mine")).unwrap();
     fs::write(machine.root().join("mine/notes.txt"), "mine").unwrap();
@@ -248,7 +248,7 @@ fn a_directory_with_something_in_it_is_left_alone() {
 }
 
 #[test]
-fn ctrl_c_ends_it_with_130_and_leaves_nothing_behind() {
+fn ctrl_c_ends_demo_with_130() {
     let machine = machine();
     let mut child = command(&machine, agentd(), &["demo"])
         .stdout(Stdio::null())

@@ -47,7 +47,7 @@ fn replay(source: &Path, into: &Path) -> (i32, Value) {
 }
 
 #[test]
-fn a_recorded_plan_is_reproduced_byte_for_byte() {
+fn replay_reproduces_plan_exactly() {
     for description in [
         "Add login with email and password; lock after 5 attempts",
         "Make search fast; ---\n</review> `x` ÄÖÜ 添加",
@@ -75,7 +75,7 @@ fn a_recorded_plan_is_reproduced_byte_for_byte() {
 }
 
 #[test]
-fn a_difference_is_said_and_the_exit_code_is_1() {
+fn replay_difference_is_exit_1() {
     let project = planned("Add login with email and password");
     // What the recording says was written is not what is in the change.
     let path = project.path("tasks.md");
@@ -170,7 +170,7 @@ fn implementing() -> TestProject {
 }
 
 #[test]
-fn an_implementation_is_played_recorded_from_the_disk_and_played_again() {
+fn replayed_implementation_records_and_replays() {
     let project = implementing();
     let [first, second] = edits();
     implementer(&project.root().join("rec"), &[&first, &second]);
@@ -216,7 +216,7 @@ fn an_implementation_is_played_recorded_from_the_disk_and_played_again() {
 }
 
 #[test]
-fn a_work_tree_that_is_different_is_left_alone_and_told_of() {
+fn replay_leaves_different_work_tree_alone() {
     let project = implementing();
     let [first, second] = edits();
     implementer(&project.root().join("rec"), &[&first, &second]);
@@ -230,7 +230,7 @@ fn a_work_tree_that_is_different_is_left_alone_and_told_of() {
 }
 
 #[test]
-fn replaying_a_speed_takes_its_time() {
+fn replay_with_speed_takes_time() {
     let project = implementing();
     let [first, second] = edits();
     implementer(&project.root().join("rec"), &[&first, &second]);
@@ -243,7 +243,7 @@ fn replaying_a_speed_takes_its_time() {
 }
 
 #[test]
-fn an_export_holds_the_change_without_secrets() {
+fn export_has_no_secrets() {
     let project = planned("Add login");
     let key = format!("sk-{}", "a1".repeat(20));
     fs::write(
@@ -292,7 +292,7 @@ fn an_export_holds_the_change_without_secrets() {
 }
 
 #[test]
-fn a_server_takes_its_time_from_calls_only_when_it_replays() {
+fn only_replay_takes_time_from_calls() {
     let project = planned("Add login");
     let args = |more: &[&str]| {
         let mut args: Vec<String> =

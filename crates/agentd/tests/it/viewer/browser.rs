@@ -7,7 +7,7 @@ use std::process::Command;
 use super::{Viewer, project};
 
 #[test]
-fn heavy_a_person_uses_the_viewer_in_chromium() {
+fn heavy_viewer_in_chromium() {
     let Ok(modules) = std::env::var("AGENTD_NPM_VIEWER") else {
         eprintln!("skipped: AGENTD_NPM_VIEWER is not set; `cargo xtask test` sets it");
         return;

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{Viewer, project};
 
 #[test]
-fn the_first_line_is_the_address_and_signals_end_it_well() {
+fn first_line_is_address_and_signals_stop() {
     let project = project();
     for signal in [Signal::INT, Signal::TERM] {
         let mut viewer = Viewer::start_with(&project, &["add-oauth"]);
@@ -21,7 +21,7 @@ fn the_first_line_is_the_address_and_signals_end_it_well() {
 }
 
 #[test]
-fn a_port_can_be_chosen_and_one_that_is_taken_is_told() {
+fn port_is_chosen_or_reported_as_taken() {
     let project = project();
     let viewer = Viewer::start(&project);
     let port = viewer.port.to_string();
@@ -30,14 +30,14 @@ fn a_port_can_be_chosen_and_one_that_is_taken_is_told() {
 }
 
 #[test]
-fn a_change_that_is_not_there_is_told_at_once() {
+fn view_of_missing_change() {
     let project = project();
     project.run(["view", "--no-open", "add-oaut"]).exits(1).stderr_has("add-oauth");
 }
 
 /// Attack L1: everybody can read the command line of a browser.
 #[test]
-fn a_browser_is_given_a_private_page_and_not_the_token() {
+fn browser_gets_private_page_not_token() {
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::os::unix::fs::PermissionsExt as _;
 

@@ -8,7 +8,7 @@ use super::{Viewer, project};
 
 /// Attack L1: a number has more than one spelling.
 #[test]
-fn a_port_is_compared_as_it_is_written() {
+fn host_port_is_compared_exactly() {
     let project = project();
     let viewer = Viewer::start(&project);
     for port in [format!("+{}", viewer.port), format!("0{}", viewer.port), String::new()] {
@@ -20,7 +20,7 @@ fn a_port_is_compared_as_it_is_written() {
 
 /// Attack L1: half a request is not kept, and many of them do not keep others out for long.
 #[test]
-fn heavy_half_requests_are_closed_after_ten_seconds() {
+fn heavy_half_requests_time_out() {
     let project = project();
     let viewer = Viewer::start(&project);
     let mut halves: Vec<TcpStream> = (0..80)

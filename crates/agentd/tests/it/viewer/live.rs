@@ -34,7 +34,7 @@ fn until(reader: &mut BufReader<TcpStream>, wanted: &str) -> String {
 
 /// Bar of issue 8: a line is there within 300 ms. A machine may stall, so the median counts.
 #[test]
-fn a_line_of_an_agent_arrives_within_300_ms() {
+fn agent_line_arrives_within_300_ms() {
     let project = project();
     let viewer = Viewer::start(&project);
     let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", None);
@@ -54,7 +54,7 @@ fn a_line_of_an_agent_arrives_within_300_ms() {
 }
 
 #[test]
-fn a_page_that_comes_back_goes_on_where_it_was() {
+fn reconnected_page_continues() {
     let project = project();
     let viewer = Viewer::start(&project);
     let note = |text: &str| format!("{{\"t\":1,\"note\":\"{text}\"}}\n");
@@ -71,7 +71,7 @@ fn a_page_that_comes_back_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_changed_document_is_told() {
+fn changed_document_is_reported() {
     let project = project();
     let viewer = Viewer::start(&project);
     let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", None);
@@ -90,7 +90,7 @@ fn of_board(viewer: &Viewer) -> String {
 }
 
 #[test]
-fn whatever_the_board_shows_is_told_when_it_changes() {
+fn board_events_cover_what_it_shows() {
     let project = project();
     let viewer = Viewer::start(&project);
     let mut stream = follow(&viewer, &of_board(&viewer), None);
@@ -134,7 +134,7 @@ fn whatever_the_board_shows_is_told_when_it_changes() {
 
 /// Nothing is lost between a page and its stream, nor while a browser was away.
 #[test]
-fn a_board_that_comes_back_hears_what_it_has_missed_and_nothing_else() {
+fn reconnected_board_gets_missed_events() {
     let project = project();
     let viewer = Viewer::start(&project);
     let address = of_board(&viewer);

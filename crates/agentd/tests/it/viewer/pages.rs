@@ -16,7 +16,7 @@ fn shows(viewer: &Viewer, page: &str, wanted: &[&str]) -> String {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn every_page_shows_what_it_is_for() {
+fn every_page_shows_its_content() {
     let project = project();
     let viewer = Viewer::start(&project);
     shows(
@@ -130,7 +130,7 @@ fn every_page_shows_what_it_is_for() {
 }
 
 #[test]
-fn findings_of_validate_stand_where_they_are() {
+fn findings_stand_at_their_lines() {
     let project = project();
     let tasks = project
         .read("tasks.md")
@@ -155,7 +155,7 @@ fn findings_of_validate_stand_where_they_are() {
 }
 
 #[test]
-fn a_comment_is_made_resolved_and_opened_again() {
+fn comment_resolve_and_reopen() {
     let project = project();
     let viewer = Viewer::start(&project);
     for (at, text) in
@@ -190,7 +190,7 @@ fn a_comment_is_made_resolved_and_opened_again() {
 }
 
 #[test]
-fn a_decision_is_the_one_of_agentd_decide() {
+fn decision_is_that_of_agentd_decide() {
     let project = project();
     let viewer = Viewer::start(&project);
     let answer = viewer.post("/changes/add-oauth/decide", "choice=fix&note=see+I2");
@@ -212,7 +212,7 @@ fn a_decision_is_the_one_of_agentd_decide() {
 
 /// C11: with a HIGH issue, or after an edit, the plan cannot be accepted, and the page says why.
 #[test]
-fn what_cannot_be_accepted_has_no_button_for_it() {
+fn no_button_for_unacceptable_plan() {
     let project = project();
     project.write("tasks.md", project.read("tasks.md").replace("Match accounts", "Match people"));
     let viewer = Viewer::start(&project);
@@ -225,7 +225,7 @@ fn what_cannot_be_accepted_has_no_button_for_it() {
 }
 
 #[test]
-fn broken_files_are_told_and_take_nothing_else_with_them() {
+fn broken_files_are_reported_on_their_page() {
     let project = project();
     project.write("STATE.yaml", "phase: [");
     project.write("tasks.md", "\u{feff}no tasks here");
@@ -244,7 +244,7 @@ fn broken_files_are_told_and_take_nothing_else_with_them() {
 
 /// Summaries are kept between requests: what has changed must show all the same.
 #[test]
-fn the_first_page_is_never_behind() {
+fn first_page_is_up_to_date() {
     let project = project();
     let viewer = Viewer::start(&project);
     shows(&viewer, "/", &["2/6", "challenge"]);

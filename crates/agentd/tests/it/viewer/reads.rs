@@ -42,7 +42,7 @@ impl Watch {
 }
 
 #[test]
-fn a_page_reads_each_document_once() {
+fn page_reads_each_document_once() {
     let project = project();
     let viewer = Viewer::start(&project);
     // Answered when everything that is read at the start has been read.

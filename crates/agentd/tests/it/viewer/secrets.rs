@@ -120,7 +120,7 @@ fn texts(dir: &Path, found: &mut Vec<(String, String)>) {
 }
 
 #[test]
-fn heavy_none_of_200_planted_secrets_is_kept_or_shown() {
+fn heavy_200_secrets_are_never_shown() {
     let project = project();
     project.plan_reviewed(PlanVerdict::Approved, stamp("2026-11-10T11:00:00Z"));
     let outside = tempfile::tempdir().unwrap();
@@ -208,7 +208,7 @@ fn heavy_none_of_200_planted_secrets_is_kept_or_shown() {
 }
 
 #[test]
-fn run_files_of_an_earlier_version_are_cleaned_before_they_are_shown() {
+fn old_run_files_are_redacted() {
     let project = project();
     let key = secret(0, 0).0;
     let (pem, line) = secret(12, 0);

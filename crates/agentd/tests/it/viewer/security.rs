@@ -221,7 +221,7 @@ fn attacks(port: u16, token: &str) -> Vec<Attack> {
 }
 
 #[test]
-fn strangers_are_refused_and_learn_nothing() {
+fn strangers_are_refused() {
     let project = project();
     let viewer = Viewer::start(&project);
     let before = project.read("STATE.yaml");
@@ -248,7 +248,7 @@ fn strangers_are_refused_and_learn_nothing() {
 }
 
 #[test]
-fn paths_lead_nowhere_else() {
+fn no_path_leads_elsewhere() {
     let project = project();
     project.write_root("secret.txt", "company account");
     std::os::unix::fs::symlink(project.root().join("secret.txt"), project.path("specs/linked.md"))
@@ -403,7 +403,7 @@ pub(crate) fn encode(text: &str) -> String {
 }
 
 #[test]
-fn the_token_becomes_a_cookie_that_no_script_reads() {
+fn token_becomes_http_only_cookie() {
     let project = project();
     let viewer = Viewer::start(&project);
     assert_eq!(viewer.token.len(), 64);
@@ -419,7 +419,7 @@ fn the_token_becomes_a_cookie_that_no_script_reads() {
 
 /// The frame in which Mermaid runs: no origin, no cookie, no address but its own two files.
 #[test]
-fn the_frame_of_the_diagrams_can_do_nothing_else() {
+fn diagram_frame_is_sandboxed() {
     let project = project();
     let viewer = Viewer::start(&project);
     let answer = viewer.get("/diagrams");
@@ -442,7 +442,7 @@ fn the_frame_of_the_diagrams_can_do_nothing_else() {
 }
 
 #[test]
-fn a_decision_leads_back_to_the_change_wherever_the_form_points() {
+fn decision_redirects_to_its_change() {
     let project = project();
     let viewer = Viewer::start(&project);
     for wanted in [
@@ -464,7 +464,7 @@ fn a_decision_leads_back_to_the_change_wherever_the_form_points() {
 }
 
 #[test]
-fn comments_are_made_on_documents_only() {
+fn comments_only_on_documents() {
     let project = project();
     let viewer = Viewer::start(&project);
     for on in [

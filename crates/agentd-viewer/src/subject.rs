@@ -9,7 +9,7 @@ use agentd_core::document::spec::Spec;
 use agentd_core::document::tasks::{Status, Task};
 use agentd_core::documents::{Documents, Source};
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
-use agentd_core::layout::{ArchiveName, ChangeFile};
+use agentd_core::layout::{ArchiveName, ChangeFile, RunName};
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
 use agentd_engine::change::{Snapshot, comments, documents};
@@ -74,7 +74,12 @@ impl Subject {
         self.snapshot.id()
     }
 
-    /// The change on disk, for its runs and rounds.
+    /// The calls of agents, oldest first.
+    pub(super) fn runs(&self) -> Result<&[RunName], Problem> {
+        Ok(self.snapshot.runs()?)
+    }
+
+    /// The change on disk, for its rounds and for the text of a run.
     pub(super) fn change(&self) -> &Change {
         self.snapshot.change()
     }

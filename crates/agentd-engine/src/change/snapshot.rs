@@ -1,14 +1,18 @@
-//! A change, read once: its state and all its documents, as they were at one moment.
+//! A change, read once: its state, all its documents, and the calls of agents, as they were at one
+//! moment.
 
-use std::sync::Arc;
+use std::io;
+use std::sync::{Arc, OnceLock};
 
 use agentd_core::check::{self, Extras, FileReport, MainSpecs};
 use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
-use agentd_core::layout::{self, ChangeFile};
+use agentd_core::layout::{self, ChangeFile, RunName};
+use agentd_core::recording::Run;
 use agentd_core::state::State;
 
 use super::documents::{DocumentError, main_specs_for, source};
+use crate::agents::run_record::read_records;
 use crate::store::{Change, Entry, Project, StoreError};
 
 /// A change as it was when it was read. Cloning is cheap: copies share what was read.
@@ -19,6 +23,8 @@ pub struct Snapshot {
     change: Change,
     /// Files among the specs that are not specs.
     strays: Arc<[Entry]>,
+    /// Listed when somebody first asks for them: most commands need none.
+    runs: Arc<OnceLock<Vec<RunName>>>,
 }
 
 impl Change {
@@ -38,7 +44,8 @@ impl Change {
         let listed = self.spec_ids()?;
         let specs = listed.ids.into_iter().map(ChangeFile::Spec);
         let documents = self.documents(files.chain(specs));
-        Ok(Snapshot { documents, change: self.clone(), strays: listed.odd.into() })
+        let strays = listed.odd.into();
+        Ok(Snapshot { documents, change: self.clone(), strays, runs: Arc::default() })
     }
 
     /// Reads these documents; the others count as missing.
@@ -57,7 +64,7 @@ impl Snapshot {
         self.change.id()
     }
 
-    /// The change on disk, to read what a snapshot does not hold, such as comments and runs.
+    /// The change on disk, to read what a snapshot does not hold, such as comments.
     pub fn change(&self) -> &Change {
         &self.change
     }
@@ -72,6 +79,21 @@ impl Snapshot {
     /// by hand or through an interactive client, and no workflow has run on it yet.
     pub fn state_if_begun(&self) -> Result<Option<&State>, DocumentError> {
         state_of(&self.documents, &self.change)
+    }
+
+    /// The calls of agents, oldest first, by the names of their records.
+    pub fn runs(&self) -> Result<&[RunName], StoreError> {
+        if let Some(runs) = self.runs.get() {
+            return Ok(runs);
+        }
+        let listed = self.change.runs()?.ids;
+        Ok(self.runs.get_or_init(|| listed))
+    }
+
+    /// What happened in a call. None if the file does not begin as the record of a call does.
+    pub fn read_run(&self, name: &RunName) -> io::Result<Option<Run>> {
+        let file = self.change.open_run(name).map_err(io::Error::other)?;
+        Run::from_records(name.clone(), read_records(file)?)
     }
 
     /// The same documents with a state that was just written.

@@ -4,17 +4,15 @@
 //! The runs of the reviewers have the others: their calls of `create_review` that were taken,
 //! and the test results that each of them was given.
 
-use agentd_core::document::review::{self, Review};
-use agentd_core::layout::ChangeFile;
+use agentd_core::document::review::Review;
 use agentd_core::prompt::{self, TestEvidence};
 use agentd_core::recording::{RecordedCall, Run};
 use agentd_core::stamp::Stamp;
-use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 use agentd_core::text::Line;
 
-use crate::agents::recording::Recording;
-use crate::store::Change;
+use crate::change::Snapshot;
+use crate::change::documents::DocumentError;
 use crate::tools::{self, input};
 
 /// The rounds, oldest first.
@@ -27,13 +25,13 @@ pub struct CodeRounds {
     pub tests: Vec<(Stamp, TestEvidence)>,
 }
 
-/// Reads the rounds of a change. What cannot be read is left out.
-pub fn code_rounds(change: &Change, state: &State) -> CodeRounds {
+/// Reads the rounds of a change. Runs that cannot be read are left out.
+pub fn code_rounds(snapshot: &Snapshot) -> Result<CodeRounds, DocumentError> {
+    let state = snapshot.state()?;
     let mut rounds = CodeRounds::default();
-    let Ok(recording) = Recording::open(change.path()) else { return rounds };
-    let step = StepName::Review;
-    for name in recording.runs().iter().filter(|run| run.step() == step) {
-        let Ok(run) = recording.read(name) else { continue };
+    let runs = snapshot.runs().unwrap_or_default();
+    for name in runs.iter().filter(|run| run.step() == StepName::Review) {
+        let Ok(Some(run)) = snapshot.read_run(name) else { continue };
         let asked = Stamp::new(run.started());
         // An attempt that follows another was given the same test results.
         let is_known = state.test_run.as_ref().is_some_and(|latest| latest.at <= asked);
@@ -44,13 +42,13 @@ pub fn code_rounds(change: &Change, state: &State) -> CodeRounds {
         taken(&run, &mut rounds.reviews);
     }
     // Of the latest the document itself is there.
-    let latest = change.read(&ChangeFile::Review).map(|text| review::parse(&text).value);
-    if let (Ok(latest), Some(last)) = (latest, rounds.reviews.last_mut())
+    let latest = snapshot.documents.review.value_if_there();
+    if let (Some(latest), Some(last)) = (latest, rounds.reviews.last_mut())
         && latest.created_at == last.created_at
     {
-        *last = latest;
+        last.clone_from(latest);
     }
-    rounds
+    Ok(rounds)
 }
 
 /// The reviews that were taken from a reviewer.

@@ -51,9 +51,9 @@ pub(crate) struct History {
 impl History {
     /// Reads the run files of a change. A file that cannot be read is a call of which
     /// nothing is known but that it was made.
-    pub(crate) fn read(change: &Change) -> Result<Self, DocumentError> {
-        let runs = change.runs()?.ids.into_iter().map(|name| read(change, name)).collect();
-        Ok(Self { runs })
+    pub(crate) fn read(snapshot: &Snapshot) -> Result<Self, DocumentError> {
+        let names = snapshot.runs()?.iter().cloned();
+        Ok(Self { runs: names.map(|name| read(snapshot.change(), name)).collect() })
     }
 
     /// The calls that are not in the ledger.
@@ -230,16 +230,15 @@ pub(crate) fn reconcile(
     snapshot: &Snapshot,
     now: agentd_core::stamp::Stamp,
 ) -> Result<(History, Option<State>), DocumentError> {
-    let change = agents.project.change(snapshot.id())?;
-    let history = History::read(&change)?;
+    let history = History::read(snapshot)?;
     if history.lost(snapshot.state()?).is_empty() {
         return Ok((history, None));
     }
     let (project, holder) = (&agents.project, &agents.holder);
-    let ((), state) = documents::updated_state(project, change.id(), holder, now, |state| {
+    let ((), state) = documents::updated_state(project, snapshot.id(), holder, now, |state| {
         for run in history.lost(state) {
             let known = run.end.as_ref().map(|end| end.outcome.clone());
-            let outcome = known.unwrap_or_else(|| unfinished(&change, run, state));
+            let outcome = known.unwrap_or_else(|| unfinished(snapshot.change(), run, state));
             let outcome = &outcome;
             let mut call = ledger::entry(&agents.config, &run.step, outcome, None).call;
             call.duration_ms = run.end.as_ref().map_or(0, |end| end.duration_ms);

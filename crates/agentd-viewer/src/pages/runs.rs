@@ -25,7 +25,7 @@ pub(crate) fn runs(app: &App, subject: &Subject) -> Result<Markup, Problem> {
     let here = format!("{}/runs", subject.address());
     let activity = if subject.is_open() { Some(live_panel(app, subject)?) } else { None };
     let state = subject.state().filter(|state| !state.llm_calls.is_empty());
-    let names = subject.change().runs()?.ids;
+    let names = subject.runs()?;
     let body = html! {
         h1 { "Runs and cost" }
         @if let Some(activity) = activity { (activity) }
@@ -134,8 +134,7 @@ fn end_of(app: &App, subject: &Subject, run: &RunName) -> Result<(String, Positi
 
 /// A box of fixed size that shows what a running agent does.
 pub(super) fn live_panel(app: &App, subject: &Subject) -> Result<Markup, Problem> {
-    let last = subject.change().runs()?.ids.pop();
-    let (entries, position, name) = match &last {
+    let (entries, position, name) = match subject.runs()?.last() {
         Some(run) => {
             let (text, position) = end_of(app, subject, run)?;
             (transcript::entries(&text, PANEL_ENTRIES), position, run.to_string())

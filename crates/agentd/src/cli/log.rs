@@ -1,18 +1,16 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use agentd_core::document::proposal;
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::ids::ChangeId;
-use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 use agentd_core::text::printable;
-use agentd_engine::change::documents;
+use agentd_engine::change::Snapshot;
 use agentd_engine::git::{self, Git, GitTool};
 use agentd_engine::insight::code_rounds::{CodeRounds, code_rounds};
-use agentd_engine::store::{Change, Project};
+use agentd_engine::store::Project;
 use serde::Serialize;
 
 use super::Context;
@@ -75,13 +73,12 @@ impl EventKind {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
-    let change = context.change(&project, args.id.as_deref())?;
-    let state = documents::load_state(&change)?;
-    let rounds = code_rounds(&change, &state);
-    let mut events = events(&change, &state, &rounds);
-    events.extend(commits(&project, &state));
+    let snapshot = context.change(&project, args.id.as_deref())?.snapshot()?;
+    let state = snapshot.state()?;
+    let mut events = events(&snapshot, state, &code_rounds(&snapshot)?);
+    events.extend(commits(&project, state));
     events.sort_by_key(|event| event.at);
-    context.ui.print(&LogReport { change_id: change.id().clone(), events })?;
+    context.ui.print(&LogReport { change_id: snapshot.id().clone(), events })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,7 +102,7 @@ impl Output for LogReport {
 }
 
 /// Everything that is known, in order; what has no time stands first.
-fn events(change: &Change, state: &State, rounds: &CodeRounds) -> Vec<Event> {
+fn events(snapshot: &Snapshot, state: &State, rounds: &CodeRounds) -> Vec<Event> {
     let mut events = Vec::new();
     let mut add = |at, kind, text| events.push(Event { at, kind, text });
     let asked = state.description.as_ref().map(|text| text.first_line().to_string());
@@ -129,8 +126,7 @@ fn events(change: &Change, state: &State, rounds: &CodeRounds) -> Vec<Event> {
         );
         add(call.timestamp, EventKind::Call, text);
     }
-    let text = change.read(&ChangeFile::Proposal).unwrap_or_default();
-    for review in proposal::parse(&text).value.reviews {
+    for review in snapshot.documents.reviews() {
         let counts = review.counts();
         let verdict = review.verdict.label();
         let text = format!(
@@ -164,8 +160,8 @@ fn events(change: &Change, state: &State, rounds: &CodeRounds) -> Vec<Event> {
         add(review.created_at, EventKind::Review, text);
     }
     // One whose run is not here.
-    let is_told = |at: Stamp| rounds.reviews.iter().any(|review| review.created_at == Some(at));
-    if let Some(review) = state.code_review.as_ref().filter(|review| !is_told(review.at)) {
+    let is_listed = |at: Stamp| rounds.reviews.iter().any(|review| review.created_at == Some(at));
+    if let Some(review) = state.code_review.as_ref().filter(|review| !is_listed(review.at)) {
         let label = review.verdict.label();
         let text = format!("{label} by {}, round {}", review.reviewer, review.iteration);
         add(Some(review.at), EventKind::Review, text);

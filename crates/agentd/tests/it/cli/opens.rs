@@ -101,11 +101,15 @@ fn opens_of_first_process_and_its_threads() {
 }
 
 #[test]
-fn status_opens_each_document_once() {
+fn status_and_log_open_each_document_once() {
     let project = TestProject::new().change("add-oauth");
-    let Some(opens) = opens(&project, &["status", "add-oauth"]) else { return };
-    for name in ["STATE.yaml", "proposal.md", "auth-flow.md", "tasks.md"] {
-        assert_eq!(opens[name].found, 1, "{name}: {opens:?}");
+    for command in ["status", "log"] {
+        let Some(opens) = opens(&project, &[command, "add-oauth"]) else { return };
+        for name in ["STATE.yaml", "proposal.md", "auth-flow.md", "tasks.md"] {
+            assert_eq!(opens[name].found, 1, "{command}: {name}: {opens:?}");
+        }
+        // Status needs no runs, so it does not look for any.
+        assert_eq!(opens.contains_key("runs"), command == "log", "{command}: {opens:?}");
     }
 }
 

@@ -1,4 +1,5 @@
-//! How a change begins: it is described, clarified, and set up in git.
+//! How a change begins: somebody is there to plan it, and it is described, clarified, and set up in
+//! git.
 //!
 //! [`prepare`] does what is left to do and returns a [`Question`] where only a person can say
 //! how to go on. The front end asks in its own way, puts the answer into the [`Request`], and
@@ -6,6 +7,7 @@
 
 use std::path::PathBuf;
 
+use agentd_core::agent::AgentKind;
 use agentd_core::description::detailed_enough;
 use agentd_core::document::answers;
 use agentd_core::document::clarifications::Answered;
@@ -19,7 +21,8 @@ use agentd_core::text::counted;
 
 use super::clarify::{self, ClarifyError};
 use super::{Call, Workflow, WorkflowError};
-use crate::agents::step::Artifact;
+use crate::agents::installed;
+use crate::agents::step::{Agents, Artifact};
 use crate::change::documents;
 use crate::git::{self, Git, SetupResult};
 use crate::store::{Project, StoreError};
@@ -80,6 +83,55 @@ pub enum Question {
     Clarify(Questions),
     /// Where to work; answered by [`Request::placement`].
     Placement(Git),
+}
+
+/// Who plans and judges plans.
+#[derive(Debug)]
+pub enum Planner {
+    /// The agents that are configured.
+    Configured,
+    /// The built-in agent, because [no other was found](NoAgent).
+    Builtin(NoAgent),
+    /// A person has to say whether the built-in agent may do it, since [no other was
+    /// found](NoAgent); the answer is a [`BuiltinAnswer`].
+    Ask(NoAgent),
+}
+
+/// What a person says to a [`Planner::Ask`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuiltinAnswer {
+    /// Let the built-in agent draft the plan.
+    Accept,
+    /// Do without; an agent will be installed first.
+    Decline,
+}
+
+/// No agent is on this machine, and none was chosen in the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no agent was found on PATH ({})", AgentKind::CLIS.map(AgentKind::name).join(", "))]
+pub struct NoAgent;
+
+/// Finds out who plans. Where no agent is on this machine and none was chosen, the built-in one
+/// drafts and judges plans: honest about being no model, and better than nothing. A person
+/// who is present is asked first; otherwise that is the default.
+pub fn find_planner(
+    agents: &mut Agents,
+    answer: Option<BuiltinAnswer>,
+    person: Person,
+) -> Result<Planner, WorkflowError> {
+    let path = agents.environment.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, path)| path.clone()).unwrap_or_default();
+    if !installed::offers_builtin(&agents.config, &path, agents.project.root()) {
+        return Ok(Planner::Configured);
+    }
+    match (answer, person) {
+        (Some(BuiltinAnswer::Decline), _) => return Err(NoAgent.into()),
+        (None, Person::Present) => return Ok(Planner::Ask(NoAgent)),
+        (Some(BuiltinAnswer::Accept), _) | (None, Person::Absent) => {}
+    }
+    let roles = installed::with_builtin(agents.config.roles);
+    agents.config = agents.config.clone().with_roles(roles);
+    Ok(Planner::Builtin(NoAgent))
 }
 
 /// Gets a change ready to be planned: begun, clarified, and set up in git.

@@ -14,6 +14,7 @@ use agentd_core::provider::sessions::SessionError;
 use agentd_core::rules;
 use agentd_core::step_name::StepName;
 
+use super::begin::NoAgent;
 use super::clarify::ClarifyError;
 use crate::agents::context::ContextError;
 use crate::agents::step::StepError;
@@ -31,6 +32,9 @@ pub enum WorkflowError {
     /// A document or the state could not be worked with.
     #[error(transparent)]
     Documents(#[from] DocumentError),
+    /// Nobody is there to plan.
+    #[error(transparent)]
+    NoAgent(#[from] NoAgent),
     /// What is meant could not be clarified.
     #[error(transparent)]
     Clarify(#[from] ClarifyError),
@@ -177,6 +181,8 @@ impl Explain for WorkflowError {
             Self::Documents(error) => error.explain(),
             Self::Git(error) => error.explain(),
             Self::Clarify(error) => error.explain(),
+            Self::NoAgent(_) => report(Kind::AgentNotInstalled)
+                .run("install one, then check", CommandLine::agentd(["doctor"])),
             Self::Context(_) => report(Kind::Context),
             Self::Format { change, reports, rounds } => {
                 explain_format(report(Kind::FormatInvalid), change, reports, *rounds)

@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project = planning::project(context)?;
     let id = planning::change_to_plan(context, &project, args.id.as_deref())?;
     let mut agents = agents_for(context, &project, &id)?;
-    planning::offer_builtin(context, &mut agents)?;
+    planning::find_planner(context, &mut agents)?;
     let begun = planning::Begin {
         description: args.description.as_deref(),
         clarify: &args.clarify,

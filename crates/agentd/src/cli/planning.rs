@@ -5,17 +5,16 @@ mod report;
 
 use std::process::ExitCode;
 
-use agentd_core::command_line::CommandLine;
 use agentd_core::document::review_block::PlanVerdict;
-use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
 use agentd_core::state::Workflow;
-use agentd_engine::agents::installed;
 use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
-use agentd_engine::workflow::begin::{self, Clarify, CodeAt, Person, Prepared, Question, Request};
+use agentd_engine::workflow::begin::{
+    self, Clarify, CodeAt, Person, Planner, Prepared, Question, Request,
+};
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 
 use self::report::Issues;
@@ -57,22 +56,22 @@ pub(crate) struct Begin<'b> {
     pub(crate) git: Option<GitArg>,
 }
 
-/// Where no agent is on this machine and none was chosen, the built-in one drafts and
-/// judges plans: honest about being no model, and better than nothing.
-pub(crate) fn offer_builtin(context: &Context, agents: &mut AgentRun) -> Result<(), CommandError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    if !installed::offers_builtin(&agents.config, &path, agents.project.root()) {
-        return Ok(());
+/// Finds out who plans, and asks if only a person can say.
+pub(crate) fn find_planner(context: &Context, agents: &mut AgentRun) -> Result<(), CommandError> {
+    let mut answer = None;
+    loop {
+        match begin::find_planner(&mut agents.agents, answer, person(context))? {
+            Planner::Configured => return Ok(()),
+            Planner::Builtin(why) => {
+                let note = format!("{why}: the built-in agent drafts the plan, without a model");
+                context.ui.note(&note);
+                return Ok(());
+            }
+            Planner::Ask(why) => {
+                answer = Some(agents.cancel.while_waiting(|| ask::builtin(why))?);
+            }
+        }
     }
-    let none = "no agent was found on PATH (gemini, codex, claude)";
-    if context.ui.can_prompt() && !agents.cancel.while_waiting(|| ask::builtin(none))? {
-        return Err(CommandError::new(Kind::AgentNotInstalled, none)
-            .run("install one, then check", CommandLine::agentd(["doctor"])));
-    }
-    context.ui.note(&format!("{none}: the built-in agent drafts the plan, without a model"));
-    let roles = installed::with_builtin(agents.config.roles);
-    agents.agents.config = agents.config.clone().with_roles(roles);
-    Ok(())
 }
 
 /// Who decides: a person, unless the configuration or the command line says otherwise.

@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             break (id, agents);
         }
     };
-    planning::offer_builtin(context, &mut agents)?;
+    planning::find_planner(context, &mut agents)?;
     if id != wanted {
         context.ui.note(&format!("`{wanted}` exists already; this change is `{id}`"));
     }

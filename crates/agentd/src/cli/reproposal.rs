@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project = context.project()?;
     let change = context.change(&project, args.id.as_deref())?.id().clone();
     let mut agents = agents_for(context, &project, &change)?;
-    planning::offer_builtin(context, &mut agents)?;
+    planning::find_planner(context, &mut agents)?;
     let report = run_workflow(context, &agents, &change, workflow::repropose)?;
     let mode = planning::mode(&agents, false);
     let (change, report) = (&change, &report);

@@ -7,6 +7,7 @@ use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::state::Workflow;
 use agentd_engine::git::{Git, branch_of};
+use agentd_engine::workflow::begin::{BuiltinAnswer, NoAgent};
 use inquire::{InquireError, Select};
 
 use crate::error::CommandError;
@@ -41,10 +42,10 @@ pub(crate) fn plan_decision(acceptable: bool) -> Result<PlanAnswer, CommandError
 }
 
 /// Asks whether the built-in agent is to draft a plan.
-pub(crate) fn builtin(why: &str) -> Result<bool, CommandError> {
+pub(crate) fn builtin(why: NoAgent) -> Result<BuiltinAnswer, CommandError> {
     let question = format!("{why}. Draft the plan by rules, without a model?");
-    let yes = Offer::new(true, "Yes, with the built-in agent");
-    let no = Offer::new(false, "No, I will set up an agent first");
+    let yes = Offer::new(BuiltinAnswer::Accept, "Yes, with the built-in agent");
+    let no = Offer::new(BuiltinAnswer::Decline, "No, I will set up an agent first");
     choose(&question, vec![yes, no], KEYS, "name agents: [roles] in agentd/config.toml")
 }
 

@@ -2,17 +2,20 @@
 
 use std::fs;
 
-use agentd_core::agent::Role;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::document::proposal;
 use agentd_core::document::review::{self, CodeVerdict};
 use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::error_kind::Kind;
 use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::{FailureKind, ReviewMark};
 use agentd_core::state::TestRun;
 use agentd_core::text::Prose;
 use agentd_engine::agents::step::{Artifact, StepError};
 use agentd_engine::change::documents;
+use agentd_engine::explain::Explain as _;
 use agentd_engine::store::Holder;
+use agentd_engine::workflow::begin::{BuiltinAnswer, Person, Planner, find_planner};
 
 use test_project::{TestProject, agentd};
 
@@ -263,6 +266,37 @@ fn builtin_signs_for_itself() {
     let text = project.read("proposal.md");
     assert!(text.contains("**Reviewer**: builtin"), "{text}");
     assert!(text.contains("`app/auth.py` defines `login`"), "{text}");
+}
+
+/// The front ends only pass the question on.
+#[test]
+fn who_plans_without_any_agent_is_a_question_of_the_engine() {
+    let project = TestProject::new();
+    let fresh = || {
+        let mut agents = project.agents(&agentd());
+        agents.environment = vec![("PATH".into(), project.bin().into())];
+        agents
+    };
+    let mut agents = fresh();
+    let asked = find_planner(&mut agents, None, Person::Present).unwrap();
+    assert!(matches!(asked, Planner::Ask(_)), "{asked:?}");
+    assert_ne!(agents.config.roles.planner, AgentKind::Builtin, "nobody has agreed yet");
+    let declined = find_planner(&mut agents, Some(BuiltinAnswer::Decline), Person::Present);
+    let error = declined.unwrap_err().explain();
+    assert_eq!(error.kind, Kind::AgentNotInstalled);
+    assert_eq!(error.message, "no agent was found on PATH (gemini, codex, claude)");
+    assert_eq!(error.hints[0].to_string(), "install one, then check: agentd doctor");
+    let accepted = find_planner(&mut agents, Some(BuiltinAnswer::Accept), Person::Present).unwrap();
+    assert!(matches!(accepted, Planner::Builtin(_)), "{accepted:?}");
+    assert_eq!(agents.config.roles.planner, AgentKind::Builtin);
+    let mut agents = fresh();
+    let alone = find_planner(&mut agents, None, Person::Absent).unwrap();
+    assert!(matches!(alone, Planner::Builtin(_)), "{alone:?}");
+    let project = project.program("codex", "");
+    let mut agents = project.agents(&agentd());
+    agents.environment = vec![("PATH".into(), project.bin().into())];
+    let found = find_planner(&mut agents, None, Person::Present).unwrap();
+    assert!(matches!(found, Planner::Configured), "{found:?}");
 }
 
 #[test]

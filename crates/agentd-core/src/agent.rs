@@ -144,7 +144,7 @@ mod tests {
             assert_eq!(agent.name().parse::<AgentKind>().unwrap(), agent);
         }
         let error = "Gemini".parse::<AgentKind>().unwrap_err().to_string();
-        assert!(error.contains("gemini, codex, claude, builtin, replay"), "{error}");
+        insta::assert_snapshot!(error, @"`Gemini` is not an agent; it is one of gemini, codex, claude, builtin, replay");
         assert!(AgentKind::ALL.into_iter().all(|a| a.is_own() != AgentKind::CLIS.contains(&a)));
     }
 }

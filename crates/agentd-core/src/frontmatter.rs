@@ -296,10 +296,10 @@ mod tests {
 
     #[test]
     fn missing_keys_are_added_and_others_refused() {
-        assert!(set(TEXT, "version", "2").unwrap().contains("list: [1]\nversion: 2\n---\n"));
-        assert!(
-            set(TEXT, "summary.open", "2").unwrap().contains("  completed: 1\n  open: 2\nlist")
-        );
+        let text = set(TEXT, "version", "2").unwrap();
+        assert_eq!(text, TEXT.replace("list: [1]\n", "list: [1]\nversion: 2\n"));
+        let text = set(TEXT, "summary.open", "2").unwrap();
+        assert_eq!(text, TEXT.replace("completed: 1\n", "completed: 1\n  open: 2\n"));
         assert!(set(TEXT, "nothing.here", "2").is_err());
         assert!(set(TEXT, "list.x", "2").is_err(), "a flow value is not patched");
         assert!(set(TEXT, "summary", "2").is_err(), "a block is not replaced by a scalar");

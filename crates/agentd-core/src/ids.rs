@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn an_error_names_the_place() {
         let error = ChangeId::new("add_oauth").unwrap_err().to_string();
-        assert!(error.contains("'_' at position 4"), "{error}");
+        insta::assert_snapshot!(error, @"change id `add_oauth` has '_' at position 4; ids are lower-case letters, digits and `-`, and start with a letter or digit");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use agentd_core::state::State;
 use agentd_core::text::Line;
 use agentd_engine::agents::step::{self, Agents, Step, StepError, StepReport};
 use agentd_engine::change::documents;
+use agentd_engine::explain::Explain;
 use agentd_engine::guard::trust::Trusted;
 use agentd_engine::opening;
 use agentd_engine::process::{Cancel, Supervisor};
@@ -43,6 +44,19 @@ impl TestProject {
     /// Who holds the locks that a test takes.
     pub fn holder(&self) -> Holder {
         Holder::this_process("test", Timestamp::now())
+    }
+
+    /// An error as a person sees it, and its kind, for a snapshot.
+    pub fn explained(&self, error: &impl Explain) -> String {
+        let report = error.explain();
+        let mut text = format!("{}: {}\n", report.kind, report.message);
+        if let Some(cause) = report.cause {
+            text += &format!("cause: {cause}\n");
+        }
+        for hint in report.hints {
+            text += &format!("hint: {hint}\n");
+        }
+        self.mask(text)
     }
 
     /// The state of the change.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use regex_lite::Regex;
 use serde_json::Value;
 
+use crate::TestProject;
+
 /// What is different in every run, and what stands for it in a snapshot.
 const MASKS: [(&str, &str); 7] = [
     (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[TIME]"),
@@ -31,6 +33,13 @@ pub fn mask(text: &str, base: &Path) -> String {
         text = Regex::new(pattern).unwrap().replace_all(&text, stands_for).into_owned();
     }
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+impl TestProject {
+    /// A text in which what differs from test to test is replaced.
+    pub fn mask(&self, text: impl fmt::Display) -> String {
+        mask(&text.to_string(), &self.base())
+    }
 }
 
 /// What a run of a program printed, and how it ended.

@@ -8,6 +8,7 @@ use crate::document::spec::{Keyword, Scenario, Spec};
 use crate::ids::SpecId;
 use crate::outline::Outline;
 use crate::rules;
+use crate::text::counted;
 
 /// Rules for a spec of a change.
 pub(super) fn check(
@@ -132,8 +133,8 @@ fn check_scenarios(
     let place = spec.place.criteria.0.unwrap_or(top);
     if scenarios.len() < extras.scenario_min_count && !only_removes {
         let message = format!(
-            "there are {} scenarios; {} are wanted",
-            scenarios.len(),
+            "the spec has {}; the minimum is {}",
+            counted(scenarios.len(), "scenario"),
             extras.scenario_min_count
         );
         found.push(rules::NO_SCENARIOS.at(place, message));

@@ -222,63 +222,56 @@ mod tests {
 
     #[test]
     fn errors_name_the_place() {
-        let check = |text: &str, proposed: bool, expected: &str| {
-            let error = read(text, proposed).unwrap_err();
-            assert!(error.contains(expected), "{text}: {error}");
-        };
         let all = r#""Storage": "x", "Clients": "x""#;
-        check("{", true, "it is not JSON");
-        check("[]", true, "an object is wanted");
-        check("{}", true, "`Method`: this question is not answered");
-        check("{}", false, "no questions were proposed");
-        check(r#"{"answers": []}"#, true, "`answers`: the list is empty");
-        check(
-            &format!(r#"{{"Metod": "x", {all}}}"#),
-            true,
-            "`Metod`: no question has this header; did you mean `Method`?",
-        );
-        check(&format!(r#"{{"Method": "x", "method": "y", {all}}}"#), true, "answered twice");
-        check(&format!(r#"{{"Method": ["a", "b"], {all}}}"#), true, "`Method`: one answer");
-        check(&format!(r#"{{"Method": 3, {all}}}"#), true, "`Method`: a text is wanted");
-        check(&format!(r#"{{"Method": " ", {all}}}"#), true, "`Method`: the text is empty");
-        check(
-            r#"{"Method": "x", "Storage": "x", "Clients": ["a", 1]}"#,
-            true,
-            "`Clients[1]`: a text",
-        );
-        check(r#"{"Method": "x", "Storage": "x", "Clients": []}"#, true, "`Clients`: the list is");
-        check(
-            r#"{"answers": [{"topic": "a", "question": "b"}]}"#,
-            false,
-            "`answers[0].answer`: it is missing",
-        );
-        check(
-            r#"{"answers": [{"topic": "a", "answer": "b"}]}"#,
-            true,
-            "`answers[0].question`: it is",
-        );
-        check(
-            r#"{"answers": [{"topic": "a", "question": "", "answer": "b"}]}"#,
-            false,
-            "`answers[0].question`: the text is empty",
-        );
-        check(
-            r#"{"answers": [{"topic": "a", "question": "q", "anser": "b"}]}"#,
-            false,
-            "`answers[0].anser`: unknown field; did you mean `answer`?",
-        );
-        check(
-            r#"{"answers": [{"question": "q", "answer": "b"}]}"#,
-            false,
-            "`answers[0].topic`: it is missing",
-        );
-        check(
-            r#"{"answers": [{"topic": "a", "header": "a", "question": "q", "answer": "b"}]}"#,
-            false,
-            "mean the same",
-        );
-        check(r#"{"answers": [7]}"#, false, "`answers[0]`: an object");
-        check(r#"{"answers": [{}, {}, {}, {}, {}, {}]}"#, false, "`answers`: there are 6");
-        check(r#"{"answers": [{"header": "Method"}]}"#, true, "`answers[0].answer`: it is missing");
+        let cases = [
+            ("{", true),
+            ("[]", true),
+            ("{}", true),
+            ("{}", false),
+            (r#"{"answers": []}"#, true),
+            (&format!(r#"{{"Metod": "x", {all}}}"#), true),
+            (&format!(r#"{{"Method": "x", "method": "y", {all}}}"#), true),
+            (&format!(r#"{{"Method": ["a", "b"], {all}}}"#), true),
+            (&format!(r#"{{"Method": 3, {all}}}"#), true),
+            (&format!(r#"{{"Method": " ", {all}}}"#), true),
+            (r#"{"Method": "x", "Storage": "x", "Clients": ["a", 1]}"#, true),
+            (r#"{"Method": "x", "Storage": "x", "Clients": []}"#, true),
+            (r#"{"answers": [{"topic": "a", "question": "b"}]}"#, false),
+            (r#"{"answers": [{"topic": "a", "answer": "b"}]}"#, true),
+            (r#"{"answers": [{"topic": "a", "question": "", "answer": "b"}]}"#, false),
+            (r#"{"answers": [{"topic": "a", "question": "q", "anser": "b"}]}"#, false),
+            (r#"{"answers": [{"question": "q", "answer": "b"}]}"#, false),
+            (
+                r#"{"answers": [{"topic": "a", "header": "a", "question": "q", "answer": "b"}]}"#,
+                false,
+            ),
+            (r#"{"answers": [7]}"#, false),
+            (r#"{"answers": [{}, {}, {}, {}, {}, {}]}"#, false),
+            (r#"{"answers": [{"header": "Method"}]}"#, true),
+        ];
+        let errors = cases.map(|(text, proposed)| read(text, proposed).unwrap_err());
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        it is not JSON: EOF while parsing an object at line 1 column 1
+        an object is wanted: {"answers": [...]} or {"<header>": "..."}
+        `Method`: this question is not answered
+        no questions were proposed, so the questions have to be given as well: {"answers": [{"topic": "...", "question": "...", "answer": "..."}]}
+        `answers`: the list is empty
+        `Metod`: no question has this header; did you mean `Method`?
+        `method`: this question is answered twice
+        `Method`: one answer is wanted, not several
+        `Method`: a text is wanted
+        `Method`: the text is empty
+        `Clients[1]`: a text is wanted
+        `Clients`: the list is empty
+        `answers[0].answer`: it is missing
+        `answers[0].question`: it is missing
+        `answers[0].question`: the text is empty
+        `answers[0].anser`: unknown field; did you mean `answer`?
+        `answers[0].topic`: it is missing
+        `answers[0]`: `topic` and `header` mean the same; give one
+        `answers[0]`: an object with topic, question and answer is wanted
+        `answers`: there are 6; at most 5 are kept
+        `answers[0].answer`: it is missing
+        "#);
     }
 }

@@ -82,10 +82,12 @@ pub enum QuestionsError {
         wanted: ChangeId,
     },
     /// Too few or too many questions.
-    #[error("there are {0} questions; {MIN_QUESTIONS} to {MAX_QUESTIONS} are asked")]
+    #[error("the number of questions is {0}; it must be {MIN_QUESTIONS} to {MAX_QUESTIONS}")]
     Count(usize),
     /// Too few or too many options.
-    #[error("`{header}` has {count} options; {MIN_OPTIONS} to {MAX_OPTIONS} are offered")]
+    #[error(
+        "the number of options of `{header}` is {count}; it must be {MIN_OPTIONS} to {MAX_OPTIONS}"
+    )]
     Options {
         /// The question.
         header: Line,
@@ -234,24 +236,32 @@ pub(super) mod tests {
 
     #[test]
     fn what_cannot_be_asked_is_refused() {
-        let check = |spoil: &dyn Fn(&mut Questions), expected: &str| {
+        let cases: [&dyn Fn(&mut Questions); 8] = [
+            &|q| q.questions.truncate(2),
+            &|q| q.questions.extend(["A", "B", "C"].map(|h| question(h, &["x", "y"]))),
+            &|q| q.questions[0].options.truncate(1),
+            &|q| q.questions[0] = question("M", &["a", "b", "c", "d", "e"]),
+            &|q| q.questions[1].header = "METHOD".into(),
+            &|q| q.questions[0].options[1].label = "oauth".into(),
+            &|q| q.questions[2].question = "".into(),
+            &|q| q.change_id = ChangeId::new("other").unwrap(),
+        ];
+        let errors = cases.map(|spoil| {
             let mut spoiled = questions();
             let change = spoiled.change_id.clone();
             spoil(&mut spoiled);
-            let error = parse(&render(&spoiled), &change).unwrap_err().to_string();
-            assert!(error.contains(expected), "{error}");
-        };
-        check(&|q| q.questions.truncate(2), "2 questions; 3 to 5");
-        check(
-            &|q| q.questions.extend(["A", "B", "C"].map(|h| question(h, &["x", "y"]))),
-            "6 questions",
-        );
-        check(&|q| q.questions[0].options.truncate(1), "`Method` has 1 options; 2 to 4");
-        check(&|q| q.questions[0] = question("M", &["a", "b", "c", "d", "e"]), "`M` has 5 options");
-        check(&|q| q.questions[1].header = "METHOD".into(), "two questions have the header");
-        check(&|q| q.questions[0].options[1].label = "oauth".into(), "are called `oauth`");
-        check(&|q| q.questions[2].question = "".into(), "question 3 has an empty text");
-        check(&|q| q.change_id = ChangeId::new("other").unwrap(), "the questions of `other`");
+            parse(&render(&spoiled), &change).unwrap_err().to_string()
+        });
+        insta::assert_snapshot!(errors.join("\n"), @"
+        the number of questions is 2; it must be 3 to 5
+        the number of questions is 6; it must be 3 to 5
+        the number of options of `Method` is 1; it must be 2 to 4
+        the number of options of `M` is 5; it must be 2 to 4
+        two questions have the header `METHOD`
+        two options of `Method` are called `oauth`
+        question 3 has an empty text
+        it holds the questions of `other`, not of `add-login`
+        ");
         let change = questions().change_id;
         for text in ["", "[]", "{", "{\"questions\": 3}"] {
             assert!(matches!(parse(text, &change), Err(QuestionsError::Unreadable(_))), "{text}");

@@ -270,7 +270,15 @@ mod tests {
         let (root, private) = (&*root, calls.join("1"));
         let settings = root.join(".gemini/settings.json");
         let files = AgentFiles::prepare(&spec(), root, &private).unwrap();
-        assert!(fs::read_to_string(&settings).unwrap().contains("agentd"));
+        insta::assert_snapshot!(fs::read_to_string(&settings).unwrap(), @r#"
+        {
+          "mcpServers": {
+            "agentd": {
+              "command": "${X}"
+            }
+          }
+        }
+        "#);
         assert_eq!(fs::metadata(&private).unwrap().permissions().mode() & 0o777, 0o700);
         drop(files);
         assert!(!root.join(".gemini").exists());
@@ -288,8 +296,16 @@ mod tests {
         let first = AgentFiles::prepare(&spec(), root, &agents.join("1")).unwrap();
         let second = AgentFiles::prepare(&spec(), root, &agents.join("2")).unwrap();
         drop(first);
-        let shown = fs::read_to_string(&settings).unwrap();
-        assert!(shown.contains("${X}") && !shown.contains("hooks"), "still needed: {shown}");
+        // The second call still needs it.
+        insta::assert_snapshot!(fs::read_to_string(&settings).unwrap(), @r#"
+        {
+          "mcpServers": {
+            "agentd": {
+              "command": "${X}"
+            }
+          }
+        }
+        "#);
         drop(second);
         assert_eq!(fs::read_to_string(&settings).unwrap(), original);
     }
@@ -329,6 +345,7 @@ mod tests {
     /// The plants of a repository: each leads to a file or a directory outside of it.
     #[test]
     fn no_link_leads_a_write_out_of_the_project() {
+        let mut errors = Vec::new();
         for (link, target) in [
             (".gemini/settings.json", "outside/settings.json"),
             (".gemini/settings.json", "outside/new.json"),
@@ -340,19 +357,25 @@ mod tests {
             let outside = dir.path().join("outside");
             fs::create_dir(&outside).unwrap();
             fs::write(outside.join("settings.json"), "{}").unwrap();
-            let link = root.join(link);
+            let (from, link) = (link, root.join(link));
             fs::create_dir_all(link.parent().unwrap()).unwrap();
             symlink(dir.path().join(target), &link).unwrap();
             let prepared = AgentFiles::prepare(&spec(), &root, &calls.join("1"));
-            if let Err(error) = &prepared {
-                assert!(error.to_string().contains("`.gemini/settings.json`"), "{error}");
-            }
+            let error = prepared.as_ref().map_or_else(ToString::to_string, |_| "not used".into());
+            errors.push(format!("{from}: {error}"));
             drop(prepared);
             let names: Vec<_> =
                 fs::read_dir(&outside).unwrap().map(|e| e.unwrap().file_name()).collect();
             assert_eq!(names, ["settings.json"], "{link:?}");
             assert_eq!(fs::read_to_string(outside.join("settings.json")).unwrap(), "{}");
         }
+        insta::assert_snapshot!(errors.join("\n"), @"
+        .gemini/settings.json: cannot prepare the agent's files: `.gemini/settings.json` leads outside of the directory it must stay in
+        .gemini/settings.json: cannot prepare the agent's files: `.gemini/settings.json` leads outside of the directory it must stay in
+        .gemini: cannot prepare the agent's files: `.gemini/settings.json` leads outside of the directory it must stay in
+        .gemini/.agentd-tmp-1-0-0: not used
+        agentd/.agents: not used
+        ");
     }
 
     #[test]
@@ -364,7 +387,15 @@ mod tests {
         fs::write(&target, "{ \"mine\":1 }").unwrap();
         symlink("../shared/gemini.json", &link).unwrap();
         let files = AgentFiles::prepare(&spec(), &root, &calls.join("1")).unwrap();
-        assert!(fs::read_to_string(&target).unwrap().contains("${X}"));
+        insta::assert_snapshot!(fs::read_to_string(&target).unwrap(), @r#"
+        {
+          "mcpServers": {
+            "agentd": {
+              "command": "${X}"
+            }
+          }
+        }
+        "#);
         drop(files);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&target).unwrap(), "{ \"mine\":1 }");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::ids::ChangeId;
 use agentd_core::state::{GitSetup, Workflow};
+use agentd_core::text::counted;
 
 use super::error::GitError;
 use super::status::{Dirty, Head, Worktree};
@@ -195,13 +196,12 @@ fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
         notes.push(hook_note(&branch, &output));
     }
     if !dirty.is_clean() {
-        let what = uncommitted(&dirty);
-        notes.push(format!("{what} came along to `{branch}`, as they were."));
+        notes.push(format!("{} came along to `{branch}`, unchanged.", uncommitted(&dirty)));
     }
     if let Some(subdirectory) = git.subdirectory() {
         let (top, sub) = (git.top.display(), subdirectory.display());
         notes.push(format!(
-            "The project is {sub} of the repository {top}: the branch is one of all of it."
+            "The project is in `{sub}` of the repository {top}: the branch covers all of it."
         ));
     }
     Ok(ready(existing.unwrap_or(start), notes))
@@ -232,8 +232,7 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
             }
             let dirty = git.dirty()?;
             if !dirty.is_clean() {
-                let what = uncommitted(&dirty);
-                notes.push(format!("{what} stay here, and are not in the work tree."));
+                notes.push(format!("{} did not come along to the work tree.", uncommitted(&dirty)));
             }
             if path.join(".gitmodules").is_file() {
                 notes.push(format!(
@@ -367,16 +366,15 @@ fn remote_note(git: &Git, branch: &str) -> Result<Option<String>, GitError> {
     let output =
         git.call("for-each-ref").args(["--format=%(refname:short)", "--", &pattern]).run()?;
     let note = |remote: &str| {
-        format!("There is `{remote}` too: `{branch}` does not start from it but from here.")
+        format!(
+            "There is a branch `{remote}`, too: `{branch}` does not start from it, but from here."
+        )
     };
     Ok(output.text().lines().next().map(note))
 }
 
 fn uncommitted(dirty: &Dirty) -> String {
-    match dirty.count() {
-        1 => "1 file that is not committed".to_owned(),
-        count => format!("{count} files that are not committed"),
-    }
+    counted(dirty.count(), "uncommitted file")
 }
 
 fn canonical_or(path: &Path) -> PathBuf {

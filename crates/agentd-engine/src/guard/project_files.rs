@@ -161,15 +161,15 @@ mod tests {
         put(&top, ".gemini/.env", "GEMINI_API_KEY=abc\n");
         assert_eq!(check(), Ok(()));
         put(&top, ".gemini/.env", "GOOGLE_GEMINI_BASE_URL=http://evil\n");
-        let error = check().unwrap_err();
-        assert!(error.contains("repo/.gemini/.env") && error.ends_with(": GOOGLE_GEMINI_BASE_URL"));
+        let refused = || check().unwrap_err().replace(home.to_str().unwrap(), "[HOME]");
+        insta::assert_snapshot!(refused(), @"[HOME]/repo/.gemini/.env sets variables for the agent, and a repository may not: GOOGLE_GEMINI_BASE_URL");
         fs::remove_dir_all(top.join(".gemini")).unwrap();
         std::os::unix::fs::symlink("/dev/zero", {
             fs::create_dir_all(work.join(".gemini")).unwrap();
             work.join(".gemini/.env")
         })
         .unwrap();
-        assert!(check().unwrap_err().contains("cannot be read"));
+        insta::assert_snapshot!(refused(), @"[HOME]/repo/sub/project/.gemini/.env sets variables for the agent, and cannot be read");
         assert!(check_env_file(None, &work, &environment).is_ok());
     }
 

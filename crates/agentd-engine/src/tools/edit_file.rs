@@ -96,7 +96,7 @@ fn blocks(text: &str) -> Vec<&str> {
     review_block::spans(text).into_iter().map(|span| span.of(text)).collect()
 }
 
-/// Where the text stands, if it stands there exactly once outside of reviews.
+/// Where the text is, if it occurs exactly once outside of reviews.
 fn unique_match(
     text: &str,
     from: &str,
@@ -116,7 +116,7 @@ fn unique_match(
     let free: Vec<usize> = all.iter().copied().filter(|&at| !inside(at)).collect();
     match free.as_slice() {
         [at] => Ok(*at),
-        [] if !all.is_empty() => Err(Refusal::new("`old_string` stands in a review only.")
+        [] if !all.is_empty() => Err(Refusal::new("`old_string` is only in a review.")
             .hint("Reviews stay as they were given. Edit the text above them.")
             .into()),
         [] => Err(not_found(text, from).into()),
@@ -125,7 +125,7 @@ fn unique_match(
                 many.iter().take(10).map(|&at| line_column(text, at).0.to_string()).collect();
             let (count, lines) = (many.len(), lines.join(", "));
             Err(Refusal::new(format!(
-                "`old_string` stands there {count} times, in lines {lines}; it must be unique."
+                "`old_string` occurs {count} times, in lines {lines}; it must be unique."
             ))
             .hint("Send more of the text around the place that you mean.")
             .into())
@@ -144,7 +144,7 @@ fn not_found(text: &str, from: &str) -> Refusal {
         .map(|(i, line)| (score(line), i, line))
         .max_by_key(|&(score, i, _)| (score, std::cmp::Reverse(i)))
         .filter(|&(score, _, _)| score > 0);
-    let refusal = Refusal::new("`old_string` does not stand in the file; it must match exactly.");
+    let refusal = Refusal::new("`old_string` is not in the file; it must match exactly.");
     match nearest {
         Some((_, i, line)) => refusal.hint(format!(
             "The nearest line is line {}: `{}`. Copy the text from read_file.",

@@ -103,8 +103,8 @@ fn worked_on(
     };
     let path = git::work_tree(&GitTool::default(), project.root(), change, setup);
     let path = path.map_err(|error| {
-        let refusal = Refusal::new(format!("The work tree cannot be looked at: {error}."));
-        match error.explain().hints.first() {
+        let refusal = Refusal::new(format!("The work tree cannot be read: {error}."));
+        match error.explain().for_change(change).hints.first() {
             Some(hint) => refusal.hint(hint.to_string()),
             None => refusal,
         }
@@ -178,7 +178,7 @@ fn differs(
             return match ask_git(root, "cat-file", &["-e", &commit]) {
                 // The commit is there and the file was not: it is new, so it differs.
                 Ok(0) => Ok(()),
-                Ok(_) => Err(unknown("this is no git repository, or it has no such commit")),
+                Ok(_) => Err(unknown("this is not a git repository, or it has no such commit")),
                 Err(why) => Err(unknown(&why)),
             };
         }

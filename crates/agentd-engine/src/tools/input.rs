@@ -288,15 +288,34 @@ mod tests {
 
     #[test]
     fn errors_name_the_field() {
-        assert!(error(json!({"title": "123456", "items": [1]})).contains("`title`: the text is 6"));
-        assert!(
-            error(json!({"title": " \n", "items": [1]})).contains("`title`: the text is empty")
-        );
-        assert!(error(json!({"title": "a", "items": [1, 9]})).contains("`items[1]`: 9 is not"));
-        assert!(error(json!({"title": "a", "items": []})).contains("`items`: the list has 0"));
-        assert!(error(json!({"title": "a", "items": [1, 1, 1]})).contains("too long"));
-        assert!(error(json!({"title": "a", "items": [1], "x": 1})).contains("unknown field `x`"));
-        assert!(error(json!({"title": "a"})).contains("missing field `items`"));
+        insta::assert_snapshot!(error(json!({"title": "123456", "items": [1]})), @"
+        The arguments do not fit the tool. `title`: the text is 6 characters long; at most 5 are allowed
+        Correct that field and call the tool again; nothing was written.
+        ");
+        insta::assert_snapshot!(error(json!({"title": " \n", "items": [1]})), @"
+        The arguments do not fit the tool. `title`: the text is empty
+        Correct that field and call the tool again; nothing was written.
+        ");
+        insta::assert_snapshot!(error(json!({"title": "a", "items": [1, 9]})), @"
+        The arguments do not fit the tool. `items[1]`: 9 is not between 1 and 3
+        Correct that field and call the tool again; nothing was written.
+        ");
+        insta::assert_snapshot!(error(json!({"title": "a", "items": []})), @"
+        The arguments do not fit the tool. `items`: the list has 0 items; at least 1 is needed
+        Correct that field and call the tool again; nothing was written.
+        ");
+        insta::assert_snapshot!(error(json!({"title": "a", "items": [1, 1, 1]})), @"
+        The arguments do not fit the tool. `items`: the list is too long; at most 2 items are allowed
+        Correct that field and call the tool again; nothing was written.
+        ");
+        insta::assert_snapshot!(error(json!({"title": "a", "items": [1], "x": 1})), @"
+        The arguments do not fit the tool. `x`: unknown field `x`, expected one of `title`, `note`, `items`
+        Correct that field and call the tool again; nothing was written.
+        ");
+        insta::assert_snapshot!(error(json!({"title": "a"})), @"
+        The arguments do not fit the tool. missing field `items`
+        Correct that field and call the tool again; nothing was written.
+        ");
     }
 
     #[test]

@@ -72,7 +72,10 @@ pub fn read_file(session: &Session<'_>, input: &ReadFile) -> Result<ReadText, Ac
     let (mut file, size) = dir.open_file(&path)?;
     let start = input.offset.unwrap_or(0);
     if start > size {
-        return Err(Refusal::new(format!("`{path}` has {size} bytes, so none at {start}.")).into());
+        return Err(Refusal::new(format!(
+            "`{path}` has {size} bytes; there is nothing at offset {start}."
+        ))
+        .into());
     }
     let fail = |source| StoreError::Io { action: "read", path: path.clone(), source };
     file.seek(SeekFrom::Start(start)).map_err(fail)?;

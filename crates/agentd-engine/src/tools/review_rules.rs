@@ -1,7 +1,7 @@
 //! What the reviews of plans and of code have in common: the form of their input, and
 //! that verdict and issues must agree.
 
-use agentd_core::diagnostic::{Counts, Severity};
+use agentd_core::diagnostic::Severity;
 use agentd_core::document::review_block::Issue;
 use serde_json::{Value, json};
 
@@ -45,12 +45,10 @@ pub(super) fn consistent(
     issues: &[Issue],
     instead: &str,
 ) -> Result<(), ActionError> {
-    let high = Counts::of(issues.iter().map(|issue| issue.severity)).high;
-    if approved && high > 0 {
-        let first = issues.iter().find(|issue| issue.severity == Severity::High);
-        let title = first.map(|issue| issue.title.to_string()).unwrap_or_default();
+    let high = issues.iter().find(|issue| issue.severity == Severity::High);
+    if let Some(Issue { title, .. }) = high.filter(|_| approved) {
         return Err(Refusal::new(format!(
-            "The verdict is APPROVED, but {high} of the issues are high: `{title}`."
+            "The verdict is APPROVED, but the severity of `{title}` is high."
         ))
         .hint(format!("Say {instead}, or lower the severity if it does not stop the work."))
         .into());

@@ -136,7 +136,7 @@ fn what_sessions_and_tasks_write_is_left_alone() {
     implement(&agents).unwrap();
     implement(&agents).unwrap();
     assert!(project.root().join(".claude/commands/planned.md").exists(), "the plan says so");
-    assert!(fs::read_to_string(home.join(".claude.json")).unwrap().contains("numStartups"));
+    insta::assert_snapshot!(fs::read_to_string(home.join(".claude.json")).unwrap(), @r#"{"numStartups": 2, "mcpServers": {}, "projects": {"/p": {"allowedTools": []}}}"#);
 }
 
 /// The CLI rewrites the rest of this file all the time.
@@ -147,8 +147,12 @@ fn of_the_state_of_claude_only_what_decides_is_put_back() {
     );
     let error = implement(&agents).unwrap_err();
     assert!(named(&error)[0].ends_with("/.claude.json (changed)"), "{error}");
-    let text = fs::read_to_string(home.join(".claude.json")).unwrap();
-    assert!(text.contains("\"numStartups\": 7") && !text.contains("evil"), "{text}");
+    insta::assert_snapshot!(fs::read_to_string(home.join(".claude.json")).unwrap(), @r#"
+    {
+      "numStartups": 7,
+      "projects": {}
+    }
+    "#);
 }
 
 /// JavaScript reads half of a surrogate pair, and files of any size.

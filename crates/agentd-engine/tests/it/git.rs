@@ -113,10 +113,7 @@ fn a_branch_takes_along_what_is_not_committed_and_is_made_once() {
     let setup = repo.set_up(Workflow::Branch).unwrap();
     assert_eq!(setup.branch.as_deref(), Some("agentd/add-oauth"));
     assert_eq!((&setup.work_tree, setup.base_commit.as_ref()), (&repo.root(), Some(&base)));
-    assert!(
-        setup.notes.concat().contains("2 files that are not committed came along"),
-        "{setup:?}"
-    );
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"2 uncommitted files came along to `agentd/add-oauth`, unchanged.");
     assert_eq!(repo.branch(), "agentd/add-oauth");
     assert_eq!(repo.git(&["status", "--porcelain=v2"]), before, "staged and not, as it was");
     assert_eq!(repo.git(&["stash", "list"]), "");
@@ -143,13 +140,25 @@ fn an_existing_branch_is_switched_to_if_nothing_is_lost() {
     // In the way: git would have to overwrite it.
     repo.write_root("b.txt", "mine\n");
     let error = fails(repo.set_up(Workflow::Branch), Kind::GitSwitchRefused);
-    assert!(error.explain().cause.unwrap().contains("b.txt"), "{error:?}");
+    insta::assert_snapshot!(repo.explained(&error), @"
+    git_switch_refused: cannot switch to `agentd/add-oauth` without losing changes
+    cause: error: The following untracked working tree files would be overwritten by checkout:
+    	b.txt
+    Please move or remove them before you switch branches.
+    Aborting
+    hint: commit your changes: git add -A && git commit
+    hint: or stash them: git stash --include-untracked
+    hint: or leave this checkout alone: agentd plan <id> --git worktree
+    ");
     assert_eq!((repo.branch(), repo.read_root("b.txt")), ("main".into(), "mine\n".into()));
     // Not in the way.
     fs::rename(repo.root().join("b.txt"), repo.root().join("c.txt")).unwrap();
     let setup = repo.set_up(Workflow::Branch).unwrap();
     assert_eq!(setup.base_commit, Some(tip));
-    assert!(setup.notes[0].contains("which was there already"), "{setup:?}");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"
+    Switched to `agentd/add-oauth`, which was there already.
+    1 uncommitted file came along to `agentd/add-oauth`, unchanged.
+    ");
     assert_eq!(
         (repo.branch(), repo.read_root("c.txt")),
         ("agentd/add-oauth".into(), "mine\n".into())
@@ -163,7 +172,7 @@ fn a_work_tree_is_made_beside_the_project_and_used_again() {
     repo.git(&["config", "branch.autoSetupMerge", "always"]);
     let setup = repo.set_up(Workflow::Worktree).unwrap();
     assert_eq!(setup.work_tree, repo.in_worktree());
-    assert!(setup.notes[0].contains("1 file that is not committed stay here"), "{setup:?}");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"1 uncommitted file did not come along to the work tree.");
     assert_eq!(repo.branch(), "main");
     assert_eq!(repo.read_root("a.txt"), "mine\n");
     assert_eq!(fs::read_to_string(repo.in_worktree().join("a.txt")).unwrap(), "one\n");
@@ -185,9 +194,13 @@ fn a_work_tree_is_made_beside_the_project_and_used_again() {
     repo.git(&["worktree", "move", repo.in_worktree().to_str().unwrap(), moved.to_str().unwrap()]);
     let setup = repo.set_up(Workflow::Worktree).unwrap();
     assert_eq!(setup.work_tree, moved);
-    assert!(setup.notes[0].contains("has a work tree already"), "{setup:?}");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"`agentd/add-oauth` has a work tree already, which is used: [BASE]/elsewhere.");
     let error = fails(repo.set_up(Workflow::Branch), Kind::GitCheckedOutElsewhere);
-    assert!(error.explain().hints[0].to_string().contains(moved.to_str().unwrap()), "{error:?}");
+    insta::assert_snapshot!(repo.explained(&error), @"
+    git_checked_out_elsewhere: `agentd/add-oauth` is checked out in [BASE]/elsewhere
+    hint: work there: agentd -C [BASE]/elsewhere plan <id>
+    hint: or remove it, once its work is committed: git worktree remove [BASE]/elsewhere
+    ");
 }
 
 #[test]
@@ -211,7 +224,11 @@ fn a_work_tree_whose_directory_is_gone_is_made_again() {
     let tip = repo.git(&["rev-parse", "agentd/add-oauth"]);
     fs::remove_dir_all(repo.in_worktree()).unwrap();
     let error = fails(repo.set_up(Workflow::Branch), Kind::GitCheckedOutElsewhere);
-    assert!(error.explain().hints[0].to_string().contains("git worktree prune"), "{error:?}");
+    insta::assert_snapshot!(repo.explained(&error), @"
+    git_checked_out_elsewhere: `agentd/add-oauth` is checked out in [ROOT]-agentd/add-oauth
+    cause: that directory is gone, but git still lists it
+    hint: make git forget it: git worktree prune
+    ");
     let setup = repo.set_up(Workflow::Worktree).unwrap();
     assert_eq!((setup.work_tree, setup.base_commit), (repo.in_worktree(), Some(tip)));
 }
@@ -231,7 +248,11 @@ fn what_is_in_the_way_of_a_work_tree_stays() {
     // A work tree that was switched to another branch.
     git(&repo.in_worktree(), &["switch", "-q", "-c", "other"]);
     let error = fails(repo.set_up(Workflow::Worktree), Kind::GitOtherBranch);
-    assert_eq!(error.explain().cause.unwrap(), "it is on `other`");
+    insta::assert_snapshot!(repo.explained(&error), @"
+    git_other_branch: the work tree [ROOT]-agentd/add-oauth is not on `agentd/add-oauth`
+    cause: it is on `other`
+    hint: switch it back: git -C [ROOT]-agentd/add-oauth switch agentd/add-oauth
+    ");
     // The branch is checked out in the project itself.
     let repo = repository();
     repo.set_up(Workflow::Branch).unwrap();
@@ -240,20 +261,31 @@ fn what_is_in_the_way_of_a_work_tree_stays() {
 
 #[test]
 fn branches_that_take_the_name_are_named() {
-    for (blocking, workflow) in [
+    let cases = [
         ("agentd", Workflow::Branch),
         ("agentd", Workflow::Worktree),
         ("agentd/add-oauth/old", Workflow::Branch),
-    ] {
+    ];
+    let errors = cases.map(|(blocking, workflow)| {
         let repo = repository();
         repo.git(&["branch", blocking]);
         let error = fails(repo.set_up(workflow), Kind::GitBranchNameTaken);
-        assert!(
-            error.explain().hints[0].to_string().contains(&format!("git branch -m {blocking} ")),
-            "{error:?}"
-        );
         assert_eq!(repo.branch(), "main");
-    }
+        repo.explained(&error)
+    });
+    insta::assert_snapshot!(errors.join("\n"), @"
+    git_branch_name_taken: cannot create the branch `agentd/add-oauth` while there is a branch `agentd`
+    hint: rename that branch: git branch -m agentd agentd-old
+    hint: work in the current checkout: agentd plan <id> --git in-place
+
+    git_branch_name_taken: cannot create the branch `agentd/add-oauth` while there is a branch `agentd`
+    hint: rename that branch: git branch -m agentd agentd-old
+    hint: work in the current checkout: agentd plan <id> --git in-place
+
+    git_branch_name_taken: cannot create the branch `agentd/add-oauth` while there is a branch `agentd/add-oauth/old`
+    hint: rename that branch: git branch -m agentd/add-oauth/old agentd/add-oauth/old-old
+    hint: work in the current checkout: agentd plan <id> --git in-place
+    ");
 }
 
 #[test]
@@ -261,7 +293,7 @@ fn a_branch_that_somebody_pushed_is_mentioned() {
     let repo = repository();
     repo.git(&["update-ref", "refs/remotes/origin/agentd/add-oauth", "HEAD"]);
     let setup = repo.set_up(Workflow::Branch).unwrap();
-    assert!(setup.notes[0].contains("`origin/agentd/add-oauth`"), "{setup:?}");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"There is a branch `origin/agentd/add-oauth`, too: `agentd/add-oauth` does not start from it, but from here.");
 }
 
 #[test]
@@ -286,13 +318,20 @@ fn in_place_nothing_is_touched() {
 #[test]
 fn without_a_commit_only_in_place_works() {
     let repo = TestProject::empty().repository();
-    for workflow in [Workflow::Branch, Workflow::Worktree] {
-        let error = fails(repo.set_up(workflow), Kind::GitNoCommit);
-        assert!(error.explain().hints[1].to_string().contains("--git in-place"), "{error:?}");
-    }
+    let errors = [Workflow::Branch, Workflow::Worktree]
+        .map(|workflow| repo.explained(&fails(repo.set_up(workflow), Kind::GitNoCommit)));
+    insta::assert_snapshot!(errors.join("\n"), @"
+    git_no_commit: the repository has no commit for `agentd/add-oauth` to start from
+    hint: create the first commit: git add -A && git commit -m Start
+    hint: work in the current checkout: agentd plan <id> --git in-place
+
+    git_no_commit: the repository has no commit for `agentd/add-oauth` to start from
+    hint: create the first commit: git add -A && git commit -m Start
+    hint: work in the current checkout: agentd plan <id> --git in-place
+    ");
     let setup = ready(repo.begin(None));
     assert_eq!((setup.workflow, setup.base_commit), (Workflow::InPlace, None));
-    assert!(setup.notes[0].contains("no commit yet"), "{:?}", setup.notes);
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"The repository has no commit yet: working in place.");
     assert_eq!(ready(repo.begin(Some(Workflow::InPlace))).notes, Vec::<String>::new());
 }
 
@@ -304,7 +343,8 @@ fn on_a_detached_head_the_branch_starts_there() {
     repo.commit("second");
     repo.git(&["checkout", "-q", &first]);
     let setup = repo.set_up(Workflow::Branch).unwrap();
-    assert!(setup.notes[0].contains(&first[..10]), "{setup:?}");
+    let notes = setup.notes.join("\n").replace(&first[..10], "[FIRST]");
+    insta::assert_snapshot!(notes, @"HEAD was on no branch: `agentd/add-oauth` starts from [FIRST].");
     assert_eq!((repo.branch(), setup.base_commit), ("agentd/add-oauth".into(), Some(first)));
 }
 
@@ -312,24 +352,33 @@ fn on_a_detached_head_the_branch_starts_there() {
 fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
     let repo = TestProject::empty();
     assert!(Git::discover_with(&repo.tool(), &repo.root()).unwrap().is_none());
-    for workflow in [Workflow::Branch, Workflow::Worktree] {
-        let error = repo.begin(Some(workflow)).unwrap_err();
-        assert_eq!(error.kind(), Kind::GitNoRepository);
-        let hints: Vec<String> = error.explain().hints.iter().map(ToString::to_string).collect();
-        let solutions = hints.join("\n");
-        assert!(solutions.contains("git init") && solutions.contains("--git in-place"));
-    }
-    for asked in [None, Some(Workflow::InPlace)] {
+    let errors = [Workflow::Branch, Workflow::Worktree]
+        .map(|workflow| repo.explained(&repo.begin(Some(workflow)).unwrap_err()));
+    insta::assert_snapshot!(errors.join("\n"), @"
+    git_no_repository: [ROOT] is not in a git repository
+    hint: create a repository: git init && git add -A && git commit -m Start
+    hint: work in the current checkout: agentd plan <id> --git in-place
+
+    git_no_repository: [ROOT] is not in a git repository
+    hint: create a repository: git init && git add -A && git commit -m Start
+    hint: work in the current checkout: agentd plan <id> --git in-place
+    ");
+    let notes = [None, Some(Workflow::InPlace)].map(|asked| {
         let setup = ready(repo.begin(asked));
         assert_eq!((setup.workflow, &setup.work_tree), (Workflow::InPlace, &repo.root()));
-        assert!(setup.notes[0].contains("no git repository"), "{setup:?}");
-    }
+        repo.mask(setup.notes.join("\n"))
+    });
+    insta::assert_snapshot!(notes.join("\n"), @"
+    There is no git repository: working in place, without a way back.
+
+    There is no git repository: working in place, without a way back.
+    ");
     // No git at all.
     let repo = repository();
     let tool = GitTool { program: "/nowhere/git".into(), ..GitTool::default() };
     let begin = |asked| begin(&tool, &repo.root(), &change(), asked, None);
     assert_eq!(begin(Some(Workflow::Branch)).unwrap_err().kind(), Kind::GitNotInstalled);
-    assert!(ready(begin(None)).notes[0].contains("git is not installed"));
+    insta::assert_snapshot!(ready(begin(None)).notes.join("\n"), @"Working in place, without git: git is not installed.");
 }
 
 #[test]
@@ -348,9 +397,12 @@ fn in_a_bare_repository_there_is_nothing_to_work_on() {
     let repo = TestProject::empty();
     repo.git(&["init", "-q", "--bare"]);
     let error = repo.begin(Some(Workflow::Branch)).unwrap_err();
-    assert_eq!(error.kind(), Kind::GitNoWorkTree);
-    assert!(error.explain().hints[0].to_string().contains("git worktree add"));
-    assert!(ready(repo.begin(None)).notes[0].contains("bare"));
+    insta::assert_snapshot!(repo.explained(&error), @"
+    git_no_work_tree: [ROOT] is in a bare git repository or inside `.git`
+    hint: check the repository out and run agentd there: git worktree add <directory>
+    hint: work in the current checkout: agentd plan <id> --git in-place
+    ");
+    insta::assert_snapshot!(repo.mask(ready(repo.begin(None)).notes.join("\n")), @"Working in place, without git: [ROOT] is in a bare git repository or inside `.git`.");
     // A checkout of a bare repository is as good as any; its work trees lie beside it.
     let tree = repo.git(&["hash-object", "-t", "tree", "-w", "/dev/null"]);
     let commit = repo.git(&["commit-tree", "-m", "start", &tree]);
@@ -381,7 +433,10 @@ fn a_project_below_the_top_stays_below_it() {
     assert!(set_up(&git, &other, Workflow::Worktree, None).unwrap().work_tree.is_dir());
     let third = ChangeId::new("third").unwrap();
     let setup = set_up(&git, &third, Workflow::Branch, None).unwrap();
-    assert!(setup.notes.concat().contains("The project is new of the repository"), "{setup:?}");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"
+    1 uncommitted file came along to `agentd/third`, unchanged.
+    The project is in `new` of the repository [ROOT]: the branch covers all of it.
+    ");
 }
 
 #[test]
@@ -409,7 +464,7 @@ fn a_submodule_has_branches_and_no_work_trees() {
     assert_eq!(repo.branch(), "main", "that of the repository around it");
     // A repository with submodules: the work tree says that they are missing.
     let setup = repo.set_up(Workflow::Worktree).unwrap();
-    assert!(setup.notes.concat().contains("submodule update --init"), "{setup:?}");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"Its submodules are not there yet: git -C [ROOT]-agentd/add-oauth submodule update --init");
 }
 
 #[test]
@@ -417,8 +472,10 @@ fn a_repository_whose_link_is_broken_is_an_error() {
     let repo = TestProject::empty();
     repo.write_root(".git", "gitdir: /nowhere/at/all\n");
     let error = Git::discover_with(&repo.tool(), &repo.root()).unwrap_err();
-    assert_eq!(error.kind(), Kind::GitFailed);
-    assert!(error.explain().cause.unwrap().contains("/nowhere/at/all"), "{error:?}");
+    insta::assert_snapshot!(repo.explained(&error), @"
+    git_failed: `git rev-parse` failed with exit code 128
+    cause: fatal: not a git repository: /nowhere/at/all
+    ");
 }
 
 #[test]
@@ -433,5 +490,10 @@ fn a_git_that_is_too_old_is_named() {
     let tool = GitTool { program: script.into(), ..repo.tool() };
     let git = Git::discover_with(&tool, &repo.root()).unwrap().unwrap();
     let error = fails(set_up(&git, &change(), Workflow::Worktree, None), Kind::GitTooOld);
-    assert!(error.to_string().contains("2.25.1"), "{error}");
+    insta::assert_snapshot!(repo.explained(&error), @"
+    git_too_old: this git is too old: git version 2.25.1
+    cause: agentd needs git 2.36 or newer
+    hint: install git 2.36 or newer
+    hint: work in the current checkout: agentd plan <id> --git in-place
+    ");
 }

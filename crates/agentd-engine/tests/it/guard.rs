@@ -83,6 +83,10 @@ pub(crate) fn named(error: &StepError) -> Vec<String> {
     tampered.iter().map(ToString::to_string).collect()
 }
 
+/// The cause that an error gives if nothing is left of what was planted.
+const RESTORED: &str = "others would run or obey it outside of the agent's sandbox; all of it was \
+                        restored, and nothing of it was run";
+
 /// Each of these would run the trap at the next git command; none does, and all is as it was.
 #[test]
 fn whatever_is_planted_is_put_back_and_never_run() {
@@ -131,8 +135,9 @@ fn whatever_is_planted_is_put_back_and_never_run() {
         let error = implement(&agents).unwrap_err();
         assert_eq!(named(&error), *expected, "{script}");
         assert_eq!(looks(root), before, "{script}");
-        assert!(error.explain().cause.unwrap().contains("all of it was restored"), "{script}");
-        assert!(error.explain().hints.len() > 1);
+        let report = error.explain();
+        assert_eq!(report.cause.as_deref(), Some(RESTORED), "{script}");
+        assert!(report.hints.len() > 1);
         let found = Git::discover(root).unwrap().unwrap();
         found.commit(CommitScope::Everything, "Go on").unwrap();
         git(root, &["status"]);
@@ -173,7 +178,7 @@ fn ordinary_work_with_git_is_no_tampering() {
          mkdir -p .git/info; echo x >> .git/info/exclude",
     );
     implement(&agents).unwrap();
-    assert!(project.git(&["branch"]).contains("side"));
+    assert_eq!(project.git(&["branch", "--list", "side"]), "  side");
     assert!(nothing_kept(&project));
 }
 
@@ -257,17 +262,19 @@ fn no_repository_may_come_between() {
 
 /// A repository that is gone cannot be put back, but nothing is followed in its place.
 #[test]
-fn a_repository_that_is_moved_away_is_told() {
+fn a_repository_that_is_moved_away_is_reported() {
     let script = "mv .git moved && echo 'gitdir: moved' > .git && echo x > moved/hooks/update";
     let (project, agents) = repository(script);
     let error = implement(&agents).unwrap_err();
     assert_eq!(named(&error), [".git (changed, left as it is)"]);
     assert!(!project.root().join(".git").exists());
-    assert!(
-        error.explain().hints[0]
-            .to_string()
-            .contains("check it before you run git or an agent: .git")
-    );
+    insta::assert_snapshot!(project.explained(&error), @"
+    tampered: claude modified files that others run or obey: .git (changed, left as it is)
+    cause: others would run or obey it outside of the agent's sandbox, and not all of it could be restored
+    hint: check it before you run git or an agent: .git
+    hint: see what it wrote in the newest file of the change's runs/
+    hint: if you want that change, make it yourself, then retry
+    ");
 }
 
 /// More than can be kept is not left to chance.
@@ -277,7 +284,7 @@ fn hooks_that_cannot_be_kept_start_no_call() {
     let big = project.root().join(".git/hooks/big");
     fs::File::create(&big).unwrap().set_len(5 << 20).unwrap();
     let error = implement(&agents).unwrap_err();
-    assert!(error.to_string().contains("hooks/big is too large"), "{error}");
+    insta::assert_snapshot!(project.explained(&error), @"run: [ROOT]/.git/hooks/big is too large or not a regular file, so it could not be restored");
     assert!(!project.root().join("called").exists());
     fs::remove_file(&big).unwrap();
     implement(&agents).unwrap();

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use agentd_core::outcome::{AgentOutcome, FailureKind};
 use agentd_core::run_format::Record;
 use agentd_engine::agents::run_record::read_run;
 use rustix::process::{Pid, Signal, kill_process};
@@ -51,7 +52,8 @@ fn an_interrupted_run_is_recorded_to_its_end() {
     let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "started");
     kill_process(Pid::from_child(&driver), Signal::INT).unwrap();
-    assert!(lines.next().unwrap().unwrap().contains("\"kind\":\"cancelled\""));
+    let outcome: AgentOutcome = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(outcome.failure.unwrap().kind, FailureKind::Cancelled);
     assert_eq!(driver.wait().unwrap().code(), Some(1));
     assert_none_left(&mark);
     let file = dir.path().join("agentd/changes/add-oauth/runs/0001-proposal-gen.jsonl");

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::layout;
 use agentd_core::prompt::one_line;
+use agentd_core::text::counted;
 
 /// Counting stops here; if there are more files, the text says so.
 pub const MAX_FILES: usize = 200_000;
@@ -121,13 +122,22 @@ impl Tree {
         self.files
     }
 
+    /// How large it is, in words.
+    fn size(&self) -> String {
+        let files = counted(self.files, "file");
+        match self.dirs.len() {
+            1 => format!("{files} in 1 directory"),
+            count => format!("{files} in {count} directories"),
+        }
+    }
+
     /// The tree as text of at most `budget` bytes, and what had to be left out.
     ///
     /// First the important files, then the directories from the top down, then the
     /// names of files, again from the top down. `usize::MAX` gives all of it.
     pub fn render(&self, budget: usize) -> (String, Vec<String>) {
         let mut left_out = Vec::new();
-        let mut out = format!("{} files in {} directories\n", self.files, self.dirs.len());
+        let mut out = format!("{}\n", self.size());
         if self.stopped {
             left_out.push(format!("structure: files beyond the first {MAX_FILES}"));
         }

@@ -135,7 +135,7 @@ impl Explain for StepError {
             }
             .edit("fix it, or retry", file)
             .hints(findings.iter().take(5).map(|finding| {
-                format!("{}: {} {}", finding.rule.code, finding.message, finding.advice())
+                format!("{}: {}. {}", finding.rule.code, finding.message, finding.advice())
             })),
         }
     }

@@ -249,17 +249,84 @@ mod tests {
         ];
         let mut runnable = Runnable { roots: vec![dir.join("work")], ..Runnable::default() };
         let found = AgentSettings::of(&mut runnable, &environment, Homes::All);
-        for file in [
-            "work/.mcp.json",
-            "home/.claude/settings.json",
-            "gemini/.gemini/settings.json",
-            "codex/hooks.json",
-        ] {
-            assert!(found.files.contains(&dir.join(file)), "{file}: {found:?}");
-        }
-        assert!(found.dirs.contains(&dir.join("gemini/.gemini/policies")));
+        let listed = |found: AgentSettings| {
+            let paths = found.files.iter().chain(&found.dirs);
+            let below = paths.map(|path| path.strip_prefix(&dir).unwrap().display().to_string());
+            below.collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(listed(found), @"
+        codex/hooks.json
+        gemini/.gemini/.env
+        gemini/.gemini/settings.json
+        gemini/.gemini/trustedFolders.json
+        home/.claude/plugins/config.json
+        home/.claude/plugins/installed_plugins.json
+        home/.claude/settings.json
+        home/.claude/settings.local.json
+        work/.claude/settings.json
+        work/.claude/settings.local.json
+        work/.gemini/.env
+        work/.gemini/settings.json
+        work/.mcp.json
+        work/agentd/config.toml
+        codex/hooks
+        codex/prompts
+        codex/rules
+        gemini/.gemini/agents
+        gemini/.gemini/commands
+        gemini/.gemini/extensions
+        gemini/.gemini/hooks
+        gemini/.gemini/policies
+        gemini/.gemini/skills
+        home/.claude/agents
+        home/.claude/commands
+        home/.claude/hooks
+        home/.claude/skills
+        work/.agents/skills
+        work/.claude/agents
+        work/.claude/commands
+        work/.claude/hooks
+        work/.claude/plugins
+        work/.claude/skills
+        work/.codex
+        work/.gemini/agents
+        work/.gemini/commands
+        work/.gemini/extensions
+        work/.gemini/hooks
+        work/.gemini/policies
+        work/.gemini/skills
+        ");
         let found = AgentSettings::of(&mut runnable, &environment, Homes::Of(AgentKind::Gemini));
-        assert!(!found.files.contains(&dir.join("home/.claude/settings.json")));
+        insta::assert_snapshot!(listed(found), @"
+        gemini/.gemini/.env
+        gemini/.gemini/settings.json
+        gemini/.gemini/trustedFolders.json
+        work/.claude/settings.json
+        work/.claude/settings.local.json
+        work/.gemini/.env
+        work/.gemini/settings.json
+        work/.mcp.json
+        work/agentd/config.toml
+        gemini/.gemini/agents
+        gemini/.gemini/commands
+        gemini/.gemini/extensions
+        gemini/.gemini/hooks
+        gemini/.gemini/policies
+        gemini/.gemini/skills
+        work/.agents/skills
+        work/.claude/agents
+        work/.claude/commands
+        work/.claude/hooks
+        work/.claude/plugins
+        work/.claude/skills
+        work/.codex
+        work/.gemini/agents
+        work/.gemini/commands
+        work/.gemini/extensions
+        work/.gemini/hooks
+        work/.gemini/policies
+        work/.gemini/skills
+        ");
     }
 
     #[test]

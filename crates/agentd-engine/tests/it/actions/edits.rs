@@ -35,19 +35,28 @@ fn what_does_not_match_once_is_refused_with_help() {
     let project = planned();
     let path = "specs/auth-flow.md";
     let message = refused(project.edit_file(path, "The server MUST offer Facebook.", "x"));
-    assert!(
-        message.contains("nearest line is line") && message.contains("MUST offer Google"),
-        "{message}"
-    );
+    insta::assert_snapshot!(message, @"
+    `old_string` is not in the file; it must match exactly.
+    The nearest line is line 22: `The server MUST offer Google.`. Copy the text from read_file.
+    ");
     let message = refused(project.edit_file(path, "The server MUST", "x"));
-    assert!(message.contains("2 times, in lines"), "{message}");
-    assert!(refused(project.edit_file(path, "", "x")).contains("empty"));
-    assert!(refused(project.edit_file(path, "Login", "Login")).contains("the same"));
-    assert!(refused(project.edit_file("specs/none.md", "a", "b")).contains("does not exist yet"));
+    insta::assert_snapshot!(message, @"
+    `old_string` occurs 2 times, in lines 22, 28; it must be unique.
+    Send more of the text around the place that you mean.
+    ");
+    insta::assert_snapshot!(refused(project.edit_file(path, "", "x")), @"
+    `old_string` is empty.
+    Send the text that is to be replaced, copied from read_file.
+    ");
+    insta::assert_snapshot!(refused(project.edit_file(path, "Login", "Login")), @"`old_string` and `new_string` are the same.");
+    insta::assert_snapshot!(refused(project.edit_file("specs/none.md", "a", "b")), @"
+    `specs/none.md` does not exist yet.
+    Write it with the create tool of that document first.
+    ");
 }
 
 #[test]
-fn a_broken_file_may_be_mended_step_by_step_but_not_broken_further() {
+fn a_broken_file_can_be_fixed_step_by_step_but_not_broken_further() {
     let project = planned();
     let good = project.read("tasks.md");
     let broken = good
@@ -55,7 +64,11 @@ fn a_broken_file_may_be_mended_step_by_step_but_not_broken_further() {
         .replace("spec_ref: \"auth-flow:R2\"", "spec_ref: \"auth-flow:R9\"");
     project.write("tasks.md", &broken);
     let message = refused(project.edit_file("tasks.md", "src/models/user.rs", "/etc/passwd"));
-    assert!(message.contains("T012") && !message.contains("R8"), "{message}");
+    insta::assert_snapshot!(message, @"
+    tasks.md was not written and nothing has changed: the text would have 1 problem.
+    1. T012 at line 16 (`### Task 1.1: Create User model`): task 1.1: path `/etc/passwd` is absolute; paths are relative to the project. Fix: Write the path relative to the project's root, with `/`.
+    Correct the input and call the tool again.
+    ");
     project.edit_file("tasks.md", "auth-flow:R8", "auth-flow:R1").unwrap();
     project.edit_file("tasks.md", "auth-flow:R9", "auth-flow:R2").unwrap();
     // What an unreadable block has hidden may come to light.
@@ -70,31 +83,40 @@ fn reviews_and_ticks_are_not_edited() {
         "issues": [{"severity": "high", "title": "T", "description": "Enable users to wait."}]});
     project.with(|session| tools::append_review(session, read(review).unwrap()).unwrap());
     let before = project.read("proposal.md");
-    assert!(
-        refused(project.edit_file("proposal.md", "NEEDS_REVISION", "APPROVED")).contains("review")
-    );
+    let message = refused(project.edit_file("proposal.md", "NEEDS_REVISION", "APPROVED"));
+    insta::assert_snapshot!(message, @"
+    `old_string` is only in a review.
+    Reviews stay as they were given. Edit the text above them.
+    ");
     // The same words in a review do not make those above it ambiguous.
     project.edit_file("proposal.md", "Enable users to", "Let users").unwrap();
     let edited = project.read("proposal.md");
     let forged = before[before.find("<!-- agentd:review").unwrap()..].to_owned();
     let message =
         refused(project.edit_file("proposal.md", "Let users", &format!("Let users\n\n{forged}")));
-    assert!(message.contains("add or change a review"), "{message}");
+    insta::assert_snapshot!(message, @"
+    This edit would add or change a review in proposal.md.
+    Reviews are written with append_review only. Edit the text above them.
+    ");
     assert_eq!(project.read("proposal.md"), edited);
     let tasks = project.read("tasks.md");
     let block = &tasks[tasks.find("file: src/models/user.rs").unwrap()..];
     let block = &block[..block.find("pending").unwrap() + 7];
     let message = refused(project.edit_file("tasks.md", block, &block.replace("pending", "done")));
-    assert!(message.contains("complete_task"), "{message}");
+    insta::assert_snapshot!(message, @"
+    This edit would mark task 1.1 as done.
+    Tasks are ticked with complete_task only, which looks for evidence.
+    ");
 }
 
 #[test]
 fn line_ends_of_the_file_are_kept() {
-    let project = planned();
-    project.write("proposal.md", project.read("proposal.md").replace('\n', "\r\n"));
-    project.edit_file("proposal.md", "## Why\n\nEnable", "## Why\n\nTo enable").unwrap();
-    let text = project.read("proposal.md");
-    assert!(text.contains("## Why\r\n\r\nTo enable") && !text.replace("\r\n", "").contains('\n'));
+    let (unix, windows) = (planned(), planned());
+    windows.write("proposal.md", windows.read("proposal.md").replace('\n', "\r\n"));
+    for project in [&unix, &windows] {
+        project.edit_file("proposal.md", "## Why\n\nEnable", "## Why\n\nTo enable").unwrap();
+    }
+    assert_eq!(windows.read("proposal.md"), unix.read("proposal.md").replace('\n', "\r\n"));
 }
 
 fn text(project: &TestProject, path: &str, offset: Option<u64>) -> Result<ReadText, ActionError> {
@@ -111,9 +133,9 @@ fn files_are_found_in_the_change_first_and_then_in_the_project() {
     assert_eq!(text(&project, "README.md", None).unwrap().text, "read me");
     let whole = text(&project, "agentd/changes/add-oauth/proposal.md", None).unwrap();
     assert_eq!(whole.text, project.read("proposal.md"));
-    assert!(refused(text(&project, "nothing.md", None)).contains("does not exist"));
-    assert!(refused(text(&project, "agentd/changes/other/x", None)).contains("`other`"));
-    assert!(refused(text(&project, "specs", None)).contains("a directory, not a file"));
+    insta::assert_snapshot!(refused(text(&project, "nothing.md", None)), @"`nothing.md` does not exist");
+    insta::assert_snapshot!(refused(text(&project, "agentd/changes/other/x", None)), @"`agentd/changes/other/x` belongs to the change `other`; this call is about `add-oauth`.");
+    insta::assert_snapshot!(refused(text(&project, "specs", None)), @"`agentd/changes/add-oauth/specs` is a directory, not a file");
 }
 
 #[test]
@@ -133,10 +155,13 @@ fn long_files_come_in_pieces_and_binary_ones_not_at_all() {
     std::fs::write(project.root().join("a.bin"), b"abc\0def").unwrap();
     std::fs::write(project.root().join("b.bin"), b"abc\xff\xfedef").unwrap();
     std::fs::write(project.root().join("cut.txt"), b"abc\xe2\x82").unwrap();
-    for file in ["a.bin", "b.bin", "cut.txt"] {
-        assert!(refused(text(&project, file, None)).contains("binary"), "{file}");
-    }
-    assert!(refused(text(&project, "long.txt", Some(99_999_999))).contains("so none at"));
+    let binary = ["a.bin", "b.bin", "cut.txt"].map(|file| refused(text(&project, file, None)));
+    insta::assert_snapshot!(binary.join("\n"), @"
+    `a.bin` is a binary file, not UTF-8 text.
+    `b.bin` is a binary file, not UTF-8 text.
+    `cut.txt` is a binary file, not UTF-8 text.
+    ");
+    insta::assert_snapshot!(refused(text(&project, "long.txt", Some(99_999_999))), @"`long.txt` has 770000 bytes; there is nothing at offset 99999999.");
 }
 
 #[cfg(unix)]
@@ -149,8 +174,14 @@ fn a_link_inside_the_project_shows_no_secret() {
     symlink(".env", project.root().join("notes.txt")).unwrap();
     symlink("plain", project.root().join("link.txt")).unwrap();
     symlink("/etc/hostname", project.root().join("out.txt")).unwrap();
-    assert!(refused(text(&project, "notes.txt", None)).contains("secret"));
-    assert!(refused(text(&project, ".env", None)).contains("secret"));
+    insta::assert_snapshot!(refused(text(&project, "notes.txt", None)), @"
+    `.env` looks like a secret, and secrets are not shown to agents.
+    Work without it; if a value is needed, ask for an example file.
+    ");
+    insta::assert_snapshot!(refused(text(&project, ".env", None)), @"
+    `.env` looks like a secret, and secrets are not shown to agents.
+    Work without it; if a value is needed, ask for an example file.
+    ");
     assert_eq!(text(&project, "link.txt", None).unwrap().text, "ok");
     refused(text(&project, "out.txt", None));
 }

@@ -38,7 +38,23 @@ fn a_review_is_appended_with_its_round_and_the_plan_it_saw() {
     assert_eq!(first.plan.as_ref(), Some(&plan));
     assert_eq!(first.issues[0].recommendation.as_str(), "Set one.");
     assert_eq!((second.verdict, second.iteration), (PlanVerdict::Approved, 2));
-    assert!(project.read("CHALLENGE.md").contains("**Verdict**: APPROVED"));
+    insta::assert_snapshot!(project.read("CHALLENGE.md"), @"
+    # Challenge: add-oauth
+
+    <!-- Written by agentd from the latest review in proposal.md. Edit that, not this. -->
+
+    **Verdict**: APPROVED
+
+    0 HIGH, 0 MEDIUM, 0 LOW
+
+    ## Review 2
+
+    - **Verdict**: APPROVED
+    - **Reviewer**: codex
+    - **Date**: 2026-02-03T04:05:06Z
+    - **Plan**: sha256:41cfc16c7cfa7267885032b9153d4f36f2ef6c1256017a6d49a5ad81c29b40fb
+    - **Summary**: So it is.
+    ");
 }
 
 #[test]
@@ -46,13 +62,26 @@ fn verdicts_and_issues_must_agree() {
     let project = planned();
     let before = project.read("proposal.md");
     let high = json!([{"severity": "high", "title": "T", "description": "D"}]);
-    assert!(
-        refused(append(&project, "APPROVED", high.clone())).contains("1 of the issues are high")
-    );
-    assert!(refused(append(&project, "NEEDS_REVISION", json!([]))).contains("no issue"));
-    assert!(refused(append(&project, "approved", json!([]))).contains("`APPROVED`"));
-    assert!(refused(review(&project, "APPROVED", high)).contains("high"));
-    assert!(refused(review(&project, "NEEDS_FIX", json!([]))).contains("no issue"));
+    insta::assert_snapshot!(refused(append(&project, "APPROVED", high.clone())), @"
+    The verdict is APPROVED, but the severity of `T` is high.
+    Say NEEDS_REVISION or REJECTED, or lower the severity if it does not stop the work.
+    ");
+    insta::assert_snapshot!(refused(append(&project, "NEEDS_REVISION", json!([]))), @"
+    The verdict is NEEDS_REVISION, but there is no issue.
+    Name at least one issue, with what to do about it, or say APPROVED.
+    ");
+    insta::assert_snapshot!(refused(append(&project, "approved", json!([]))), @"
+    The arguments do not fit the tool. `verdict`: unknown variant `approved`, expected one of `APPROVED`, `NEEDS_REVISION`, `REJECTED`
+    Correct that field and call the tool again; nothing was written.
+    ");
+    insta::assert_snapshot!(refused(review(&project, "APPROVED", high)), @"
+    The verdict is APPROVED, but the severity of `T` is high.
+    Say NEEDS_FIX or MAJOR_ISSUES, or lower the severity if it does not stop the work.
+    ");
+    insta::assert_snapshot!(refused(review(&project, "NEEDS_FIX", json!([]))), @"
+    The verdict is NEEDS_FIX, but there is no issue.
+    Name at least one issue, with what to do about it, or say APPROVED.
+    ");
     assert_eq!(project.read("proposal.md"), before);
     assert!(!project.root().join("agentd/changes/add-oauth/REVIEW.md").exists());
     let medium = json!([{"severity": "MEDIUM", "title": "T", "description": "D"}]);
@@ -63,7 +92,7 @@ fn verdicts_and_issues_must_agree() {
 
 #[test]
 fn there_must_be_something_to_review() {
-    assert!(refused(append(&project(), "APPROVED", json!([]))).contains("no proposal.md"));
+    insta::assert_snapshot!(refused(append(&project(), "APPROVED", json!([]))), @"There is no proposal.md to review.");
 }
 
 #[test]
@@ -88,9 +117,15 @@ fn reviews_of_code_count_their_rounds_and_keep_the_numbers_of_issues() {
     let read = review_doc::parse(&project.read("REVIEW.md")).value;
     assert_eq!((read.issues[0].number, read.issues[1].number, read.numbered), (4, 2, 4));
     let no_file = json!([{"severity": "low", "title": "T", "description": "D", "line": 3}]);
-    assert!(refused(review(&project, "NEEDS_FIX", no_file)).contains("no file"));
+    insta::assert_snapshot!(refused(review(&project, "NEEDS_FIX", no_file)), @"
+    The issue `T` names line 3 but no file.
+    Add `file`, or leave `line` out.
+    ");
     let outside = json!([{"severity": "low", "title": "T", "description": "D", "file": "../x"}]);
-    assert!(refused(review(&project, "NEEDS_FIX", outside)).contains("`..`"));
+    insta::assert_snapshot!(refused(review(&project, "NEEDS_FIX", outside)), @"
+    The arguments do not fit the tool. `issues[0].file`: path `../x` contains `..`
+    Correct that field and call the tool again; nothing was written.
+    ");
 }
 
 #[test]
@@ -103,17 +138,25 @@ fn failed_tests_are_not_approved() {
     };
     project.write("STATE.yaml", state(101));
     let message = refused(review(&project, "APPROVED", json!([])));
-    assert!(
-        message.contains("exited with 101") && message.contains("login ... FAILED"),
-        "{message}"
-    );
+    insta::assert_snapshot!(message, @"
+    The tests failed, so the verdict cannot be APPROVED: `cargo test` exited with 101.
+    1. Its last output:
+    test login ... FAILED
+    Say NEEDS_FIX, with an issue for every failing test.
+    ");
     assert!(!project.root().join("agentd/changes/add-oauth/REVIEW.md").exists());
     project.write("STATE.yaml", state(0));
     let open = refused(review(&project, "APPROVED", json!([])));
-    assert!(open.contains("Tasks are not done") && open.contains("1.1, 2.1, 4.1"), "{open}");
+    insta::assert_snapshot!(open, @"
+    Tasks are not done, so the verdict cannot be APPROVED: 1.1, 2.1, 4.1.
+    Say NEEDS_FIX, with an issue for what is missing.
+    ");
     let done = project.read("tasks.md").replace("status: pending", "status: done");
     project.write("tasks.md", &done);
     review(&project, "APPROVED", json!([])).unwrap();
     project.write("STATE.yaml", "phase: [");
-    assert!(refused(review(&project, "APPROVED", json!([]))).contains("STATE.yaml"));
+    insta::assert_snapshot!(refused(review(&project, "APPROVED", json!([]))), @"
+    cannot use the STATE.yaml of `add-oauth`: externally tagged enum expected scalar or mapping (line 1, column 8)
+    A person has to fix that file; no tool can.
+    ");
 }

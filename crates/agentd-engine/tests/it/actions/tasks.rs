@@ -32,24 +32,39 @@ fn each_action_wants_its_own_evidence() {
     let project = in_git();
     let before = project.read("tasks.md");
     let user = project.root().join("src/models/user.rs");
-    assert!(refused(complete(&project, "1.1")).contains("does not exist"));
+    insta::assert_snapshot!(refused(complete(&project, "1.1")), @"
+    Task 1.1 is not done (CREATE src/models/user.rs): `src/models/user.rs` does not exist.
+    Do the work first, then call complete_task again.
+    ");
     fs::write(&user, "").unwrap();
-    assert!(refused(complete(&project, "1.1")).contains("is empty"));
-    assert!(refused(complete(&project, "2.1")).contains("depends on 1.1"));
+    insta::assert_snapshot!(refused(complete(&project, "1.1")), @"
+    Task 1.1 is not done (CREATE src/models/user.rs): the file is empty.
+    Do the work first, then call complete_task again.
+    ");
+    insta::assert_snapshot!(refused(complete(&project, "2.1")), @"
+    Task 2.1 depends on 1.1, which is not done yet.
+    Complete those first.
+    ");
     assert_eq!(project.read("tasks.md"), before);
     fs::write(&user, "struct User;\n").unwrap();
     let done = complete(&project, "data.1").unwrap();
     assert_eq!((done.completed, done.total), (1, 3));
     assert_eq!(done.ready.iter().map(ToString::to_string).collect::<Vec<_>>(), ["2.1", "4.1"]);
-    assert!(refused(complete(&project, "2.1")).contains("as it was at HEAD"));
+    insta::assert_snapshot!(refused(complete(&project, "2.1")), @"
+    Task 2.1 is not done (MODIFY src/auth/oauth.rs): the file is as it was at HEAD.
+    Change the file as the task says, then call complete_task again.
+    ");
     fs::write(project.root().join("src/auth/oauth.rs"), "new\n").unwrap();
     complete(&project, "2.1").unwrap();
-    assert!(refused(complete(&project, "4.1")).contains("still there"));
+    insta::assert_snapshot!(refused(complete(&project, "4.1")), @"
+    Task 4.1 is not done (DELETE src/old.rs): the file is still there.
+    Delete it, then call complete_task again.
+    ");
     fs::remove_file(project.root().join("src/old.rs")).unwrap();
     let done = complete(&project, "4.1").unwrap();
     assert_eq!((done.completed, done.total, done.ready.len()), (3, 3, 0));
     assert_eq!(tasks_doc::parse(&project.read("tasks.md")).value.completed(), 3);
-    assert!(refused(complete(&project, "1.9")).contains("there is no task 1.9; the tasks are 1.1"));
+    insta::assert_snapshot!(refused(complete(&project, "1.9")), @"there is no task 1.9; the tasks are 1.1, 2.1, 4.1.");
 }
 
 #[test]
@@ -78,7 +93,10 @@ fn the_base_commit_is_what_counts() {
     let base = fs::read_to_string(project.root().join(".git").join(head)).unwrap();
     fs::write(project.root().join("src/auth/oauth.rs"), "new\n").unwrap();
     project.git(&["commit", "-q", "-a", "-m", "work"]);
-    assert!(refused(complete(&project, "2.1")).contains("as it was at HEAD"));
+    insta::assert_snapshot!(refused(complete(&project, "2.1")), @"
+    Task 2.1 is not done (MODIFY src/auth/oauth.rs): the file is as it was at HEAD.
+    Change the file as the task says, then call complete_task again.
+    ");
     let state = |base: &str| {
         format!(
             "change_id: add-oauth\nphase: implementing\ngit:\n  workflow: in-place\n  \
@@ -86,9 +104,15 @@ fn the_base_commit_is_what_counts() {
         )
     };
     project.write("STATE.yaml", state("--output=/tmp/x"));
-    assert!(refused(complete(&project, "2.1")).contains("not a commit"));
+    insta::assert_snapshot!(refused(complete(&project, "2.1")), @"
+    Task 2.1 (MODIFY src/auth/oauth.rs) cannot be shown to be done: `base_commit` in STATE.yaml is not a commit, so it is not known what the file was before.
+    A person can set `status: done` in tasks.md.
+    ");
     project.write("STATE.yaml", state("0123456789abcdef0123456789abcdef01234567"));
-    assert!(refused(complete(&project, "2.1")).contains("no such commit"));
+    insta::assert_snapshot!(refused(complete(&project, "2.1")), @"
+    Task 2.1 (MODIFY src/auth/oauth.rs) cannot be shown to be done: this is not a git repository, or it has no such commit, so it is not known what the file was before.
+    A person can set `status: done` in tasks.md.
+    ");
     project.write("STATE.yaml", state(base.trim()));
     complete(&project, "2.1").unwrap();
 }
@@ -103,13 +127,22 @@ fn in_a_work_tree_the_files_there_count() {
                  work_tree: ../anywhere\n";
     project.write("STATE.yaml", state);
     fs::write(project.root().join("src/models/user.rs"), "here").unwrap();
-    assert!(refused(complete(&project, "1.1")).contains("no work tree on `agentd/add-oauth`"));
+    insta::assert_snapshot!(refused(complete(&project, "1.1")), @"
+    The work tree cannot be read: there is no work tree on `agentd/add-oauth`.
+    create the work tree again: agentd plan add-oauth --git worktree
+    ");
     project.git(&["worktree", "add", "-q", "-b", "agentd/add-oauth", tree.to_str().unwrap()]);
-    assert!(refused(complete(&project, "1.1")).contains("is not done (CREATE"));
+    insta::assert_snapshot!(refused(complete(&project, "1.1")), @"
+    Task 1.1 is not done (CREATE src/models/user.rs): `src/models/user.rs` does not exist.
+    Do the work first, then call complete_task again.
+    ");
     fs::create_dir_all(tree.join("src/models")).unwrap();
     fs::write(tree.join("src/models/user.rs"), "there").unwrap();
     complete(&project, "1.1").unwrap();
-    assert!(refused(complete(&project, "2.1")).contains("as it was at HEAD"));
+    insta::assert_snapshot!(refused(complete(&project, "2.1")), @"
+    Task 2.1 is not done (MODIFY src/auth/oauth.rs): the file is as it was at HEAD.
+    Change the file as the task says, then call complete_task again.
+    ");
     fs::write(tree.join("src/auth/oauth.rs"), "there").unwrap();
     complete(&project, "2.1").unwrap();
 }
@@ -123,7 +156,10 @@ fn without_git_a_modification_cannot_be_shown() {
     fs::write(project.root().join("src/auth/oauth.rs"), "x").unwrap();
     complete(&project, "1.1").unwrap();
     let message = refused(complete(&project, "2.1"));
-    assert!(message.contains("git repository") && message.contains("status: done"), "{message}");
+    insta::assert_snapshot!(message, @"
+    Task 2.1 (MODIFY src/auth/oauth.rs) cannot be shown to be done: this is not a git repository, or it has no such commit, so it is not known what the file was before.
+    A person can set `status: done` in tasks.md.
+    ");
 }
 
 #[test]
@@ -136,5 +172,8 @@ fn a_hand_written_checkbox_is_ticked_in_place() {
     project.git(&["commit", "-q", "--allow-empty", "-m", "base"]);
     complete(&project, "1.1").unwrap();
     assert_eq!(project.read("tasks.md"), text.replacen("[ ]", "[x]", 1));
-    assert!(refused(complete(&project, "1.2")).contains("names no file"));
+    insta::assert_snapshot!(refused(complete(&project, "1.2")), @"
+    Task 1.2 names no file, so nothing can show that it was done.
+    A person has to tick it, or the planner has to name its file.
+    ");
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use agentd_core::layout::ChangeFile;
 use agentd_engine::store::{
-    LockError, LockName, LockState, Project, StoreError, Waiting, lock_state,
+    Holder, LockError, LockName, LockState, Project, StoreError, Waiting, lock_state,
 };
 
 use super::{child, child_project, holder, id, sandbox};
@@ -104,7 +104,8 @@ fn a_refusal_names_the_holder_and_death_frees_the_lock() {
     child.kill().unwrap();
     child.wait().unwrap();
     let stale = fs::read_to_string(project.root().join("agentd/.locks/mine.run")).unwrap();
-    assert!(stale.contains("agentd plan mine"), "a dead holder leaves its name");
+    let stale: Holder = serde_json::from_str(&stale).unwrap();
+    assert_eq!(stale.command, "agentd plan mine", "a dead holder leaves its name");
     assert_eq!(lock_state(project.dir(), &name).unwrap(), LockState::Free);
     drop(project.try_run_lock(&id("mine"), &holder("agentd impl mine")).unwrap());
     let ignored = fs::read_to_string(project.root().join("agentd/.locks/.gitignore")).unwrap();

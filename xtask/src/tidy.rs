@@ -3,6 +3,7 @@
 mod coverage;
 mod cycles;
 mod links;
+mod visibility;
 
 use std::fs;
 use std::path::Path;
@@ -100,6 +101,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     links::check(workspace, &files, &mut problems)?;
     coverage::check(workspace, &files, &mut problems)?;
     cycles::check(workspace, &files, &mut problems)?;
+    visibility::check(workspace, &files, &mut problems)?;
     if workspace.ci {
         lock_is_committed(workspace, &mut problems)?;
     }

@@ -17,14 +17,17 @@ use agentd_core::document::clarifications::Answered;
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::text::{Line, head};
 
-pub use spec::{arguments as spec_arguments, fixed as fixed_spec, spec, spec_with_headings};
-pub use survey::{SourceFile, Survey, key_words};
-pub use tasks::{tasks, tasks_for_uncovered};
+pub(crate) use spec::spec_with_headings;
+pub use spec::{arguments as spec_arguments, fixed as fixed_spec, spec};
+pub(crate) use survey::key_words;
+pub use survey::{SourceFile, Survey};
+pub use tasks::tasks;
+pub(crate) use tasks::tasks_for_uncovered;
 
 use points::{is_verb, plain, points};
 
 /// What every drafted document says of itself.
-pub const DRAFTED: &str =
+pub(crate) const DRAFTED: &str =
     "Drafted without a model by agentd's built-in agent, from the description and by rule.";
 
 /// How much of a description is quoted in a proposal, in bytes.
@@ -182,7 +185,7 @@ fn short(text: &str, most: usize) -> String {
 
 /// What cannot be settled by rule in a description: words without a figure, and what is
 /// left open. What somebody was asked about, and has answered, is settled.
-pub fn unsettled(description: &str, answers: &[Answered]) -> Vec<String> {
+pub(crate) fn unsettled(description: &str, answers: &[Answered]) -> Vec<String> {
     let asked = |word: &str| {
         answers
             .iter()

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 pub use executable::ExecutableSetting;
-pub use git::{Git, GitCommit, GitWorkflow};
+pub use git::{Git, GitCommit};
 pub use replay::{Replay, Speed};
 pub use sandbox::{Caches, Sandbox};
 

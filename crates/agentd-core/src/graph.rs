@@ -7,7 +7,7 @@ use crate::document::tasks::{Status, Task};
 use crate::ids::{SpecId, TaskId};
 
 /// A circle of dependencies, in order; the last depends on the first.
-pub type Cycle<T> = Vec<T>;
+pub(crate) type Cycle<T> = Vec<T>;
 
 /// Nodes and what each depends on, in the order in which they are listed.
 /// A dependency on something that is not listed is ignored here; it is

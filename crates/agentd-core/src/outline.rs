@@ -98,7 +98,7 @@ fn closes(line: &str, marker: u8, length: usize) -> bool {
 
 /// What a line is with regard to code fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineKind {
+pub(crate) enum LineKind {
     /// Ordinary text.
     Open,
     /// Part of a closed code block, its fences included.
@@ -106,7 +106,7 @@ pub enum LineKind {
 }
 
 /// Tells code from text in a list of lines.
-pub struct Fences;
+pub(crate) struct Fences;
 
 impl Fences {
     /// The kind of every line. A fence that is never closed makes no code block.

@@ -39,7 +39,7 @@ use crate::step_name::StepName;
 pub const MCP_SERVER: &str = "agentd";
 
 /// Where a decoder puts its events.
-pub type Sink<'s> = dyn FnMut(AgentEvent<'_>) + 's;
+pub(crate) type Sink<'s> = dyn FnMut(AgentEvent<'_>) + 's;
 
 /// Knows one agent CLI: how to call it, how to read it.
 pub trait Provider: Send + Sync {

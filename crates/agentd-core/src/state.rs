@@ -182,7 +182,7 @@ pub struct CodeReview {
 #[serde(deny_unknown_fields)]
 pub struct GitSetup {
     /// The way that was chosen.
-    pub workflow: Workflow,
+    pub workflow: Placement,
     /// The branch; none in place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
@@ -195,20 +195,20 @@ pub struct GitSetup {
     pub base_commit: Option<String>,
 }
 
-/// The ways in which a change is kept apart in git (P6).
+/// Where the code of a change is written (P6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Workflow {
+pub enum Placement {
     /// On a branch of its own, in the project's own checkout.
     Branch,
-    /// On a branch of its own, in a work tree beside the project.
+    /// On a branch of its own, in a worktree next to the project.
     Worktree,
-    /// Where one stands.
+    /// In the current checkout, on whatever branch that is.
     InPlace,
 }
 
-impl Workflow {
-    /// Every way, the recommended one first.
+impl Placement {
+    /// All of them, the recommended one first.
     pub const ALL: [Self; 3] = [Self::Branch, Self::Worktree, Self::InPlace];
 
     /// `branch`, `worktree` or `in-place`.

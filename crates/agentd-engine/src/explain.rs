@@ -155,7 +155,7 @@ impl ErrorReport {
 }
 
 /// What lies behind an error, in one line, as far as its message does not say it already.
-pub fn causes(error: &dyn Error) -> Option<String> {
+pub(crate) fn causes(error: &dyn Error) -> Option<String> {
     let mut known = error.to_string();
     let mut texts = Vec::new();
     for source in std::iter::successors(error.source(), |error| (*error).source()) {
@@ -169,7 +169,7 @@ pub fn causes(error: &dyn Error) -> Option<String> {
 }
 
 /// An error and what lies behind it, in one line.
-pub fn with_causes(error: &dyn Error) -> String {
+pub(crate) fn with_causes(error: &dyn Error) -> String {
     match causes(error) {
         Some(causes) => format!("{error}: {causes}"),
         None => error.to_string(),

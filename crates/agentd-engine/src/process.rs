@@ -29,10 +29,12 @@ use std::time::Duration;
 use agentd_core::outcome::{Exit, Stopped};
 use rustix::process::Signal;
 
-pub use cage::{Cage, Enforced, Layers, confine, hidden_by_private_tmp};
+pub(crate) use cage::hidden_by_private_tmp;
+pub use cage::{Cage, Enforced, Layers, confine};
 pub use cancel::{Cancel, CancelReason};
 pub use lines::Line;
-pub use lookup::{InsideProject, find_program, resolve, without_relative_paths};
+pub(crate) use lookup::without_relative_paths;
+pub use lookup::{InsideProject, find_program, resolve};
 pub use pump::run;
 pub use supervise::{SUPERVISE, supervise};
 

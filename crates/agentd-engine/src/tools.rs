@@ -53,7 +53,7 @@ pub use tool::{Answer, Tool, Toolset};
 pub use write_spec::{WriteSpec, write_spec};
 
 /// The tools, in the order in which clients see them.
-pub static TOOLS: [&Tool; 12] = [
+pub(crate) static TOOLS: [&Tool; 12] = [
     &create_clarifications::TOOL,
     &create_proposal::TOOL,
     &create_spec::TOOL,

@@ -99,7 +99,7 @@ pub fn spec(brief: &Brief, id: &SpecId) -> Value {
 
 /// The arguments of `write_spec` for a project that wants headings which `create_spec` does
 /// not write; none where it wants none.
-pub fn spec_with_headings(brief: &Brief, id: &SpecId) -> Option<Value> {
+pub(crate) fn spec_with_headings(brief: &Brief, id: &SpecId) -> Option<Value> {
     let standard = ["Overview", "Requirements", "Acceptance Criteria"];
     let is_standard =
         |wanted: &&String| standard.iter().any(|own| own.eq_ignore_ascii_case(wanted));

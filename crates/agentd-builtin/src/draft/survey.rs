@@ -299,7 +299,7 @@ const COMMON: &[&str] = &[
 ];
 
 /// The words of a text by which files are found.
-pub fn key_words(text: &str) -> Vec<String> {
+pub(crate) fn key_words(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for word in parts(text) {
         let counts = word.chars().count() > 2

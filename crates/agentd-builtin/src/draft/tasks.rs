@@ -229,7 +229,7 @@ fn test_path(brief: &Brief, id: &SpecId) -> String {
 /// The arguments of `create_tasks` with the tasks that are there, and one for every
 /// requirement that none of them implements. None: there is nothing to add, or a task
 /// is of a form that the tool does not take.
-pub fn tasks_for_uncovered(
+pub(crate) fn tasks_for_uncovered(
     brief: &Brief,
     specs: &[(SpecId, Spec)],
     there: &Tasks,

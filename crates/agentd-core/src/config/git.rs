@@ -1,15 +1,17 @@
 //! `[git]`: where a change is worked on, and what goes into git.
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
-use crate::state::Workflow;
+use crate::state::Placement;
 
 /// `[git]`
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Git {
-    /// Where a change is worked on.
-    pub workflow: GitWorkflow,
+    /// Where the code of a change is written; nothing means that the person is asked once.
+    #[serde(deserialize_with = "placement_or_ask")]
+    pub workflow: Option<Placement>,
     /// What is committed.
     pub commit: GitCommit,
     /// Whether the records of what agents did go into git with the change. They hold prompts,
@@ -17,31 +19,15 @@ pub struct Git {
     pub commit_runs: bool,
 }
 
-/// Where a change is worked on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GitWorkflow {
-    /// The person is asked once.
-    #[default]
-    Ask,
-    /// On a branch of its own.
-    Branch,
-    /// In a work tree of its own.
-    Worktree,
-    /// Where one stands.
-    InPlace,
-}
-
-impl GitWorkflow {
-    /// The workflow that is configured, unless the person is to be asked.
-    pub fn configured(self) -> Option<Workflow> {
-        match self {
-            Self::Ask => None,
-            Self::Branch => Some(Workflow::Branch),
-            Self::Worktree => Some(Workflow::Worktree),
-            Self::InPlace => Some(Workflow::InPlace),
-        }
+/// Reads a placement, or `ask`, which leaves the choice to the person.
+fn placement_or_ask<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Placement>, D::Error> {
+    let text = String::deserialize(from)?;
+    if text == "ask" {
+        return Ok(None);
     }
+    let named = Placement::ALL.into_iter().find(|placement| placement.name() == text);
+    let expected = &["ask", "branch", "worktree", "in-place"];
+    named.map(Some).ok_or_else(|| D::Error::unknown_variant(&text, expected))
 }
 
 /// What is committed during an implementation.

@@ -15,7 +15,7 @@ use agentd_core::phase::Phase;
 use agentd_core::span::Aside;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{
-    Choice, CodeReview, Decision, GitSetup, LlmCall, PlanReview, State, TestRun, Workflow,
+    Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, State, TestRun,
 };
 use agentd_core::text::{Line, Prose};
 use jiff::Timestamp;
@@ -407,7 +407,7 @@ fn test_run() -> impl Strategy<Value = TestRun> {
 }
 
 fn git_setup() -> impl Strategy<Value = GitSetup> {
-    let workflow = prop::sample::select(Workflow::ALL.to_vec());
+    let workflow = prop::sample::select(Placement::ALL.to_vec());
     (workflow, option::of(raw()), option::of(raw()), option::of(raw())).prop_map(
         |(workflow, branch, work_tree, base_commit)| GitSetup {
             workflow,

@@ -3,7 +3,7 @@
 use agentd_core::agent::Complexity;
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
-use agentd_core::state::{self, GitSetup, LlmCall, State, StateError, Workflow};
+use agentd_core::state::{self, GitSetup, LlmCall, Placement, State, StateError};
 use proptest::prelude::*;
 
 use crate::corpus;
@@ -87,7 +87,7 @@ fn a_state_is_written_in_block_style() {
     state.complexity = Some(Complexity::Medium);
     state.last_action = Some("challenge".into());
     state.git = Some(GitSetup {
-        workflow: Workflow::InPlace,
+        workflow: Placement::InPlace,
         branch: Some("agentd/add-oauth".to_owned()),
         work_tree: Some("../p-agentd/add-oauth".to_owned()),
         base_commit: Some("0123456".to_owned()),

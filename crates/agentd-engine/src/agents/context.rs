@@ -21,7 +21,7 @@ use agentd_core::text::head;
 
 use crate::store::{Change, Holder, LockError, Project, ProjectDir, StoreError, map_parallel};
 
-pub use tree::{MAX_FILES, Tree};
+pub use tree::Tree;
 
 /// Bytes kept for the list of what was left out.
 const LEFT_OUT: usize = 1500;

@@ -228,7 +228,7 @@ impl Drop for Merged {
 
 /// Restores a settings file that a killed agentd has left changed. `kept` is the directory in
 /// which private directories lie. Does nothing while a call needs it.
-pub fn restore_leftovers(
+pub(crate) fn restore_leftovers(
     project_root: &Path,
     kept: &Path,
     merge: &JsonMerge,

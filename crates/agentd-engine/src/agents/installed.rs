@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use agentd_core::agent::{AgentKind, Role};
+use agentd_core::agent::AgentKind;
 use agentd_core::config::{Config, Roles};
 use rustix::process::Signal;
 
@@ -61,16 +61,6 @@ pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> 
     }
 }
 
-/// The roles whose agent is not on this machine, in the order of the work.
-pub fn roles_without_agent(config: &Config, path: &OsStr, root: &Path) -> Vec<(Role, AgentKind)> {
-    let is_here = |agent: AgentKind| {
-        let name = config.agent(agent).command.as_deref().unwrap_or(agent.name());
-        agent.is_own() || find_program(name, path, root).is_some()
-    };
-    let roles = Role::ALL.into_iter().map(|role| (role, config.roles.agent(role)));
-    roles.filter(|(_, agent)| !is_here(*agent)).collect()
-}
-
 /// Whether the built-in agent should be offered for planning: nobody has chosen agents
 /// in the configuration, and no agent at all is on this machine. Who has chosen one
 /// that is missing wants to hear that, not to get another.
@@ -106,9 +96,6 @@ mod tests {
         assert!(offers_builtin(&parse(""), path, root));
         assert!(!offers_builtin(&parse("[roles]\nplanner = \"claude\"\n"), path, root));
         assert!(!offers_builtin(&parse("[codex]\ncommand = \"mine\"\n"), path, root));
-        assert_eq!(roles_without_agent(&parse(""), path, root).len(), 4);
-        let own = Config { roles: with_builtin(Roles::default()), ..Config::default() };
-        assert_eq!(roles_without_agent(&own, path, root), [(Role::Implementer, AgentKind::Claude)]);
         let program = dir.path().join("codex");
         std::fs::write(&program, "").unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);

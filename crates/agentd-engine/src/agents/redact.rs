@@ -26,7 +26,7 @@ use serde_json::Value;
 use crate::store::Project;
 
 /// What stands in the place of a secret.
-pub const REDACTED: &str = "[redacted]";
+pub(crate) const REDACTED: &str = "[redacted]";
 
 /// Shorter values are not secrets but `true`, `1` or `eu-west`, and replacing them
 /// would only spoil the text.
@@ -75,7 +75,7 @@ impl Redactor {
     }
 
     /// One that knows the secrets of this environment, and what the settings add to it for agents.
-    pub fn with_settings(environment: &[(OsString, OsString)], config: &Config) -> Self {
+    pub(crate) fn with_settings(environment: &[(OsString, OsString)], config: &Config) -> Self {
         let mut environment = environment.to_vec();
         for agent in AgentKind::ALL {
             let added = &config.agent(agent).env;
@@ -105,7 +105,7 @@ impl Redactor {
     }
 
     /// The text without secrets.
-    pub fn redact_text(&self, text: &str) -> String {
+    pub(crate) fn redact_text(&self, text: &str) -> String {
         self.clean(text).into_owned()
     }
 
@@ -121,7 +121,7 @@ impl Redactor {
 
     /// The same for one of several texts that belong together, such as lines: a private key may
     /// go on from one to the next.
-    pub fn clean_next<'t>(&self, text: &'t str, open: &mut Open) -> Cow<'t, str> {
+    pub(crate) fn clean_next<'t>(&self, text: &'t str, open: &mut Open) -> Cow<'t, str> {
         let begun = if open.key { kinds::key_end(text.as_bytes(), 0) } else { 0 };
         let rest = &text[begun..];
         let ends_here = begun > 0 && text[..begun].contains("-----END ");
@@ -136,17 +136,17 @@ impl Redactor {
 
     /// Whether a text may have secrets in it, in whatever form it is serialized: quicker than
     /// to look.
-    pub fn suspects(&self, text: &[u8]) -> bool {
+    pub(crate) fn suspects(&self, text: &[u8]) -> bool {
         kinds::has_marks(text) || self.values.as_ref().is_some_and(|values| values.is_match(text))
     }
 
     /// The event without secrets; None when there are none in it.
-    pub fn redact_event(&self, event: &AgentEvent<'_>) -> Option<AgentEvent<'static>> {
+    pub(crate) fn redact_event(&self, event: &AgentEvent<'_>) -> Option<AgentEvent<'static>> {
         event.with_texts(&mut |text| self.redacted(text))
     }
 
     /// Takes the secrets out of a failure.
-    pub fn redact_failure(&self, failure: &mut Failure) {
+    pub(crate) fn redact_failure(&self, failure: &mut Failure) {
         let hint = failure.hint.iter_mut();
         for text in [&mut failure.message, &mut failure.stderr_tail].into_iter().chain(hint) {
             self.redact_in(text);
@@ -154,7 +154,7 @@ impl Redactor {
     }
 
     /// Takes the secrets out of what came of a call.
-    pub fn redact_outcome(&self, outcome: &mut AgentOutcome) {
+    pub(crate) fn redact_outcome(&self, outcome: &mut AgentOutcome) {
         self.redact_in(&mut outcome.text);
         outcome.denied_tools.iter_mut().for_each(|tool| self.redact_in(tool));
         let said = [&mut outcome.session_id, &mut outcome.model];
@@ -307,7 +307,7 @@ const SECRET_WORDS: [&str; 9] =
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE", "_AUTH", "_PAT"];
 
 /// Whether the value of a variable with this name is likely a secret.
-pub fn looks_secret(name: &str) -> bool {
+pub(crate) fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     SECRET_WORDS.iter().any(|word| name.contains(word)) && !name.ends_with("_SOCK")
 }

@@ -36,7 +36,7 @@ impl Default for RecordLimits {
 /// every [`flush`](Self::flush), so that a killed agentd leaves a file that ends at
 /// most in the middle of a line.
 #[derive(Debug)]
-pub struct RunWriter {
+pub(crate) struct RunWriter {
     path: PathBuf,
     file: File,
     block: Vec<u8>,
@@ -59,7 +59,7 @@ const BLOCK: usize = 1 << 20;
 
 impl RunWriter {
     /// Starts the next run file of a change.
-    pub fn create(
+    pub(crate) fn create(
         change: &Change,
         header: &RunHeader,
         redactor: Redactor,
@@ -90,12 +90,12 @@ impl RunWriter {
     }
 
     /// Where the file is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// A line that the agent printed.
-    pub fn raw(&mut self, line: &str) {
+    pub(crate) fn raw(&mut self, line: &str) {
         if self.raw_left == 0 {
             return;
         }
@@ -105,7 +105,7 @@ impl RunWriter {
 
     /// What the agent wrote to standard error. It is kept in whole lines: half of a key would
     /// not be known for one.
-    pub fn stderr(&mut self, bytes: &[u8]) {
+    pub(crate) fn stderr(&mut self, bytes: &[u8]) {
         if self.raw_left == 0 {
             return;
         }
@@ -143,7 +143,7 @@ impl RunWriter {
     }
 
     /// A decoded event.
-    pub fn event(&mut self, event: &AgentEvent<'_>) {
+    pub(crate) fn event(&mut self, event: &AgentEvent<'_>) {
         // The raw record is the record of a line that nobody understood.
         if matches!(event, AgentEvent::Raw { .. }) {
             return;
@@ -175,19 +175,19 @@ impl RunWriter {
     }
 
     /// What has changed in the work tree.
-    pub fn files(&mut self, edits: &[FileEdit]) {
+    pub(crate) fn files(&mut self, edits: &[FileEdit]) {
         if !edits.is_empty() {
             self.record("files", &self.redactor.edits(edits));
         }
     }
 
     /// A remark of agentd's own.
-    pub fn note(&mut self, text: &str) {
+    pub(crate) fn note(&mut self, text: &str) {
         self.record("note", &*self.redactor.clean(text));
     }
 
     /// Hands everything to the system.
-    pub fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         if self.block.is_empty() {
             return;
         }
@@ -200,7 +200,7 @@ impl RunWriter {
 
     /// Writes the last line and makes sure that all of it is on disk. An error of
     /// any earlier write comes out here: a run that is not recorded is not done.
-    pub fn end(mut self, end: &RunEnd) -> io::Result<PathBuf> {
+    pub(crate) fn end(mut self, end: &RunEnd) -> io::Result<PathBuf> {
         let half = std::mem::take(&mut self.half);
         if !half.is_empty() {
             self.stderr_lines(&half);

@@ -135,7 +135,7 @@ impl Explain for RunError {
 }
 
 /// Sees the events of a call as they happen.
-pub type Observer<'o> = dyn FnMut(&AgentEvent<'_>) + 'o;
+pub(crate) type Observer<'o> = dyn FnMut(&AgentEvent<'_>) + 'o;
 
 impl Runner {
     /// Makes a call, again where it failed for a reason that passes. `limits` are

@@ -80,7 +80,7 @@ impl Agents {
     }
 
     /// Git for a look that runs nothing of the repository.
-    pub fn git_tool_outside(&self) -> GitTool {
+    pub(crate) fn git_tool_outside(&self) -> GitTool {
         GitTool {
             env: self.environment.clone(),
             cancel: Some(self.cancel.clone()),
@@ -92,7 +92,7 @@ impl Agents {
 impl Agents {
     /// Git, with the environment that agents have and ended with them. What may run files of
     /// the work tree runs in the sandbox.
-    pub fn git_tool(&self) -> Result<GitTool, SandboxError> {
+    pub(crate) fn git_tool(&self) -> Result<GitTool, SandboxError> {
         let sandbox = Sandbox::open(self, None)?;
         let caged = sandbox.map(|sandbox| {
             let (supervisor, cancel) = (self.supervisor.clone(), self.cancel.clone());

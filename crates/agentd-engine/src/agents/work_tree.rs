@@ -34,7 +34,7 @@ struct Seen {
 
 /// Notices what changes in a work tree.
 #[derive(Debug)]
-pub struct WorkTree {
+pub(crate) struct WorkTree {
     root: PathBuf,
     /// A file that agentd itself changes for the time of a call.
     except: Option<String>,
@@ -43,7 +43,7 @@ pub struct WorkTree {
 
 impl WorkTree {
     /// Looks at everything once. `except` is not looked at.
-    pub fn look(root: &Path, except: Option<&str>) -> Self {
+    pub(crate) fn look(root: &Path, except: Option<&str>) -> Self {
         let mut tree = Self {
             root: root.to_owned(),
             except: except.map(str::to_owned),
@@ -67,7 +67,7 @@ impl WorkTree {
     }
 
     /// What has changed since the last look.
-    pub fn changes(&mut self) -> Vec<FileEdit> {
+    pub(crate) fn changes(&mut self) -> Vec<FileEdit> {
         let mut edits = Vec::new();
         let mut now = BTreeMap::new();
         let mut left = KEPT_IN_ALL;

@@ -14,7 +14,7 @@ use crate::store::{Change, Holder, LockError, Project, StoreError};
 pub const MAX_COMMENT_BYTES: usize = 8 << 10;
 
 /// How many comments a change may have.
-pub const MAX_COMMENTS: usize = 1000;
+pub(crate) const MAX_COMMENTS: usize = 1000;
 
 /// Why a comment was not recorded.
 #[derive(Debug, thiserror::Error)]

@@ -92,7 +92,7 @@ pub fn load_main_spec(project: &Project, id: &SpecId) -> Doc<Spec> {
 
 /// The requirements of the main specs that a change may refer to: those it
 /// edits, and those that its tasks name.
-pub fn main_specs_for(project: &Project, documents: &Documents) -> MainSpecs {
+pub(crate) fn main_specs_for(project: &Project, documents: &Documents) -> MainSpecs {
     let known = documents.referred_specs().into_iter().filter_map(|id| {
         let spec = load_main_spec(project, id);
         Some((id.clone(), check::requirement_ids(spec.value_if_there()?)))
@@ -168,7 +168,7 @@ pub fn load_state_if_begun(change: &Change) -> Result<Option<State>, DocumentErr
 
 /// Writes a state and returns it as written. The lock guarantees that nobody else has changed it
 /// since it was read.
-pub fn save_state(
+pub(crate) fn save_state(
     change: &Change,
     lock: &WriteLock,
     state: &State,

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use agentd_core::ids::ChangeId;
-use agentd_core::state::{GitSetup, Workflow};
+use agentd_core::state::{GitSetup, Placement};
 use agentd_core::text::counted;
 
 use super::error::GitError;
@@ -17,7 +17,7 @@ use crate::store::OutsideDir;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
     /// The way that was chosen.
-    pub workflow: Workflow,
+    pub workflow: Placement,
     /// The branch; none in place.
     pub branch: Option<String>,
     /// The directory of the project in which the code is changed.
@@ -62,14 +62,14 @@ pub fn begin(
     tool: &GitTool,
     root: &Path,
     change: &ChangeId,
-    asked: Option<Workflow>,
+    asked: Option<Placement>,
     known: Option<&GitSetup>,
 ) -> Result<SetupResult, GitError> {
     let asked = asked.or(known.map(|known| known.workflow));
     let found = Git::discover_with(tool, root);
     let without = |note: String| -> Result<SetupResult, GitError> {
         let work_tree = canonical(root)?;
-        let (workflow, notes) = (Workflow::InPlace, vec![note]);
+        let (workflow, notes) = (Placement::InPlace, vec![note]);
         Ok(SetupResult::Ready(Setup {
             workflow,
             branch: None,
@@ -86,12 +86,12 @@ pub fn begin(
         (Ok(Some(_)), None) => {
             without("The repository has no commit yet: working in place.".into())
         }
-        (Ok(None), None | Some(Workflow::InPlace)) => {
+        (Ok(None), None | Some(Placement::InPlace)) => {
             without("There is no git repository: working in place, without a way back.".into())
         }
         (Ok(None), Some(_)) => Err(GitError::NoRepository { root: root.to_owned() }),
         (Err(error @ GitError::Interrupted { .. }), _) => Err(error),
-        (Err(error), None | Some(Workflow::InPlace)) => {
+        (Err(error), None | Some(Placement::InPlace)) => {
             without(format!("Working in place, without git: {error}."))
         }
         (Err(error), Some(_)) => Err(error),
@@ -103,13 +103,13 @@ pub fn begin(
 pub fn set_up(
     git: &Git,
     change: &ChangeId,
-    workflow: Workflow,
+    workflow: Placement,
     known: Option<&GitSetup>,
 ) -> Result<Setup, GitError> {
     let mut setup = match workflow {
-        Workflow::InPlace => in_place(git)?,
-        Workflow::Branch => on_branch(git, change)?,
-        Workflow::Worktree => in_worktree(git, change)?,
+        Placement::InPlace => in_place(git)?,
+        Placement::Branch => on_branch(git, change)?,
+        Placement::Worktree => in_worktree(git, change)?,
     };
     if let (Some(base), Some(tip)) =
         (known.and_then(|known| known.base_commit.as_deref()), setup.base_commit.as_deref())
@@ -130,8 +130,8 @@ pub fn work_tree(
     setup: &GitSetup,
 ) -> Result<PathBuf, GitError> {
     match setup.workflow {
-        Workflow::Branch | Workflow::InPlace => canonical(root),
-        Workflow::Worktree => {
+        Placement::Branch | Placement::InPlace => canonical(root),
+        Placement::Worktree => {
             let git = Git::discover_with(tool, root)?
                 .ok_or_else(|| GitError::NoRepository { root: root.to_owned() })?;
             let branch = branch_of(change);
@@ -146,7 +146,7 @@ pub fn work_tree(
 
 fn in_place(git: &Git) -> Result<Setup, GitError> {
     Ok(Setup {
-        workflow: Workflow::InPlace,
+        workflow: Placement::InPlace,
         branch: None,
         work_tree: git.root.clone(),
         base_commit: git.head_commit()?,
@@ -158,7 +158,7 @@ fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
     let branch = branch_of(change);
     let (head, start) = born(git, &branch)?;
     let ready = |base: String, notes| Setup {
-        workflow: Workflow::Branch,
+        workflow: Placement::Branch,
         branch: Some(branch_of(change)),
         work_tree: git.root.clone(),
         base_commit: Some(base),
@@ -244,7 +244,7 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
         }
     };
     Ok(Setup {
-        workflow: Workflow::Worktree,
+        workflow: Placement::Worktree,
         branch: Some(branch),
         work_tree: project_in(git, &path)?,
         base_commit: Some(existing.unwrap_or(start)),

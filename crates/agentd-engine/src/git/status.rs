@@ -60,7 +60,7 @@ pub struct Dirty {
 
 impl Dirty {
     /// Whether everything is committed.
-    pub fn is_clean(&self) -> bool {
+    pub(crate) fn is_clean(&self) -> bool {
         self.count() == 0
     }
 
@@ -168,7 +168,7 @@ impl Git {
     }
 
     /// The commit that is checked out.
-    pub fn head_commit(&self) -> Result<Option<String>, GitError> {
+    pub(crate) fn head_commit(&self) -> Result<Option<String>, GitError> {
         self.commit_of("HEAD")
     }
 

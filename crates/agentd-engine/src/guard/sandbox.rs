@@ -28,7 +28,7 @@ use crate::process::{Cage, Enforced, hidden_by_private_tmp};
 use crate::store::{OutsideDir, Project, SHARED, StoreError};
 
 use call_tmp::CallTmp;
-pub use call_tmp::sweep;
+pub(crate) use call_tmp::sweep;
 pub use trial::{Trial, try_out};
 
 /// Why there is no sandbox.
@@ -290,7 +290,7 @@ pub(crate) fn suspects(agents: &Agents, output: &str) -> Option<String> {
 }
 
 /// The settings as they are without a sandbox.
-pub fn no_surroundings(environment: &[(OsString, OsString)]) -> Surroundings {
+pub(crate) fn no_surroundings(environment: &[(OsString, OsString)]) -> Surroundings {
     let tmp_dir = variable(environment, "TMPDIR").unwrap_or_else(|| "/tmp".into());
     Surroundings { tmp_dir, private_tmp: false, writable: Vec::new(), network: true }
 }

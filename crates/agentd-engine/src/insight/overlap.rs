@@ -243,7 +243,7 @@ fn touched_by(documents: &Documents, interest: &Interest) -> Touched {
 
 /// What the other open changes touch, a line each, for a planner of another: those that
 /// were worked on last, up to a number of them.
-pub fn open_ground(
+pub(crate) fn open_ground(
     project: &Project,
     except: &ChangeId,
     most: usize,

@@ -264,7 +264,7 @@ pub(super) const SHARED_PLACES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
 /// Whether a path lies in a place that a cage has for itself, and the first directory in it
 /// that leads there.
-pub fn hidden_by_private_tmp(path: &Path) -> Option<PathBuf> {
+pub(crate) fn hidden_by_private_tmp(path: &Path) -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     for place in SHARED_PLACES {
         if let Ok(rest) = path.strip_prefix(place) {

@@ -56,7 +56,9 @@ pub fn resolve(
 
 /// An environment whose `PATH` means the same in every directory. Agents are scripts, and their
 /// interpreter is looked up, too.
-pub fn without_relative_paths(environment: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+pub(crate) fn without_relative_paths(
+    environment: &[(OsString, OsString)],
+) -> Vec<(OsString, OsString)> {
     let mut environment = environment.to_vec();
     for (name, value) in &mut environment {
         if name == "PATH" && std::env::split_paths(value).any(|dir| dir.is_relative()) {

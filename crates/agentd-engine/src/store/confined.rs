@@ -231,7 +231,7 @@ impl ProjectDir {
 
     /// The path of the same file or directory without any symlink on the way.
     /// One that leads outside is an error.
-    pub fn real_path(&self, path: &RelPath) -> Result<RelPath, StoreError> {
+    pub(crate) fn real_path(&self, path: &RelPath) -> Result<RelPath, StoreError> {
         if path.is_root() {
             return Ok(path.clone());
         }
@@ -249,7 +249,7 @@ impl ProjectDir {
     /// The same directory, in which symlinks are not followed at all: for a
     /// [`ProjectDir::real_path`] that was judged and must not become another.
     #[must_use]
-    pub fn without_symlinks(&self) -> Self {
+    pub(crate) fn without_symlinks(&self) -> Self {
         Self { symlinks: Symlinks::Refuse, ..self.clone() }
     }
 

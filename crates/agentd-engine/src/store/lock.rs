@@ -215,7 +215,11 @@ impl Drop for Lock {
 }
 
 /// Takes a lock if it is free, else reports who has it.
-pub fn try_lock(project: &ProjectDir, name: &LockName, holder: &Holder) -> Result<Lock, LockError> {
+pub(crate) fn try_lock(
+    project: &ProjectDir,
+    name: &LockName,
+    holder: &Holder,
+) -> Result<Lock, LockError> {
     let locks = Locks::open(project, name)?;
     for attempt in 1..=TRIES {
         if let Some(lock) = locks.attempt(name, holder)? {

@@ -17,7 +17,7 @@ use super::user_dirs::UserDirs;
 
 /// How long a tool call or a record waits for its turn: each turn takes
 /// milliseconds, so a wait this long means that something is broken.
-pub const WRITE_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const WRITE_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A project in which agentd was initialized. Clones share the open directory.
 #[derive(Debug, Clone)]
@@ -94,7 +94,7 @@ impl Project {
     }
 
     /// The same for reading: none if nothing was ever stored.
-    pub fn state_dir_if_there(&self) -> Result<Option<ProjectDir>, StoreError> {
+    pub(crate) fn state_dir_if_there(&self) -> Result<Option<ProjectDir>, StoreError> {
         self.user.state_if_there(&self.root)
     }
 
@@ -212,7 +212,7 @@ impl Project {
     }
 
     /// Takes that lock if it is free, else reports who has it.
-    pub fn try_project_lock(&self, holder: &Holder) -> Result<Lock, LockError> {
+    pub(crate) fn try_project_lock(&self, holder: &Holder) -> Result<Lock, LockError> {
         lock::try_lock(&self.dir, &LockName::Project, holder)
     }
 
@@ -324,7 +324,7 @@ impl Change {
     }
 
     /// Opens the record of an agent call for reading.
-    pub fn open_run(&self, run: &RunName) -> Result<File, StoreError> {
+    pub(crate) fn open_run(&self, run: &RunName) -> Result<File, StoreError> {
         let (file, _) = self.dir.open_file(&ChangeFile::Run(run.clone()).path())?;
         Ok(file)
     }

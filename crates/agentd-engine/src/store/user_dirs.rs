@@ -34,7 +34,7 @@ impl UserDirs {
     }
 
     /// Those of an environment. A relative `XDG_*` is ignored, as its specification asks.
-    pub fn from_variables(
+    pub(crate) fn from_variables(
         home: Option<PathBuf>,
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Self {
@@ -72,7 +72,7 @@ impl UserDirs {
     }
 
     /// The same for reading: none if nothing was ever stored.
-    pub fn state_if_there(&self, root: &Path) -> Result<Option<ProjectDir>, StoreError> {
+    pub(crate) fn state_if_there(&self, root: &Path) -> Result<Option<ProjectDir>, StoreError> {
         let Ok((base, name)) = self.place(root) else { return Ok(None) };
         let path = base.join("projects").join(&name);
         if fs::symlink_metadata(&path).is_err() {
@@ -98,7 +98,7 @@ impl UserDirs {
     }
 
     /// The path of the caches for the agents of a project. They may write there.
-    pub fn cache_path(&self, root: &Path) -> Result<PathBuf, StoreError> {
+    pub(crate) fn cache_path(&self, root: &Path) -> Result<PathBuf, StoreError> {
         let cache = self.cache.as_ref().ok_or(StoreError::NoUserDir)?;
         Ok(cache.join("projects").join(name_of(root)))
     }

@@ -47,7 +47,7 @@ impl ProjectDir {
 
     /// Replaces or creates many files, each whole, and waits once until all are durable: the
     /// first wait for the disk takes the others with it. A crash leaves some of them new.
-    pub fn write_batch(&self, files: &[(RelPath, &[u8])]) -> Result<(), StoreError> {
+    pub(crate) fn write_batch(&self, files: &[(RelPath, &[u8])]) -> Result<(), StoreError> {
         let mut by_dir: BTreeMap<RelPath, Vec<&(RelPath, &[u8])>> = BTreeMap::new();
         for file in files {
             by_dir.entry(file.0.parent().unwrap_or_else(RelPath::root)).or_default().push(file);
@@ -96,7 +96,7 @@ impl ProjectDir {
     }
 
     /// Removes what dead writers left in a directory, if it is there.
-    pub fn sweep(&self, path: &RelPath) {
+    pub(crate) fn sweep(&self, path: &RelPath) {
         if let Ok(dir) = self.dir_to_change(path) {
             sweep(dir.get());
         }
@@ -135,7 +135,7 @@ impl ProjectDir {
     }
 
     /// Opens a file to which every write is added at the end, for logs with many lines.
-    pub fn open_append(&self, path: &RelPath) -> Result<File, StoreError> {
+    pub(crate) fn open_append(&self, path: &RelPath) -> Result<File, StoreError> {
         let (parent, name) = self.parent_for_writing(path)?;
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).nonblock(true).follow(FollowSymlinks::No);
@@ -156,7 +156,7 @@ impl ProjectDir {
     }
 
     /// Creates a file that must not exist yet, to which every write is added at the end.
-    pub fn create_append(&self, path: &RelPath) -> Result<File, StoreError> {
+    pub(crate) fn create_append(&self, path: &RelPath) -> Result<File, StoreError> {
         let (parent, name) = self.parent_for_writing(path)?;
         let mut options = OpenOptions::new();
         options.append(true).create_new(true).follow(FollowSymlinks::No);
@@ -176,7 +176,7 @@ impl ProjectDir {
 
     /// Creates a directory that must not exist yet; those above it are created too.
     /// Of many who try, one succeeds.
-    pub fn create_dir_new(&self, path: &RelPath) -> Result<(), StoreError> {
+    pub(crate) fn create_dir_new(&self, path: &RelPath) -> Result<(), StoreError> {
         let (parent, name) = self.parent_for_writing(path)?;
         let created = parent.get().create_dir(name).and_then(|()| sync_dir(parent.get()));
         created.map_err(|error| StoreError::from_io("create", self.shown(path), error))

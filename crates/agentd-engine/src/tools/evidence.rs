@@ -6,7 +6,7 @@ use std::time::Duration;
 use agentd_core::document::tasks::{Action, Task};
 use agentd_core::ids::ChangeId;
 use agentd_core::rel_path::RelPath;
-use agentd_core::state::{State, Workflow};
+use agentd_core::state::{Placement, State};
 
 use super::outcome::{ActionError, Refusal};
 use crate::explain::Explain as _;
@@ -98,7 +98,7 @@ fn worked_on(
     state: Option<&State>,
 ) -> Result<Option<Project>, ActionError> {
     let setup = state.and_then(|state| state.git.as_ref());
-    let Some(setup) = setup.filter(|setup| setup.workflow == Workflow::Worktree) else {
+    let Some(setup) = setup.filter(|setup| setup.workflow == Placement::Worktree) else {
         return Ok(None);
     };
     let path = git::work_tree(&GitTool::default(), project.root(), change, setup);

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use super::outcome::{ActionError, Refusal};
 
 /// The largest document that a tool writes, in bytes.
-pub const MAX_DOCUMENT: usize = 1024 * 1024;
+pub(crate) const MAX_DOCUMENT: usize = 1024 * 1024;
 
 /// The most characters of a title or name.
 pub const TITLE: usize = 200;

@@ -15,7 +15,7 @@ use agentd_core::document::questions::Questions;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
-use agentd_core::state::{State, Workflow as Placement};
+use agentd_core::state::{Placement, State};
 use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
@@ -312,7 +312,7 @@ fn set_up_git(
     let (tool, root) = (agents.git_tool_outside(), agents.project.root());
     let known = state.git.as_ref();
     // What was chosen for this change outweighs what is chosen for most.
-    let configured = || agents.config.git.workflow.configured();
+    let configured = || agents.config.git.workflow;
     let asked = asked.or(known.map(|known| known.workflow)).or_else(configured);
     let setup = match git::begin(&tool, root, &id, asked, known)? {
         SetupResult::Ready(setup) => setup,

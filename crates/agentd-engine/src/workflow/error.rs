@@ -166,13 +166,6 @@ impl From<SessionError> for WorkflowError {
     }
 }
 
-impl WorkflowError {
-    /// Whether somebody has asked for the stop.
-    pub fn is_interrupt(&self) -> bool {
-        self.kind() == Kind::Interrupted
-    }
-}
-
 impl Explain for WorkflowError {
     fn explain(&self) -> ErrorReport {
         let report = |kind| ErrorReport::of(kind, self);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
-use agentd_core::state::{GitSetup, Workflow};
+use agentd_core::state::{GitSetup, Placement};
 use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{
     Dirty, Git, GitError, GitTool, Head, Setup, SetupResult, begin, set_up, work_tree,
@@ -25,8 +25,8 @@ pub(crate) fn repository() -> TestProject {
 pub(crate) trait Repository {
     fn tool(&self) -> GitTool;
     fn found(&self) -> Git;
-    fn set_up(&self, workflow: Workflow) -> Result<Setup, GitError>;
-    fn begin(&self, asked: Option<Workflow>) -> Result<SetupResult, GitError>;
+    fn set_up(&self, workflow: Placement) -> Result<Setup, GitError>;
+    fn begin(&self, asked: Option<Placement>) -> Result<SetupResult, GitError>;
     fn in_worktree(&self) -> PathBuf;
     fn branch(&self) -> String;
 }
@@ -40,11 +40,11 @@ impl Repository for TestProject {
         Git::discover_with(&self.tool(), &self.root()).unwrap().unwrap()
     }
 
-    fn set_up(&self, workflow: Workflow) -> Result<Setup, GitError> {
+    fn set_up(&self, workflow: Placement) -> Result<Setup, GitError> {
         set_up(&self.found(), &change(), workflow, None)
     }
 
-    fn begin(&self, asked: Option<Workflow>) -> Result<SetupResult, GitError> {
+    fn begin(&self, asked: Option<Placement>) -> Result<SetupResult, GitError> {
         begin(&self.tool(), &self.root(), &change(), asked, None)
     }
 
@@ -110,7 +110,7 @@ fn a_branch_takes_along_what_is_not_committed_and_is_made_once() {
     repo.git(&["add", "a.txt"]);
     repo.write_root("a.txt", "mine, later\n");
     let before = repo.git(&["status", "--porcelain=v2"]);
-    let setup = repo.set_up(Workflow::Branch).unwrap();
+    let setup = repo.set_up(Placement::Branch).unwrap();
     assert_eq!(setup.branch.as_deref(), Some("agentd/add-oauth"));
     assert_eq!((&setup.work_tree, setup.base_commit.as_ref()), (&repo.root(), Some(&base)));
     insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"2 uncommitted files came along to `agentd/add-oauth`, unchanged.");
@@ -120,12 +120,12 @@ fn a_branch_takes_along_what_is_not_committed_and_is_made_once() {
     // Again, with a commit on it: the start is kept where it is known.
     repo.commit("work");
     let known = setup.to_state(&repo.root());
-    let again = set_up(&repo.found(), &change(), Workflow::Branch, Some(&known)).unwrap();
+    let again = set_up(&repo.found(), &change(), Placement::Branch, Some(&known)).unwrap();
     assert_eq!(again, Setup { notes: vec![], ..setup });
     // A start that was rebased away, or never was, counts for nothing.
     for base in ["0123456789abcdef0123456789abcdef01234567", "--help", ""] {
         let known = GitSetup { base_commit: Some(base.to_owned()), ..known.clone() };
-        let again = set_up(&repo.found(), &change(), Workflow::Branch, Some(&known)).unwrap();
+        let again = set_up(&repo.found(), &change(), Placement::Branch, Some(&known)).unwrap();
         assert_eq!(again.base_commit, Some(repo.git(&["rev-parse", "HEAD"])), "{base}");
     }
 }
@@ -139,7 +139,7 @@ fn an_existing_branch_is_switched_to_if_nothing_is_lost() {
     repo.git(&["switch", "-q", "main"]);
     // In the way: git would have to overwrite it.
     repo.write_root("b.txt", "mine\n");
-    let error = fails(repo.set_up(Workflow::Branch), Kind::GitSwitchRefused);
+    let error = fails(repo.set_up(Placement::Branch), Kind::GitSwitchRefused);
     insta::assert_snapshot!(repo.explained(&error), @"
     git_switch_refused: cannot switch to `agentd/add-oauth` without losing changes
     cause: error: The following untracked working tree files would be overwritten by checkout:
@@ -153,7 +153,7 @@ fn an_existing_branch_is_switched_to_if_nothing_is_lost() {
     assert_eq!((repo.branch(), repo.read_root("b.txt")), ("main".into(), "mine\n".into()));
     // Not in the way.
     fs::rename(repo.root().join("b.txt"), repo.root().join("c.txt")).unwrap();
-    let setup = repo.set_up(Workflow::Branch).unwrap();
+    let setup = repo.set_up(Placement::Branch).unwrap();
     assert_eq!(setup.base_commit, Some(tip));
     insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"
     Switched to `agentd/add-oauth`, which was there already.
@@ -170,7 +170,7 @@ fn a_work_tree_is_made_beside_the_project_and_used_again() {
     let repo = repository();
     repo.write_root("a.txt", "mine\n");
     repo.git(&["config", "branch.autoSetupMerge", "always"]);
-    let setup = repo.set_up(Workflow::Worktree).unwrap();
+    let setup = repo.set_up(Placement::Worktree).unwrap();
     assert_eq!(setup.work_tree, repo.in_worktree());
     insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"1 uncommitted file did not come along to the work tree.");
     assert_eq!(repo.branch(), "main");
@@ -180,10 +180,10 @@ fn a_work_tree_is_made_beside_the_project_and_used_again() {
     assert_eq!(there(&["branch", "--show-current"]), "agentd/add-oauth");
     let state = setup.to_state(&repo.root());
     assert_eq!(state.work_tree.as_deref(), Some("../project-agentd/add-oauth"));
-    assert_eq!(repo.set_up(Workflow::Worktree).unwrap(), Setup { notes: vec![], ..setup.clone() });
+    assert_eq!(repo.set_up(Placement::Worktree).unwrap(), Setup { notes: vec![], ..setup.clone() });
     // From inside of it, too.
     let inside = Git::discover_with(&repo.tool(), &repo.in_worktree()).unwrap().unwrap();
-    for workflow in [Workflow::Worktree, Workflow::Branch] {
+    for workflow in [Placement::Worktree, Placement::Branch] {
         let again = set_up(&inside, &change(), workflow, None).unwrap();
         assert_eq!((again.work_tree, again.notes), (repo.in_worktree(), vec![]), "{workflow:?}");
     }
@@ -192,10 +192,10 @@ fn a_work_tree_is_made_beside_the_project_and_used_again() {
     // Moved by the user: used where it is.
     let moved = repo.base().join("elsewhere");
     repo.git(&["worktree", "move", repo.in_worktree().to_str().unwrap(), moved.to_str().unwrap()]);
-    let setup = repo.set_up(Workflow::Worktree).unwrap();
+    let setup = repo.set_up(Placement::Worktree).unwrap();
     assert_eq!(setup.work_tree, moved);
     insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"`agentd/add-oauth` has a work tree already, which is used: [BASE]/elsewhere.");
-    let error = fails(repo.set_up(Workflow::Branch), Kind::GitCheckedOutElsewhere);
+    let error = fails(repo.set_up(Placement::Branch), Kind::GitCheckedOutElsewhere);
     insta::assert_snapshot!(repo.explained(&error), @"
     git_checked_out_elsewhere: `agentd/add-oauth` is checked out in [BASE]/elsewhere
     hint: work there: agentd -C [BASE]/elsewhere plan <id>
@@ -207,7 +207,7 @@ fn a_work_tree_is_made_beside_the_project_and_used_again() {
 fn a_path_in_the_state_leads_nowhere() {
     let repo = repository();
     let state = GitSetup {
-        workflow: Workflow::Worktree,
+        workflow: Placement::Worktree,
         branch: Some("main".into()),
         work_tree: Some("../../../etc".into()),
         base_commit: None,
@@ -219,17 +219,17 @@ fn a_path_in_the_state_leads_nowhere() {
 #[test]
 fn a_work_tree_whose_directory_is_gone_is_made_again() {
     let repo = repository();
-    repo.set_up(Workflow::Worktree).unwrap();
+    repo.set_up(Placement::Worktree).unwrap();
     git(&repo.in_worktree(), &["commit", "-q", "--allow-empty", "-m", "work"]);
     let tip = repo.git(&["rev-parse", "agentd/add-oauth"]);
     fs::remove_dir_all(repo.in_worktree()).unwrap();
-    let error = fails(repo.set_up(Workflow::Branch), Kind::GitCheckedOutElsewhere);
+    let error = fails(repo.set_up(Placement::Branch), Kind::GitCheckedOutElsewhere);
     insta::assert_snapshot!(repo.explained(&error), @"
     git_checked_out_elsewhere: `agentd/add-oauth` is checked out in [ROOT]-agentd/add-oauth
     cause: that directory is gone, but git still lists it
     hint: make git forget it: git worktree prune
     ");
-    let setup = repo.set_up(Workflow::Worktree).unwrap();
+    let setup = repo.set_up(Placement::Worktree).unwrap();
     assert_eq!((setup.work_tree, setup.base_commit), (repo.in_worktree(), Some(tip)));
 }
 
@@ -239,15 +239,15 @@ fn what_is_in_the_way_of_a_work_tree_stays() {
     let repo = repository();
     fs::create_dir_all(repo.in_worktree()).unwrap();
     fs::write(repo.in_worktree().join("theirs"), "x").unwrap();
-    fails(repo.set_up(Workflow::Worktree), Kind::GitPathTaken);
+    fails(repo.set_up(Placement::Worktree), Kind::GitPathTaken);
     assert_eq!(fs::read_to_string(repo.in_worktree().join("theirs")).unwrap(), "x");
     assert_eq!(repo.git(&["branch", "--list", "agentd/*"]), "", "nothing is half done");
     // An empty one is no obstacle.
     fs::remove_file(repo.in_worktree().join("theirs")).unwrap();
-    repo.set_up(Workflow::Worktree).unwrap();
+    repo.set_up(Placement::Worktree).unwrap();
     // A work tree that was switched to another branch.
     git(&repo.in_worktree(), &["switch", "-q", "-c", "other"]);
-    let error = fails(repo.set_up(Workflow::Worktree), Kind::GitOtherBranch);
+    let error = fails(repo.set_up(Placement::Worktree), Kind::GitOtherBranch);
     insta::assert_snapshot!(repo.explained(&error), @"
     git_other_branch: the work tree [ROOT]-agentd/add-oauth is not on `agentd/add-oauth`
     cause: it is on `other`
@@ -255,16 +255,16 @@ fn what_is_in_the_way_of_a_work_tree_stays() {
     ");
     // The branch is checked out in the project itself.
     let repo = repository();
-    repo.set_up(Workflow::Branch).unwrap();
-    fails(repo.set_up(Workflow::Worktree), Kind::GitCheckedOutHere);
+    repo.set_up(Placement::Branch).unwrap();
+    fails(repo.set_up(Placement::Worktree), Kind::GitCheckedOutHere);
 }
 
 #[test]
 fn branches_that_take_the_name_are_named() {
     let cases = [
-        ("agentd", Workflow::Branch),
-        ("agentd", Workflow::Worktree),
-        ("agentd/add-oauth/old", Workflow::Branch),
+        ("agentd", Placement::Branch),
+        ("agentd", Placement::Worktree),
+        ("agentd/add-oauth/old", Placement::Branch),
     ];
     let errors = cases.map(|(blocking, workflow)| {
         let repo = repository();
@@ -292,7 +292,7 @@ fn branches_that_take_the_name_are_named() {
 fn a_branch_that_somebody_pushed_is_mentioned() {
     let repo = repository();
     repo.git(&["update-ref", "refs/remotes/origin/agentd/add-oauth", "HEAD"]);
-    let setup = repo.set_up(Workflow::Branch).unwrap();
+    let setup = repo.set_up(Placement::Branch).unwrap();
     insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"There is a branch `origin/agentd/add-oauth`, too: `agentd/add-oauth` does not start from it, but from here.");
 }
 
@@ -300,10 +300,10 @@ fn a_branch_that_somebody_pushed_is_mentioned() {
 fn in_place_nothing_is_touched() {
     let repo = repository();
     repo.write_root("a.txt", "mine\n");
-    let setup = repo.set_up(Workflow::InPlace).unwrap();
+    let setup = repo.set_up(Placement::InPlace).unwrap();
     let base = repo.git(&["rev-parse", "HEAD"]);
     let expected = Setup {
-        workflow: Workflow::InPlace,
+        workflow: Placement::InPlace,
         branch: None,
         work_tree: repo.root(),
         base_commit: Some(base.clone()),
@@ -318,7 +318,7 @@ fn in_place_nothing_is_touched() {
 #[test]
 fn without_a_commit_only_in_place_works() {
     let repo = TestProject::empty().repository();
-    let errors = [Workflow::Branch, Workflow::Worktree]
+    let errors = [Placement::Branch, Placement::Worktree]
         .map(|workflow| repo.explained(&fails(repo.set_up(workflow), Kind::GitNoCommit)));
     insta::assert_snapshot!(errors.join("\n"), @"
     git_no_commit: the repository has no commit for `agentd/add-oauth` to start from
@@ -330,9 +330,9 @@ fn without_a_commit_only_in_place_works() {
     hint: work in the current checkout: agentd plan <id> --git in-place
     ");
     let setup = ready(repo.begin(None));
-    assert_eq!((setup.workflow, setup.base_commit), (Workflow::InPlace, None));
+    assert_eq!((setup.workflow, setup.base_commit), (Placement::InPlace, None));
     insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"The repository has no commit yet: working in place.");
-    assert_eq!(ready(repo.begin(Some(Workflow::InPlace))).notes, Vec::<String>::new());
+    assert_eq!(ready(repo.begin(Some(Placement::InPlace))).notes, Vec::<String>::new());
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn on_a_detached_head_the_branch_starts_there() {
     repo.write_root("a.txt", "two\n");
     repo.commit("second");
     repo.git(&["checkout", "-q", &first]);
-    let setup = repo.set_up(Workflow::Branch).unwrap();
+    let setup = repo.set_up(Placement::Branch).unwrap();
     let notes = setup.notes.join("\n").replace(&first[..10], "[FIRST]");
     insta::assert_snapshot!(notes, @"HEAD was on no branch: `agentd/add-oauth` starts from [FIRST].");
     assert_eq!((repo.branch(), setup.base_commit), ("agentd/add-oauth".into(), Some(first)));
@@ -352,7 +352,7 @@ fn on_a_detached_head_the_branch_starts_there() {
 fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
     let repo = TestProject::empty();
     assert!(Git::discover_with(&repo.tool(), &repo.root()).unwrap().is_none());
-    let errors = [Workflow::Branch, Workflow::Worktree]
+    let errors = [Placement::Branch, Placement::Worktree]
         .map(|workflow| repo.explained(&repo.begin(Some(workflow)).unwrap_err()));
     insta::assert_snapshot!(errors.join("\n"), @"
     git_no_repository: [ROOT] is not in a git repository
@@ -363,9 +363,9 @@ fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
     hint: create a repository: git init && git add -A && git commit -m Start
     hint: work in the current checkout: agentd plan <id> --git in-place
     ");
-    let notes = [None, Some(Workflow::InPlace)].map(|asked| {
+    let notes = [None, Some(Placement::InPlace)].map(|asked| {
         let setup = ready(repo.begin(asked));
-        assert_eq!((setup.workflow, &setup.work_tree), (Workflow::InPlace, &repo.root()));
+        assert_eq!((setup.workflow, &setup.work_tree), (Placement::InPlace, &repo.root()));
         repo.mask(setup.notes.join("\n"))
     });
     insta::assert_snapshot!(notes.join("\n"), @"
@@ -377,7 +377,7 @@ fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
     let repo = repository();
     let tool = GitTool { program: "/nowhere/git".into(), ..GitTool::default() };
     let begin = |asked| begin(&tool, &repo.root(), &change(), asked, None);
-    assert_eq!(begin(Some(Workflow::Branch)).unwrap_err().kind(), Kind::GitNotInstalled);
+    assert_eq!(begin(Some(Placement::Branch)).unwrap_err().kind(), Kind::GitNotInstalled);
     insta::assert_snapshot!(ready(begin(None)).notes.join("\n"), @"Working in place, without git: git is not installed.");
 }
 
@@ -385,18 +385,18 @@ fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
 fn where_there_is_a_choice_somebody_is_asked_once() {
     let repo = repository();
     assert!(matches!(repo.begin(None).unwrap(), SetupResult::Ask(_)));
-    let setup = ready(repo.begin(Some(Workflow::Branch)));
+    let setup = ready(repo.begin(Some(Placement::Branch)));
     let known = setup.to_state(&repo.root());
     repo.git(&["switch", "-q", "main"]);
     let again = ready(begin(&repo.tool(), &repo.root(), &change(), None, Some(&known)));
-    assert_eq!((again.workflow, repo.branch()), (Workflow::Branch, "agentd/add-oauth".into()));
+    assert_eq!((again.workflow, repo.branch()), (Placement::Branch, "agentd/add-oauth".into()));
 }
 
 #[test]
 fn in_a_bare_repository_there_is_nothing_to_work_on() {
     let repo = TestProject::empty();
     repo.git(&["init", "-q", "--bare"]);
-    let error = repo.begin(Some(Workflow::Branch)).unwrap_err();
+    let error = repo.begin(Some(Placement::Branch)).unwrap_err();
     insta::assert_snapshot!(repo.explained(&error), @"
     git_no_work_tree: [ROOT] is in a bare git repository or inside `.git`
     hint: check the repository out and run agentd there: git worktree add <directory>
@@ -409,7 +409,7 @@ fn in_a_bare_repository_there_is_nothing_to_work_on() {
     let checkout = repo.base().join("checkout");
     repo.git(&["worktree", "add", "-q", "-b", "main", checkout.to_str().unwrap(), &commit]);
     let git = Git::discover_with(&repo.tool(), &checkout).unwrap().unwrap();
-    let setup = set_up(&git, &change(), Workflow::Worktree, None).unwrap();
+    let setup = set_up(&git, &change(), Placement::Worktree, None).unwrap();
     assert_eq!(setup.work_tree, repo.base().join("checkout-agentd/add-oauth"));
 }
 
@@ -422,7 +422,7 @@ fn a_project_below_the_top_stays_below_it() {
     let project = repo.root().join("api/x");
     let git = Git::discover_with(&repo.tool(), &project).unwrap().unwrap();
     assert_eq!((git.top(), git.subdirectory()), (&*repo.root(), Some(Path::new("api/x"))));
-    let setup = set_up(&git, &change(), Workflow::Worktree, None).unwrap();
+    let setup = set_up(&git, &change(), Placement::Worktree, None).unwrap();
     assert_eq!(setup.work_tree, repo.in_worktree().join("api/x"));
     let state = setup.to_state(&project);
     assert_eq!(state.work_tree.as_deref(), Some("../../../project-agentd/add-oauth/api/x"));
@@ -430,9 +430,9 @@ fn a_project_below_the_top_stays_below_it() {
     repo.write_root("new/agentd/config.toml", "");
     let git = Git::discover_with(&repo.tool(), &repo.root().join("new")).unwrap().unwrap();
     let other = ChangeId::new("other").unwrap();
-    assert!(set_up(&git, &other, Workflow::Worktree, None).unwrap().work_tree.is_dir());
+    assert!(set_up(&git, &other, Placement::Worktree, None).unwrap().work_tree.is_dir());
     let third = ChangeId::new("third").unwrap();
-    let setup = set_up(&git, &third, Workflow::Branch, None).unwrap();
+    let setup = set_up(&git, &third, Placement::Branch, None).unwrap();
     insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"
     1 uncommitted file came along to `agentd/third`, unchanged.
     The project is in `new` of the repository [ROOT]: the branch covers all of it.
@@ -447,7 +447,7 @@ fn a_project_that_was_a_link_in_the_commit_does_not_lead_out() {
     fs::remove_file(repo.root().join("sub")).unwrap();
     fs::create_dir(repo.root().join("sub")).unwrap();
     let git = Git::discover_with(&repo.tool(), &repo.root().join("sub")).unwrap().unwrap();
-    fails(set_up(&git, &change(), Workflow::Worktree, None), Kind::GitLeadsOut);
+    fails(set_up(&git, &change(), Placement::Worktree, None), Kind::GitLeadsOut);
 }
 
 #[test]
@@ -459,11 +459,11 @@ fn a_submodule_has_branches_and_no_work_trees() {
     repo.commit("with a submodule");
     let git = Git::discover_with(&repo.tool(), &repo.root().join("lib")).unwrap().unwrap();
     assert_eq!(git.superproject(), Some(&*repo.root()));
-    fails(set_up(&git, &change(), Workflow::Worktree, None), Kind::GitSubmodule);
-    set_up(&git, &change(), Workflow::Branch, None).unwrap();
+    fails(set_up(&git, &change(), Placement::Worktree, None), Kind::GitSubmodule);
+    set_up(&git, &change(), Placement::Branch, None).unwrap();
     assert_eq!(repo.branch(), "main", "that of the repository around it");
     // A repository with submodules: the work tree says that they are missing.
-    let setup = repo.set_up(Workflow::Worktree).unwrap();
+    let setup = repo.set_up(Placement::Worktree).unwrap();
     insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"Its submodules are not there yet: git -C [ROOT]-agentd/add-oauth submodule update --init");
 }
 
@@ -489,7 +489,7 @@ fn a_git_that_is_too_old_is_named() {
     fs::set_permissions(&script, mode).unwrap();
     let tool = GitTool { program: script.into(), ..repo.tool() };
     let git = Git::discover_with(&tool, &repo.root()).unwrap().unwrap();
-    let error = fails(set_up(&git, &change(), Workflow::Worktree, None), Kind::GitTooOld);
+    let error = fails(set_up(&git, &change(), Placement::Worktree, None), Kind::GitTooOld);
     insta::assert_snapshot!(repo.explained(&error), @"
     git_too_old: this git is too old: git version 2.25.1
     cause: agentd needs git 2.36 or newer

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::rel_path::RelPath;
-use agentd_core::state::Workflow;
+use agentd_core::state::Placement;
 use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{ChangedFile, CommitScope, FileChange, Git, GitError, GitTool, set_up};
 use agentd_engine::process::{Cancel, CancelReason};
@@ -415,7 +415,7 @@ fn files_in_conflict_are_not_committed() {
 fn a_hook_that_fails_after_the_switch_does_not_undo_it() {
     let id = ChangeId::new("add-oauth").unwrap();
     for (workflow, place) in
-        [(Workflow::Branch, "project"), (Workflow::Worktree, "project-agentd/add-oauth")]
+        [(Placement::Branch, "project"), (Placement::Worktree, "project-agentd/add-oauth")]
     {
         let repo = repository();
         hook(&repo, "post-checkout", "echo it is not content >&2; exit 3");
@@ -434,7 +434,7 @@ fn a_hook_that_fails_after_the_switch_does_not_undo_it() {
     repo.commit("theirs");
     repo.git(&["switch", "-q", "main"]);
     repo.write_root("a.txt", "mine\n");
-    let error = set_up(&repo.found(), &id, Workflow::Branch, None).unwrap_err();
+    let error = set_up(&repo.found(), &id, Placement::Branch, None).unwrap_err();
     assert_eq!(error.kind(), Kind::GitSwitchRefused);
 }
 

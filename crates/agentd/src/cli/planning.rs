@@ -9,7 +9,7 @@ use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
-use agentd_core::state::Workflow;
+use agentd_core::state::Placement;
 use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::begin::{
@@ -136,7 +136,7 @@ pub(crate) fn prepare(
     let mut request = Request {
         description: begin.description,
         clarify,
-        placement: begin.git.map(GitArg::workflow),
+        placement: begin.git.map(Placement::from),
         person: person(context),
     };
     loop {
@@ -159,12 +159,12 @@ fn person(context: &Context) -> Person {
     if context.ui.can_prompt() { Person::Present } else { Person::Absent }
 }
 
-impl GitArg {
-    fn workflow(self) -> Workflow {
-        match self {
-            Self::Branch => Workflow::Branch,
-            Self::Worktree => Workflow::Worktree,
-            Self::InPlace => Workflow::InPlace,
+impl From<GitArg> for Placement {
+    fn from(arg: GitArg) -> Self {
+        match arg {
+            GitArg::Branch => Self::Branch,
+            GitArg::Worktree => Self::Worktree,
+            GitArg::InPlace => Self::InPlace,
         }
     }
 }

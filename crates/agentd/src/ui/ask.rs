@@ -5,7 +5,7 @@ use std::fmt;
 
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
-use agentd_core::state::Workflow;
+use agentd_core::state::Placement;
 use agentd_engine::git::{Git, branch_of};
 use agentd_engine::workflow::begin::{BuiltinAnswer, NoAgent};
 use inquire::{InquireError, Select};
@@ -71,7 +71,7 @@ pub(crate) fn trust() -> Result<TrustAnswer, CommandError> {
 }
 
 /// Asks where a change is worked on (P6).
-pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Workflow, CommandError> {
+pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Placement, CommandError> {
     let branch = branch_of(change);
     let here = git.head()?;
     let here = here.branch().unwrap_or("no branch");
@@ -81,13 +81,13 @@ pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Workflow, Com
         files => format!("{files} files are not committed and come along to a branch; {KEYS}"),
     };
     let mut offers =
-        vec![Offer::new(Workflow::Branch, format!("On the branch {branch} (recommended)"))];
+        vec![Offer::new(Placement::Branch, format!("On the branch {branch} (recommended)"))];
     // A submodule gets none.
     if git.superproject().is_none() {
         let text = "In a work tree of its own beside the project, on that branch";
-        offers.push(Offer::new(Workflow::Worktree, text));
+        offers.push(Offer::new(Placement::Worktree, text));
     }
-    offers.push(Offer::new(Workflow::InPlace, format!("In place, on {here}")));
+    offers.push(Offer::new(Placement::InPlace, format!("In place, on {here}")));
     let hint = "say it: --git branch, --git worktree or --git in-place";
     choose(&format!("Where is `{change}` worked on?"), offers, &help, hint)
 }

@@ -10,7 +10,7 @@ use agentd_core::prompt::one_line;
 use agentd_core::text::counted;
 
 /// Counting stops here; if there are more files, the text says so.
-pub const MAX_FILES: usize = 200_000;
+pub(crate) const MAX_FILES: usize = 200_000;
 
 /// The longest path that is shown whole.
 const MAX_PATH: usize = 200;

@@ -52,7 +52,7 @@ fn dir_of_calls(project: &Project) -> Result<PathBuf, SandboxError> {
 }
 
 /// Removes what killed calls have left. It costs one lookup of a directory.
-pub fn sweep(project: &Project) {
+pub(crate) fn sweep(project: &Project) {
     let Ok(path) = dir_of_calls(project) else { return };
     let Ok(calls) = OutsideDir::open(&path) else { return };
     for name in calls.names().unwrap_or_default() {

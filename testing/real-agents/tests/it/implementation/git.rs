@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use agentd_core::state::Workflow;
+use agentd_core::state::Placement;
 use real_agents::Sandbox;
 use scripted_models::{Reply, Script};
 
@@ -29,7 +29,7 @@ fn a_work_tree_gets_the_code_and_nothing_else_does() {
         assert!(tree.is_dir(), "{}", sandbox.git(&["worktree", "list"]));
         assert_eq!(fs::read_to_string(tree.join("greet.sh")).unwrap(), RIGHT);
         assert_ne!(fs::read_to_string(sandbox.root().join("greet.sh")).unwrap(), RIGHT);
-        assert_eq!(sandbox.state().git.unwrap().workflow, Workflow::Worktree);
+        assert_eq!(sandbox.state().git.unwrap().workflow, Placement::Worktree);
         assert!(sandbox.read("tasks.md").contains("status: done"));
         let calls = sandbox.calls();
         assert!(calls.iter().all(|call| call.cwd == tree.canonicalize().unwrap()), "{calls:#?}");
@@ -67,7 +67,7 @@ fn a_branch_without_commits_and_a_large_diff() {
         sandbox.run(["impl"]).exits(0);
         assert_eq!(sandbox.git(&["branch", "--show-current"]).trim(), "agentd/add-login");
         assert_eq!(sandbox.git(&["log", "--format=%s"]).trim(), "Start");
-        assert_eq!(sandbox.state().git.unwrap().workflow, Workflow::Branch);
+        assert_eq!(sandbox.state().git.unwrap().workflow, Placement::Branch);
         let requests = sandbox.models().requests();
         let review = requests.iter().find(|r| r.prompt.starts_with("agentd review ")).unwrap();
         let prompt = &review.prompt;

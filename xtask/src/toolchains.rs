@@ -40,7 +40,7 @@ enum Outcome {
 }
 
 /// A directory for one toolchain, with `home/`, `bin/`, `warm/` and `project/`.
-struct Place {
+struct ToolchainDir {
     base: PathBuf,
     agentd: PathBuf,
     home: Home,
@@ -73,7 +73,7 @@ pub(crate) fn main(workspace: &Workspace, mut args: lexopt::Parser) -> Result<Ex
         }
         println!("== {}", toolchain.name);
         let start = Instant::now();
-        let place = Place::make(&base.join(toolchain.name), workspace)?;
+        let place = ToolchainDir::make(&base.join(toolchain.name), workspace)?;
         let outcome = attempt(toolchain, &place)?;
         let passed = matches!(outcome, Outcome::Passed);
         rows.push((toolchain.name, outcome, start.elapsed()));
@@ -106,7 +106,7 @@ fn report(rows: &[(&str, Outcome, Duration)]) -> ExitCode {
     ExitCode::from(u8::from(failed > 0))
 }
 
-fn attempt(toolchain: &Toolchain, place: &Place) -> Result<Outcome> {
+fn attempt(toolchain: &Toolchain, place: &ToolchainDir) -> Result<Outcome> {
     if let Some(missing) = toolchain.programs.iter().find(|name| !is_on_path(name)) {
         return Ok(Outcome::Skipped(format!("{missing} is not installed")));
     }
@@ -136,7 +136,7 @@ fn attempt(toolchain: &Toolchain, place: &Place) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-impl Place {
+impl ToolchainDir {
     fn make(base: &Path, workspace: &Workspace) -> Result<Self> {
         if base.exists() {
             home::remove(base)?;

@@ -215,7 +215,7 @@ pub fn questions(change: &ChangeId, description: &str) -> Value {
             "Figure",
             format!("The description says \"{word}\": which figure shows that it holds?"),
             [
-                ("Within 1 second", "Measured by whoever waits for it"),
+                ("Within 1 second", "Measured by the person who waits for it"),
                 ("Within 100 milliseconds", "Felt as immediate, and harder to keep"),
                 ("No figure", "The word is left out of the requirements"),
             ],

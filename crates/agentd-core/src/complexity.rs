@@ -19,7 +19,7 @@ use crate::agent::Complexity;
 
 /// What is known of a change before it is planned.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Known<'a> {
+pub struct ChangeFacts<'a> {
     /// What the person has asked for.
     pub description: &'a str,
     /// What they have answered, as one text; empty without clarifications.
@@ -105,7 +105,7 @@ const SMALL: [&str; 10] = [
 ];
 
 /// How hard a change is, and why, a reason each.
-pub fn assess(known: &Known<'_>) -> (Complexity, Vec<String>) {
+pub fn assess(known: &ChangeFacts<'_>) -> (Complexity, Vec<String>) {
     let text = format!("{}\n{}", known.description, known.clarifications).to_lowercase();
     let mut points = 0;
     let mut reasons = Vec::new();
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn assessed(description: &str, answers: usize, project_files: usize) -> Complexity {
-        assess(&Known { description, clarifications: "", answers, project_files }).0
+        assess(&ChangeFacts { description, clarifications: "", answers, project_files }).0
     }
 
     // contract PR5, C14, P9
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn every_point_has_its_reason() {
-        let known = Known {
+        let known = ChangeFacts {
             description: "Move billing to a new provider:\n- a\n- b\n- c\n- d",
             clarifications: "How? With a database migration.",
             answers: 3,
@@ -233,7 +233,8 @@ mod tests {
                 "a project of 501 files",
             ]
         );
-        let (_, reasons) = assess(&Known { description: "Add a page", ..Known::default() });
+        let (_, reasons) =
+            assess(&ChangeFacts { description: "Add a page", ..ChangeFacts::default() });
         assert_eq!(reasons, ["nothing out of the ordinary"]);
     }
 }

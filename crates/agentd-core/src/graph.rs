@@ -110,9 +110,9 @@ pub fn task_chain(cycle: &[TaskId]) -> String {
 
 /// A circle as people read it, its first member again at the end; of a long one the beginning.
 pub fn chain(members: impl Iterator<Item = String>) -> String {
-    const TOLD: usize = 30;
+    const NAMED: usize = 30;
     let mut members = members;
-    let mut names: Vec<String> = members.by_ref().take(TOLD).collect();
+    let mut names: Vec<String> = members.by_ref().take(NAMED).collect();
     let first = names.first().cloned();
     let more = members.count();
     if more > 0 {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_tasks_is_told_as_the_chain() {
+    fn a_circle_of_tasks_is_chain_text_as_the_chain() {
         let tasks = read(
             "- [ ] 1.1 a\n  Depends: 2.1\n- [ ] 2.1 b\n  Depends: data.1\n- [ ] 4.1 c\n  Depends: 1.1\n",
         );
@@ -170,10 +170,10 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_thousands_is_told_by_its_beginning() {
-        let told = chain((0..100_000).map(|n| n.to_string()));
-        assert!(told.starts_with("0 → 1 → 2 → "), "{told}");
-        assert!(told.ends_with(" → 29 → … 99970 more … → 0"), "{told}");
+    fn a_circle_of_thousands_is_chain_text_by_its_beginning() {
+        let chain_text = chain((0..100_000).map(|n| n.to_string()));
+        assert!(chain_text.starts_with("0 → 1 → 2 → "), "{chain_text}");
+        assert!(chain_text.ends_with(" → 29 → … 99970 more … → 0"), "{chain_text}");
         assert_eq!(chain(["a", "b"].map(str::to_owned).into_iter()), "a → b → a");
     }
 

@@ -1,4 +1,4 @@
-//! Validated names. Whoever holds one of these types holds a name that is safe
+//! Validated names. A value of one of these types is a name that is safe
 //! to put into a path, a YAML value or a command line: the constructors are the
 //! only way in, and they are strict.
 

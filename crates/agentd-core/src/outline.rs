@@ -105,14 +105,14 @@ pub(crate) enum LineKind {
     Code,
 }
 
-/// Tells code from text in a list of lines.
+/// Separates code from text in a list of lines.
 pub(crate) struct Fences;
 
 impl Fences {
     /// The kind of every line. A fence that is never closed makes no code block.
     pub(crate) fn of_lines(lines: &[&str]) -> Vec<LineKind> {
         let mut kinds = vec![LineKind::Open; lines.len()];
-        let mut hopeless = Hopeless::default();
+        let mut hopeless = Unclosed::default();
         let mut i = 0;
         while i < lines.len() {
             if let Some((marker, length, _)) = fence_marker(lines[i]) {
@@ -136,19 +136,19 @@ impl Fences {
 /// What is known never to be closed, so that a text full of openings is not
 /// searched to its end for each of them: a fence for which no closing line was
 /// found proves the same for every later one that is as long or longer.
-struct Hopeless {
+struct Unclosed {
     backticks: usize,
     tildes: usize,
     comments: bool,
 }
 
-impl Default for Hopeless {
+impl Default for Unclosed {
     fn default() -> Self {
         Self { backticks: usize::MAX, tildes: usize::MAX, comments: false }
     }
 }
 
-impl Hopeless {
+impl Unclosed {
     fn fence(&mut self, marker: u8) -> &mut usize {
         if marker == b'~' { &mut self.tildes } else { &mut self.backticks }
     }
@@ -211,7 +211,7 @@ impl Outline {
     /// Scans a text.
     pub fn scan(text: &str) -> Self {
         let mut outline = Self::default();
-        let mut hopeless = Hopeless::default();
+        let mut hopeless = Unclosed::default();
         let mut rest = Lines { text, at: if text.starts_with('\u{feff}') { 3 } else { 0 } };
         outline.body_start = rest.at;
         outline.scan_frontmatter(text, &mut rest);
@@ -267,7 +267,7 @@ impl Outline {
     fn scan_fence(
         &mut self,
         rest: &mut Lines<'_>,
-        hopeless: &mut Hopeless,
+        hopeless: &mut Unclosed,
         (start, line, content_start): (usize, &str, usize),
         (marker, length, info): (u8, usize, &str),
     ) {

@@ -24,7 +24,7 @@ use crate::ids::ChangeId;
 use crate::step_name::StepName;
 
 pub use building::{Fix, Implement, ImplementAgain, Review};
-pub use data::{FENCE_OVERHEAD, Keep, fenced, one_line};
+pub use data::{FENCE_OVERHEAD, KeepEnd, fenced, one_line};
 pub use planning::{
     Challenge, Clarify, FormatFix, NewPlan, Reproposal, Reviewed, SelfReview, SpecGen, SpecTitle,
     TasksGen,
@@ -72,10 +72,10 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         .expect("the usual delimiters");
     environment.set_syntax(syntax);
     environment.add_filter("data", |text: &str, label: &str, cap: usize| {
-        Value::from_safe_string(fenced(label, text, cap, Keep::Head))
+        Value::from_safe_string(fenced(label, text, cap, KeepEnd::Head))
     });
     environment.add_filter("data_tail", |text: &str, label: &str, cap: usize| {
-        Value::from_safe_string(fenced(label, text, cap, Keep::Tail))
+        Value::from_safe_string(fenced(label, text, cap, KeepEnd::Tail))
     });
     environment.set_formatter(|out, state, value| {
         if value.kind() == ValueKind::Number || value.is_safe() {

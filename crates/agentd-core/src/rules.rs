@@ -176,7 +176,7 @@ rules! {
 
     VAGUE_WORD = "Q001" "vague-word" Medium
         "A requirement says what is meant, not that it is good."
-        why "Two people who read `fast` or `appropriate` build two different things, and no test can tell who was right."
+        why "Two people who read `fast` or `appropriate` build two different things, and no test can decide who was right."
         fix "Say how much, how long, how many, or which."
         bad "The page MUST load fast." good "The page MUST be shown within 300 ms.";
     NO_OBLIGATION = "Q002" "no-obligation" Medium
@@ -194,7 +194,7 @@ rules! {
     PLACEHOLDER = "Q005" "placeholder" Medium
         "Nothing is left open as TBD, TODO, FIXME or ???."
         why "An implementer would have to guess, or would copy the word into the code."
-        fix "Decide it, or ask whoever can.";
+        fix "Decide it, or ask someone who can.";
 
     NO_TASKS = "T001" "no-tasks" High
         "A plan has at least one task."
@@ -230,7 +230,7 @@ rules! {
         fix "Correct `spec_ref`, or add the requirement.";
     TASK_WITHOUT_SPEC = "T009" "task-without-spec" Medium
         "In a change with specs every task says which requirement it implements."
-        why "Otherwise nobody can tell whether the task is needed."
+        why "Otherwise nobody can judge whether the task is needed."
         fix "Add `spec_ref: \"<spec>:R<number>\"`.";
     REQUIREMENT_UNCOVERED = "T010" "requirement-uncovered" Medium
         "Every requirement of a change is implemented by a task."

@@ -43,18 +43,18 @@ impl Span {
 /// as where a part stands. It is ignored when documents are compared, as `syn`
 /// does with its spans: the same document read from two texts is the same.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Aside<T>(pub T);
+pub struct Uncompared<T>(pub T);
 
-impl<T> PartialEq for Aside<T> {
+impl<T> PartialEq for Uncompared<T> {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl<T> Eq for Aside<T> {}
+impl<T> Eq for Uncompared<T> {}
 
 /// Where a part of a document was found.
-pub type Place = Aside<Span>;
+pub type Location = Uncompared<Span>;
 
 /// Finds lines and columns in a text. Both count from 1; columns count characters.
 /// For more than a few places in one text, [`LineIndex`] is quicker.

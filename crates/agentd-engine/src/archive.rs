@@ -11,7 +11,7 @@
 //! 3. the **move of the directory** is the moment at which it counts. Found before it, the
 //!    record is played back; found after it, all is done already.
 //!
-//! Whoever opens a project calls [`recover`], which costs one look for the journal. The
+//! Opening a project calls [`recover`], which costs one look for the journal. The
 //! record moves into the archive with the change, where [`unarchive`] reads it: there the
 //! move back is made after everything else, and an unfinished one is finished.
 

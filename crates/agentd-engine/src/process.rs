@@ -224,7 +224,7 @@ pub enum Input {
 
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct ProcessEnd {
     /// The exit code, unless a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
@@ -245,7 +245,7 @@ pub struct Ended {
     pub duration: Duration,
 }
 
-impl Ended {
+impl ProcessEnd {
     /// What a decoder needs to know about it.
     pub fn exit(&self) -> Exit {
         Exit {

@@ -45,7 +45,7 @@ pub use challenge::challenge;
 pub use code_review::{fix, review};
 pub use error::WorkflowError;
 pub use generate::propose;
-pub use implement::{Wanted, implement};
+pub use implement::{TaskSelection, implement};
 pub use implementation::implementation;
 pub use plan::{Mode, plan};
 pub use report::{Progress, Watch};

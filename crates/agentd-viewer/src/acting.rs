@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use agentd_core::document::comments::Spot;
+use agentd_core::document::comments::Anchor;
 use agentd_core::layout::ChangeFile;
 use agentd_core::rel_path::RelPath;
 use agentd_core::stamp::Stamp;
@@ -61,7 +61,7 @@ pub(super) async fn comment(
                 "Only the documents of a change can be commented on.",
             )
         })?;
-        let Ok(at) = form.at.parse::<Spot>();
+        let Ok(at) = form.at.parse::<Anchor>();
         let new = NewComment { on: &file, at, by: &app.person, text: &form.text };
         Ok(comments::add(&app.project, &id, &new, &app.holder(), now())?)
     })

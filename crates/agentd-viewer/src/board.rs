@@ -8,13 +8,13 @@ use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ArchiveName};
 use agentd_engine::store::{Project, StoreError};
 
-use super::summaries::Known;
+use super::summaries::ChangeOverview;
 use super::{App, subject};
 
 /// The board at one moment.
 pub(super) struct Board {
     /// The open changes, in the order of their ids.
-    pub(super) changes: Vec<Arc<Known>>,
+    pub(super) changes: Vec<Arc<ChangeOverview>>,
     /// Those on which a workflow is running.
     pub(super) running: BTreeSet<ChangeId>,
     pub(super) specs: Vec<SpecId>,

@@ -32,13 +32,13 @@ fn moment(call: &LlmCall) -> Option<f64> {
 }
 
 /// A step at its place in a row: from where to where, in milliseconds since the first began.
-struct Placed {
+struct StepSpan {
     start: f64,
     end: f64,
 }
 
 /// Where each bar goes once long waits are cut short, and where they were cut.
-fn without_waits(bars: &[Bar<'_>]) -> (Vec<Placed>, Vec<f64>) {
+fn without_waits(bars: &[Bar<'_>]) -> (Vec<StepSpan>, Vec<f64>) {
     let busy: f64 = bars.iter().map(|bar| bar.end - bar.start).sum();
     let longest_wait = (busy / 12.0).max(1.0);
     let first = bars.first().map_or(0.0, |bar| bar.start);
@@ -51,7 +51,8 @@ fn without_waits(bars: &[Bar<'_>]) -> (Vec<Placed>, Vec<f64>) {
             removed += wait - longest_wait;
         }
         latest = latest.max(bar.end);
-        placed.push(Placed { start: bar.start - first - removed, end: bar.end - first - removed });
+        placed
+            .push(StepSpan { start: bar.start - first - removed, end: bar.end - first - removed });
     }
     (placed, cuts)
 }

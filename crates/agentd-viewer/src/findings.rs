@@ -16,7 +16,7 @@ pub(super) fn over_rounds(rounds: &[ReviewBlock]) -> Vec<IssueFate<'_>> {
 mod tests {
     use agentd_core::diagnostic::Severity;
     use agentd_core::document::review_block::{Issue, PlanVerdict};
-    use agentd_core::span::Aside;
+    use agentd_core::span::Uncompared;
     use agentd_core::text::{Line, Prose};
 
     use super::*;
@@ -38,7 +38,7 @@ mod tests {
             verdict: PlanVerdict::NeedsRevision,
             summary: Prose::default(),
             issues: numbers.iter().map(issue).collect(),
-            place: Aside::default(),
+            place: Uncompared::default(),
         }
     }
 

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::html::visible;
 use super::live::{self, Position};
 use super::problem::Problem;
-use super::subject::{Subject, Which};
+use super::subject::{ChangeRef, Subject};
 use super::{App, acting, assets, guard, pages};
 
 type Answer = Result<Response, Problem>;
@@ -66,8 +66,8 @@ pub(super) fn open(id: &str) -> Result<ChangeId, Problem> {
     ChangeId::new(id).map_err(|_| Problem::not_found())
 }
 
-fn archived(name: &str) -> Result<Which, Problem> {
-    name.parse::<ArchiveName>().map(Which::Archived).map_err(|_| Problem::not_found())
+fn archived(name: &str) -> Result<ChangeRef, Problem> {
+    name.parse::<ArchiveName>().map(ChangeRef::Archived).map_err(|_| Problem::not_found())
 }
 
 async fn home(State(app): State<Arc<App>>) -> Answer {
@@ -75,7 +75,7 @@ async fn home(State(app): State<Arc<App>>) -> Answer {
 }
 
 async fn overview(State(app): State<Arc<App>>, Path(id): Path<String>) -> Answer {
-    let which = Which::Open(open(&id)?);
+    let which = ChangeRef::Open(open(&id)?);
     html(move || pages::overview(&app, &Subject::load(&app.project, which)?)).await
 }
 
@@ -108,7 +108,7 @@ async fn page(
     Path((id, page)): Path<(String, String)>,
     Query(view): Query<View>,
 ) -> Answer {
-    page_of(app, Which::Open(open(&id)?), page, view).await
+    page_of(app, ChangeRef::Open(open(&id)?), page, view).await
 }
 
 async fn archived_page(
@@ -120,10 +120,10 @@ async fn archived_page(
 }
 
 async fn comments(State(app): State<Arc<App>>, Path(id): Path<String>) -> Answer {
-    page_of(app, Which::Open(open(&id)?), "comments".to_owned(), View::default()).await
+    page_of(app, ChangeRef::Open(open(&id)?), "comments".to_owned(), View::default()).await
 }
 
-async fn page_of(app: Arc<App>, which: Which, page: String, view: View) -> Answer {
+async fn page_of(app: Arc<App>, which: ChangeRef, page: String, view: View) -> Answer {
     html(move || {
         let load = || Subject::load(&app.project, which);
         match page.as_str() {
@@ -150,7 +150,7 @@ async fn part(
     Path((id, kind, name)): Path<(String, String, String)>,
     Query(view): Query<View>,
 ) -> Answer {
-    part_of(app, Which::Open(open(&id)?), kind, name, view).await
+    part_of(app, ChangeRef::Open(open(&id)?), kind, name, view).await
 }
 
 async fn archived_part(
@@ -161,7 +161,13 @@ async fn archived_part(
     part_of(app, archived(&id)?, kind, name, view).await
 }
 
-async fn part_of(app: Arc<App>, which: Which, kind: String, name: String, view: View) -> Answer {
+async fn part_of(
+    app: Arc<App>,
+    which: ChangeRef,
+    kind: String,
+    name: String,
+    view: View,
+) -> Answer {
     html(move || match kind.as_str() {
         "specs" => {
             let spec = SpecId::new(&name).map_err(|_| Problem::not_found())?;

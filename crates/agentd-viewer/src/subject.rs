@@ -20,12 +20,12 @@ use super::problem::Problem;
 
 /// Which change an address means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum ChangeRef {
     Open(ChangeId),
     Archived(ArchiveName),
 }
 
-impl Which {
+impl ChangeRef {
     /// The address of its first page.
     pub(super) fn address(&self) -> String {
         match self {
@@ -44,7 +44,7 @@ impl Which {
 
 /// A change with everything that a page may show of it, each document read once.
 pub(super) struct Subject {
-    pub(super) which: Which,
+    pub(super) which: ChangeRef,
     snapshot: Snapshot,
     /// Why the state cannot be read.
     pub(super) problem: Option<String>,
@@ -56,15 +56,15 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    pub(super) fn load(project: &Project, which: Which) -> Result<Self, Problem> {
+    pub(super) fn load(project: &Project, which: ChangeRef) -> Result<Self, Problem> {
         let snapshot = which.open(project)?.snapshot()?;
         let problem = snapshot.state_if_begun().err().map(|error| error.to_string());
         let (reports, running) = match &which {
-            Which::Open(id) => {
+            ChangeRef::Open(id) => {
                 let config = documents::load_config(project).unwrap_or_default();
                 (snapshot.findings(project, &config.extras()), running(project, id))
             }
-            Which::Archived(_) => (Vec::new(), None),
+            ChangeRef::Archived(_) => (Vec::new(), None),
         };
         let comments = comments::list(snapshot.change())?;
         Ok(Self { which, snapshot, problem, reports, comments, running })
@@ -112,13 +112,13 @@ impl Subject {
 
     /// Whether it can be commented on and decided.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.which, Which::Open(_))
+        matches!(self.which, ChangeRef::Open(_))
     }
 
     pub(super) fn phase(&self) -> Option<Phase> {
         match self.which {
-            Which::Archived(_) => Some(Phase::Archived),
-            Which::Open(_) => self.state().map(|state| state.phase),
+            ChangeRef::Archived(_) => Some(Phase::Archived),
+            ChangeRef::Open(_) => self.state().map(|state| state.phase),
         }
     }
 

@@ -17,7 +17,7 @@ const FILES: [ChangeFile; 3] = [ChangeFile::State, ChangeFile::Proposal, ChangeF
 
 /// A change at a glance.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct ChangeOverview {
     /// The versions of the files that were read.
     seen: [Option<FileStamp>; 3],
     pub(super) summary: Summary,
@@ -25,7 +25,7 @@ pub(super) struct Known {
     pub(super) title: String,
 }
 
-impl Known {
+impl ChangeOverview {
     /// Adds which change it is, and which versions of its files were read.
     pub(super) fn mark(&self, hasher: &mut impl Hasher) {
         self.summary.change_id.as_str().hash(hasher);
@@ -35,25 +35,30 @@ impl Known {
 
 /// What has been read so far.
 #[derive(Debug, Default)]
-pub(super) struct Summaries(Mutex<BTreeMap<ChangeId, Arc<Known>>>);
+pub(super) struct Summaries(Mutex<BTreeMap<ChangeId, Arc<ChangeOverview>>>);
 
 impl Summaries {
     /// The current summaries of these changes. One that cannot be read is left out, so that the
     /// others can still be shown.
-    pub(super) fn of(&self, project: &Project, ids: &[ChangeId]) -> Vec<Arc<Known>> {
+    pub(super) fn of(&self, project: &Project, ids: &[ChangeId]) -> Vec<Arc<ChangeOverview>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = &*kept;
-        let now: Vec<Arc<Known>> = map_parallel(ids, |id| read(project, id, before.get(id)))
-            .into_iter()
-            .flatten()
-            .collect();
+        let now: Vec<Arc<ChangeOverview>> =
+            map_parallel(ids, |id| read(project, id, before.get(id)))
+                .into_iter()
+                .flatten()
+                .collect();
         *kept =
             now.iter().map(|known| (known.summary.change_id.clone(), Arc::clone(known))).collect();
         now
     }
 }
 
-fn read(project: &Project, id: &ChangeId, before: Option<&Arc<Known>>) -> Option<Arc<Known>> {
+fn read(
+    project: &Project,
+    id: &ChangeId,
+    before: Option<&Arc<ChangeOverview>>,
+) -> Option<Arc<ChangeOverview>> {
     let change = project.change(id).ok()?;
     // Before the files are read: a write in between is noticed the next time.
     let seen = FILES.map(|file| change.dir().stamp(&file.path()).ok().flatten());
@@ -62,5 +67,5 @@ fn read(project: &Project, id: &ChangeId, before: Option<&Arc<Known>>) -> Option
     }
     let summary = Summary::read(&change);
     let title = if summary.title.is_empty() { id.to_string() } else { headline(&summary.title) };
-    Some(Arc::new(Known { seen, summary, title }))
+    Some(Arc::new(ChangeOverview { seen, summary, title }))
 }

@@ -422,7 +422,7 @@ mod tests {
         let back: Value = serde_json::from_str(new_text(&without_mcp_entry(&text))).unwrap();
         assert_eq!(back, serde_json::from_str::<Value>(mine).unwrap());
         // Attack L8: a repository may bring an entry of its own.
-        for (entry, told) in [
+        for (entry, reported) in [
             ("{\"command\": \"./evil.sh\"}", "it runs `./evil.sh`, not"),
             ("{\"command\": \"sh\", \"args\": [\"-c\", \"x\"]}", "it runs `sh -c x`, not"),
             (
@@ -433,7 +433,7 @@ mod tests {
         ] {
             let text = format!("{{\"mcpServers\": {{\"agentd\": {entry}}}}}");
             let FileAction::Leave(why) = with_mcp_entry(Some(&text)) else { panic!("{entry}") };
-            assert!(why.contains(told), "{why}");
+            assert!(why.contains(reported), "{why}");
         }
         let fresh = with_mcp_entry(None);
         assert_eq!(without_mcp_entry(new_text(&fresh)), FileAction::Remove);

@@ -29,7 +29,7 @@ use rmcp::service::ServerInitializeError;
 
 use crate::ui::Ui;
 use server::Server;
-use stdio::HungUp;
+use stdio::ClientGone;
 
 /// How long work that has begun may go on after the client has gone.
 const GRACE: Duration = Duration::from_millis(300);
@@ -86,7 +86,7 @@ pub(crate) fn run(options: McpOptions) -> Result<(), McpError> {
         .thread_keep_alive(Duration::from_secs(1))
         .build()
         .map_err(McpError::Start)?;
-    let hung_up = HungUp::new();
+    let hung_up = ClientGone::new();
     let result = runtime.block_on(serve(project, options, hung_up.clone()));
     hung_up.set();
     // Reading standard input may be blocked for ever; a write that has begun is let finish.
@@ -94,7 +94,7 @@ pub(crate) fn run(options: McpOptions) -> Result<(), McpError> {
     result
 }
 
-async fn serve(project: Project, options: McpOptions, hung_up: HungUp) -> Result<(), McpError> {
+async fn serve(project: Project, options: McpOptions, hung_up: ClientGone) -> Result<(), McpError> {
     let server = Server::new(project, options, hung_up.clone());
     let (input, output) = stdio::streams(hung_up.clone());
     let (lines, mut writer) = transport::lines(input, output);

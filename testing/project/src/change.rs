@@ -5,7 +5,7 @@ use agentd_core::document::review_block::{self, Issue, PlanVerdict, ReviewBlock}
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Transition;
-use agentd_core::span::Aside;
+use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State};
 use agentd_core::text::{Line, Prose};
@@ -77,7 +77,7 @@ impl TestProject {
             verdict: PlanVerdict::NeedsRevision,
             summary: Prose::new("Not yet."),
             issues: severities.iter().enumerate().map(issue).collect(),
-            place: Aside::default(),
+            place: Uncompared::default(),
         };
         self.write("proposal.md", review_block::append(&self.read("proposal.md"), &block));
         self.plan_reviewed(PlanVerdict::NeedsRevision, stamp(REVIEWED));

@@ -56,7 +56,7 @@ pub fn review(verdict: &str, issues: &[(&str, &str)]) -> Value {
         .iter()
         .map(|(severity, title)| {
             json!({"severity": severity, "title": title, "description": format!("{title} goes wrong."),
-                "location": "proposal.md", "recommendation": format!("Mend {title}.")})
+                "location": "proposal.md", "recommendation": format!("Fix {title}.")})
         })
         .collect();
     json!({ "change_id": THIS, "verdict": verdict, "summary": "Looked at all of it.", "issues": issues })

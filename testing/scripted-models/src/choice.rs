@@ -27,7 +27,7 @@ struct Used {
     answered: HashSet<PromptKey>,
 }
 
-/// Tells one prompt from another, the same over retries and rounds.
+/// Distinguishes one prompt from another, the same over retries and rounds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PromptKey {
     provider: Provider,

@@ -94,16 +94,16 @@ impl Home {
     }
 
     /// Everything in it but what agentd and the CLI may write to.
-    pub(super) fn picture(&self) -> Result<Picture> {
+    pub(super) fn picture(&self) -> Result<HomeContents> {
         let mut entries = BTreeMap::new();
         let skipped: Vec<PathBuf> = THEIR_OWN.iter().map(|name| self.path.join(name)).collect();
         look(&self.path, &skipped, &mut entries)?;
-        Ok(Picture { home: self.path.clone(), entries })
+        Ok(HomeContents { home: self.path.clone(), entries })
     }
 }
 
 /// What a home holds.
-pub(super) struct Picture {
+pub(super) struct HomeContents {
     home: PathBuf,
     entries: BTreeMap<PathBuf, Entry>,
 }
@@ -116,7 +116,7 @@ struct Entry {
     content: Vec<u8>,
 }
 
-impl Picture {
+impl HomeContents {
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::Result;
 use crate::process;
 
-use super::Place;
+use super::ToolchainDir;
 use super::table::Toolchain;
 
 const CHANGE: &str = "add-dependency";
@@ -139,7 +139,7 @@ const SAY: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant",
 const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"daa347b4","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":2}}"#;
 
 /// Writes the files of the project and of its plan, and what runs before.
-pub(super) fn lay(toolchain: &Toolchain, place: &Place) -> Result<()> {
+pub(super) fn lay(toolchain: &Toolchain, place: &ToolchainDir) -> Result<()> {
     let root = place.base.join("project");
     for (name, text) in toolchain.files {
         write(&place.base.join("warm").join(name), text)?;
@@ -170,7 +170,7 @@ pub(super) fn lay(toolchain: &Toolchain, place: &Place) -> Result<()> {
 
 /// A stand-in for Claude Code: it works by the commands of the toolchain, ticks its task through
 /// the real MCP server, and says how it went.
-fn stand_in(toolchain: &Toolchain, place: &Place) -> Result<()> {
+fn stand_in(toolchain: &Toolchain, place: &ToolchainDir) -> Result<()> {
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "stand-in", "version": "1"}}});
@@ -205,7 +205,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Challenges the plan and implements it, with the real agentd.
-pub(super) fn implement(toolchain: &Toolchain, place: &Place) -> Result<()> {
+pub(super) fn implement(toolchain: &Toolchain, place: &ToolchainDir) -> Result<()> {
     let root = place.base.join("project");
     for args in [&["init", "-q"][..], &["add", "-A"], &["commit", "-q", "-m", "Start"]] {
         process::capture(place.command("git", &root).args(args))?;
@@ -235,7 +235,7 @@ pub(super) fn implement(toolchain: &Toolchain, place: &Place) -> Result<()> {
 }
 
 /// The caches of the project: the only one that this user has.
-fn caches(place: &Place) -> Result<std::path::PathBuf> {
+fn caches(place: &ToolchainDir) -> Result<std::path::PathBuf> {
     let projects = place.home.path().join(".cache/agentd/projects");
     let found = fs::read_dir(&projects)?.flatten().map(|entry| entry.path().join("caches"));
     let found = found.into_iter().find(|path| path.is_dir());

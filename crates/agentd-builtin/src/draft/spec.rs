@@ -7,7 +7,7 @@ use super::{Brief, DRAFTED, capital, short, title_of};
 use agentd_core::check;
 use agentd_core::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
 use agentd_core::ids::{ChangeId, SpecId};
-use agentd_core::span::Aside;
+use agentd_core::span::Uncompared;
 use agentd_core::text::{Line, Prose};
 
 /// The longest title of a requirement or scenario, in characters.
@@ -123,8 +123,8 @@ pub(crate) fn spec_with_headings(brief: &Brief, id: &SpecId) -> Option<Value> {
                     priority: Priority::default(),
                     text: text(&requirement["description"]),
                     scenarios: Vec::new(),
-                    place: Aside::default(),
-                    section: Aside::default(),
+                    place: Uncompared::default(),
+                    section: Uncompared::default(),
                 })
             })
             .collect(),
@@ -188,7 +188,7 @@ fn scenarios_for(point: &str, title: &str, names: &mut Vec<String>) -> Vec<Value
             &unique(title, names),
             "a project in which this change is built",
             &tried,
-            "it does what it says, and whoever tried it can see that",
+            "it does what it says, and the person who tried it can see that",
         )];
     };
     let below = figure - 1;
@@ -197,7 +197,7 @@ fn scenarios_for(point: &str, title: &str, names: &mut Vec<String>) -> Vec<Value
             &unique(&format!("At {figure}: {title}"), names),
             &format!("a count of {figure} where the description says {figure}"),
             &tried,
-            "the rule applies, and whoever tried it can see that",
+            "the rule applies, and the person who tried it can see that",
         ),
         scenario(
             &unique(&format!("Below {figure}: {title}"), names),
@@ -248,7 +248,7 @@ pub fn fixed(spec: &Spec) -> (Spec, Vec<String>) {
         }
         for (keyword, text) in [
             (Keyword::When, "what its name says is tried"),
-            (Keyword::Then, "whoever tried it can see that it holds"),
+            (Keyword::Then, "the person who tried it can see that it holds"),
         ] {
             if !scenario.has(keyword) {
                 scenario.steps.push(Step::new(keyword, text));
@@ -290,8 +290,8 @@ fn from_value(value: &Value) -> Scenario {
             Step::new(Keyword::When, text("when")),
             Step::new(Keyword::Then, text("then")),
         ],
-        place: Aside::default(),
-        section: Aside::default(),
+        place: Uncompared::default(),
+        section: Uncompared::default(),
     }
 }
 

@@ -44,7 +44,7 @@ const OUTSIDE: &[&str] = &[
 ];
 
 /// A task to be drafted.
-struct Wanted<'a> {
+struct TaskDraft<'a> {
     layer: Layer,
     title: &'a str,
     path: &'a str,
@@ -64,7 +64,7 @@ struct Drafted {
 
 impl Drafted {
     /// Adds a task; its id.
-    fn add(&mut self, brief: &Brief, wanted: &Wanted<'_>) -> String {
+    fn add(&mut self, brief: &Brief, wanted: &TaskDraft<'_>) -> String {
         let section = wanted.layer.section() as usize - 1;
         self.counts[section] += 1;
         let number = self.counts[section];
@@ -111,7 +111,7 @@ pub fn tasks(brief: &Brief, specs: &[(SpecId, Spec)]) -> Value {
             let title = format!("Make {} reachable", spec_title(id, spec));
             let task = drafted.add(
                 brief,
-                &Wanted {
+                &TaskDraft {
                     layer: Layer::Integration,
                     title: &title,
                     path: &path,
@@ -133,7 +133,7 @@ pub fn tasks(brief: &Brief, specs: &[(SpecId, Spec)]) -> Value {
         let title = format!("Test the scenarios of {}", spec_title(id, spec));
         drafted.add(
             brief,
-            &Wanted {
+            &TaskDraft {
                 layer: Layer::Testing,
                 title: &title,
                 path: &test_path(brief, id),
@@ -166,7 +166,7 @@ fn for_requirement(
         let kept = format!("Keep what {} needs: {title}", requirement.id);
         depends.push(drafted.add(
             brief,
-            &Wanted {
+            &TaskDraft {
                 layer: Layer::Data,
                 title: &kept,
                 path: &path,
@@ -180,13 +180,13 @@ fn for_requirement(
     let mut text = format!("Build {} of the spec `{id}`: {title}.", requirement.id);
     if brief.survey.language().is_none() {
         text.push_str(
-            "\n\nThe project has no source file yet that tells its language: name the file in this plan as \
+            "\n\nThe project has no source file yet that shows its language: name the file in this plan as \
              the language wants it before you start.",
         );
     }
     drafted.add(
         brief,
-        &Wanted {
+        &TaskDraft {
             layer: Layer::Logic,
             title,
             path: &path,

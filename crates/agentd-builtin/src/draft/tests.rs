@@ -4,7 +4,7 @@ use super::*;
 use agentd_core::check::{self, MainSpecs};
 use agentd_core::documents::{Documents, Source};
 use agentd_core::layout::ChangeFile;
-use agentd_core::span::Aside;
+use agentd_core::span::Uncompared;
 use agentd_core::text::Prose;
 
 fn brief(description: &str) -> Brief {
@@ -71,7 +71,7 @@ fn answers_become_requirements_and_settle_what_was_vague() {
         question: Prose::new("The description says \"fast\": which figure?"),
         answer: Prose::new("Within 1 second"),
         rationale: Prose::default(),
-        place: Aside::default(),
+        place: Uncompared::default(),
     }];
     assert_eq!(unsettled(&brief.description, &brief.answers), Vec::<String>::new());
     let text = spec(&brief, &brief.spec_id()).to_string();

@@ -62,18 +62,18 @@ fn content(edit: &FileEdit, after: &Digest) -> Result<Vec<u8>, String> {
 }
 
 /// A file that is there.
-struct Found {
+struct ExistingFile {
     file: File,
     digest: Digest,
 }
 
-impl Found {
+impl ExistingFile {
     fn set_executable(&self, executable: bool) -> io::Result<()> {
         set_executable(&self.file, executable)
     }
 }
 
-fn look(root: &Dir, path: &RelPath) -> io::Result<Option<Found>> {
+fn look(root: &Dir, path: &RelPath) -> io::Result<Option<ExistingFile>> {
     let mut options = OpenOptions::new();
     // A pipe must not keep us waiting.
     options.read(true).follow(FollowSymlinks::No).nonblock(true);
@@ -88,7 +88,7 @@ fn look(root: &Dir, path: &RelPath) -> io::Result<Option<Found>> {
     }
     let mut digester = Digester::default();
     io::copy(&mut file, &mut digester)?;
-    Ok(Some(Found { file, digest: digester.finish() }))
+    Ok(Some(ExistingFile { file, digest: digester.finish() }))
 }
 
 /// Replaces or creates a file, whole: a killed replay leaves no half of one.

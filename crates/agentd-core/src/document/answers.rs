@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::clarifications::{Answered, MAX_QUESTIONS};
 use super::questions::{Pick, Question, Questions, same};
 use crate::nearest::nearest;
-use crate::span::Aside;
+use crate::span::Uncompared;
 use crate::text::{Line, Prose};
 
 /// Why answers cannot be used: the place in the JSON and what is wrong there.
@@ -96,7 +96,7 @@ fn one(place: &str, item: &Value, questions: &[Question]) -> Result<Answered, An
             question: Prose::new(needed(place, item, "question")?),
             answer: Prose::new(needed(place, item, "answer")?),
             rationale: Prose::default(),
-            place: Aside::default(),
+            place: Uncompared::default(),
         },
     };
     Ok(if rationale.is_empty() { answered } else { Answered { rationale, ..answered } })

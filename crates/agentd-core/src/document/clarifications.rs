@@ -11,7 +11,7 @@ use crate::frontmatter::{self, scalar};
 use crate::ids::ChangeId;
 use crate::outline::Outline;
 use crate::rules;
-use crate::span::{Aside, Place};
+use crate::span::{Location, Uncompared};
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose};
 
@@ -41,12 +41,12 @@ pub struct Answered {
     /// Why this answer.
     pub rationale: Prose,
     /// Its heading.
-    pub place: Place,
+    pub place: Location,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Front {
+struct FrontmatterFields {
     change: Option<String>,
     date: Option<Stamp>,
 }
@@ -55,7 +55,7 @@ struct Front {
 pub fn parse(text: &str) -> Parsed<Clarifications> {
     let outline = Outline::scan(text);
     let mut diagnostics = super::structure_diagnostics(&outline);
-    let front: Front = frontmatter::read(text, &outline, &mut diagnostics);
+    let front: FrontmatterFields = frontmatter::read(text, &outline, &mut diagnostics);
     let mut questions = Vec::new();
     for section in outline.sections(text, 2, outline.body(text)) {
         let labels = fields(text, section.body);
@@ -76,7 +76,7 @@ pub fn parse(text: &str) -> Parsed<Clarifications> {
             question,
             answer,
             rationale: prose("Rationale").unwrap_or_default(),
-            place: Aside(section.heading.span),
+            place: Uncompared(section.heading.span),
         });
     }
     let change = read_id(

@@ -47,7 +47,7 @@ pub struct Comment {
     /// The document, by its path in the change: `specs/auth-flow.md`.
     pub on: Line,
     /// The place in it.
-    pub at: Spot,
+    pub at: Anchor,
     /// Who made it.
     pub by: Line,
     /// When.
@@ -69,7 +69,7 @@ pub struct Resolved {
 
 /// What a comment is about, in its document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Spot {
+pub enum Anchor {
     /// The document as a whole.
     #[default]
     Document,
@@ -84,7 +84,7 @@ pub enum Spot {
 }
 
 /// `heading Why`, `R1`, `task 1.1`, `line 12`; nothing for the whole document.
-impl fmt::Display for Spot {
+impl fmt::Display for Anchor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Document => Ok(()),
@@ -96,7 +96,7 @@ impl fmt::Display for Spot {
     }
 }
 
-impl FromStr for Spot {
+impl FromStr for Anchor {
     type Err = std::convert::Infallible;
 
     /// Never fails: what is of no known form is taken for the title of a heading.
@@ -122,7 +122,7 @@ impl FromStr for Spot {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Front {
+struct FrontmatterFields {
     change_id: Option<String>,
     r#type: Option<String>,
 }
@@ -131,7 +131,7 @@ struct Front {
 pub fn parse(text: &str) -> Parsed<Comments> {
     let outline = Outline::scan(text);
     let mut diagnostics = super::structure_diagnostics(&outline);
-    let front: Front = frontmatter::read(text, &outline, &mut diagnostics);
+    let front: FrontmatterFields = frontmatter::read(text, &outline, &mut diagnostics);
     let top = frontmatter_place(&outline);
     if let Some(kind) = front.r#type.as_deref().filter(|kind| *kind != "comments") {
         diagnostics.push(rules::WRONG_TYPE.at(top, format!("type is `{kind}`, not `comments`")));
@@ -171,7 +171,7 @@ pub fn render(comments: &Comments) -> String {
     for comment in &comments.comments {
         let _ = write!(out, "## C{}\n\n", comment.number);
         fields::push_line(&mut out, "On", &comment.on);
-        if comment.at != Spot::Document {
+        if comment.at != Anchor::Document {
             fields::push_line(&mut out, "At", &comment.at);
         }
         fields::push_line(&mut out, "By", &comment.by);
@@ -201,11 +201,11 @@ mod tests {
         for text in
             ["", "heading Why", "R12", "task 1.10", "line 7", "heading R1", "heading line 7"]
         {
-            let Ok(spot) = text.parse::<Spot>();
+            let Ok(spot) = text.parse::<Anchor>();
             assert_eq!(spot.to_string(), text);
         }
-        let Ok(loose) = "What Changes".parse::<Spot>();
-        assert_eq!(loose, Spot::Heading(Line::new("What Changes")));
+        let Ok(loose) = "What Changes".parse::<Anchor>();
+        assert_eq!(loose, Anchor::Heading(Line::new("What Changes")));
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         let read = parse(text).value.comments;
         assert_eq!(read.len(), 2);
         assert_eq!((read[0].number, read[1].number), (3, 2));
-        assert_eq!(read[0].at, Spot::Task("1.1".parse().unwrap()));
+        assert_eq!(read[0].at, Anchor::Task("1.1".parse().unwrap()));
         assert_eq!(read[0].text, Prose::new("why\nso?"));
         assert!(read[0].resolved.is_none());
     }

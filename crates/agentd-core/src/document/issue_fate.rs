@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::diagnostic::Severity;
     use crate::document::review_block::PlanVerdict;
-    use crate::span::Aside;
+    use crate::span::Uncompared;
     use crate::text::Line;
 
     fn review(iteration: u32, issues: &[(u32, Severity)]) -> ReviewBlock {
@@ -96,7 +96,7 @@ mod tests {
             verdict: PlanVerdict::NeedsRevision,
             summary: "s".into(),
             issues: issues.iter().map(issue).collect(),
-            place: Aside::default(),
+            place: Uncompared::default(),
         }
     }
 
@@ -108,7 +108,7 @@ mod tests {
             review(2, &[(2, Low), (3, High)]),
             review(3, &[(3, High), (4, Low)]),
         ];
-        let told: Vec<(u32, Fate, Vec<bool>)> =
+        let actual: Vec<(u32, Fate, Vec<bool>)> =
             fates(&reviews).iter().map(|f| (f.issue.number, f.fate, f.named.clone())).collect();
         let expected = [
             (1, Fate::Fixed, vec![true, false, false]),
@@ -116,7 +116,7 @@ mod tests {
             (3, Fate::Open, vec![false, true, true]),
             (4, Fate::New, vec![false, false, true]),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(actual, expected);
         assert!(fates(&[]).is_empty());
     }
 

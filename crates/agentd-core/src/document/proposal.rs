@@ -13,7 +13,7 @@ use crate::hash::Digest;
 use crate::ids::{ChangeId, SpecId};
 use crate::outline::{Outline, Section, lines};
 use crate::rules;
-use crate::span::{Aside, Place, Span};
+use crate::span::{Location, Span, Uncompared};
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose, escape};
 
@@ -41,27 +41,27 @@ pub struct Proposal {
     /// The reviews of the plan, oldest first.
     pub reviews: Vec<ReviewBlock>,
     /// What was seen of the text.
-    pub place: ProposalPlaces,
+    pub place: ProposalLocations,
 }
 
 /// Where the parts of a proposal stand.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ProposalPlaces {
+pub struct ProposalLocations {
     /// The frontmatter's content, or the top of the text.
-    pub frontmatter: Place,
+    pub frontmatter: Location,
     /// Whether there is a frontmatter.
-    pub has_frontmatter: Aside<bool>,
+    pub has_frontmatter: Uncompared<bool>,
     /// The sections of level 2, outside review blocks.
-    pub sections: Aside<Vec<SectionPlace>>,
+    pub sections: Uncompared<Vec<SectionLocation>>,
     /// Where the affected specs are listed.
-    pub affected_specs: Place,
+    pub affected_specs: Location,
     /// The checksum that the frontmatter holds, and that of the text.
-    pub checksums: Aside<Option<(String, String)>>,
+    pub checksums: Uncompared<Option<(String, String)>>,
 }
 
 /// Where a section of a proposal stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SectionPlace {
+pub struct SectionLocation {
     /// Its title, in lower case.
     pub title: String,
     /// Its heading.
@@ -70,7 +70,7 @@ pub struct SectionPlace {
     pub body: Span,
 }
 
-impl SectionPlace {
+impl SectionLocation {
     fn of(section: &Section<'_>) -> Self {
         let (heading, body) = (section.heading.span, section.body);
         Self { title: section.title.to_lowercase(), heading, body }
@@ -138,21 +138,21 @@ pub struct AffectedSpec {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Front {
+struct FrontmatterFields {
     id: Option<String>,
     r#type: Option<String>,
     version: Option<u32>,
     created_at: Option<Stamp>,
     updated_at: Option<Stamp>,
     summary: Option<Prose>,
-    impact: Option<FrontImpact>,
-    affected_specs: Option<Vec<FrontSpec>>,
+    impact: Option<ImpactField>,
+    affected_specs: Option<Vec<AffectedSpecField>>,
     checksum: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct FrontImpact {
+struct ImpactField {
     scope: Option<String>,
     affected_files: Option<u32>,
     new_files: Option<u32>,
@@ -160,7 +160,7 @@ struct FrontImpact {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum FrontSpec {
+enum AffectedSpecField {
     Id(String),
     Full {
         id: String,
@@ -177,7 +177,7 @@ pub fn parse(text: &str) -> Parsed<Proposal> {
     let own = &text[..blocks.first().map_or(text.len(), |(span, _)| span.start)];
     let outline = Outline::scan(own);
     let mut diagnostics = super::structure_diagnostics(&outline);
-    let front: Front = frontmatter::read(text, &outline, &mut diagnostics);
+    let front: FrontmatterFields = frontmatter::read(text, &outline, &mut diagnostics);
     let top = frontmatter_place(&outline);
     if let Some(kind) = front.r#type.as_deref().filter(|kind| *kind != "proposal") {
         diagnostics.push(rules::WRONG_TYPE.at(top, format!("type is `{kind}`, not `proposal`")));
@@ -215,12 +215,12 @@ pub fn parse(text: &str) -> Parsed<Proposal> {
             .iter()
             .filter_map(|&b| review_block::parse(text, b, &mut diagnostics))
             .collect(),
-        place: ProposalPlaces {
-            frontmatter: Aside(top),
-            has_frontmatter: Aside(outline.frontmatter.is_some_and(|f| f.closed)),
-            sections: Aside(sections.iter().map(SectionPlace::of).collect()),
-            affected_specs: Aside(specs_place),
-            checksums: Aside(front.checksum.map(|stored| (stored, checksum(body.of(text))))),
+        place: ProposalLocations {
+            frontmatter: Uncompared(top),
+            has_frontmatter: Uncompared(outline.frontmatter.is_some_and(|f| f.closed)),
+            sections: Uncompared(sections.iter().map(SectionLocation::of).collect()),
+            affected_specs: Uncompared(specs_place),
+            checksums: Uncompared(front.checksum.map(|stored| (stored, checksum(body.of(text))))),
         },
     };
     Parsed { value: proposal, diagnostics }
@@ -244,7 +244,7 @@ fn bullets(text: &str) -> Vec<Line> {
 }
 
 fn front_specs(
-    specs: Vec<FrontSpec>,
+    specs: Vec<AffectedSpecField>,
     place: Span,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<AffectedSpec> {
@@ -252,8 +252,8 @@ fn front_specs(
     specs
         .into_iter()
         .filter_map(|spec| match spec {
-            FrontSpec::Id(id) => Some(AffectedSpec { id: read(&id)?, depends: Vec::new() }),
-            FrontSpec::Full { id, depends } => Some(AffectedSpec {
+            AffectedSpecField::Id(id) => Some(AffectedSpec { id: read(&id)?, depends: Vec::new() }),
+            AffectedSpecField::Full { id, depends } => Some(AffectedSpec {
                 id: read(&id)?,
                 depends: depends.iter().filter_map(&mut read).collect(),
             }),
@@ -266,7 +266,7 @@ fn front_specs(
 fn impact<'t>(
     text: &'t str,
     sections: &[Section<'t>],
-    front: FrontImpact,
+    front: ImpactField,
     top: Span,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Impact, Option<fields::Field<'t>>) {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clarifications::{Answered, MAX_QUESTIONS};
 use crate::ids::ChangeId;
-use crate::span::Aside;
+use crate::span::Uncompared;
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose};
 
@@ -194,7 +194,7 @@ impl Question {
             question: self.question.clone(),
             answer: Prose::new(&answers.join(", ")),
             rationale: Prose::new(&reasons.join("\n")),
-            place: Aside::default(),
+            place: Uncompared::default(),
         }
     }
 }

@@ -76,7 +76,7 @@ impl Review {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Front {
+struct FrontmatterFields {
     change_id: Option<String>,
     r#type: Option<String>,
     iteration: Option<u32>,
@@ -90,7 +90,7 @@ struct Front {
 pub fn parse(text: &str) -> Parsed<Review> {
     let outline = Outline::scan(text);
     let mut diagnostics = super::structure_diagnostics(&outline);
-    let front: Front = frontmatter::read(text, &outline, &mut diagnostics);
+    let front: FrontmatterFields = frontmatter::read(text, &outline, &mut diagnostics);
     let top = frontmatter_place(&outline);
     if let Some(kind) = front.r#type.as_deref().filter(|kind| *kind != "review") {
         diagnostics.push(rules::WRONG_TYPE.at(top, format!("type is `{kind}`, not `review`")));

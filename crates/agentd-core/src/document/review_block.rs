@@ -16,7 +16,7 @@ use crate::diagnostic::{Counts, Diagnostic, Severity};
 use crate::hash::{Digest, short_digest};
 use crate::outline::{Outline, next_line};
 use crate::rules;
-use crate::span::{Aside, Place, Span};
+use crate::span::{Location, Span, Uncompared};
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose};
 
@@ -29,7 +29,7 @@ pub enum PlanVerdict {
     /// It has faults that can be fixed.
     #[serde(rename = "NEEDS_REVISION")]
     NeedsRevision,
-    /// It is wrong from the ground up.
+    /// It is fundamentally wrong.
     #[serde(rename = "REJECTED")]
     Rejected,
 }
@@ -70,7 +70,7 @@ pub struct ReviewBlock {
     /// What was found.
     pub issues: Vec<Issue>,
     /// Where the block stands, its markers included.
-    pub place: Place,
+    pub place: Location,
 }
 
 impl ReviewBlock {
@@ -221,7 +221,7 @@ pub(crate) fn parse(
             fields::Field::prose,
         ),
         issues,
-        place: Aside(span),
+        place: Uncompared(span),
     })
 }
 

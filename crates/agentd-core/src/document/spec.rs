@@ -12,7 +12,7 @@ use crate::frontmatter::{self, scalar};
 use crate::ids::{RequirementId, SpecId};
 use crate::outline::{Outline, Section, lines};
 use crate::rules;
-use crate::span::{Aside, Place, Span};
+use crate::span::{Location, Span, Uncompared};
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose};
 
@@ -46,22 +46,22 @@ pub struct Spec {
     /// The data model, as Markdown.
     pub data_model: Prose,
     /// Which sections the text has.
-    pub place: SpecPlaces,
+    pub place: SpecLocations,
 }
 
 /// Where the parts of a spec stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SpecPlaces {
+pub struct SpecLocations {
     /// The frontmatter's content, or the top of the text.
-    pub frontmatter: Place,
+    pub frontmatter: Location,
     /// Whether there is a frontmatter.
-    pub has_frontmatter: Aside<bool>,
+    pub has_frontmatter: Uncompared<bool>,
     /// The `## Overview` heading.
-    pub overview: Aside<Option<Span>>,
+    pub overview: Uncompared<Option<Span>>,
     /// The `## Requirements` heading.
-    pub requirements: Aside<Option<Span>>,
+    pub requirements: Uncompared<Option<Span>>,
     /// The `## Acceptance Criteria` heading.
-    pub criteria: Aside<Option<Span>>,
+    pub criteria: Uncompared<Option<Span>>,
 }
 
 /// One requirement.
@@ -78,9 +78,9 @@ pub struct Requirement {
     /// Scenarios that stand under the requirement itself.
     pub scenarios: Vec<Scenario>,
     /// Its heading.
-    pub place: Place,
+    pub place: Location,
     /// Its whole section, from its heading to the next one.
-    pub section: Place,
+    pub section: Location,
 }
 
 /// How important a requirement is.
@@ -121,9 +121,9 @@ pub struct Scenario {
     /// Its steps, in order.
     pub steps: Vec<Step>,
     /// Its heading.
-    pub place: Place,
+    pub place: Location,
     /// Its whole section.
-    pub section: Place,
+    pub section: Location,
 }
 
 impl Scenario {
@@ -191,7 +191,7 @@ impl Keyword {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Front {
+struct FrontmatterFields {
     id: Option<String>,
     r#type: Option<String>,
     title: Option<Line>,
@@ -206,7 +206,7 @@ struct Front {
 pub fn parse(text: &str) -> Parsed<Spec> {
     let outline = Outline::scan(text);
     let mut diagnostics = super::structure_diagnostics(&outline);
-    let front: Front = frontmatter::read(text, &outline, &mut diagnostics);
+    let front: FrontmatterFields = frontmatter::read(text, &outline, &mut diagnostics);
     let top = frontmatter_place(&outline);
     if let Some(kind) = front.r#type.as_deref().filter(|kind| *kind != "spec") {
         diagnostics.push(rules::WRONG_TYPE.at(top, format!("type is `{kind}`, not `spec`")));
@@ -216,7 +216,7 @@ pub fn parse(text: &str) -> Parsed<Spec> {
     let body = |names: &[&str]| {
         section(&sections, names).map(|s| prose_of(text, s.body)).unwrap_or_default()
     };
-    let place = |names: &[&str]| Aside(section(&sections, names).map(|s| s.heading.span));
+    let place = |names: &[&str]| Uncompared(section(&sections, names).map(|s| s.heading.span));
     let mut spec = Spec {
         id: read_id(front.id.as_ref(), &rules::BAD_ID, top, &mut diagnostics),
         title: front.title.or(heading.map(|(title, _)| title)).unwrap_or_default(),
@@ -239,9 +239,9 @@ pub fn parse(text: &str) -> Parsed<Spec> {
         flow: body(&["Flow"]),
         interfaces: body(&["Interfaces"]),
         data_model: body(&["Data Model"]),
-        place: SpecPlaces {
-            frontmatter: Aside(top),
-            has_frontmatter: Aside(outline.frontmatter.is_some_and(|f| f.closed)),
+        place: SpecLocations {
+            frontmatter: Uncompared(top),
+            has_frontmatter: Uncompared(outline.frontmatter.is_some_and(|f| f.closed)),
             overview: place(&["Overview"]),
             requirements: place(&["Requirements"]),
             criteria: place(&["Acceptance Criteria"]),
@@ -325,8 +325,8 @@ fn requirement(
         priority,
         text: prose_of(text, body),
         scenarios: nested.iter().filter_map(|part| scenario(text, part)).collect(),
-        place: Aside(part.heading.span),
-        section: Aside(part.span),
+        place: Uncompared(part.heading.span),
+        section: Uncompared(part.span),
     })
 }
 
@@ -365,7 +365,8 @@ fn scenario(text: &str, part: &Section<'_>) -> Option<Scenario> {
     if steps.is_empty() {
         steps = steps_of(name.as_str());
     }
-    Some(Scenario { name, steps, place: Aside(part.heading.span), section: Aside(part.span) })
+    let (place, section) = (Uncompared(part.heading.span), Uncompared(part.span));
+    Some(Scenario { name, steps, place, section })
 }
 
 /// The steps in one line: usually one, two in the one-line form `WHEN … THEN …`.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::push_prose;
 use crate::frontmatter::{quoted, scalar};
 use crate::ids::{ChangeId, Layer, SpecRef, TaskId};
-use crate::span::{Aside, Place, Span};
+use crate::span::{Location, Span, Uncompared};
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose};
 
@@ -30,11 +30,11 @@ pub struct Tasks {
     /// The tasks, as they stand in the text.
     pub tasks: Vec<Task>,
     /// The frontmatter's content, or the top of the text.
-    pub frontmatter: Place,
+    pub frontmatter: Location,
     /// Whether there is a frontmatter.
-    pub has_frontmatter: Aside<bool>,
+    pub has_frontmatter: Uncompared<bool>,
     /// The heading of the document, or its top.
-    pub title: Place,
+    pub title: Location,
 }
 
 /// One task.
@@ -59,9 +59,9 @@ pub struct Task {
     /// What to do.
     pub description: Prose,
     /// Its heading or its checkbox line.
-    pub place: Place,
+    pub place: Location,
     /// How the task is ticked in the text.
-    pub tick: Aside<Tick>,
+    pub tick: Uncompared<Tick>,
 }
 
 /// How a task is ticked in a text.

@@ -80,7 +80,7 @@ pub(super) struct Part {
 
 /// A group: its section, and where its own text is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct GroupLocation {
     pub(super) whole: Span,
 }
 
@@ -94,8 +94,8 @@ pub(super) struct Parts<'t> {
     nested: BTreeMap<RequirementId, Vec<usize>>,
     /// Keys that are there more than once.
     pub(super) twice: BTreeSet<Key>,
-    pub(super) requirements: Option<Place>,
-    pub(super) criteria: Option<Place>,
+    pub(super) requirements: Option<GroupLocation>,
+    pub(super) criteria: Option<GroupLocation>,
     /// Where the first section of level 2 begins.
     pub(super) first_section: Option<usize>,
 }
@@ -119,11 +119,11 @@ impl<'t> Parts<'t> {
         for section in &sections {
             match Group::of_title(section.title) {
                 Some(Group::Requirements) if parts.requirements.is_none() => {
-                    parts.requirements = Some(Place { whole: section.span });
+                    parts.requirements = Some(GroupLocation { whole: section.span });
                     parts.add_group(&outline, Group::Requirements, section);
                 }
                 Some(Group::Criteria) if parts.criteria.is_none() => {
-                    parts.criteria = Some(Place { whole: section.span });
+                    parts.criteria = Some(GroupLocation { whole: section.span });
                     parts.add_group(&outline, Group::Criteria, section);
                 }
                 _ => parts.add(Key::Section(folded(section.title)), section, section.body.end),
@@ -229,7 +229,7 @@ impl<'t> Parts<'t> {
         self.nested.get(&id).into_iter().flatten().map(|&i| &self.all[i])
     }
 
-    pub(super) fn group(&self, group: Group) -> Option<Place> {
+    pub(super) fn group(&self, group: Group) -> Option<GroupLocation> {
         match group {
             Group::Requirements => self.requirements,
             Group::Criteria => self.criteria,

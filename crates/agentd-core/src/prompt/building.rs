@@ -154,13 +154,13 @@ impl Review<'_> {
     /// How the tests went, from a prompt that says so: STATE.yaml keeps the latest run only, and
     /// the prompts of all rounds are in the runs. Nothing inside of data is taken for it; the
     /// output of the tests is left out.
-    pub fn tests_told(prompt: &str) -> Option<TestEvidence> {
+    pub fn tests_reported(prompt: &str) -> Option<TestEvidence> {
         let mut pieces = Pieces { lines: prompt.lines() };
-        let told = pieces.find_map(|piece| match piece {
+        let sentence = pieces.find_map(|piece| match piece {
             Piece::Own(line) => line.strip_prefix("The tests, as agentd itself has run them: "),
             Piece::Data { .. } => None,
         })?;
-        let (ended, seconds) = told.strip_suffix(" s.")?.split_once(", after ")?;
+        let (ended, seconds) = sentence.strip_suffix(" s.")?.split_once(", after ")?;
         let exit_code = match ended.strip_prefix(ENDED) {
             Some(code) => Some(code.parse().ok()?),
             None => (ended == STOPPED).then_some(None)?,

@@ -152,7 +152,7 @@ pub struct TestEvidence {
     pub output: String,
 }
 
-/// Issues, the gravest first; within a severity they stay in order.
+/// Issues, the most severe first; within a severity they stay in order.
 pub(super) fn issues(issues: &[IssueView]) -> String {
     let mut sorted: Vec<&IssueView> = issues.iter().collect();
     sorted.sort_by_key(|issue| issue.severity);

@@ -13,7 +13,7 @@ use super::{
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText};
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind, Usage};
-use crate::prompt::{Keep, fenced};
+use crate::prompt::{KeepEnd, fenced};
 
 /// Codex CLI.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +91,7 @@ impl Provider for Codex {
         {
             // From a directory that is not trusted, codex does not read AGENTS.md either.
             stdin.push_str("\n\n# The instructions of this project\n\n");
-            stdin.push_str(&fenced("AGENTS.md", text, INSTRUCTIONS, Keep::Head));
+            stdin.push_str(&fenced("AGENTS.md", text, INSTRUCTIONS, KeepEnd::Head));
         }
         CommandSpec {
             program: request.program.clone(),

@@ -107,7 +107,7 @@ fn check_edits(text: &str) {
         verdict: review_block::PlanVerdict::Rejected,
         summary: text.into(),
         issues: Vec::new(),
-        place: agentd_core::span::Aside::default(),
+        place: agentd_core::span::Uncompared::default(),
     };
     let with_review = review_block::append(text, &block);
     assert_eq!(proposal::parse(&with_review).value.reviews.last(), Some(&block), "{text:?}");

@@ -3,7 +3,7 @@
 use agentd_core::agent::Complexity;
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::clarifications::{Answered, Clarifications};
-use agentd_core::document::comments::{Comment, Comments, Resolved, Spot};
+use agentd_core::document::comments::{Anchor, Comment, Comments, Resolved};
 use agentd_core::document::proposal::{AffectedSpec, Impact, Proposal, Scope};
 use agentd_core::document::review::{CodeVerdict, Review};
 use agentd_core::document::review_block::{Issue, PlanVerdict, ReviewBlock};
@@ -12,7 +12,7 @@ use agentd_core::document::tasks::{Action, Status, Task, Tasks};
 use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, Layer, RequirementId, SpecId, SpecRef, TaskId};
 use agentd_core::phase::Phase;
-use agentd_core::span::Aside;
+use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{
     Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, State, TestRun,
@@ -95,11 +95,12 @@ fn issue() -> impl Strategy<Value = Issue> {
 
 pub(crate) fn comments() -> impl Strategy<Value = Comments> {
     let spot = prop_oneof![
-        Just(Spot::Document),
-        filled_line().prop_map(Spot::Heading),
-        (1..99_u32).prop_map(|n| Spot::Requirement(RequirementId::new(n).unwrap())),
-        (1..9_u32, 1..99_u32).prop_map(|(section, number)| Spot::Task(TaskId { section, number })),
-        (1..9999_u32).prop_map(Spot::Line),
+        Just(Anchor::Document),
+        filled_line().prop_map(Anchor::Heading),
+        (1..99_u32).prop_map(|n| Anchor::Requirement(RequirementId::new(n).unwrap())),
+        (1..9_u32, 1..99_u32)
+            .prop_map(|(section, number)| Anchor::Task(TaskId { section, number })),
+        (1..9999_u32).prop_map(Anchor::Line),
     ];
     let resolved = (line(), option::of(stamp())).prop_map(|(by, date)| Resolved { by, date });
     let comment =
@@ -140,7 +141,7 @@ pub(crate) fn review_block() -> impl Strategy<Value = ReviewBlock> {
             verdict,
             summary,
             issues,
-            place: Aside::default(),
+            place: Uncompared::default(),
         })
 }
 
@@ -185,8 +186,8 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     (line(), vec(step, 1..4)).prop_map(|(name, steps)| Scenario {
         name,
         steps,
-        place: Aside::default(),
-        section: Aside::default(),
+        place: Uncompared::default(),
+        section: Uncompared::default(),
     })
 }
 
@@ -199,8 +200,8 @@ fn requirement() -> impl Strategy<Value = Requirement> {
             priority,
             text,
             scenarios,
-            place: Aside::default(),
-            section: Aside::default(),
+            place: Uncompared::default(),
+            section: Uncompared::default(),
         },
     )
 }
@@ -256,8 +257,8 @@ pub(crate) fn tasks() -> impl Strategy<Value = Tasks> {
             depends_on,
             status,
             description,
-            place: Aside::default(),
-            tick: Aside::default(),
+            place: Uncompared::default(),
+            tick: Uncompared::default(),
         });
     (change_id(), 1..9_u32, option::of(stamp()), option::of(stamp()), vec(task, 0..6)).prop_map(
         |(change_id, version, created_at, updated_at, mut tasks)| {
@@ -277,7 +278,7 @@ pub(crate) fn tasks() -> impl Strategy<Value = Tasks> {
 pub(crate) fn clarifications() -> impl Strategy<Value = Clarifications> {
     let answered =
         (line(), prose(), prose(), prose()).prop_map(|(topic, question, answer, rationale)| {
-            Answered { topic, question, answer, rationale, place: Aside::default() }
+            Answered { topic, question, answer, rationale, place: Uncompared::default() }
         });
     (option::of(change_id()), option::of(day()), vec(answered, 0..5))
         .prop_map(|(change, date, questions)| Clarifications { change, date, questions })

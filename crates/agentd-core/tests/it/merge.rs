@@ -205,7 +205,7 @@ fn a_new_id_that_is_taken_becomes_the_next_free_one() {
 
 /// What one side does to a requirement of the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Deed {
+enum EditKind {
     Leave,
     Edit,
     Rename,
@@ -215,16 +215,16 @@ enum Deed {
 /// A spec and, for each of its requirements, who does what to it; and how many each adds.
 #[derive(Debug, Clone)]
 struct Plan {
-    deeds: Vec<(bool, Deed)>,
+    edits: Vec<(bool, EditKind)>,
     adds: (u32, u32),
     crlf: bool,
 }
 
 fn plans() -> impl Strategy<Value = Plan> {
-    let deed = prop::sample::select(vec![Deed::Leave, Deed::Edit, Deed::Rename, Deed::Remove]);
-    let deeds = prop::collection::vec((any::<bool>(), deed), 1..12);
-    (deeds, 0..4_u32, 0..4_u32, any::<bool>()).prop_map(|(deeds, a, b, crlf)| Plan {
-        deeds,
+    let edit = prop::sample::select(vec![EditKind::Leave, EditKind::Edit, EditKind::Rename, EditKind::Remove]);
+    let edits = prop::collection::vec((any::<bool>(), edit), 1..12);
+    (edits, 0..4_u32, 0..4_u32, any::<bool>()).prop_map(|(edits, a, b, crlf)| Plan {
+        edits,
         adds: (a, b),
         crlf,
     })
@@ -235,7 +235,7 @@ impl Plan {
         let mut out =
             "---\nid: s\n---\n\n# Specification: S\n\n<!-- mine -->\n\n## Requirements\n\n"
                 .to_owned();
-        for n in 1..=self.deeds.len() {
+        for n in 1..=self.edits.len() {
             out += &format!("### R{n}: Title {n}\n\n**Priority**: high\n\nText {n} MUST be.\n\n");
         }
         out += "## Acceptance Criteria\n\n### Scenario: s\n\n- **WHEN** a\n- **THEN** b\n\n## Mine\n\nx\n";
@@ -246,18 +246,18 @@ impl Plan {
     fn change(&self, second: bool) -> String {
         let name = if second { "second" } else { "first" };
         let own = || {
-            let all = self.deeds.iter().zip(1..);
-            all.filter(move |((who, _), _)| *who == second).map(|((_, deed), n)| (*deed, n))
+            let all = self.edits.iter().zip(1..);
+            all.filter(move |((who, _), _)| *who == second).map(|((_, edit), n)| (*edit, n))
         };
         let ids =
-            |wanted: Deed| own().filter(move |(deed, _)| *deed == wanted).map(|(_, n): (_, u32)| n);
-        let removes: Vec<String> = ids(Deed::Remove).map(|n| format!("R{n}")).collect();
+            |wanted: EditKind| own().filter(move |(edit, _)| *edit == wanted).map(|(_, n): (_, u32)| n);
+        let removes: Vec<String> = ids(EditKind::Remove).map(|n| format!("R{n}")).collect();
         let mut out = format!("---\nid: s\nremoves: [{}]\nrenames:\n", removes.join(", "));
-        for n in ids(Deed::Rename) {
+        for n in ids(EditKind::Rename) {
             out += &format!("  R{n}: \"{name} {n}\"\n");
         }
         out += "---\n\n# Specification: S\n\n## Requirements\n\n";
-        for n in ids(Deed::Edit) {
+        for n in ids(EditKind::Edit) {
             out += &format!("### R{n}: Title {n}\n\n**Priority**: high\n\nText {n} of {name}.\n\n");
         }
         let (count, from) = if second { (self.adds.1, 200) } else { (self.adds.0, 100) };
@@ -286,7 +286,7 @@ proptest! {
             prop_assert!(a_then_b.contains(kept));
         }
         let parsed = agentd_core::document::spec::parse(&a_then_b).value;
-        let left = plan.deeds.iter().filter(|(_, deed)| *deed != Deed::Remove).count();
+        let left = plan.edits.iter().filter(|(_, edit)| *edit != EditKind::Remove).count();
         let added = usize::try_from(plan.adds.0 + plan.adds.1).unwrap();
         prop_assert_eq!(parsed.requirements.len(), left + added);
         prop_assert_eq!(!plan.crlf || !a_then_b.replace("\r\n", "").contains('\n'), true);

@@ -292,7 +292,7 @@ fn the_tests_in_the_prompt_of_a_review_are_read_back() {
         let (change, specs, tasks) = (&given.change, &*given.views, &*given.tasks);
         let (diff, earlier) = (&*given.text, &*given.issues);
         let prompt = Review { change, specs, tasks, diff, tests, earlier }.render();
-        Review::tests_told(&prompt)
+        Review::tests_reported(&prompt)
     };
     let example = Given::example();
     let expected = TestEvidence { output: String::new(), ..example.tests.clone() };
@@ -314,7 +314,7 @@ fn the_tests_in_the_prompt_of_a_review_are_read_back() {
         assert_eq!(told(&given, None), None, "{sly}");
     }
     for odd in ["", "The tests, as agentd itself has run them: exit code x, after 1 s.\n"] {
-        assert_eq!(Review::tests_told(odd), None);
+        assert_eq!(Review::tests_reported(odd), None);
     }
 }
 
@@ -379,7 +379,7 @@ fn each_prompt_also_works_with_nothing_to_tell() {
         Review { change: c, specs: &[], tasks: &[], diff: "", tests: None, earlier: &[] }.render(),
         Fix { change: c, findings: &[], tests: None, sandbox: "" }.render(),
     ];
-    insta::assert_snapshot!("prompts_with_nothing_to_tell", prompts.join("\n=====\n\n"));
+    insta::assert_snapshot!("prompts_without_optional_parts", prompts.join("\n=====\n\n"));
 }
 
 // contract section 4, "Steps and prompts"

@@ -15,7 +15,7 @@ use agentd_core::config::CONTEXT_BYTES;
 use agentd_core::document::spec;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ChangeFile};
-use agentd_core::prompt::{FENCE_OVERHEAD, Keep, SpecTitle, fenced, one_line};
+use agentd_core::prompt::{FENCE_OVERHEAD, KeepEnd, SpecTitle, fenced, one_line};
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::head;
 
@@ -274,7 +274,7 @@ impl Section {
                 });
             }
             left -= kept;
-            let _ = write!(out, "{}\n\n", fenced(label, text, cap, Keep::Head));
+            let _ = write!(out, "{}\n\n", fenced(label, text, cap, KeepEnd::Head));
         }
     }
 }

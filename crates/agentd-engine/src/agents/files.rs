@@ -76,7 +76,8 @@ impl AgentFiles {
             at(&file.path, private.create_file(name, file.contents.as_bytes(), 0o600))?;
         }
         if let Some(merge) = spec.merge.as_ref().filter(|merge| !merge.set.is_empty()) {
-            files.merged = Some(Merged::apply(Place::new(project_root, &kept, merge)?, merge)?);
+            files.merged =
+                Some(Merged::apply(SettingsFile::new(project_root, &kept, merge)?, merge)?);
         }
         Ok(files)
     }
@@ -99,7 +100,7 @@ struct Backup {
 /// A settings file that holds agentd's keys until this is dropped.
 #[derive(Debug)]
 struct Merged {
-    place: Place,
+    place: SettingsFile,
     merge: JsonMerge,
     /// Held shared by everyone who needs the keys.
     users: File,
@@ -108,7 +109,7 @@ struct Merged {
 /// A settings file of a project, which a link may lead to as long as it stays inside of it, and
 /// what is kept about it elsewhere.
 #[derive(Debug, Clone)]
-struct Place {
+struct SettingsFile {
     project: ProjectDir,
     file: RelPath,
     /// Where it is, for messages.
@@ -117,7 +118,7 @@ struct Place {
     name: String,
 }
 
-impl Place {
+impl SettingsFile {
     fn new(project_root: &Path, kept: &ProjectDir, merge: &JsonMerge) -> Result<Self, StoreError> {
         let path = project_root.join(merge.path);
         // Work trees of a project share the directory in which this is kept.
@@ -189,7 +190,7 @@ impl Place {
 }
 
 impl Merged {
-    fn apply(place: Place, merge: &JsonMerge) -> Result<Self, FilesError> {
+    fn apply(place: SettingsFile, merge: &JsonMerge) -> Result<Self, FilesError> {
         let _mutex = place.mutex()?;
         let users = place.open_kept("users")?;
         if users.try_lock().is_ok() {
@@ -233,7 +234,7 @@ pub(crate) fn restore_leftovers(
     kept: &Path,
     merge: &JsonMerge,
 ) -> Result<(), FilesError> {
-    let place = Place::new(project_root, &own_dir(kept)?, merge)?;
+    let place = SettingsFile::new(project_root, &own_dir(kept)?, merge)?;
     if place.backup().is_none() {
         return Ok(());
     }

@@ -32,7 +32,7 @@ use crate::guard::git_files::{self, GitGuard, GuardError, Homes, TamperedFile};
 use crate::guard::project_files::{EnvFileError, check_env_file};
 use crate::guard::sandbox::{self, Sandbox, SandboxUser};
 use crate::process::{
-    Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
+    Cancel, Flow, Limits, Line, ProcessEnd, ProcessError, Program, Supervisor, Watcher, run,
 };
 use crate::store::Change;
 use capture::Capture;
@@ -52,7 +52,7 @@ pub struct Runner {
     pub retry: Retry,
     /// How much a run file may hold.
     pub record: RecordLimits,
-    /// The wish to stop.
+    /// Set when the run should stop.
     pub cancel: Cancel,
     /// What programs may do; none lets them do whatever the user may.
     pub sandbox: Option<Sandbox>,
@@ -214,8 +214,13 @@ impl Runner {
             Ok(files) => files,
             Err(error) => return Ok(not_begun(record, started_at, error.into())),
         };
-        let mut watching =
-            Watching { decoder: provider.decoder(request), record, observer, failed: false, tree };
+        let mut watching = OutputHandler {
+            decoder: provider.decoder(request),
+            record,
+            observer,
+            failed: false,
+            tree,
+        };
         let cage = self.sandbox.as_ref().map(|sandbox| sandbox.cage(who));
         let program = Program {
             program: &spec.program,
@@ -233,7 +238,7 @@ impl Runner {
             Ok(tampered) => (tampered.unwrap_or_default(), None),
             Err(error) => (Vec::new(), Some(RunError::from(error))),
         };
-        let Watching { decoder, mut record, observer, mut failed, mut tree } = watching;
+        let OutputHandler { decoder, mut record, observer, mut failed, mut tree } = watching;
         record.files(&tree.as_mut().map(WorkTree::changes).unwrap_or_default());
         record.files(&git_files::edits(&tampered));
         let (exit, mut outcome) = match ended {
@@ -411,7 +416,7 @@ pub(crate) fn planned_files(change: &Change) -> Vec<String> {
     tasks.iter().filter_map(|task| task.file.as_ref()).map(ToString::to_string).collect()
 }
 
-fn note_oddities(ended: &Ended, record: &mut RunWriter) {
+fn note_oddities(ended: &ProcessEnd, record: &mut RunWriter) {
     if ended.confined.is_some_and(|held| !held.files) {
         record.note("this system cannot keep commands of the agent to the work tree");
     }
@@ -427,7 +432,7 @@ fn note_oddities(ended: &Ended, record: &mut RunWriter) {
 }
 
 /// Decodes, records and shows what an agent prints.
-struct Watching<'a, 'o> {
+struct OutputHandler<'a, 'o> {
     decoder: Box<dyn Decoder>,
     record: RunWriter,
     observer: &'a mut Observer<'o>,
@@ -447,7 +452,7 @@ fn shows_work(event: &AgentEvent<'_>) -> bool {
 /// wrong in them may triple them.
 const LOSSY_BYTES: usize = 1 << 20;
 
-impl Watcher for Watching<'_, '_> {
+impl Watcher for OutputHandler<'_, '_> {
     fn line(&mut self, line: Line<'_>) -> Flow {
         if line.bytes.is_empty() && line.dropped == 0 {
             return Flow::Continue;

@@ -47,7 +47,7 @@ use crate::process::{self, Cancel, Limits, Supervisor};
 use crate::store::{Holder, Project, StoreError};
 
 pub use artifact::Artifact;
-use artifact::{Seen, judge};
+use artifact::{OnDisk, judge};
 pub use error::StepError;
 use guarded::Guarded;
 pub use guarded::run_tests;
@@ -67,7 +67,7 @@ pub struct Agents {
     pub agentd: String,
     /// How children are supervised.
     pub supervisor: Supervisor,
-    /// The wish to stop.
+    /// Set when the step should stop.
     pub cancel: Cancel,
     /// Who records.
     pub holder: Holder,
@@ -166,7 +166,7 @@ pub(crate) fn run_on(
     let mut runner = runner(agents, sandbox);
     let request = request(agents, &runner, step, agent, state)?;
     restore_settings(&request)?;
-    let before = Seen::of(agents, before, &step.artifact)?;
+    let before = OnDisk::of(agents, before, &step.artifact)?;
     // Else a call could pass for an earlier one whose file is not here, and not be counted.
     runner.record.last_run =
         state.llm_calls.iter().filter_map(|call| call.run).max().unwrap_or_default();

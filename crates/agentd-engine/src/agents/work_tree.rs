@@ -25,7 +25,7 @@ const KEPT_IN_ALL: u64 = 16 << 20;
 
 /// A file as it was at the last look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct FileState {
     /// Inode, size, and both times: what cannot change without one of them.
     mark: (u64, u64, i64, i64, i64, i64),
     digest: Option<Digest>,
@@ -38,7 +38,7 @@ pub(crate) struct WorkTree {
     root: PathBuf,
     /// A file that agentd itself changes for the time of a call.
     except: Option<String>,
-    seen: BTreeMap<String, Seen>,
+    seen: BTreeMap<String, FileState>,
 }
 
 impl WorkTree {
@@ -118,8 +118,12 @@ fn mark(metadata: &Metadata) -> (u64, u64, i64, i64, i64, i64) {
     (m.ino(), m.len(), m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec())
 }
 
-fn seen(metadata: &Metadata, digest: Option<Digest>) -> Seen {
-    Seen { mark: mark(metadata), digest, executable: metadata.permissions().mode() & 0o111 != 0 }
+fn seen(metadata: &Metadata, digest: Option<Digest>) -> FileState {
+    FileState {
+        mark: mark(metadata),
+        digest,
+        executable: metadata.permissions().mode() & 0o111 != 0,
+    }
 }
 
 /// The content of a file, or only its digest where it is long.

@@ -1,5 +1,5 @@
 //! The paths that a record may name: those that archiving writes, and no others. A record comes
-//! with the repository, so that anything else in one is somebody's wish and not a record.
+//! with the repository, so that anything else in one was planted and is not a record.
 
 use agentd_core::ids::SpecId;
 use agentd_core::layout::{self, ChangeFile};
@@ -15,7 +15,7 @@ pub(super) trait RecordedPath {
 /// Why a text is no path of a record.
 #[derive(Debug, thiserror::Error)]
 #[error("`{}` is not a path that archiving writes to", .0.escape_debug())]
-pub(super) struct Foreign(String);
+pub(super) struct NotARecordPath(String);
 
 /// `agentd/specs/<spec>.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,11 +29,11 @@ impl RecordedPath for MainSpec {
 }
 
 impl TryFrom<String> for MainSpec {
-    type Error = Foreign;
-    fn try_from(text: String) -> Result<Self, Foreign> {
+    type Error = NotARecordPath;
+    fn try_from(text: String) -> Result<Self, NotARecordPath> {
         let name = text.rsplit('/').next().unwrap_or_default();
         let spec = layout::spec_of_file_name(name).map(Self);
-        spec.filter(|spec| spec.rel_path().as_str() == text).ok_or(Foreign(text))
+        spec.filter(|spec| spec.rel_path().as_str() == text).ok_or(NotARecordPath(text))
     }
 }
 
@@ -49,9 +49,9 @@ impl RecordedPath for Changelog {
 }
 
 impl TryFrom<String> for Changelog {
-    type Error = Foreign;
-    fn try_from(text: String) -> Result<Self, Foreign> {
-        if layout::changelog().as_str() == text { Ok(Self) } else { Err(Foreign(text)) }
+    type Error = NotARecordPath;
+    fn try_from(text: String) -> Result<Self, NotARecordPath> {
+        if layout::changelog().as_str() == text { Ok(Self) } else { Err(NotARecordPath(text)) }
     }
 }
 
@@ -67,8 +67,8 @@ impl RecordedPath for OwnFile {
 }
 
 impl TryFrom<String> for OwnFile {
-    type Error = Foreign;
-    fn try_from(text: String) -> Result<Self, Foreign> {
+    type Error = NotARecordPath;
+    fn try_from(text: String) -> Result<Self, NotARecordPath> {
         let file = RelPath::new(&text).ok().and_then(|path| ChangeFile::from_path(&path));
         match file {
             Some(file @ (ChangeFile::State | ChangeFile::Tasks | ChangeFile::Spec(_)))
@@ -76,7 +76,7 @@ impl TryFrom<String> for OwnFile {
             {
                 Ok(Self(file))
             }
-            _ => Err(Foreign(text)),
+            _ => Err(NotARecordPath(text)),
         }
     }
 }
@@ -103,10 +103,10 @@ impl RecordedPath for MadeDir {
 }
 
 impl TryFrom<String> for MadeDir {
-    type Error = Foreign;
-    fn try_from(text: String) -> Result<Self, Foreign> {
+    type Error = NotARecordPath;
+    fn try_from(text: String) -> Result<Self, NotARecordPath> {
         let found = Self::ALL.into_iter().find(|dir| dir.rel_path().as_str() == text);
-        found.ok_or(Foreign(text))
+        found.ok_or(NotARecordPath(text))
     }
 }
 

@@ -107,7 +107,9 @@ pub(super) fn make(
     let (renumbered, own) = renumber(change, &mut texts)?;
     let shown = if request.resume { shown_conflicts(project, change.id())? } else { Vec::new() };
     let merged = map_parallel(&texts, |texts| {
-        merge::spec(&texts.sides(), &|conflict| shown.contains(&Shown::new(&texts.spec, conflict)))
+        merge::spec(&texts.sides(), &|conflict| {
+            shown.contains(&DecidedConflict::new(&texts.spec, conflict))
+        })
     });
     let mut plan = Plan { specs: Vec::new(), conflicts: Vec::new(), renumbered, own };
     for (texts, merged) in texts.into_iter().zip(merged) {
@@ -142,14 +144,14 @@ fn read(project: &Project, change: &Change, id: &SpecId) -> Result<Texts, Archiv
     Ok(Texts { spec: id.clone(), base, main, change: text })
 }
 
-type OwnTexts = Vec<(ChangeFile, String, String)>;
+type ChangeTexts = Vec<(ChangeFile, String, String)>;
 
 /// Gives requirements whose ids are taken the next free ones, and lets every reference
 /// in the change follow.
 fn renumber(
     change: &Change,
     texts: &mut [Texts],
-) -> Result<(Vec<Renumbering>, OwnTexts), ArchiveError> {
+) -> Result<(Vec<Renumbering>, ChangeTexts), ArchiveError> {
     let all: BTreeMap<SpecId, merge::Renumbered> = texts
         .iter()
         .map(|texts| (texts.spec.clone(), merge::collisions(&texts.sides())))
@@ -191,14 +193,14 @@ fn renumber(
 /// A conflict that somebody was shown: they have decided about this text of the main
 /// spec, and about no other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Shown {
+struct DecidedConflict {
     spec: SpecId,
     what: String,
     kind: ConflictKind,
     main: Option<Digest>,
 }
 
-impl Shown {
+impl DecidedConflict {
     fn new(spec: &SpecId, conflict: &Conflict) -> Self {
         Self {
             spec: spec.clone(),
@@ -219,12 +221,15 @@ pub(super) fn note_conflicts(
     let path = layout::shown_conflicts(request.change);
     let mut shown =
         if request.resume { shown_conflicts(project, request.change)? } else { Vec::new() };
-    shown.extend(conflicts.iter().map(|c| Shown::new(&c.spec, &c.conflict)));
+    shown.extend(conflicts.iter().map(|c| DecidedConflict::new(&c.spec, &c.conflict)));
     let bytes = serde_json::to_vec(&shown).unwrap_or_default();
     Ok(project.dir().write_atomic(&path, &bytes)?)
 }
 
-fn shown_conflicts(project: &Project, change: &ChangeId) -> Result<Vec<Shown>, ArchiveError> {
+fn shown_conflicts(
+    project: &Project,
+    change: &ChangeId,
+) -> Result<Vec<DecidedConflict>, ArchiveError> {
     match project.dir().read(&layout::shown_conflicts(change)) {
         // A note that cannot be read shows nothing, so that everything is shown again.
         Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),

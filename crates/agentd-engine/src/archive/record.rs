@@ -49,7 +49,7 @@ pub(super) struct FileRecord<P> {
 
 /// What a file is, compared with its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum OnDisk {
     Before,
     After,
     /// Somebody else has written it.
@@ -66,12 +66,12 @@ impl<P: RecordedPath> FileRecord<P> {
     }
 
     /// How the file is now.
-    pub(super) fn found(&self, dir: &ProjectDir) -> Result<Found, StoreError> {
+    pub(super) fn found(&self, dir: &ProjectDir) -> Result<OnDisk, StoreError> {
         let now = read_if_exists(dir, &self.rel_path())?;
         Ok(match &now {
-            now if now.as_deref() == self.before.as_deref().map(str::as_bytes) => Found::Before,
-            Some(now) if Digest::of(now) == self.after => Found::After,
-            _ => Found::Neither,
+            now if now.as_deref() == self.before.as_deref().map(str::as_bytes) => OnDisk::Before,
+            Some(now) if Digest::of(now) == self.after => OnDisk::After,
+            _ => OnDisk::Neither,
         })
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ArchiveError;
 use super::paths::RecordedPath;
-use super::record::{FileRecord, Found, Prepared, Record};
+use super::record::{FileRecord, OnDisk, Prepared, Record};
 use super::undo;
 use crate::store::{Change, EntryKind, Holder, LockError, Project, StoreError, WriteLock};
 
@@ -131,7 +131,7 @@ pub fn recover(
     let holder = &holder();
     let _project = match project.try_project_lock(holder) {
         Ok(lock) => lock,
-        // Whoever holds it lives, and is at it.
+        // Its holder is alive and at work.
         Err(LockError::Held { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
@@ -215,10 +215,10 @@ pub(super) fn restore<'f, P: RecordedPath + 'f>(
             continue;
         }
         match (file.found(&dir)?, &file.before) {
-            (Found::Before, _) => {}
-            (Found::After, Some(before)) => back.push((path, before.as_bytes())),
-            (Found::After, None) => dir.remove_file(&path)?,
-            (Found::Neither, _) => left.push(at.join(&path)),
+            (OnDisk::Before, _) => {}
+            (OnDisk::After, Some(before)) => back.push((path, before.as_bytes())),
+            (OnDisk::After, None) => dir.remove_file(&path)?,
+            (OnDisk::Neither, _) => left.push(at.join(&path)),
         }
     }
     dir.write_batch(&back)?;

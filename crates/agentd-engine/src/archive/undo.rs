@@ -9,7 +9,7 @@ use agentd_core::rel_path::RelPath;
 use agentd_core::state::{self, State};
 
 use super::error::ArchiveError;
-use super::record::{FileRecord, Found, Record, read_if_exists};
+use super::record::{FileRecord, OnDisk, Record, read_if_exists};
 use super::transaction::{Action, Journal, recover_locked, remove_made, restore};
 use crate::change::documents::{DocumentError, load_state_if_begun};
 use crate::store::{EntryKind, Holder, Project, StoreError};
@@ -52,7 +52,7 @@ pub fn unarchive(
     check_state(project, &at, &record)?;
     let mut changed = Vec::new();
     for file in &record.specs {
-        if file.found(project.dir())? == Found::Neither {
+        if file.found(project.dir())? == OnDisk::Neither {
             changed.push(file.rel_path());
         }
     }
@@ -96,7 +96,7 @@ pub(super) fn finish(
 /// The entry leaves the changelog; others may have come since.
 fn take_entry_out(project: &Project, record: &Record) -> Result<(), ArchiveError> {
     let log = &record.changelog;
-    if log.found(project.dir())? != Found::Neither {
+    if log.found(project.dir())? != OnDisk::Neither {
         restore(project, &RelPath::root(), [log])?;
         return Ok(());
     }
@@ -128,7 +128,7 @@ fn check_state(project: &Project, at: &RelPath, record: &Record) -> Result<(), A
     let dir = project.dir().strict_subdir(at)?;
     let untouched = record.own.iter().any(|file| {
         file.path.0 == ChangeFile::State
-            && file.found(&dir).is_ok_and(|found| found != Found::Neither)
+            && file.found(&dir).is_ok_and(|found| found != OnDisk::Neither)
     });
     if !untouched {
         archived_state(project, at, record)?.apply(&Transition::Unarchived)?;

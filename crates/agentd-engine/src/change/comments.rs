@@ -1,7 +1,7 @@
 //! Comments that people make on the documents of a change: one set of functions for
 //! the viewer that makes them and for the prompts that pass them on.
 
-use agentd_core::document::comments::{self, Comment, Comments, Resolved, Spot};
+use agentd_core::document::comments::{self, Anchor, Comment, Comments, Resolved};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
@@ -67,7 +67,7 @@ pub struct NewComment<'a> {
     /// The document, by its path in the change.
     pub on: &'a ChangeFile,
     /// The place in it.
-    pub at: Spot,
+    pub at: Anchor,
     /// Who says it.
     pub by: &'a str,
     /// What.

@@ -14,7 +14,7 @@ use super::entries::{
 };
 use super::error::GitError;
 use super::private::{ObjectKind, PrivateGitDir, as_path};
-use super::walk::{self, Found, FoundKind, WalkInput, WalkResult};
+use super::walk::{self, WalkEntry, WalkEntryKind, WalkInput, WalkResult};
 use super::{Git, is_hash};
 
 /// The largest file that git does not know and that is shown.
@@ -150,10 +150,11 @@ impl Git {
         plan: &mut Plan,
         seen: &mut BTreeSet<Vec<u8>>,
     ) -> Result<(), GitError> {
-        let mut files: Vec<(&Found, &Entry)> = Vec::new();
+        let mut files: Vec<(&WalkEntry, &Entry)> = Vec::new();
         for found in &walked.files {
             let Some(entry) = repository.base.get(&found.path) else { continue };
-            if (found.kind == FoundKind::Link) == (entry.mode == "120000") && !entry.is_repository()
+            if (found.kind == WalkEntryKind::Link) == (entry.mode == "120000")
+                && !entry.is_repository()
             {
                 files.push((found, entry));
             } else {
@@ -203,7 +204,7 @@ impl Git {
         &self,
         private: &PrivateGitDir<'_>,
         repository: &Repository,
-        different: &[(&Found, &Entry)],
+        different: &[(&WalkEntry, &Entry)],
         plan: &mut Plan,
         seen: &mut BTreeSet<Vec<u8>>,
     ) -> Result<(), GitError> {
@@ -214,7 +215,7 @@ impl Git {
         let attributes = Attributes::ask(private, paths)?;
         let believed = FilteredFiles::ask(self, repository, &attributes)?;
         let sizes = sizes(private, different)?;
-        let mut rest: &[(&Found, &Entry)] = different;
+        let mut rest: &[(&WalkEntry, &Entry)] = different;
         let mut sizes: &[u64] = &sizes;
         while !rest.is_empty() {
             let mut bytes = 0;
@@ -336,7 +337,7 @@ fn take_new(
     walked: &WalkResult,
     plan: &mut Plan,
 ) -> Result<(), GitError> {
-    let mut new: Vec<&Found> =
+    let mut new: Vec<&WalkEntry> =
         walked.files.iter().filter(|found| !repository.base.contains_key(&found.path)).collect();
     let since = new.iter().filter(|found| found.ignored_since.is_some()).count();
     if since > MOST_IGNORED_SINCE {
@@ -364,7 +365,7 @@ fn take_new(
             OmitReason::TooLarge
         } else if count >= MOST_NEW || bytes + found.size > MOST_NEW_BYTES {
             OmitReason::TooMany
-        } else if found.kind != FoundKind::Link
+        } else if found.kind != WalkEntryKind::Link
             && fs::File::open(top.join(as_path(&found.path))).is_err()
         {
             OmitReason::Unreadable
@@ -453,30 +454,34 @@ fn write(
 }
 
 /// The path of the content that git would store for a file.
-fn content_of(private: &PrivateGitDir<'_>, top: &Path, found: &Found) -> Result<PathBuf, GitError> {
+fn content_of(
+    private: &PrivateGitDir<'_>,
+    top: &Path,
+    found: &WalkEntry,
+) -> Result<PathBuf, GitError> {
     let path = as_path(&found.path);
     match found.kind {
-        FoundKind::File { .. } => Ok(path),
-        FoundKind::Link => {
+        WalkEntryKind::File { .. } => Ok(path),
+        WalkEntryKind::Link => {
             let to = fs::read_link(top.join(&path)).unwrap_or_default();
             private.file(to.as_os_str().as_bytes())
         }
     }
 }
 
-fn mode(found: &Found) -> &'static str {
+fn mode(found: &WalkEntry) -> &'static str {
     match found.kind {
-        FoundKind::File { executable: true } => "100755",
-        FoundKind::File { executable: false } => "100644",
-        FoundKind::Link => "120000",
+        WalkEntryKind::File { executable: true } => "100755",
+        WalkEntryKind::File { executable: false } => "100644",
+        WalkEntryKind::Link => "120000",
     }
 }
 
 /// Its mode, taken from the commit if the kind is the same. Some file systems have no modes.
-fn known_mode(found: &Found, entry: &Entry, file_mode: bool) -> &'static str {
+fn known_mode(found: &WalkEntry, entry: &Entry, file_mode: bool) -> &'static str {
     match (&*entry.mode, found.kind) {
-        ("100755", FoundKind::File { .. }) if !file_mode => "100755",
-        (_, FoundKind::File { .. }) if !file_mode => "100644",
+        ("100755", WalkEntryKind::File { .. }) if !file_mode => "100755",
+        (_, WalkEntryKind::File { .. }) if !file_mode => "100644",
         _ => mode(found),
     }
 }

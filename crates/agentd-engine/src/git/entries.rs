@@ -6,7 +6,7 @@ use super::convert::{Attributes, Settings};
 use super::error::GitError;
 use super::private::{ObjectKind, PrivateGitDir};
 use super::status::records;
-use super::walk::Found;
+use super::walk::WalkEntry;
 use super::{Git, is_hash};
 
 /// How many objects are read at a time.
@@ -180,7 +180,7 @@ pub(super) fn index_lines(entries: &Entries) -> Vec<u8> {
 /// The sizes of files in the commit.
 pub(super) fn sizes(
     private: &PrivateGitDir<'_>,
-    files: &[(&Found, &Entry)],
+    files: &[(&WalkEntry, &Entry)],
 ) -> Result<Vec<u64>, GitError> {
     let input: String = files.iter().map(|(_, entry)| format!("{}\n", entry.hash)).collect();
     let call = private.call("cat-file").args(["--batch-check"]).input(input.into_bytes());

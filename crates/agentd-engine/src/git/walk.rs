@@ -37,17 +37,17 @@ pub(super) struct WalkInput<'k> {
 
 /// A file or a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct WalkEntry {
     /// From the top of the checkout.
     pub(super) path: Vec<u8>,
-    pub(super) kind: FoundKind,
+    pub(super) kind: WalkEntryKind,
     pub(super) size: u64,
     /// What a rule ignores that is newer than the first commit: the file or a directory above.
     pub(super) ignored_since: Option<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FoundKind {
+pub(super) enum WalkEntryKind {
     File { executable: bool },
     Link,
 }
@@ -55,7 +55,7 @@ pub(super) enum FoundKind {
 /// The result of a walk.
 #[derive(Debug, Default)]
 pub(super) struct WalkResult {
-    pub(super) files: Vec<Found>,
+    pub(super) files: Vec<WalkEntry>,
     /// Directories that are repositories of their own.
     pub(super) repositories: Vec<Vec<u8>>,
     /// What is neither file nor link nor directory.
@@ -177,14 +177,14 @@ fn look(
         return Some(Dir { path, above: Some(Rc::clone(here)), ignored, ignored_since });
     }
     let kind = if metadata.is_file() {
-        FoundKind::File { executable: metadata.permissions().mode() & 0o100 != 0 }
+        WalkEntryKind::File { executable: metadata.permissions().mode() & 0o100 != 0 }
     } else if metadata.is_symlink() {
-        FoundKind::Link
+        WalkEntryKind::Link
     } else {
         walked.special.push(path);
         return None;
     };
-    walked.files.push(Found { path, kind, size: metadata.len(), ignored_since });
+    walked.files.push(WalkEntry { path, kind, size: metadata.len(), ignored_since });
     None
 }
 

@@ -155,7 +155,7 @@ impl Explain for TrustError {
 
 /// A saved consent.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct SavedConsent {
     version: u32,
     digest: Digest,
     /// To show what is new, once something is.
@@ -189,7 +189,7 @@ pub fn check(project: &Project, config: Config, consent: Consent) -> Result<Trus
 /// Saves that the user has agreed to what these settings run.
 pub fn grant(project: &Project, config: Config) -> Result<Trusted, TrustError> {
     let settings = config.executable();
-    let kept = Kept { version: 1, digest: digest(&settings), settings };
+    let kept = SavedConsent { version: 1, digest: digest(&settings), settings };
     let text = serde_json::to_vec_pretty(&kept).unwrap_or_default();
     project.state_dir()?.write_atomic(&file()?, &text)?;
     Ok(Trusted(config))
@@ -205,11 +205,13 @@ pub fn revoke(project: &Project) -> Result<bool, TrustError> {
     }
 }
 
-fn kept(project: &Project) -> Result<Option<Kept>, TrustError> {
+fn kept(project: &Project) -> Result<Option<SavedConsent>, TrustError> {
     let Some(state) = project.state_dir_if_there()? else { return Ok(None) };
     match state.read(&file()?) {
         // What cannot be parsed agrees to nothing, and is replaced by the next consent.
-        Ok(text) => Ok(serde_json::from_slice::<Kept>(&text).ok().filter(|kept| kept.version == 1)),
+        Ok(text) => {
+            Ok(serde_json::from_slice::<SavedConsent>(&text).ok().filter(|kept| kept.version == 1))
+        }
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -36,8 +36,8 @@ pub fn code_rounds(snapshot: &Snapshot) -> Result<CodeRounds, DocumentError> {
         // An attempt that follows another was given the same test results.
         let is_known = state.test_run.as_ref().is_some_and(|latest| latest.at <= asked);
         if run.header.attempt <= 1 && !is_known {
-            let told = prompt::Review::tests_told(&run.header.prompt);
-            rounds.tests.extend(told.map(|tests| (asked, tests)));
+            let reported = prompt::Review::tests_reported(&run.header.prompt);
+            rounds.tests.extend(reported.map(|tests| (asked, tests)));
         }
         taken(&run, &mut rounds.reviews);
     }

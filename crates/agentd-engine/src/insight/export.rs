@@ -1,7 +1,7 @@
 //! A change with its runs as one archive, for a bug report, without secrets.
 //!
 //! The archive is a plain tar: every system can open it, and its format is a header of
-//! 512 bytes and a checksum per file, which is less than any dependency. Whoever wants
+//! 512 bytes and a checksum per file, which is less than any dependency. Anyone who wants
 //! it small runs `gzip` on it.
 
 use std::io::{self, Write};

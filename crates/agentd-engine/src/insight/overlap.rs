@@ -51,13 +51,13 @@ pub struct Touch {
     /// The change.
     pub change_id: ChangeId,
     /// What it does.
-    pub how: How,
+    pub how: Operation,
 }
 
 /// What a change does to something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum Operation {
     /// It is new. Two new requirements of one id both survive.
     Adds,
     /// It is there and changes.
@@ -70,7 +70,7 @@ pub enum How {
     Touches,
 }
 
-impl How {
+impl Operation {
     /// The verb.
     pub fn name(self) -> &'static str {
         match self {
@@ -87,38 +87,38 @@ impl How {
 type Key = (OverlapKind, String);
 
 /// What is done, and of a requirement, to which.
-type Deed = (How, Option<(SpecId, RequirementId)>);
+type Effect = (Operation, Option<(SpecId, RequirementId)>);
 
 /// What one change touches.
-type Touched = BTreeMap<Key, Deed>;
+type Effects = BTreeMap<Key, Effect>;
 
 /// The overlaps of all open changes, or those of one change with the others.
 pub fn overlaps(project: &Project, only: Option<&Documents>) -> Result<Vec<Overlap>, StoreError> {
     let ids = project.change_ids()?.ids;
-    let own = only.map(|documents| touched_by(documents, &Interest::Everything));
-    if own.as_ref().is_some_and(Touched::is_empty) {
+    let own = only.map(|documents| touched_by(documents, &Filter::Everything));
+    if own.as_ref().is_some_and(Effects::is_empty) {
         return Ok(Vec::new());
     }
-    let interest = own.as_ref().map_or(Interest::Everything, Interest::of);
+    let interest = own.as_ref().map_or(Filter::Everything, Filter::of);
     let touched = map_parallel(&ids, |id| match &own {
         Some(own) if only.is_some_and(|only| only.id == *id) => Ok(own.clone()),
         _ => touched_in(project, id, &interest),
     });
-    let mut all: BTreeMap<Key, Vec<(usize, Deed)>> = BTreeMap::new();
+    let mut all: BTreeMap<Key, Vec<(usize, Effect)>> = BTreeMap::new();
     for (i, touched) in touched.into_iter().enumerate() {
-        for (key, deed) in touched? {
-            all.entry(key).or_default().push((i, deed));
+        for (key, effect) in touched? {
+            all.entry(key).or_default().push((i, effect));
         }
     }
     let wanted = only.and_then(|only| ids.iter().position(|id| *id == only.id));
-    let concerns = |who: &[(usize, Deed)]| {
+    let concerns = |who: &[(usize, Effect)]| {
         who.len() > 1 && (only.is_none() || who.iter().any(|(i, ..)| Some(*i) == wanted))
     };
     let shared = all.into_iter().filter(|(_, who)| concerns(who));
     let overlaps = shared.map(|((kind, what), who)| {
         let changes = who.into_iter().map(|(i, (how, requirement))| {
             let how = match requirement {
-                Some((spec, id)) if how == How::Touches => {
+                Some((spec, id)) if how == Operation::Touches => {
                     adds_or_edits(project, &ids[i], &spec, id)
                 }
                 _ => how,
@@ -132,7 +132,7 @@ pub fn overlaps(project: &Project, only: Option<&Documents>) -> Result<Vec<Overl
 
 /// What is looked for. Reading a document whole takes much longer than seeing that nothing
 /// of interest is in it, and most changes have nothing to do with each other.
-enum Interest {
+enum Filter {
     Everything,
     /// What a certain change touches: its specs, and the names of its files without their
     /// directories, which may be written in several ways.
@@ -142,8 +142,8 @@ enum Interest {
     },
 }
 
-impl Interest {
-    fn of(touched: &Touched) -> Self {
+impl Filter {
+    fn of(touched: &Effects) -> Self {
         let (mut specs, mut files) = (BTreeSet::new(), BTreeSet::new());
         for (kind, what) in touched.keys() {
             match kind {
@@ -180,12 +180,8 @@ impl Interest {
 }
 
 /// What a change on disk touches, as far as it is of interest. Only that much of it is read.
-fn touched_in(
-    project: &Project,
-    id: &ChangeId,
-    interest: &Interest,
-) -> Result<Touched, StoreError> {
-    let Some(change) = project.change_if_open(id)? else { return Ok(Touched::new()) };
+fn touched_in(project: &Project, id: &ChangeId, interest: &Filter) -> Result<Effects, StoreError> {
+    let Some(change) = project.change_if_open(id)? else { return Ok(Effects::new()) };
     let specs = change.spec_ids()?.ids.into_iter().filter(|id| interest.in_spec(id));
     let files = [ChangeFile::Tasks, ChangeFile::Proposal].into_iter();
     let files = files.filter(|_| interest.in_any_file());
@@ -194,8 +190,8 @@ fn touched_in(
 
 /// What a change touches, as far as it is of interest. What cannot be read touches nothing:
 /// others report that.
-fn touched_by(documents: &Documents, interest: &Interest) -> Touched {
-    let mut touched = Touched::new();
+fn touched_by(documents: &Documents, interest: &Filter) -> Effects {
+    let mut touched = Effects::new();
     let mut add = |kind, what: String, how, requirement| {
         touched.entry((kind, what)).or_insert((how, requirement));
     };
@@ -204,12 +200,12 @@ fn touched_by(documents: &Documents, interest: &Interest) -> Touched {
             let place = (spec.clone(), id);
             add(OverlapKind::Requirement, format!("{spec}:{id}"), how, Some(place));
         };
-        parsed.removes.iter().for_each(|id| requirement(*id, How::Removes));
-        parsed.requirements.iter().for_each(|r| requirement(r.id, How::Touches));
-        parsed.renames.keys().for_each(|id| requirement(*id, How::Renames));
+        parsed.removes.iter().for_each(|id| requirement(*id, Operation::Removes));
+        parsed.requirements.iter().for_each(|r| requirement(r.id, Operation::Touches));
+        parsed.renames.keys().for_each(|id| requirement(*id, Operation::Renames));
         for scenario in &parsed.scenarios {
             let name = scenario.name.as_str().to_lowercase();
-            add(OverlapKind::Scenario, format!("{spec}: {name}"), How::Touches, None);
+            add(OverlapKind::Scenario, format!("{spec}: {name}"), Operation::Touches, None);
         }
     }
     let path = |file: &Line| {
@@ -219,10 +215,10 @@ fn touched_by(documents: &Documents, interest: &Interest) -> Touched {
     if documents.tasks.text().is_some_and(|text| interest.in_text(text)) {
         for task in &documents.tasks.value().tasks {
             let how = match task.action {
-                Some(tasks::Action::Create) => How::Adds,
-                Some(tasks::Action::Modify) => How::Edits,
-                Some(tasks::Action::Delete) => How::Removes,
-                None => How::Touches,
+                Some(tasks::Action::Create) => Operation::Adds,
+                Some(tasks::Action::Modify) => Operation::Edits,
+                Some(tasks::Action::Delete) => Operation::Removes,
+                None => Operation::Touches,
             };
             if let Some(file) = &task.file {
                 add(OverlapKind::File, path(file), how, None);
@@ -235,7 +231,7 @@ fn touched_by(documents: &Documents, interest: &Interest) -> Touched {
             |path: &String| path.rsplit('/').next().is_some_and(|name| name.contains('.'));
         let named = &documents.proposal.value().impact.affected_code;
         for file in named.iter().map(path).filter(is_file) {
-            add(OverlapKind::File, file, How::Touches, None);
+            add(OverlapKind::File, file, Operation::Touches, None);
         }
     }
     touched
@@ -258,7 +254,7 @@ pub(crate) fn open_ground(
         ids.sort_by_cached_key(|id| std::cmp::Reverse(touched(id)));
         ids.truncate(most);
     }
-    let touched = map_parallel(&ids, |id| touched_in(project, id, &Interest::Everything));
+    let touched = map_parallel(&ids, |id| touched_in(project, id, &Filter::Everything));
     let mut lines = Vec::new();
     for (id, touched) in ids.iter().zip(touched) {
         // Of a spec its requirements say enough.
@@ -272,11 +268,16 @@ pub(crate) fn open_ground(
 }
 
 /// Whether a requirement was there when the change began.
-fn adds_or_edits(project: &Project, change: &ChangeId, spec: &SpecId, id: RequirementId) -> How {
+fn adds_or_edits(
+    project: &Project,
+    change: &ChangeId,
+    spec: &SpecId,
+    id: RequirementId,
+) -> Operation {
     let base = project.change(change).and_then(|c| c.read(&ChangeFile::Base(spec.clone())));
     let before = base.or_else(|_| project.dir().read_to_string(&layout::main_spec(spec)));
     let known = before.is_ok_and(|text| {
         agentd_core::check::requirement_ids(&spec::parse(&text).value).contains(&id)
     });
-    if known { How::Edits } else { How::Adds }
+    if known { Operation::Edits } else { Operation::Adds }
 }

@@ -15,7 +15,7 @@ use agentd_core::state::{self, State};
 use agentd_core::text::Line;
 use serde::Serialize;
 
-use crate::insight::overlap::How;
+use crate::insight::overlap::Operation;
 use crate::store::{Project, ProjectDir, StoreError};
 
 pub use commits::Commit;
@@ -37,7 +37,7 @@ pub struct Trace {
     /// Its title.
     pub title: Line,
     /// What the change does to it.
-    pub how: How,
+    pub how: Operation,
     /// The change.
     pub change_id: ChangeId,
     /// Where the change stands.
@@ -191,19 +191,19 @@ pub fn of_change(project: &Project, id: &ChangeId) -> Result<Option<Vec<Trace>>,
 }
 
 /// The requirements that a change touches, and how.
-fn touched(source: &Source, id: &SpecId, spec: &Spec) -> Vec<(RequirementId, How)> {
+fn touched(source: &Source, id: &SpecId, spec: &Spec) -> Vec<(RequirementId, Operation)> {
     let base = agentd_core::check::requirement_ids(
         &spec::parse(&source.text(&ChangeFile::Base(id.clone()))).value,
     );
-    let mut touched: Vec<(RequirementId, How)> = Vec::new();
+    let mut touched: Vec<(RequirementId, Operation)> = Vec::new();
     for requirement in &spec.requirements {
-        let how = if base.contains(&requirement.id) { How::Edits } else { How::Adds };
+        let how = if base.contains(&requirement.id) { Operation::Edits } else { Operation::Adds };
         touched.push((requirement.id, how));
     }
     let listed: BTreeSet<RequirementId> = touched.iter().map(|(id, _)| *id).collect();
     let renames = spec.renames.keys().filter(|id| !listed.contains(id));
-    touched.extend(renames.map(|id| (*id, How::Renames)));
-    touched.extend(spec.removes.iter().map(|id| (*id, How::Removes)));
+    touched.extend(renames.map(|id| (*id, Operation::Renames)));
+    touched.extend(spec.removes.iter().map(|id| (*id, Operation::Removes)));
     touched
 }
 
@@ -212,7 +212,7 @@ fn trace(
     source: &Source,
     spec_id: &SpecId,
     spec: &Spec,
-    touched: impl Iterator<Item = (RequirementId, How)>,
+    touched: impl Iterator<Item = (RequirementId, Operation)>,
 ) -> Vec<Trace> {
     let all_tasks = tasks::parse(&source.text(&ChangeFile::Tasks)).value.tasks;
     let of_spec: Vec<&Task> =

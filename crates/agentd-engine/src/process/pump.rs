@@ -25,7 +25,8 @@ use super::family::{self, OwnChild};
 use super::lines::Lines;
 use super::supervise::PROGRAM;
 use super::{
-    Cancel, CancelReason, Ended, Flow, Input, Limits, ProcessError, Program, Supervisor, Watcher,
+    Cancel, CancelReason, Flow, Input, Limits, ProcessEnd, ProcessError, Program, Supervisor,
+    Watcher,
 };
 
 /// How much is read at once.
@@ -43,7 +44,7 @@ pub fn run(
     limits: Limits,
     cancel: &Cancel,
     watcher: &mut dyn Watcher,
-) -> Result<Ended, ProcessError> {
+) -> Result<ProcessEnd, ProcessError> {
     let name = || program.program.to_owned();
     let system = |source| ProcessError::System { program: name(), source };
     let mut pump =
@@ -423,7 +424,7 @@ impl<'a> Pump<'a> {
         let _ = self.supervisor.wait();
     }
 
-    fn ended(self) -> Ended {
+    fn ended(self) -> ProcessEnd {
         let (code, signal) = match self.ending {
             Some(Report::Exited(code)) => (Some(code), None),
             Some(Report::Killed(signal)) => (None, Some(signal)),
@@ -432,7 +433,7 @@ impl<'a> Pump<'a> {
         let unread = self.input.len() as u64;
         let input = if unread == 0 { Input::Written } else { Input::ClosedEarly { unread } };
         let tail = self.stderr_tail.len().saturating_sub(self.limits.stderr_bytes);
-        Ended {
+        ProcessEnd {
             code,
             signal,
             stopped: self.stopped,

@@ -40,7 +40,7 @@ enum Event {
     /// agentd is gone, or has no more commands.
     Closed,
     /// The agent has ended.
-    Ended,
+    ProcessEnd,
 }
 
 /// Stands before the program.
@@ -196,7 +196,7 @@ fn wait_for(leader: Pid, events: &Sender<Event>) {
     // NOWAIT: the dead leader stays, and so the id of its group stays reserved.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(leader), options) {}
-    let _ = events.send(Event::Ended);
+    let _ = events.send(Event::ProcessEnd);
 }
 
 fn listen(events: &Sender<Event>) {
@@ -219,7 +219,7 @@ fn watch(leader: Pid, events: &Receiver<Event>) {
     let mut closed_at: Option<Instant> = None;
     loop {
         match events.recv_timeout(if closed_at.is_some() { ORPHAN_GRACE } else { REAP_EVERY }) {
-            Ok(Event::Ended) => {
+            Ok(Event::ProcessEnd) => {
                 ended = true;
                 report(ending(leader));
             }

@@ -6,11 +6,11 @@ use agentd_core::document::review_block::{self, Issue, PlanVerdict, ReviewBlock}
 use agentd_core::document::round;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
-use agentd_core::span::Aside;
+use agentd_core::span::Uncompared;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::input::{self, List, Long, Short, TEXT, TITLE, Weight};
+use super::input::{self, List, LongText, SeverityInput, ShortText, TEXT, TITLE};
 use super::outcome::{ActionError, Refusal, Written};
 use super::schema::{JsonObject, free_text, optional, reviewed};
 use super::tool::{Answer, Tool, Toolset};
@@ -38,7 +38,7 @@ pub struct AppendReview {
     /// What is said of the plan.
     pub verdict: PlanVerdict,
     /// Why, in short.
-    pub summary: Long<TEXT>,
+    pub summary: LongText<TEXT>,
     /// What was found.
     #[serde(default, deserialize_with = "input::or_default")]
     pub issues: List<PlanIssueInput, 0, 200>,
@@ -49,22 +49,22 @@ pub struct AppendReview {
 #[serde(deny_unknown_fields)]
 pub struct PlanIssueInput {
     /// How much it weighs.
-    pub severity: Weight,
+    pub severity: SeverityInput,
     /// What it is, in a few words.
-    pub title: Short<TITLE>,
+    pub title: ShortText<TITLE>,
     /// What is wrong.
-    pub description: Long<TEXT>,
+    pub description: LongText<TEXT>,
     /// Where: a spec, a requirement, a task, a file.
     #[serde(default, deserialize_with = "input::optional_line")]
-    pub location: Option<Short<TITLE>>,
+    pub location: Option<ShortText<TITLE>>,
     /// What to do.
     #[serde(default, deserialize_with = "input::optional_text")]
-    pub recommendation: Option<Long<TEXT>>,
+    pub recommendation: Option<LongText<TEXT>>,
 }
 
 fn schema(change: Value) -> JsonObject {
     let verdict = "APPROVED: ready to implement, no high issue. NEEDS_REVISION: can be fixed. \
-                   REJECTED: wrong from the ground up";
+                   REJECTED: fundamentally wrong";
     let location = "Where, e.g. auth-flow:R1, task 2.1, proposal.md";
     let issue = review_rules::issue(
         "high stops the plan, medium misleads, low could be better",
@@ -111,7 +111,7 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
         verdict: input.verdict,
         summary: input.summary.0,
         issues,
-        place: Aside::default(),
+        place: Uncompared::default(),
     };
     let text = review_block::append(old, &block);
     // The verdict decides what happens next: it must be read exactly as it was given.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Session;
 use super::evidence;
-use super::input::{self, Long, SENTENCE};
+use super::input::{self, LongText, SENTENCE};
 use super::outcome::{ActionError, Refusal, Written};
 use super::schema::{
     JsonObject, TASK, answer, free_text, matching, one, optional, required, texts, with_change,
@@ -42,7 +42,7 @@ pub struct CompleteTask {
     pub task_id: TaskId,
     /// What was done, for anyone who reads the log of the run.
     #[serde(default, deserialize_with = "input::optional_text")]
-    pub note: Option<Long<SENTENCE>>,
+    pub note: Option<LongText<SENTENCE>>,
 }
 
 /// A task that is done.

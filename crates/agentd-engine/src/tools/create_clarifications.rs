@@ -4,12 +4,12 @@ use agentd_core::agent::Role;
 use agentd_core::document::clarifications::{self, Answered, Clarifications, MAX_QUESTIONS};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
-use agentd_core::span::Aside;
+use agentd_core::span::Uncompared;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Session;
-use super::input::{self, List, Long, SENTENCE, Short, TITLE};
+use super::input::{self, List, LongText, SENTENCE, ShortText, TITLE};
 use super::outcome::{ActionError, Written};
 use super::schema::{
     JsonObject, free_text, named, optional, part, required, text, with_change, written,
@@ -44,14 +44,14 @@ pub struct CreateClarifications {
 #[serde(deny_unknown_fields)]
 pub struct QuestionInput {
     /// What it is about, in a few words.
-    pub topic: Short<TITLE>,
+    pub topic: ShortText<TITLE>,
     /// The question.
-    pub question: Long<SENTENCE>,
+    pub question: LongText<SENTENCE>,
     /// The answer.
-    pub answer: Long<SENTENCE>,
+    pub answer: LongText<SENTENCE>,
     /// Why this answer.
     #[serde(default, deserialize_with = "input::optional_text")]
-    pub rationale: Option<Long<SENTENCE>>,
+    pub rationale: Option<LongText<SENTENCE>>,
 }
 
 fn schema(change: Value) -> JsonObject {
@@ -78,7 +78,7 @@ pub fn create_clarifications(
         question: question.question.0,
         answer: question.answer.0,
         rationale: question.rationale.map(|text| text.0).unwrap_or_default(),
-        place: Aside::default(),
+        place: Uncompared::default(),
     };
     let document = Clarifications {
         change: Some(id.clone()),

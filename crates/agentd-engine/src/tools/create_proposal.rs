@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::Session;
-use super::input::{self, List, Long, Number, SENTENCE, Short, TEXT, TITLE};
+use super::input::{self, List, LongText, Number, SENTENCE, ShortText, TEXT, TITLE};
 use super::outcome::{ActionError, Written};
 use super::schema::{
     ID, JsonObject, count, full_list, list, named, one_of, optional, part, required, text,
@@ -38,11 +38,11 @@ pub struct CreateProposal {
     /// The change.
     pub change_id: ChangeId,
     /// What it is, in short.
-    pub summary: Long<SENTENCE>,
+    pub summary: LongText<SENTENCE>,
     /// Why it is wanted.
-    pub why: Long<TEXT>,
+    pub why: LongText<TEXT>,
     /// What will change.
-    pub what_changes: List<Short<SENTENCE>, 1, 100>,
+    pub what_changes: List<ShortText<SENTENCE>, 1, 100>,
     /// How far it reaches.
     pub impact: ImpactInput,
 }
@@ -63,10 +63,10 @@ pub struct ImpactInput {
     pub new_files: Option<Number<0, 100_000>>,
     /// Files and directories that will change.
     #[serde(default, deserialize_with = "input::or_default")]
-    pub affected_code: List<Short<TITLE>, 0, 200>,
+    pub affected_code: List<ShortText<TITLE>, 0, 200>,
     /// What breaks, if anything.
     #[serde(default, deserialize_with = "input::optional_line")]
-    pub breaking_changes: Option<Short<SENTENCE>>,
+    pub breaking_changes: Option<ShortText<SENTENCE>>,
 }
 
 /// A spec that a change touches: its id, or an object with the order.
@@ -144,7 +144,7 @@ fn write(
 ) -> Result<Written, ActionError> {
     let impact = input.impact;
     // Backticks would end the code span in which a path is shown.
-    let code = |path: &Short<TITLE>| Line::new(&path.0.as_str().replace('`', ""));
+    let code = |path: &ShortText<TITLE>| Line::new(&path.0.as_str().replace('`', ""));
     let affected_code: Vec<Line> =
         impact.affected_code.0.iter().map(code).filter(|line| !line.is_empty()).collect();
     let count = u32::try_from(affected_code.len()).unwrap_or(u32::MAX);

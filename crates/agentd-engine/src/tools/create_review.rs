@@ -6,13 +6,13 @@ use agentd_core::document::review_block::{self, Issue, PlanVerdict, ReviewBlock}
 use agentd_core::document::tasks::{self, Status, Task};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
-use agentd_core::span::Aside;
+use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::input::{self, List, Long, Number, Path, Short, TEXT, TITLE, Weight};
+use super::input::{self, List, LongText, Number, Path, SeverityInput, ShortText, TEXT, TITLE};
 use super::outcome::{ActionError, Refusal, Written};
 use super::schema::{JsonObject, count, optional, reviewed, text};
 use super::tool::{Answer, Tool, Toolset};
@@ -41,7 +41,7 @@ pub struct CreateReview {
     /// What is said of the code.
     pub verdict: CodeVerdict,
     /// Why, in short.
-    pub summary: Long<TEXT>,
+    pub summary: LongText<TEXT>,
     /// What was found.
     #[serde(default, deserialize_with = "input::or_default")]
     pub issues: List<CodeIssueInput, 0, 200>,
@@ -52,11 +52,11 @@ pub struct CreateReview {
 #[serde(deny_unknown_fields)]
 pub struct CodeIssueInput {
     /// How much it weighs.
-    pub severity: Weight,
+    pub severity: SeverityInput,
     /// What it is, in a few words.
-    pub title: Short<TITLE>,
+    pub title: ShortText<TITLE>,
     /// What is wrong.
-    pub description: Long<TEXT>,
+    pub description: LongText<TEXT>,
     /// The file.
     #[serde(default)]
     pub file: Option<Path>,
@@ -65,7 +65,7 @@ pub struct CodeIssueInput {
     pub line: Option<Number<1, 10_000_000>>,
     /// What to do.
     #[serde(default, deserialize_with = "input::optional_text")]
-    pub recommendation: Option<Long<TEXT>>,
+    pub recommendation: Option<LongText<TEXT>>,
 }
 
 fn schema(change: Value) -> JsonObject {
@@ -164,7 +164,7 @@ fn as_block(review: &Review) -> ReviewBlock {
         verdict: PlanVerdict::NeedsRevision,
         summary: review.summary.clone(),
         issues: review.issues.clone(),
-        place: Aside::default(),
+        place: Uncompared::default(),
     }
 }
 

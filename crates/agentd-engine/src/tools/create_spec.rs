@@ -5,12 +5,12 @@ use agentd_core::document::rewrite;
 use agentd_core::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::ChangeFile;
-use agentd_core::span::Aside;
+use agentd_core::span::Uncompared;
 use agentd_core::text::{Line, Prose};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::input::{self, List, Long, SENTENCE, Short, TEXT, TITLE};
+use super::input::{self, List, LongText, SENTENCE, ShortText, TEXT, TITLE};
 use super::outcome::{ActionError, Refusal, Written};
 use super::schema::{
     ID, JsonObject, REQUIREMENT, free_text, list, matching, named, one_of, optional, part,
@@ -40,16 +40,16 @@ pub struct CreateSpec {
     /// The spec.
     pub spec_id: SpecId,
     /// Its title.
-    pub title: Short<TITLE>,
+    pub title: ShortText<TITLE>,
     /// What it is about.
-    pub overview: Long<TEXT>,
+    pub overview: LongText<TEXT>,
     /// What must hold.
     pub requirements: List<RequirementInput, 0, 200>,
     /// How it is seen to hold.
     pub scenarios: List<ScenarioInput, 0, 400>,
     /// A Mermaid diagram, with or without its fence.
     #[serde(default, deserialize_with = "input::optional_text")]
-    pub flow_diagram: Option<Long<TEXT>>,
+    pub flow_diagram: Option<LongText<TEXT>>,
 }
 
 /// One requirement.
@@ -59,9 +59,9 @@ pub struct RequirementInput {
     /// `R1`, `R2`, …
     pub id: input::Requirement,
     /// Its title.
-    pub title: Short<TITLE>,
+    pub title: ShortText<TITLE>,
     /// What must hold.
-    pub description: Long<TEXT>,
+    pub description: LongText<TEXT>,
     /// How important it is; medium where nothing is said.
     #[serde(default, deserialize_with = "input::or_default")]
     pub priority: Priority,
@@ -72,14 +72,14 @@ pub struct RequirementInput {
 #[serde(deny_unknown_fields)]
 pub struct ScenarioInput {
     /// Its name.
-    pub name: Short<TITLE>,
+    pub name: ShortText<TITLE>,
     /// What holds before.
     #[serde(default, deserialize_with = "input::optional_line")]
-    pub given: Option<Short<SENTENCE>>,
+    pub given: Option<ShortText<SENTENCE>>,
     /// What happens.
-    pub when: Short<SENTENCE>,
+    pub when: ShortText<SENTENCE>,
     /// What is seen then.
-    pub then: Short<SENTENCE>,
+    pub then: ShortText<SENTENCE>,
 }
 
 fn schema(change: Value) -> JsonObject {
@@ -156,8 +156,8 @@ fn requirement(input: RequirementInput) -> Requirement {
         priority: input.priority,
         text: input.description.0,
         scenarios: Vec::new(),
-        place: Aside::default(),
-        section: Aside::default(),
+        place: Uncompared::default(),
+        section: Uncompared::default(),
     }
 }
 
@@ -169,8 +169,8 @@ fn scenario(input: ScenarioInput) -> Scenario {
     Scenario {
         name: input.name.0,
         steps: steps.collect(),
-        place: Aside::default(),
-        section: Aside::default(),
+        place: Uncompared::default(),
+        section: Uncompared::default(),
     }
 }
 

@@ -4,13 +4,13 @@ use agentd_core::agent::Role;
 use agentd_core::document::tasks::{self, Action, Task, Tasks};
 use agentd_core::ids::{ChangeId, Layer, TaskId};
 use agentd_core::layout::ChangeFile;
-use agentd_core::span::Aside;
+use agentd_core::span::Uncompared;
 use agentd_core::text::Line;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Session;
-use super::input::{self, List, Long, Number, Path, Reference, Short, TEXT, TITLE};
+use super::input::{self, List, LongText, Number, Path, Reference, ShortText, TEXT, TITLE};
 use super::outcome::{ActionError, Written};
 use super::schema::{
     JsonObject, REFERENCE, TASK, count, full_list, list, matching, one_of, optional, part,
@@ -50,14 +50,14 @@ pub struct TaskInput {
     /// Its number in the layer.
     pub number: Number<1, 999>,
     /// Its title.
-    pub title: Short<TITLE>,
+    pub title: ShortText<TITLE>,
     /// The file, and what happens to it.
     pub file: FileInput,
     /// What it implements.
     #[serde(default)]
     pub spec_ref: Option<Reference>,
     /// What to do.
-    pub description: Long<TEXT>,
+    pub description: LongText<TEXT>,
     /// Tasks that must be done before.
     #[serde(default, deserialize_with = "input::or_default")]
     pub depends: List<TaskId, 0, 100>,
@@ -134,7 +134,7 @@ fn task(input: TaskInput) -> Task {
         depends_on: input.depends.0,
         status: tasks::Status::Pending,
         description: input.description.0,
-        place: Aside::default(),
-        tick: Aside::default(),
+        place: Uncompared::default(),
+        tick: Uncompared::default(),
     }
 }

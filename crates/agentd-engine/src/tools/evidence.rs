@@ -17,7 +17,7 @@ use crate::store::{EntryKind, Project, StoreError};
 const GIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Why a task is not shown to be done.
-enum Lack {
+enum MissingEvidence {
     /// Its file is missing, is as it was, or is still there.
     NotDone(Refusal),
     /// Nothing can show it; a person's word counts.
@@ -25,13 +25,13 @@ enum Lack {
     Failed(ActionError),
 }
 
-impl From<ActionError> for Lack {
+impl From<ActionError> for MissingEvidence {
     fn from(error: ActionError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<StoreError> for Lack {
+impl From<StoreError> for MissingEvidence {
     fn from(error: StoreError) -> Self {
         Self::Failed(error.into())
     }
@@ -45,8 +45,8 @@ pub fn require(
     state: Option<&State>,
 ) -> Result<(), ActionError> {
     look(project, change, task, state).map_err(|lack| match lack {
-        Lack::NotDone(refusal) | Lack::Unknown(refusal) => refusal.into(),
-        Lack::Failed(error) => error,
+        MissingEvidence::NotDone(refusal) | MissingEvidence::Unknown(refusal) => refusal.into(),
+        MissingEvidence::Failed(error) => error,
     })
 }
 
@@ -58,8 +58,8 @@ pub fn contradicted(
     state: Option<&State>,
 ) -> Option<Refusal> {
     match look(project, change, task, state) {
-        Err(Lack::NotDone(refusal)) => Some(refusal),
-        Ok(()) | Err(Lack::Unknown(_) | Lack::Failed(_)) => None,
+        Err(MissingEvidence::NotDone(refusal)) => Some(refusal),
+        Ok(()) | Err(MissingEvidence::Unknown(_) | MissingEvidence::Failed(_)) => None,
     }
 }
 
@@ -68,19 +68,19 @@ fn look(
     change: &ChangeId,
     task: &Task,
     state: Option<&State>,
-) -> Result<(), Lack> {
+) -> Result<(), MissingEvidence> {
     let base_commit = state.and_then(State::base_commit);
     let worked_on = worked_on(project, change, state)?;
     let project = worked_on.as_ref().unwrap_or(project);
     let id = task.id;
     let Some(file) = &task.file else {
-        return Err(Lack::Unknown(
+        return Err(MissingEvidence::Unknown(
             Refusal::new(format!("Task {id} names no file, so nothing can show that it was done."))
                 .hint("A person has to tick it, or the planner has to name its file."),
         ));
     };
     let path = RelPath::new(file.as_str())
-        .map_err(|error| Lack::Unknown(Refusal::new(format!("Task {id}: {error}."))))?;
+        .map_err(|error| MissingEvidence::Unknown(Refusal::new(format!("Task {id}: {error}."))))?;
     match task.action {
         Some(Action::Create) => exists(project, task, &path),
         Some(Action::Delete) => gone(project, task, &path),
@@ -116,10 +116,10 @@ fn label(task: &Task) -> &'static str {
     task.action.map_or("MODIFY", Action::label)
 }
 
-fn exists(project: &Project, task: &Task, path: &RelPath) -> Result<(), Lack> {
+fn exists(project: &Project, task: &Task, path: &RelPath) -> Result<(), MissingEvidence> {
     let missing = |what: String| {
         let (id, label) = (task.id, label(task));
-        Lack::NotDone(
+        MissingEvidence::NotDone(
             Refusal::new(format!("Task {id} is not done ({label} {path}): {what}."))
                 .hint("Do the work first, then call complete_task again."),
         )
@@ -132,13 +132,13 @@ fn exists(project: &Project, task: &Task, path: &RelPath) -> Result<(), Lack> {
     }
 }
 
-fn gone(project: &Project, task: &Task, path: &RelPath) -> Result<(), Lack> {
+fn gone(project: &Project, task: &Task, path: &RelPath) -> Result<(), MissingEvidence> {
     match project.dir().kind(path)? {
         None => Ok(()),
         Some(kind) => {
             let kind =
                 if kind == EntryKind::File { "the file".to_owned() } else { kind.to_string() };
-            Err(Lack::NotDone(
+            Err(MissingEvidence::NotDone(
                 Refusal::new(format!(
                     "Task {} is not done (DELETE {path}): {kind} is still there.",
                     task.id
@@ -154,10 +154,10 @@ fn differs(
     task: &Task,
     path: &RelPath,
     base_commit: Option<&str>,
-) -> Result<(), Lack> {
+) -> Result<(), MissingEvidence> {
     let (id, label) = (task.id, label(task));
     let unknown = |why: &str| {
-        Lack::Unknown(
+        MissingEvidence::Unknown(
             Refusal::new(format!(
                 "Task {id} ({label} {path}) cannot be shown to be done: {why}, so it is not known \
                  what the file was before."
@@ -187,7 +187,7 @@ fn differs(
     let never = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
     let diff = [&["--quiet"], &never[..], &[base, "--", path.as_str()]].concat();
     match ask_git(root, "diff", &diff) {
-        Ok(0) => Err(Lack::NotDone(
+        Ok(0) => Err(MissingEvidence::NotDone(
             Refusal::new(format!(
                 "Task {id} is not done ({label} {path}): the file is as it was at {base}."
             ))

@@ -54,9 +54,9 @@ fn bounded<E: Error>(text: String, max: usize) -> Result<String, E> {
 
 /// One line of text, not blank, of at most `MAX` characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Short<const MAX: usize>(pub Line);
+pub struct ShortText<const MAX: usize>(pub Line);
 
-impl<'de, const MAX: usize> Deserialize<'de> for Short<MAX> {
+impl<'de, const MAX: usize> Deserialize<'de> for ShortText<MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let line = Line::new(&bounded::<D::Error>(String::deserialize(deserializer)?, MAX)?);
         if line.is_empty() {
@@ -68,9 +68,9 @@ impl<'de, const MAX: usize> Deserialize<'de> for Short<MAX> {
 
 /// Text of any number of lines, not blank, of at most `MAX` characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Long<const MAX: usize>(pub Prose);
+pub struct LongText<const MAX: usize>(pub Prose);
 
-impl<'de, const MAX: usize> Deserialize<'de> for Long<MAX> {
+impl<'de, const MAX: usize> Deserialize<'de> for LongText<MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let prose = Prose::new(&bounded::<D::Error>(String::deserialize(deserializer)?, MAX)?);
         if prose.is_empty() {
@@ -93,19 +93,19 @@ impl<'de, const MAX: usize> Deserialize<'de> for Verbatim<MAX> {
 /// An optional line: missing, `null` and blank mean the same.
 pub(super) fn optional_line<'de, D: Deserializer<'de>, const MAX: usize>(
     deserializer: D,
-) -> Result<Option<Short<MAX>>, D::Error> {
+) -> Result<Option<ShortText<MAX>>, D::Error> {
     let text = Option::<Verbatim<MAX>>::deserialize(deserializer)?;
     let line = text.map(|text| Line::new(&text.0)).filter(|line| !line.is_empty());
-    Ok(line.map(Short))
+    Ok(line.map(ShortText))
 }
 
 /// Optional text: missing, `null` and blank mean the same.
 pub(super) fn optional_text<'de, D: Deserializer<'de>, const MAX: usize>(
     deserializer: D,
-) -> Result<Option<Long<MAX>>, D::Error> {
+) -> Result<Option<LongText<MAX>>, D::Error> {
     let text = Option::<Verbatim<MAX>>::deserialize(deserializer)?;
     let prose = text.map(|text| Prose::new(&text.0)).filter(|prose| !prose.is_empty());
-    Ok(prose.map(Long))
+    Ok(prose.map(LongText))
 }
 
 /// An optional value that may also be `null`.
@@ -187,9 +187,9 @@ impl<'de> Deserialize<'de> for Path {
 
 /// How much an issue weighs; the word may be written in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Weight(pub Severity);
+pub struct SeverityInput(pub Severity);
 
-impl<'de> Deserialize<'de> for Weight {
+impl<'de> Deserialize<'de> for SeverityInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Severity::from_name(&text).map(Self).ok_or_else(|| {
@@ -275,9 +275,9 @@ mod tests {
     #[serde(deny_unknown_fields)]
     #[expect(dead_code, reason = "only read")]
     struct Sample {
-        title: Short<5>,
+        title: ShortText<5>,
         #[serde(default, deserialize_with = "optional_text")]
-        note: Option<Long<5>>,
+        note: Option<LongText<5>>,
         items: List<Number<1, 3>, 1, 2>,
     }
 

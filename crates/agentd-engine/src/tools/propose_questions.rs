@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Session;
-use super::input::{self, List, Long, SENTENCE, Short, TITLE};
+use super::input::{self, List, LongText, SENTENCE, ShortText, TITLE};
 use super::outcome::{self, ActionError, Refusal, Written};
 use super::schema::{JsonObject, optional, part, required, text, with_change, written};
 use super::tool::{Answer, Tool, Toolset};
@@ -42,9 +42,9 @@ pub struct ProposeQuestions {
 #[serde(deny_unknown_fields)]
 pub struct QuestionProposal {
     /// What it is about, in a word or two.
-    pub header: Short<TITLE>,
+    pub header: ShortText<TITLE>,
     /// The question.
-    pub question: Long<SENTENCE>,
+    pub question: LongText<SENTENCE>,
     /// Suggested answers, the recommended one first.
     pub options: List<OptionInput, MIN_OPTIONS, MAX_OPTIONS>,
     /// Whether several may be picked.
@@ -57,9 +57,9 @@ pub struct QuestionProposal {
 #[serde(deny_unknown_fields)]
 pub struct OptionInput {
     /// The answer, in a few words.
-    pub label: Short<TITLE>,
+    pub label: ShortText<TITLE>,
     /// What it means.
-    pub description: Long<SENTENCE>,
+    pub description: LongText<SENTENCE>,
 }
 
 fn schema(change: Value) -> JsonObject {

@@ -9,7 +9,7 @@ use agentd_core::stamp::Stamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::input::{self, Long, MAX_DOCUMENT};
+use super::input::{self, LongText, MAX_DOCUMENT};
 use super::outcome::{ActionError, Written};
 use super::schema::{ID, JsonObject, matching, required, text, with_change, written};
 use super::tool::{Answer, Tool, Toolset};
@@ -36,7 +36,7 @@ pub struct WriteSpec {
     /// The spec.
     pub spec_id: SpecId,
     /// The Markdown, with or without frontmatter.
-    pub content: Long<MAX_DOCUMENT>,
+    pub content: LongText<MAX_DOCUMENT>,
 }
 
 fn schema(change: Value) -> JsonObject {

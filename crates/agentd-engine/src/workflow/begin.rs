@@ -243,7 +243,7 @@ fn open_questions(
 
 /// Questions, and what they cost.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ProposedQuestions {
     /// The questions.
     pub questions: Questions,
     /// The cost of the call; nothing where the questions were kept.
@@ -254,10 +254,10 @@ pub struct Asked {
 pub fn propose_questions(
     workflow: &mut Workflow<'_>,
     state: &State,
-) -> Result<Asked, WorkflowError> {
+) -> Result<ProposedQuestions, WorkflowError> {
     let id = workflow.change.clone();
     if let Some(questions) = clarify::kept_or_none(&workflow.agents.project, &id)? {
-        return Ok(Asked { questions, cost_usd: 0.0 });
+        return Ok(ProposedQuestions { questions, cost_usd: 0.0 });
     }
     let description = state.description.as_ref().map(ToString::to_string).unwrap_or_default();
     let call = Call {
@@ -275,7 +275,7 @@ pub fn propose_questions(
         |workflow, _| Ok(clarify::kept(&workflow.agents.project, &id)?.ok_or_else(gone)?),
         |_, questions| counted(questions.questions.len(), "question"),
     )?;
-    Ok(Asked { questions, cost_usd: report.cost_usd })
+    Ok(ProposedQuestions { questions, cost_usd: report.cost_usd })
 }
 
 /// Whether a change that is set up in git is set up once more.

@@ -1,7 +1,7 @@
 //! Clarifying a change before it is planned: the planner proposes questions, a person
 //! answers them, and the answers are written into `clarifications.md` (P2, P4).
 //!
-//! The questions are kept until the next ones are proposed, so that whoever stops
+//! The questions are kept until the next ones are proposed, so that a person who stops
 //! half-way is asked the same again, without another call.
 
 use std::ops::ControlFlow;

@@ -203,19 +203,19 @@ fn diff(workflow: &mut Workflow<'_>) -> Result<String, WorkflowError> {
     };
     let diff = git.diff(&base, DIFF_BYTES)?;
     // At the top, where nothing cuts it off.
-    let mut told = not_shown(&diff.left_out);
+    let mut text = not_shown(&diff.left_out);
     if diff.truncated {
         let files: Vec<&str> = diff.files.iter().map(|file| &*file.path).collect();
         let all = files.join(", ");
         let names = head(&all, FILES_BYTES);
         let more = if names.len() < all.len() { " …" } else { "" };
         let count = files.len();
-        told.push_str(&format!(
+        text.push_str(&format!(
             "(shortened; the {count} files that were changed: {names}{more})\n"
         ));
     }
-    told.push_str(&diff.text);
-    Ok(told)
+    text.push_str(&diff.text);
+    Ok(text)
 }
 
 /// Names what a diff does not show, so that nothing goes by unseen.
@@ -223,7 +223,7 @@ fn not_shown(left_out: &[OmittedFile]) -> String {
     if left_out.is_empty() {
         return String::new();
     }
-    let mut told =
+    let mut text =
         "(not in the diff below; look at what matters of it yourself before you approve:\n"
             .to_owned();
     // Of each reason some, so that many of one kind push none of another out.
@@ -236,14 +236,14 @@ fn not_shown(left_out: &[OmittedFile]) -> String {
             let facts: Vec<String> = several.into_iter().chain(size).collect();
             let facts =
                 if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
-            told.push_str(&format!("- {path}{facts}: {}\n", why(&it.why)));
+            text.push_str(&format!("- {path}{facts}: {}\n", why(&it.why)));
         }
         if let Some(more @ 1..) = same.len().checked_sub(NAMED_OF_EACH) {
-            told.push_str(&format!("- and {more} more like these\n"));
+            text.push_str(&format!("- and {more} more like these\n"));
         }
     }
-    told.push_str(")\n");
-    told
+    text.push_str(")\n");
+    text
 }
 
 fn why(why: &OmitReason) -> String {
@@ -304,20 +304,20 @@ fn verdict_line(review: &Review) -> String {
 /// Has the implementer fix what the latest review found, in the session in which it
 /// worked last.
 pub fn fix(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
-    mend(workflow)?;
+    run_fix(workflow)?;
     workflow.report(Action::Fixed)
 }
 
 /// What a fix has come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mended {
+pub(super) enum FixOutcome {
     /// Something was changed, as far as one can see.
     Something,
     /// The work tree is as it was.
     Nothing,
 }
 
-pub(super) fn mend(workflow: &mut Workflow<'_>) -> Result<Mended, WorkflowError> {
+pub(super) fn run_fix(workflow: &mut Workflow<'_>) -> Result<FixOutcome, WorkflowError> {
     let state = implementing(workflow)?;
     let review = latest(workflow)?
         .filter(|review| !review.issues.is_empty() && is_known(review, &state))
@@ -345,7 +345,7 @@ pub(super) fn mend(workflow: &mut Workflow<'_>) -> Result<Mended, WorkflowError>
     still_approved(workflow)?;
     if before.is_some() && work_digest(workflow)? == before {
         workflow.warn("the implementer has changed nothing in the work tree");
-        return Ok(Mended::Nothing);
+        return Ok(FixOutcome::Nothing);
     }
     let named: Vec<String> =
         review.issues.iter().map(|issue| format!("- I{} {}", issue.number, issue.title)).collect();
@@ -356,7 +356,7 @@ pub(super) fn mend(workflow: &mut Workflow<'_>) -> Result<Mended, WorkflowError>
         named.join("\n")
     );
     commit_work(workflow, &message)?;
-    Ok(Mended::Something)
+    Ok(FixOutcome::Something)
 }
 
 /// What the work tree looks like, to see whether a fix has changed anything.

@@ -2,7 +2,7 @@
 //! each reviewed once more by its planner (PR1.1, PR2.3); or all of it in one session.
 
 use agentd_core::agent::Role;
-use agentd_core::complexity::{self, Known};
+use agentd_core::complexity::{self, ChangeFacts};
 use agentd_core::config::Generation;
 use agentd_core::documents::Documents;
 use agentd_core::graph;
@@ -20,16 +20,16 @@ use crate::agents::step::Artifact;
 
 /// Whether to report which documents exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Existing {
     /// To a person who starts a workflow again.
-    Told,
+    Reported,
     /// From the second round of a workflow on.
     Silent,
 }
 
 /// Writes what is missing of a plan, and says what its structure check found (PR7).
 pub fn propose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
-    generate(workflow, Found::Told)?;
+    generate(workflow, Existing::Reported)?;
     let counts = format::check(workflow)?.counts;
     if counts.high > 0 {
         let found = counted(counts.high, "HIGH finding");
@@ -40,7 +40,7 @@ pub fn propose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
 }
 
 /// A document that is generated and reviewed.
-struct Part {
+struct PlanDocument {
     file: ChangeFile,
     generate: StepName,
     review: StepName,
@@ -48,8 +48,8 @@ struct Part {
 }
 
 /// How the documents of a plan are written.
-struct Writing {
-    found: Found,
+struct PlanWriter {
+    found: Existing,
     /// Whether each is reviewed by its planner.
     review: bool,
     /// Whether the context was written in this round.
@@ -58,7 +58,7 @@ struct Writing {
 
 /// Writes every document of the plan that is not there, and runs the self-reviews that
 /// were not run.
-pub(super) fn generate(workflow: &mut Workflow<'_>, found: Found) -> Result<(), WorkflowError> {
+pub(super) fn generate(workflow: &mut Workflow<'_>, found: Existing) -> Result<(), WorkflowError> {
     let history = workflow.history()?;
     recover_session(workflow, &history)?;
     assess(workflow)?;
@@ -66,8 +66,8 @@ pub(super) fn generate(workflow: &mut Workflow<'_>, found: Found) -> Result<(), 
     if one_shot {
         plan_at_once(workflow)?;
     }
-    let mut writing = Writing { found, review: !one_shot, context_is_new: false };
-    let proposal = Part {
+    let mut writing = PlanWriter { found, review: !one_shot, context_is_new: false };
+    let proposal = PlanDocument {
         file: ChangeFile::Proposal,
         generate: StepName::ProposalGen,
         review: StepName::ProposalReview,
@@ -75,12 +75,12 @@ pub(super) fn generate(workflow: &mut Workflow<'_>, found: Found) -> Result<(), 
     };
     write_part(workflow, &history, &proposal, &mut writing)?;
     let specs = spec_order(workflow)?;
-    if specs.is_empty() && found == Found::Told {
+    if specs.is_empty() && found == Existing::Reported {
         workflow.note("No specs required for this change");
     }
     let total = specs.len();
     for (index, spec) in specs.into_iter().enumerate() {
-        let part = Part {
+        let part = PlanDocument {
             file: ChangeFile::Spec(spec.clone()),
             generate: StepName::SpecGen(spec.clone()),
             review: StepName::SpecReview(spec.clone()),
@@ -88,7 +88,7 @@ pub(super) fn generate(workflow: &mut Workflow<'_>, found: Found) -> Result<(), 
         };
         write_part(workflow, &history, &part, &mut writing)?;
     }
-    let tasks = Part {
+    let tasks = PlanDocument {
         file: ChangeFile::Tasks,
         generate: StepName::TasksGen,
         review: StepName::TasksReview,
@@ -108,7 +108,7 @@ fn assess(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     }
     let description = prompts::description(workflow)?;
     let clarifications = workflow.documents_with(&ChangeFile::Clarifications)?.clarifications;
-    let known = Known {
+    let known = ChangeFacts {
         description: &description,
         clarifications: clarifications.text().unwrap_or_default(),
         answers: clarifications.value().questions.len(),
@@ -137,14 +137,14 @@ pub(super) fn spec_order(workflow: &Workflow<'_>) -> Result<Vec<SpecId>, Workflo
 fn write_part(
     workflow: &mut Workflow<'_>,
     history: &History,
-    part: &Part,
-    writing: &mut Writing,
+    part: &PlanDocument,
+    writing: &mut PlanWriter,
 ) -> Result<(), WorkflowError> {
     let generate = &part.generate;
     let mut reviewed: Vec<PastRun> = Vec::new();
     if workflow.has(&part.file)? {
         let (step, label) = (generate, &*part.label);
-        if writing.found == Found::Told {
+        if writing.found == Existing::Reported {
             (workflow.watch)(Progress::Skipped { step, label, why: "it is written already" });
         }
         reviewed = history.succeeded_since(&part.review, generate).into_iter().cloned().collect();
@@ -198,7 +198,7 @@ fn recover_session(workflow: &Workflow<'_>, history: &History) -> Result<(), Wor
 /// rounds (C1). It fixes what it finds by itself; agentd checks whether it did.
 fn self_review(
     workflow: &mut Workflow<'_>,
-    part: &Part,
+    part: &PlanDocument,
     done: &[PastRun],
 ) -> Result<(), WorkflowError> {
     let mark = |run: &PastRun| run.end.as_ref().and_then(|end| end.outcome.review);

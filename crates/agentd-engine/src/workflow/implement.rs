@@ -22,7 +22,7 @@ use crate::tools;
 
 /// Which tasks are to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Wanted {
+pub enum TaskSelection {
     /// All that are open.
     #[default]
     Open,
@@ -30,7 +30,7 @@ pub enum Wanted {
     Some(BTreeSet<TaskId>),
 }
 
-impl Wanted {
+impl TaskSelection {
     fn includes(&self, id: TaskId) -> bool {
         match self {
             Self::Open => true,
@@ -40,7 +40,10 @@ impl Wanted {
 }
 
 /// Has the tasks done that are wanted and open, layer by layer.
-pub fn implement(workflow: &mut Workflow<'_>, wanted: &Wanted) -> Result<Report, WorkflowError> {
+pub fn implement(
+    workflow: &mut Workflow<'_>,
+    wanted: &TaskSelection,
+) -> Result<Report, WorkflowError> {
     workflow.history()?;
     start(workflow)?;
     prove_ticks(workflow)?;
@@ -56,10 +59,10 @@ pub fn implement(workflow: &mut Workflow<'_>, wanted: &Wanted) -> Result<Report,
 /// The tasks that are wanted, done or not. One that the plan does not have is an error.
 pub(super) fn wanted_tasks(
     workflow: &Workflow<'_>,
-    wanted: &Wanted,
+    wanted: &TaskSelection,
 ) -> Result<Vec<Task>, WorkflowError> {
     let mut all = read_tasks(workflow)?;
-    if let Wanted::Some(ids) = wanted
+    if let TaskSelection::Some(ids) = wanted
         && let Some(unknown) = ids.iter().find(|id| !all.iter().any(|task| task.id == **id))
     {
         return Err(WorkflowError::NoSuchTask { change: workflow.change.clone(), task: *unknown });
@@ -139,7 +142,7 @@ pub(super) fn read_tasks(workflow: &Workflow<'_>) -> Result<Vec<Task>, WorkflowE
 fn open_tasks(
     workflow: &Workflow<'_>,
     layer: Layer,
-    wanted: &Wanted,
+    wanted: &TaskSelection,
 ) -> Result<Vec<Task>, WorkflowError> {
     let is_open = |task: &Task| {
         layer_of(task) == layer && wanted.includes(task.id) && task.status == Status::Pending
@@ -149,7 +152,11 @@ fn open_tasks(
 
 /// Builds a layer: asks once, and once more for what was left. What is still open then is
 /// reported; nobody ticks it for the implementer.
-fn build(workflow: &mut Workflow<'_>, layer: Layer, wanted: &Wanted) -> Result<(), WorkflowError> {
+fn build(
+    workflow: &mut Workflow<'_>,
+    layer: Layer,
+    wanted: &TaskSelection,
+) -> Result<(), WorkflowError> {
     let name = StepName::Implement(layer);
     let open = open_tasks(workflow, layer, wanted)?;
     let label = format!("Layer {}/{}: {layer}", layer.section(), Layer::ALL.len());
@@ -294,7 +301,7 @@ fn layer_message(change: &ChangeId, layer: Layer, done: &[Task]) -> String {
 /// Commits the layers that were ticked and not committed, where nothing is left to be done.
 pub(super) fn commit_done(
     workflow: &mut Workflow<'_>,
-    wanted: &Wanted,
+    wanted: &TaskSelection,
 ) -> Result<(), WorkflowError> {
     let all = wanted_tasks(workflow, wanted)?;
     let is_there = |layer: &Layer| all.iter().any(|task| layer_of(task) == *layer);
@@ -309,7 +316,7 @@ pub(super) fn commit_done(
 fn commit_late(
     workflow: &mut Workflow<'_>,
     layer: Layer,
-    wanted: &Wanted,
+    wanted: &TaskSelection,
 ) -> Result<(), WorkflowError> {
     let base = workflow.state()?.base_commit().map(str::to_owned);
     if workflow.agents.config.git.commit == GitCommit::None {

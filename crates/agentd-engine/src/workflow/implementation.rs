@@ -5,9 +5,9 @@ use agentd_core::document::tasks::Status;
 use agentd_core::phase::Phase;
 use agentd_core::step_name::StepName;
 
-use super::code_review::{Mended, is_known, latest, mend};
+use super::code_review::{FixOutcome, is_known, latest, run_fix};
 use super::implement::{
-    Wanted, commit_done, implement, is_work, prove_ticks, read_tasks, start, wanted_tasks,
+    TaskSelection, commit_done, implement, is_work, prove_ticks, read_tasks, start, wanted_tasks,
 };
 use super::{Action, Report, Workflow, WorkflowError, review};
 
@@ -15,7 +15,7 @@ use super::{Action, Report, Workflow, WorkflowError, review};
 /// rounds are used up.
 pub fn implementation(
     workflow: &mut Workflow<'_>,
-    wanted: &Wanted,
+    wanted: &TaskSelection,
 ) -> Result<Report, WorkflowError> {
     workflow.history()?;
     start(workflow)?;
@@ -39,8 +39,8 @@ pub fn implementation(
                     return Ok(report);
                 }
             }
-            // Whoever reviews the same code again finds the same in it.
-            Next::Fix if mend(workflow)? == Mended::Nothing => break,
+            // A reviewer who gets the same code again finds the same in it.
+            Next::Fix if run_fix(workflow)? == FixOutcome::Nothing => break,
             Next::Fix => {}
             Next::Stop => break,
         }

@@ -7,7 +7,7 @@ use agentd_core::state::{Choice, State};
 use agentd_core::step_name::StepName;
 
 use super::challenge::challenge_valid;
-use super::generate::Found;
+use super::generate::Existing;
 use super::{Action, Report, Verdict, Workflow, WorkflowError, format, generate, repropose};
 use crate::workflow::decisions;
 
@@ -29,13 +29,14 @@ enum Next {
 
 /// Takes a change as far as it gets without a person, or as far as `mode` allows.
 pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowError> {
-    let mut found = Found::Told;
+    let mut found = Existing::Reported;
     workflow.warn_of_overlaps()?;
     loop {
         let state = workflow.state()?;
         let action = match state.phase {
             Phase::Proposed => {
-                match next(workflow, mode, &state, std::mem::replace(&mut found, Found::Silent))? {
+                match next(workflow, mode, &state, std::mem::replace(&mut found, Existing::Silent))?
+                {
                     Next::Stop(action) => action,
                     Next::Challenge => match judged(workflow, mode)? {
                         Some(report) => return Ok(report),
@@ -76,7 +77,7 @@ fn next(
     workflow: &mut Workflow<'_>,
     mode: Mode,
     state: &State,
-    found: Found,
+    found: Existing,
 ) -> Result<Next, WorkflowError> {
     generate::generate(workflow, found)?;
     let history = workflow.history()?;

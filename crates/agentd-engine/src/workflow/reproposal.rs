@@ -1,4 +1,4 @@
-//! Mending a plan after a review: the planner goes on in the session in which it wrote
+//! Fixing a plan after a review: the planner goes on in the session in which it wrote
 //! the proposal, with the issues in its prompt (RP).
 
 use agentd_core::agent::Role;

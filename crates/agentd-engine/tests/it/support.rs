@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use agentd_engine::process::{
-    Cage, Cancel, Ended, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
+    Cage, Cancel, ProcessEnd, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
 };
 
 /// A program among the examples, which cargo builds along with the tests.
@@ -127,7 +127,7 @@ impl Fake {
         }
     }
 
-    pub(crate) fn try_run(&mut self, program: &Path, args: &[&str]) -> Result<Ended, ProcessError> {
+    pub(crate) fn try_run(&mut self, program: &Path, args: &[&str]) -> Result<ProcessEnd, ProcessError> {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let mut environment = environment(&self.mark);
         if let Some(home) = &self.home {
@@ -146,7 +146,7 @@ impl Fake {
     }
 
     /// Runs it and sees to it that nothing is left.
-    pub(crate) fn run(&mut self, args: &[&str]) -> Ended {
+    pub(crate) fn run(&mut self, args: &[&str]) -> ProcessEnd {
         let ended = self.try_run(&example("fake-agent"), args).unwrap();
         let left = marked(&self.mark);
         assert!(left.is_empty(), "left behind: {left:?}");

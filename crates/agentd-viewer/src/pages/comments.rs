@@ -1,6 +1,6 @@
 //! Comments: all of them on one page, those on a place next to it, and the form.
 
-use agentd_core::document::comments::{Comment, Spot};
+use agentd_core::document::comments::{Anchor, Comment};
 use agentd_core::layout::ChangeFile;
 use agentd_core::rel_path::RelPath;
 use maud::{Markup, html};
@@ -34,7 +34,7 @@ pub(crate) fn comments_page(app: &App, subject: &Subject) -> Markup {
         @for (title, comments) in groups.into_iter().filter(|(_, group)| !group.is_empty()) {
             h2 { (title) " " span.count { (comments.len()) } }
             @for comment in comments {
-                (card(subject, comment, Place::Listed, &here))
+                (card(subject, comment, ShownIn::Listed, &here))
             }
         }
     };
@@ -43,7 +43,7 @@ pub(crate) fn comments_page(app: &App, subject: &Subject) -> Markup {
 
 /// Where a comment is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ShownIn {
     /// Next to what it is about.
     Beside,
     /// In a list, so that it has to say what it is about.
@@ -51,7 +51,7 @@ pub(super) enum Place {
 }
 
 /// A comment.
-pub(super) fn card(subject: &Subject, comment: &Comment, place: Place, here: &str) -> Markup {
+pub(super) fn card(subject: &Subject, comment: &Comment, place: ShownIn, here: &str) -> Markup {
     let id = format!("c{}", comment.number);
     let resolved = comment.resolved.is_some();
     html! {
@@ -59,7 +59,7 @@ pub(super) fn card(subject: &Subject, comment: &Comment, place: Place, here: &st
             header {
                 strong { (comment.by) }
                 @if let Some(at) = comment.date { (time(at)) }
-                @if place == Place::Listed { " on " (link(subject, comment)) }
+                @if place == ShownIn::Listed { " on " (link(subject, comment)) }
                 @if let Some(resolved) = &comment.resolved {
                     " " span.quiet { "resolved by " (resolved.by) }
                 }
@@ -89,9 +89,9 @@ fn settle_form(subject: &Subject, comment: &Comment, here: &str) -> Markup {
 fn link(subject: &Subject, comment: &Comment) -> Markup {
     let file = RelPath::new(comment.on.as_str()).ok().and_then(|path| ChangeFile::from_path(&path));
     let name = match &comment.at {
-        Spot::Document => comment.on.to_string(),
-        Spot::Heading(title) => format!("{} · {title}", comment.on),
-        spot @ (Spot::Requirement(_) | Spot::Task(_) | Spot::Line(_)) => {
+        Anchor::Document => comment.on.to_string(),
+        Anchor::Heading(title) => format!("{} · {title}", comment.on),
+        spot @ (Anchor::Requirement(_) | Anchor::Task(_) | Anchor::Line(_)) => {
             format!("{} · {spot}", comment.on)
         }
     };
@@ -100,14 +100,14 @@ fn link(subject: &Subject, comment: &Comment) -> Markup {
     };
     let address = subject.document_address(&file);
     let address = match comment.at {
-        Spot::Line(line) => format!("{address}?view=source#L{line}"),
+        Anchor::Line(line) => format!("{address}?view=source#L{line}"),
         _ => format!("{address}#c{}", comment.number),
     };
     html! { a href=(address) { (name) } }
 }
 
 /// A button that opens the form for a comment on a place.
-pub(super) fn button(file: &ChangeFile, at: &Spot, name: &str) -> Markup {
+pub(super) fn button(file: &ChangeFile, at: &Anchor, name: &str) -> Markup {
     html! {
         button.add-comment type="button" data-on=(file.path()) data-at=(at)
             title={ "Comment on " (name) } {

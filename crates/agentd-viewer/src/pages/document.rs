@@ -1,6 +1,6 @@
 //! A document, rendered or as its source, with findings and comments in their places.
 
-use agentd_core::document::comments::{Comment, Spot};
+use agentd_core::document::comments::{Anchor, Comment};
 use agentd_core::document::review_block;
 use agentd_core::documents::Source;
 use agentd_core::ids::{RequirementId, SpecId};
@@ -64,7 +64,7 @@ pub(super) fn tools(subject: &Subject, file: &ChangeFile, here: &str, view: &Vie
                     "Source"
                 }
             }
-            @if subject.is_open() { (button(file, &Spot::Document, path.as_str())) }
+            @if subject.is_open() { (button(file, &Anchor::Document, path.as_str())) }
         }
     }
 }
@@ -94,7 +94,7 @@ fn rendered(subject: &Subject, file: &ChangeFile, text: &str, here: &str) -> Mar
             div.prose.document data-live="document" {
                 // Findings above everything that is shown, such as those in the front matter.
                 (margin.findings_before(first))
-                (margin.comments_where(|comment| comment.at == Spot::Document))
+                (margin.comments_where(|comment| comment.at == Anchor::Document))
                 @for block in &blocks {
                     (part(subject, file, block))
                     (margin.findings_before(block.lines.1 + 1))
@@ -110,19 +110,19 @@ fn rendered(subject: &Subject, file: &ChangeFile, text: &str, here: &str) -> Mar
 /// Whether a comment belongs under a block: it is about its heading, or about a line up to here.
 fn is_about(comment: &Comment, block: &Block) -> bool {
     match &comment.at {
-        Spot::Line(line) => usize::try_from(*line).is_ok_and(|line| line <= block.lines.1),
+        Anchor::Line(line) => usize::try_from(*line).is_ok_and(|line| line <= block.lines.1),
         at => block.heading.as_ref().map(spot_of).as_ref() == Some(at),
     }
 }
 
 /// What a heading stands for.
-fn spot_of(heading: &Heading) -> Spot {
+fn spot_of(heading: &Heading) -> Anchor {
     let mark = heading.title.split(':').next().unwrap_or_default().trim();
     if let Ok(requirement) = mark.parse::<RequirementId>() {
-        return Spot::Requirement(requirement);
+        return Anchor::Requirement(requirement);
     }
     let task = mark.strip_prefix("Task ").and_then(|id| id.trim().parse().ok());
-    task.map_or_else(|| Spot::Heading(Line::new(&heading.title)), Spot::Task)
+    task.map_or_else(|| Anchor::Heading(Line::new(&heading.title)), Anchor::Task)
 }
 
 /// A block; a heading with its place on the page and what belongs to it.
@@ -131,11 +131,11 @@ fn part(subject: &Subject, file: &ChangeFile, block: &Block) -> Markup {
     let spot = spot_of(heading);
     html! {
         div.heading id=(heading.anchor) {
-            @if let Spot::Requirement(id) = &spot { span.anchor id=(id) {} }
+            @if let Anchor::Requirement(id) = &spot { span.anchor id=(id) {} }
             (block.html)
             @if subject.is_open() { (button(file, &spot, &heading.title)) }
         }
-        @if let (ChangeFile::Spec(spec), Spot::Requirement(id)) = (file, &spot) {
+        @if let (ChangeFile::Spec(spec), Anchor::Requirement(id)) = (file, &spot) {
             (links_to_tasks(subject, spec, *id))
         }
     }
@@ -194,7 +194,7 @@ fn source_view(subject: &Subject, file: &ChangeFile, text: &str, here: &str) -> 
                     code { (line) }
                     (margin.findings_before(number + 1))
                     (margin.comments_where(|comment| {
-                        matches!(comment.at, Spot::Line(line) if usize::try_from(line) == Ok(number))
+                        matches!(comment.at, Anchor::Line(line) if usize::try_from(line) == Ok(number))
                     }))
                 }
             }

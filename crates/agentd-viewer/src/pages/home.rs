@@ -14,7 +14,7 @@ use crate::board::Board;
 use crate::conflicts::{Conflict, Shared};
 use crate::html::{Page, dollars, progress};
 use crate::problem::Problem;
-use crate::summaries::Known;
+use crate::summaries::ChangeOverview;
 
 /// How many of its overlaps a card shows; `agentd overlap` shows all.
 const SHOWN_CONFLICTS: usize = 3;
@@ -67,11 +67,11 @@ pub(crate) fn home(app: &Arc<App>) -> Result<Markup, Problem> {
 fn column(
     name: &str,
     phases: &[Option<Phase>],
-    summaries: &[Arc<Known>],
+    summaries: &[Arc<ChangeOverview>],
     running: &BTreeSet<ChangeId>,
     conflicts: &Shared,
 ) -> Markup {
-    let here: Vec<&Arc<Known>> =
+    let here: Vec<&Arc<ChangeOverview>> =
         summaries.iter().filter(|known| phases.contains(&known.summary.phase)).collect();
     html! {
         @if !here.is_empty() {
@@ -89,7 +89,7 @@ fn column(
     }
 }
 
-fn card(known: &Known, running: bool, shared: &[Conflict]) -> Markup {
+fn card(known: &ChangeOverview, running: bool, shared: &[Conflict]) -> Markup {
     let summary = &known.summary;
     let id = &summary.change_id;
     html! {

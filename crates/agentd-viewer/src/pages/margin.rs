@@ -6,7 +6,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::span::LineIndex;
 use maud::{Markup, html};
 
-use super::comments::{Place, card};
+use super::comments::{ShownIn, card};
 use crate::html::severity;
 use crate::subject::Subject;
 
@@ -56,7 +56,7 @@ impl<'s> Margin<'s> {
         let these = self.comments.extract_if(.., |comment| about(comment));
         html! {
             @for comment in these {
-                (card(self.subject, comment, Place::Beside, self.here))
+                (card(self.subject, comment, ShownIn::Beside, self.here))
             }
         }
     }
@@ -67,7 +67,7 @@ impl<'s> Margin<'s> {
         html! {
             (self.findings_before(usize::MAX))
             @for comment in self.comments {
-                (card(self.subject, comment, Place::Listed, self.here))
+                (card(self.subject, comment, ShownIn::Listed, self.here))
             }
         }
     }

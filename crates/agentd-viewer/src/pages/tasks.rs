@@ -1,7 +1,7 @@
 //! The tasks: as a graph, and layer by layer.
 
 use agentd_core::diagnostic::Diagnostic;
-use agentd_core::document::comments::Spot;
+use agentd_core::document::comments::Anchor;
 use agentd_core::document::tasks::{Status, Task};
 use agentd_core::ids::Layer;
 use agentd_core::layout::ChangeFile;
@@ -33,7 +33,7 @@ pub(crate) fn tasks(app: &App, subject: &Subject) -> Result<Markup, Problem> {
                 (progress(subject.completed(), all.len()))
             }
             (graph(all))
-            (margin.comments_where(|comment| comment.at == Spot::Document))
+            (margin.comments_where(|comment| comment.at == Anchor::Document))
             // Findings about the whole document.
             (margin.findings_where(|diagnostic| owner(all, diagnostic).is_none()))
             @for (name, group) in by_layer(all) {
@@ -44,7 +44,7 @@ pub(crate) fn tasks(app: &App, subject: &Subject) -> Result<Markup, Problem> {
                         (margin.findings_where(|diagnostic| {
                             owner(all, diagnostic).is_some_and(|owner| owner.id == task.id)
                         }))
-                        (margin.comments_where(|comment| comment.at == Spot::Task(task.id)))
+                        (margin.comments_where(|comment| comment.at == Anchor::Task(task.id)))
                     }
                 }
             }
@@ -95,7 +95,7 @@ fn details(subject: &Subject, task: &Task) -> Markup {
             span.mark title=(state) { (mark) } " " span.id { (task.id) } " " (task.title)
         }
         @if subject.is_open() {
-            (button(&ChangeFile::Tasks, &Spot::Task(task.id), &format!("task {}", task.id)))
+            (button(&ChangeFile::Tasks, &Anchor::Task(task.id), &format!("task {}", task.id)))
         }
         p.facts {
             @if let Some(action) = task.action { span.badge { (action.label()) } }

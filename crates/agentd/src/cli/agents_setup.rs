@@ -1,5 +1,5 @@
 //! What a command needs in order to run agents, made in one place: the program's own
-//! environment, the supervisor, the wish to stop, and the lock that says who is at work.
+//! environment, the supervisor, the cancel flag, and the lock that says who is at work.
 
 use std::cell::Cell;
 use std::ops::Deref;

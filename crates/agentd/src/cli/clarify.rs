@@ -15,7 +15,7 @@ use agentd_core::next_step::Command;
 use agentd_core::state::State;
 use agentd_engine::store::{Change, Project};
 use agentd_engine::workflow::Workflow;
-use agentd_engine::workflow::begin::{self, Asked};
+use agentd_engine::workflow::begin::{self, ProposedQuestions};
 use agentd_engine::workflow::clarify;
 
 use self::report::AnswerReport;
@@ -80,7 +80,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     }
     let state = started(context, &project, &id, args.description.as_deref())?;
     let (asked, cancel) = match clarify::kept_or_none(&project, &id)? {
-        Some(questions) => (Asked { questions, cost_usd: 0.0 }, None),
+        Some(questions) => (ProposedQuestions { questions, cost_usd: 0.0 }, None),
         None => {
             let agents = agents_for(context, &project, &id)?;
             let propose = |w: &mut Workflow<'_>| begin::propose_questions(w, &state);

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use agentd_engine::guard::trust::Consent;
 
-use self::place::Place;
+use self::place::DemoDir;
 use self::story::Story;
 pub(super) use self::tour::DemoReport;
 use super::Context;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     // From before the directory is there: anyone who stops it finds nothing left behind.
     let cancel = cancel_on_signals()?;
-    let place = Place::make(context, args)?;
+    let place = DemoDir::make(context, args)?;
     let inside = Context {
         ui: Ui { json: context.ui.json },
         start: place.root().to_owned(),

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use agentd_core::ids::TaskId;
-use agentd_engine::workflow::{self, Report, Wanted, Workflow, WorkflowError};
+use agentd_engine::workflow::{self, Report, TaskSelection, Workflow, WorkflowError};
 
 use super::Context;
 use super::planning::{self, run_workflow};
@@ -41,7 +41,7 @@ impl Work {
     pub(super) fn run(
         &self,
         context: &Context,
-        work: fn(&mut Workflow<'_>, &Wanted) -> Result<Report, WorkflowError>,
+        work: fn(&mut Workflow<'_>, &TaskSelection) -> Result<Report, WorkflowError>,
     ) -> Result<ExitCode, CommandError> {
         let wanted = wanted(&self.tasks)?;
         let built = planning::building(context, self.id.as_deref())?;
@@ -56,9 +56,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
 }
 
 /// The tasks that are asked for.
-fn wanted(tasks: &[String]) -> Result<Wanted, CommandError> {
+fn wanted(tasks: &[String]) -> Result<TaskSelection, CommandError> {
     if tasks.is_empty() {
-        return Ok(Wanted::Open);
+        return Ok(TaskSelection::Open);
     }
     let ids: Result<BTreeSet<TaskId>, CommandError> = tasks
         .iter()
@@ -68,5 +68,5 @@ fn wanted(tasks: &[String]) -> Result<Wanted, CommandError> {
             })
         })
         .collect();
-    Ok(Wanted::Some(ids?))
+    Ok(TaskSelection::Some(ids?))
 }

@@ -55,9 +55,9 @@ impl Output for OverlapReport {
     #[cfg(test)]
     fn sample() -> Self {
         use agentd_core::ids::ChangeId;
-        use agentd_engine::insight::overlap::{How, Overlap, Touch};
+        use agentd_engine::insight::overlap::{Operation, Overlap, Touch};
         let change_id = ChangeId::new("add-oauth").unwrap();
-        let touch = Touch { change_id: change_id.clone(), how: How::Edits };
+        let touch = Touch { change_id: change_id.clone(), how: Operation::Edits };
         let (kind, what) = (OverlapKind::Requirement, "auth-flow:R2".to_owned());
         Self {
             change_id: Some(change_id),

@@ -201,13 +201,13 @@ fn show_findings(context: &Context, error: &WorkflowError) {
 }
 
 /// A change whose code is worked on, in its work tree.
-pub(crate) struct Building {
+pub(crate) struct CodeWork {
     pub(crate) id: ChangeId,
     pub(crate) agents: AgentRun,
 }
 
 /// Gets a change ready for work on its code: agents run where git says that it is worked on.
-pub(crate) fn building(context: &Context, id: Option<&str>) -> Result<Building, CommandError> {
+pub(crate) fn building(context: &Context, id: Option<&str>) -> Result<CodeWork, CommandError> {
     let project = context.project()?;
     let change = context.change(&project, id)?;
     let id = change.id().clone();
@@ -228,10 +228,10 @@ pub(crate) fn building(context: &Context, id: Option<&str>) -> Result<Building, 
             }
         }
     }
-    Ok(Building { id, agents })
+    Ok(CodeWork { id, agents })
 }
 
-impl Building {
+impl CodeWork {
     /// Prints the result and says how the command ends.
     pub(crate) fn finish(
         &self,

@@ -66,7 +66,7 @@ impl Output for TraceReport {
         use agentd_core::document::tasks::{Action, Status};
         use agentd_core::phase::Phase;
         use agentd_core::text::Line;
-        use agentd_engine::insight::overlap::How;
+        use agentd_engine::insight::overlap::Operation;
         use agentd_engine::insight::trace::{Commit, ReviewTrace, TaskTrace};
         let line = |text: &str| Line::new(text);
         let task = TaskTrace {
@@ -94,7 +94,7 @@ impl Output for TraceReport {
         let trace = Trace {
             requirement: "auth-flow:R1".to_owned(),
             title: line("A token is checked"),
-            how: How::Adds,
+            how: Operation::Adds,
             change_id: ChangeId::new("add-oauth").unwrap(),
             phase: Some(Phase::Archived),
             archived: Some("2026-11-04-add-oauth".to_owned()),

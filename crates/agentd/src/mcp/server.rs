@@ -25,7 +25,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task;
 
-use super::stdio::HungUp;
+use super::stdio::ClientGone;
 use super::tools::{describe, result};
 use super::transport::unfit;
 use super::{McpOptions, resources};
@@ -45,14 +45,14 @@ struct Inner {
     agent: Option<AgentKind>,
     replaying: bool,
     /// Once it is, nobody waits for anything any more.
-    hung_up: HungUp,
+    hung_up: ClientGone,
     /// Writers queue here, in the order in which they came, so that of one
     /// process only the first contends with other processes for a lock.
     queue: Mutex<()>,
 }
 
 impl Server {
-    pub(super) fn new(project: Project, options: McpOptions, hung_up: HungUp) -> Self {
+    pub(super) fn new(project: Project, options: McpOptions, hung_up: ClientGone) -> Self {
         let McpOptions { change, toolset, agent, replaying, .. } = options;
         let queue = Mutex::new(());
         let inner = Inner { project, change, toolset, agent, replaying, hung_up, queue };
@@ -120,8 +120,8 @@ impl Inner {
 
     /// The time that is written into documents: the clock's, or that of the recording.
     fn now(&self, context: &RequestContext<RoleServer>) -> Stamp {
-        let told = || context.meta.get(NOW)?.as_str()?.parse().ok();
-        let recorded = if self.replaying { told() } else { None };
+        let given = || context.meta.get(NOW)?.as_str()?.parse().ok();
+        let recorded = if self.replaying { given() } else { None };
         recorded.unwrap_or_else(|| Stamp::new(Timestamp::now()))
     }
 

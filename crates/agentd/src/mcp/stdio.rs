@@ -18,9 +18,9 @@ const PARENT_CHECK: Duration = Duration::from_millis(250);
 
 /// Whether the client has hung up. Clones know the same.
 #[derive(Debug, Clone)]
-pub(super) struct HungUp(Arc<watch::Sender<bool>>);
+pub(super) struct ClientGone(Arc<watch::Sender<bool>>);
 
-impl HungUp {
+impl ClientGone {
     pub(super) fn new() -> Self {
         Self(Arc::new(watch::Sender::new(false)))
     }
@@ -45,11 +45,11 @@ impl HungUp {
 /// Standard input, which notes when it ends.
 pub(super) struct Input {
     stream: StdioReader,
-    hung_up: HungUp,
+    hung_up: ClientGone,
 }
 
 /// The streams of the process.
-pub(super) fn streams(hung_up: HungUp) -> (Input, StdioWriter) {
+pub(super) fn streams(hung_up: ClientGone) -> (Input, StdioWriter) {
     let (stream, output) = stdio_pipes();
     (Input { stream, hung_up }, output)
 }
@@ -75,7 +75,7 @@ impl AsyncRead for Input {
 /// Notes meanwhile when the client hangs up: nobody reads to the end of the input while all
 /// requests that may be worked on wait for something.
 #[cfg(unix)]
-pub(super) async fn orphaned(hung_up: &HungUp) {
+pub(super) async fn orphaned(hung_up: &ClientGone) {
     let parent = rustix::process::getppid();
     loop {
         tokio::time::sleep(PARENT_CHECK).await;
@@ -101,7 +101,7 @@ fn input_is_closed() -> bool {
 
 /// There is no such notion elsewhere; the closed pipe has to do.
 #[cfg(not(unix))]
-pub(super) async fn orphaned(_hung_up: &HungUp) {
+pub(super) async fn orphaned(_hung_up: &ClientGone) {
     let _ = PARENT_CHECK;
     std::future::pending::<()>().await;
 }

@@ -231,7 +231,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                     if let (JsonRpcMessage::Request(request), Some(permit)) =
                         (&mut *message, permit)
                     {
-                        request.request.extensions_mut().insert(Room(Arc::new(permit)));
+                        request.request.extensions_mut().insert(RequestPermit(Arc::new(permit)));
                     }
                     return Some(*message);
                 }
@@ -244,10 +244,10 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     }
 }
 
-/// The room that a request takes. It travels with the request and is free again when whoever
-/// works on it is done, in whatever way.
+/// The room that a request takes. It travels with the request and is free again when its
+/// work ends, in whatever way.
 #[derive(Clone)]
-struct Room(#[expect(dead_code, reason = "held for its end")] Arc<OwnedSemaphorePermit>);
+struct RequestPermit(#[expect(dead_code, reason = "held for its end")] Arc<OwnedSemaphorePermit>);
 
 /// What a line says; nothing where it needs no answer.
 fn read(line: &[u8]) -> Option<Incoming> {

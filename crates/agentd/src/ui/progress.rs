@@ -21,7 +21,7 @@ use agentd_core::text::printable;
 use agentd_engine::workflow::Progress;
 use anstream::{AutoStream, ColorChoice};
 
-use self::line::{Ended, Running};
+use self::line::{Running, StepEnd};
 use super::{Ui, WARN};
 
 /// Between two pictures of the spinner.
@@ -281,15 +281,15 @@ fn plain(progress: &Progress<'_>) {
     write(&format!("{line}\n"));
 }
 
-fn ended<'a>(progress: &Progress<'a>) -> Option<(&'a str, Ended<'a>)> {
+fn ended<'a>(progress: &Progress<'a>) -> Option<(&'a str, StepEnd<'a>)> {
     match *progress {
         Progress::Done { label, summary, usage, cost_usd, duration, .. } => {
-            Some((label, Ended::Done { summary, usage, cost_usd, time: duration }))
+            Some((label, StepEnd::Done { summary, usage, cost_usd, time: duration }))
         }
         Progress::Failed { label, message, duration, .. } => {
-            Some((label, Ended::Failed { message, time: duration }))
+            Some((label, StepEnd::Failed { message, time: duration }))
         }
-        Progress::Skipped { label, why, .. } => Some((label, Ended::Skipped { why })),
+        Progress::Skipped { label, why, .. } => Some((label, StepEnd::Skipped { why })),
         Progress::Started { .. }
         | Progress::Agent(_)
         | Progress::Note(_)

@@ -13,7 +13,7 @@ use crate::frontmatter;
 use crate::ids::{IdError, Layer, TaskId};
 use crate::outline::{Fence, Outline, Section, lines};
 use crate::rules;
-use crate::span::{Aside, Span};
+use crate::span::{Span, Uncompared};
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose, unescape};
 
@@ -22,7 +22,7 @@ type LayerSections = BTreeMap<Layer, u32>;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Front {
+struct FrontmatterFields {
     change_id: Option<String>,
     r#type: Option<String>,
     version: Option<u32>,
@@ -34,7 +34,7 @@ struct Front {
 pub fn parse(text: &str) -> Parsed<Tasks> {
     let outline = Outline::scan(text);
     let mut diagnostics = structure_diagnostics(&outline);
-    let front: Front = frontmatter::read(text, &outline, &mut diagnostics);
+    let front: FrontmatterFields = frontmatter::read(text, &outline, &mut diagnostics);
     let top = frontmatter_place(&outline);
     if let Some(kind) = front.r#type.as_deref().filter(|kind| *kind != "tasks") {
         diagnostics.push(rules::WRONG_TYPE.at(top, format!("type is `{kind}`, not `tasks`")));
@@ -67,9 +67,9 @@ pub fn parse(text: &str) -> Parsed<Tasks> {
         created_at: front.created_at,
         updated_at: front.updated_at,
         tasks,
-        frontmatter: Aside(top),
-        has_frontmatter: Aside(outline.frontmatter.is_some_and(|f| f.closed)),
-        title: Aside(title),
+        frontmatter: Uncompared(top),
+        has_frontmatter: Uncompared(outline.frontmatter.is_some_and(|f| f.closed)),
+        title: Uncompared(title),
     };
     Parsed { value, diagnostics }
 }
@@ -160,7 +160,7 @@ impl<'t> Reader<'t> {
                 return;
             }
         };
-        task.tick = Aside(status_place(yaml, fence.content.start));
+        task.tick = Uncompared(status_place(yaml, fence.content.start));
         if let Some(id) = &block.id
             && let Some(id) = self.read_id(id, fence.content)
             && id != task.id
@@ -276,7 +276,7 @@ impl<'t> Reader<'t> {
                 let done = line[mark..].starts_with(['x', 'X']);
                 let task = Task {
                     status: if done { Status::Done } else { Status::Pending },
-                    tick: Aside(Tick::Checkbox(Span::new(start + mark, start + mark + 1))),
+                    tick: Uncompared(Tick::Checkbox(Span::new(start + mark, start + mark + 1))),
                     ..bare_task(id, layer, title, place)
                 };
                 open = Some((task, next));
@@ -324,8 +324,8 @@ fn bare_task(id: TaskId, layer: Option<Layer>, title: &str, place: Span) -> Task
         depends_on: Vec::new(),
         status: Status::Pending,
         description: Prose::default(),
-        place: Aside(place),
-        tick: Aside(Tick::Nowhere),
+        place: Uncompared(place),
+        tick: Uncompared(Tick::Nowhere),
     }
 }
 

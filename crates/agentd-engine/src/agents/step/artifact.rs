@@ -31,7 +31,7 @@ pub enum Artifact {
 
 /// How much of an artifact was on disk at a moment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum OnDisk {
     Nothing,
     File(Option<Digest>),
     Reviews(usize),
@@ -39,7 +39,7 @@ pub(super) enum Seen {
     Questions(Option<Digest>),
 }
 
-impl Seen {
+impl OnDisk {
     pub(super) fn of(
         agents: &Agents,
         snapshot: &Snapshot,
@@ -70,10 +70,10 @@ pub(super) fn judge(
     now: &Snapshot,
     step: &Step,
     agent: AgentKind,
-    before: &Seen,
+    before: &OnDisk,
     outcome: &AgentOutcome,
 ) -> Result<(), StepError> {
-    let after = Seen::of(agents, now, &step.artifact)?;
+    let after = OnDisk::of(agents, now, &step.artifact)?;
     let missing = |file: &str, exists: bool| {
         let said = outcome.text.clone();
         Err(StepError::NoArtifact { agent, file: file.to_owned(), exists, said })
@@ -84,11 +84,11 @@ pub(super) fn judge(
             return missing("a review in proposal.md", false);
         }
         (Artifact::Plan, after) if after == before => return missing("the plan", true),
-        (Artifact::Questions, after) if after == before || *after == Seen::Questions(None) => {
-            return missing("the list of questions", *before != Seen::Questions(None));
+        (Artifact::Questions, after) if after == before || *after == OnDisk::Questions(None) => {
+            return missing("the list of questions", *before != OnDisk::Questions(None));
         }
         (Artifact::PlanReview | Artifact::Plan | Artifact::Questions, _) => return Ok(()),
-        (Artifact::File(file), Seen::File(None)) => return missing(file.path().as_str(), false),
+        (Artifact::File(file), OnDisk::File(None)) => return missing(file.path().as_str(), false),
         (Artifact::File(file), after) if after == before => {
             return missing(file.path().as_str(), true);
         }

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use agentd_core::document::comments::{self as document, Spot};
+use agentd_core::document::comments::{self as document, Anchor};
 use agentd_core::document::round;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
@@ -27,7 +27,7 @@ fn holder() -> Holder {
 }
 
 fn add(project: &TestProject, file: &ChangeFile, text: &str) -> Result<u32, CommentError> {
-    let new = NewComment { on: file, at: Spot::Line(3), by: "alice", text };
+    let new = NewComment { on: file, at: Anchor::Line(3), by: "alice", text };
     comments::add(&project.store(), &id(), &new, &holder(), now()).map(|comment| comment.number)
 }
 

@@ -86,7 +86,7 @@ fn verdicts_and_issues_must_agree() {
     assert!(!project.root().join("agentd/changes/add-oauth/REVIEW.md").exists());
     let medium = json!([{"severity": "MEDIUM", "title": "T", "description": "D"}]);
     append(&project, "APPROVED", medium).unwrap();
-    // A plan that is wrong from the ground up may be so for one reason, in the summary.
+    // A plan that is fundamentally wrong may be so for one reason, in the summary.
     append(&project, "REJECTED", json!([])).unwrap();
 }
 

@@ -1,12 +1,12 @@
 use std::time::{Duration, Instant};
 
-use agentd_engine::insight::overlap::{How, Overlap, OverlapKind, overlaps};
+use agentd_engine::insight::overlap::{Operation, Overlap, OverlapKind, overlaps};
 
 use test_project::TestProject;
 
 use super::{Archiving as _, id, part, spec};
 
-type Found = (OverlapKind, String, Vec<(String, How)>);
+type Found = (OverlapKind, String, Vec<(String, Operation)>);
 
 fn found(project: &TestProject, only: Option<&str>) -> Vec<Found> {
     let store = project.store();
@@ -35,16 +35,26 @@ fn changes_that_touch_the_same_are_named_with_what_they_do() {
     project.complete("three", "s", &part("", &[(3, "c three")]));
     project.write_root("agentd/changes/one/tasks.md", tasks("src/a.rs", "MODIFY"));
     project.write_root("agentd/changes/three/tasks.md", tasks("./src/a.rs", "DELETE"));
-    let pair = |a: (&str, How), b: (&str, How)| vec![(a.0.to_owned(), a.1), (b.0.to_owned(), b.1)];
+    let pair = |a: (&str, Operation), b: (&str, Operation)| {
+        vec![(a.0.to_owned(), a.1), (b.0.to_owned(), b.1)]
+    };
     let requirement = OverlapKind::Requirement;
     let expected = vec![
-        (requirement, "s:R1".to_owned(), pair(("one", How::Edits), ("two", How::Edits))),
-        (requirement, "s:R2".to_owned(), pair(("one", How::Removes), ("two", How::Renames))),
-        (requirement, "s:R9".to_owned(), pair(("one", How::Adds), ("two", How::Adds))),
+        (
+            requirement,
+            "s:R1".to_owned(),
+            pair(("one", Operation::Edits), ("two", Operation::Edits)),
+        ),
+        (
+            requirement,
+            "s:R2".to_owned(),
+            pair(("one", Operation::Removes), ("two", Operation::Renames)),
+        ),
+        (requirement, "s:R9".to_owned(), pair(("one", Operation::Adds), ("two", Operation::Adds))),
         (
             OverlapKind::File,
             "src/a.rs".to_owned(),
-            pair(("one", How::Edits), ("three", How::Removes)),
+            pair(("one", Operation::Edits), ("three", Operation::Removes)),
         ),
     ];
     assert_eq!(found(&project, None), expected);

@@ -1,4 +1,4 @@
-use agentd_engine::insight::overlap::How;
+use agentd_engine::insight::overlap::Operation;
 use agentd_engine::insight::trace::{of_change, of_requirement};
 
 use test_project::TestProject;
@@ -40,7 +40,7 @@ fn a_requirement_leads_to_its_tasks_commits_scenarios_and_review() {
     let check = || {
         let traces = of_requirement(&project.store(), &"s:R1".parse().unwrap()).unwrap();
         let [trace] = traces.as_slice() else { panic!("{traces:?}") };
-        assert_eq!((trace.how, trace.title.as_str()), (How::Edits, "Title 1"));
+        assert_eq!((trace.how, trace.title.as_str()), (Operation::Edits, "Title 1"));
         assert_eq!(trace.tasks.iter().map(|t| t.id.to_string()).collect::<Vec<_>>(), ["1.1"]);
         let mut subjects: Vec<&str> = trace.commits.iter().map(|c| c.subject.as_str()).collect();
         subjects.sort_unstable();

@@ -271,7 +271,7 @@ fn challenge(project: &Project, verdict: PlanVerdict, severities: &[Severity]) {
         verdict,
         summary: "s".into(),
         issues: severities.iter().zip(numbers).map(|(severity, n)| issue(*severity, n)).collect(),
-        place: agentd_core::span::Aside::default(),
+        place: agentd_core::span::Uncompared::default(),
     };
     let text = review_block::append(documents.proposal.text().unwrap(), &block);
     write(project, &format!("{DIR}/proposal.md"), text);

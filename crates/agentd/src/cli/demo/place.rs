@@ -66,19 +66,19 @@ impl Drop for Temporary {
 }
 
 /// The directory.
-pub(super) struct Place {
+pub(super) struct DemoDir {
     root: PathBuf,
     temporary: Option<Temporary>,
     keep: bool,
 }
 
 /// What has become of the directory at the end.
-pub(super) struct Left {
+pub(super) struct Leftover {
     pub(super) root: PathBuf,
     pub(super) is_there: bool,
 }
 
-impl Place {
+impl DemoDir {
     /// Finds or makes the directory; there is nothing in it yet.
     pub(super) fn make(context: &Context, args: &Args) -> Result<Self, CommandError> {
         let (path, temporary) = if let Some(dir) = &args.dir {
@@ -106,7 +106,7 @@ impl Place {
     }
 
     /// Removes the directory, unless it is to stay.
-    pub(super) fn leave(self) -> Result<Left, CommandError> {
+    pub(super) fn leave(self) -> Result<Leftover, CommandError> {
         let is_there = match self.temporary {
             None => true,
             Some(mut temporary) if self.keep => {
@@ -120,7 +120,7 @@ impl Place {
                 false
             }
         };
-        Ok(Left { root: self.root, is_there })
+        Ok(Leftover { root: self.root, is_there })
     }
 }
 

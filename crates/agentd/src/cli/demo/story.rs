@@ -13,7 +13,7 @@ use agentd_engine::archive::{self, Archived, Request};
 use agentd_engine::git::{ChangedFile, Commit, CommitScope, Git, GitTool};
 use agentd_engine::process::{Cancel, Limits};
 use agentd_engine::store::Project;
-use agentd_engine::workflow::{self, Mode, Report, Wanted};
+use agentd_engine::workflow::{self, Mode, Report, TaskSelection};
 
 use super::place::{self, TEST_COMMAND};
 use crate::cli::agents_setup::agents_for;
@@ -104,7 +104,7 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
 fn implement(context: &Context) -> Result<Option<i32>, CommandError> {
     let built = planning::building(context, Some(CHANGE))?;
     let report = run_workflow(context, &built.agents, &built.id, |workflow| {
-        workflow::implementation(workflow, &Wanted::Open)
+        workflow::implementation(workflow, &TaskSelection::Open)
     })?;
     if !context.ui.json {
         built.finish(context, &report, false)?;

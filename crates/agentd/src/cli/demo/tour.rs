@@ -11,7 +11,7 @@ use agentd_engine::archive::SpecChange;
 use agentd_engine::git::{ChangedFile, Commit, FileChange};
 use serde::{Serialize, Serializer};
 
-use super::place::Left;
+use super::place::Leftover;
 use super::story::{CHANGE, Story};
 use crate::ui::{BOLD, DIM, Output, Screen};
 use agentd_core::figures::tokens;
@@ -96,7 +96,7 @@ fn commands<S: Serializer>(next: &[Suggestion; 3], to: S) -> Result<S::Ok, S::Er
 }
 
 impl DemoReport {
-    pub(super) fn new(story: Story, left: &Left) -> Self {
+    pub(super) fn new(story: Story, left: &Leftover) -> Self {
         let state = story.archived.state;
         let [before, after] = story.tests;
         let steps = state.llm_calls.into_iter().map(|call| DemoStep {
@@ -127,7 +127,7 @@ impl DemoReport {
 }
 
 /// Three commands to try next.
-fn next(left: &Left) -> [Suggestion; 3] {
+fn next(left: &Leftover) -> [Suggestion; 3] {
     let plan = ("agentd plan <id> \"<what you want>\"".to_owned(), "your first change");
     if !left.is_there {
         let again = ("agentd demo --keep".to_owned(), "do it again, and keep the directory");
@@ -165,7 +165,7 @@ impl Output for DemoReport {
     #[cfg(test)]
     fn sample() -> Self {
         use crate::cli::archive::ArchiveReport;
-        let left = Left { root: "/tmp/demo".into(), is_there: true };
+        let left = Leftover { root: "/tmp/demo".into(), is_there: true };
         let commit = Commit {
             id: "1f2e3d4c5b".to_owned(),
             at: "2026-11-04T10:00:00Z".to_owned(),

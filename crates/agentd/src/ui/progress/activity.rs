@@ -8,8 +8,8 @@ use super::line::Running;
 /// The most of a text that is kept: no terminal shows more on a line.
 const WORDS: usize = 300;
 
-/// Where in the arguments of a tool it is said what is done, most telling first.
-const TELLING: [&str; 11] = [
+/// The arguments of a tool that say what it does, the most informative first.
+const INFORMATIVE: [&str; 11] = [
     "\"command\"",
     "\"cmd\"",
     "\"file_path\"",
@@ -40,7 +40,7 @@ pub(super) fn note(step: &mut Running, event: &AgentEvent<'_>) {
         AgentEvent::ToolCall { name, arguments, .. } => {
             step.in_text = false;
             head(name, WORDS).clone_into(&mut step.doing);
-            if let Some(what) = telling(arguments.get()) {
+            if let Some(what) = informative(arguments.get()) {
                 step.doing.push(' ');
                 step.doing.push_str(&what);
             }
@@ -67,11 +67,11 @@ pub(super) fn note(step: &mut Running, event: &AgentEvent<'_>) {
     }
 }
 
-/// The most telling text among the arguments of a tool. Only for a person's eyes, so that
+/// The most informative text among the arguments of a tool. Only for a person's eyes, so that
 /// looking at the text of the JSON is good enough, and quick.
-fn telling(arguments: &str) -> Option<String> {
+fn informative(arguments: &str) -> Option<String> {
     let head = head(arguments, LOOKED_AT);
-    TELLING.iter().find_map(|key| {
+    INFORMATIVE.iter().find_map(|key| {
         let value = head[head.find(key)? + key.len()..].trim_start().strip_prefix(':')?;
         // A list is a command with its arguments.
         let value = value.trim_start().trim_start_matches('[').trim_start().strip_prefix('"')?;

@@ -32,7 +32,7 @@ pub(super) struct Running {
 
 /// A line, and how many columns it takes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct RenderedLine {
     pub(super) text: String,
     pub(super) columns: usize,
 }
@@ -45,7 +45,7 @@ pub(super) fn running(
     frame: usize,
     columns: usize,
     color: bool,
-) -> Shown {
+) -> RenderedLine {
     let time = clock(time);
     // The spinner and a space, two spaces, the time.
     let label = fit(one_line(&step.label).as_str(), columns.saturating_sub(4 + time.width()));
@@ -74,31 +74,31 @@ pub(super) fn running(
         // Not even the time has room.
         let columns = columns.max(1);
         let text = fit(&format!("{} {time}", SPINNER[frame % SPINNER.len()]), columns);
-        return Shown { columns: text.width(), text };
+        return RenderedLine { columns: text.width(), text };
     }
     let paint = Paint(color);
     let spinner = paint.in_style(WARN, &SPINNER[frame % SPINNER.len()].to_string());
     let rest: String = std::iter::once(time).chain(parts).collect::<Vec<_>>().join(" · ");
     let text =
         format!("{spinner} {}  {}", paint.in_style(BOLD, &label), paint.in_style(DIM, &rest));
-    Shown { text, columns: used }
+    RenderedLine { text, columns: used }
 }
 
 /// How a step has ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Ended<'a> {
+pub(super) enum StepEnd<'a> {
     Done { summary: &'a str, usage: Usage, cost_usd: f64, time: Duration },
     Failed { message: &'a str, time: Duration },
     Skipped { why: &'a str },
 }
 
 /// The line of a step that has ended, for a terminal.
-pub(super) fn ended(label: &str, end: Ended<'_>, color: bool) -> String {
+pub(super) fn ended(label: &str, end: StepEnd<'_>, color: bool) -> String {
     let paint = Paint(color);
     let (style, mark) = match end {
-        Ended::Done { .. } => (GOOD, "✓"),
-        Ended::Failed { .. } => (BAD, "✗"),
-        Ended::Skipped { .. } => (DIM, "–"),
+        StepEnd::Done { .. } => (GOOD, "✓"),
+        StepEnd::Failed { .. } => (BAD, "✗"),
+        StepEnd::Skipped { .. } => (DIM, "–"),
     };
     let (mark, label) =
         (paint.in_style(style, mark), paint.in_style(BOLD, one_line(label).as_str()));
@@ -112,21 +112,21 @@ pub(super) fn plain_start(label: &str, agent: &str, resumed: bool) -> String {
 }
 
 /// The line with which a step ends, without a terminal.
-pub(super) fn plain_end(label: &str, end: Ended<'_>) -> String {
+pub(super) fn plain_end(label: &str, end: StepEnd<'_>) -> String {
     let how = match end {
-        Ended::Done { .. } => "done",
-        Ended::Failed { .. } => "failed",
-        Ended::Skipped { .. } => "skipped",
+        StepEnd::Done { .. } => "done",
+        StepEnd::Failed { .. } => "failed",
+        StepEnd::Skipped { .. } => "skipped",
     };
     format!("{}: {how}, {}", one_line(label), figures(end).join(", "))
 }
 
-fn figures(end: Ended<'_>) -> Vec<String> {
+fn figures(end: StepEnd<'_>) -> Vec<String> {
     let time = |time: Duration| duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     let words = |text| Some(one_line(text).to_string()).filter(|text| !text.is_empty());
     let mut parts = Vec::new();
     match end {
-        Ended::Done { summary, usage, cost_usd, time: took } => {
+        StepEnd::Done { summary, usage, cost_usd, time: took } => {
             parts.push(time(took));
             if usage != Usage::default() {
                 parts.push(format!("{} in, {} out", tokens(usage.input), tokens(usage.output)));
@@ -136,11 +136,11 @@ fn figures(end: Ended<'_>) -> Vec<String> {
             }
             parts.extend(words(summary));
         }
-        Ended::Failed { message, time: took } => {
+        StepEnd::Failed { message, time: took } => {
             parts.push(time(took));
             parts.extend(words(message));
         }
-        Ended::Skipped { why } => parts.extend(words(why)),
+        StepEnd::Skipped { why } => parts.extend(words(why)),
     }
     parts
 }
@@ -230,9 +230,9 @@ mod tests {
     fn ends_have_their_figures() {
         let usage = Usage { input: 12_000, output: 345, ..Usage::default() };
         let time = Duration::from_millis(4_521);
-        let done = Ended::Done { summary: "4 requirements", usage, cost_usd: 0.0123, time };
-        let failed = Ended::Failed { message: "no artifact\n\u{1b}[31m", time };
-        let skipped = Ended::Skipped { why: "done already" };
+        let done = StepEnd::Done { summary: "4 requirements", usage, cost_usd: 0.0123, time };
+        let failed = StepEnd::Failed { message: "no artifact\n\u{1b}[31m", time };
+        let skipped = StepEnd::Skipped { why: "done already" };
         let label = "Spec 1/3: auth-flow";
         let line = |end| (ended(label, end, false), plain_end(label, end));
         assert_eq!(

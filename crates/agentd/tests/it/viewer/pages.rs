@@ -1,6 +1,6 @@
 //! What the pages show, and what can be done on them.
 
-use agentd_core::document::comments::{self, Spot};
+use agentd_core::document::comments::{self, Anchor};
 
 use super::{Viewer, project};
 
@@ -167,7 +167,7 @@ fn comment_resolve_and_reopen() {
     let read = || comments::parse(&project.read("comments.md")).value;
     let first = &read().comments[0];
     assert_eq!((first.by.as_str(), first.text.as_str()), ("alice", "By subject of which issuer?"));
-    assert_eq!(first.at, Spot::Requirement("R2".parse().unwrap()));
+    assert_eq!(first.at, Anchor::Requirement("R2".parse().unwrap()));
     let body = shows(
         &viewer,
         "/changes/add-oauth/specs/auth-flow",

@@ -145,7 +145,7 @@ pub(crate) fn verdict_of(verdict: &str, issues: &[(&str, &str)]) -> Value {
         .iter()
         .map(|(severity, title)| {
             json!({"severity": severity, "title": title, "description": format!("{title} goes wrong."),
-                "file": "greet.sh", "line": 2, "recommendation": "Mend it."})
+                "file": "greet.sh", "line": 2, "recommendation": "Fix it."})
         })
         .collect();
     json!({ "change_id": CHANGE, "verdict": verdict, "summary": "Read all of it.", "issues": issues })

@@ -150,7 +150,7 @@ fn a_reproposal_goes_on_by_index_and_never_guesses() {
         for (_, title) in issues {
             for part in [
                 format!(" HIGH: {title}\n  where: proposal.md\n"),
-                format!("  what: {title} goes wrong.\n  do: Mend {title}.\n"),
+                format!("  what: {title} goes wrong.\n  do: Fix {title}.\n"),
             ] {
                 assert!(prompt.contains(&part), "{part:?} is not in {prompt}");
             }

@@ -221,7 +221,12 @@ struct Plan {
 }
 
 fn plans() -> impl Strategy<Value = Plan> {
-    let edit = prop::sample::select(vec![EditKind::Leave, EditKind::Edit, EditKind::Rename, EditKind::Remove]);
+    let edit = prop::sample::select(vec![
+        EditKind::Leave,
+        EditKind::Edit,
+        EditKind::Rename,
+        EditKind::Remove,
+    ]);
     let edits = prop::collection::vec((any::<bool>(), edit), 1..12);
     (edits, 0..4_u32, 0..4_u32, any::<bool>()).prop_map(|(edits, a, b, crlf)| Plan {
         edits,
@@ -249,8 +254,9 @@ impl Plan {
             let all = self.edits.iter().zip(1..);
             all.filter(move |((who, _), _)| *who == second).map(|((_, edit), n)| (*edit, n))
         };
-        let ids =
-            |wanted: EditKind| own().filter(move |(edit, _)| *edit == wanted).map(|(_, n): (_, u32)| n);
+        let ids = |wanted: EditKind| {
+            own().filter(move |(edit, _)| *edit == wanted).map(|(_, n): (_, u32)| n)
+        };
         let removes: Vec<String> = ids(EditKind::Remove).map(|n| format!("R{n}")).collect();
         let mut out = format!("---\nid: s\nremoves: [{}]\nrenames:\n", removes.join(", "));
         for n in ids(EditKind::Rename) {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use agentd_engine::process::{
-    Cage, Cancel, ProcessEnd, Flow, Limits, Line, ProcessError, Program, Supervisor, Watcher, run,
+    Cage, Cancel, Flow, Limits, Line, ProcessEnd, ProcessError, Program, Supervisor, Watcher, run,
 };
 
 /// A program among the examples, which cargo builds along with the tests.
@@ -127,7 +127,11 @@ impl Fake {
         }
     }
 
-    pub(crate) fn try_run(&mut self, program: &Path, args: &[&str]) -> Result<ProcessEnd, ProcessError> {
+    pub(crate) fn try_run(
+        &mut self,
+        program: &Path,
+        args: &[&str],
+    ) -> Result<ProcessEnd, ProcessError> {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let mut environment = environment(&self.mark);
         if let Some(home) = &self.home {

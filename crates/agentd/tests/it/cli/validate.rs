@@ -199,7 +199,7 @@ fn validate_all() {
       |
       = help: Add `### R1: <title>` under `## Requirements`.
 
-    HIGH[S008]: there are 0 scenarios; 1 are wanted
+    HIGH[S008]: the spec has 0 scenarios; the minimum is 1
      --> agentd/specs/login.md:1:1
       |
     1 | nothing of a spec

@@ -326,6 +326,9 @@ kinds! {
         Viewer:
             "The viewer failed.",
             "See the cause, and start it again.";
+        Comment:
+            "A comment is empty, or is not there, or there are too many to add one.",
+            "Write a comment, or look at those in `comments.md` of the change.";
         NotEmpty:
             "The directory for the demo is not empty, so agentd does not touch it.",
             "Name another: `agentd demo --dir DIR`.";

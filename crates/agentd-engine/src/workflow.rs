@@ -26,6 +26,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use agentd_core::agent::Role;
+use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::{Issue, PlanVerdict};
@@ -255,7 +256,8 @@ impl Workflow<'_> {
         }
         if let Some(more @ 1..) = all.len().checked_sub(MOST_OVERLAPS) {
             let id = &self.change;
-            self.warn(&format!("{more} more are shared with other changes: agentd overlap {id}"));
+            let all = CommandLine::agentd(["overlap", id.as_str()]);
+            self.warn(&format!("{more} more are shared with other changes: {all}"));
         }
         Ok(())
     }

@@ -64,15 +64,15 @@ impl From<DocumentError> for Problem {
 
 impl From<CommentError> for Problem {
     fn from(error: CommentError) -> Self {
-        let message = error.to_string();
-        match error {
-            CommentError::Document(error) => error.into(),
-            CommentError::Empty => Self::new(StatusCode::BAD_REQUEST, message),
+        let status = match error {
+            CommentError::Document(error) => return error.into(),
+            CommentError::Empty => StatusCode::BAD_REQUEST,
             CommentError::NoSuchDocument { .. } | CommentError::NoSuchComment { .. } => {
-                Self::new(StatusCode::NOT_FOUND, message)
+                StatusCode::NOT_FOUND
             }
-            CommentError::TooMany { .. } => Self::new(StatusCode::CONFLICT, message),
-        }
+            CommentError::TooMany { .. } => StatusCode::CONFLICT,
+        };
+        Self { status, ..Self::failed(error.explain()) }
     }
 }
 

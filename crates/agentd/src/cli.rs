@@ -229,7 +229,7 @@ impl Context {
 
 fn no_change() -> CommandError {
     let error = CommandError::new(Kind::NoChange, "no change is open");
-    error.hint(format!("begin one: {BEGIN}"))
+    error.run("begin one", begin())
 }
 
 /// Who sits at the terminal, for what people decide and say.
@@ -239,7 +239,9 @@ pub(crate) fn user() -> String {
 }
 
 /// How a change begins.
-pub(crate) const BEGIN: &str = "agentd plan <id> \"<what you want>\"";
+pub(crate) fn begin() -> CommandLine {
+    CommandLine::agentd(["plan"]).change().placeholder("\"<what you want>\"")
+}
 
 fn which_one(open: &[ChangeId]) -> CommandError {
     const SHOWN: usize = 20;
@@ -247,6 +249,7 @@ fn which_one(open: &[ChangeId]) -> CommandError {
     let more = if open.len() > SHOWN { ", …" } else { "" };
     CommandError::usage(format!("{} changes are open: which one?", open.len()))
         .hint(format!("name one: {}{more}", names.join(", ")))
+        .run("see how far each of them is", CommandLine::agentd(["list"]))
 }
 
 /// Runs agentd and returns its exit code.

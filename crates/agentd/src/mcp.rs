@@ -17,8 +17,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agentd_core::agent::{AgentKind, Role};
+use agentd_core::command_line::CommandLine;
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
+use agentd_engine::explain::{ErrorReport, Explain};
 use agentd_engine::opening;
 use agentd_engine::process::confine;
 use agentd_engine::store::{Holder, Project, StoreError, UserDirs};
@@ -61,6 +64,18 @@ pub(crate) enum McpError {
     /// What came in is not the protocol.
     #[error("the client does not speak MCP")]
     Protocol(#[source] Box<ServerInitializeError>),
+}
+
+impl Explain for McpError {
+    fn explain(&self) -> ErrorReport {
+        let report = || ErrorReport::of(Kind::Mcp, self);
+        match self {
+            Self::Store(error) => error.explain(),
+            Self::Start(_) => report().run("find the reason", CommandLine::agentd(["doctor"])),
+            Self::Protocol(_) => report()
+                .hint("it speaks JSON-RPC on standard input and output; start it from a client"),
+        }
+    }
 }
 
 /// Serves until the client hangs up.

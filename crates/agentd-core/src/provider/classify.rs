@@ -260,13 +260,13 @@ pub(super) fn explain(agent: AgentKind, mut failure: Failure, exit: &Exit) -> Fa
 fn hint(agent: AgentKind, kind: FailureKind) -> Option<&'static str> {
     Some(match (kind, agent) {
         (FailureKind::Auth, AgentKind::Gemini) => {
-            "log in by running `gemini` once, or set GEMINI_API_KEY; then run `agentd doctor`"
+            "log in by running `gemini` once, or set GEMINI_API_KEY"
         }
         (FailureKind::Auth, AgentKind::Codex) => {
-            "run `codex login`, or set OPENAI_API_KEY or CODEX_API_KEY; then run `agentd doctor`"
+            "run `codex login`, or set OPENAI_API_KEY or CODEX_API_KEY"
         }
         (FailureKind::Auth, AgentKind::Claude) => {
-            "run `claude` and `/login`, or set ANTHROPIC_API_KEY; then run `agentd doctor`"
+            "run `claude` and `/login`, or set ANTHROPIC_API_KEY"
         }
         (FailureKind::SessionNotFound | FailureKind::WrongSession, _) => {
             "the session expired or was cleared: re-run proposal for a fresh start"
@@ -277,9 +277,7 @@ fn hint(agent: AgentKind, kind: FailureKind) -> Option<&'static str> {
         (FailureKind::InvalidRequest, _) => {
             "check the model's name in [<agent>.models]; the provider refused the request"
         }
-        (FailureKind::McpUnavailable, _) => {
-            "agentd's MCP server did not come up in the agent: run `agentd doctor`"
-        }
+        (FailureKind::McpUnavailable, _) => "agentd's MCP server did not come up in the agent",
         (FailureKind::OutputLimit, _) => "the answer was cut: split the change into smaller specs",
         (FailureKind::PromptTooLarge, _) => {
             "the prompt is longer than the agent takes: shorten project.md or split the change"

@@ -110,8 +110,9 @@ impl Explain for ArchiveError {
             Self::NotArchived { .. } => {
                 report(Kind::NotArchived).run("see which changes are archived", list())
             }
-            Self::NoRecord { .. } => report(Kind::NoArchiveRecord)
-                .hint("it was not archived by `agentd archive`; revert it with git"),
+            Self::NoRecord { .. } => {
+                report(Kind::NoArchiveRecord).hint("agentd did not archive it; revert it with git")
+            }
             Self::IsOpen { .. } => report(Kind::ChangeOpen),
             Self::ChangedSince { files, .. } => {
                 let files: Vec<String> = files.iter().map(ToString::to_string).collect();

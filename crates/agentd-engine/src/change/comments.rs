@@ -1,13 +1,16 @@
 //! Comments that people make on the documents of a change: one set of functions for
 //! the viewer that makes them and for the prompts that pass them on.
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::document::comments::{self, Anchor, Comment, Comments, Resolved};
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::{Line, Prose, head};
 
 use crate::change::documents::DocumentError;
+use crate::explain::{ErrorReport, Explain};
 use crate::store::{Change, Holder, LockError, Project, StoreError};
 
 /// How long a comment may be; every one of them goes into a prompt.
@@ -47,6 +50,28 @@ pub enum CommentError {
         /// The change.
         change: ChangeId,
     },
+}
+
+impl Explain for CommentError {
+    fn explain(&self) -> ErrorReport {
+        let report = |kind| ErrorReport::of(kind, self);
+        match self {
+            Self::Document(error) => error.explain(),
+            Self::Empty => report(Kind::Comment).hint("write what should change, and why"),
+            Self::NoSuchDocument { change, .. } => report(Kind::NoSuchDocument)
+                .run("see how far it is", CommandLine::agentd(["status", change.as_str()])),
+            Self::NoSuchComment { change, .. } => {
+                report(Kind::Comment).edit("see which comments there are", comments_file(change))
+            }
+            Self::TooMany { change } => {
+                report(Kind::Comment).edit("remove those that are settled", comments_file(change))
+            }
+        }
+    }
+}
+
+fn comments_file(change: &ChangeId) -> String {
+    ChangeFile::Comments.path_in_project(change).to_string()
 }
 
 impl From<StoreError> for CommentError {

@@ -281,9 +281,10 @@ impl Explain for GitError {
                     "fetch the object again from a remote",
                     CommandLine::git(["fetch", "--refetch"]),
                 ),
-            Self::Conflicts { .. } => {
-                report(Kind::GitConflicts).hint("resolve them, `git add` them, then retry")
-            }
+            Self::Conflicts { files } => report(Kind::GitConflicts).run(
+                "resolve them, then mark them as resolved and retry",
+                CommandLine::git(["add", "--"]).args(files.iter().map(String::as_str)),
+            ),
             Self::NoIdentity { output } => said(Kind::GitNoIdentity, output)
                 .run("set your name", identity("user.name", "Your Name"))
                 .run("set your email address", identity("user.email", "you@example.org"))

@@ -8,6 +8,7 @@ use agentd_core::documents::Documents;
 use agentd_core::graph;
 use agentd_core::ids::SpecId;
 use agentd_core::layout::ChangeFile;
+use agentd_core::next_step::Command;
 use agentd_core::outcome::ReviewMark;
 use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
@@ -33,7 +34,7 @@ pub fn propose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     let counts = format::check(workflow)?.counts;
     if counts.high > 0 {
         let found = counted(counts.high, "HIGH finding");
-        let text = format!("the plan has {found}: agentd validate {}", workflow.change);
+        let text = format!("the plan has {found}: {}", Command::Validate.on(&workflow.change));
         workflow.warn(&text);
     }
     workflow.report(Action::Proposed)

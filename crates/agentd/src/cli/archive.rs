@@ -324,7 +324,9 @@ fn conflict_error(request: &Request<'_>, conflicts: Vec<SpecConflict>) -> Comman
     let details = ErrorDetails::Conflicts { conflicts: conflicts.clone() };
     let message = ArchiveError::Conflicts { conflicts }.to_string();
     let dir = layout::change_dir(id);
-    let archive = CommandLine::agentd(["archive", id.as_str()]);
+    // What was forced is refused without that.
+    let force = request.force.into_iter().flat_map(|reason| ["--force", reason]);
+    let archive = CommandLine::agentd(["archive", id.as_str()]).args(force);
     CommandError::new(Kind::Conflict, message)
         .cause("the main specs have changed since the change was started; nothing was archived")
         .run(

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use agentd_builtin::{ClientError, count_tools};
 use agentd_core::agent::AgentKind;
+use agentd_core::command_line::CommandLine;
 use agentd_core::config::Config;
+use agentd_core::hint::Hint;
 use agentd_core::layout;
 use agentd_core::text::printable;
 use agentd_engine::agents::installed;
@@ -51,7 +53,7 @@ struct Check {
     detail: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
+    hint: Option<Hint>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -69,13 +71,10 @@ impl Check {
 
     /// What a command would say, with the first of its hints.
     fn of_error(name: &str, status: Status, error: &CommandError) -> Self {
-        Self {
-            hint: error.hints.first().map(ToString::to_string),
-            ..Self::new(name, status, &error.message)
-        }
+        Self { hint: error.hints.first().cloned(), ..Self::new(name, status, &error.message) }
     }
 
-    fn hint(self, hint: impl Into<String>) -> Self {
+    fn hint(self, hint: impl Into<Hint>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
@@ -126,7 +125,7 @@ fn trust_check(standing: Result<TrustStatus, TrustError>) -> Option<Check> {
                     Status::Warning,
                     format!("not trusted, and not run: {settings}"),
                 )
-                .hint("see what would run, and agree to it: agentd trust")
+                .hint(agree())
             }
         }
     })
@@ -136,24 +135,24 @@ fn trust_check(standing: Result<TrustStatus, TrustError>) -> Option<Check> {
 /// nobody has agreed to is named and not run.
 fn programs(config: &Config, trusted: bool, root: &Path, limit: Duration) -> Vec<Check> {
     let mut unasked = Vec::new();
-    let mut wanted: Vec<(String, String, String)> = AgentKind::CLIS
+    let mut wanted: Vec<(String, String, Hint)> = AgentKind::CLIS
         .into_iter()
         .map(|agent| {
             let command =
                 config.agent(agent).command.clone().unwrap_or_else(|| agent.name().to_owned());
-            (agent.name().to_owned(), command, install_hint(agent).to_owned())
+            (agent.name().to_owned(), command, install_hint(agent))
         })
         .filter(|(name, command, _)| {
             let ask = trusted || command == name;
             if !ask {
                 let detail =
                     format!("`{command}` of agentd/config.toml is not trusted, and not run");
-                unasked.push(Check::new(name, Status::Warning, detail).hint("agentd trust"));
+                unasked.push(Check::new(name, Status::Warning, detail).hint(agree()));
             }
             ask
         })
         .collect();
-    let git = "install git; agentd keeps changes apart with branches and work trees".to_owned();
+    let git = "install git; agentd keeps changes apart with branches and work trees".into();
     wanted.push(("git".to_owned(), "git".to_owned(), git));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let asked = map_parallel(&wanted, |(name, command, hint)| {
@@ -163,7 +162,8 @@ fn programs(config: &Config, trusted: bool, root: &Path, limit: Duration) -> Vec
                 Ok(_) => {
                     let is_path = command.contains('/');
                     let missing = if is_path { "is not a program" } else { "is not on PATH" };
-                    Check::new(name, Status::Warning, format!("`{command}` {missing}")).hint(hint)
+                    Check::new(name, Status::Warning, format!("`{command}` {missing}"))
+                        .hint(hint.clone())
                 }
             },
             Some(program) => match installed::version(&program, limit) {
@@ -172,7 +172,7 @@ fn programs(config: &Config, trusted: bool, root: &Path, limit: Duration) -> Vec
                 }
                 Err(error) => {
                     Check::new(name, Status::Warning, format!("{}: {error}", program.display()))
-                        .hint(hint)
+                        .hint(hint.clone())
                 }
             },
         }
@@ -181,19 +181,25 @@ fn programs(config: &Config, trusted: bool, root: &Path, limit: Duration) -> Vec
     unasked
 }
 
-fn install_hint(agent: AgentKind) -> &'static str {
-    match agent {
-        AgentKind::Gemini => {
-            "npm install -g @google/gemini-cli, or set [gemini] command, or assign its roles to another agent"
-        }
-        AgentKind::Codex => {
-            "npm install -g @openai/codex, or set [codex] command, or assign its roles to another agent"
-        }
-        AgentKind::Claude => {
-            "npm install -g @anthropic-ai/claude-code, or set [claude] command, or assign its roles to another agent"
-        }
-        AgentKind::Builtin | AgentKind::Replay => "it is part of agentd",
-    }
+fn install_hint(agent: AgentKind) -> Hint {
+    let package = match agent {
+        AgentKind::Gemini => "@google/gemini-cli",
+        AgentKind::Codex => "@openai/codex",
+        AgentKind::Claude => "@anthropic-ai/claude-code",
+        AgentKind::Builtin | AgentKind::Replay => return "it is part of agentd".into(),
+    };
+    Hint::run(
+        format!("set [{agent}] command, assign its roles to another agent, or install it"),
+        CommandLine::new(["npm", "install", "-g", package]),
+    )
+}
+
+fn agree() -> Hint {
+    Hint::run("see what would run, and agree to it", CommandLine::agentd(["trust"]))
+}
+
+fn sandbox_setting(purpose: &str, value: &'static str) -> Hint {
+    Hint::Set { purpose: purpose.to_owned(), table: "sandbox", key: "enabled", value }
 }
 
 /// Whether the MCP server starts and answers, asked as an agent asks it.
@@ -206,8 +212,12 @@ fn mcp_check(project: &Project, limit: Duration) -> Check {
             Check::new("mcp", Status::Ok, format!("the server answers with {tools} tools"))
         }
         Err(error) => {
-            Check::new("mcp", Status::Failed, format!("the server does not answer: {error}"))
-                .hint("run `agentd mcp` here to see why; agents cannot write anything without it")
+            Check::new("mcp", Status::Failed, format!("the server does not answer: {error}")).hint(
+                Hint::run(
+                    "agents cannot write anything without it; see why",
+                    CommandLine::agentd(["mcp"]),
+                ),
+            )
         }
     }
 }
@@ -219,7 +229,7 @@ fn sandbox_check(settings: &Config) -> Check {
     let words = sandbox::in_words(&settings.sandbox);
     if !settings.sandbox.enabled {
         return Check::new(NAME, Status::Warning, words)
-            .hint("set `[sandbox] enabled = true` in agentd/config.toml");
+            .hint(sandbox_setting("confine agents", "true"));
     }
     let made = tempfile::Builder::new().prefix("agentd-doctor-").tempdir();
     let tried = Supervisor::this_program().map_err(|error| error.to_string()).and_then(|guard| {
@@ -228,7 +238,7 @@ fn sandbox_check(settings: &Config) -> Check {
     });
     match tried {
         Err(why) => Check::new(NAME, Status::Failed, format!("cannot be set up: {why}"))
-            .hint("`[sandbox] enabled = false` in agentd/config.toml runs agents without it"),
+            .hint(sandbox_setting("run agents without it", "false")),
         Ok(tried) if tried.outside || !tried.inside => {
             Check::new(NAME, Status::Warning, format!("{words}; this system does not enforce it"))
                 .hint("what an agent writes is not confined here: see docs/sandbox.md")
@@ -309,7 +319,7 @@ impl Output for DoctorReport {
             let detail = printable(&check.detail);
             writeln!(screen, "{style}{mark}{style:#} {BOLD}{:8}{BOLD:#} {detail}", check.name)?;
             if let Some(hint) = &check.hint {
-                writeln!(screen, "           hint: {}", printable(hint))?;
+                writeln!(screen, "           hint: {}", printable(&hint.to_string()))?;
             }
         }
         Ok(())

@@ -3,8 +3,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agentd_core::agent::AgentKind;
+use agentd_core::command_line::CommandLine;
 use agentd_core::config::Config;
+use agentd_core::hint::Hint;
 use agentd_core::nearest::nearest;
+use agentd_core::next_step::{Command, NextStep};
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::printable;
 use agentd_engine::guard::trust;
@@ -120,8 +123,8 @@ fn choose(context: &Context, args: &Args, root: &Path) -> Result<Vec<AgentKind>,
         .with_default(&marked)
         .with_help_message("space to select, enter to confirm; agents on PATH are selected")
         .prompt();
-    let hint = "name the agents: agentd init --agents claude,codex,gemini";
-    let names = answered(chosen, hint)?;
+    let by_name = CommandLine::agentd(["init", "--agents", "claude,codex,gemini"]);
+    let names = answered(chosen, Hint::run("name the agents", by_name))?;
     Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect())
 }
 
@@ -224,7 +227,8 @@ impl Output for InstallReport {
         if !dry_run && files.iter().any(|file| matches!(file.action, FileAction::Create(_))) {
             writeln!(
                 screen,
-                "\nNext: describe your project in agentd/project.md, then: agentd doctor"
+                "\nNext: describe your project in agentd/project.md, then: {}",
+                NextStep::new(Command::Doctor)
             )?;
         }
         Ok(())

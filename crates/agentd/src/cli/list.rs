@@ -7,7 +7,7 @@ use agentd_engine::change::summary::Summary;
 use agentd_engine::store::{Project, StoreError, map_parallel};
 use serde::Serialize;
 
-use super::{BEGIN, Context};
+use super::{Context, begin};
 use crate::error::CommandError;
 use crate::ui::{BAD, BOLD, DIM, Output, Screen, fit};
 
@@ -79,7 +79,7 @@ impl Output for ChangeList {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
         if self.changes.is_empty() {
             screen.note("No change is open.");
-            screen.note(&format!("Next: {BEGIN}"));
+            screen.note(&format!("Next: {}", begin()));
         }
         let width = self.changes.iter().map(|s| s.change_id.as_str().len()).max().unwrap_or(0);
         self.changes.iter().try_for_each(|summary| line(screen, summary, width))

@@ -2,7 +2,6 @@ use std::convert::Infallible;
 use std::process::ExitCode;
 
 use agentd_core::agent::{AgentKind, Role};
-use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::step_name::StepName;
 use agentd_engine::tools::Toolset;
@@ -56,6 +55,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         agent: args.agent,
         replaying: args.replaying,
     };
-    mcp::run(options).map_err(|error| CommandError::new(Kind::Mcp, error.to_string()))?;
+    mcp::run(options)?;
     Ok(ExitCode::SUCCESS)
 }

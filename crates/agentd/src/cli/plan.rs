@@ -1,5 +1,6 @@
 use std::process::ExitCode;
 
+use agentd_core::next_step::Command;
 use agentd_core::state::Choice;
 use agentd_engine::workflow::decisions::{self, PlanQuestion};
 use agentd_engine::workflow::{self, Report};
@@ -88,14 +89,15 @@ fn decide(
     if let Some(rounds) = question.many_rounds {
         context.ui.note(&format!("{rounds} rounds have not settled it: is it the right plan?"));
     }
-    let asked = agents.cancel.while_waiting(|| ask::plan_decision(question.acceptable));
+    let asked = agents.cancel.while_waiting(|| ask::plan_decision(id, question.acceptable));
     let choice = match asked? {
         PlanAnswer::Fix => Choice::Fix,
         PlanAnswer::Accept => Choice::Accept,
         PlanAnswer::Stop => Choice::Stop,
         // The plan waits until it is edited and `agentd plan` runs again.
         PlanAnswer::Review => {
-            context.ui.note(&format!("edit agentd/changes/{id}/, then: agentd plan {id}"));
+            let again = Command::Plan.on(id);
+            context.ui.note(&format!("edit agentd/changes/{id}/, then: {again}"));
             return Ok(false);
         }
     };

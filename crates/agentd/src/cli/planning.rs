@@ -84,7 +84,7 @@ pub(crate) fn new_id(text: &str) -> Result<ChangeId, CommandError> {
     ChangeId::new(text).map_err(|error| {
         let wrong = CommandError::usage(error.to_string());
         if text.contains(' ') {
-            wrong.hint(format!("the ID comes first: {}", super::BEGIN))
+            wrong.run("the ID comes first", super::begin())
         } else {
             wrong.hint("an ID consists of a-z, 0-9 and hyphens, such as `add-oauth`")
         }

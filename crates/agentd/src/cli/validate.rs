@@ -2,6 +2,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::check::{self, FileReport};
+use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Counts;
 use agentd_core::text::counted;
 use agentd_engine::change::documents;
@@ -101,7 +102,8 @@ impl Output for ValidationReport {
         let all = reports.iter().flat_map(|report| &report.diagnostics);
         // Of the worst ones, the first.
         if let Some(worst) = all.min_by_key(|diagnostic| diagnostic.severity()) {
-            writeln!(screen, "\nNext: agentd explain {}", worst.rule.code)?;
+            let explain = CommandLine::agentd(["explain", worst.rule.code]);
+            writeln!(screen, "\nNext: {explain}")?;
         }
         Ok(())
     }

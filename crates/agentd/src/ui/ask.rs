@@ -3,8 +3,11 @@
 
 use std::fmt;
 
+use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
+use agentd_core::hint::Hint;
 use agentd_core::ids::ChangeId;
+use agentd_core::next_step::{Command, NextStep};
 use agentd_core::state::Placement;
 use agentd_engine::git::{Git, branch_of};
 use agentd_engine::workflow::begin::{BuiltinAnswer, NoAgent};
@@ -28,7 +31,10 @@ pub(crate) enum PlanAnswer {
 }
 
 /// Asks what to do with a plan that needs revision. The issues were shown before.
-pub(crate) fn plan_decision(acceptable: bool) -> Result<PlanAnswer, CommandError> {
+pub(crate) fn plan_decision(
+    change: &ChangeId,
+    acceptable: bool,
+) -> Result<PlanAnswer, CommandError> {
     let accept =
         acceptable.then(|| Offer::new(PlanAnswer::Accept, "Accept it with its minor issues"));
     let offers = [
@@ -38,7 +44,8 @@ pub(crate) fn plan_decision(acceptable: bool) -> Result<PlanAnswer, CommandError
         Some(Offer::new(PlanAnswer::Stop, "Stop here")),
     ];
     let offers = offers.into_iter().flatten().collect();
-    choose("What next?", offers, KEYS, "answer it later with: agentd decide")
+    let decide = CommandLine::from(&Command::Decide.on(change)).placeholder("<fix|accept|stop>");
+    choose("What next?", offers, KEYS, Hint::run("answer it later", decide))
 }
 
 /// Asks whether the built-in agent is to draft a plan.
@@ -46,7 +53,12 @@ pub(crate) fn builtin(why: NoAgent) -> Result<BuiltinAnswer, CommandError> {
     let question = format!("{why}. Draft the plan by rules, without a model?");
     let yes = Offer::new(BuiltinAnswer::Accept, "Yes, with the built-in agent");
     let no = Offer::new(BuiltinAnswer::Decline, "No, I will set up an agent first");
-    choose(&question, vec![yes, no], KEYS, "name agents: [roles] in agentd/config.toml")
+    choose(
+        &question,
+        vec![yes, no],
+        KEYS,
+        Hint::edit("name agents in [roles]", "agentd/config.toml"),
+    )
 }
 
 /// What a person says to what a repository's settings would run (T7).
@@ -67,7 +79,12 @@ pub(crate) fn trust() -> Result<TrustAnswer, CommandError> {
         Offer::new(TrustAnswer::Yes, "Yes, until one of these settings changes"),
         Offer::new(TrustAnswer::Once, "Yes, this once"),
     ];
-    choose("Do you trust it?", offers, KEYS, "agree beforehand: agentd trust")
+    choose(
+        "Do you trust it?",
+        offers,
+        KEYS,
+        Hint::run("agree beforehand", &NextStep::new(Command::Trust)),
+    )
 }
 
 /// Asks where a change is worked on (P6).
@@ -89,7 +106,7 @@ pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Placement, Co
     }
     offers.push(Offer::new(Placement::InPlace, format!("In place, on {here}")));
     let hint = "say it: --git branch, --git worktree or --git in-place";
-    choose(&format!("Where is `{change}` worked on?"), offers, &help, hint)
+    choose(&format!("Where is `{change}` worked on?"), offers, &help, hint.into())
 }
 
 /// Something to choose.
@@ -115,14 +132,14 @@ fn choose<T>(
     question: &str,
     offers: Vec<Offer<T>>,
     help: &str,
-    hint: &str,
+    hint: Hint,
 ) -> Result<T, CommandError> {
     let chosen = Select::new(question, offers).without_filtering().with_help_message(help).prompt();
     answered(chosen, hint).map(|offer| offer.value)
 }
 
 /// What was answered; `hint` says how to do without asking.
-pub(crate) fn answered<T>(answer: Result<T, InquireError>, hint: &str) -> Result<T, CommandError> {
+pub(crate) fn answered<T>(answer: Result<T, InquireError>, hint: Hint) -> Result<T, CommandError> {
     answer.map_err(|error| match not_asked(error) {
         error if error.kind == Kind::Interrupted => error,
         error => error.hint(hint),

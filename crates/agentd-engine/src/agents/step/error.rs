@@ -162,7 +162,11 @@ fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> E
             .hint(check_server())
             .hint("check that the agent's settings allow MCP servers");
     }
-    report.hints(failure.hint.clone())
+    let report = report.hints(failure.hint.clone());
+    if kind == Kind::AgentAuth {
+        return report.run("then check", CommandLine::agentd(["doctor"]));
+    }
+    report
 }
 
 fn check_server() -> Hint {

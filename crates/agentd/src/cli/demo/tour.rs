@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 
 use super::place::Leftover;
 use super::story::{CHANGE, Story};
+use crate::cli::begin;
 use crate::ui::{BOLD, DIM, Output, Screen};
 use agentd_core::figures::tokens;
 
@@ -128,7 +129,7 @@ impl DemoReport {
 
 /// Three commands to try next.
 fn next(left: &Leftover) -> [Suggestion; 3] {
-    let plan = ("agentd plan <id> \"<what you want>\"".to_owned(), "your first change");
+    let plan = (begin().to_string(), "your first change");
     if !left.is_there {
         let again = ("agentd demo --keep".to_owned(), "do it again, and keep the directory");
         return [again, ("agentd init".to_owned(), "in your own project"), plan];

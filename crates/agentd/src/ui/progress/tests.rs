@@ -47,7 +47,7 @@ fn is_driven() {
         "prompt" => {
             begin(&mut progress, "Challenge");
             done(&mut progress, "Challenge");
-            let answer = ask::plan_decision(true);
+            let answer = ask::plan_decision(&ChangeId::new("add-oauth").unwrap(), true);
             eprintln!("over");
             progress.watch(&Progress::Note(&match &answer {
                 Ok(answer) => format!("answered {answer:?}"),

@@ -92,9 +92,9 @@ fn doctor_asks_configured_command() {
     exit 0
     ✓ gemini   1.0 [31m ([BIN]/my-gemini)
     ! codex    `/no/codex` is not a program
-               hint: npm install -g @openai/codex, or set [codex] command, or assign its roles to another agent
+               hint: set [codex] command, assign its roles to another agent, or install it: npm install -g @openai/codex
     ! claude   `claude` is not on PATH
-               hint: npm install -g @anthropic-ai/claude-code, or set [claude] command, or assign its roles to another agent
+               hint: set [claude] command, assign its roles to another agent, or install it: npm install -g @anthropic-ai/claude-code
     ! git      `git` is not on PATH
                hint: install git; agentd keeps changes apart with branches and work trees
     ✓ project  [ROOT]
@@ -114,11 +114,11 @@ fn doctor_reports_broken_change() {
     insta::assert_snapshot!(without_sandbox(&project.run(["doctor"])), @"
     exit 1
     ! gemini   `gemini` is not on PATH
-               hint: npm install -g @google/gemini-cli, or set [gemini] command, or assign its roles to another agent
+               hint: set [gemini] command, assign its roles to another agent, or install it: npm install -g @google/gemini-cli
     ! codex    `codex` is not on PATH
-               hint: npm install -g @openai/codex, or set [codex] command, or assign its roles to another agent
+               hint: set [codex] command, assign its roles to another agent, or install it: npm install -g @openai/codex
     ! claude   `claude` is not on PATH
-               hint: npm install -g @anthropic-ai/claude-code, or set [claude] command, or assign its roles to another agent
+               hint: set [claude] command, assign its roles to another agent, or install it: npm install -g @anthropic-ai/claude-code
     ! git      `git` is not on PATH
                hint: install git; agentd keeps changes apart with branches and work trees
     ✓ project  [ROOT]
@@ -168,11 +168,11 @@ fn doctor_outside_of_a_project() {
     insta::assert_snapshot!(without_sandbox(&project.run(["doctor"])), @"
     exit 0
     ! gemini   `gemini` is not on PATH
-               hint: npm install -g @google/gemini-cli, or set [gemini] command, or assign its roles to another agent
+               hint: set [gemini] command, assign its roles to another agent, or install it: npm install -g @google/gemini-cli
     ! codex    `codex` is not on PATH
-               hint: npm install -g @openai/codex, or set [codex] command, or assign its roles to another agent
+               hint: set [codex] command, assign its roles to another agent, or install it: npm install -g @openai/codex
     ! claude   `claude` is not on PATH
-               hint: npm install -g @anthropic-ai/claude-code, or set [claude] command, or assign its roles to another agent
+               hint: set [claude] command, assign its roles to another agent, or install it: npm install -g @anthropic-ai/claude-code
     ✓ git      git version 2.47.3 ([BIN]/git)
     ! project  there is no agentd project here
                hint: set one up in [ROOT]: agentd init

@@ -154,6 +154,7 @@ fn id_is_optional_if_one_change_is_open() {
     error: 2 changes are open: which one?
 
     hint: name one: add-oauth, fix-bug
+    hint: see how far each of them is: agentd list
     ");
     for command in ["status", "validate", "show"] {
         assert_eq!(none.run([command]).exits(1).stderr, none.run(["status"]).stderr);
@@ -169,6 +170,7 @@ fn id_is_optional_if_one_change_is_open() {
     error: 30 changes are open: which one?
 
     hint: name one: c0, c1, c10, c11, c12, c13, c14, c15, c16, c17, c18, c19, c2, c20, c21, c22, c23, c24, c25, c26, …
+    hint: see how far each of them is: agentd list
     ");
 }
 

@@ -1,6 +1,8 @@
 //! Every command that agentd suggests, in a hint or as the next step, can be run as it is shown:
 //! agentd does not refuse it.
 
+mod kinds;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -12,7 +14,7 @@ use agentd_core::phase::Transition;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
 use agentd_engine::change::documents::update_state;
-use serde_json::Value;
+use serde_json::{Value, json};
 use test_project::{Output, TestProject};
 
 const ID: &str = "add-oauth";
@@ -127,25 +129,29 @@ fn needs_fix() -> Transition {
     Transition::CodeReviewed { verdict: CodeVerdict::NeedsFix, reviewer, at: now() }
 }
 
-/// The states in which a change can be.
-fn states() -> Vec<(&'static str, TestProject)> {
-    let planned = || project().change(ID);
-    let archived = after(planned(), &[approved, started, code_reviewed]);
-    archived.run(["archive", ID, "--force", "reviewed by hand"]).exits(0);
-    let broken = planned().edit("tasks.md", "## ", "# ");
-    vec![
-        ("nothing", project()),
-        ("begun", project().begun(ID)),
-        ("planned", planned()),
-        ("broken", broken),
-        ("needs revision", after(planned(), &[needs_revision])),
-        ("rejected", after(planned(), &[rejected])),
-        ("approved", after(planned(), &[approved])),
-        ("edited", after(planned(), &[approved]).edit("tasks.md", "src/auth.rs", "src/other.rs")),
-        ("implementing", after(planned(), &[approved, started])),
-        ("needs fix", after(planned(), &[approved, started, needs_fix])),
-        ("archived", archived),
-    ]
+/// The ledger has the call of the reviewer.
+fn known_review(project: TestProject) -> TestProject {
+    update_state(&project.store(), &project.id(), &project.holder(), now(), |state| {
+        let call = json!({"step": "review", "model": "claude", "run": 1});
+        state.record_call(serde_json::from_value(call).unwrap());
+        Ok(())
+    })
+    .unwrap();
+    project
+}
+
+fn planned() -> TestProject {
+    project().change(ID)
+}
+
+fn complete() -> TestProject {
+    after(planned(), &[approved, started, code_reviewed])
+}
+
+fn archived() -> TestProject {
+    let project = complete();
+    project.run(["archive", ID, "--force", "reviewed by hand"]).exits(0);
+    project
 }
 
 /// A command that a run suggests, as it is shown.
@@ -154,6 +160,8 @@ struct Offer {
     command: String,
     /// The plan is to be edited before.
     edits: bool,
+    /// It is run after the one before it.
+    follows: bool,
 }
 
 fn offered(run: &Output) -> Vec<Offer> {
@@ -163,20 +171,39 @@ fn offered(run: &Output) -> Vec<Offer> {
         all.filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let next = texts(&document["next"]).into_iter();
-    let mut commands: Vec<Offer> = next.map(|command| Offer { command, edits: false }).collect();
+    let mut commands: Vec<Offer> =
+        next.map(|command| Offer { command, edits: false, follows: false }).collect();
     let mut edits = false;
-    for hint in texts(&document["error"]["hints"]) {
+    let checks = document["checks"].as_array().into_iter().flatten();
+    let checks = checks.filter_map(|check| Some(check["hint"].as_str()?.to_owned()));
+    for hint in texts(&document["error"]["hints"]).into_iter().chain(checks) {
         // It holds for the hints behind it, too: "edit …", "check …", "then continue …".
         edits |= hint.starts_with("edit ");
-        match hint.split_once(": agentd ") {
-            Some((_, rest)) => {
-                commands.push(Offer { command: format!("agentd {rest}"), edits });
-            }
+        let follows = hint.starts_with("then ");
+        match command_in(&hint) {
+            Some(command) => commands.push(Offer { command, edits, follows }),
             // A command in the middle of a sentence cannot be run.
-            None => assert!(!hint.contains("agentd "), "not a command line: {hint}"),
+            None => assert!(!names_a_command(&hint), "not a command line: {hint}"),
         }
     }
     commands
+}
+
+fn names_a_command(hint: &str) -> bool {
+    let suggested = agentd_core::next_step::Command::ALL.iter().map(|command| command.name());
+    let others = ["cost", "explain", "log", "mcp", "overlap", "status", "trace", "view"];
+    suggested.chain(others).any(|name| hint.contains(&format!("agentd {name}")))
+}
+
+/// Programs that hints run.
+const PROGRAMS: [&str; 6] = ["agentd", "git", "mv", "ls", "df", "npm"];
+
+/// The command of a hint that has one: what is behind its purpose.
+fn command_in(hint: &str) -> Option<String> {
+    PROGRAMS.iter().find_map(|program| {
+        let (_, rest) = hint.split_once(&format!(": {program} "))?;
+        Some(format!("{program} {rest}"))
+    })
 }
 
 /// What a person fills in.
@@ -185,6 +212,7 @@ fn filled_in(command: &str) -> String {
         .replace("\"<what you want>\"", "'Print the greeting, and exit with 0'")
         .replace("\"<why>\"", "'It was reviewed by hand'")
         .replace("<id>", "new-one")
+        .replace("<directory>", "../checkout")
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -204,7 +232,9 @@ fn refusal(project: &TestProject, offer: &Offer) -> Option<String> {
     }
     let words = shell_words::split(&filled_in(command)).unwrap();
     let (program, args) = words.split_first().unwrap();
-    assert_eq!(program, "agentd", "{command}");
+    if program != "agentd" {
+        return failure(project, &filled_in(command));
+    }
     if args.iter().any(|arg| arg == "answers.json") {
         let answers = r#"{"answers": [{"topic": "Scope", "question": "All?", "answer": "Yes"}]}"#;
         fs::write(project.root().join("answers.json"), answers).unwrap();
@@ -220,41 +250,90 @@ fn refusal(project: &TestProject, offer: &Offer) -> Option<String> {
     REFUSALS.contains(&kind.as_str()).then(|| format!("{kind}: {}", run.stdout))
 }
 
-#[test]
-fn suggested_commands_are_accepted() {
+/// Runs a command of another program, and says why it failed.
+fn failure(project: &TestProject, command: &str) -> Option<String> {
+    // It would need the network.
+    if command.starts_with("npm ") {
+        return None;
+    }
+    let mut shell = project.any_command("/bin/sh");
+    // A person writes a message.
+    shell.args(["-c", command]).env("GIT_EDITOR", "echo Work >");
+    let run = project.finish(&mut shell);
+    (run.code != 0).then(|| format!("{}{}", run.stdout, run.stderr))
+}
+
+/// Runs every command in a project, and then everything that it suggests.
+fn check(state: &str, project: &TestProject) {
     let mut refused = Vec::new();
-    let mut tried = 0;
-    for (state, project) in states() {
-        let (root, kept) = (project.root(), project.home().join("kept"));
-        copy(&root, &kept);
-        let mut commands = BTreeSet::new();
-        for args in COMMANDS {
-            // A rejected plan is planned again only once it is edited, wherever that is.
-            if state == "rejected" && args[0] == "plan" {
-                continue;
-            }
-            let run = project.run(args.iter().copied().chain(["--json"]));
-            commands.extend(offered(&run).into_iter().map(|offer| (offer, args)));
-            copy(&kept, &root);
+    let (root, kept) = (project.root(), project.home().join("kept"));
+    copy(&root, &kept);
+    let mut commands = BTreeSet::new();
+    for args in COMMANDS {
+        // A rejected plan is planned again only once it is edited, wherever that is.
+        if state == "rejected" && args[0] == "plan" {
+            continue;
         }
-        let mut seen = BTreeSet::new();
-        for (offer, args) in commands {
-            if !seen.insert(offer.clone()) {
-                continue;
-            }
-            tried += 1;
-            // What comes next, comes after the command that says so.
-            project.run(args.iter().copied().chain(["--json"]));
-            if let Some(why) = refusal(&project, &offer) {
-                let command = offer.command;
-                let from = args.join(" ");
-                refused.push(format!("{state}: `agentd {from}` suggests `{command}`: {why}"));
-            }
-            copy(&kept, &root);
+        let run = project.run(args.iter().copied().chain(["--json"]));
+        commands.extend(offered(&run).into_iter().map(|offer| (offer, args)));
+        copy(&kept, &root);
+    }
+    let mut seen = BTreeSet::new();
+    for (offer, args) in commands {
+        if !seen.insert(offer.clone()) {
+            continue;
         }
+        // What comes next, comes after the command that says so.
+        project.run(args.iter().copied().chain(["--json"]));
+        if let Some(why) = refusal(project, &offer) {
+            let command = offer.command;
+            let from = args.join(" ");
+            refused.push(format!("{state}: `agentd {from}` suggests `{command}`: {why}"));
+        }
+        copy(&kept, &root);
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));
-    assert!(tried > 30, "{tried}");
+    assert!(seen.len() > 3, "{state}: {seen:?}");
+}
+
+#[test]
+fn suggestions_without_a_verdict_are_accepted() {
+    check("nothing", &project());
+    check("begun", &project().begun(ID));
+    check("planned", &planned());
+    check("broken", &planned().edit("tasks.md", "## ", "# "));
+    check("two open changes", &planned().change("fix-bug").about(ID));
+}
+
+#[test]
+fn suggestions_about_a_judged_plan_are_accepted() {
+    check("needs revision", &after(planned(), &[needs_revision]));
+    check("rejected", &after(planned(), &[rejected]));
+    check("approved", &after(planned(), &[approved]));
+    let edited = after(planned(), &[approved]).edit("tasks.md", "src/auth.rs", "src/other.rs");
+    check("edited", &edited);
+}
+
+#[test]
+fn suggestions_about_code_are_accepted() {
+    check("implementing", &after(planned(), &[approved, started]));
+    check("needs fix", &after(planned(), &[approved, started, needs_fix]));
+}
+
+#[test]
+fn suggestions_at_the_end_are_accepted() {
+    check("complete", &known_review(complete()));
+    check("archived", &archived());
+}
+
+/// A state that says `complete` is not believed without the call of a reviewer.
+#[test]
+fn unknown_review_hints_at_force() {
+    let project = complete();
+    let run = project.run(["archive", ID, "--json"]).exits(1);
+    let offers = offered(&run);
+    assert_eq!(offers.len(), 1, "{offers:?}");
+    assert_eq!(refusal(&project, &offers[0]), None, "{offers:?}");
 }
 
 /// A plan that leaves questions open can be clarified with the commands that its hints show.

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_shown_with_its_surroundings() {
+    fn only_differences_are_shown_with_their_context() {
         let old = "1\n2\n3\n4\n5\n6\n";
         let expected = "--- a/x\n+++ b/x\n@@ -2,5 +2,5 @@\n 2\n 3\n 4\n-5\n+five\n 6\n";
         assert_eq!(unified("x", Some(old), Some(&old.replace('5', "five"))), expected);

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_tasks_is_chain_text_as_the_chain() {
+    fn a_cycle_of_tasks_is_shown_as_a_chain() {
         let tasks = read(
             "- [ ] 1.1 a\n  Depends: 2.1\n- [ ] 2.1 b\n  Depends: data.1\n- [ ] 4.1 c\n  Depends: 1.1\n",
         );
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_thousands_is_chain_text_by_its_beginning() {
+    fn a_cycle_of_thousands_is_shown_by_its_start() {
         let chain_text = chain((0..100_000).map(|n| n.to_string()));
         assert!(chain_text.starts_with("0 → 1 → 2 → "), "{chain_text}");
         assert!(chain_text.ends_with(" → 29 → … 99970 more … → 0"), "{chain_text}");
@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_order_respects_every_dependency_or_there_is_a_circle(
+        fn an_order_respects_every_dependency_or_finds_a_cycle(
             edges in proptest::collection::vec((0..12_usize, 0..12_usize), 0..30)
         ) {
             let mut nodes: Vec<(usize, Vec<usize>)> = (0..12).map(|n| (n, Vec::new())).collect();

@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_write_documents_of_their_change_and_nothing_else() {
+    fn agents_write_only_documents_of_their_change() {
         let target = |text: &str| agent_write_target(&change(), &RelPath::new(text).unwrap());
         assert_eq!(target("tasks.md"), Ok(ChangeFile::Tasks));
         assert_eq!(target("./agentd/changes/add-oauth/tasks.md"), Ok(ChangeFile::Tasks));
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_only_in_the_form_in_which_they_are_written() {
+    fn names_are_read_only_as_they_are_written() {
         for good in ["0001-challenge.jsonl", "12345-implement-data.jsonl"] {
             assert_eq!(good.parse::<RunName>().unwrap().to_string(), good);
         }

@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_retry_cannot_cure_is_final() {
+    fn some_failures_are_final() {
         assert!(FailureKind::RateLimited.is_transient());
         assert!(!FailureKind::Auth.is_transient());
         assert!(!FailureKind::TimedOut.is_transient());

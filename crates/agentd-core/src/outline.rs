@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_thousand_unclosed_openings_take_no_quadratic_time() {
+    fn unclosed_openings_take_linear_time() {
         let text = "```a\n~~~~b\n<!-- c\n".repeat(100_000);
         assert!(Outline::scan(&text).fences.iter().filter(|f| !f.closed).count() > 0);
         let lines: Vec<&str> = text.lines().collect();

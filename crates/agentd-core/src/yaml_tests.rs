@@ -55,7 +55,7 @@ fn what_agentd_writes_is_read_quickly() {
 }
 
 #[test]
-fn what_is_out_of_the_ordinary_is_left_to_the_library() {
+fn unusual_yaml_is_left_to_the_library() {
     for yaml in [
         "",
         "a: |\n  x\n",

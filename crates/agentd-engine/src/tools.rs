@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn every_set_can_read_and_only_planners_have_more_than_one_way_to_write() {
+    fn every_toolset_reads_and_only_planners_write_in_many_ways() {
         for set in Toolset::EVERY {
             let names: Vec<&str> = of(*set).map(|tool| tool.name).collect();
             let reads = ["read_file", "list_directory"];

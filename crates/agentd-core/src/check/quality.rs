@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn vague_words_are_pointed_at() {
+    fn vague_words_are_reported() {
         let found = codes("The page MUST load fast, if possible, and answer 200.");
         assert_eq!(found, [("Q001".into(), "fast".into()), ("Q001".into(), "if possible".into())]);
         assert!(

@@ -168,7 +168,7 @@ writable = ["/srv", "~/.ssh"]
 
     // contract T7
     #[test]
-    fn everything_that_would_be_run_is_named_and_plain_names_are_not() {
+    fn every_program_that_would_run_is_named_except_plain_names() {
         let config = Config::parse(EVERYTHING).unwrap();
         assert_eq!(
             lines(&config),

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_stand_newest_first_and_leave_as_they_came() {
+    fn entries_are_newest_first_and_are_removed_whole() {
         let one = add(None, &entry_of("one"));
         let expected = "# Changelog\n\nWhat archived changes have done to the specs, newest first.\n\n\
                         ## 2026-11-15: one\n\nAdd OAuth.\n\n- `auth-flow`: added R5, R6; removed R3; \

@@ -235,7 +235,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_refused() {
+    fn invalid_questions_are_refused() {
         let cases: [&dyn Fn(&mut Questions); 8] = [
             &|q| q.questions.truncate(2),
             &|q| q.questions.extend(["A", "B", "C"].map(|h| question(h, &["x", "y"]))),

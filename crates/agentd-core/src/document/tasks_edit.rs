@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_ticked_says_why() {
+    fn what_cannot_be_ticked_is_an_error() {
         assert!(matches!(tick("x", "1.1"), Err(TickError::NoSuchTask { .. })));
         assert!(matches!(
             tick("- [ ] 1.1 a\n- [ ] 1.1 b\n", "1.1"),

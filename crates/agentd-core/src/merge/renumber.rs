@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_follow_where_they_are_meant() {
+    fn references_follow_renumbering() {
         check("### R5: a\n\nSee R6, (R5) and r5.", "### R7: a\n\nSee R8, (R7) and r7.");
         check("auth-flow:R5, other:R5, auth-flow#R6.", "auth-flow:R7, other:R5, auth-flow#R8.");
         check("R50 R5a OR5 R5-x éR5 R5é R5_", "R50 R5a OR5 R5-x éR5 R5é R5_");

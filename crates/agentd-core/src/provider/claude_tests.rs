@@ -71,7 +71,7 @@ fn success_with_is_error_is_a_failure() {
 }
 
 #[test]
-fn a_server_that_is_not_connected_is_told_at_once() {
+fn a_disconnected_server_is_reported_at_once() {
     let failed = STREAM.replace("connected", "failed");
     let (events, outcome) = decode(&Claude, &request(Role::Planner), &failed, &exit(0));
     assert!(events[1].contains("warning"), "{}", events[1]);
@@ -100,7 +100,7 @@ fn roles_have_their_tools() {
 }
 
 #[test]
-fn settings_of_the_project_are_left_out_and_its_instructions_are_handed_over() {
+fn project_settings_are_ignored_and_instructions_handed_over() {
     let mut request = request(Role::Planner);
     let line = Claude.command(&request).args.join(" ");
     assert!(line.contains("--setting-sources user --strict-mcp-config"), "{line}");

@@ -78,7 +78,7 @@ fn failures_have_kinds() {
 }
 
 #[test]
-fn a_failed_tool_is_told_with_its_reason() {
+fn a_failed_tool_is_reported_with_its_reason() {
     let refused = r#"{"type":"item.completed","item":{"id":"i","type":"mcp_tool_call","server":"agentd","tool":"t","arguments":null,"result":null,"error":{"message":"no"},"status":"failed"}}"#;
     let (events, _) = decode(&Codex, &request(Role::Challenger), refused, &exit(1));
     assert_eq!(events, [r#"{"event":"tool_result","id":"i","ok":false,"output":"no"}"#]);
@@ -118,7 +118,7 @@ fn a_challenger_reads_and_an_implementer_writes_in_the_work_tree() {
 }
 
 #[test]
-fn a_directory_with_settings_is_not_trusted_and_its_instructions_are_handed_over() {
+fn instructions_of_an_untrusted_directory_are_handed_over() {
     let mut request = request(Role::Challenger);
     request.found = FoundInProject {
         settings_dirs: vec!["/work/p".into(), "/work \"x\"".into()],

@@ -78,7 +78,7 @@ fn the_session_must_be_the_one_that_was_asked_for() {
 }
 
 #[test]
-fn a_dead_mcp_server_is_a_failure_unless_a_tool_of_it_worked() {
+fn a_dead_mcp_server_is_a_failure_unless_a_tool_worked() {
     let dead =
         Exit { stderr_tail: "MCP issues detected. Run /mcp list for status.".into(), ..exit(0) };
     let (_, outcome) = decode(&Gemini, &request(Role::Planner), STREAM, &dead);

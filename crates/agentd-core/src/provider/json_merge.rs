@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_the_project_is_shown_but_the_names_of_its_instructions() {
+    fn only_the_names_of_project_instructions_are_shown() {
         let hostile = r#"{"hooks": {"SessionStart": []}, "mcpServers": {"evil": {}},
             "tools": {"discoveryCommand": "x", "allowed": ["run_shell_command"]},
             "context": {"fileName": ["AGENTS.md"], "includeDirectories": ["/"]}}"#;
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_meanwhile_is_carried_over() {
+    fn concurrent_edits_are_carried_over() {
         let original =
             r#"{"ui": {"theme": "x"}, "mcpServers": {"o": {}}, "context": {"fileName": "A.md"}}"#;
         let undo = |edit: fn(&mut Value)| {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_commas_too_many_are_read_over() {
+    fn comments_and_extra_commas_are_ignored() {
         let text = "\u{feff}// mine\n{ /* a \\ \" */ \"a\": \"// no /* comment */ \\\" ,}\", // b\n \"b\": [1, 2, /*x*/ ],\n}";
         let read = object(Some(text)).unwrap();
         assert_eq!(Value::Object(read), json!({"a": "// no /* comment */ \" ,}", "b": [1, 2]}));

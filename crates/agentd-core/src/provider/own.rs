@@ -132,7 +132,7 @@ mod tests {
     use crate::provider::tests::{decode, exit, request};
 
     #[test]
-    fn the_command_is_agentd_itself_with_its_server_behind_two_dashes() {
+    fn the_command_is_agentd_with_its_server_after_two_dashes() {
         let planner = request(Role::Planner);
         let spec = Builtin.command(&planner);
         let server = planner.mcp.unwrap();

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_figure_wins_and_unknown_is_not_free() {
+    fn the_reported_cost_wins_and_unknown_is_not_free() {
         let table = PriceTable::default();
         let usage = Some(Usage { input: 1_000_000, ..Usage::default() });
         assert_eq!(table.cost(Some("x"), usage, Some(0.5)), Some((0.5, CostSource::Agent)));

@@ -11,7 +11,7 @@ fn affected(text: &str) -> Vec<String> {
 
 /// C17: frontmatter first, then a section, then the bullet; all three notations.
 #[test]
-fn c17_affected_specs_are_found_wherever_they_are_written() {
+fn c17_affected_specs_are_found_in_every_place() {
     let both = ["auth-flow", "user-model"];
     assert_eq!(
         affected("---\naffected_specs: [auth-flow, user-model]\n---\n## Affected Specs\n- x\n"),
@@ -148,7 +148,7 @@ fn c26_a_review_is_read_whatever_its_case() {
 }
 
 #[test]
-fn an_edited_review_is_noticed_and_an_example_in_code_is_none() {
+fn an_edited_review_is_noticed_and_an_example_is_not_one() {
     let edited = "<!-- agentd:review 0123456789abcdef -->\n## Review 1\n- **Verdict**: APPROVED\n<!-- /agentd:review 0123456789abcdef -->\n";
     let parsed = proposal::parse(edited);
     assert_eq!(parsed.value.reviews.len(), 1);

@@ -135,7 +135,7 @@ fn a_merge_that_was_done_is_done() {
 }
 
 #[test]
-fn a_conflict_that_a_person_accepts_takes_the_change() {
+fn an_accepted_conflict_takes_the_change() {
     for case in cases() {
         let Some(conflicts) = case.text("conflict") else { continue };
         if conflicts.contains("ambiguous") || conflicts.contains("misread") {
@@ -167,7 +167,7 @@ fn a_conflict_that_a_person_accepts_takes_the_change() {
 
 /// The case that loses data elsewhere: two open changes edit one requirement.
 #[test]
-fn the_second_archive_never_takes_back_the_first() {
+fn a_second_archive_does_not_undo_the_first() {
     let base = "## Requirements\n\n### R1: One\n\nfive attempts\n\n### R2: Two\n\nb\n";
     let first = "## Requirements\n\n### R1: One\n\nthree attempts\n";
     let second = "## Requirements\n\n### R1: One\n\nfive attempts, then a captcha\n";
@@ -299,7 +299,7 @@ proptest! {
     }
 
     #[test]
-    fn a_change_that_says_what_the_base_says_changes_nothing(plan in plans()) {
+    fn a_change_equal_to_its_base_changes_nothing(plan in plans()) {
         let (base, change) = (plan.base(), plan.change(true));
         let main = apply(&base, &base, &change)?;
         prop_assert_eq!(apply(&base, &main, &base)?, main);

@@ -211,7 +211,7 @@ fn c11_only_minor_issues_are_accepted() {
 
 /// C20: a rejected plan is challenged again only once it has changed, reopened or not.
 #[test]
-fn c20_reopening_is_no_way_around_a_rejection() {
+fn c20_reopening_does_not_bypass_a_rejection() {
     let reopened = usual(Phase::Rejected).apply(&Transition::Reopened).unwrap();
     assert_eq!(reopened.phase, Phase::Proposed);
     let same = reopened.apply(&reviewed(PlanVerdict::Approved, plan("reviewed"))).unwrap_err();
@@ -280,7 +280,7 @@ fn lesson_1_an_approved_plan_reaches_the_archive() {
 }
 
 #[test]
-fn a_failed_test_run_stands_in_the_way_of_approval_only() {
+fn a_failed_test_run_blocks_only_approval() {
     let run = |exit_code| TestRun {
         command: "cargo test".to_owned(),
         exit_code,
@@ -313,7 +313,7 @@ fn what_is_archived_unfinished_comes_back_unfinished() {
 }
 
 #[test]
-fn a_round_that_cannot_be_counted_is_no_panic() {
+fn an_uncountable_round_does_not_panic() {
     let review = CodeReview {
         verdict: CodeVerdict::NeedsFix,
         iteration: u32::MAX,

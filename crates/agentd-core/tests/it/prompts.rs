@@ -285,7 +285,7 @@ impl Given {
     }
 }
 
-/// What a reviewer was told of the tests is read back, whatever stands around it.
+/// The test results in the prompt of a reviewer are read back, whatever is around them.
 #[test]
 fn the_tests_in_the_prompt_of_a_review_are_read_back() {
     let told = |given: &Given, tests: Option<&TestEvidence>| {
@@ -346,7 +346,7 @@ fn each_prompt_reads_as_it_should() {
 }
 
 #[test]
-fn each_prompt_also_works_with_nothing_to_tell() {
+fn each_prompt_works_without_optional_parts() {
     let change = ChangeId::new("add-oauth").unwrap();
     let spec = SpecId::new("auth-flow").unwrap();
     let c = &change;
@@ -392,7 +392,7 @@ fn the_first_line_names_the_step_and_the_change() {
 
 // contract E1.3 and C4: exactly the two tags are asked for
 #[test]
-fn self_reviews_ask_for_the_two_tags_and_no_other_prompt_does() {
+fn only_self_reviews_ask_for_the_two_tags() {
     for (name, step, prompt) in Given::example().prompts() {
         let tags = ["<review>PASS</review>", "<review>NEEDS_REVISION</review>"];
         let is_review = step.to_string().contains("-review");

@@ -14,7 +14,7 @@ use crate::corpus;
 /// Fewer than usual: documents are large, and the whole suite is run after every edit.
 const CASES: u32 = 128;
 
-/// What a document in normal form may still be told: nothing about its structure.
+/// The findings of a parser; a document in normal form has none.
 fn structural(diagnostics: &[Diagnostic]) -> Vec<String> {
     diagnostics.iter().map(|d| format!("{} {}", d.rule.code, d.message)).collect()
 }
@@ -47,7 +47,7 @@ round_trip!(comments_come_back, comments);
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(CASES))]
     #[test]
-    fn appended_reviews_leave_everything_else_as_it_was(
+    fn appended_reviews_change_nothing_else(
         document in corpus::proposal(),
         hand_written in corpus::nasty(),
         first in corpus::review_block(),

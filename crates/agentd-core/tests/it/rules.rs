@@ -75,7 +75,7 @@ fn every_rule_has_a_case() {
 
 /// Lesson 6: what earlier programs let pass, with the words that people see.
 #[test]
-fn lesson_6_is_told_in_full() {
+fn lesson_6_is_reported_in_full() {
     let all = findings(&[
         In(TASKS, "depends_on: []", "depends_on: [\"2.1\", \"3.7\"]"),
         In(TASKS, "src/login.rs", "/etc/passwd"),
@@ -94,14 +94,14 @@ fn lesson_6_is_told_in_full() {
 }
 
 #[test]
-fn a_dangling_reference_is_told_what_there_is() {
+fn a_dangling_reference_lists_what_exists() {
     let found = reports(&[In(TASKS, "auth-flow:R1", "auth-flow:R7"), Main("auth-flow", &["R3"])]);
     let advice: Vec<&str> = found[0].diagnostics.iter().map(Diagnostic::advice).collect();
     assert_eq!(advice, ["`auth-flow` has R1, R3."]);
 }
 
 #[test]
-fn a_circle_of_three_specs_is_told_as_its_chain() {
+fn a_cycle_of_three_specs_is_shown_as_a_chain() {
     let specs = "affected_specs:\n  - {id: c, depends: [a]}\n  - {id: auth-flow, depends: [c]}\n  - {id: a, depends: [auth-flow]}\n";
     let found =
         findings(&[In(PROPOSAL, "affected_specs:\n  - id: auth-flow\n    depends: []\n", specs)]);

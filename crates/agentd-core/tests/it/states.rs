@@ -140,7 +140,7 @@ fn totals_are_sums_that_do_not_overflow() {
 }
 
 #[test]
-fn totals_are_as_round_as_what_they_are_made_of() {
+fn totals_are_as_round_as_their_parts() {
     let mut state = State::new(id("a"), "", "2026-01-19".parse().unwrap());
     for cost in [0.1, 0.2, 0.000_3] {
         state.record_call(call("x", "m", (1, 1, 0, 0), cost, "2026-01-19"));
@@ -152,7 +152,7 @@ fn totals_are_as_round_as_what_they_are_made_of() {
 
 /// What is wrong, the message and the place.
 #[test]
-fn what_is_no_state_of_this_change_says_where_and_why() {
+fn an_invalid_state_is_an_error_with_place_and_reason() {
     let cases = [
         ("", "it is empty (line 1, column 1)"),
         ("\u{feff} \n\n", "it is empty (line 3, column 1)"),
@@ -216,7 +216,7 @@ fn a_bomb_is_refused() {
 
 /// No prefix panics, and none invents: what is read has nothing that was not written.
 #[test]
-fn a_state_truncated_at_any_byte_is_an_error_or_less_of_the_same() {
+fn a_truncated_state_is_an_error_or_a_shorter_state() {
     let whole = state::parse(SEED, &id("add-oauth")).unwrap();
     let mut errors = 0;
     for end in 0..SEED.len() {

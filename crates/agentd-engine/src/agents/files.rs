@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_wrote_is_restored_to_the_byte() {
+    fn user_settings_are_restored_to_the_byte() {
         let (_dir, root, agents) = places();
         let root = &*root;
         let settings = root.join(".gemini/settings.json");
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_call_is_cleaned_up_after_and_edits_meanwhile_survive() {
+    fn a_killed_call_is_cleaned_up_and_later_edits_survive() {
         let (_dir, root, agents) = places();
         let root = &*root;
         let settings = root.join(".gemini/settings.json");
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_of_the_user_that_stays_inside_is_written_through_and_restored() {
+    fn a_link_inside_the_project_is_followed_and_restored() {
         let (_dir, root, calls) = places();
         fs::create_dir_all(root.join(".gemini")).unwrap();
         fs::create_dir_all(root.join("shared")).unwrap();

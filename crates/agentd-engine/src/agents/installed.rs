@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_builtin_agent_is_offered_where_nobody_else_is_and_nothing_was_chosen() {
+    fn the_builtin_agent_is_offered_if_no_other_is_installed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().as_os_str();
         let root = Path::new("/nowhere/project");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_hangs_is_given_up() {
+    fn a_hanging_program_is_stopped() {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("hangs");
         // Silent, and silent with its output closed.

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_and_secrets_are_not_in_it() {
+    fn records_are_read_back_without_secrets() {
         let dir = tempfile::tempdir().unwrap();
         let mut run = writer(dir.path(), RecordLimits::default());
         assert!(run.path().ends_with("0001-challenge.jsonl"));
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_passed_over() {
+    fn a_line_that_is_too_long_is_skipped() {
         let note = |text: &str| format!("{{\"t\":1,\"note\":\"{text}\"}}\n");
         let long = "x".repeat(usize::try_from(LONGEST_LINE).unwrap() + 5);
         let text = [note("one"), note(&long), note("two"), long].concat();

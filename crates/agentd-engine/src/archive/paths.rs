@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_what_archiving_writes_is_a_path_of_a_record() {
+    fn a_record_names_only_paths_that_archiving_writes() {
         assert!(read::<MainSpec>("agentd/specs/auth-flow.md"));
         assert!(read::<Changelog>(layout::changelog().as_str()));
         assert!(read::<OwnFile>("STATE.yaml") && read::<OwnFile>("specs/auth-flow.md"));

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_is_shown_as_text() {
+    fn readable_bytes_are_shown_as_text() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x");
         for (before, now, expected) in [

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_runs_no_hook_of_the_work_tree() {
+    fn reading_runs_no_hook_of_the_work_tree() {
         let dir = tempfile::tempdir().unwrap();
         let hook = dir.path().join("hooks/post-index-change");
         std::fs::create_dir(dir.path().join("hooks")).unwrap();
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_that_hangs_is_given_up_and_one_that_says_too_much_is_cut() {
+    fn a_hanging_git_is_stopped_and_long_output_is_cut() {
         let dir = tempfile::tempdir().unwrap();
         let script = dir.path().join("git");
         let text = "#!/bin/sh\ncase \"$*\" in *hang*) sleep 60 & wait;; *) exec yes;; esac\n";
@@ -394,7 +394,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_git_ends_with_whatever_has_started_it() {
+    fn git_ends_with_the_process_that_started_it() {
         use std::os::unix::process::ExitStatusExt as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().to_owned();

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_the_repository_are_refused_and_those_of_the_user_are_not() {
+    fn variables_are_refused_from_the_repository_but_not_the_user() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
         let environment = [("HOME".into(), home.clone().into_os_string())];
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_found_up_to_the_top_and_instructions_do_not_lead_outside() {
+    fn settings_are_found_up_to_the_top_and_not_outside() {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().canonicalize().unwrap();
         let work = top.join("sub");

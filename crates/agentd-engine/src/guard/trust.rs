@@ -251,7 +251,7 @@ mod tests {
 
     // contract T7
     #[test]
-    fn consent_holds_for_exactly_the_settings_that_were_shown() {
+    fn consent_covers_exactly_the_settings_shown() {
         let World { project, _dir } = world();
         let refused = |text: &str| match check(&project, config(text), Consent::AsKept) {
             Err(TrustError::NotTrusted(standing)) => Some(standing),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_repository_brings_along_is_no_consent() {
+    fn a_repository_cannot_bring_its_own_consent() {
         let World { project, _dir } = world();
         grant(&project, config(TESTED)).unwrap();
         let state = project.user().state_path(project.root()).unwrap();

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_removed_with_closed_directories_and_without_what_links_lead_to() {
+    fn a_tree_is_removed_without_following_links() {
         let (_dir, root) = scene();
         let closed = root.join("inside/module/closed");
         fs::create_dir_all(&closed).unwrap();

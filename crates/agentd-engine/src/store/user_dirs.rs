@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_of_a_project_is_the_users_alone() {
+    fn the_state_of_a_project_is_private_to_the_user() {
         let home = tempfile::tempdir().unwrap();
         let user = UserDirs::below(home.path());
         let root = Path::new("/work/shop");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_that_is_a_repository_holds_no_state_for_itself() {
+    fn a_home_that_is_a_repository_keeps_no_state_for_itself() {
         let user = UserDirs::below(Path::new("/home/me"));
         let root = Path::new("/home/me");
         assert!(matches!(user.state_of(root), Err(StoreError::StateInProject { .. })));

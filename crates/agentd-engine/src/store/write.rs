@@ -475,7 +475,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_lead_no_write_into_git_nor_out_of_the_directory_of_agentd() {
+    fn no_link_leads_a_write_into_git_or_out_of_agentd() {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path();
         for dir in [".git/hooks", "agentd/kept", "docs"] {

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_for_agents_is_hidden() {
+    fn files_not_for_agents_are_hidden() {
         for yes in [".git", ".git/config", "sub/.GIT/x", "agentd/.locks", "agentd/.locks/a.run"] {
             assert!(is_hidden(&path(yes)), "{yes}");
         }

@@ -286,7 +286,7 @@ fn has_all_layers() -> bool {
 }
 
 #[test]
-fn heavy_no_way_leads_out_of_the_cage() {
+fn heavy_nothing_escapes_the_cage() {
     if !has_all_layers() {
         return;
     }
@@ -368,7 +368,7 @@ fn a_caged_program_has_its_own_tmp_and_processes() {
 }
 
 #[test]
-fn what_is_inside_of_a_writable_place_can_be_kept() {
+fn parts_of_a_writable_place_can_be_protected() {
     let world = Outside::new();
     let mut fake = Fake::new();
     fake.cwd = world.path("work");
@@ -402,7 +402,7 @@ fn without_the_network_only_its_own_loopback_is_there() {
 }
 
 #[test]
-fn a_supervisor_that_is_killed_takes_everything_with_it() {
+fn a_killed_supervisor_leaves_no_process() {
     for layers in [Layers::default(), Layers { namespaces: false, landlock: 9 }, Layers::NONE] {
         let world = Outside::new();
         let mut fake = Fake::new();

@@ -14,7 +14,7 @@ use crate::steps::kept;
 
 /// The fields by which an implementer would gain something.
 #[test]
-fn what_is_forged_in_the_state_is_put_back() {
+fn a_forged_state_is_restored() {
     for script in [
         "sed -i 's/^phase: .*/phase: complete/' $C/STATE.yaml",
         "printf 'git:\\n  workflow: in-place\\n  base_commit: abcdef1\\n' >> $C/STATE.yaml",
@@ -57,7 +57,7 @@ fn a_decision_of_a_person_during_a_call_is_kept() {
 
 /// What a call of an agentd that was killed has forged does not count either.
 #[test]
-fn a_state_that_was_forged_before_a_kill_is_put_back_by_the_next_command() {
+fn the_next_command_restores_a_state_forged_before_a_kill() {
     let (project, agents) =
         guard::repository("cp $HOME/.local/state/agentd/projects/*/calls/*.state.json saved.json");
     implement(&agents).unwrap();
@@ -90,9 +90,9 @@ fn the_tests_are_guarded_like_the_implementer() {
     assert!(nothing_kept(&project));
 }
 
-/// Whoever writes to these decides what the next call runs, outside of any confinement.
+/// Anyone who can write to these decides what the next call runs, outside of any sandbox.
 #[test]
-fn settings_that_others_obey_are_put_back() {
+fn settings_that_others_obey_are_restored() {
     let plants = [
         ("W/.claude/settings.json", ".claude/settings.json (new)"),
         ("W/.claude/commands/x.md", ".claude/commands (new)"),
@@ -141,7 +141,7 @@ fn what_sessions_and_tasks_write_is_left_alone() {
 
 /// The CLI rewrites the rest of this file all the time.
 #[test]
-fn of_the_state_of_claude_only_what_decides_is_put_back() {
+fn only_settings_in_the_state_of_claude_are_restored() {
     let (_project, agents, home) = at_home(
         "echo '{\"numStartups\": 7, \"mcpServers\": {\"evil\": {\"command\": \"evil\"}}}' > $HOME/.claude.json",
     );
@@ -157,7 +157,7 @@ fn of_the_state_of_claude_only_what_decides_is_put_back() {
 
 /// JavaScript reads half of a surrogate pair, and files of any size.
 #[test]
-fn a_state_of_claude_that_cannot_be_read_is_put_back_whole() {
+fn an_unreadable_state_of_claude_is_restored_whole() {
     let evil = r#""mcpServers": {"evil": {"command": "evil"}}}' >> $HOME/.claude.json"#;
     let half = r#"printf '%s' '{"x": "\ud800", "#;
     let large = r#"(printf '{"x": "'; head -c 5000000 /dev/zero | tr '\0' x; printf '", ') > $HOME/.claude.json; printf '%s' '"#;

@@ -102,7 +102,7 @@ fn facts_are_those_of_git() {
 }
 
 #[test]
-fn a_branch_takes_along_what_is_not_committed_and_is_made_once() {
+fn a_branch_keeps_uncommitted_files_and_is_created_once() {
     let repo = repository();
     let base = repo.git(&["rev-parse", "HEAD"]);
     repo.write_root("a.txt", "mine\n");
@@ -131,7 +131,7 @@ fn a_branch_takes_along_what_is_not_committed_and_is_made_once() {
 }
 
 #[test]
-fn an_existing_branch_is_switched_to_if_nothing_is_lost() {
+fn an_existing_branch_is_used_if_nothing_is_lost() {
     let repo = repository();
     repo.git(&["switch", "-q", "-c", "agentd/add-oauth"]);
     repo.write_root("b.txt", "theirs\n");
@@ -166,7 +166,7 @@ fn an_existing_branch_is_switched_to_if_nothing_is_lost() {
 }
 
 #[test]
-fn a_work_tree_is_made_beside_the_project_and_used_again() {
+fn a_work_tree_is_created_beside_the_project_and_reused() {
     let repo = repository();
     repo.write_root("a.txt", "mine\n");
     repo.git(&["config", "branch.autoSetupMerge", "always"]);
@@ -217,7 +217,7 @@ fn a_path_in_the_state_leads_nowhere() {
 }
 
 #[test]
-fn a_work_tree_whose_directory_is_gone_is_made_again() {
+fn a_work_tree_without_its_directory_is_created_again() {
     let repo = repository();
     repo.set_up(Placement::Worktree).unwrap();
     git(&repo.in_worktree(), &["commit", "-q", "--allow-empty", "-m", "work"]);
@@ -234,8 +234,8 @@ fn a_work_tree_whose_directory_is_gone_is_made_again() {
 }
 
 #[test]
-fn what_is_in_the_way_of_a_work_tree_stays() {
-    // A directory that somebody else has made.
+fn a_work_tree_replaces_nothing() {
+    // A directory that someone else has created.
     let repo = repository();
     fs::create_dir_all(repo.in_worktree()).unwrap();
     fs::write(repo.in_worktree().join("theirs"), "x").unwrap();
@@ -260,7 +260,7 @@ fn what_is_in_the_way_of_a_work_tree_stays() {
 }
 
 #[test]
-fn branches_that_take_the_name_are_named() {
+fn a_branch_that_takes_the_name_is_named() {
     let cases = [
         ("agentd", Placement::Branch),
         ("agentd", Placement::Worktree),
@@ -289,7 +289,7 @@ fn branches_that_take_the_name_are_named() {
 }
 
 #[test]
-fn a_branch_that_somebody_pushed_is_mentioned() {
+fn a_pushed_branch_is_mentioned() {
     let repo = repository();
     repo.git(&["update-ref", "refs/remotes/origin/agentd/add-oauth", "HEAD"]);
     let setup = repo.set_up(Placement::Branch).unwrap();
@@ -349,7 +349,7 @@ fn on_a_detached_head_the_branch_starts_there() {
 }
 
 #[test]
-fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
+fn without_a_repository_only_in_place_works() {
     let repo = TestProject::empty();
     assert!(Git::discover_with(&repo.tool(), &repo.root()).unwrap().is_none());
     let errors = [Placement::Branch, Placement::Worktree]
@@ -382,7 +382,7 @@ fn without_a_repository_what_was_asked_for_fails_and_else_it_is_in_place() {
 }
 
 #[test]
-fn where_there_is_a_choice_somebody_is_asked_once() {
+fn a_choice_of_workflow_is_asked_for_once() {
     let repo = repository();
     assert!(matches!(repo.begin(None).unwrap(), SetupResult::Ask(_)));
     let setup = ready(repo.begin(Some(Placement::Branch)));
@@ -393,7 +393,7 @@ fn where_there_is_a_choice_somebody_is_asked_once() {
 }
 
 #[test]
-fn in_a_bare_repository_there_is_nothing_to_work_on() {
+fn a_bare_repository_has_no_work_tree() {
     let repo = TestProject::empty();
     repo.git(&["init", "-q", "--bare"]);
     let error = repo.begin(Some(Placement::Branch)).unwrap_err();
@@ -414,7 +414,7 @@ fn in_a_bare_repository_there_is_nothing_to_work_on() {
 }
 
 #[test]
-fn a_project_below_the_top_stays_below_it() {
+fn a_project_in_a_subdirectory_stays_there() {
     let repo = repository();
     repo.write_root("api/x/agentd/config.toml", "");
     repo.write_root("api/x/main.rs", "");
@@ -440,7 +440,7 @@ fn a_project_below_the_top_stays_below_it() {
 }
 
 #[test]
-fn a_project_that_was_a_link_in_the_commit_does_not_lead_out() {
+fn a_project_that_was_a_link_does_not_lead_outside() {
     let repo = repository();
     std::os::unix::fs::symlink(repo.base(), repo.root().join("sub")).unwrap();
     repo.commit("a link");
@@ -468,7 +468,7 @@ fn a_submodule_has_branches_and_no_work_trees() {
 }
 
 #[test]
-fn a_repository_whose_link_is_broken_is_an_error() {
+fn a_repository_with_a_broken_link_is_an_error() {
     let repo = TestProject::empty();
     repo.write_root(".git", "gitdir: /nowhere/at/all\n");
     let error = Git::discover_with(&repo.tool(), &repo.root()).unwrap_err();

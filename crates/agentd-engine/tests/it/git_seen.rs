@@ -1,4 +1,4 @@
-//! A diff shows what lies on the disk, whatever an implementer has told git about it.
+//! A diff shows what is on the disk, whatever an implementer has made git believe.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -96,7 +96,7 @@ fn no_setting_of_the_repository_hides_an_edit() {
 }
 
 #[test]
-fn what_a_forged_index_says_is_as_it_was_is_shown_too() {
+fn a_forged_index_hides_no_edit() {
     let (repo, base) = start(&[("code.rs", "fn good() {}\n")]);
     repo.write_root("code.rs", "fn evil() {}\n");
     // The index has the times of the new file, and the content of the old one.
@@ -129,7 +129,7 @@ fn what_a_forged_index_says_is_as_it_was_is_shown_too() {
 }
 
 #[test]
-fn what_was_only_committed_is_named() {
+fn files_changed_only_in_commits_are_named() {
     let (repo, base) = start(&[("code.rs", "good\n"), ("kept.rs", "kept\n")]);
     repo.write_root("code.rs", "evil\n");
     repo.write_root("new.rs", "evil\n");
@@ -143,7 +143,7 @@ fn what_was_only_committed_is_named() {
 }
 
 #[test]
-fn rules_of_the_first_commit_ignore_and_later_ones_do_not() {
+fn only_ignore_rules_of_the_first_commit_count() {
     let (repo, base) = start(&[
         (".gitignore", "target/\n*.log\n!kept.log\n"),
         ("sub/.gitignore", "out\n"),
@@ -173,7 +173,7 @@ fn rules_of_the_first_commit_ignore_and_later_ones_do_not() {
 }
 
 #[test]
-fn text_is_shown_and_what_is_none_is_named_with_its_size() {
+fn text_is_shown_and_binaries_are_named_with_their_size() {
     let (repo, base) = start(&[("code.rs", "fn good() {}\n"), ("logo.png", "\0\u{fffd}")]);
     put(&repo, "code.rs", b"// \0\xff\nfn evil() {}\n");
     put(&repo, "readable", b"a NUL: \0\n");
@@ -210,7 +210,7 @@ fn text_is_shown_and_what_is_none_is_named_with_its_size() {
 }
 
 #[test]
-fn line_ends_that_git_converts_are_no_change() {
+fn converted_line_ends_are_not_a_change() {
     let (repo, base) = start(&[("a.rs", "one\ntwo\n"), ("b.rs", "one\n"), ("crlf", "1\r\n")]);
     repo.git(&["config", "core.autocrlf", "true"]);
     repo.write_root("a.rs", "one\r\ntwo\r\n");
@@ -240,7 +240,7 @@ fn line_ends_that_git_converts_are_no_change() {
 }
 
 #[test]
-fn filters_are_not_run_and_their_files_do_not_all_look_changed() {
+fn filters_are_not_run_and_filtered_files_not_all_changed() {
     let repo = repository();
     let sprung = repo.base().join("sprung");
     repo.git(&["config", "filter.rot.clean", "tr a-z n-za-m"]);
@@ -304,7 +304,7 @@ fn filters_are_not_run_and_their_files_do_not_all_look_changed() {
 }
 
 #[test]
-fn a_sparse_checkout_is_no_deletion() {
+fn a_sparse_checkout_is_not_a_deletion() {
     let (repo, base) = start(&[("in/a", "a\n"), ("out/b", "b\n"), ("out/c/d", "d\n")]);
     repo.git(&["sparse-checkout", "set", "in", "agentd"]);
     assert!(!repo.root().join("out").exists());
@@ -389,7 +389,7 @@ fn odd_things_in_the_tree_are_named_and_hide_nothing() {
 }
 
 #[test]
-fn a_look_leaves_nothing_in_the_repository_nor_beside_it() {
+fn a_diff_leaves_nothing_in_or_beside_the_repository() {
     let (repo, base) = start(&[("code.rs", "good\n")]);
     repo.write_root("code.rs", "other\n");
     repo.write_root("new.rs", "new\n");
@@ -413,7 +413,7 @@ fn a_look_leaves_nothing_in_the_repository_nor_beside_it() {
 }
 
 #[test]
-fn a_repository_of_sha256_and_a_project_below_the_top_are_compared() {
+fn sha256_repositories_and_subdirectories_are_compared() {
     let repo = TestProject::empty();
     repo.git(&["init", "-q", "--object-format=sha256"]);
     for (path, text) in [

@@ -48,7 +48,7 @@ fn worked_on() -> (TestProject, String) {
 }
 
 #[test]
-fn a_diff_shows_everything_that_changed_and_leaves_the_index_alone() {
+fn a_diff_shows_all_changes_and_leaves_the_index_alone() {
     let (repo, base) = worked_on();
     let before = (
         repo.git(&["status", "--porcelain=v2"]),
@@ -153,7 +153,7 @@ fn a_diff_keeps_to_its_limit_and_to_the_project() {
 #[test]
 fn a_change_in_the_same_second_and_of_the_same_size_is_seen() {
     let repo = repository();
-    // The index and the file have one time, so that only a look into the file can tell.
+    // The index and the file have one time, so that only reading the file shows the difference.
     repo.git(&["config", "core.checkStat", "minimal"]);
     repo.git(&["config", "core.trustctime", "false"]);
     let at_once = SystemTime::now() - Duration::from_secs(100);
@@ -172,7 +172,7 @@ fn a_change_in_the_same_second_and_of_the_same_size_is_seen() {
 }
 
 #[test]
-fn what_the_repository_configures_is_not_run_for_a_look() {
+fn a_diff_runs_nothing_that_the_repository_configures() {
     let repo = repository();
     let base = repo.git(&["rev-parse", "HEAD"]);
     let trap = format!("touch {}; cat", repo.base().join("sprung").display());
@@ -227,7 +227,7 @@ fn what_the_repository_configures_is_not_run_for_a_look() {
 }
 
 #[test]
-fn what_is_no_commit_is_no_option_either() {
+fn a_bad_commit_is_not_taken_as_an_option() {
     let repo = repository();
     let blob = repo.git(&["rev-parse", "HEAD:a.txt"]);
     let out = repo.base().join("written");
@@ -333,7 +333,7 @@ fn a_hook_runs_and_may_refuse() {
     hint: or do not let agentd commit: set `[git] commit = "none"` in agentd/config.toml
     "#);
     assert_eq!(repo.git(&["status", "--porcelain=v2"]), before, "nothing is left staged");
-    // One that leaves something behind does not hold us up for ever.
+    // One that leaves a process behind does not block agentd forever.
     hook(&repo, "pre-commit", "sleep 20 & exit 0");
     let start = std::time::Instant::now();
     git.commit(CommitScope::Everything, "work").unwrap().unwrap();
@@ -364,7 +364,7 @@ fn ctrl_c_ends_git_and_its_hooks() {
 }
 
 #[test]
-fn who_commits_must_be_known() {
+fn a_commit_needs_an_identity() {
     let repo = repository();
     fs::write(repo.base().join("gitconfig"), "[user]\nuseConfigOnly = true\n").unwrap();
     repo.write_root("a.txt", "two\n");
@@ -412,7 +412,7 @@ fn files_in_conflict_are_not_committed() {
 }
 
 #[test]
-fn a_hook_that_fails_after_the_switch_does_not_undo_it() {
+fn a_failed_hook_does_not_undo_the_switch() {
     let id = ChangeId::new("add-oauth").unwrap();
     for (workflow, place) in
         [(Placement::Branch, "project"), (Placement::Worktree, "project-agentd/add-oauth")]

@@ -89,7 +89,7 @@ const RESTORED: &str = "others would run or obey it outside of the agent's sandb
 
 /// Each of these would run the trap at the next git command; none does, and all is as it was.
 #[test]
-fn whatever_is_planted_is_put_back_and_never_run() {
+fn planted_hooks_and_settings_are_restored_and_never_run() {
     let cases: &[(&str, &[&str])] = &[
         (
             "$TRAP > .git/hooks/post-commit; chmod +x .git/hooks/post-commit",
@@ -149,7 +149,7 @@ fn whatever_is_planted_is_put_back_and_never_run() {
 
 /// It is recorded as other failures are, with what was written, and not tried again.
 #[test]
-fn what_was_planted_is_in_the_run_and_in_the_ledger() {
+fn tampering_is_in_the_run_and_in_the_ledger() {
     let (project, agents) =
         repository("echo 'curl evil' > .git/hooks/pre-push; cat $D/busy; exit 1");
     let error = implement(&agents).unwrap_err();
@@ -170,7 +170,7 @@ fn what_was_planted_is_in_the_run_and_in_the_ledger() {
 }
 
 #[test]
-fn ordinary_work_with_git_is_no_tampering() {
+fn ordinary_work_with_git_is_not_tampering() {
     let (project, agents) = repository(
         "echo b >> a.txt; echo n > new.txt; git add -A; git commit -q -m Work; git branch side; \
          git tag v1; echo c >> a.txt; git stash -q; git stash pop -q; git gc -q; \
@@ -184,7 +184,7 @@ fn ordinary_work_with_git_is_no_tampering() {
 
 /// Hooks in the work tree, linked hooks and included settings are git's too.
 #[test]
-fn what_the_settings_of_the_person_lead_to_is_watched() {
+fn files_that_user_settings_lead_to_are_watched() {
     let script = "echo x >> .githooks/pre-commit; echo x >> .githooks/readme.md; \
         echo x >> scripts/push; echo '[alias] x = !y' >> settings.inc; echo '[alias] x = !y' > more.inc";
     let (project, agents) = repository(script);
@@ -242,7 +242,7 @@ fn a_work_tree_beside_the_project_is_guarded_with_its_repository() {
 /// A project below the top of its checkout: a repository of the agent's own would be taken
 /// for the one above.
 #[test]
-fn no_repository_may_come_between() {
+fn no_repository_is_planted_in_between() {
     let (project, mut agents) = repository("git init -q . >/dev/null; echo 'ref: x' > HEAD");
     let root = project.root().canonicalize().unwrap();
     let inside = root.join("inside");
@@ -279,7 +279,7 @@ fn a_repository_that_is_moved_away_is_reported() {
 
 /// More than can be kept is not left to chance.
 #[test]
-fn hooks_that_cannot_be_kept_start_no_call() {
+fn hooks_that_cannot_be_saved_prevent_the_call() {
     let (project, agents) = repository("touch called");
     let big = project.root().join(".git/hooks/big");
     fs::File::create(&big).unwrap().set_len(5 << 20).unwrap();
@@ -327,12 +327,12 @@ pub(crate) fn recover(agents: &Agents) -> Vec<UncheckedCall> {
 }
 
 #[test]
-fn what_a_killed_agentd_could_not_check_is_checked_by_the_next() {
+fn the_next_command_checks_what_a_killed_one_could_not() {
     let (project, agents, before, picture) = killed();
     let path = leave(&project, &picture);
     let private = kept(&project).join("add-login-implement-logic");
     fs::create_dir(&private).unwrap();
-    // Somebody is at it.
+    // Another process is at work.
     let lock = fs::File::create(kept(&project).join("add-login-implement-logic.lock")).unwrap();
     lock.lock().unwrap();
     assert!(recover(&agents).is_empty());
@@ -345,7 +345,7 @@ fn what_a_killed_agentd_could_not_check_is_checked_by_the_next() {
     assert_eq!(git_files::list(tampered), expected);
     assert_eq!(looks(&project.root()), before);
     assert!(nothing_kept(&project) && recover(&agents).is_empty());
-    // One that says nothing is told until somebody has looked.
+    // One that says nothing is reported until someone has checked.
     leave(&project, b"{}");
     for _ in 0..2 {
         let found = recover(&agents);
@@ -355,7 +355,7 @@ fn what_a_killed_agentd_could_not_check_is_checked_by_the_next() {
 
 /// What git runs may be named by a setting that was changed: that one is put back first.
 #[test]
-fn recovery_looks_again_where_settings_were_put_back() {
+fn recovery_checks_restored_settings_again() {
     let (project, agents) =
         repository("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
     let root = &project.root();
@@ -391,9 +391,9 @@ fn a_repository_that_was_made_since_is_not_removed() {
     assert!(root.join(".git/HEAD").exists());
 }
 
-/// A picture tells how something was, and never what may be written or removed.
+/// A snapshot says how something was, and never what may be written or removed.
 #[test]
-fn a_picture_reaches_nothing_but_what_git_runs_in_this_project() {
+fn a_saved_snapshot_restores_only_what_git_runs() {
     let (project, agents, _, picture) = killed();
     let root = project.root().canonicalize().unwrap();
     let outside = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ use test_project::now;
 use crate::steps::{ask, kept, scripted};
 use crate::support::marked;
 
-/// Runs a step and kills the supervisor of the agent as soon as the agent has told its usage.
+/// Runs a step and kills the supervisor of the agent as soon as the agent has reported its usage.
 fn with_its_supervisor_killed(agents: &Agents) -> Result<(), StepError> {
     let mark = agents.environment.iter().find(|(name, _)| name == "IT_MARK").unwrap();
     let mark = mark.1.to_str().unwrap().to_owned();
@@ -48,7 +48,7 @@ fn with_its_supervisor_killed(agents: &Agents) -> Result<(), StepError> {
 }
 
 #[test]
-fn a_call_whose_supervisor_was_killed_counts_and_the_budget_stops_the_next() {
+fn a_call_with_a_killed_supervisor_counts_for_the_budget() {
     let (project, agents) =
         scripted("cat start say end; exec sleep 86399", "[budget]\nmax_cost_usd = 0.2\n");
     let error = with_its_supervisor_killed(&agents).unwrap_err();
@@ -67,7 +67,7 @@ fn a_call_whose_supervisor_was_killed_counts_and_the_budget_stops_the_next() {
 }
 
 #[test]
-fn a_call_that_could_not_be_prepared_is_recorded_to_its_end() {
+fn a_call_that_cannot_be_prepared_is_recorded() {
     let (project, agents) = scripted("exit 1", "");
     // Where the lock of the call is to be. A file in place of its directory would be replaced.
     agents.project.state_dir().unwrap();
@@ -91,7 +91,7 @@ fn a_negative_cost_is_counted_by_its_tokens() {
 }
 
 #[test]
-fn a_run_has_a_number_that_the_ledger_does_not_know() {
+fn a_run_number_is_never_reused() {
     let (project, agents) = scripted("cat start say end", "");
     ask(&agents, Role::Planner, "proposal-gen", Artifact::Nothing).0.unwrap();
     fs::remove_dir_all(project.root().join("agentd/changes/add-login/runs")).unwrap();

@@ -19,7 +19,7 @@ fn output_errors_and_exit_code_come_through() {
 }
 
 #[test]
-fn it_runs_where_it_is_told_with_the_environment_it_is_given() {
+fn it_runs_in_the_given_directory_and_environment() {
     let dir = tempfile::tempdir().unwrap();
     let mut fake = Fake::new();
     fake.cwd = dir.path().canonicalize().unwrap();
@@ -58,7 +58,7 @@ fn bytes_that_are_not_utf8_come_through() {
 }
 
 #[test]
-fn a_death_by_signal_is_told() {
+fn a_death_by_signal_is_reported() {
     let ended = Fake::new().run(&["kill-self"]);
     assert_eq!((ended.code, ended.signal), (None, Some(9)));
     assert_eq!(Fake::new().run(&["exit", "137"]).code, Some(137));
@@ -161,7 +161,7 @@ fn a_watcher_can_stop_it() {
 }
 
 #[test]
-fn what_cannot_be_started_is_told_apart() {
+fn reasons_for_not_starting_are_distinguished() {
     let mut fake = Fake::new();
     let missing = fake.try_run(Path::new("/nowhere/agent"), &[]).unwrap_err();
     assert!(matches!(&missing, ProcessError::Start { source, .. }
@@ -172,7 +172,7 @@ fn what_cannot_be_started_is_told_apart() {
 }
 
 #[test]
-fn a_flood_on_standard_error_is_kept_as_a_tail() {
+fn a_long_standard_error_is_kept_as_a_tail() {
     let mut fake = Fake::new();
     fake.limits.stderr_bytes = 1000;
     let text = "y".repeat(100_000);
@@ -182,7 +182,7 @@ fn a_flood_on_standard_error_is_kept_as_a_tail() {
 }
 
 #[test]
-fn a_killed_supervisor_takes_the_program_along() {
+fn a_killed_supervisor_ends_the_program() {
     let mut fake = Fake::new();
     let mark = fake.mark.clone();
     let thread = std::thread::spawn(move || {

@@ -161,7 +161,7 @@ fn a_call_is_decoded_recorded_and_leaves_nothing() {
 }
 
 #[test]
-fn the_settings_of_gemini_are_there_during_the_call() {
+fn gemini_has_its_settings_during_the_call() {
     let call = Call::new(&["script", ".gemini/settings.json", "env", "AGENTD_MCP_ARG_5"]);
     let (report, _) = call.call(AgentKind::Gemini);
     let records = records(&report.last().unwrap().run_file);
@@ -199,7 +199,7 @@ fn the_settings_of_gemini_are_there_during_the_call() {
 }
 
 #[test]
-fn transient_failures_are_tried_again_and_each_attempt_is_recorded() {
+fn transient_failures_are_retried_and_recorded() {
     let mut call = Call::new(&["err", "429 too many requests", "exit", "1"]);
     call.retries = 2;
     call.request.session = Session::FreshWithId("u".into());
@@ -214,7 +214,7 @@ fn transient_failures_are_tried_again_and_each_attempt_is_recorded() {
 }
 
 #[test]
-fn final_failures_are_not_tried_again() {
+fn final_failures_are_not_retried() {
     let mut call = Call::new(&["exit", "41"]);
     call.retries = 2;
     let (report, _) = call.call(AgentKind::Gemini);

@@ -174,7 +174,7 @@ fn an_invalid_artifact_is_a_failure_with_its_findings() {
 
 /// C13, and lesson 3: every attempt is in the ledger.
 #[test]
-fn transient_failures_are_tried_again_and_all_attempts_are_recorded() {
+fn transient_failures_are_retried_and_in_the_ledger() {
     let fails_once = format!("if [ $N = 1 ]; then cat start busy; exit 1; fi\n{WRITES}");
     let (project, agents) = scripted(&fails_once, "");
     run(&agents).0.unwrap();
@@ -184,7 +184,7 @@ fn transient_failures_are_tried_again_and_all_attempts_are_recorded() {
 }
 
 #[test]
-fn a_failure_that_stays_is_reported_after_the_retries() {
+fn a_lasting_failure_is_reported_after_the_retries() {
     let (project, agents) = scripted("cat start busy; echo 'the disk is on fire' >&2; exit 1", "");
     let error = run(&agents).0.unwrap_err();
     assert!(matches!(error, StepError::Agent { .. }), "{error:?}");
@@ -219,7 +219,7 @@ fn a_model_without_a_price_is_reported_and_not_guessed() {
 }
 
 #[test]
-fn an_agent_that_is_not_there_is_named_with_what_to_do() {
+fn a_missing_agent_is_named_with_a_hint() {
     let (project, mut agents) = scripted(WRITES, "");
     let mut config = Config::clone(&agents.config);
     config.claude.command = Some("/nowhere/claude".to_owned());
@@ -247,7 +247,7 @@ fn an_interrupted_step_is_recorded() {
 
 /// What a killed agentd left in the settings of Gemini CLI goes first, whichever agent is next.
 #[test]
-fn settings_that_a_killed_agentd_left_are_restored_by_any_step() {
+fn any_step_restores_settings_that_a_killed_agentd_left() {
     let (project, agents) = scripted(WRITES, "");
     let settings = project.root().join(".gemini/settings.json");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();

@@ -90,7 +90,7 @@ fn secrets() -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_kind_is_found_wherever_it_stands() {
+fn every_kind_of_secret_is_found_in_every_place() {
     let redactor = redactor();
     for (text, secret) in secrets() {
         for before in ["", " ", "\n", "\t", "\r\n", "x: ", "(", "\u{1b}[31m", "é", "1\u{2192}"] {
@@ -118,7 +118,7 @@ fn every_kind_is_found_wherever_it_stands() {
 }
 
 #[test]
-fn what_is_no_secret_stays() {
+fn ordinary_text_is_not_redacted() {
     let redactor = redactor();
     for text in [
         "",
@@ -223,7 +223,7 @@ fn a_private_key_over_several_lines_is_found() {
 }
 
 #[test]
-fn files_that_are_not_text_and_arguments_behind_their_names_are_looked_at() {
+fn binary_files_and_arguments_after_names_are_checked() {
     let redactor = redactor();
     let key = format!("ghp_{}", &LETTERS[..36]);
     let bytes = [b"\xff\x00".to_vec(), key.clone().into_bytes(), b"\xff".to_vec()].concat();
@@ -297,7 +297,7 @@ fn old_run_files_are_cleaned_line_by_line() {
 }
 
 #[test]
-fn names_tell() {
+fn secret_names_are_recognized() {
     for name in ["OPENAI_API_KEY", "github_token", "DB_PASSWORD", "NPM_AUTH", "CI_PAT"] {
         assert!(looks_secret(name), "{name}");
     }

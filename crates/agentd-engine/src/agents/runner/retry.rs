@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_honour_the_cli_and_have_a_limit() {
+    fn waits_double_honor_the_cli_and_have_a_limit() {
         let retry =
             Retry { retries: 9, delay: Duration::from_secs(5), longest: Duration::from_mins(1) };
         let seconds = |n, asked: Option<u64>| retry.wait(n, asked.map(|s| s * 1000)).as_secs();
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_asks_for_nothing_that_is_used_up() {
+    fn a_retry_drops_used_session_ids() {
         assert_eq!(for_retry(&Session::FreshWithId("a".into())), Session::Fresh);
         let resume = Session::Resume { id: "a".into(), index: Some(2), thread_usage: None };
         let again = Session::Resume { id: "a".into(), index: None, thread_usage: None };

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_variables_of_the_clis_say_where_their_settings_are() {
+    fn variables_of_the_clis_locate_their_settings() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonicalize().unwrap();
         for name in ["home", "gemini", "codex"] {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_decides_is_compared_and_put_back() {
+    fn only_relevant_settings_are_compared_and_restored() {
         let was = br#"{"numStartups":1,"mcpServers":{"a":{"command":"a"}},"projects":{"/p":{"allowedTools":["x"],"lastCost":1}}}"#;
         let honest = br#"{"numStartups":2,"mcpServers":{"a":{"command":"a"}},"projects":{"/p":{"allowedTools":["x"],"lastCost":2},"/q":{"allowedTools":[],"hasTrustDialogAccepted":false}}}"#;
         assert_eq!(deciding(was), deciding(honest));

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn environments_and_stores_that_tools_keep_in_the_home_are_of_the_project() {
+    fn environments_and_stores_in_the_home_belong_to_the_project() {
         let base = test_project::temp_dir();
         let set: Set<'_> = &[("PNPM_HOME", "/home/me/.local/share/pnpm")];
         for name in ["PNPM_HOME", "pnpm_config_store_dir", "WORKON_HOME", "HATCH_DATA_DIR"] {
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn go_looks_into_the_downloads_of_the_user_first_and_then_where_the_user_says() {
+    fn go_searches_the_downloads_of_the_user_first() {
         let base = test_project::temp_dir();
         let base = base.path();
         let home = base.join("home");

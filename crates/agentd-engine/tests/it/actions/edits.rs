@@ -31,7 +31,7 @@ fn an_edit_changes_its_place_and_the_frontmatter() {
 }
 
 #[test]
-fn what_does_not_match_once_is_refused_with_help() {
+fn an_edit_that_does_not_match_once_is_refused_with_help() {
     let project = planned();
     let path = "specs/auth-flow.md";
     let message = refused(project.edit_file(path, "The server MUST offer Facebook.", "x"));
@@ -139,7 +139,7 @@ fn files_are_found_in_the_change_first_and_then_in_the_project() {
 }
 
 #[test]
-fn long_files_come_in_pieces_and_binary_ones_not_at_all() {
+fn long_files_come_in_pieces_and_binary_files_do_not() {
     let project = project();
     let long = "aé€𝄞\n".repeat(70_000);
     std::fs::write(project.root().join("long.txt"), &long).unwrap();
@@ -187,7 +187,7 @@ fn a_link_inside_the_project_shows_no_secret() {
 }
 
 #[test]
-fn directories_are_listed_without_what_is_hidden() {
+fn directories_are_listed_without_hidden_files() {
     let project = planned();
     std::fs::create_dir_all(project.root().join(".git/objects")).unwrap();
     std::fs::create_dir_all(project.root().join("src")).unwrap();

@@ -20,7 +20,7 @@ fn review(project: &TestProject, verdict: &str, issues: Value) -> Result<Written
 }
 
 #[test]
-fn a_review_is_appended_with_its_round_and_the_plan_it_saw() {
+fn a_review_is_appended_with_its_round_and_plan() {
     let project = planned();
     let id = "add-oauth".parse().unwrap();
     let plan = project.store().change(&id).unwrap().snapshot().unwrap().documents.digest();

@@ -28,7 +28,7 @@ fn in_git() -> TestProject {
 }
 
 #[test]
-fn each_action_wants_its_own_evidence() {
+fn each_action_needs_its_own_evidence() {
     let project = in_git();
     let before = project.read("tasks.md");
     let user = project.root().join("src/models/user.rs");
@@ -119,7 +119,7 @@ fn the_base_commit_is_what_counts() {
 
 /// The files of a change that has a work tree are there, wherever STATE.yaml says that it is.
 #[test]
-fn in_a_work_tree_the_files_there_count() {
+fn in_a_work_tree_its_own_files_count() {
     let project = in_git();
     let beside = tempfile::tempdir().unwrap();
     let tree = beside.path().join("tree");
@@ -148,7 +148,7 @@ fn in_a_work_tree_the_files_there_count() {
 }
 
 #[test]
-fn without_git_a_modification_cannot_be_shown() {
+fn without_git_a_modification_has_no_evidence() {
     let project = planned();
     fs::create_dir_all(project.root().join("src/auth")).unwrap();
     fs::create_dir_all(project.root().join("src/models")).unwrap();

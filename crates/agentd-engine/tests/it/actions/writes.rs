@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Tools as _, planned, project, proposal, read, refused, spec, tasks};
 
 #[test]
-fn a_plan_is_written_and_read_back_as_it_was_said() {
+fn a_plan_is_written_and_read_back() {
     let project = planned();
     let text = project.read("proposal.md");
     let read = proposal_doc::parse(&text);
@@ -85,7 +85,7 @@ fn the_answer_names_the_file_and_its_digest() {
 }
 
 #[test]
-fn said_again_the_same_changes_nothing() {
+fn the_same_input_again_changes_nothing() {
     let project = planned();
     let before = ["proposal.md", "specs/auth-flow.md", "tasks.md"].map(|file| project.read(file));
     project.at("2027-01-01T00:00:00Z", |session| {
@@ -185,7 +185,7 @@ fn a_new_version_keeps_what_people_wrote_and_the_reviews() {
 }
 
 #[test]
-fn documents_with_high_findings_are_refused_and_nothing_changes() {
+fn documents_with_high_findings_are_refused() {
     let project = planned();
     let before = project.read("tasks.md");
     let with = |at: usize, key: &str, value: Value| {
@@ -256,7 +256,7 @@ fn documents_with_high_findings_are_refused_and_nothing_changes() {
 }
 
 #[test]
-fn what_could_be_better_comes_back_as_warnings() {
+fn lower_findings_come_back_as_warnings() {
     let project = planned();
     let mut vague = spec("auth-flow");
     vague["requirements"][0]["description"] = json!("The server MUST be fast.");
@@ -450,7 +450,7 @@ fn a_spec_from_its_parts_keeps_the_other_sections() {
 }
 
 #[test]
-fn clarifications_begin_a_change() {
+fn clarifications_create_a_change() {
     let project = project();
     let value = json!({"change_id": "brand-new", "questions": [
         {"topic": "Auth Method", "question": "Which?", "answer": "OAuth", "rationale": "# not a heading"}]});
@@ -467,7 +467,7 @@ fn clarifications_begin_a_change() {
 }
 
 #[test]
-fn other_tools_do_not_begin_a_change() {
+fn other_tools_do_not_create_a_change() {
     let project = project();
     let mut value = proposal();
     value["change_id"] = json!("nobody");

@@ -34,7 +34,7 @@ fn requirements(project: &TestProject) -> String {
 }
 
 #[test]
-fn an_archived_change_is_merged_moved_and_written_down() {
+fn an_archived_change_is_merged_moved_and_logged() {
     let project = TestProject::new();
     project.main("s", &spec(&[(1, "a"), (2, "b"), (3, "c"), (4, "d")]));
     let front = "removes: [R3]\nrenames:\n  R4: \"Four\"\n";
@@ -138,7 +138,7 @@ fn only_a_complete_change_is_archived_unless_forced_with_a_reason() {
 
 /// The case that loses data elsewhere.
 #[test]
-fn two_changes_that_edit_one_requirement_end_in_a_conflict_and_lose_nothing() {
+fn two_edits_of_one_requirement_conflict_and_lose_nothing() {
     let project = TestProject::new();
     project.main("s", &spec(&[(1, "five attempts"), (2, "b")]));
     project.complete("one", "s", &part("", &[(1, "three attempts")]));
@@ -160,7 +160,7 @@ fn two_changes_that_edit_one_requirement_end_in_a_conflict_and_lose_nothing() {
 }
 
 #[test]
-fn going_on_accepts_only_what_was_shown() {
+fn resuming_accepts_only_conflicts_that_were_shown() {
     let project = TestProject::new();
     project.main("s", &spec(&[(1, "a"), (2, "b")]));
     project.complete("mine", "s", &part("", &[(1, "a mine"), (2, "b mine")]));
@@ -178,7 +178,7 @@ fn going_on_accepts_only_what_was_shown() {
 }
 
 #[test]
-fn taking_a_piece_out_of_the_change_keeps_that_of_main() {
+fn removing_a_piece_from_the_change_keeps_that_of_main() {
     let project = TestProject::new();
     project.main("s", &spec(&[(1, "a"), (2, "b")]));
     project.complete("one", "s", &part("", &[(1, "a one")]));
@@ -191,7 +191,7 @@ fn taking_a_piece_out_of_the_change_keeps_that_of_main() {
 }
 
 #[test]
-fn two_new_requirements_of_one_id_both_survive_and_references_follow() {
+fn two_new_requirements_with_one_id_survive_with_references() {
     let project = TestProject::new();
     project.main("s", &spec(&[(1, "a")]));
     project.complete("one", "s", &part("", &[(2, "from one")]));

@@ -27,7 +27,7 @@ fn tasks(file: &str, action: &str) -> String {
 }
 
 #[test]
-fn changes_that_touch_the_same_are_named_with_what_they_do() {
+fn overlapping_changes_are_named_with_their_edits() {
     let project = TestProject::new();
     project.main("s", &spec(&[(1, "a"), (2, "b"), (3, "c")]));
     project.complete("one", "s", &part("removes: [R2]\n", &[(1, "a one"), (9, "new")]));

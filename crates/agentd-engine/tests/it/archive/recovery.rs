@@ -39,7 +39,7 @@ fn set_up(project: &TestProject) {
 }
 
 #[test]
-fn what_is_half_done_is_taken_back() {
+fn half_done_archiving_is_undone() {
     let project = half_done();
     let recovered = recover(&project.store(), holder).unwrap().unwrap();
     assert!(!recovered.archived && recovered.left.is_empty());
@@ -51,7 +51,7 @@ fn what_is_half_done_is_taken_back() {
 }
 
 #[test]
-fn what_somebody_has_edited_since_is_left_alone_and_named() {
+fn files_edited_since_are_left_alone_and_named() {
     let project = half_done();
     project.main("s", "Mine now.\n");
     let recovered = recover(&project.store(), holder).unwrap().unwrap();
@@ -60,7 +60,7 @@ fn what_somebody_has_edited_since_is_left_alone_and_named() {
 }
 
 #[test]
-fn a_journal_without_a_record_means_that_nothing_was_changed() {
+fn a_journal_without_a_record_means_no_change() {
     let project = half_done();
     std::fs::remove_file(project.root().join("agentd/changes/one/archive.json")).unwrap();
     project.main("s", &spec(&[(1, "a")]));
@@ -70,7 +70,7 @@ fn a_journal_without_a_record_means_that_nothing_was_changed() {
 }
 
 #[test]
-fn nobody_takes_back_what_a_living_process_is_doing() {
+fn the_work_of_a_living_process_is_not_undone() {
     let project = half_done();
     let lock = project.store().project_lock(&holder()).unwrap();
     let before = project.contents();
@@ -83,7 +83,7 @@ fn nobody_takes_back_what_a_living_process_is_doing() {
 /// Without a journal of this machine a record in an open change is a file like others: it came
 /// with the repository. The next archiving replaces it.
 #[test]
-fn a_record_that_no_journal_speaks_of_is_not_acted_on() {
+fn a_record_without_a_journal_is_not_acted_on() {
     let project = half_done();
     fs::remove_file(project.journal()).unwrap();
     let before = project.contents();
@@ -97,7 +97,7 @@ fn a_record_that_no_journal_speaks_of_is_not_acted_on() {
 
 /// A journal is bound to its record: another one, in its place, is nobody's.
 #[test]
-fn a_record_that_was_put_in_the_place_of_ours_is_not_acted_on() {
+fn a_foreign_record_is_not_acted_on() {
     let project = half_done();
     let file = "agentd/changes/one/archive.json";
     let forged = project.read_root(file).replace("It is.", "It was.");
@@ -135,7 +135,7 @@ fn a_record_that_names_other_files_is_refused_whole() {
 
 /// A main spec that is a link leads to a file that was never archived.
 #[test]
-fn no_link_in_the_place_of_a_main_spec_is_written_through() {
+fn no_main_spec_is_written_through_a_link() {
     let project = TestProject::new();
     set_up(&project);
     project.archive("one").unwrap();

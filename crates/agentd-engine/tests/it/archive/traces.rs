@@ -18,7 +18,7 @@ fn project() -> TestProject {
 }
 
 #[test]
-fn a_requirement_leads_to_its_tasks_commits_scenarios_and_review() {
+fn a_requirement_is_traced_to_tasks_commits_and_review() {
     let project = project().repository();
     project.git(&["add", "."]);
     project.git(&["commit", "--quiet", "-m", "Begin"]);

@@ -7,7 +7,7 @@ use test_project::TestProject;
 use super::{Archiving as _, part, spec};
 
 #[test]
-fn what_was_forced_into_the_archive_comes_back_as_it_was() {
+fn a_forced_archive_comes_back_unchanged() {
     let project = TestProject::new();
     project.main("s", &spec(&[(1, "a")]));
     project.complete("one", "s", &part("", &[(1, "a one")]));
@@ -20,7 +20,7 @@ fn what_was_forced_into_the_archive_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_later_change_of_the_same_spec_stands_in_the_way_and_one_of_another_does_not() {
+fn only_a_later_change_of_the_same_spec_blocks_unarchive() {
     let project = TestProject::new();
     project.main("s", &spec(&[(1, "a"), (2, "b")]));
     project.complete("one", "s", &part("", &[(1, "a one")]));
@@ -52,7 +52,7 @@ fn a_later_change_of_the_same_spec_stands_in_the_way_and_one_of_another_does_not
 }
 
 #[test]
-fn what_is_not_there_or_open_is_not_taken_back() {
+fn missing_and_open_changes_are_not_unarchived() {
     let project = TestProject::new();
     project.complete("one", "s", &part("", &[(1, "a")]));
     assert!(matches!(project.unarchive("one").unwrap_err(), ArchiveError::IsOpen { .. }));
@@ -69,7 +69,7 @@ fn what_is_not_there_or_open_is_not_taken_back() {
 }
 
 #[test]
-fn a_state_that_was_written_since_moves_on_instead_of_being_replaced() {
+fn a_state_written_since_is_updated_and_not_replaced() {
     let project = TestProject::new();
     project.complete("one", "s", &part("", &[(1, "a")]));
     project.archive("one").unwrap();

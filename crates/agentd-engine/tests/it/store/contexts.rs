@@ -170,7 +170,7 @@ fn an_empty_project_has_a_context_too() {
 }
 
 #[test]
-fn a_context_is_written_into_the_change_and_replaces_the_last_one() {
+fn a_context_replaces_the_last_one() {
     let (_dir, project) = sandbox();
     for (kind, file) in [
         (ContextKind::Planner, ChangeFile::GeminiContext),
@@ -186,7 +186,7 @@ fn a_context_is_written_into_the_change_and_replaces_the_last_one() {
 }
 
 #[test]
-fn what_git_ignores_what_is_hidden_and_what_agentd_keeps_is_not_shown() {
+fn ignored_hidden_and_agentd_files_are_not_shown() {
     let (_dir, project) = sandbox();
     let root = project.root();
     put(root, ".gitignore", "/target/\n*.log\n");
@@ -339,7 +339,7 @@ fn what_does_not_fit_is_listed() {
 }
 
 #[test]
-fn what_one_section_does_not_need_another_gets() {
+fn unused_budget_goes_to_other_sections() {
     let (_dir, project) = sandbox();
     put(project.root(), "CLAUDE.md", &"rule\n".repeat(20_000));
     let context = build(&project, ContextKind::Planner, BUDGET);

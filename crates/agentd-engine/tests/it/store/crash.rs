@@ -23,7 +23,7 @@ fn is_whole(found: &str) -> bool {
 
 #[test]
 #[ignore = "started by the test below"]
-fn child_writes_for_ever() {
+fn child_writes_forever() {
     let Some(project) = child_project() else { return };
     println!("writing");
     std::io::stdout().flush().unwrap();
@@ -33,7 +33,7 @@ fn child_writes_for_ever() {
 }
 
 #[test]
-fn a_writer_killed_at_any_moment_leaves_the_old_text_or_the_new() {
+fn a_killed_writer_leaves_the_old_or_the_new_text() {
     let (_dir, project) = sandbox();
     let file = path("dir/file.md");
     project.dir().write_atomic(&file, text(0).as_bytes()).unwrap();
@@ -41,7 +41,7 @@ fn a_writer_killed_at_any_moment_leaves_the_old_text_or_the_new() {
     let mut seen_leftover = false;
     for round in 0..ROUNDS {
         let mut child =
-            child("store::crash::child_writes_for_ever", project.root()).spawn().unwrap();
+            child("store::crash::child_writes_forever", project.root()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         assert!(output.lines().map_while(Result::ok).any(|line| line.ends_with("writing")));
         // Spread over some writes without a source of randomness; the machine adds its own.

@@ -76,7 +76,7 @@ fn check(project: &Project, change: &[&str], all: &[&str]) {
 }
 
 #[test]
-fn findings_are_in_the_files_that_they_are_of() {
+fn findings_are_in_their_own_files() {
     let (_dir, project) = planned();
     check(&project, &[], &[]);
     write(&project, &format!("{DIR}/tasks.md"), TASKS.replace("src/a.rs", "/etc/passwd"));
@@ -169,7 +169,7 @@ fn a_state_that_cannot_be_read_is_never_overwritten() {
 }
 
 #[test]
-fn an_update_that_fails_writes_nothing_and_one_that_works_stamps_the_time() {
+fn a_failed_update_writes_nothing_and_a_good_one_sets_the_time() {
     let (_dir, project) = planned();
     let before = contents(&project.root().join(DIR));
     let refused = update_state(&project, &id("mine"), &holder("test"), now(), |state| {
@@ -330,7 +330,7 @@ fn c11_accepting_follows_the_review_of_this_plan() {
 type Edit = fn(&str) -> String;
 
 #[test]
-fn c11_a_review_that_was_edited_removed_or_outdated_accepts_nothing() {
+fn c11_an_edited_removed_or_outdated_review_accepts_nothing() {
     let gone = "proposal.md holds no untouched review of this plan";
     let edits: [(&str, Edit, &str); 3] = [
         ("edited", |text| text.replace("HIGH", "LOW"), gone),
@@ -357,7 +357,7 @@ fn c11_a_review_that_was_edited_removed_or_outdated_accepts_nothing() {
 
 /// Attack L9: changes that are archived while all of them are looked at.
 #[test]
-fn what_goes_away_while_all_are_looked_at_is_left_out() {
+fn changes_that_vanish_meanwhile_are_left_out() {
     let (_dir, project) = planned();
     let at = |n: usize| project.root().join(format!("agentd/changes/c-{n}"));
     let away = |n: usize| project.root().join(format!("agentd/archive/2026-01-02-c-{n}"));
@@ -391,7 +391,7 @@ fn what_goes_away_while_all_are_looked_at_is_left_out() {
 }
 
 #[test]
-fn of_each_rule_a_thousand_findings_are_told_and_all_are_counted() {
+fn a_thousand_findings_per_rule_are_shown_and_all_counted() {
     let (_dir, project) = planned();
     let mut tasks = format!("{TASKS}\n## 2. Logic Layer\n");
     for n in 1..=3000 {

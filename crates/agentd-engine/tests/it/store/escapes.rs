@@ -311,7 +311,7 @@ fn while_swapping(one: &Path, other: &Path, mut act: impl FnMut()) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_directory_swapped_for_a_symlink_during_the_call_gains_nothing() {
+fn a_directory_swapped_for_a_symlink_gains_nothing() {
     let (dir, project) = trapped();
     let outside = contents(&dir.base().join("outside"));
     let root = project.root().to_owned();
@@ -338,7 +338,7 @@ fn a_directory_swapped_for_a_symlink_during_the_call_gains_nothing() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_file_swapped_for_a_symlink_during_the_call_gains_nothing() {
+fn a_file_swapped_for_a_symlink_gains_nothing() {
     let (dir, project) = trapped();
     let outside = contents(&dir.base().join("outside"));
     let change = project.change(&id("mine")).unwrap();

@@ -54,7 +54,7 @@ fn text_that_is_not_utf8_is_an_error_with_its_place() {
 }
 
 #[test]
-fn what_is_no_file_is_not_read_and_does_not_hang() {
+fn special_files_are_not_read_and_do_not_hang() {
     let (_dir, project) = sandbox();
     let pipe = project.root().join("pipe");
     rustix::fs::mknodat(
@@ -119,7 +119,7 @@ fn lines_are_appended_even_after_a_torn_one() {
 }
 
 #[test]
-fn leftovers_of_the_dead_are_swept_and_those_of_the_living_are_not() {
+fn only_leftovers_of_dead_processes_are_removed() {
     let (_dir, project) = sandbox();
     let dead = project.root().join(".agentd-tmp-1-0-dead");
     let alive = project.root().join(".agentd-tmp-2-0-alive");

@@ -113,7 +113,7 @@ fn a_refusal_names_the_holder_and_death_frees_the_lock() {
 }
 
 #[test]
-fn waiting_ends_with_the_holder_the_time_or_the_patience() {
+fn waiting_ends_with_the_holder_or_the_time_limit() {
     let (_dir, project) = sandbox();
     let change = id("mine");
     let mut child = start_holder(&project);
@@ -161,7 +161,7 @@ fn locks_of_other_kinds_and_changes_are_free() {
 }
 
 #[test]
-fn a_lock_file_that_was_removed_is_made_anew() {
+fn a_removed_lock_file_is_created_again() {
     let (_dir, project) = sandbox();
     drop(project.try_run_lock(&id("mine"), &holder("a")).unwrap());
     fs::remove_dir_all(project.root().join("agentd/.locks")).unwrap();
@@ -171,7 +171,7 @@ fn a_lock_file_that_was_removed_is_made_anew() {
 
 /// Attack L13: of those who asked again and again, the lucky ones won.
 #[test]
-fn who_waits_comes_before_who_takes_the_lock_again_and_again() {
+fn a_waiter_gets_the_lock_before_a_greedy_holder() {
     const TURNS: usize = 100;
     let (_dir, project) = sandbox();
     let mine = id("mine");
@@ -202,9 +202,9 @@ fn who_waits_comes_before_who_takes_the_lock_again_and_again() {
     assert!(turns < TURNS / 4, "the waiter got its turn after {turns}");
 }
 
-/// Attack L4: what a killed writer left beside the locks stayed for ever.
+/// Attack L4: what a killed writer left beside the locks stayed there forever.
 #[test]
-fn what_killed_writers_left_beside_the_locks_is_removed() {
+fn leftovers_beside_the_locks_are_removed() {
     let (_dir, project) = sandbox();
     drop(project.try_run_lock(&id("mine"), &holder("first")).unwrap());
     let left = project.root().join("agentd/.locks/.agentd-tmp-123-4");

@@ -82,7 +82,7 @@ fn a_project_without_directories_lists_nothing() {
 }
 
 #[test]
-fn of_many_who_create_a_change_one_succeeds() {
+fn only_one_of_many_creates_a_change() {
     let (_dir, project) = sandbox();
     let created = AtomicUsize::new(0);
     thread::scope(|scope| {

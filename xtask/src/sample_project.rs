@@ -173,16 +173,12 @@ impl Change {
              - Affected code: `src/{}/`\n- Breaking changes: none\n",
             spec.id, spec.subject.many
         );
-        let checksum = Sha256::digest(body.as_bytes());
-        let mut hex = String::new();
-        for byte in checksum {
-            let _ = write!(hex, "{byte:02x}");
-        }
+        let checksum = hex::encode(Sha256::digest(body.as_bytes()));
         format!(
             "---\nid: {id}\ntype: proposal\nversion: 1\n\
              created_at: {date}T09:30:00Z\nupdated_at: {date}T09:45:00Z\nsummary: {summary}\n\
              impact:\n  scope: minor\n  affected_files: {files}\n  new_files: {files}\n\
-             affected_specs:\n  - id: {}\n    depends: []\nchecksum: sha256:{hex}\n---\n{body}",
+             affected_specs:\n  - id: {}\n    depends: []\nchecksum: sha256:{checksum}\n---\n{body}",
             spec.id
         )
     }

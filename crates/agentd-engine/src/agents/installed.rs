@@ -64,7 +64,7 @@ pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> 
 /// Whether the built-in agent should be offered for planning: nobody has chosen agents
 /// in the configuration, and no agent at all is on this machine. Who has chosen one
 /// that is missing wants to hear that, not to get another.
-pub fn offers_builtin(config: &Config, path: &OsStr, root: &Path) -> bool {
+pub(crate) fn offers_builtin(config: &Config, path: &OsStr, root: &Path) -> bool {
     let chosen = config.roles != Roles::default()
         || AgentKind::CLIS.into_iter().any(|agent| config.agent(agent).command.is_some());
     let none_here =

@@ -206,6 +206,12 @@ impl TestProject {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
+    /// The text of a file of the change, masked for a snapshot.
+    #[track_caller]
+    pub fn read_masked(&self, name: &str) -> String {
+        mask(&self.read(name), &self.base())
+    }
+
     /// The text of a file below the root of the project.
     #[track_caller]
     pub fn read_root(&self, name: &str) -> String {

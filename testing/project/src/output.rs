@@ -9,15 +9,19 @@ use serde_json::Value;
 use crate::TestProject;
 
 /// What is different in every run, and what stands for it in a snapshot.
-const MASKS: [(&str, &str); 7] = [
+const MASKS: [(&str, &str); 11] = [
     (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[TIME]"),
-    (r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "[TIME]"),
+    (r"\b\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d UTC)?", "[TIME]"),
     // In the name of an archived change, and in frontmatter.
     (r"\b\d{4}-\d\d-\d\d-([a-z])", "[DATE]-$1"),
     (r"\bdate: \d{4}-\d\d-\d\d\b", "date: [DATE]"),
     // How long a step took, in a line of progress.
     (r"\b(done|failed), \d+(\.\d s| ms| m \d\d s)", "$1, [DURATION]"),
     (r"\b[0-9a-f]{64}\b", "[DIGEST]"),
+    (r"/assets/[0-9a-f]{12}/", "/assets/[MARK]/"),
+    (r"\bafter=[0-9a-f]{16}\b", "after=[MARK]"),
+    (r"\bagentd:review [0-9a-f]{16}\b", "agentd:review [MARK]"),
+    (r#""(version|agentd)": "\d+\.\d+\.\d+[^"]*""#, "\"$1\": \"[VERSION]\""),
     (r"\bagentd 0\.\d+\.\d+(-[0-9a-z.+-]+)?", "agentd [VERSION]"),
 ];
 

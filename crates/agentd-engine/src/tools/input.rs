@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use agentd_core::diagnostic::Severity;
 use agentd_core::ids::{RequirementId, SpecRef};
 use agentd_core::rel_path::RelPath;
-use agentd_core::text::{Line, Prose, excerpt};
+use agentd_core::text::{Line, Prose, counted, excerpt};
 use serde::de::{DeserializeOwned, DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -149,8 +149,8 @@ impl<'de, T: Deserialize<'de>, const MIN: usize, const MAX: usize> Deserialize<'
                 }
                 if items.len() < MIN {
                     return Err(A::Error::custom(format_args!(
-                        "the list has {} items; at least {MIN} is needed",
-                        items.len()
+                        "the list has {}; the minimum is {MIN}",
+                        counted(items.len(), "item")
                     )));
                 }
                 Ok(items)

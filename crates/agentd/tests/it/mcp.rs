@@ -80,12 +80,12 @@ pub(crate) struct Client {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     next_id: u64,
-    /// What `tools/list` says of the answers.
+    /// The output schemas of `tools/list`.
     outputs: BTreeMap<String, Value>,
 }
 
 impl Client {
-    /// Starts a server without a word.
+    /// Starts a server, without a handshake.
     pub(crate) fn spawn(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -98,7 +98,7 @@ impl Client {
         Self { child, input, output, next_id: 1, outputs: BTreeMap::new() }
     }
 
-    /// Starts a server and shakes hands with it.
+    /// Starts a server, and does the handshake.
     pub(crate) fn start(command: Command) -> Self {
         let mut client = Self::spawn(command);
         client.initialize("2025-11-25");
@@ -131,7 +131,7 @@ impl Client {
         self.send_line(&message.to_string());
     }
 
-    /// Sends a request and says under which id.
+    /// Sends a request, and returns its id.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
@@ -171,7 +171,7 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Calls a tool and holds the answer against what was promised.
+    /// Calls a tool, and checks the answer against its published schema.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         let result = answer["result"].clone();
@@ -193,7 +193,7 @@ impl Client {
         assert!(result["content"].as_array().is_some_and(|c| !c.is_empty()), "{tool}: {result}");
     }
 
-    /// Calls a tool that must work, and gives its structured answer or its text.
+    /// Calls a tool that must work, and returns its structured answer or its text.
     pub(crate) fn ok(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.call(tool, arguments);
         let result = &answer["result"];
@@ -201,7 +201,7 @@ impl Client {
         result.get("structuredContent").unwrap_or(&result["content"][0]["text"]).clone()
     }
 
-    /// Calls a tool that must refuse, and gives the words.
+    /// Calls a tool that must refuse, and returns its message.
     pub(crate) fn refused(&mut self, tool: &str, arguments: Value) -> String {
         let answer = self.call(tool, arguments);
         assert_eq!(answer["result"]["isError"], true, "{tool}: {answer}");
@@ -213,7 +213,7 @@ impl Client {
         self.input = None;
     }
 
-    /// Hangs up and gives what was still to be said, and the errors.
+    /// Hangs up, and returns the remaining lines and the errors.
     pub(crate) fn finish(mut self) -> (Vec<String>, String) {
         self.close_input();
         let mut rest = String::new();

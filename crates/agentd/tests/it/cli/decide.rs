@@ -1,8 +1,9 @@
 use std::process::Stdio;
 
 use agentd_core::diagnostic::Severity::{High, Low, Medium};
+use agentd_core::state;
 
-use test_project::{TestProject, mask};
+use test_project::TestProject;
 
 #[test]
 fn decision_is_recorded() {
@@ -13,7 +14,7 @@ fn decision_is_recorded() {
     add-oauth is proposed; the decision is recorded
     --- stderr
     ");
-    insta::assert_snapshot!(mask(&project.read("STATE.yaml"), &project.base()), @r#"
+    insta::assert_snapshot!(project.read_masked("STATE.yaml"), @r#"
     # Written by agentd. Change it with agentd's commands, not by hand.
     change_id: add-oauth
     phase: proposed
@@ -53,7 +54,7 @@ fn note_is_one_line() {
     project.run(["decide", "fix", "--note", note]).fine();
     let json = project.run(["status", "--json"]).fine().json();
     assert_eq!(json["phase"], "proposed");
-    insta::assert_snapshot!(mask(&project.read("STATE.yaml"), &project.base()), @r#"
+    insta::assert_snapshot!(project.read_masked("STATE.yaml"), @r#"
     # Written by agentd. Change it with agentd's commands, not by hand.
     change_id: add-oauth
     phase: proposed
@@ -88,12 +89,12 @@ fn forty_parallel_decisions_are_recorded() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    let state = project.read("STATE.yaml");
-    assert_eq!(state.matches("choice: ").count(), 40, "{state}");
-    let words: Vec<&str> = state.split_whitespace().map(|word| word.trim_matches('"')).collect();
-    for i in 0..40 {
-        assert!(words.contains(&format!("n{i}").as_str()), "n{i} is lost: {state}");
-    }
+    let state = state::parse(&project.read("STATE.yaml"), &project.id()).unwrap();
+    let mut notes: Vec<&str> = state.decisions.iter().map(|made| made.note.as_str()).collect();
+    let mut expected: Vec<String> = (0..40).map(|i| format!("n{i}")).collect();
+    notes.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(notes, expected);
     let json = project.run(["decide", "stop", "--json"]).fine().json();
     assert_eq!(json["decisions"], 41);
 }

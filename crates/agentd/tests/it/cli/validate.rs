@@ -358,13 +358,19 @@ fn colors_only_for_terminals() {
     for set in
         [&[][..], &[("NO_COLOR", "1")], &[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]]
     {
-        let run = project.finish(project.command(["validate"]).envs(set.iter().copied()));
-        assert!(!run.stdout.contains('\u{1b}'), "{set:?}");
-        let run = project.finish(project.command(["status", "nothing"]).envs(set.iter().copied()));
-        assert!(!run.stderr.contains('\u{1b}'), "{set:?}");
+        let first = |args: &[&str]| {
+            let run = project.finish(project.command(args).envs(set.iter().copied()));
+            let text = run.stdout + &run.stderr;
+            text.lines().next().unwrap().escape_debug().to_string()
+        };
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(first(&["validate"]), @"MEDIUM[Q001]: `fast` can mean anything in R1");
+            insta::assert_snapshot!(first(&["status", "nothing"]), @"error: there is no change `nothing`");
+        }
     }
+    // Or the checks above prove nothing.
     let run = project.finish(project.command(["validate"]).env("CLICOLOR_FORCE", "1"));
-    assert!(run.stdout.contains('\u{1b}'), "or the checks above prove nothing");
+    insta::assert_snapshot!(run.stdout.lines().next().unwrap().escape_debug(), @r"\u{1b}[1m\u{1b}[33mMEDIUM[Q001]\u{1b}[0m\u{1b}[1m: `fast` can mean anything in R1\u{1b}[0m");
 }
 
 /// A file that is ignored must not look like a part of the plan.

@@ -46,14 +46,11 @@ fn parallel_writes_are_all_kept() {
             });
         }
     });
-    let specs = std::fs::read_dir(project.root().join("agentd/changes/add-oauth/specs")).unwrap();
-    let names: BTreeSet<String> =
-        specs.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+
     let proposal = project.read("proposal.md");
     for c in 0..CLIENTS {
         for n in 0..CALLS {
             if n % 4 == 0 {
-                assert!(names.contains(&format!("spec-{c}-{n}.md")));
                 let text = project.read(&format!("specs/spec-{c}-{n}.md"));
                 assert!(text.starts_with("---\nid: ") && text.ends_with("```\n"), "torn: {text}");
             } else {
@@ -67,10 +64,11 @@ fn parallel_writes_are_all_kept() {
     let expected: Vec<u32> =
         (1..=u32::try_from(CLIENTS * (CALLS - CALLS.div_ceil(4))).unwrap()).collect();
     assert_eq!(rounds, expected, "each review has seen those before it");
-    assert!(project.read("CHALLENGE.md").contains(&format!("## Review {}", expected.len())));
+    let challenge = project.read("CHALLENGE.md");
+    assert_eq!(challenge.matches(&format!("## Review {}", expected.len())).count(), 1);
     let left: Vec<String> =
         project.names().into_iter().filter(|name| name.contains("agentd-tmp")).collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(left, [""; 0]);
 }
 
 #[test]

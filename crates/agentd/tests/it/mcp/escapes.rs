@@ -87,7 +87,6 @@ fn with(tool: &'static str, good: Value, place: &str, value: &str) -> (&'static 
     (tool, arguments)
 }
 
-#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn attempts(outside: &str) -> Vec<(&'static str, Value)> {
     let mut all = Vec::new();
     let long_name = format!("specs/{}.md", "a".repeat(300));

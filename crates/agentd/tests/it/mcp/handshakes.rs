@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use test_project::mask;
+
 use super::{CHANGE, Client, Servers as _, plan, planned, project};
 
 #[test]
@@ -14,8 +16,7 @@ fn versions_with_handshake() {
         assert_eq!(result["serverInfo"]["name"], "agentd");
         assert!(result["capabilities"]["tools"].is_object(), "{result}");
         assert!(result["capabilities"]["resources"].is_object(), "{result}");
-        let instructions = result["instructions"].as_str().unwrap();
-        assert!(instructions.contains(CHANGE) && instructions.contains("create_proposal"));
+        insta::allow_duplicates! { insta::assert_snapshot!(result["instructions"], @r#""agentd keeps the plan of a change: proposal.md, specs/<spec>.md, tasks.md. You work on the change `add-oauth`; its documents lie in agentd/changes/add-oauth/. Pass change_id \"add-oauth\" to every tool. Order: create_proposal, then create_spec for every affected spec, then create_tasks. Fix a document with edit_file. Documents are written with these tools only. A call that is refused has changed nothing and says what to correct; warnings in an answer are worth fixing.""#); }
         assert_eq!(client.result("ping", json!({})), json!({}));
         let tools = client.result("tools/list", json!({}));
         assert_eq!(tools["tools"].as_array().unwrap().len(), 8);
@@ -42,11 +43,31 @@ fn stateless_version_needs_no_handshake() {
     let project = project();
     let mut client = Client::spawn(project.server(&["--change", CHANGE, "--role", "planner"]));
     let found = client.result("server/discover", stateless(json!({})));
-    assert!(
-        found["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")),
-        "{found}"
-    );
-    assert!(found["instructions"].as_str().unwrap().contains(CHANGE));
+    insta::assert_snapshot!(mask(&format!("{found:#}"), &project.base()), @r#"
+    {
+      "resultType": "complete",
+      "supportedVersions": [
+        "2024-11-05",
+        "2025-03-26",
+        "2025-06-18",
+        "2025-11-25",
+        "2026-07-28"
+      ],
+      "capabilities": {
+        "resources": {},
+        "tools": {}
+      },
+      "instructions": "agentd keeps the plan of a change: proposal.md, specs/<spec>.md, tasks.md. You work on the change `add-oauth`; its documents lie in agentd/changes/add-oauth/. Pass change_id \"add-oauth\" to every tool. Order: create_proposal, then create_spec for every affected spec, then create_tasks. Fix a document with edit_file. Documents are written with these tools only. A call that is refused has changed nothing and says what to correct; warnings in an answer are worth fixing.",
+      "ttlMs": 0,
+      "cacheScope": "private",
+      "_meta": {
+        "io.modelcontextprotocol/serverInfo": {
+          "name": "agentd",
+          "version": "[VERSION]"
+        }
+      }
+    }
+    "#);
     let tools = client.result("tools/list", stateless(json!({})));
     assert_eq!(tools["tools"].as_array().unwrap().len(), 8);
     let call = stateless(json!({"name": "create_proposal", "arguments": plan::proposal()}));
@@ -68,7 +89,12 @@ fn stateless_call_may_come_first() {
     let result = client.result("tools/call", call);
     assert_eq!(result["structuredContent"]["iteration"], 1);
     let bare = client.ask("tools/list", json!({}));
-    assert!(bare["error"]["message"].as_str().unwrap().contains("_meta"), "{bare}");
+    insta::assert_snapshot!(format!("{:#}", bare["error"]), @r#"
+    {
+      "code": -32602,
+      "message": "request _meta is missing or has malformed required fields: io.modelcontextprotocol/protocolVersion, io.modelcontextprotocol/clientCapabilities"
+    }
+    "#);
 }
 
 #[test]

@@ -48,24 +48,47 @@ fn invalid_questions_are_refused() {
     };
     let option = one["options"][0].clone();
     let cases = [
-        ("/questions", json!(many(2)), "at least 3"),
-        ("/questions", json!(many(6)), "at most 5"),
-        ("/questions/0/options", json!([option]), "at least 2"),
-        ("/questions/0/options", json!(vec![option.clone(); 5]), "at most 4"),
-        ("/questions/0/options/1", option.clone(), "two options of `Method` are called `OAuth`"),
-        ("/questions/1/header", json!("METHOD"), "two questions have the header `METHOD`"),
-        ("/questions/0/options/0/label", json!(" "), "`questions[0].options[0].label`"),
-        ("/questions/0/question", json!("x".repeat(2001)), "at most 2000"),
-        ("/questions/0/multi_select", json!("yes"), "`questions[0].multi_select`"),
-        ("/change_id", json!("other"), "works on the change `add-oauth`"),
+        ("/questions", json!(many(2))),
+        ("/questions", json!(many(6))),
+        ("/questions/0/options", json!([option])),
+        ("/questions/0/options", json!(vec![option.clone(); 5])),
+        ("/questions/0/options/1", option.clone()),
+        ("/questions/1/header", json!("METHOD")),
+        ("/questions/0/options/0/label", json!(" ")),
+        ("/questions/0/question", json!("x".repeat(2001))),
+        ("/questions/0/multi_select", json!("yes")),
+        ("/change_id", json!("other")),
     ];
-    for (place, value, expected) in cases {
+    let mut messages = String::new();
+    for (place, value) in cases {
         let mut arguments = plan::questions();
         *arguments.pointer_mut(place).unwrap() = value;
         let message = client.refused("propose_questions", arguments);
-        assert!(message.contains(expected), "{expected} in {message}");
+        messages.push_str(&format!("{place}: {message}\n"));
         assert!(project.contents() == before, "{place}");
     }
+    insta::assert_snapshot!(messages, @r#"
+    /questions: The arguments do not fit the tool. `questions`: the list has 2 items; the minimum is 3
+    Correct that field and call the tool again; nothing was written.
+    /questions: The arguments do not fit the tool. `questions`: the list is too long; at most 5 items are allowed
+    Correct that field and call the tool again; nothing was written.
+    /questions/0/options: The arguments do not fit the tool. `questions[0].options`: the list has 1 item; the minimum is 2
+    Correct that field and call the tool again; nothing was written.
+    /questions/0/options: The arguments do not fit the tool. `questions[0].options`: the list is too long; at most 4 items are allowed
+    Correct that field and call the tool again; nothing was written.
+    /questions/0/options/1: These questions cannot be asked: two options of `Method` are called `OAuth`.
+    Nothing was kept. Correct that and call the tool again.
+    /questions/1/header: These questions cannot be asked: two questions have the header `METHOD`.
+    Nothing was kept. Correct that and call the tool again.
+    /questions/0/options/0/label: The arguments do not fit the tool. `questions[0].options[0].label`: the text is empty
+    Correct that field and call the tool again; nothing was written.
+    /questions/0/question: The arguments do not fit the tool. `questions[0].question`: the text is 2001 characters long; at most 2000 are allowed
+    Correct that field and call the tool again; nothing was written.
+    /questions/0/multi_select: The arguments do not fit the tool. `questions[0].multi_select`: invalid type: string "yes", expected a boolean
+    Correct that field and call the tool again; nothing was written.
+    /change_id: This server works on the change `add-oauth` and on no other, so not on `other`.
+    Call the tool with change_id "add-oauth".
+    "#);
     client.ok("propose_questions", json!({"change_id": CHANGE, "questions": many(5)}));
 }
 

@@ -28,5 +28,6 @@ fn sdk_client() {
         assert_eq!(resources.len(), 2);
         client.cancel().await.unwrap();
     });
-    assert!(project.read("proposal.md").contains("# Change: add-oauth"));
+    let text = project.read("proposal.md");
+    assert_eq!(text.lines().find(|line| line.starts_with("# ")), Some("# Change: add-oauth"));
 }

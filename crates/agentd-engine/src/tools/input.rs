@@ -301,7 +301,7 @@ mod tests {
         Correct that field and call the tool again; nothing was written.
         ");
         insta::assert_snapshot!(error(json!({"title": "a", "items": []})), @"
-        The arguments do not fit the tool. `items`: the list has 0 items; at least 1 is needed
+        The arguments do not fit the tool. `items`: the list has 0 items; the minimum is 1
         Correct that field and call the tool again; nothing was written.
         ");
         insta::assert_snapshot!(error(json!({"title": "a", "items": [1, 1, 1]})), @"

@@ -5,6 +5,7 @@ mod browser;
 mod command;
 mod connections;
 mod live;
+mod outline;
 mod pages;
 mod project;
 #[cfg(target_os = "linux")]
@@ -14,11 +15,12 @@ mod security;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use project::project;
-use test_project::TestProject;
+use test_project::{TestProject, mask};
 
 /// A viewer that runs.
 pub(crate) struct Viewer {
@@ -137,6 +139,14 @@ impl Answer {
             .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
             .collect();
         Self { status: status.unwrap_or(0), headers, body }
+    }
+
+    /// What the page shows, without its menu and its form for comments.
+    pub(crate) fn shown(&self) -> String {
+        let start = self.body.find("<div class=\"content\"").or_else(|| self.body.find("<main"));
+        let text = outline::outline(&self.body[start.unwrap()..]);
+        let content = text.split("(#comment-form)").next().unwrap();
+        mask(content, Path::new("/nowhere"))
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

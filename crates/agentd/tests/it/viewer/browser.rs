@@ -4,6 +4,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use agentd_core::document::comments;
+use agentd_core::state::{self, Choice};
+
 use super::{Viewer, project};
 
 #[test]
@@ -29,12 +32,14 @@ fn heavy_viewer_in_chromium() {
         .env("AGENTD_NPM_VIEWER", modules)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    eprintln!("{said}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    eprintln!("{printed}");
     // What was done in the browser is on the disk.
-    assert!(project.read("comments.md").contains("Which clock?"));
-    assert!(project.read("STATE.yaml").contains("choice: fix"));
+    let comments = comments::parse(&project.read("comments.md")).value.comments;
+    assert!(comments.iter().any(|comment| comment.text.as_str() == "Which clock?"));
+    let state = state::parse(&project.read("STATE.yaml"), &project.id()).unwrap();
+    assert_eq!(state.decisions.first().map(|made| made.choice), Some(Choice::Fix));
 }
 
 fn chromium() -> Option<String> {

@@ -32,7 +32,13 @@ fn port_is_chosen_or_reported_as_taken() {
 #[test]
 fn view_of_missing_change() {
     let project = project();
-    project.run(["view", "--no-open", "add-oaut"]).exits(1).stderr_has("add-oauth");
+    insta::assert_snapshot!(project.run(["view", "--no-open", "add-oaut"]), @"
+    exit 1
+    --- stderr
+    error: there is no change `add-oaut`
+
+    hint: did you mean `add-oauth`?
+    ");
 }
 
 /// Attack L1: everybody can read the command line of a browser.
@@ -60,17 +66,19 @@ fn browser_gets_private_page_not_token() {
     assert!(!opened.contains(token), "{opened}");
     let page = std::path::Path::new(opened.trim());
     assert!(page.starts_with(temp.path()), "{opened}");
-    assert!(std::fs::read_to_string(page).unwrap().contains(address));
+    let text = std::fs::read_to_string(page).unwrap();
+    insta::assert_snapshot!(text.replace(address, "[ADDRESS]"), @r#"<!DOCTYPE html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=[ADDRESS]"><title>agentd</title><a href="[ADDRESS]">Open the viewer</a>"#);
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(page) & 0o777, 0o600);
     assert_eq!(mode(page.parent().unwrap()) & 0o777, 0o700);
-    // Whoever is answered knows that the viewer listens for signals, too.
+    // Once it answers, the viewer listens for signals too.
     let port: u16 = address.split([':', '/']).nth(4).unwrap().parse().unwrap();
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.to_lowercase().contains("connection: close"), "strangers keep no connection");
+    // Strangers keep no connection.
+    assert!(answer.lines().any(|line| line.eq_ignore_ascii_case("connection: close")), "{answer}");
     let pid = Pid::from_raw(i32::try_from(viewer.id()).unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
     assert!(viewer.wait().unwrap().success());

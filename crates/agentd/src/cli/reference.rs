@@ -12,7 +12,7 @@ use super::contract;
 /// The reference as it should be.
 fn reference() -> String {
     let mut text = "# Command line\n\n\
-        <!-- Made from the program: UPDATE=1 cargo test -p agentd reference -->\n\n\
+        <!-- Generated. To update it: UPDATE=1 cargo nextest run -p agentd reference -->\n\n\
         Every command takes `--json`: exactly one JSON document on stdout, with a\n\
         `\"version\": 1`, and everything else on stderr. Exit codes: 0, 1 for a failure,\n\
         2 for a wrong command line, 130 when interrupted.\n"
@@ -34,7 +34,7 @@ fn section(command: &mut Command, name: &str) -> String {
 }
 
 /// What comes after it on a page is generated, up to [`END`] if the page has one.
-const GENERATED: &str = "<!-- Made from the program: UPDATE=1 cargo test -p agentd reference -->\n";
+const GENERATED: &str = "<!-- Generated. To update it: UPDATE=1 cargo nextest run -p agentd reference -->\n";
 const END: &str = "\n<!-- End of what is made from the program -->\n";
 
 fn errors() -> String {

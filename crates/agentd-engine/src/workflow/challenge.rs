@@ -156,11 +156,11 @@ fn independent(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         return Err(WorkflowError::NotIndependent { vendor });
     }
     if roles.planner == AgentKind::Replay {
-        // Who is played there may well be of two vendors; it was said when it was recorded.
+        // The recorded agents may be from two vendors; the warning was printed when they ran.
         return Ok(());
     }
     workflow.warn(&format!(
-        "planner and challenger are both of {vendor}: they have the same blind spots"
+        "planner and challenger are both from {vendor}: they have the same blind spots"
     ));
     Ok(())
 }

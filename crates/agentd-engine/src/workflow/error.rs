@@ -216,7 +216,7 @@ impl Explain for WorkflowError {
                     .cause("only a change with an approved plan can be implemented");
                 match phase {
                     Phase::Complete => report.run(
-                        "archive it: it is complete",
+                        "it is complete; archive it",
                         CommandLine::agentd(["archive", change.as_str()]),
                     ),
                     Phase::Archived => report.hint("it is archived already"),
@@ -269,7 +269,7 @@ fn explain_format(
     let all = || reports.iter().flat_map(|report| &report.diagnostics);
     let circle = all().find(|finding| finding.rule.code == rules::TASK_CYCLE.code);
     let cause = match (circle, rounds) {
-        (Some(circle), _) => format!("Circular dependency detected: {}; {found}", circle.message),
+        (Some(circle), _) => format!("{}; {found}", circle.message),
         (None, 0) => found,
         (None, _) => format!("the planner could not fix it by itself; {found}"),
     };

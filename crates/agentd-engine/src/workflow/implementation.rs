@@ -4,6 +4,7 @@ use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::tasks::Status;
 use agentd_core::phase::Phase;
 use agentd_core::step_name::StepName;
+use agentd_core::text::counted;
 
 use super::code_review::{FixOutcome, is_known, latest, run_fix};
 use super::implement::{
@@ -80,7 +81,8 @@ fn next(workflow: &mut Workflow<'_>) -> Result<Next, WorkflowError> {
             if history.succeeded_after(&fix, built) < limit as usize {
                 return Ok(Next::Fix);
             }
-            workflow.warn(&format!("the code still needs fixing after {limit} rounds"));
+            let rounds = counted(limit as usize, "round");
+            workflow.warn(&format!("the code still needs fixing after {rounds}"));
             Ok(Next::Stop)
         }
         Some(CodeVerdict::Approved) | None => Ok(Next::Review),

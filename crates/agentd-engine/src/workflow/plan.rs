@@ -5,6 +5,7 @@ use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::phase::Phase;
 use agentd_core::state::{Choice, State};
 use agentd_core::step_name::StepName;
+use agentd_core::text::counted;
 
 use super::challenge::challenge_valid;
 use super::generate::Existing;
@@ -137,7 +138,7 @@ fn automatic(
     workflow.warn(&if stuck {
         "the last round has settled none of the issues; another one would not either".to_owned()
     } else {
-        format!("the plan still needs revision after {limit} rounds")
+        format!("the plan still needs revision after {}", counted(limit as usize, "round"))
     });
     Ok(Next::Stop(Action::StillNeedsRevision))
 }

@@ -135,16 +135,21 @@ fn events(snapshot: &Snapshot, state: &State, rounds: &CodeRounds) -> Vec<Event>
         );
         add(review.date, EventKind::Review, text);
     }
-    let tests = |exit_code: Option<i32>, took: u64, command: &str| {
+    let tests = |exit_code: Option<i32>, took: &str, command: &str| {
         let result = if exit_code == Some(0) { "passed" } else { "failed" };
-        format!("{result} in {}: {command}", duration(took))
+        format!("{result} in {took}: {command}")
     };
     for (at, run) in &rounds.tests {
-        let took = run.seconds.saturating_mul(1000);
-        add(Some(*at), EventKind::Tests, tests(run.exit_code, took, &run.command));
+        // Of earlier rounds only whole seconds are known.
+        let took = match run.seconds {
+            0 => "under 1 s".to_owned(),
+            seconds => duration(seconds.saturating_mul(1000)),
+        };
+        add(Some(*at), EventKind::Tests, tests(run.exit_code, &took, &run.command));
     }
     if let Some(run) = &state.test_run {
-        add(Some(run.at), EventKind::Tests, tests(run.exit_code, run.duration_ms, &run.command));
+        let took = duration(run.duration_ms);
+        add(Some(run.at), EventKind::Tests, tests(run.exit_code, &took, &run.command));
     }
     for review in &rounds.reviews {
         let counts = review.counts();

@@ -1,5 +1,5 @@
 //! agentd in the sandbox, run as a user would run it. The CLIs on its PATH are the real ones,
-//! behind shims that note how they are called.
+//! behind shims that record how they are called.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,12 +57,12 @@ impl Sandbox {
         self
     }
 
-    /// The real CLI, which notes how it is called.
+    /// The real CLI, behind a shim that records its arguments.
     pub fn real(&self, cli: Cli) {
         self.instead_of(cli, &format!("exec {} \"$@\"", self.path_of(cli)));
     }
 
-    /// A script in front of the real CLI or instead of it, which notes how it is called.
+    /// A script in front of the real CLI or instead of it, which records its arguments.
     pub fn instead_of(&self, cli: Cli, script: &str) {
         let (name, log) = (cli.program(), self.log());
         let note = format!(
@@ -94,7 +94,7 @@ impl Sandbox {
         write_script(&self.bin().join(name), script);
     }
 
-    /// Where the shims note how they are called.
+    /// Where the shims record how they are called.
     pub fn log(&self) -> PathBuf {
         // Where the kernel lets every agent write, and with it the shim.
         self.root().join("agentd/.locks/calls-seen-by-shims")
@@ -144,6 +144,14 @@ impl Sandbox {
         let runs = fs::read_dir(self.path("runs")).into_iter().flatten().flatten();
         let ending = format!("-{step}.jsonl");
         runs.filter(|run| run.file_name().to_string_lossy().ends_with(&ending)).count()
+    }
+
+    /// The first result of a tool that has these words in it.
+    #[track_caller]
+    pub fn tool_result(&self, words: &str) -> String {
+        let results = self.models().requests().into_iter().flat_map(|request| request.tool_results);
+        let mut found = results.filter(|result| result.contains(words));
+        found.next().unwrap_or_else(|| panic!("no tool answered {words:?}"))
     }
 
     /// The prompt of the latest call of a step.

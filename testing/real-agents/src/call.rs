@@ -308,7 +308,7 @@ impl Finished {
 }
 
 /// Waits for the end or signals it when it is over, and leaves nothing of the
-/// group behind; says whether it was signalled.
+/// group behind; returns whether it was signaled.
 fn supervise(child: &mut Child, is_over: impl Fn() -> bool, signal: Signal) -> (ExitStatus, bool) {
     let group = Pid::from_child(child);
     let mut signalled: Option<Instant> = None;

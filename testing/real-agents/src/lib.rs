@@ -31,6 +31,7 @@ mod network;
 mod processes;
 mod sandbox;
 mod stream;
+mod text;
 mod work;
 
 pub use agentd::{CHANGE, CODEX, CODEX_QUICK, Called};
@@ -41,6 +42,7 @@ pub use processes::until;
 pub use rustix::process::Signal;
 pub use sandbox::{DUMMY_KEY, Sandbox};
 pub use stream::Usage;
+pub use text::{lines_with, paragraph};
 pub use work::work;
 
 /// One of the agent CLIs.

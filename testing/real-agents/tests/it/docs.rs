@@ -3,7 +3,7 @@
 //! - ```` ```console ````: lines that start with `$ ` are run by `sh`, one after the other; what
 //!   stands below a command is compared with what it prints (`…` stands for anything, a line of
 //!   it for any lines). `in=NAME` begins in a fresh project (see [`places`]), otherwise the block
-//!   goes on where the one before has ended. `answers`: on a terminal, each question is answered
+//!   continues where the one before ended. `answers`: on a terminal, each question is answered
 //!   by Enter. `exit=N`: how the last command ends. `repository`: of this repository, and run by
 //!   the step `readme` of `cargo xtask test`. `npm`: the packages that all these tests run, which
 //!   the step `npm` installs.
@@ -120,7 +120,7 @@ fn run_block(page: &Page, block: &Block, shell: &Shell<'_>, places: &mut Places<
             let command = |line: &&str| line.starts_with("$ ") || line.starts_with("agentd ");
             assert_eq!(block.text.lines().find(command), None, "{at} hides a command");
         }
-        other => panic!("{at}: nobody runs a block of `{other}`"),
+        other => panic!("{at}: no test runs a block of `{other}`"),
     }
 }
 

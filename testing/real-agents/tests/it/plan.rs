@@ -1,5 +1,5 @@
 //! `agentd plan` and its steps, run as a user runs them, with the real gemini and codex
-//! behind shims that note how they are called.
+//! behind shims that record how they are called.
 
 mod bar;
 mod generation;

@@ -99,7 +99,7 @@ fn codex_falls_back_from_a_websocket() {
 }
 
 #[test]
-fn nothing_of_our_environment_gets_in() {
+fn the_environment_of_the_test_does_not_leak() {
     Sandbox::enter(plan(), |sandbox| {
         let output = sandbox.finish(&mut sandbox.any_command("/usr/bin/env"));
         let lines = output.stdout.lines().filter_map(|line| line.split_once('='));

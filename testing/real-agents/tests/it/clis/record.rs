@@ -240,7 +240,7 @@ fn half(fault: Fault) -> Reply {
     Reply::fault(fault).saying("The plan is nearly made.")
 }
 
-/// The same answer for ever.
+/// Always the same answer.
 fn always(reply: Reply) -> Script {
     Script::new().rule(Rule::new().reply(reply))
 }

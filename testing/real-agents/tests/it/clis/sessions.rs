@@ -1,4 +1,4 @@
-//! Sessions that go on.
+//! Resumed sessions.
 
 use real_agents::{Cli, Sandbox, Usage};
 use scripted_models::{Reply, Role, Rule, Script};

@@ -8,7 +8,7 @@ use super::{for_every_cli, notes, work};
 
 for_every_cli!(
     calls_a_tool,
-    passes_on_that_a_tool_failed,
+    reports_a_failed_tool_to_the_model,
     writes_and_runs_in_the_project,
     only_reads_unless_allowed,
     a_tool_that_is_not_offered_is_a_surprise,
@@ -65,7 +65,7 @@ fn codex_calls_a_function() {
     check_note(Cli::Codex, Some("scripted-model"));
 }
 
-fn passes_on_that_a_tool_failed(cli: Cli) {
+fn reports_a_failed_tool_to_the_model(cli: Cli) {
     let rule = Rule::new().reply(Reply::call("fail", json!({}))).reply(Reply::text("A pity."));
     Sandbox::enter(Script::new().rule(rule), |sandbox| {
         let run = sandbox.call(cli, PROMPT).mcp(&notes(sandbox)).run();

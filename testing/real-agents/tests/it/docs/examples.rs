@@ -37,7 +37,7 @@ fn without_remark(line: &str) -> &str {
     line.split("  ").next().unwrap_or(line)
 }
 
-/// How an example is run: where, with which preparation, whether somebody answers questions,
+/// How an example is run: where, with which preparation, whether its questions are answered,
 /// and the exit code.
 struct How {
     place: &'static str,

@@ -19,7 +19,7 @@ pub(crate) struct Block {
     pub(crate) text: String,
 }
 
-/// A command, and what it is said to print; nothing where nothing is said.
+/// A command, and the output that the page shows for it, if any.
 pub(crate) struct Shown {
     pub(crate) line: String,
     pub(crate) output: Vec<String>,
@@ -111,7 +111,7 @@ fn fits(shown: &[String], lines: &[&str]) -> bool {
     }
 }
 
-/// `…` stands for anything; a day is as good as another.
+/// `…` matches anything, and a date matches any date.
 fn line_fits(shown: &str, line: &str) -> bool {
     let (shown, line) = (without_days(shown.trim_end()), without_days(line));
     let pieces: Vec<&str> = shown.split('…').map(str::trim_end).collect();

@@ -21,7 +21,7 @@ impl<'s> Shell<'s> {
         let shell = Self { sandbox };
         let bin = sandbox.bin();
         std::os::unix::fs::symlink(agentd(), bin.join("agentd")).unwrap();
-        // Somebody who writes a spec.
+        // An editor that writes a spec.
         let spec = super::documents::spec();
         fs::write(bin.join("spec.md"), spec).unwrap();
         let editor = format!("cp '{}' \"$1\"", bin.join("spec.md").display());

@@ -3,15 +3,17 @@
 use std::fs;
 
 use agentd_core::state::Placement;
-use real_agents::Sandbox;
+use real_agents::{Sandbox, lines_with};
 use scripted_models::{Reply, Script};
 
-use super::project::{GREET, RIGHT, TESTED, approved, bash, does, greets, look, says, tick, write};
+use super::project::{
+    GREET, RIGHT, TESTED, approved, bash, commits_logged, does, greets, look, says, tick, write,
+};
 
 /// P6: on a branch of its own, in a work tree beside the project; the change itself stays in
 /// the main checkout, the MCP server finds it, and the implementer writes nowhere else.
 #[test]
-fn a_work_tree_gets_the_code_and_nothing_else_does() {
+fn an_implementer_writes_only_in_its_work_tree() {
     let outside =
         "echo x > ../../outside.txt; echo x > \"$HOME/outside.txt\"; git add -A && git stash list";
     let script = Script::new()
@@ -30,7 +32,7 @@ fn a_work_tree_gets_the_code_and_nothing_else_does() {
         assert_eq!(fs::read_to_string(tree.join("greet.sh")).unwrap(), RIGHT);
         assert_ne!(fs::read_to_string(sandbox.root().join("greet.sh")).unwrap(), RIGHT);
         assert_eq!(sandbox.state().git.unwrap().workflow, Placement::Worktree);
-        assert!(sandbox.read("tasks.md").contains("status: done"));
+        assert_eq!(lines_with(&sandbox.read("tasks.md"), "status:"), "status: done");
         let calls = sandbox.calls();
         assert!(calls.iter().all(|call| call.cwd == tree.canonicalize().unwrap()), "{calls:#?}");
         assert!(!sandbox.base().join("outside.txt").exists());
@@ -43,8 +45,20 @@ fn a_work_tree_gets_the_code_and_nothing_else_does() {
             "the main branch is as it was"
         );
         // The commits of a work tree are found from the main checkout.
-        sandbox.run(["trace", "add-login", "--json"]).exits(0).says("add-login: logic layer");
-        sandbox.run(["log"]).exits(0).says("add-login: logic layer");
+        insta::assert_snapshot!(sandbox.run(["trace", "add-login"]), @"
+        exit 0
+        greeting:R1  By name
+          change    add-login adds it (complete)
+          task      2.1   done    MODIFY greet.sh
+          file                    MODIFY greet.sh
+          commit    [COMMIT] 2.1 add-login: logic layer
+          scenario  A name
+          scenario  No name
+          review    APPROVED by codex, round 1, tests passed
+
+        --- stderr
+        ");
+        assert_eq!(commits_logged(sandbox), ["add-login: logic layer"]);
     });
 }
 
@@ -72,12 +86,11 @@ fn a_branch_without_commits_and_a_large_diff() {
         let review = requests.iter().find(|r| r.prompt.starts_with("agentd review ")).unwrap();
         let prompt = &review.prompt;
         assert!(prompt.len() < 64 << 10, "{}", prompt.len());
-        assert!(
-            prompt.contains("303 files that were changed"),
-            "{}",
-            &prompt[..prompt.len().min(9000)]
-        );
-        assert!(prompt.contains("+echo \"Hello, $1!\""), "small files stay whole");
+        let all = lines_with(prompt, "files that were changed");
+        let (count, _) = all.split_once(": ").unwrap();
+        assert_eq!(count, "(shortened; the 303 files that were changed");
+        // Small files stay whole.
+        assert_eq!(lines_with(prompt, "+echo"), "+echo \"Hello, $1!\"");
     });
 }
 
@@ -97,12 +110,34 @@ fn overlaps_are_reported() {
             fs::copy(sandbox.path(file), other.join(file)).unwrap();
         }
         let ran = sandbox.run(["impl", "add-login", "--json"]).exits(0);
-        ran.says("greet.sh is also touched by `other` (edits)");
-        ran.says("greeting:R1 is also touched by `other` (adds)");
+        insta::assert_snapshot!(ran.without_usage(), @r#"
+        exit 0
+        {
+          "version": 1,
+          "action": "reviewed",
+          "change_id": "add-login",
+          "phase": "complete",
+          "verdict": "APPROVED",
+          "iteration": 1,
+          "issues": {
+            "high": 0,
+            "medium": 0,
+            "low": 0
+          },
+          "cost_usd": [COST],
+          "next": [
+            "agentd archive add-login"
+          ]
+        }
+        --- stderr
+        warning: greeting:R1 is also touched by `other` (adds)
+        warning: greet.sh is also touched by `other` (edits)
+        warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
+        "#);
         let args = ["plan", "third", "Greet louder", "--skip-clarify", "--git", "in-place"];
         sandbox.run(args).exits(1);
         let requests = sandbox.models().requests();
         let asked = requests.iter().find(|r| r.prompt.starts_with("agentd proposal-gen ")).unwrap();
-        assert!(asked.prompt.contains("other: greeting:R1, greet.sh"), "{}", asked.prompt);
+        insta::assert_snapshot!(lines_with(&asked.prompt, "other: "), @"other: greeting:R1, greet.sh");
     });
 }

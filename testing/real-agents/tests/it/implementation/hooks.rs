@@ -1,4 +1,4 @@
-//! What git runs is not an implementer's to write.
+//! An implementer may not write what git runs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,11 +11,11 @@ use super::project::{GREET, RIGHT, TESTED, approved, bash, does, greets, look, s
 
 /// Plants hooks that leave a file if they run. Claude refuses to write to `.git` by its
 /// tools and by commands in which it sees it; in a script it does not see it.
-const PLANTS: &str = "cd .git/hooks\nprintf '#!/bin/sh\\ntouch \"$HOME/sprung\"\\n' > pre-commit\n\
+const PLANTS: &str = "cd .git/hooks\nprintf '#!/bin/sh\\ntouch \"$HOME/hook-ran\"\\n' > pre-commit\n\
     cp pre-commit post-commit\nchmod +x post-commit\n\
     git config core.fsmonitor .git/hooks/post-commit\necho planted\n";
 
-/// The person's own hook.
+/// The user's own hook.
 const MINE: &str = "#!/bin/sh\necho ran >> .git/mine\n";
 
 fn with_hook<'s>(sandbox: &'s Sandbox, config: &str) -> &'s Sandbox {
@@ -35,11 +35,10 @@ fn assert_as_it_was(sandbox: &Sandbox, config: &str) {
     assert_eq!(fs::read_to_string(sandbox.root().join(".git/config")).unwrap(), config);
 }
 
-/// The step ends, the person's hook is back, and
-/// neither agentd's commits nor the person's run anything of the agent's. The next time the
-/// work goes on.
+/// The step fails, the user's hook is restored, and neither agentd's commits nor the user's run
+/// anything that the agent wrote. The next run continues.
 #[test]
-fn a_planted_hook_never_runs_and_the_persons_own_survives() {
+fn a_planted_hook_never_runs_and_the_users_own_survives() {
     let script = Script::new()
         .rule(
             does(
@@ -61,34 +60,55 @@ fn a_planted_hook_never_runs_and_the_persons_own_survives() {
     Sandbox::enter(script, |sandbox| {
         let sandbox = with_hook(sandbox, &format!("{TESTED}[git]\ncommit = \"layer\"\n"));
         let config = fs::read_to_string(sandbox.root().join(".git/config")).unwrap();
-        let ran = sandbox.run(["impl", "--json"]).exits(1);
-        let card = ran.card("tampered", "claude modified files that others run or obey");
-        for name in [".git/config (changed)", "pre-commit (changed)", "post-commit (new)"] {
-            assert!(card["message"].as_str().unwrap().contains(name), "{card:#}");
+        insta::assert_snapshot!(sandbox.run(["impl", "--json"]).without_usage(), @r#"
+        exit 1
+        {
+          "version": 1,
+          "error": {
+            "kind": "tampered",
+            "message": "claude modified files that others run or obey: .git/config (changed), .git/hooks/pre-commit (changed), .git/hooks/post-commit (new)",
+            "cause": "others would run or obey it outside of the agent's sandbox; all of it was restored, and nothing of it was run",
+            "hints": [
+              "see what it wrote in the newest file of the change's runs/",
+              "if you want that change, make it yourself, then retry"
+            ]
+          }
         }
-        assert!(card["cause"].as_str().unwrap().contains("restored"), "{card:#}");
-        let said = sandbox.models().requests();
-        let planted = |text: &String| text.contains("planted");
-        assert!(said.iter().any(|request| request.tool_results.iter().any(planted)));
+        --- stderr
+        warning: what is not committed yet will be part of agentd's first commit
+        "#);
+        assert_eq!(sandbox.tool_result("planted"), "planted");
         assert_as_it_was(sandbox, &config);
         assert_eq!(sandbox.state().llm_calls.len(), 1, "it is in the ledger");
         let run = fs::read_dir(sandbox.path("runs")).unwrap().next().unwrap().unwrap().path();
         assert!(fs::read_to_string(run).unwrap().contains("tampered"));
         sandbox.git(&["status"]);
 
-        // The work itself is there and ticked; it is committed with the person's hook.
-        sandbox.run(["impl"]).exits(0).says("APPROVED");
+        // The work itself is done and checked off; it is committed with the user's hook.
+        insta::assert_snapshot!(sandbox.run(["impl"]).without_usage(), @"
+        exit 0
+        ✓ APPROVED - add-login is complete
+        cost so far: $[COST]
+
+        Next: agentd archive add-login
+        --- stderr
+        committed [COMMIT] add-login: logic layer
+        running the tests: sh test.sh
+        the tests passed after [DURATION]
+        Review: started (codex)
+        Review: done, [DURATION], [USAGE], APPROVED - Ready for the archive!
+        ");
         sandbox.git(&["commit", "-q", "--allow-empty", "-m", "By hand"]);
         assert_as_it_was(sandbox, &config);
-        assert!(!sandbox.home().join("sprung").exists(), "nothing of the agent's was run");
+        assert!(!sandbox.home().join("hook-ran").exists(), "the agent's hook must not run");
         let mine = fs::read_to_string(sandbox.root().join(".git/mine")).unwrap();
-        assert_eq!(mine.lines().count(), 2, "by agentd's commit and by the person's");
+        assert_eq!(mine.lines().count(), 2, "once for agentd's commit, once for the user's");
     });
 }
 
-/// A kill of agentd does not get a hook past it: the next command, whichever it is, looks.
+/// A kill of agentd does not let a hook through: any next command finds it.
 #[test]
-fn a_hook_of_a_call_that_was_killed_is_found_by_the_next_command() {
+fn a_hook_planted_before_a_kill_is_found_by_the_next_command() {
     let script = Script::new().rule(
         Rule::new().step("implement-logic").reply(bash(PLANTS)).reply(Reply::fault(Fault::Hang)),
     );
@@ -105,16 +125,16 @@ fn a_hook_of_a_call_that_was_killed_is_found_by_the_next_command() {
             fs::read_dir(calls).unwrap().count()
         };
         assert!(kept() > 0);
-        let ran = sandbox.run(["list"]).exits(0);
-        ran.says(
-            "add-login-implement-logic was interrupted after it changed files that are not its own",
-        );
-        ran.says(".git/hooks/post-commit (new)");
+        insta::assert_snapshot!(sandbox.run(["list"]).without_usage(), @"
+        exit 0
+        add-login  implementing     0/1 tasks     $[COST]  Add a login with email and password.
+        --- stderr
+        warning: add-login-implement-logic was interrupted after it changed files that are not its own; restored: .git/config (changed), .git/hooks/pre-commit (changed), .git/hooks/post-commit (new)
+        ");
         assert_as_it_was(sandbox, &config);
         assert_eq!(kept(), 0);
-        let quiet = sandbox.run(["list"]).exits(0);
-        assert!(!quiet.stderr.contains("was interrupted"), "reported once: {}", quiet.stderr);
+        sandbox.run(["list"]).fine();
         sandbox.git(&["commit", "-q", "--allow-empty", "-m", "By hand"]);
-        assert!(!sandbox.home().join("sprung").exists());
+        assert!(!sandbox.home().join("hook-ran").exists());
     });
 }

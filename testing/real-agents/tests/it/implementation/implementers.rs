@@ -3,11 +3,11 @@
 
 use std::fs;
 
-use real_agents::{Cli, Sandbox};
+use real_agents::{Cli, Sandbox, lines_with};
 use scripted_models::{Reply, Script};
 use serde_json::json;
 
-use super::project::{GREET, RIGHT, TESTED, WRONG, approved, does, says, tick};
+use super::project::{GREET, RIGHT, TESTED, WRONG, approved, does, logged, says, tick};
 
 /// Replaces the whole of greet.sh, by a tool for files.
 fn greets(cli: Cli, old: &str, new: &str) -> Reply {
@@ -58,14 +58,13 @@ fn plays_the_story(cli: Cli, reviewer: &str, workflow: &str) {
         );
         approved(sandbox, &config, &[GREET]);
         let ran = sandbox.run(["impl"]).exits(0);
-        for text in ["the tests failed", "the tests passed", "APPROVED - add-login is complete"] {
-            ran.says(text);
-        }
+        assert_eq!(ran.stdout.lines().next(), Some("✓ APPROVED - add-login is complete"));
+        let tests = logged(sandbox, "tests");
+        let results: Vec<&str> = tests.iter().filter_map(|text| text.split(' ').next()).collect();
+        assert_eq!(results, ["failed", "passed"]);
         assert_eq!(sandbox.steps(), ["implement-logic", "review", "fix", "review"]);
         assert_eq!(sandbox.models().surprises(), Vec::<String>::new());
-        let requests = sandbox.models().requests();
-        let green = |text: &String| text.contains("green");
-        assert!(requests.iter().any(|request| request.tool_results.iter().any(green)));
+        sandbox.tool_result("green");
 
         let tree = match workflow {
             "worktree" => sandbox.base().join("project-agentd").join("add-login"),
@@ -89,10 +88,10 @@ fn plays_the_story(cli: Cli, reviewer: &str, workflow: &str) {
         assert!(session(0).is_some() && session(0) == session(2), "{:#?}", state.llm_calls);
         assert!(state.llm_calls.iter().all(|call| call.tokens_in > 0 && call.tokens_out > 0));
         assert_eq!(state.test_run.unwrap().exit_code, Some(0));
-        assert!(sandbox.read("tasks.md").contains("status: done"));
+        assert_eq!(lines_with(&sandbox.read("tasks.md"), "status:"), "status: done");
         // What it has changed on the disk is in the run.
         let run = fs::read_to_string(sandbox.path("runs/0001-implement-logic.jsonl")).unwrap();
-        assert!(run.contains("\"files\":[{\"path\":\"greet.sh\""), "{run}");
+        assert_ne!(lines_with(&run, "\"files\":[{\"path\":\"greet.sh\""), "", "{run}");
         assert!(!sandbox.root().join(".gemini").exists() && !tree.join(".gemini").exists());
     });
 }
@@ -122,7 +121,7 @@ fn gemini_implements_in_a_work_tree() {
 #[test]
 fn no_implementer_plants_a_hook() {
     for (cli, exit) in [(Cli::Codex, 0), (Cli::Gemini, 1)] {
-        let plant = "mkdir -p .git/hooks; echo 'touch \"$HOME/sprung\"' > .git/hooks/pre-commit; \
+        let plant = "mkdir -p .git/hooks; echo 'touch \"$HOME/hook-ran\"' > .git/hooks/pre-commit; \
             chmod +x .git/hooks/pre-commit; echo tried";
         let script = Script::new()
             .rule(does(
@@ -138,14 +137,27 @@ fn no_implementer_plants_a_hook() {
             approved(sandbox, &config, &[GREET]);
             let ran = sandbox.run(["impl", "--json"]).exits(exit);
             if exit == 1 {
-                ran.card("tampered", ".git/hooks/pre-commit (new)");
+                insta::assert_snapshot!(ran.without_usage(), @r#"
+                exit 1
+                {
+                  "version": 1,
+                  "error": {
+                    "kind": "tampered",
+                    "message": "gemini modified files that others run or obey: .git/hooks/pre-commit (new)",
+                    "cause": "others would run or obey it outside of the agent's sandbox; all of it was restored, and nothing of it was run",
+                    "hints": [
+                      "see what it wrote in the newest file of the change's runs/",
+                      "if you want that change, make it yourself, then retry"
+                    ]
+                  }
+                }
+                --- stderr
+                "#);
             }
-            let requests = sandbox.models().requests();
-            let tried = |text: &String| text.contains("tried");
-            assert!(requests.iter().any(|request| request.tool_results.iter().any(tried)));
+            sandbox.tool_result("tried");
             assert!(!sandbox.root().join(".git/hooks/pre-commit").exists());
             sandbox.git(&["commit", "-q", "--allow-empty", "-m", "By hand"]);
-            assert!(!sandbox.home().join("sprung").exists());
+            assert!(!sandbox.home().join("hook-ran").exists());
         });
     }
 }

@@ -1,4 +1,4 @@
-//! An implementation that is killed anywhere goes on where it stood.
+//! An implementation that is killed at any point resumes where it stopped.
 
 use std::process::Stdio;
 
@@ -16,11 +16,11 @@ pub(crate) fn killed(sandbox: &Sandbox, what: &str, is_so: impl Fn() -> bool) {
     child.wait().unwrap();
 }
 
-/// No step is paid twice but the one that was cut short, and no verdict is lost: killed in
+/// Only the interrupted step is paid twice, and no verdict is lost: killed in
 /// implement, in review, between the verdict and the state, in fix, and in the review after
 /// the fix.
 #[test]
-fn killed_anywhere_it_goes_on() {
+fn a_killed_implementation_resumes() {
     let hangs = |step: &str| Rule::new().step(step).prompts(1).reply(Reply::fault(Fault::Hang));
     let found = verdict_of("NEEDS_FIX", &[("high", "Wrong greeting")]);
     let speaks_and_hangs = Rule::new()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use real_agents::Sandbox;
+use real_agents::{Sandbox, lines_with};
 use scripted_models::{Reply, Rule, Script};
 
 use super::project::{
@@ -31,13 +31,40 @@ fn layers_in_their_order_and_parts_of_them() {
             ("data", "data.txt", "CREATE"),
         ];
         approved(sandbox, "", &tasks);
-        sandbox.run(["impl", "--tasks", "9.9", "--json"]).exits(1).says("no_such_task");
+        insta::assert_snapshot!(sandbox.run(["impl", "--tasks", "9.9", "--json"]), @r#"
+        exit 1
+        {
+          "version": 1,
+          "error": {
+            "kind": "no_such_task",
+            "message": "`add-login` has no task 9.9",
+            "cause": null,
+            "hints": [
+              "see which tasks there are: agentd show add-login tasks"
+            ]
+          }
+        }
+        --- stderr
+        "#);
         sandbox.run(["impl", "--tasks", "x"]).exits(2);
         let part = sandbox.run(["impl", "--tasks", "2.1,1.1", "--json"]).exits(0);
         assert_eq!(part.json()["action"], "implemented");
         assert_eq!(part.json()["phase"], "implementing");
         assert_eq!(sandbox.steps(), ["implement-data", "implement-logic"]);
-        sandbox.run(["implement"]).exits(0).says("Layer 4/4: testing");
+        insta::assert_snapshot!(sandbox.run(["implement"]).without_usage(), @"
+        exit 0
+        ✓ add-login: the tasks are done
+        cost so far: $[COST]
+
+        Next: agentd impl add-login
+        --- stderr
+        Layer 1/4: data: skipped, its tasks are ticked already
+        Layer 2/4: logic: skipped, its tasks are ticked already
+        Layer 3/4: integration: started (claude)
+        Layer 3/4: integration: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        Layer 4/4: testing: started (claude)
+        Layer 4/4: testing: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        ");
         let steps =
             ["implement-data", "implement-logic", "implement-integration", "implement-testing"];
         assert_eq!(sandbox.steps(), steps);
@@ -46,31 +73,51 @@ fn layers_in_their_order_and_parts_of_them() {
         assert_eq!(sessions.len(), 4);
         assert!(sandbox.calls().iter().all(|call| !call.has("--resume")));
         let prompt = sandbox.models().requests()[0].prompt.clone();
-        assert!(prompt.contains("1.1") && !prompt.contains("2.1"), "{prompt}");
-        assert!(prompt.contains("Hello, <name>!"), "the prompt has the requirement: {prompt}");
+        insta::assert_snapshot!(lines_with(&prompt, "1.1"), @"1.1 CREATE data.txt");
+        assert_eq!(lines_with(&prompt, "2.1"), "");
+        insta::assert_snapshot!(lines_with(&prompt, "Hello, "), @"
+        greet.sh MUST print `Hello, <name>!` within 1 s.
+        THEN `Hello, Ada!` is printed
+        ");
     });
 }
 
-/// A layer with open tasks is asked once more in its session, and then reported. A tick
-/// without evidence is refused, and one that goes around the tool is taken back.
+/// A layer with open tasks is asked once more in its session, and then reported. A task checked
+/// off without evidence is refused, and one checked off without the tool is reopened.
 #[test]
-fn what_is_not_done_is_not_ticked() {
+fn a_task_that_is_not_done_is_not_checked_off() {
     let around = "sed -i 's/status: pending/status: done/' agentd/changes/add-login/tasks.md";
     let script = Script::new()
         .rule(does("implement-logic", [tick("2.1"), bash(around)]).prompts(1))
         .rule(Rule::new().step("implement-logic").reply(Reply::text("I cannot.")));
     Sandbox::enter(script, |sandbox| {
         approved(sandbox, "", &[GREET]);
-        let ran = sandbox.run(["impl", "--json"]).exits(1);
-        let error = &ran.json()["error"];
-        assert_eq!(error["kind"], "tasks_left", "{ran:#?}");
-        assert!(error["message"].as_str().unwrap().contains("2.1"));
-        ran.says("the tick of 2.1 is taken back");
-        ran.says("asking once more");
-        let refused = |text: &String| text.contains("the file is as it was");
-        let requests = sandbox.models().requests();
-        assert!(requests.iter().any(|request| request.tool_results.iter().any(refused)));
-        assert!(sandbox.read("tasks.md").contains("status: pending"));
+        insta::assert_snapshot!(sandbox.run(["impl", "--json"]).without_usage(), @r#"
+        exit 1
+        {
+          "version": 1,
+          "error": {
+            "kind": "tasks_left",
+            "message": "tasks of the logic layer are not done: 2.1",
+            "cause": "they are not checked off, or were checked off without being done",
+            "hints": [
+              "see what it did in the newest file of agentd/changes/add-login/runs/",
+              "do them by hand and check them off in tasks.md, then: agentd impl add-login",
+              "or ask again: agentd impl add-login"
+            ]
+          }
+        }
+        --- stderr
+        warning: the tick of 2.1 is taken back: Task 2.1 is not done (MODIFY greet.sh): the file is as it was at [COMMIT].
+        Change the file as the task says, then call complete_task again.
+        warning: logic: not ticked: 2.1; asking once more
+        "#);
+        let refused = sandbox.tool_result("the file is as it was");
+        insta::assert_snapshot!(sandbox.mask(refused), @"
+        Task 2.1 is not done (MODIFY greet.sh): the file is as it was at [COMMIT].
+        Change the file as the task says, then call complete_task again.
+        ");
+        assert_eq!(lines_with(&sandbox.read("tasks.md"), "status:"), "status: pending");
         let calls = sandbox.calls();
         assert_eq!(calls.len(), 2);
         let first = sandbox.state().llm_calls[0].session_id.clone();
@@ -90,7 +137,24 @@ fn ticks_of_later_layers_need_evidence_too() {
         .rule(says("APPROVED", &[]));
     Sandbox::enter(script, |sandbox| {
         approved(sandbox, "", &[("data", "data.txt", "CREATE"), GREET]);
-        sandbox.run(["impl"]).exits(0).says("the tick of 2.1 is taken back");
+        insta::assert_snapshot!(sandbox.run(["impl"]).without_usage(), @r#"
+        exit 0
+        ✓ APPROVED - add-login is complete
+        cost so far: $[COST]
+
+        Next: agentd archive add-login
+        --- stderr
+        working in place; use --git branch or --git worktree to isolate it
+        Layer 1/4: data: started (claude)
+        Layer 1/4: data: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        warning: the tick of 2.1 is taken back: Task 2.1 is not done (MODIFY greet.sh): the file is as it was at [COMMIT].
+        Change the file as the task says, then call complete_task again.
+        Layer 2/4: logic: started (claude)
+        Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
+        Review: started (codex)
+        Review: done, [DURATION], [USAGE], APPROVED - Ready for the archive!
+        "#);
         assert_eq!(sandbox.steps(), ["implement-data", "implement-logic", "review"]);
         assert_eq!(fs::read_to_string(sandbox.root().join("greet.sh")).unwrap(), RIGHT);
         // One that is contradicted later is found before the next review.
@@ -145,19 +209,47 @@ fn only_the_approved_plan_is_implemented() {
             }
         }
         fs::write(sandbox.path("STATE.yaml"), &state).unwrap();
-        sandbox.run(["review", "--json"]).exits(1).says("change_not_ready");
+        let early = sandbox.run(["review", "--json"]).exits(1).json();
+        assert_eq!(early["error"]["kind"], "change_not_ready", "{early:#}");
         let spec = sandbox.read("specs/greeting.md");
         fs::write(sandbox.path("specs/greeting.md"), spec.replace("within 1 s", "within 5 s"))
             .unwrap();
-        let refused = sandbox.run(["impl", "--json"]).exits(1);
-        refused.says("the plan has changed since it was approved");
-        assert!(sandbox.calls().is_empty(), "nobody was paid");
+        insta::assert_snapshot!(sandbox.run(["impl", "--json"]), @r#"
+        exit 1
+        {
+          "version": 1,
+          "error": {
+            "kind": "refused",
+            "message": "a change that is challenged cannot be implemented: the plan has changed since it was approved",
+            "cause": null,
+            "hints": [
+              "see what comes next: agentd status add-login"
+            ]
+          }
+        }
+        --- stderr
+        "#);
+        assert!(sandbox.calls().is_empty(), "no agent was called");
 
         // Nor may an implementer change what it is measured by.
         fs::write(sandbox.path("specs/greeting.md"), spec).unwrap();
-        sandbox.run(["impl"]).exits(1).says("the plan has changed since it was approved");
+        insta::assert_snapshot!(sandbox.run(["impl"]).without_usage(), @"
+        exit 1
+        --- stderr
+        Layer 2/4: logic: started (claude)
+        Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        error: a change that is implementing cannot be implemented: the plan has changed since it was approved
+
+        hint: see what comes next: agentd status add-login
+        ");
         assert_eq!(sandbox.steps(), ["implement-logic"]);
-        sandbox.run(["review"]).exits(1).says("the plan has changed since it was approved");
+        insta::assert_snapshot!(sandbox.run(["review"]), @"
+        exit 1
+        --- stderr
+        error: a change that is implementing cannot be implemented: the plan has changed since it was approved
+
+        hint: see what comes next: agentd status add-login
+        ");
         assert_eq!(sandbox.calls().len(), 1);
     });
 }

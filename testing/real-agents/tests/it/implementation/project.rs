@@ -60,7 +60,7 @@ pub(crate) fn approved<'s>(
     sandbox
 }
 
-/// Takes the plan as it stands for approved.
+/// Marks the plan as approved, as it is.
 pub(crate) fn approve(sandbox: &Sandbox) {
     let (project, holder) = (sandbox.store(), sandbox.holder());
     documents::update_state(&project, &sandbox.id(), &holder, now(), |state| {
@@ -149,4 +149,17 @@ pub(crate) fn verdict_of(verdict: &str, issues: &[(&str, &str)]) -> Value {
         })
         .collect();
     json!({ "change_id": CHANGE, "verdict": verdict, "summary": "Read all of it.", "issues": issues })
+}
+
+/// The texts of the events of one kind in `agentd log`.
+pub(crate) fn logged(sandbox: &Sandbox, kind: &str) -> Vec<String> {
+    let log = sandbox.run(["log", "--json"]).exits(0).json();
+    let events = log["events"].as_array().unwrap().iter().filter(|event| event["kind"] == kind);
+    events.map(|event| event["text"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The subjects of the commits in `agentd log`.
+pub(crate) fn commits_logged(sandbox: &Sandbox) -> Vec<String> {
+    let commits = logged(sandbox, "commit").into_iter();
+    commits.map(|text| text.split_once(' ').unwrap().1.to_owned()).collect()
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use real_agents::{Sandbox, Signal, signal, until};
+use real_agents::{Sandbox, Signal, lines_with, signal, until};
 use scripted_models::Script;
 use test_project::Output;
 
@@ -27,19 +27,25 @@ fn configure(sandbox: &Sandbox, tests: &str) {
     fs::write(sandbox.root().join("agentd/config.toml"), text).unwrap();
 }
 
+/// Reviews; the lines about the tests.
+fn review_and_tests(sandbox: &Sandbox) -> String {
+    let ran = sandbox.run(["review"]).exits(0);
+    lines_with(&ran.without_usage(), "tests ")
+}
+
 /// What is recorded is what was seen; what cannot be run or does not end has failed.
 #[test]
 fn runs_are_recorded_as_they_were() {
     let needs_fix = says("NEEDS_FIX", &[("high", "Tests")]);
     Sandbox::enter(Script::new().rule(needs_fix), |sandbox| {
         let sandbox = built(sandbox, "");
-        sandbox.run(["review"]).exits(0).says("no tests were run");
+        insta::assert_snapshot!(review_and_tests(sandbox), @r#"warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test""#);
         assert!(sandbox.state().test_run.is_none());
 
         // Megabytes on both streams: the end of it is kept, in order.
         let loud = "test_command = \"yes abcdefgh | head -c 4500000; echo last words >&2; exit 3\"";
         configure(sandbox, loud);
-        sandbox.run(["review"]).exits(0).says("the tests failed with exit code 3");
+        insta::assert_snapshot!(review_and_tests(sandbox), @"the tests failed with exit code 3 after [DURATION]");
         let run = sandbox.state().test_run.unwrap();
         assert_eq!(run.exit_code, Some(3));
         let tail = run.output_tail.as_str();
@@ -51,17 +57,19 @@ fn runs_are_recorded_as_they_were() {
         assert!(run.output_tail.as_str().len() <= 17_000);
         let prompts = sandbox.models().requests();
         let prompt = &prompts.iter().rfind(|request| request.round == 0).unwrap().prompt;
-        assert!(prompt.contains("last words") && prompt.len() < 64 << 10, "{}", prompt.len());
+        assert!(prompt.contains("\nlast words\n"), "{prompt}");
+        assert!(prompt.len() < 64 << 10, "{}", prompt.len());
 
         configure(sandbox, "test_command = \"echo begun; sleep 600\"\ntest_timeout_secs = 1");
-        sandbox.run(["review"]).exits(0).says("the tests were stopped");
+        insta::assert_snapshot!(review_and_tests(sandbox), @"the tests were stopped after [DURATION]");
         let run = sandbox.state().test_run.unwrap();
         assert_eq!(run.exit_code, None);
         assert!((1000..20_000).contains(&run.duration_ms), "{}", run.duration_ms);
         assert!(run.output_tail.as_str().starts_with("begun"), "{:?}", run.output_tail);
 
         configure(sandbox, "test_command = \"no-such-program\"");
-        sandbox.run(["review", "--exit-code"]).exits(1).says("the tests failed with exit code 127");
+        insta::assert_snapshot!(review_and_tests(sandbox), @"the tests failed with exit code 127 after [DURATION]");
+        sandbox.run(["review", "--exit-code"]).exits(1);
         assert_eq!(sandbox.state().phase.name(), "implementing");
         assert!(sandbox.calls().iter().all(|call| call.program == "codex"));
     });
@@ -85,6 +93,6 @@ fn ctrl_c_leaves_nothing_running() {
         Output::new(child.wait_with_output().unwrap(), &sandbox.base()).exits(130);
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
         until("they are gone", || sleepers() == 0);
-        assert!(sandbox.calls().is_empty(), "nobody was paid");
+        assert!(sandbox.calls().is_empty(), "no agent was called");
     });
 }

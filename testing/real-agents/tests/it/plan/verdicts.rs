@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use agentd_core::step_name::StepName;
-use real_agents::{CODEX, CODEX_QUICK, Cli, Sandbox};
+use real_agents::{CODEX, CODEX_QUICK, Cli, Sandbox, lines_with};
 use scripted_models::Script;
 use serde_json::json;
 
@@ -41,8 +41,8 @@ fn approved_is_challenged() {
     });
 }
 
-/// C10, P22, P23, P24: a person is waited for, and nobody is paid meanwhile; `decide` answers,
-/// `plan` goes on. RP7, WF2, C8, C12
+/// C10, P22, P23, P24: the plan waits for a user, and no agent is called meanwhile; after
+/// `decide`, `plan` continues. RP7, WF2, C8, C12
 #[test]
 fn needs_revision_waits_for_a_person() {
     let found = review("NEEDS_REVISION", &[("high", "No lock"), ("low", "Typo")]);
@@ -50,13 +50,44 @@ fn needs_revision_waits_for_a_person() {
     let script = reproposals(script, &[edit_proposal("their own data", "their own data, safely")]);
     Sandbox::enter(script, |sandbox| {
         sandbox.set_up(CODEX_QUICK);
-        let ran = sandbox.plan(&[]).exits(0);
-        ran.says("NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 1 LOW severity issues");
-        ran.says("No lock");
-        ran.says("agentd reproposal add-login");
-        ran.says("planner and challenger are both of OpenAI");
+        insta::assert_snapshot!(sandbox.plan(&[]).without_usage(), @"
+        exit 0
+        NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 1 LOW severity issues (round 0)
+        cost so far: $[COST]
+
+        Next: agentd reproposal add-login
+        --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (codex)
+        Proposal: done, [DURATION], [USAGE], proposal.md is written
+        Spec 1/1: auth-flow: started (codex)
+        Spec 1/1: auth-flow: done, [DURATION], [USAGE], specs/auth-flow.md is written
+        Tasks: started (codex)
+        Tasks: done, [DURATION], [USAGE], tasks.md is written
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        warning: planner and challenger are both from OpenAI: they have the same blind spots
+        Challenge: started (codex)
+        Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 1 LOW severity issues
+        Looked at all of it.
+        HIGH    I1  No lock
+                    proposal.md
+                    No lock goes wrong.
+                    → Fix No lock.
+
+        LOW     I2  Typo
+                    proposal.md
+                    Typo goes wrong.
+                    → Fix Typo.
+
+        2 issues: 1 HIGH, 0 MEDIUM, 1 LOW
+        ");
         assert_eq!(sandbox.state().phase.name(), "proposed");
-        assert!(sandbox.read("CHALLENGE.md").contains("No lock"), "C8");
+        // C8
+        insta::assert_snapshot!(lines_with(&sandbox.read("CHALLENGE.md"), "No lock"), @"
+        ### I1: No lock
+        - **Description**: No lock goes wrong.
+        - **Recommendation**: Fix No lock.
+        ");
         let calls = sandbox.calls().len();
         let waiting = sandbox.run(["plan", "--json"]).exits(0).json();
         assert_eq!(waiting["action"], "waiting_for_decision");
@@ -81,23 +112,54 @@ fn needs_revision_waits_for_a_person() {
 }
 
 /// E3.3, WF2, WF6, P24; C20: a rejected plan is challenged again once it is another one, and in
-/// automatic mode goes on from there.
+/// automatic mode continues from there.
 #[test]
-fn rejected_ends_at_once_until_the_plan_is_edited() {
+fn a_rejected_plan_stops_until_it_is_edited() {
     let no = review("REJECTED", &[("high", "The wrong thing")]);
     let almost = review("NEEDS_REVISION", &[("low", "Typo")]);
     let script = challenges(planner(&["auth-flow"]), &[no, almost, approved()]);
     let script = reproposals(script, &[edit_proposal("a better thing", "a still better thing")]);
     Sandbox::enter(script, |sandbox| {
         sandbox.set_up(CODEX_QUICK);
-        let ran = sandbox.plan(&["--auto"]).exits(1);
-        ran.says("REJECTED");
-        ran.says("The wrong thing");
+        insta::assert_snapshot!(sandbox.plan(&["--auto"]).without_usage(), @"
+        exit 1
+        REJECTED - Fundamental problems
+        edit the plan in agentd/changes/add-login/, then: agentd challenge add-login
+        cost so far: $[COST]
+
+        Next: agentd show add-login
+        --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (codex)
+        Proposal: done, [DURATION], [USAGE], proposal.md is written
+        Spec 1/1: auth-flow: started (codex)
+        Spec 1/1: auth-flow: done, [DURATION], [USAGE], specs/auth-flow.md is written
+        Tasks: started (codex)
+        Tasks: done, [DURATION], [USAGE], tasks.md is written
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        warning: planner and challenger are both from OpenAI: they have the same blind spots
+        Challenge: started (codex)
+        Challenge: done, [DURATION], [USAGE], REJECTED - Fundamental problems
+        Looked at all of it.
+        HIGH    I1  The wrong thing
+                    proposal.md
+                    The wrong thing goes wrong.
+                    → Fix The wrong thing.
+
+        1 issue: 1 HIGH, 0 MEDIUM, 0 LOW
+        ");
         assert_eq!(sandbox.runs("challenge"), 1, "E3.3");
         assert_eq!(sandbox.state().phase.name(), "rejected");
         let again = sandbox.run(["plan", "--json"]).exits(1).json();
         assert_eq!(again["action"], "rejected");
-        sandbox.run(["challenge"]).exits(1).says("not changed since it was rejected");
+        insta::assert_snapshot!(sandbox.run(["challenge"]), @"
+        exit 1
+        --- stderr
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        error: a change that is rejected cannot be challenged: the plan has not changed since it was rejected
+
+        hint: see what comes next: agentd status add-login
+        ");
         assert_eq!(sandbox.runs("challenge"), 1);
 
         sandbox.replace("proposal.md", "their own data", "a better thing");
@@ -108,7 +170,7 @@ fn rejected_ends_at_once_until_the_plan_is_edited() {
     });
 }
 
-/// C27: the challenger goes on in its thread. P25, C10, C12, E3.2
+/// C27: the challenger continues in its thread. P25, C10, C12, E3.2
 #[test]
 fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
     let found = review("NEEDS_REVISION", &[("high", "No lock"), ("medium", "No limit")]);
@@ -117,9 +179,33 @@ fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
     Sandbox::enter(script, |sandbox| {
         let config = format!("{CODEX_QUICK}human_in_loop = false\nrechallenge = \"resume\"\n");
         sandbox.set_up(&config);
-        let ran = sandbox.plan(&[]).exits(0);
-        ran.says("Proposal updated based on challenge feedback");
-        ran.says("issues fixed: I1, I2");
+        insta::assert_snapshot!(sandbox.plan(&[]).without_usage(), @"
+        exit 0
+        ✓ APPROVED - Ready for implementation!
+        cost so far: $[COST]
+
+        Next: agentd impl add-login
+        --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (codex)
+        Proposal: done, [DURATION], [USAGE], proposal.md is written
+        No specs required for this change
+        Tasks: started (codex)
+        Tasks: done, [DURATION], [USAGE], tasks.md is written
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        warning: planner and challenger are both from OpenAI: they have the same blind spots
+        Challenge: started (codex)
+        Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 1 MEDIUM, 0 LOW severity issues
+        Reproposal 1: started (codex, resumed)
+        Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
+        fixed: proposal.md
+        Proposal updated based on challenge feedback
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        warning: planner and challenger are both from OpenAI: they have the same blind spots
+        Challenge 2: started (codex, resumed)
+        Challenge 2: done, [DURATION], [USAGE], APPROVED - Ready for implementation!
+        issues fixed: I1, I2
+        ");
         let state = sandbox.state();
         let of = |step: &str| -> Vec<String> {
             let calls = state.llm_calls.iter().filter(|call| call.step.to_string() == step);
@@ -142,7 +228,7 @@ fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
 }
 
 /// C11, C12, E3.2, E3.5, E scenario "WHEN validation fails after max iterations THEN exit
-/// non-zero": the limit of rounds is the end, and what remains is said.
+/// non-zero": the plan stops at the limit of rounds and reports what remains.
 #[test]
 fn the_limit_of_rounds_is_a_failure() {
     let high = review("NEEDS_REVISION", &[("high", "No lock"), ("medium", "No limit")]);
@@ -154,9 +240,41 @@ fn the_limit_of_rounds_is_a_failure() {
     ];
     Sandbox::enter(reproposals(script, &edits), |sandbox| {
         sandbox.set_up(&format!("{CODEX_QUICK}planning_iterations = 1\n"));
-        let ran = sandbox.plan(&["--auto"]).exits(1);
-        ran.says("the plan still needs revision after 1 rounds");
-        ran.says("No lock");
+        insta::assert_snapshot!(sandbox.plan(&["--auto"]).without_usage(), @"
+        exit 1
+        NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues (round 1)
+        cost so far: $[COST]
+
+        Next: agentd reproposal add-login
+        --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (codex)
+        Proposal: done, [DURATION], [USAGE], proposal.md is written
+        No specs required for this change
+        Tasks: started (codex)
+        Tasks: done, [DURATION], [USAGE], tasks.md is written
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        warning: planner and challenger are both from OpenAI: they have the same blind spots
+        Challenge: started (codex)
+        Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 1 MEDIUM, 0 LOW severity issues
+        Reproposal 1: started (codex, resumed)
+        Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
+        fixed: proposal.md
+        Proposal updated based on challenge feedback
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        warning: planner and challenger are both from OpenAI: they have the same blind spots
+        Challenge 2: started (codex)
+        Challenge 2: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
+        issues fixed: I2; open: I1
+        warning: the plan still needs revision after 1 round
+        Looked at all of it.
+        HIGH    I1  No lock
+                    proposal.md
+                    No lock goes wrong.
+                    → Fix No lock.
+
+        1 issue: 1 HIGH, 0 MEDIUM, 0 LOW
+        ");
         assert_eq!(sandbox.state().phase.name(), "proposed");
         let json = sandbox.run(["plan", "--auto", "--json"]).exits(1).json();
         assert_eq!(json["action"], "still_needs_revision");
@@ -177,8 +295,46 @@ fn rounds_without_progress_stop_and_minor_issues_may_be_accepted() {
     ];
     Sandbox::enter(reproposals(script, &edits), |sandbox| {
         sandbox.set_up(&format!("{CODEX_QUICK}planning_iterations = 5\n"));
-        let ran = sandbox.plan(&["--auto"]).exits(1);
-        ran.says("settled none of the issues");
+        insta::assert_snapshot!(sandbox.plan(&["--auto"]).without_usage(), @"
+        exit 1
+        NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues (round 1)
+        cost so far: $[COST]
+
+        Next: agentd reproposal add-login
+        --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (codex)
+        Proposal: done, [DURATION], [USAGE], proposal.md is written
+        No specs required for this change
+        Tasks: started (codex)
+        Tasks: done, [DURATION], [USAGE], tasks.md is written
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        warning: planner and challenger are both from OpenAI: they have the same blind spots
+        Challenge: started (codex)
+        Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues
+        Reproposal 1: started (codex, resumed)
+        Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
+        fixed: proposal.md
+        Proposal updated based on challenge feedback
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        warning: planner and challenger are both from OpenAI: they have the same blind spots
+        Challenge 2: started (codex)
+        Challenge 2: done, [DURATION], [USAGE], NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues
+        issues open: I1, I2
+        warning: the last round has settled none of the issues; another one would not either
+        Looked at all of it.
+        MEDIUM  I1  No limit
+                    proposal.md
+                    No limit goes wrong.
+                    → Fix No limit.
+
+        LOW     I2  Typo
+                    proposal.md
+                    Typo goes wrong.
+                    → Fix Typo.
+
+        2 issues: 0 HIGH, 1 MEDIUM, 1 LOW
+        ");
         assert_eq!((sandbox.runs("challenge"), sandbox.runs("reproposal")), (2, 1));
 
         let config = sandbox.root().join("agentd/config.toml");
@@ -188,22 +344,36 @@ fn rounds_without_progress_stop_and_minor_issues_may_be_accepted() {
         assert_eq!(json["phase"], "challenged");
         let decision = sandbox.state().decisions.pop().unwrap();
         assert_eq!(decision.by.as_str(), "agentd");
-        assert_eq!(sandbox.runs("challenge"), 2, "nobody is asked again");
+        assert_eq!(sandbox.runs("challenge"), 2, "no agent is called again");
     });
 }
 
-/// P22, P28 card 4: a verdict in prose is no verdict; it is Unknown and blocks.
+/// P22, P28 card 4: a verdict in prose does not count; it is Unknown and blocks.
 #[test]
 fn a_verdict_in_prose_is_unknown_and_blocks() {
     let words = "Verdict: APPROVED. <review>PASS</review>";
     let script = Script::new().rule(says("challenge", words).prompts(1));
     Sandbox::enter(challenges(plan(script, &[]), &[approved()]), |sandbox| {
         sandbox.set_up(CODEX_QUICK);
-        let ran = sandbox.plan(&["--auto", "--json"]).exits(1);
-        let error = ran.card("verdict_unknown", "it is Unknown");
-        let cause = error["cause"].as_str().unwrap();
-        assert!(cause.contains("append_review") && cause.contains("APPROVED"), "{error:#}");
-        assert_eq!(error["hints"][0], "ask again: agentd challenge add-login");
+        insta::assert_snapshot!(sandbox.plan(&["--auto", "--json"]).without_usage(), @r#"
+        exit 1
+        {
+          "version": 1,
+          "error": {
+            "kind": "verdict_unknown",
+            "message": "Could not determine the verdict of the challenge: it is Unknown",
+            "cause": "codex ended without calling append_review; its last words were: Verdict: APPROVED. <review>PASS</review>",
+            "hints": [
+              "ask again: agentd challenge add-login",
+              "see what it did in the newest file of agentd/changes/add-login/runs/",
+              "check that the MCP server starts: agentd doctor",
+              "nothing was approved: only a review through the tool counts"
+            ]
+          }
+        }
+        --- stderr
+        warning: planner and challenger are both from OpenAI: they have the same blind spots
+        "#);
         assert_eq!(sandbox.state().phase.name(), "proposed");
         assert!(sandbox.state().plan_review.is_none());
         assert_eq!(sandbox.steps().last().unwrap(), "challenge", "it is paid for");
@@ -212,13 +382,28 @@ fn a_verdict_in_prose_is_unknown_and_blocks() {
     });
 }
 
-/// Independence is an error where the project asks for it, before anybody is paid to look.
+/// A review that is not independent is an error if configured, before any agent is called.
 #[test]
 fn an_independent_review_can_be_required() {
     Sandbox::enter(challenges(planner(&[]), &[approved()]), |sandbox| {
         let config = format!("{CODEX_QUICK}require_independent_review = true\n");
         sandbox.set_up(&config);
-        sandbox.plan(&["--json"]).card("not_independent", "both from OpenAI");
+        insta::assert_snapshot!(sandbox.plan(&["--json"]).without_usage(), @r#"
+        exit 1
+        {
+          "version": 1,
+          "error": {
+            "kind": "not_independent",
+            "message": "planner and challenger are both from OpenAI, and workflow.require_independent_review is set",
+            "cause": "an agent reviewing its own plan shares its blind spots",
+            "hints": [
+              "set [roles] challenger to another agent: agentd/config.toml",
+              "or allow it: set `[workflow] require_independent_review = false` in agentd/config.toml"
+            ]
+          }
+        }
+        --- stderr
+        "#);
         assert_eq!(sandbox.runs("challenge"), 0);
         assert_eq!(sandbox.state().phase.name(), "proposed");
     });
@@ -230,10 +415,22 @@ fn a_budget_stops_before_the_next_call() {
     Sandbox::enter(challenges(planner(&[]), &[approved()]), |sandbox| {
         let config = format!("{CODEX_QUICK}[budget]\nmax_tokens = 1000\n");
         sandbox.set_up(&config);
-        let error = sandbox.plan(&["--json"]).exits(1).json()["error"].clone();
-        assert_eq!(error["kind"], "budget");
-        let message = error["message"].as_str().unwrap();
-        assert!(message.starts_with("`add-login` has used up its budget"), "{error:#}");
+        insta::assert_snapshot!(sandbox.plan(&["--json"]).without_usage(), @r#"
+        exit 1
+        {
+          "version": 1,
+          "error": {
+            "kind": "budget",
+            "message": "`add-login` has used up its budget: [USAGE] of 1000 tokens",
+            "cause": null,
+            "hints": [
+              "see where it went: agentd cost add-login",
+              "raise the limits in [budget], or finish by hand: agentd/config.toml"
+            ]
+          }
+        }
+        --- stderr
+        "#);
         assert_eq!(sandbox.steps(), ["proposal-gen"]);
         std::fs::write(sandbox.root().join("agentd/config.toml"), CODEX_QUICK).unwrap();
         sandbox.run(["plan"]).exits(0);
@@ -241,7 +438,7 @@ fn a_budget_stops_before_the_next_call() {
     });
 }
 
-/// P18 – P20: with a person, an invalid plan ends with what is wrong and no repair. P25, E3.1,
+/// P18 – P20: with a user, an invalid plan ends with the findings and no repair. P25, E3.1,
 /// E3.5, P28 card 3: without one the planner fixes it, up to the limit.
 #[test]
 fn an_invalid_plan_is_shown_or_fixed() {
@@ -255,37 +452,73 @@ fn an_invalid_plan_is_shown_or_fixed() {
     ));
     Sandbox::enter(challenges(plan(script, &[]), &[approved()]), |sandbox| {
         sandbox.set_up(CODEX_QUICK);
-        // Somebody edits the proposal while the tasks are written.
+        // A user edits the proposal while the tasks are written.
         let proposal = sandbox.path("proposal.md");
         let damage = format!(
             "[ $step = tasks-gen ] && sed -i 's/^## Why$/## Wherefore/' '{}'",
             proposal.display()
         );
         sandbox.after(Cli::Codex, &damage);
-        let ran = sandbox.plan(&[]).exits(1);
-        ran.says("Format validation failed: 1 HIGH");
-        ran.says("Why");
+        insta::assert_snapshot!(sandbox.plan(&[]).without_usage(), @"
+        exit 1
+        --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (codex)
+        Proposal: done, [DURATION], [USAGE], proposal.md is written
+        No specs required for this change
+        Tasks: started (codex)
+        Tasks: done, [DURATION], [USAGE], tasks.md is written
+        Format validation failed: 1 HIGH, 0 MEDIUM, 0 LOW
+        HIGH[P001]: the section `## Why` is missing
+         --> agentd/changes/add-login/proposal.md:2:1
+          |
+        2 | id: add-login
+          | ^^^^^^^^^^^^^
+          |
+          = help: Add the section with at least one sentence.
+
+        error: the plan is not valid
+          cause: 1 HIGH, 0 MEDIUM, 0 LOW findings
+
+        hint: edit the documents by hand: agentd/changes/add-login/
+        hint: check them: agentd validate add-login
+        hint: see what it means: agentd explain P001
+        hint: then continue: agentd challenge add-login
+        ");
         assert_eq!(sandbox.runs("format-fix"), 0, "P20");
         assert_eq!(sandbox.runs("challenge"), 0);
 
-        let ran = sandbox.run(["plan", "--auto", "--json"]);
-        let error =
-            ran.card("format_invalid", "Format validation still failing after 2 iterations");
-        assert!(error["cause"].as_str().unwrap().contains("1 HIGH"), "{error:#}");
-        assert_eq!(error["hints"][1], "check them: agentd validate add-login");
+        insta::assert_snapshot!(sandbox.run(["plan", "--auto", "--json"]).without_usage(), @r#"
+        exit 1
+        {
+          "version": 1,
+          "error": {
+            "kind": "format_invalid",
+            "message": "Format validation still failing after 2 iterations",
+            "cause": "the planner could not fix it by itself; 1 HIGH, 0 MEDIUM, 0 LOW findings",
+            "hints": [
+              "edit the documents by hand: agentd/changes/add-login/",
+              "check them: agentd validate add-login",
+              "see what it means: agentd explain P001",
+              "then continue: agentd challenge add-login"
+            ]
+          }
+        }
+        --- stderr
+        "#);
         assert_eq!((sandbox.runs("format-fix"), sandbox.runs("challenge")), (2, 0));
 
         let json = sandbox.run(["plan", "--auto", "--json"]).exits(0).json();
         assert_eq!(json["verdict"], "APPROVED");
         assert_eq!(sandbox.runs("format-fix"), 3);
         let resumed = sandbox.calls().into_iter().filter(|call| call.has("resume")).count();
-        assert_eq!(resumed, 3, "repairs go on in the planner's session");
+        assert_eq!(resumed, 3, "repairs resume the planner's session");
     });
 }
 
 /// P28 card 5: tasks that wait for each other.
 #[test]
-fn a_circle_of_tasks_is_an_error_card() {
+fn a_cycle_of_tasks_is_an_error() {
     Sandbox::enter(planner(&[]), |sandbox| {
         sandbox.set_up(CODEX_QUICK);
         let args = ["proposal", "add-login", "Add a login", "--skip-clarify", "--git", "in-place"];
@@ -299,17 +532,31 @@ fn a_circle_of_tasks_is_an_error_card() {
         let text =
             format!("# Tasks: add-login\n\n## 2. Logic Layer\n\n{}{}", task(1, 2), task(2, 1));
         std::fs::write(sandbox.path("tasks.md"), text).unwrap();
-        let error = sandbox.run(["challenge", "--json"]).card("format_invalid", "not valid");
-        let cause = error["cause"].as_str().unwrap();
-        assert!(cause.contains("Circular dependency detected"), "{error:#}");
-        assert!(cause.contains("2.1 → 2.2 → 2.1"), "{error:#}");
+        insta::assert_snapshot!(sandbox.run(["challenge", "--json"]), @r#"
+        exit 1
+        {
+          "version": 1,
+          "error": {
+            "kind": "format_invalid",
+            "message": "the plan is not valid",
+            "cause": "Circular dependency detected: logic.1 → logic.2 → logic.1 (2.1 → 2.2 → 2.1); 1 HIGH, 1 MEDIUM, 0 LOW findings",
+            "hints": [
+              "edit the documents by hand: agentd/changes/add-login/",
+              "check them: agentd validate add-login",
+              "see what it means: agentd explain T005",
+              "then continue: agentd challenge add-login"
+            ]
+          }
+        }
+        --- stderr
+        "#);
         assert_eq!(sandbox.runs("challenge"), 0);
     });
 }
 
-/// P28 card 1: the tools cannot be reached, and nobody calls it a success.
+/// P28 card 1: tools that cannot be reached are not a success.
 #[test]
-fn a_tool_server_that_does_not_start_is_an_error_card() {
+fn a_tool_server_that_does_not_start_is_an_error() {
     Sandbox::enter(planner(&[]), |sandbox| {
         let config = format!("{CODEX}self_review_iterations = 0\nscript_retries = 0\n");
         sandbox.set_up(&config);
@@ -319,8 +566,14 @@ fn a_tool_server_that_does_not_start_is_an_error_card() {
             "for a; do shift; case \"$a\" in mcp_servers.agentd=*) a='mcp_servers.agentd={{command=\"false\",required=true}}';; esac; set -- \"$@\" \"$a\"; done\nexec {real} \"$@\""
         );
         sandbox.instead_of(Cli::Codex, &script);
-        let error = sandbox.plan(&["--json"]).card("mcp_unavailable", "");
-        assert!(error["hints"][0].as_str().unwrap().contains("agentd doctor"), "{error:#}");
+        // The message and the cause are what codex prints.
+        let error = sandbox.plan(&["--json"]).exits(1).json_error();
+        assert_eq!(error["kind"], "mcp_unavailable", "{error:#}");
+        let hints = [
+            "check that the MCP server starts: agentd doctor",
+            "check that the agent's settings allow MCP servers",
+        ];
+        assert_eq!(error["hints"], json!(hints));
         assert!(!sandbox.path("proposal.md").exists());
     });
 }

@@ -118,7 +118,7 @@ fn heavy_settings_of_a_repository_have_no_effect(cli: Cli) {
         let (root, marks) = (sandbox.root(), sandbox.root().join("agentd/.locks/marks"));
         fs::create_dir_all(&marks).unwrap();
         let planted = plant(&root, &marks);
-        // Whoever works here with codex has trusted the directory for that.
+        // A user who works here with codex has trusted the directory.
         let own = sandbox.home().join(".codex/config.toml");
         let trust = format!("\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", root.display());
         let config = fs::read_to_string(&own).unwrap() + &trust;
@@ -161,7 +161,7 @@ fn heavy_variables_of_a_repository_for_gemini_are_refused() {
         let artifact = Artifact::File(ChangeFile::Proposal);
         let error = run(&agents, Role::Planner, "proposal-gen", None, artifact).unwrap_err();
         assert_eq!(error.kind(), Kind::RepositorySettings);
-        assert!(error.to_string().contains(".gemini/.env"), "{error}");
+        insta::assert_snapshot!(sandbox.mask(&error), @"[ROOT]/.gemini/.env sets variables for the agent, and a repository may not: GOOGLE_GEMINI_BASE_URL");
         assert!(matches!(error, StepError::Run(_)));
         assert_eq!(sandbox.models().requests().len(), 0);
         assert!(!sandbox.root().join(".gemini/settings.json").exists());

@@ -1,4 +1,4 @@
-//! What a real CLI did is done again without it.
+//! A recorded run of a real CLI is reproduced without it.
 
 use std::fs;
 
@@ -8,16 +8,16 @@ use agentd_core::run_format::Record;
 use agentd_engine::agents::recording::Recording;
 use agentd_engine::agents::reproduce::reproduce;
 use agentd_engine::agents::step::{Agents, Artifact};
-use real_agents::{CHANGE, Cli, Sandbox, work};
+use real_agents::{CHANGE, Cli, Sandbox, lines_with, work};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
 use test_project::agentd;
 
 use super::{a_proposal, project, run};
 
-real_agents::for_every_cli!(a_recorded_change_is_done_again_byte_for_byte,);
+real_agents::for_every_cli!(a_recorded_change_is_reproduced_byte_for_byte,);
 
-fn a_recorded_change_is_done_again_byte_for_byte(cli: Cli) {
+fn a_recorded_change_is_reproduced_byte_for_byte(cli: Cli) {
     let review = json!({
         "change_id": CHANGE, "verdict": "APPROVED", "summary": "Good.",
         "issues": [{"severity": "low", "title": "A word", "description": "Some \"quotes\" and ümlauts."}],
@@ -88,7 +88,7 @@ fn a_recorded_change_is_done_again_byte_for_byte(cli: Cli) {
         let read = |root: &std::path::Path| fs::read_to_string(root.join("proposal.md")).unwrap();
         let again = read(&copy.join("agentd/changes").join(CHANGE));
         assert_eq!(again, read(&source));
-        assert!(again.contains(&format!("**Reviewer**: {name}")), "{again}");
+        assert_eq!(lines_with(&again, "**Reviewer**"), format!("- **Reviewer**: {name}"));
         assert_eq!(fs::read_to_string(copy.join("copy.txt")).unwrap(), "hello\n");
     });
 }

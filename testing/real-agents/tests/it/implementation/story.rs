@@ -101,8 +101,28 @@ fn from_an_approved_plan_to_living_specs() {
         assert_eq!(asked.len(), 3);
         assert_eq!(lines_with(asked[0], "+echo"), "+echo \"Hello $1\"");
         assert_eq!(lines_with(asked[0], "no greeting"), "no greeting");
-        insta::assert_snapshot!(paragraph(asked[1], "I1 HIGH"), @"");
-        insta::assert_snapshot!(paragraph(asked[2], "I2 MEDIUM"), @"");
+        insta::assert_snapshot!(paragraph(asked[1], "I1 HIGH"), @"
+        I1 HIGH: Wrong greeting
+          where: greet.sh:2
+          what: Wrong greeting goes wrong.
+          do: Fix it.
+        I2 MEDIUM: No error test
+          where: greet.sh:2
+          what: No error test goes wrong.
+          do: Fix it.
+        ```
+        ");
+        insta::assert_snapshot!(paragraph(asked[2], "I2 MEDIUM"), @"
+        I2 MEDIUM: No test of an error
+          where: greet.sh:2
+          what: I2: No test of an error goes wrong.
+          do: Fix it.
+        I3 LOW: No comment
+          where: greet.sh:2
+          what: No comment goes wrong.
+          do: Fix it.
+        ```
+        ");
 
         // Fresh sessions for the layers; the fixes resume the last of them.
         let claude: Vec<_> =

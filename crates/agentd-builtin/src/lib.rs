@@ -3,7 +3,7 @@
 //!
 //! They read a prompt from standard input, call the tools of agentd's MCP server, and print
 //! [`AgentEvent`]s as lines of JSON. This crate does not know the engine: the documents of a change
-//! are read and written over MCP, and the code of the work tree is read and edited as plain files,
+//! are read and written over MCP, and the code of the working tree is read and edited as plain files,
 //! in the cage that every agent runs in. So it shows that what a stranger's agent gets is enough.
 
 mod call;
@@ -39,7 +39,7 @@ use transcript::Transcript;
 struct Task<'a> {
     call: &'a Call,
     prompt: &'a str,
-    /// The work tree.
+    /// The working tree.
     cwd: &'a Path,
 }
 

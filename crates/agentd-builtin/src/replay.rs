@@ -1,5 +1,5 @@
 //! Does again what a recorded agent did: its calls of agentd's tools against the real server, its
-//! edits in the work tree, and its output, usage and end.
+//! edits in the working tree, and its output, usage and end.
 //!
 //! The engine decides what is replayed (`agents::recording`, `agents::reproduce`) and starts this as
 //! the agent of a step. So the player reads its run file itself, and everything that it shares

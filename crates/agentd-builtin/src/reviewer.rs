@@ -70,7 +70,7 @@ fn task_issue(cwd: &Path, task: &Task, diff: Option<&str>) -> Option<Value> {
     Some(issue("high", &title, &why, "Do it, or take the tick back."))
 }
 
-/// Why the work tree and the diff do not show that a task was done, if so. agentd compares ticks
+/// Why the working tree and the diff do not show that a task was done, if so. agentd compares ticks
 /// with git before it asks for a review; a prompt without any diff leaves it at that.
 fn unproven(cwd: &Path, task: &Task, diff: Option<&str>) -> Option<String> {
     let id = task.id;

@@ -1,5 +1,5 @@
-//! The code of the work tree, which the built-in agent reads as every CLI does: as plain files,
-//! where it was started. That is the change's own work tree, if it has one; over MCP it would see
+//! The code of the working tree, which the built-in agent reads as every CLI does: as plain files,
+//! where it was started. That is the change's own worktree, if it has one; over MCP it would see
 //! the project's.
 
 use std::fs;

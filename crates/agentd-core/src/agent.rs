@@ -109,7 +109,7 @@ named!(
 );
 
 impl Role {
-    /// Whether the role may edit files and run commands in the work tree.
+    /// Whether the role may edit files and run commands in the working tree.
     /// Every other role reads the project and writes through MCP only.
     pub fn edits_the_work_tree(self) -> bool {
         self == Self::Implementer

@@ -227,31 +227,31 @@ kinds! {
             "The repository has no commit from which a branch could start.",
             "Create a first commit.";
         GitSubmodule:
-            "The project is a submodule, which cannot have work trees of its own.",
+            "The project is a submodule, which cannot have worktrees of its own.",
             "Use `--git branch` or `--git in-place`.";
         GitBranchNameTaken:
             "Another branch blocks the name `agentd/<id>`, such as one called `agentd`.",
             "Rename that branch, or use `--git in-place`.";
         GitCheckedOutElsewhere:
-            "The branch of the change is checked out in another work tree.",
-            "Work there, or remove that work tree: `git worktree remove`.";
+            "The branch of the change is checked out in another worktree.",
+            "Work there, or remove that worktree: `git worktree remove`.";
         GitCheckedOutHere:
-            "The branch of the change is checked out here, so it cannot have a work tree of its own.",
+            "The branch of the change is checked out here, so it cannot have a worktree of its own.",
             "Use `--git branch`, or switch to another branch first.";
         GitNoWorkTreeOfChange:
-            "The work tree in which the change was started is gone.",
+            "The worktree in which the change was started is gone.",
             "The hints show the command that creates it again.";
         GitSwitchRefused:
             "Switching branches would lose uncommitted work.",
             "Commit or stash it; or use `--git worktree`, which leaves this checkout alone.";
         GitPathTaken:
-            "Something already exists where the work tree of the change would be.",
+            "Something already exists where the worktree of the change would be.",
             "Move it away, or use `--git branch`.";
         GitOtherBranch:
-            "The work tree of the change has another branch checked out.",
+            "The worktree of the change has another branch checked out.",
             "Switch it back; the message names the branch.";
         GitLeadsOut:
-            "The directory of the project in a work tree leads outside of it, through a link.",
+            "The directory of the project in a worktree leads outside of it, through a link.",
             "Remove the link.";
         GitNoSuchCommit:
             "A commit that the change refers to is not in this repository, for example after a rebase and a garbage collection, or in a shallow clone.",

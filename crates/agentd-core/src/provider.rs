@@ -81,7 +81,7 @@ pub struct AgentRequest {
     pub step: StepName,
     /// The prompt, given on standard input.
     pub prompt: String,
-    /// The work tree, which is also the working directory (E2.4).
+    /// The working tree, which is also the working directory (E2.4).
     pub project_root: PathBuf,
     /// A directory for this call alone, outside version control, that exists when
     /// the program starts and is removed afterwards.
@@ -115,7 +115,7 @@ pub struct Surroundings {
     pub tmp_dir: PathBuf,
     /// Whether `/tmp` is the call's own, and is where temporary files go.
     pub private_tmp: bool,
-    /// Where an implementer may write besides the work tree and the temporary directory.
+    /// Where an implementer may write besides the working tree and the temporary directory.
     pub writable: Vec<PathBuf>,
     /// Whether commands may use the network.
     pub network: bool,
@@ -132,10 +132,10 @@ impl Default for Surroundings {
 /// its settings have no effect: a person who clones a repository has not agreed to them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FoundInProject {
-    /// The directories, from the work tree up to the top of the repository, whose settings the
+    /// The directories, from the working tree up to the top of the repository, whose settings the
     /// CLI has to be kept from; empty where there are none.
     pub settings_dirs: Vec<PathBuf>,
-    /// CLAUDE.md or AGENTS.md of the work tree, where the CLI does not read it by itself.
+    /// CLAUDE.md or AGENTS.md of the working tree, where the CLI does not read it by itself.
     pub instructions: Option<String>,
 }
 
@@ -181,7 +181,7 @@ pub struct McpServer {
 impl McpServer {
     /// The server for a step of a change. The role decides which tools there are;
     /// some steps have tools of their own. The project is named, because an agent may
-    /// work in a work tree that has an `agentd/` of its own.
+    /// work in a worktree that has an `agentd/` of its own.
     pub fn new(
         program: impl Into<String>,
         project: &str,

@@ -73,11 +73,11 @@ pub struct RunEnd {
     pub outcome: AgentOutcome,
 }
 
-/// A file of the work tree that has changed, with what is in it now. Seen on the disk,
+/// A file of the working tree that has changed, with what is in it now. Seen on the disk,
 /// not in what the agent says of its tools, so that it also holds what commands did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEdit {
-    /// From the root of the work tree, with `/`.
+    /// From the root of the working tree, with `/`.
     pub path: String,
     /// It was not there before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -125,7 +125,7 @@ pub enum Record {
         /// The text.
         text: String,
     },
-    /// What has changed in the work tree.
+    /// What has changed in the working tree.
     Files {
         /// Milliseconds since the start.
         t: u64,

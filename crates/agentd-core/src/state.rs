@@ -186,7 +186,7 @@ pub struct GitSetup {
     /// The branch; none in place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The work tree, from the project; none where that is the project itself. For people:
+    /// The working tree, from the project; none where that is the project itself. For people:
     /// where it really is, git says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_tree: Option<String>,

@@ -1,10 +1,10 @@
-//! Which files of a work tree git ignores, by rules that are read with care.
+//! Which files of a worktree git ignores, by rules that are read with care.
 //!
 //! The walker of the `ignore` crate opens anything that is called `.gitignore`: a pipe would hang
 //! it, and a link to `/dev/zero` would fill the memory. A repository can contain such a link, and
 //! an agent can create such a pipe. So the walker gets no rules of its own, and is given ours.
 //!
-//! This is a crate of its own, and knows nothing of agentd, because two crates walk work trees that
+//! This is a crate of its own, and knows nothing of agentd, because two crates walk worktrees that
 //! must not know each other: the engine, and the built-in agent, which stands for a stranger's CLI.
 
 use std::collections::HashMap;
@@ -22,8 +22,8 @@ const RULES_BYTES: u64 = 1 << 20;
 /// The files with rules; what the first says counts for more.
 const NAMES: [&str; 2] = [".ignore", ".gitignore"];
 
-/// A walk over a work tree that reads no ignore rules by itself, and leaves out what those of the
-/// work tree say. The caller says what else is left out: only one filter counts.
+/// A walk over a worktree that reads no ignore rules by itself, and leaves out what those of the
+/// worktree say. The caller says what else is left out: only one filter counts.
 pub fn walk(
     root: &Path,
     keep: impl Fn(&ignore::DirEntry) -> bool + Send + Sync + 'static,
@@ -38,7 +38,7 @@ pub fn walk(
     builder
 }
 
-/// The files of a work tree in the order of their paths: path with `/`, place, metadata. Nothing
+/// The files of a worktree in the order of their paths: path with `/`, place, metadata. Nothing
 /// of `.git` is among them, and nothing of the directory `except` at the top.
 pub fn files(
     root: &Path,
@@ -112,7 +112,7 @@ impl Rules {
     }
 }
 
-/// The text of `info/exclude`, also where the repository of a linked work tree lies elsewhere.
+/// The text of `info/exclude`, also where the repository of a linked worktree lies elsewhere.
 fn exclude_file(top: &Path) -> Option<Vec<u8>> {
     let git = top.join(".git");
     let dirs = match read_rules(&git) {

@@ -1,4 +1,4 @@
-//! Recorded edits of files, done again as a CLI would do them: as plain files of the work tree.
+//! Recorded edits of files, done again as a CLI would do them: as plain files of the working tree.
 //!
 //! A recording may have come with a repository, so its paths are confined also where there is no
 //! cage: no link is followed, and nothing of git's or agentd's is written.
@@ -19,7 +19,7 @@ pub(super) fn redo(root: &Dir, edit: &FileEdit) -> Result<(), String> {
     let is_git = |name: &str| name.eq_ignore_ascii_case(".git");
     let top = path.components().next();
     if top.is_none_or(|top| top == AGENTD_DIR) || path.components().any(is_git) {
-        return Err("it is not a file of the work tree".to_owned());
+        return Err("it is not a file of the working tree".to_owned());
     }
     let there = look(root, &path).map_err(|error| error.to_string())?;
     let digest = there.as_ref().map(|file| &file.digest);
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// A work tree as it was before the edits.
+    /// A worktree as it was before the edits.
     fn tree() -> (tempfile::TempDir, Dir) {
         let dir = tempfile::tempdir().unwrap();
         for (path, text) in [("src/a.rs", "fn a() {}\n"), ("src/gone.rs", "x"), (".git/HEAD", "x")]

@@ -49,7 +49,7 @@ impl Provider for Claude {
         }
         // Tools that are not listed do not exist for the model; MCP tools stay.
         if request.role.edits_the_work_tree() {
-            // File tools are confined to the work tree by the mode, commands by ours.
+            // File tools are confined to the working tree by the mode, commands by ours.
             flag("--permission-mode", "acceptEdits");
             flag("--tools", "Read,Grep,Glob,Edit,Write,NotebookEdit,Bash,TodoWrite");
             flag("--allowedTools", &format!("mcp__{MCP_SERVER}__*,Bash"));

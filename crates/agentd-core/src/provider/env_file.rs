@@ -4,7 +4,7 @@
 /// named here: a variable can point the CLI, and with it the user's key, at another host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvFile {
-    /// The file, relative to the work tree and to every directory above it.
+    /// The file, relative to the working tree and to every directory above it.
     pub path: &'static str,
     /// What it may set.
     pub allowed: &'static [&'static str],

@@ -121,7 +121,7 @@ struct SettingsFile {
 impl SettingsFile {
     fn new(project_root: &Path, kept: &ProjectDir, merge: &JsonMerge) -> Result<Self, StoreError> {
         let path = project_root.join(merge.path);
-        // Work trees of a project share the directory in which this is kept.
+        // Worktrees of a project share the directory in which this is kept.
         let digest = Digest::of(path.as_os_str().as_bytes()).to_string();
         let digits = digest.trim_start_matches("sha256:");
         let name = merge.path.trim_start_matches('.').replace('/', "-");

@@ -312,7 +312,7 @@ fn code_reviewed(documents: &Documents, state: &State) -> Option<Transition> {
 
 fn compare_files(agents: &Agents, edited: &[(String, Option<Digest>)], report: &mut Reproduced) {
     let work_tree = ProjectDir::open(&agents.work_tree).ok();
-    // A path comes from the recording, and must not lead out of the work tree.
+    // A path comes from the recording, and must not lead out of the working tree.
     let digest = |path: &str| {
         let (file, _) = work_tree.as_ref()?.open_file(&RelPath::new(path).ok()?).ok()?;
         digest_of(file).ok().map(|(digest, _)| digest)

@@ -174,7 +174,7 @@ impl RunWriter {
         self.flush_if_long();
     }
 
-    /// What has changed in the work tree.
+    /// What has changed in the working tree.
     pub(crate) fn files(&mut self, edits: &[FileEdit]) {
         if !edits.is_empty() {
             self.record("files", &self.redactor.edits(edits));

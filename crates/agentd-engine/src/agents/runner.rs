@@ -418,7 +418,7 @@ pub(crate) fn planned_files(change: &Change) -> Vec<String> {
 
 fn note_oddities(ended: &ProcessEnd, record: &mut RunWriter) {
     if ended.confined.is_some_and(|held| !held.files) {
-        record.note("this system cannot keep commands of the agent to the work tree");
+        record.note("this system cannot keep commands of the agent to the working tree");
     }
     if ended.undrained {
         record.note("a process that the agent left behind held its output open");

@@ -59,7 +59,7 @@ pub struct Agents {
     pub project: Project,
     /// Its settings, which somebody has agreed to.
     pub config: Trusted,
-    /// Where the agents work: the project, or a work tree of it.
+    /// Where the agents work: the project, or a worktree of it.
     pub work_tree: PathBuf,
     /// The user's own environment, which every agent gets.
     pub environment: Vec<(OsString, OsString)>,
@@ -91,7 +91,7 @@ impl Agents {
 
 impl Agents {
     /// Git, with the environment that agents have and ended with them. What may run files of
-    /// the work tree runs in the sandbox.
+    /// the working tree runs in the sandbox.
     pub(crate) fn git_tool(&self) -> Result<GitTool, SandboxError> {
         let sandbox = Sandbox::open(self, None)?;
         let caged = sandbox.map(|sandbox| {
@@ -206,7 +206,7 @@ pub(crate) fn run_on(
     })
 }
 
-/// Runs a command line of the project's own in the work tree, under the same supervision as an
+/// Runs a command line of the project's own in the working tree, under the same supervision as an
 /// agent. What it prints on both streams is kept, the end of it where it is long.
 pub fn run_shell(agents: &Agents, command: &str, limits: Limits) -> Result<ListOutput, StepError> {
     let args = ["-c".to_owned(), format!("exec 2>&1\n{command}")];

@@ -1,4 +1,4 @@
-//! The files of a work tree: walking them as git sees them, and noticing what an
+//! The files of a worktree: walking them as git sees them, and noticing what an
 //! implementer has changed, so that it can be recorded and done again.
 //!
 //! What git ignores is not looked at, and neither are `.git` and `agentd/`: documents
@@ -32,7 +32,7 @@ struct FileState {
     executable: bool,
 }
 
-/// Notices what changes in a work tree.
+/// Notices what changes in a worktree.
 #[derive(Debug)]
 pub(crate) struct WorkTree {
     root: PathBuf,

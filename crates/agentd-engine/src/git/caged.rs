@@ -1,4 +1,4 @@
-//! Git in the sandbox, where it may run hooks and filters that are files of the work tree: an
+//! Git in the sandbox, where it may run hooks and filters that are files of the working tree: an
 //! agent may have written them.
 
 use std::ffi::OsString;

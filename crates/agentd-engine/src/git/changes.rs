@@ -22,7 +22,7 @@ pub struct Diff {
     pub truncated: bool,
     /// Every file that was changed, also those that the text leaves out.
     pub files: Vec<ChangedFile>,
-    /// What is in the work tree, or was committed, and is not in the text.
+    /// What is in the working tree, or was committed, and is not in the text.
     pub left_out: Vec<OmittedFile>,
 }
 
@@ -43,7 +43,7 @@ pub struct OmittedFile {
 /// Why something is not in a diff.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OmitReason {
-    /// It was committed, and the work tree has what was there before.
+    /// It was committed, and the working tree has what was there before.
     OnlyCommitted,
     /// It is ignored, by a rule that is newer than the commit to compare with.
     IgnoredSince,

@@ -114,7 +114,7 @@ impl Git {
     }
 
     /// Replaces the latest commit by the same one with a signature. No hook is run, and no file
-    /// of the work tree is read.
+    /// of the working tree is read.
     fn sign_head(&self) -> Result<String, GitError> {
         let head = self.call("rev-parse").args(["--verify", "HEAD^{commit}"]).run()?;
         let head = head.text().trim().to_owned();

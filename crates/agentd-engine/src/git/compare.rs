@@ -381,7 +381,7 @@ fn take_new(
     Ok(())
 }
 
-/// What was committed and is not in the work tree: no diff with the work tree shows it.
+/// What was committed and is not in the working tree: no diff with the working tree shows it.
 fn find_committed(repository: &Repository, seen: &BTreeSet<Vec<u8>>, plan: &mut Plan) {
     let Some(head) = &repository.head else { return };
     for path in seen {

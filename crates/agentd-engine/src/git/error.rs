@@ -41,8 +41,8 @@ pub enum GitError {
         /// The branch.
         branch: String,
     },
-    /// A work tree of a submodule would lie inside of the repository around it.
-    #[error("the project is in a submodule, which cannot have work trees of its own")]
+    /// A worktree of a submodule would lie inside of the repository around it.
+    #[error("the project is in a submodule, which cannot have worktrees of its own")]
     Submodule {
         /// The repository around it.
         around: PathBuf,
@@ -55,7 +55,7 @@ pub enum GitError {
         /// The one in the way.
         blocking: String,
     },
-    /// The branch is checked out in another work tree.
+    /// The branch is checked out in another worktree.
     #[error("`{branch}` is checked out in {}", path.display())]
     CheckedOutElsewhere {
         /// The branch.
@@ -66,13 +66,13 @@ pub enum GitError {
         gone: bool,
     },
     /// The branch is checked out in the checkout that was to be left alone.
-    #[error("`{branch}` is checked out here, so it cannot have a work tree of its own")]
+    #[error("`{branch}` is checked out here, so it cannot have a worktree of its own")]
     CheckedOutHere {
         /// The branch.
         branch: String,
     },
-    /// The work tree of the change is not there.
-    #[error("there is no work tree on `{branch}`")]
+    /// The worktree of the change is not there.
+    #[error("there is no worktree on `{branch}`")]
     NoWorkTreeOf {
         /// The branch.
         branch: String,
@@ -85,14 +85,14 @@ pub enum GitError {
         /// What git printed.
         output: String,
     },
-    /// Something lies where the work tree would be.
-    #[error("{} already exists and is not a work tree of this repository", path.display())]
+    /// Something lies where the working tree would be.
+    #[error("{} already exists and is not a worktree of this repository", path.display())]
     PathTaken {
         /// Where.
         path: PathBuf,
     },
-    /// The work tree of the change has another branch checked out.
-    #[error("the work tree {} is not on `{branch}`", path.display())]
+    /// The worktree of the change has another branch checked out.
+    #[error("the worktree {} is not on `{branch}`", path.display())]
     OtherBranchThere {
         /// Where.
         path: PathBuf,
@@ -101,8 +101,8 @@ pub enum GitError {
         /// The one that it is on; none when it is on none.
         found: Option<String>,
     },
-    /// The directory of the project in a work tree leads out of it.
-    #[error("{} leads out of its work tree", path.display())]
+    /// The directory of the project in a worktree leads out of it.
+    #[error("{} leads out of its worktree", path.display())]
     LeadsOut {
         /// The directory.
         path: PathBuf,
@@ -239,7 +239,7 @@ impl Explain for GitError {
                 .run("work on it here", with_git("branch"))
                 .run("or switch back to the previous branch", CommandLine::git(["switch", "-"])),
             Self::NoWorkTreeOf { .. } => report(Kind::GitNoWorkTreeOfChange)
-                .run("create the work tree again", with_git("worktree")),
+                .run("create the worktree again", with_git("worktree")),
             Self::SwitchRefused { output, .. } if lacks_room(output) => {
                 said(Kind::GitSwitchRefused, output).hint(make_room())
             }

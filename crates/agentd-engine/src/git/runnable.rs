@@ -1,6 +1,6 @@
 //! The files that git runs by itself: hooks, and settings that name programs.
 //!
-//! Only places that an implementer may write to are of interest, below its work tree and in
+//! Only places that an implementer may write to are of interest, below its worktree and in
 //! the directories of the repository: what git runs from elsewhere it cannot have changed.
 
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ pub(crate) const HOOKS: [&str; 28] = [
     "update",
 ];
 
-/// How many submodules, and how many other work trees, are checked.
+/// How many submodules, and how many other worktrees, are checked.
 const MOST_NEIGHBORS: usize = 256;
 /// How many slashes the name of a submodule may have.
 const MODULE_DEPTH: usize = 4;
@@ -57,7 +57,7 @@ pub(crate) struct Runnable {
     pub(crate) files: BTreeSet<PathBuf>,
     /// Directories of hooks that hold nothing else.
     pub(crate) hooks: BTreeSet<PathBuf>,
-    /// Directories of the work tree in which git finds hooks by name, among other files.
+    /// Directories of the working tree in which git finds hooks by name, among other files.
     pub(crate) mixed_hooks: BTreeSet<PathBuf>,
 }
 
@@ -109,7 +109,7 @@ impl Runnable {
         Ok(())
     }
 
-    /// The files by which git detects a repository, from the work tree up to its top: a new one
+    /// The files by which git detects a repository, from the working tree up to its top: a new one
     /// further down would be used instead, even a bare one.
     fn doors(&mut self, work_tree: &Path, top: &Path) {
         for dir in work_tree.ancestors().take_while(|dir| dir.starts_with(top)) {

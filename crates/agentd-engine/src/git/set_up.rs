@@ -1,4 +1,4 @@
-//! Where a change is worked on: on a branch, in a work tree beside the project, or in place
+//! Where a change is worked on: on a branch, in a worktree beside the project, or in place
 //! (P6). Doing it twice changes nothing, and nothing of the user's is lost.
 
 use std::path::{Path, PathBuf};
@@ -220,7 +220,7 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
         Some(tree) if !tree.gone => {
             if canonical(&tree.path)? != canonical_or(&path) {
                 let place = tree.path.display();
-                notes.push(format!("`{branch}` has a work tree already, which is used: {place}."));
+                notes.push(format!("`{branch}` has a worktree already, which is used: {place}."));
             }
             tree.path.clone()
         }
@@ -232,7 +232,7 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
             }
             let dirty = git.dirty()?;
             if !dirty.is_clean() {
-                notes.push(format!("{} did not come along to the work tree.", uncommitted(&dirty)));
+                notes.push(format!("{} did not come along to the worktree.", uncommitted(&dirty)));
             }
             if path.join(".gitmodules").is_file() {
                 notes.push(format!(
@@ -258,7 +258,7 @@ fn hook_note(branch: &str, output: &GitOutput) -> String {
     format!("`{branch}` is checked out, but the post-checkout hook failed: {reason}")
 }
 
-/// Creates a work tree, for an existing branch or a new one. Returns a note, if there is
+/// Creates a worktree, for an existing branch or a new one. Returns a note, if there is
 /// something to report.
 fn make(
     git: &Git,
@@ -295,7 +295,7 @@ fn make(
     if output.code == 0 {
         return Ok(None);
     }
-    // Here too, git fails if a hook does, and the work tree exists nevertheless.
+    // Here too, git fails if a hook does, and the working tree exists nevertheless.
     let is_made = |tree: &Worktree| !tree.gone && canonical_or(&tree.path) == canonical_or(path);
     if checked_out(&git.worktrees()?, branch).is_some_and(is_made) {
         return Ok(Some(hook_note(branch, &output)));
@@ -304,7 +304,7 @@ fn make(
     Err(GitError::Failed { what, code: output.code, output: output.combined() })
 }
 
-/// The path for the work tree of a change: `../<project>-agentd/<id>`, beside the main checkout
+/// The path for the working tree of a change: `../<project>-agentd/<id>`, beside the main checkout
 /// of the repository, and not inside of a repository.
 fn place(git: &Git, trees: &[Worktree], change: &ChangeId) -> PathBuf {
     let main = trees.iter().find(|tree| tree.main && !tree.bare && !tree.gone);

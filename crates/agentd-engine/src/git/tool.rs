@@ -53,7 +53,7 @@ pub struct GitTool {
     pub env: Vec<(OsString, OsString)>,
     /// The request to stop.
     pub cancel: Option<Cancel>,
-    /// The sandbox for commands that may run files of the work tree; none runs them without one.
+    /// The sandbox for commands that may run files of the working tree; none runs them without one.
     pub caged: Option<Box<GitSandbox>>,
 }
 
@@ -214,7 +214,7 @@ impl Call<'_> {
         find_program(name, &path, self.dir).map(Into::into).ok_or(GitError::NotInstalled)
     }
 
-    /// Whether it runs hooks and filters, which may be files of the work tree.
+    /// Whether it runs hooks and filters, which may be files of the working tree.
     fn runs_files(&self) -> bool {
         matches!(self.subcommand, "add" | "commit" | "rm" | "status")
     }

@@ -1,6 +1,6 @@
 //! What git runs by itself stays as it was while an implementer works.
 //!
-//! An implementer may write in the work tree, and so in `.git`: a hook or a setting that it
+//! An implementer may write in the working tree, and so in `.git`: a hook or a setting that it
 //! leaves there would be run by the next git command of agentd or of its user, outside of the
 //! sandbox of the agent. Landlock cannot exclude a part of what it allows. So a snapshot is taken
 //! before each call, and every difference is restored after it, before anyone calls git.
@@ -50,7 +50,7 @@ pub enum GuardError {
     #[error("cannot save a snapshot of the files that git runs")]
     Kept(#[from] StoreError),
     /// A snapshot is of a directory that does not belong to the project.
-    #[error("{} is not a work tree of this project", path.display())]
+    #[error("{} is not a worktree of this project", path.display())]
     Elsewhere {
         /// The path.
         path: PathBuf,
@@ -70,7 +70,7 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuardError> {
 /// A file that git would run or an agent would obey, and that was changed during a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TamperedFile {
-    /// Its path from the work tree; in the repository it starts with `.git`.
+    /// Its path from the working tree; in the repository it starts with `.git`.
     pub path: String,
     /// What was done to it.
     pub how: Tampering,
@@ -185,7 +185,7 @@ fn allow_merged(snapshot: &mut Snapshot, claim: &Claim) {
     }
 }
 
-/// A snapshot of what git runs in a work tree, and of what agents obey.
+/// A snapshot of what git runs in a worktree, and of what agents obey.
 fn snapshot(
     tool: &GitTool,
     work_tree: &Path,

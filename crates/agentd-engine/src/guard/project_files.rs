@@ -40,7 +40,7 @@ pub enum EnvFileError {
     },
 }
 
-/// What the work tree contains for an agent.
+/// What the working tree contains for an agent.
 pub(crate) fn look(
     agent: AgentKind,
     work_tree: &Path,
@@ -90,8 +90,8 @@ pub(crate) fn check_env_file(
     Ok(())
 }
 
-/// The directories whose content comes from a repository: from the work tree up to the one with
-/// `.git`, and only the work tree if there is none. The user's home is their own.
+/// The directories whose content comes from a repository: from the working tree up to the one with
+/// `.git`, and only the working tree if there is none. The user's home is their own.
 fn repository_dirs(work_tree: &Path, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let home = environment.iter().find(|(name, _)| name == "HOME").map(|(_, home)| Path::new(home));
     let real = fs::canonicalize(work_tree).unwrap_or_else(|_| work_tree.to_owned());
@@ -119,7 +119,7 @@ fn read(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(io::Error::other)
 }
 
-/// The first of these files that is in the work tree, up to a size. A link that leads out of it
+/// The first of these files that is in the working tree, up to a size. A link that leads out of it
 /// is not followed.
 fn instructions(work_tree: &Path, names: &[&str]) -> Option<String> {
     let dir = ProjectDir::open(work_tree).ok()?;

@@ -72,7 +72,7 @@ pub enum SandboxUser<'a> {
     Agent(Role, &'a CommandSpec),
     /// The project's tests: code that an agent may have written.
     Tests,
-    /// Git, and the hooks and filters that it runs: they may be files of the work tree.
+    /// Git, and the hooks and filters that it runs: they may be files of the working tree.
     Git,
 }
 
@@ -247,7 +247,7 @@ pub(crate) fn for_prompt(agents: &Agents) -> String {
     let own_tmp = agents.supervisor.enforceable().private_tmp;
     let tmp = if own_tmp { "/tmp, which is your own" } else { "$TMPDIR, not /tmp" };
     let mut lines = vec![
-        format!("You can write in the work tree, in {tmp}, and nowhere else but what follows."),
+        format!("You can write in the working tree, in {tmp}, and nowhere else but what follows."),
         match settings.caches {
             Caches::Project => "Package managers use caches of this project; environment \
                                 variables such as CARGO_HOME and npm_config_cache lead there."
@@ -301,7 +301,7 @@ pub fn in_words(settings: &config::Sandbox) -> String {
         return "off: agents and tests may write wherever you may".to_owned();
     }
     let mut words = vec![
-        "agents and tests write to the work tree, their own /tmp".to_owned(),
+        "agents and tests write to the working tree, their own /tmp".to_owned(),
         format!("caches: {}", settings.caches.name()),
     ];
     if !settings.writable.is_empty() {

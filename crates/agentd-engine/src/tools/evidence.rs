@@ -91,7 +91,7 @@ fn look(
     }
 }
 
-/// The work tree of the change, where it has one: the files of its tasks are there.
+/// The worktree of the change, where it has one: the files of its tasks are there.
 fn worked_on(
     project: &Project,
     change: &ChangeId,
@@ -103,7 +103,7 @@ fn worked_on(
     };
     let path = git::work_tree(&GitTool::default(), project.root(), change, setup);
     let path = path.map_err(|error| {
-        let refusal = Refusal::new(format!("The work tree cannot be read: {error}."));
+        let refusal = Refusal::new(format!("The working tree cannot be read: {error}."));
         match error.explain().for_change(change).hints.first() {
             Some(hint) => refusal.hint(hint.to_string()),
             None => refusal,

@@ -249,7 +249,7 @@ fn not_shown(left_out: &[OmittedFile]) -> String {
 fn why(why: &OmitReason) -> String {
     let why = match why {
         OmitReason::OnlyCommitted => {
-            "a commit has another version of it, while the work tree has the one from before; \
+            "a commit has another version of it, while the working tree has the one from before; \
              see `git show HEAD`"
         }
         OmitReason::IgnoredSince => "ignored, by a rule that was added since",
@@ -313,7 +313,7 @@ pub fn fix(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
 pub(super) enum FixOutcome {
     /// Something was changed, as far as one can see.
     Something,
-    /// The work tree is as it was.
+    /// The working tree is as it was.
     Nothing,
 }
 
@@ -344,7 +344,7 @@ pub(super) fn run_fix(workflow: &mut Workflow<'_>) -> Result<FixOutcome, Workflo
     )?;
     still_approved(workflow)?;
     if before.is_some() && work_digest(workflow)? == before {
-        workflow.warn("the implementer has changed nothing in the work tree");
+        workflow.warn("the implementer has changed nothing in the working tree");
         return Ok(FixOutcome::Nothing);
     }
     let named: Vec<String> =
@@ -359,7 +359,7 @@ pub(super) fn run_fix(workflow: &mut Workflow<'_>) -> Result<FixOutcome, Workflo
     Ok(FixOutcome::Something)
 }
 
-/// What the work tree looks like, to see whether a fix has changed anything.
+/// What the working tree looks like, to see whether a fix has changed anything.
 fn work_digest(workflow: &Workflow<'_>) -> Result<Option<String>, WorkflowError> {
     let base = workflow.state()?.base_commit().map(str::to_owned);
     let Some((git, base)) = repository(workflow)?.zip(base) else { return Ok(None) };
@@ -379,7 +379,7 @@ mod tests {
         left_out.push(it("x.png", OmitReason::Binary, Some(3)));
         insta::assert_snapshot!(not_shown(&left_out), @"
         (not in the diff below; look at what matters of it yourself before you approve:
-        - evil (end): a commit has another version of it, while the work tree has the one from before; see `git show HEAD`
+        - evil (end): a commit has another version of it, while the working tree has the one from before; see `git show HEAD`
         - 0 (5 bytes): changed, and too large to be shown
         - 1 (5 bytes): changed, and too large to be shown
         - 2 (5 bytes): changed, and too large to be shown

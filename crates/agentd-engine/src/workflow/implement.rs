@@ -332,7 +332,7 @@ fn commit_late(
     commit_work(workflow, &layer_message(&workflow.change, layer, &done))
 }
 
-/// Commits what has changed in the work tree, where the project wants that.
+/// Commits what has changed in the working tree, where the project wants that.
 pub(super) fn commit_work(workflow: &mut Workflow<'_>, message: &str) -> Result<(), WorkflowError> {
     if workflow.agents.config.git.commit == GitCommit::None {
         return Ok(());
@@ -352,7 +352,7 @@ pub(super) fn commit_work(workflow: &mut Workflow<'_>, message: &str) -> Result<
     Ok(())
 }
 
-/// The repository of the work tree.
+/// The repository of the working tree.
 pub(super) fn repository(workflow: &Workflow<'_>) -> Result<Option<Git>, WorkflowError> {
     let tool = workflow.agents.git_tool().map_err(StepError::from)?;
     Ok(Git::discover_with(&tool, &workflow.agents.work_tree)?)

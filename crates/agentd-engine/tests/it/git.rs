@@ -172,7 +172,7 @@ fn a_work_tree_is_created_beside_the_project_and_reused() {
     repo.git(&["config", "branch.autoSetupMerge", "always"]);
     let setup = repo.set_up(Placement::Worktree).unwrap();
     assert_eq!(setup.work_tree, repo.in_worktree());
-    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"1 uncommitted file did not come along to the work tree.");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"1 uncommitted file did not come along to the worktree.");
     assert_eq!(repo.branch(), "main");
     assert_eq!(repo.read_root("a.txt"), "mine\n");
     assert_eq!(fs::read_to_string(repo.in_worktree().join("a.txt")).unwrap(), "one\n");
@@ -194,7 +194,7 @@ fn a_work_tree_is_created_beside_the_project_and_reused() {
     repo.git(&["worktree", "move", repo.in_worktree().to_str().unwrap(), moved.to_str().unwrap()]);
     let setup = repo.set_up(Placement::Worktree).unwrap();
     assert_eq!(setup.work_tree, moved);
-    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"`agentd/add-oauth` has a work tree already, which is used: [BASE]/elsewhere.");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"`agentd/add-oauth` has a worktree already, which is used: [BASE]/elsewhere.");
     let error = fails(repo.set_up(Placement::Branch), Kind::GitCheckedOutElsewhere);
     insta::assert_snapshot!(repo.explained(&error), @"
     git_checked_out_elsewhere: `agentd/add-oauth` is checked out in [BASE]/elsewhere
@@ -245,11 +245,11 @@ fn a_work_tree_replaces_nothing() {
     // An empty one is no obstacle.
     fs::remove_file(repo.in_worktree().join("theirs")).unwrap();
     repo.set_up(Placement::Worktree).unwrap();
-    // A work tree that was switched to another branch.
+    // A worktree that was switched to another branch.
     git(&repo.in_worktree(), &["switch", "-q", "-c", "other"]);
     let error = fails(repo.set_up(Placement::Worktree), Kind::GitOtherBranch);
     insta::assert_snapshot!(repo.explained(&error), @"
-    git_other_branch: the work tree [ROOT]-agentd/add-oauth is not on `agentd/add-oauth`
+    git_other_branch: the worktree [ROOT]-agentd/add-oauth is not on `agentd/add-oauth`
     cause: it is on `other`
     hint: switch it back: git -C [ROOT]-agentd/add-oauth switch agentd/add-oauth
     ");
@@ -403,7 +403,7 @@ fn a_bare_repository_has_no_work_tree() {
     hint: work in the current checkout: agentd plan <id> --git in-place
     ");
     insta::assert_snapshot!(repo.mask(ready(repo.begin(None)).notes.join("\n")), @"Working in place, without git: [ROOT] is in a bare git repository or inside `.git`.");
-    // A checkout of a bare repository is as good as any; its work trees lie beside it.
+    // A checkout of a bare repository is as good as any; its worktrees lie beside it.
     let tree = repo.git(&["hash-object", "-t", "tree", "-w", "/dev/null"]);
     let commit = repo.git(&["commit-tree", "-m", "start", &tree]);
     let checkout = repo.base().join("checkout");
@@ -462,7 +462,7 @@ fn a_submodule_has_branches_and_no_work_trees() {
     fails(set_up(&git, &change(), Placement::Worktree, None), Kind::GitSubmodule);
     set_up(&git, &change(), Placement::Branch, None).unwrap();
     assert_eq!(repo.branch(), "main", "that of the repository around it");
-    // A repository with submodules: the work tree says that they are missing.
+    // A repository with submodules: the working tree says that they are missing.
     let setup = repo.set_up(Placement::Worktree).unwrap();
     insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"Its submodules are not there yet: git -C [ROOT]-agentd/add-oauth submodule update --init");
 }

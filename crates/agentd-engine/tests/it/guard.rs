@@ -182,7 +182,7 @@ fn ordinary_work_with_git_is_not_tampering() {
     assert!(nothing_kept(&project));
 }
 
-/// Hooks in the work tree, linked hooks and included settings are git's too.
+/// Hooks in the working tree, linked hooks and included settings are git's too.
 #[test]
 fn files_that_user_settings_lead_to_are_watched() {
     let script = "echo x >> .githooks/pre-commit; echo x >> .githooks/readme.md; \
@@ -211,7 +211,7 @@ fn files_that_user_settings_lead_to_are_watched() {
     assert_eq!(after, before);
 }
 
-/// A work tree has `.git` as a file, and its repository elsewhere.
+/// A worktree has `.git` as a file, and its repository elsewhere.
 #[test]
 fn a_work_tree_beside_the_project_is_guarded_with_its_repository() {
     let (project, mut agents) = repository(

@@ -221,7 +221,7 @@ fn final_failures_are_not_retried() {
     assert_eq!(report.attempts.len(), 1);
     let failure = report.outcome().unwrap().failure.clone().unwrap();
     assert_eq!(failure.kind, FailureKind::Auth);
-    insta::assert_snapshot!(failure.hint.unwrap(), @"log in by running `gemini` once, or set GEMINI_API_KEY; then run `agentd doctor`");
+    insta::assert_snapshot!(failure.hint.unwrap(), @"log in by running `gemini` once, or set GEMINI_API_KEY");
 }
 
 #[test]

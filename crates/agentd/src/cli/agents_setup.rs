@@ -21,7 +21,7 @@ use crate::ui::Ui;
 /// The agents, ready to be called for one change. Nobody else runs agents for the
 /// change as long as this value lives.
 pub(crate) struct AgentRun {
-    /// What a step is given; a command may still choose a work tree.
+    /// What a step is given; a command may still choose a worktree.
     pub(crate) agents: Agents,
     /// Held for as long as agents may be called.
     lock: RunLock,

@@ -152,7 +152,7 @@ fn programs(config: &Config, trusted: bool, root: &Path, limit: Duration) -> Vec
             ask
         })
         .collect();
-    let git = "install git; agentd keeps changes apart with branches and work trees".into();
+    let git = "install git; agentd keeps changes apart with branches and worktrees".into();
     wanted.push(("git".to_owned(), "git".to_owned(), git));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let asked = map_parallel(&wanted, |(name, command, hint)| {

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     clarify: planning::ClarifyArgs,
 
-    /// Where to work: on a branch, in a work tree, or in the current checkout.
+    /// Where to work: on a branch, in a worktree, or in the current checkout.
     #[arg(long, value_enum, value_name = "WORKFLOW")]
     git: Option<GitArg>,
 

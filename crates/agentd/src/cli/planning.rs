@@ -31,7 +31,7 @@ use crate::ui::{ask, diagnostics};
 pub(crate) enum GitArg {
     /// Work on the branch `agentd/<id>`.
     Branch,
-    /// Work in a work tree next to the project, on that branch.
+    /// Work in a worktree next to the project, on that branch.
     Worktree,
     /// Work in the current checkout.
     InPlace,
@@ -200,7 +200,7 @@ fn show_findings(context: &Context, error: &WorkflowError) {
     }
 }
 
-/// A change whose code is worked on, in its work tree.
+/// A change whose code is worked on, in its worktree.
 pub(crate) struct CodeWork {
     pub(crate) id: ChangeId,
     pub(crate) agents: AgentRun,

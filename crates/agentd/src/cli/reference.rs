@@ -34,7 +34,8 @@ fn section(command: &mut Command, name: &str) -> String {
 }
 
 /// What comes after it on a page is generated, up to [`END`] if the page has one.
-const GENERATED: &str = "<!-- Generated. To update it: UPDATE=1 cargo nextest run -p agentd reference -->\n";
+const GENERATED: &str =
+    "<!-- Generated. To update it: UPDATE=1 cargo nextest run -p agentd reference -->\n";
 const END: &str = "\n<!-- End of what is made from the program -->\n";
 
 fn errors() -> String {

@@ -20,7 +20,7 @@ use crate::ui::{BAD, GOOD, Output, Screen};
 
 /// Replay a recorded change in another directory, without agents.
 ///
-/// Runs are replayed in order: tool calls against the real MCP server, edits in the work tree.
+/// Runs are replayed in order: tool calls against the real MCP server, edits in the working tree.
 /// Then the documents and files are compared with the recording; any difference is reported,
 /// and the exit code is 1. The target should be a clone of the project from before the change.
 #[derive(Debug, clap::Args)]

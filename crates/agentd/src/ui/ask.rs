@@ -101,7 +101,7 @@ pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Placement, Co
         vec![Offer::new(Placement::Branch, format!("On the branch {branch} (recommended)"))];
     // A submodule gets none.
     if git.superproject().is_none() {
-        let text = "In a work tree of its own beside the project, on that branch";
+        let text = "In a worktree of its own beside the project, on that branch";
         offers.push(Offer::new(Placement::Worktree, text));
     }
     offers.push(Offer::new(Placement::InPlace, format!("In place, on {here}")));

@@ -2,6 +2,7 @@
 //!
 //! They must be installed: `cargo xtask test --only npm`.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![expect(clippy::too_many_lines, reason = "snapshots are data")]
 
 mod clis;
 mod docs;

@@ -1,4 +1,4 @@
-//! What is kept and put back around calls that may write to the work tree.
+//! What is kept and put back around calls that may write to the working tree.
 
 use std::path::Path;
 

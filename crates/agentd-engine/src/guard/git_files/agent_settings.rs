@@ -100,7 +100,7 @@ pub(super) struct AgentSettings {
 }
 
 impl AgentSettings {
-    /// The settings for a work tree and an environment. The directories of the user's settings
+    /// The settings for a worktree and an environment. The directories of the user's settings
     /// are added to the places that the snapshot may enter.
     pub(super) fn of(
         runnable: &mut Runnable,

@@ -277,7 +277,7 @@ impl Snapshot {
         is_plain && (in_closed || is_place())
     }
 
-    /// A path for people: from the work tree, or from `.git` if that is elsewhere.
+    /// A path for people: from the working tree, or from `.git` if that is elsewhere.
     pub(super) fn name(&self, path: &Path) -> String {
         let from = |dir: &Bytes| path.strip_prefix(dir.path()).ok().map(Path::to_owned);
         let in_repository =

@@ -49,7 +49,7 @@ pub(super) fn of_tasks(
     }
     let setup = state.and_then(|state| state.git.as_ref());
     let tool = GitTool::default();
-    // A work tree has a HEAD of its own. Once that is gone, its commits may be in the main one.
+    // A worktree has a HEAD of its own. Once that is gone, its commits may be in the main one.
     let tree = setup.and_then(|it| git::work_tree(&tool, project.root(), change, it).ok());
     let root = tree.as_deref().unwrap_or(project.root());
     let grep = format!("--grep={change}");

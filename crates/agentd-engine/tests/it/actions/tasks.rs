@@ -117,7 +117,7 @@ fn the_base_commit_is_what_counts() {
     complete(&project, "2.1").unwrap();
 }
 
-/// The files of a change that has a work tree are there, wherever STATE.yaml says that it is.
+/// The files of a change that has a worktree are there, wherever STATE.yaml says that it is.
 #[test]
 fn in_a_work_tree_its_own_files_count() {
     let project = in_git();
@@ -128,8 +128,8 @@ fn in_a_work_tree_its_own_files_count() {
     project.write("STATE.yaml", state);
     fs::write(project.root().join("src/models/user.rs"), "here").unwrap();
     insta::assert_snapshot!(refused(complete(&project, "1.1")), @"
-    The work tree cannot be read: there is no work tree on `agentd/add-oauth`.
-    create the work tree again: agentd plan add-oauth --git worktree
+    The working tree cannot be read: there is no worktree on `agentd/add-oauth`.
+    create the worktree again: agentd plan add-oauth --git worktree
     ");
     project.git(&["worktree", "add", "-q", "-b", "agentd/add-oauth", tree.to_str().unwrap()]);
     insta::assert_snapshot!(refused(complete(&project, "1.1")), @"

@@ -301,7 +301,7 @@ fn where_a_change_is_worked_on_is_asked() {
         Terminal::start_for_stderr(command.env("NO_COLOR", "1").current_dir(dir.path()));
     terminal.wait_for("Where is `add-oauth` worked on?");
     terminal.wait_for("On the branch agentd/add-oauth (recommended)");
-    terminal.wait_for("work tree of its own");
+    terminal.wait_for("worktree of its own");
     terminal.wait_for("In place, on main");
     terminal.wait_for("1 file is not committed and comes along to a branch");
     terminal.press(DOWN);

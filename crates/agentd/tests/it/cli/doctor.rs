@@ -40,7 +40,7 @@ fn doctor_finds_agents_and_versions() {
     assert_eq!(json["healthy"], true);
     assert_eq!(check(&json, "gemini")["status"], "ok");
     let sandbox = check(&json, "sandbox")["detail"].as_str().unwrap().to_owned();
-    assert!(sandbox.contains("agents and tests write to the work tree"), "{sandbox}");
+    assert!(sandbox.contains("agents and tests write to the working tree"), "{sandbox}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn doctor_asks_configured_command() {
     ! claude   `claude` is not on PATH
                hint: set [claude] command, assign its roles to another agent, or install it: npm install -g @anthropic-ai/claude-code
     ! git      `git` is not on PATH
-               hint: install git; agentd keeps changes apart with branches and work trees
+               hint: install git; agentd keeps changes apart with branches and worktrees
     ✓ project  [ROOT]
     ✓ config   agentd/config.toml is sound
     ✓ mcp      the server answers with 11 tools
@@ -120,7 +120,7 @@ fn doctor_reports_broken_change() {
     ! claude   `claude` is not on PATH
                hint: set [claude] command, assign its roles to another agent, or install it: npm install -g @anthropic-ai/claude-code
     ! git      `git` is not on PATH
-               hint: install git; agentd keeps changes apart with branches and work trees
+               hint: install git; agentd keeps changes apart with branches and worktrees
     ✓ project  [ROOT]
     ✓ config   no agentd/config.toml; the defaults hold
     ✓ mcp      the server answers with 11 tools

@@ -266,7 +266,8 @@ fn reduced(run: &str, sandbox: &Sandbox) -> String {
         value.get("raw").is_none() && value.get("stderr").is_none()
     });
     let text: String = played.map(|line| format!("{line}\n")).collect();
-    text.replace(root.to_str().unwrap(), "/demo")
+    text.replace(sandbox.home().canonicalize().unwrap().to_str().unwrap(), "/demo/user")
+        .replace(root.to_str().unwrap(), "/demo")
         .replace(clis.to_str().unwrap(), "/usr/bin")
         .replace(bin, "/usr/bin")
 }

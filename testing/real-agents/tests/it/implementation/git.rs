@@ -10,7 +10,7 @@ use super::project::{
     GREET, RIGHT, TESTED, approved, bash, commits_logged, does, greets, look, says, tick, write,
 };
 
-/// P6: on a branch of its own, in a work tree beside the project; the change itself stays in
+/// P6: on a branch of its own, in a worktree beside the project; the change itself stays in
 /// the main checkout, the MCP server finds it, and the implementer writes nowhere else.
 #[test]
 fn an_implementer_writes_only_in_its_work_tree() {
@@ -44,7 +44,7 @@ fn an_implementer_writes_only_in_its_work_tree() {
             "Start",
             "the main branch is as it was"
         );
-        // The commits of a work tree are found from the main checkout.
+        // The commits of a worktree are found from the main checkout.
         insta::assert_snapshot!(sandbox.run(["trace", "add-login"]), @"
         exit 0
         greeting:R1  By name

@@ -40,7 +40,7 @@ fn runs(cli: Cli, command: &str) -> Reply {
 }
 
 /// WF4 with another implementer: red, a finding, a fix in the same session, green, approved;
-/// nothing is written outside of the work tree.
+/// nothing is written outside of the working tree.
 fn plays_the_story(cli: Cli, reviewer: &str, workflow: &str) {
     let name = cli.program();
     let outside = "echo x > ../outside.txt; echo x > \"$HOME/outside.txt\"; \

@@ -117,7 +117,7 @@ fn rounds_of_fixes_are_limited() {
         --- stderr
         Fix 2: started (claude, resumed)
         Fix 2: done, [DURATION], [USAGE], 1 finding
-        warning: the implementer has changed nothing in the work tree
+        warning: the implementer has changed nothing in the working tree
         Read all of it.
         HIGH    I1  Wrong greeting
                     greet.sh:2

@@ -224,7 +224,7 @@ fn committed() -> TestProject {
     project
 }
 
-/// Where the work tree of the change would be.
+/// Where the worktree of the change would be.
 fn beside(project: &TestProject) -> PathBuf {
     project.base().join("project-agentd").join(ID)
 }

@@ -1,13 +1,28 @@
 //! What is wrong with a document, where, and what to do about it.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use crate::span::{Span, line_column};
 use crate::text::head;
 
 /// How much a finding weighs. HIGH findings stop a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    EnumString,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "UPPERCASE", ascii_case_insensitive)]
 pub enum Severity {
     /// The document cannot be worked with.
     High,
@@ -20,18 +35,12 @@ pub enum Severity {
 impl Severity {
     /// `HIGH`, `MEDIUM` or `LOW`.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::High => "HIGH",
-            Self::Medium => "MEDIUM",
-            Self::Low => "LOW",
-        }
+        self.into()
     }
 
     /// The severity of this name, in any case.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::High, Self::Medium, Self::Low]
-            .into_iter()
-            .find(|severity| severity.label().eq_ignore_ascii_case(name.trim()))
+        name.trim().parse().ok()
     }
 }
 

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use strum::IntoStaticStr;
 
 use crate::rel_path::is_reserved_name;
 
@@ -213,8 +214,11 @@ impl<'de> Deserialize<'de> for RequirementId {
 }
 
 /// The four layers of an implementation, in the order in which they are built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Layer {
     /// Types, schemas, storage.
     Data,
@@ -232,12 +236,7 @@ impl Layer {
 
     /// `data`, `logic`, `integration` or `testing`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Logic => "logic",
-            Self::Integration => "integration",
-            Self::Testing => "testing",
-        }
+        self.into()
     }
 
     /// The number of the section that agentd writes for this layer, from 1.

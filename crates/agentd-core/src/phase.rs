@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::diagnostic::Counts;
 use crate::document::review::CodeVerdict;
@@ -14,8 +15,11 @@ use crate::stamp::Stamp;
 use crate::text::Line;
 
 /// Where a change stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Phase {
     /// A plan exists or is being written; it is not approved.
     Proposed,
@@ -44,14 +48,7 @@ impl Phase {
 
     /// `proposed`, `challenged`, …
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Proposed => "proposed",
-            Self::Challenged => "challenged",
-            Self::Rejected => "rejected",
-            Self::Implementing => "implementing",
-            Self::Complete => "complete",
-            Self::Archived => "archived",
-        }
+        self.into()
     }
 }
 

@@ -8,6 +8,7 @@ mod transitions;
 use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use strum::IntoStaticStr;
 
 use crate::agent::Complexity;
 use crate::document::review::CodeVerdict;
@@ -196,8 +197,9 @@ pub struct GitSetup {
 }
 
 /// Where the code of a change is written (P6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Placement {
     /// On a branch of its own, in the project's own checkout.
     Branch,
@@ -213,11 +215,7 @@ impl Placement {
 
     /// `branch`, `worktree` or `in-place`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Branch => "branch",
-            Self::Worktree => "worktree",
-            Self::InPlace => "in-place",
-        }
+        self.into()
     }
 }
 

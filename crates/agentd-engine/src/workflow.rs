@@ -37,6 +37,8 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
+use strum::IntoStaticStr;
+
 use crate::agents::step::{self, Agents, Artifact, Step, StepReport};
 use crate::change::Snapshot;
 use crate::insight::overlap::{self, OverlapKind};
@@ -140,7 +142,8 @@ impl Verdict {
 }
 
 /// What a workflow has done last, for `--json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Action {
     /// The documents of the plan were written.
     Proposed,
@@ -173,21 +176,7 @@ pub enum Action {
 impl Action {
     /// The name in `--json`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Proposed => "proposed",
-            Self::Challenged => "challenged",
-            Self::Reproposed => "reproposed",
-            Self::AcceptedMinor => "accepted_minor",
-            Self::WaitingForDecision => "waiting_for_decision",
-            Self::StillNeedsRevision => "still_needs_revision",
-            Self::AlreadyChallenged => "already_challenged",
-            Self::Rejected => "rejected",
-            Self::BeyondPlanning => "beyond_planning",
-            Self::Implemented => "implemented",
-            Self::Reviewed => "reviewed",
-            Self::Fixed => "fixed",
-            Self::StillNeedsFix => "still_needs_fix",
-        }
+        self.into()
     }
 }
 

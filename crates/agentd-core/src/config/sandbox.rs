@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use strum::IntoStaticStr;
 
 /// `[sandbox]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -25,8 +26,9 @@ impl Default for Sandbox {
 }
 
 /// Whose caches package managers use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Caches {
     /// Those of this project, outside of the repository. The user's own stay as they are.
     #[default]
@@ -40,11 +42,7 @@ pub enum Caches {
 impl Caches {
     /// As it is written in the configuration.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Project => "project",
-            Self::Shared => "shared",
-            Self::None => "none",
-        }
+        self.into()
     }
 }
 

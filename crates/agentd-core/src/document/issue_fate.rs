@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 use super::review_block::{Issue, ReviewBlock};
 
 /// What became of an issue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Fate {
     /// The latest review is the first to name it.
     New,
@@ -21,11 +23,7 @@ pub enum Fate {
 impl Fate {
     /// `new`, `open` or `fixed`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Open => "open",
-            Self::Fixed => "fixed",
-        }
+        self.into()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use super::fields::{self, fields};
 use super::review_block::{self, ReviewBlock};
@@ -98,8 +99,11 @@ pub struct Impact {
 }
 
 /// The size of a change, as in semantic versioning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, EnumString,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", ascii_case_insensitive)]
 pub enum Scope {
     /// Nothing new to see from outside.
     Patch,
@@ -113,17 +117,11 @@ pub enum Scope {
 impl Scope {
     /// `patch`, `minor` or `major`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Patch => "patch",
-            Self::Minor => "minor",
-            Self::Major => "major",
-        }
+        self.into()
     }
 
     fn from_name(name: &str) -> Option<Self> {
-        [Self::Patch, Self::Minor, Self::Major]
-            .into_iter()
-            .find(|s| s.name().eq_ignore_ascii_case(name))
+        name.parse().ok()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use super::review_block::{self, Issue};
 use super::{frontmatter_place, prose_of, push_prose, read_id, section};
@@ -15,7 +16,8 @@ use crate::stamp::Stamp;
 use crate::text::{Line, Prose};
 
 /// What a reviewer says of an implementation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE", ascii_case_insensitive)]
 pub enum CodeVerdict {
     /// Ready for the archive.
     #[serde(rename = "APPROVED")]
@@ -31,18 +33,12 @@ pub enum CodeVerdict {
 impl CodeVerdict {
     /// `APPROVED`, `NEEDS_FIX` or `MAJOR_ISSUES`.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::Approved => "APPROVED",
-            Self::NeedsFix => "NEEDS_FIX",
-            Self::MajorIssues => "MAJOR_ISSUES",
-        }
+        self.into()
     }
 
     /// The verdict with exactly this label, in any case.
     pub(crate) fn from_label(label: &str) -> Option<Self> {
-        [Self::Approved, Self::NeedsFix, Self::MajorIssues]
-            .into_iter()
-            .find(|verdict| verdict.label().eq_ignore_ascii_case(label.trim()))
+        label.trim().parse().ok()
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use super::fields::{self, fields};
 use super::prose_of;
@@ -21,7 +22,8 @@ use crate::stamp::Stamp;
 use crate::text::{Line, Prose};
 
 /// What a challenger says of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE", ascii_case_insensitive)]
 pub enum PlanVerdict {
     /// Ready for implementation.
     #[serde(rename = "APPROVED")]
@@ -37,18 +39,12 @@ pub enum PlanVerdict {
 impl PlanVerdict {
     /// `APPROVED`, `NEEDS_REVISION` or `REJECTED`.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::Approved => "APPROVED",
-            Self::NeedsRevision => "NEEDS_REVISION",
-            Self::Rejected => "REJECTED",
-        }
+        self.into()
     }
 
     /// The verdict with exactly this label, in any case: "not approved" is none.
     pub(crate) fn from_label(label: &str) -> Option<Self> {
-        [Self::Approved, Self::NeedsRevision, Self::Rejected]
-            .into_iter()
-            .find(|verdict| verdict.label().eq_ignore_ascii_case(label.trim()))
+        label.trim().parse().ok()
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use super::{frontmatter_place, prose_of, push_prose, push_section, read_id, section, title};
 use crate::diagnostic::{Diagnostic, Parsed};
@@ -84,8 +85,11 @@ pub struct Requirement {
 }
 
 /// How important a requirement is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, EnumString,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", ascii_case_insensitive)]
 pub enum Priority {
     /// The change is pointless without it.
     High,
@@ -99,17 +103,11 @@ pub enum Priority {
 impl Priority {
     /// `high`, `medium` or `low`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-        }
+        self.into()
     }
 
     fn from_name(name: &str) -> Option<Self> {
-        [Self::High, Self::Medium, Self::Low]
-            .into_iter()
-            .find(|p| p.name().eq_ignore_ascii_case(name))
+        name.parse().ok()
     }
 }
 
@@ -162,7 +160,8 @@ impl Step {
 const BOLD_KEYWORDS: [&str; 4] = ["**GIVEN**", "**WHEN**", "**THEN**", "**AND**"];
 
 /// The word that a step starts with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Keyword {
     /// What holds before.
     Given,
@@ -180,12 +179,7 @@ impl Keyword {
 
     /// The word, in capitals.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::Given => "GIVEN",
-            Self::When => "WHEN",
-            Self::Then => "THEN",
-            Self::And => "AND",
-        }
+        self.into()
     }
 }
 

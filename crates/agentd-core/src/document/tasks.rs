@@ -6,6 +6,7 @@ mod read;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use super::push_prose;
 use crate::frontmatter::{quoted, scalar};
@@ -79,8 +80,9 @@ pub enum Tick {
 }
 
 /// What a task does to its file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, EnumString)]
 #[serde(rename_all = "UPPERCASE")]
+#[strum(serialize_all = "UPPERCASE", ascii_case_insensitive)]
 pub enum Action {
     /// The file does not exist yet.
     Create,
@@ -93,24 +95,19 @@ pub enum Action {
 impl Action {
     /// `CREATE`, `MODIFY` or `DELETE`.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::Create => "CREATE",
-            Self::Modify => "MODIFY",
-            Self::Delete => "DELETE",
-        }
+        self.into()
     }
 
     /// The action of this name, in any case.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Create, Self::Modify, Self::Delete]
-            .into_iter()
-            .find(|a| a.label().eq_ignore_ascii_case(name))
+        name.parse().ok()
     }
 }
 
 /// Whether a task is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Status {
     /// Still to do.
     #[default]
@@ -122,10 +119,7 @@ pub enum Status {
 impl Status {
     /// `pending` or `done`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Done => "done",
-        }
+        self.into()
     }
 }
 

@@ -1,8 +1,7 @@
 //! A change with its runs as one archive, for a bug report, without secrets.
 //!
-//! The archive is a plain tar: every system can open it, and its format is a header of
-//! 512 bytes and a checksum per file, which is less than any dependency. Anyone who wants
-//! it small runs `gzip` on it.
+//! The archive is a plain tar, which every system can open. Anyone who wants it small runs
+//! `gzip` on it.
 
 use std::io::{self, Write};
 
@@ -60,8 +59,9 @@ pub fn export(
 ) -> Result<Exported, ExportError> {
     let mut exported = Exported::default();
     let mut manifest = Vec::new();
+    let mut tar = tar::Builder::new(Counted { out, bytes: 0 });
     let mut add = |exported: &mut Exported, path: String, bytes: &[u8], redacted: bool| {
-        write_entry(out, &path, bytes, exported)?;
+        append(&mut tar, &path, bytes)?;
         manifest.push(json!({ "path": path, "sha256": Digest::of(bytes), "redacted": redacted }));
         if redacted {
             exported.redacted.push(path.clone());
@@ -100,12 +100,11 @@ pub fn export(
     });
     let about = format!("{about:#}\n");
     let path = format!("{name}/export.json");
-    write_entry(out, &path, about.as_bytes(), &mut exported)?;
+    append(&mut tar, &path, about.as_bytes())?;
     exported.files.push(path);
-    // Two empty blocks end a tar.
-    out.write_all(&[0; 1024])?;
-    exported.bytes += 1024;
-    out.flush()?;
+    let mut written = tar.into_inner()?;
+    written.flush()?;
+    exported.bytes = written.bytes;
     Ok(exported)
 }
 
@@ -155,49 +154,31 @@ fn without_settings(config: &str) -> String {
     out
 }
 
-/// One file of a tar, in the format that POSIX calls ustar.
-fn write_entry(
-    out: &mut dyn Write,
-    path: &str,
-    bytes: &[u8],
-    exported: &mut Exported,
-) -> io::Result<()> {
-    let (prefix, name) = split_name(path)?;
-    let mut header = [0_u8; 512];
-    let mut put =
-        |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
-    put(0, name);
-    put(100, "0000644\0");
-    put(108, "0000000\0");
-    put(116, "0000000\0");
-    put(124, &format!("{:011o}\0", bytes.len()));
-    // No time: the same change gives the same archive.
-    put(136, "00000000000\0");
-    put(148, "        ");
-    put(156, "0");
-    put(257, "ustar\x0000");
-    put(345, prefix);
-    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-    let sum = format!("{sum:06o}\0 ");
-    header[148..156].copy_from_slice(sum.as_bytes());
-    let padding = [0; 512];
-    let padding = &padding[..(512 - bytes.len() % 512) % 512];
-    out.write_all(&header)?;
-    out.write_all(bytes)?;
-    out.write_all(padding)?;
-    exported.bytes += (512 + bytes.len() + padding.len()) as u64;
-    Ok(())
+/// Adds a file. It has no time, so that the same change gives the same archive.
+fn append<W: Write>(tar: &mut tar::Builder<W>, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut header = tar::Header::new_ustar();
+    header.set_size(bytes.len() as u64);
+    header.set_mode(0o644);
+    header.set_mtime(0);
+    tar.append_data(&mut header, path, bytes)
 }
 
-/// A name of up to 100 bytes, and up to 155 of directories in front of it.
-fn split_name(path: &str) -> io::Result<(&str, &str)> {
-    if path.len() <= 100 {
-        return Ok(("", path));
+/// Counts what is written through it.
+struct Counted<W> {
+    out: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
     }
-    let cuts = path.match_indices('/').map(|(at, _)| (&path[..at], &path[at + 1..]));
-    cuts.rev().find(|(prefix, name)| prefix.len() <= 155 && name.len() <= 100).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidFilename, format!("the name is too long: {path}"))
-    })
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 #[cfg(test)]
@@ -216,9 +197,13 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_split() {
-        let long = format!("{}/{}", "d".repeat(120), "f".repeat(90));
-        assert_eq!(split_name(&long).unwrap().0.len(), 120);
-        assert!(split_name(&"x".repeat(101)).is_err());
+    fn long_names_are_kept() {
+        let long = format!("{}/{}", "d".repeat(160), "f".repeat(140));
+        let mut tar = tar::Builder::new(Vec::new());
+        append(&mut tar, &long, b"text").unwrap();
+        let bytes = tar.into_inner().unwrap();
+        let mut archive = tar::Archive::new(bytes.as_slice());
+        let entry = archive.entries().unwrap().next().unwrap().unwrap();
+        assert_eq!(entry.path().unwrap().to_str(), Some(long.as_str()));
     }
 }

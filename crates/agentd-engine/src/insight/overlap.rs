@@ -10,6 +10,7 @@ use agentd_core::layout::{self, ChangeFile};
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::Line;
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 use crate::store::{Project, StoreError, map_parallel};
 
@@ -55,8 +56,9 @@ pub struct Touch {
 }
 
 /// What a change does to something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Operation {
     /// It is new. Two new requirements of one id both survive.
     Adds,
@@ -73,13 +75,7 @@ pub enum Operation {
 impl Operation {
     /// The verb.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Adds => "adds",
-            Self::Edits => "edits",
-            Self::Removes => "removes",
-            Self::Renames => "renames",
-            Self::Touches => "touches",
-        }
+        self.into()
     }
 }
 

@@ -4,7 +4,7 @@
 //! The settings file is merged and restored. Calls may run side by side: each holds
 //! a shared lock while it needs the keys, and the last to let go restores. If agentd
 //! is killed, the original is still in a backup, and the next call, or
-//! [`restore_leftovers`], puts it back.
+//! `restore_leftovers`, puts it back.
 
 use std::ffi::OsString;
 use std::fs::File;

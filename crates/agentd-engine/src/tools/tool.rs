@@ -10,7 +10,7 @@ use super::Session;
 use super::outcome::{self, ActionError, Written};
 use super::schema::{self, JsonObject};
 
-/// A tool. Each one is a constant next to its function, and a row of [`super::TOOLS`].
+/// A tool. Each one is a constant next to its function, and a row of `TOOLS`.
 #[derive(Debug)]
 pub struct Tool {
     /// The name that clients call it by.

@@ -117,7 +117,7 @@ impl Tree {
         tree
     }
 
-    /// How many files there are, up to [`MAX_FILES`].
+    /// How many files there are, up to `MAX_FILES`.
     pub fn files(&self) -> usize {
         self.files
     }

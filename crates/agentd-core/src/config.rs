@@ -3,6 +3,7 @@
 
 mod executable;
 mod git;
+mod policy;
 mod replay;
 mod sandbox;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use executable::ExecutableSetting;
 pub use git::{Git, GitCommit};
+pub use policy::{IndependentReview, Policy};
 pub use replay::{Replay, Speed};
 pub use sandbox::{Caches, Sandbox};
 
@@ -54,6 +56,8 @@ pub struct Config {
     pub git: Git,
     /// How an implementation is tested.
     pub implementation: Implementation,
+    /// What a verdict has to be to count.
+    pub policy: Policy,
     /// What agents, tests and hooks may do to the machine.
     pub sandbox: Sandbox,
     /// Extra rules for documents.
@@ -84,8 +88,8 @@ pub struct Workflow {
     pub accept_minor: bool,
     /// Whether a second challenge gets a fresh session.
     pub rechallenge: Rechallenge,
-    /// Whether planner and challenger must be of different vendors.
-    pub require_independent_review: bool,
+    /// The old name of `policy.independent_review = "require"`.
+    pub require_independent_review: Option<bool>,
     /// The most bytes of a context file, GEMINI.md or AGENTS.md.
     pub context_bytes: usize,
 }
@@ -103,7 +107,7 @@ impl Default for Workflow {
             retry_delay_secs: 5,
             accept_minor: false,
             rechallenge: Rechallenge::Fresh,
-            require_independent_review: false,
+            require_independent_review: None,
             context_bytes: 65_536,
         }
     }
@@ -296,6 +300,14 @@ impl Config {
             AgentKind::Codex => &self.codex,
             AgentKind::Claude => &self.claude,
             AgentKind::Builtin | AgentKind::Replay => &OWN,
+        }
+    }
+
+    /// Whether a review by the vendor that wrote is an error or a warning.
+    pub fn independent_review(&self) -> IndependentReview {
+        match self.workflow.require_independent_review {
+            Some(true) => IndependentReview::Require,
+            Some(false) | None => self.policy.independent_review,
         }
     }
 

@@ -209,7 +209,9 @@ impl Documents {
             ChangeFile::Tasks => self.tasks = doc(source, tasks::parse),
             ChangeFile::Review => self.review = doc(source, review::parse),
             // Records of agentd, which no rule looks at.
-            ChangeFile::Challenge
+            ChangeFile::Journal
+            | ChangeFile::Receipt
+            | ChangeFile::Challenge
             | ChangeFile::Comments
             | ChangeFile::Round(_)
             | ChangeFile::GeminiContext
@@ -229,7 +231,9 @@ impl Documents {
             ChangeFile::Spec(id) => self.specs.get(id).map_or(&MISSING, |spec| spec.source()),
             ChangeFile::Tasks => self.tasks.source(),
             ChangeFile::Review => self.review.source(),
-            ChangeFile::Challenge
+            ChangeFile::Journal
+            | ChangeFile::Receipt
+            | ChangeFile::Challenge
             | ChangeFile::Comments
             | ChangeFile::Round(_)
             | ChangeFile::GeminiContext
@@ -266,6 +270,16 @@ impl Documents {
     pub fn standing_review(&self) -> Option<&ReviewBlock> {
         let plan = self.digest();
         self.reviews().iter().rfind(|review| review.plan.as_ref() == Some(&plan))
+    }
+
+    /// The review of the plan as it is now whose verdict was taken. Another block, no matter what it
+    /// says, was not given in a call that agentd started (T1).
+    pub fn counted_review(&self, state: &State) -> Option<&ReviewBlock> {
+        let known = state.plan_review.as_ref()?;
+        if known.plan_hash != self.digest() {
+            return None;
+        }
+        self.reviews().iter().rfind(|review| known.is_of(review))
     }
 
     /// The digest of the plan: of everything that a reviewer judges and nothing that moves by

@@ -76,6 +76,15 @@ kinds! {
         RepositorySettings:
             "The repository has a `.gemini/.env` that sets variables for Gemini CLI. They could redirect it, and your key, to another host, and agentd cannot keep it from reading them.",
             "Set the variables in your own environment or in `~/.gemini/.env`, and move the file away. `GEMINI_API_KEY`, `GOOGLE_API_KEY`, `GOOGLE_CLOUD_PROJECT` and `GOOGLE_CLOUD_LOCATION` may stay, as plain `NAME=value` lines.";
+        ReviewStale:
+            "The files of a change, or its plan, were edited after they were approved. A verdict is about what the reviewer saw.",
+            "Undo the edit. `agentd archive <id> --accept-stale --note \"why\"` archives the change all the same, and records who decided that.";
+        StateEdited:
+            "The phase, a verdict or a decision in the `STATE.yaml` of a change is not the one that agentd recorded: somebody edited the file. What counts is what agentd wrote.",
+            "Undo the edit. To move a change back, challenge or review it again. If the file is right, `agentd verify <id> --accept` takes it as it is, and records who said so.";
+        JournalChanged:
+            "The `journal.jsonl` of a change is damaged, or is not the one that this machine knows: git brought another version of it, or somebody edited it.",
+            "Run `agentd verify <id>` to see what is proven. If the files are right, for example because a teammate pushed them, run `agentd verify <id> --accept`; otherwise restore them.";
         StateInvalid:
             "The `STATE.yaml` of a change cannot be read, for example because a merge left conflict markers. agentd never overwrites a state that it cannot read.",
             "Restore it: `git checkout -- agentd/changes/<id>/STATE.yaml`.";
@@ -139,7 +148,7 @@ kinds! {
             "The plan was edited while it was being challenged, so the verdict applies to another text.",
             "Challenge it again: `agentd challenge <id>`.";
         NotIndependent:
-            "Planner and challenger are from the same vendor, and `workflow.require_independent_review` forbids that.",
+            "The agent that wrote a plan or code and the one that reviews it are from the same vendor, and `[policy] independent_review = \"require\"` forbids that.",
             "Give one of the roles to another agent in `[roles]`.";
         NoReview:
             "No review asks for a revision, so there is nothing to revise.",

@@ -124,6 +124,31 @@ pub fn change_specs_dir(change: &ChangeId) -> RelPath {
     below_agentd(&format!("changes/{change}/specs"))
 }
 
+/// Where the copies of journals are, in what agentd keeps about a project on this machine.
+pub fn journals_dir() -> RelPath {
+    RelPath::from_safe("journals".to_owned())
+}
+
+/// The copy of the journal of a change.
+pub fn journal_copy(change: &ChangeId) -> RelPath {
+    RelPath::from_safe(format!("journals/{change}.jsonl"))
+}
+
+/// The key for the receipt of the call that is running for a change.
+pub fn receipt_key(change: &ChangeId) -> RelPath {
+    RelPath::from_safe(format!("receipts/{change}"))
+}
+
+/// Is there while the journal of a change is being written.
+pub fn journal_mark(change: &ChangeId) -> RelPath {
+    RelPath::from_safe(format!("journals/{change}.writing"))
+}
+
+/// The change of a mark with this name.
+pub fn change_of_mark(name: &str) -> Option<ChangeId> {
+    ChangeId::new(name.strip_suffix(".writing")?).ok()
+}
+
 /// The id of a spec whose file has this name: `auth-flow` for `auth-flow.md`.
 pub fn spec_of_file_name(name: &str) -> Option<SpecId> {
     SpecId::new(name.strip_suffix(".md")?).ok()
@@ -134,6 +159,10 @@ pub fn spec_of_file_name(name: &str) -> Option<SpecId> {
 pub enum ChangeFile {
     /// `STATE.yaml`: phase, sessions, usage.
     State,
+    /// `journal.jsonl`: what has counted so far, line by line.
+    Journal,
+    /// `receipt.json`: the proof of a review whose verdict waits to be taken.
+    Receipt,
     /// `clarifications.md`: questions and answers before the plan.
     Clarifications,
     /// `proposal.md`: why and what, and the review blocks.
@@ -177,6 +206,8 @@ impl ChangeFile {
     pub fn path(&self) -> RelPath {
         RelPath::from_safe(match self {
             Self::State => "STATE.yaml".to_owned(),
+            Self::Journal => "journal.jsonl".to_owned(),
+            Self::Receipt => "receipt.json".to_owned(),
             Self::Clarifications => "clarifications.md".to_owned(),
             Self::Proposal => "proposal.md".to_owned(),
             Self::Spec(spec) => format!("specs/{spec}.md"),
@@ -205,6 +236,8 @@ impl ChangeFile {
         match text.split_once('/') {
             None => match text {
                 "STATE.yaml" => Some(Self::State),
+                "journal.jsonl" => Some(Self::Journal),
+                "receipt.json" => Some(Self::Receipt),
                 "clarifications.md" => Some(Self::Clarifications),
                 "proposal.md" => Some(Self::Proposal),
                 "tasks.md" => Some(Self::Tasks),
@@ -232,6 +265,8 @@ impl ChangeFile {
         match self {
             Self::Clarifications | Self::Proposal | Self::Spec(_) | Self::Tasks => Writer::Agents,
             Self::State
+            | Self::Journal
+            | Self::Receipt
             | Self::Challenge
             | Self::Review
             | Self::Comments

@@ -174,13 +174,14 @@ impl Session {
 pub struct McpServer {
     /// The path of the agentd program.
     pub command: String,
-    /// Its arguments: `-C <project> mcp --change <id> --role <role> --step <step>`.
+    /// Its arguments: `-C <project> mcp --change <id> --role <role> --step <step> --receipt <file>`.
     pub args: Vec<String>,
 }
 
 impl McpServer {
     /// The server for a step of a change. The role decides which tools there are;
-    /// some steps have tools of their own. The project is named, because an agent may
+    /// some steps have tools of their own. A review gets its receipt with the key in the file
+    /// `receipt`. The project is named, because an agent may
     /// work in a worktree that has an `agentd/` of its own.
     pub fn new(
         program: impl Into<String>,
@@ -188,11 +189,14 @@ impl McpServer {
         change: &ChangeId,
         role: Role,
         step: &StepName,
+        receipt: Option<&Path>,
     ) -> Self {
+        let receipt = receipt.map_or_else(|| "-".to_owned(), path_text);
         // Always of the same length: see the variables of Gemini CLI.
         let (change, role, step) = (change.as_str(), role.name(), step.to_string());
-        let args = ["-C", project, "mcp", "--change", change, "--role", role, "--step", &step];
-        Self { command: program.into(), args: args.map(str::to_owned).to_vec() }
+        let bound = ["--change", change, "--role", role, "--step", &step, "--receipt", &receipt];
+        let args = ["-C", project, "mcp"].into_iter().chain(bound);
+        Self { command: program.into(), args: args.map(str::to_owned).collect() }
     }
 }
 
@@ -254,7 +258,14 @@ pub(crate) mod tests {
         let change = ChangeId::new("add-oauth").unwrap();
         AgentRequest {
             role,
-            mcp: Some(McpServer::new("/opt/agentd", "/p", &change, role, &StepName::ProposalGen)),
+            mcp: Some(McpServer::new(
+                "/opt/agentd",
+                "/p",
+                &change,
+                role,
+                &StepName::ProposalGen,
+                None,
+            )),
             change,
             step: StepName::ProposalGen,
             prompt: "agentd proposal-gen add-oauth\nhello".into(),

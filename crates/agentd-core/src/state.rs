@@ -3,6 +3,7 @@
 //! The file belongs to agentd: it is written whole, and what is not understood
 //! is an error, never overwritten.
 
+mod records;
 mod transitions;
 
 use std::fmt::{self, Write as _};
@@ -10,18 +11,17 @@ use std::fmt::{self, Write as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use strum::IntoStaticStr;
 
-use crate::agent::Complexity;
-use crate::document::review::CodeVerdict;
-use crate::document::review_block::PlanVerdict;
+use crate::agent::{AgentKind, Complexity};
 use crate::frontmatter::quoted;
-use crate::hash::Digest;
 use crate::ids::ChangeId;
 use crate::phase::Phase;
 use crate::span::{Span, line_column};
 use crate::stamp::Stamp;
 use crate::step_name::StepName;
-use crate::text::{Line, Prose};
+use crate::text::Prose;
 use crate::yaml::from_yaml;
+
+pub use records::{Actor, Choice, CodeReview, Decision, PlanReview, TestRun, is_independent};
 
 /// The state of a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -139,45 +139,6 @@ impl<'de> Deserialize<'de> for LastAction {
     }
 }
 
-/// A verdict on a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlanReview {
-    /// What was said.
-    pub verdict: PlanVerdict,
-    /// The digest of the plan of which it was said.
-    pub plan_hash: Digest,
-    /// The round.
-    pub iteration: u32,
-    /// Who said it.
-    pub reviewer: Line,
-    /// When.
-    pub at: Stamp,
-    /// The vendor of the agent that wrote the plan.
-    #[serde(default, skip_serializing_if = "Line::is_empty")]
-    pub planner_vendor: Line,
-    /// The vendor of the agent that challenged it.
-    #[serde(default, skip_serializing_if = "Line::is_empty")]
-    pub challenger_vendor: Line,
-}
-
-/// A verdict on an implementation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CodeReview {
-    /// What was said.
-    pub verdict: CodeVerdict,
-    /// The round.
-    pub iteration: u32,
-    /// Who said it.
-    pub reviewer: Line,
-    /// When.
-    pub at: Stamp,
-    /// The run in which it was said: what was fixed since has a higher number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<u32>,
-}
-
 /// Where in git a change is worked on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -219,70 +180,15 @@ impl Placement {
     }
 }
 
-/// A run of the project's tests by agentd itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TestRun {
-    /// The command line.
-    pub command: String,
-    /// Its exit code; nothing where it was killed or did not start.
-    #[serde(default)]
-    pub exit_code: Option<i32>,
-    /// The end of what it printed.
-    #[serde(default)]
-    pub output_tail: Prose,
-    /// How long it took.
-    #[serde(default)]
-    pub duration_ms: u64,
-    /// When it ended.
-    pub at: Stamp,
-}
-
-impl TestRun {
-    /// Whether the tests passed.
-    pub fn passed(&self) -> bool {
-        self.exit_code == Some(0)
-    }
-}
-
-/// What a person has decided at a gate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Decision {
-    /// What was decided.
-    pub choice: Choice,
-    /// Why, in the person's words.
-    #[serde(default, skip_serializing_if = "Line::is_empty")]
-    pub note: Line,
-    /// Who.
-    pub by: Line,
-    /// When.
-    pub at: Stamp,
-    /// The plan that they had before them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan_hash: Option<Digest>,
-}
-
-/// The ways on from a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Choice {
-    /// Have the planner fix the issues, then challenge again.
-    Fix,
-    /// Take the plan with its minor issues.
-    Accept,
-    /// Leave it here.
-    Stop,
-    /// Archive it although its implementation is not approved.
-    Archive,
-}
-
 /// One call of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LlmCall {
     /// The step it was for.
     pub step: StepName,
+    /// The agent that was called. Versions before the journal did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentKind>,
     /// The model that answered.
     #[serde(default)]
     pub model: String,

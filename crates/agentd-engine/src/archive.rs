@@ -30,6 +30,8 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use serde::Serialize;
 
+use crate::change::documents::DocumentError;
+use crate::change::journal;
 use crate::store::{Holder, Project};
 
 pub use error::ArchiveError;
@@ -43,6 +45,8 @@ pub struct Request<'a> {
     pub change: &'a ChangeId,
     /// Why it is archived although its implementation is not approved.
     pub force: Option<&'a str>,
+    /// Why it is archived although it was edited since its review.
+    pub accept_stale: Option<&'a str>,
     /// Whether the conflicts that were shown last time end with the change's text.
     pub resume: bool,
     /// Who asks.
@@ -137,7 +141,7 @@ pub struct Preview {
     /// How much changes.
     pub totals: Totals,
     /// Why its phase does not allow it, if so.
-    pub refused: Option<agentd_core::phase::Refused>,
+    pub refused: Option<String>,
 }
 
 /// What archiving has done.
@@ -159,8 +163,13 @@ pub struct Archived {
 pub fn preview(project: &Project, request: &Request<'_>) -> Result<Preview, ArchiveError> {
     let change = project.change(request.change)?;
     let plan = plan::make(project, &change, request)?;
-    let state = plan::state_before(&change, request)?;
-    let refused = plan::state_after(&change, &state, request).err();
+    let before = plan::StateBefore::read(project, &change, request)?;
+    let refused = match before.state_after(&change, request) {
+        Ok(_) => None,
+        Err(ArchiveError::Document(DocumentError::Refused(refused))) => Some(refused.to_string()),
+        Err(error @ ArchiveError::Stale { .. }) => Some(error.to_string()),
+        Err(error) => return Err(error),
+    };
     Ok(Preview {
         totals: Totals::of(&plan.specs),
         specs: plan.specs,
@@ -182,15 +191,19 @@ pub fn archive(project: &Project, request: &Request<'_>) -> Result<Archived, Arc
     transaction::recover_locked(project, request.holder)?;
     let lock = project.write_lock(request.change, request.holder)?;
     let change = project.change(request.change)?;
-    let before = plan::state_before(&change, request)?;
-    let state = plan::state_after(&change, &before, request)?;
+    let before = plan::StateBefore::read(project, &change, request)?;
+    let state = before.state_after(&change, request)?;
     let plan = plan::make(project, &change, request)?;
     if !plan.conflicts.is_empty() {
         plan::note_conflicts(project, request, &plan.conflicts)?;
         return Err(ArchiveError::Conflicts { conflicts: plan.conflicts });
     }
-    let prepared = record::prepare(project, &change, &plan, &state, request)?;
+    let entry = before.entry(project, &change, &lock, &state, &plan, request)?;
+    let prepared = record::prepare(project, &change, &plan, &state, &entry, request)?;
+    let copy = journal::Copy::of(project, request.change)?;
+    entry.begin(copy.as_ref())?;
     transaction::archive(project, &change, &lock, &prepared)?;
+    journal::end(copy.as_ref())?;
     plan::forget_conflicts(project, request.change);
     Ok(Archived {
         state: prepared.state,

@@ -2,7 +2,10 @@
 
 pub mod comments;
 pub mod documents;
+pub mod journal;
 mod snapshot;
+pub mod staleness;
 pub mod summary;
+pub mod tree;
 
 pub use snapshot::Snapshot;

@@ -5,3 +5,4 @@ pub mod cost;
 pub mod export;
 pub mod overlap;
 pub mod trace;
+pub mod verify;

@@ -12,6 +12,8 @@ use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
 
 use crate::archive::{self, ArchiveError, Recovered};
+use crate::change::documents::DocumentError;
+use crate::change::journal::{self, Interrupted};
 use crate::guard::calls::{self, Claim};
 use crate::guard::git_files::{self, UncheckedCall};
 use crate::guard::sandbox;
@@ -38,6 +40,10 @@ pub enum Repair {
     ArchiveFailed(ArchiveError),
     /// A file that was edited since an archiving was interrupted keeps its text.
     Edited(RelPath),
+    /// A journal was being written.
+    Journal(Interrupted),
+    /// A journal that was being written could not be looked at.
+    JournalFailed(DocumentError),
     /// Files in the project that agentd does not act on.
     LeftAlone(Vec<RelPath>),
 }
@@ -66,6 +72,19 @@ impl fmt::Display for Repair {
                 write!(f, "an interrupted archiving cannot be repaired: {error}")
             }
             Self::Edited(file) => write!(f, "{file} was edited since and is left unchanged"),
+            Self::Journal(Interrupted { change, completed, mismatch }) => {
+                write!(f, "agentd was interrupted while it recorded something for `{change}`: ")?;
+                match mismatch {
+                    Some(mismatch) => write!(f, "{mismatch}"),
+                    None if *completed => {
+                        write!(f, "the journal was one entry short, and the entry was added")
+                    }
+                    None => write!(f, "the journal is whole"),
+                }
+            }
+            Self::JournalFailed(error) => {
+                write!(f, "an interrupted record cannot be completed: {error}")
+            }
             Self::LeftAlone(files) => {
                 let names: Vec<&str> = files.iter().map(RelPath::as_str).collect();
                 write!(
@@ -129,6 +148,10 @@ fn repair(project: &Project, holder: &dyn Fn() -> Holder) -> Vec<Repair> {
             repaired.extend(edited.into_iter().map(Repair::Edited));
         }
         Err(error) => repaired.push(Repair::ArchiveFailed(error)),
+    }
+    match journal::recover(project, holder) {
+        Ok(journals) => repaired.extend(journals.into_iter().map(Repair::Journal)),
+        Err(error) => repaired.push(Repair::JournalFailed(error)),
     }
     let is_there = |path: &RelPath| matches!(project.dir().kind(path), Ok(Some(_)));
     let ignored: Vec<RelPath> =

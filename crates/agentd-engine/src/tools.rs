@@ -30,6 +30,7 @@ mod writing;
 
 use std::ops::ControlFlow;
 
+use agentd_core::receipt::ReceiptKey;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::Line;
 
@@ -91,6 +92,8 @@ pub struct Session<'a> {
     /// Whether the process that started the tools named the change: then its id is no
     /// typing error, and a proposal may begin it.
     pub names_change: bool,
+    /// The key with which reviews get their receipts, if agentd started the tools for a review.
+    pub receipt: Option<ReceiptKey>,
     /// Hears of a wait for the lock, and may end it.
     pub on_wait: &'a (dyn Fn(&Waiting) -> ControlFlow<()> + 'a),
 }
@@ -130,7 +133,7 @@ mod tests {
             assert!(reads.iter().all(|name| names.contains(name)), "{set:?}: {names:?}");
             let writes = names.iter().filter(|name| !reads.contains(name)).count();
             let all = match set {
-                Toolset::All => 9,
+                Toolset::All => 6,
                 Toolset::Role(Role::Planner) => 6,
                 Toolset::Role(_) | Toolset::Clarify => 1,
             };

@@ -18,6 +18,7 @@ mod implement;
 mod implementation;
 mod plan;
 mod prompts;
+mod provenance;
 mod reading;
 mod report;
 mod reproposal;
@@ -30,6 +31,7 @@ use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::{Issue, PlanVerdict};
+use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::AgentOutcome;
 use agentd_core::phase::Phase;
@@ -69,6 +71,8 @@ pub struct Workflow<'w> {
     pub watch: &'w mut Watch<'w>,
     /// Nobody else runs this change.
     pub lock: &'w RunLock,
+    /// The files as they were when a reviewer was called.
+    reviewed_tree: Option<Digest>,
     /// The change as it was read last; none where somebody may have written to it since.
     kept: RefCell<Option<Snapshot>>,
 }
@@ -215,7 +219,8 @@ impl<'w> Workflow<'w> {
         watch: &'w mut Watch<'w>,
         lock: &'w RunLock,
     ) -> Self {
-        Self { agents, change, now, watch, lock, kept: RefCell::new(None) }
+        let kept = RefCell::new(None);
+        Self { agents, change, now, watch, lock, reviewed_tree: None, kept }
     }
 }
 
@@ -333,13 +338,12 @@ impl Workflow<'_> {
         let begun = matches!(state.phase, Phase::Implementing | Phase::Complete | Phase::Archived);
         if begun {
             report.iteration = state.code_review.as_ref().map_or(0, |review| review.iteration);
-            let review = code_review::latest(self)?;
-            if let Some(review) = review.filter(|review| code_review::is_known(review, &state)) {
+            if let Some(review) = code_review::taken_review(self, &state)? {
                 report.verdict = review.verdict.map(Verdict::Code);
                 report.summary = review.summary.to_string();
                 report.issues = review.issues;
             }
-        } else if let Some(review) = self.documents()?.standing_review() {
+        } else if let Some(review) = self.documents()?.counted_review(&state) {
             report.verdict = Some(Verdict::Plan(review.verdict));
             report.summary = review.summary.to_string();
             report.issues.clone_from(&review.issues);

@@ -201,6 +201,7 @@ mod tests {
 
     fn call(step: &str, ends: &str, duration_ms: u64) -> LlmCall {
         LlmCall {
+            agent: None,
             step: step.into(),
             model: String::new(),
             tokens_in: u64::MAX,

@@ -36,6 +36,7 @@ pub(crate) mod trust;
 mod unarchive;
 mod uninstall;
 mod validate;
+mod verify;
 mod view;
 
 use std::ffi::OsString;
@@ -94,6 +95,7 @@ enum Command {
     Show(show::Args),
     #[command(visible_alias = "validate-proposal")]
     Validate(validate::Args),
+    Verify(verify::Args),
     Explain(explain::Args),
     Log(log::Args),
     Cost(cost::Args),
@@ -144,6 +146,7 @@ impl Command {
             | Self::Status(_)
             | Self::Show(_)
             | Self::Validate(_)
+            | Self::Verify(_)
             | Self::Explain(_)
             | Self::Log(_)
             | Self::Cost(_)
@@ -284,6 +287,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Status(args) => status::run(&context, args),
         Command::Show(args) => show::run(&context, args),
         Command::Validate(args) => validate::run(&context, args),
+        Command::Verify(args) => verify::run(&context, args),
         Command::Explain(args) => explain::run(&context, args),
         Command::Log(args) => log::run(&context, args),
         Command::Cost(args) => cost::run(&context, args),

@@ -48,6 +48,8 @@ pub(crate) struct McpOptions {
     pub(crate) toolset: Toolset,
     /// Who signs, where it is not who the configuration says.
     pub(crate) agent: Option<AgentKind>,
+    /// The file with the key for the receipts of reviews.
+    pub(crate) receipt: Option<PathBuf>,
     /// Whether a recording is played, so that each call brings its time.
     pub(crate) replaying: bool,
 }

@@ -72,6 +72,7 @@ impl TestProject {
             holder: Holder::this_process("test", now.moment()),
             now,
             names_change: false,
+            receipt: None,
             on_wait: &|_| ControlFlow::Continue(()),
         })
     }

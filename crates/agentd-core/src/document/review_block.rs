@@ -74,6 +74,11 @@ impl ReviewBlock {
     pub fn counts(&self) -> Counts {
         Counts::of(self.issues.iter().map(|issue| issue.severity))
     }
+
+    /// The digest of what it says.
+    pub fn hash(&self) -> Digest {
+        Digest::of(render(self))
+    }
 }
 
 /// Something that a review has found, in a plan or in an implementation.

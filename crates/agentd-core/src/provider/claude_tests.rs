@@ -93,7 +93,7 @@ fn roles_have_their_tools() {
     );
     assert!(line.ends_with("--strict-mcp-config"));
     assert!(spec.files[0].contents.contains(
-        r#""args":["-C","/p","mcp","--change","add-oauth","--role","reviewer","--step","proposal-gen"]"#
+        r#""args":["-C","/p","mcp","--change","add-oauth","--role","reviewer","--step","proposal-gen","--receipt","-"]"#
     ));
     let line = Claude.command(&request(Role::Implementer)).args.join(" ");
     assert!(line.contains("--permission-mode acceptEdits"), "{line}");

@@ -98,7 +98,7 @@ fn a_challenger_reads_and_an_implementer_writes_in_the_work_tree() {
             "-c",
             "model_reasoning_effort=\"high\"",
             "-c",
-            "mcp_servers.agentd={command=\"/opt/agentd\",args=[\"-C\",\"/p\",\"mcp\",\"--change\",\"add-oauth\",\"--role\",\"challenger\",\"--step\",\"proposal-gen\"],required=true,startup_timeout_sec=30,default_tools_approval_mode=\"approve\"}",
+            "mcp_servers.agentd={command=\"/opt/agentd\",args=[\"-C\",\"/p\",\"mcp\",\"--change\",\"add-oauth\",\"--role\",\"challenger\",\"--step\",\"proposal-gen\",\"--receipt\",\"-\"],required=true,startup_timeout_sec=30,default_tools_approval_mode=\"approve\"}",
             "-c",
             "sandbox_mode=\"read-only\"",
             "-c",

@@ -94,7 +94,7 @@ impl Provider for Gemini {
 }
 
 /// The names of the variables that carry the MCP command to the settings file.
-const MCP_VARIABLES: [&str; 10] = [
+const MCP_VARIABLES: [&str; 12] = [
     "AGENTD_MCP_COMMAND",
     "AGENTD_MCP_ARG_1",
     "AGENTD_MCP_ARG_2",
@@ -105,6 +105,8 @@ const MCP_VARIABLES: [&str; 10] = [
     "AGENTD_MCP_ARG_7",
     "AGENTD_MCP_ARG_8",
     "AGENTD_MCP_ARG_9",
+    "AGENTD_MCP_ARG_10",
+    "AGENTD_MCP_ARG_11",
 ];
 
 fn mcp_env(mcp: &McpServer) -> impl Iterator<Item = (String, String)> {

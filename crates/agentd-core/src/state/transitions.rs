@@ -5,7 +5,6 @@ use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
 use crate::hash::Digest;
 use crate::phase::{Phase, Refused, Transition, allowed};
-use crate::text::Line;
 
 impl State {
     /// Whether the latest verdict on the plan is a rejection.
@@ -60,15 +59,9 @@ impl State {
                     PlanVerdict::NeedsRevision => Phase::Proposed,
                     PlanVerdict::Rejected => Phase::Rejected,
                 };
-                next.plan_review = Some(PlanReview {
-                    verdict: *verdict,
-                    plan_hash: plan.clone(),
-                    iteration: self.iteration,
-                    reviewer: reviewer.clone(),
-                    at: *at,
-                    planner_vendor: Line::default(),
-                    challenger_vendor: Line::default(),
-                });
+                let (plan, reviewer) = (plan.clone(), reviewer.clone());
+                let review = PlanReview::new(*verdict, plan, self.iteration, reviewer, *at);
+                next.plan_review = Some(review);
             }
             Transition::MinorIssuesAccepted { plan, left } => {
                 if self.phase != Phase::Proposed {
@@ -114,8 +107,8 @@ impl State {
                 }
                 let rounds = self.code_review.as_ref().map_or(0, |review| review.iteration);
                 let iteration = rounds.saturating_add(1);
-                let (verdict, reviewer, at) = (*verdict, reviewer.clone(), *at);
-                next.code_review = Some(CodeReview { verdict, iteration, reviewer, at, run: None });
+                let review = CodeReview::new(*verdict, iteration, reviewer.clone(), *at);
+                next.code_review = Some(review);
             }
             Transition::Reopened => match self.phase {
                 Phase::Rejected | Phase::Challenged | Phase::Implementing | Phase::Complete => {

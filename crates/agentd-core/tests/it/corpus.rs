@@ -1,6 +1,6 @@
 //! Documents made at random, in the normal form that agentd writes.
 
-use agentd_core::agent::Complexity;
+use agentd_core::agent::{AgentKind, Complexity};
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::clarifications::{Answered, Clarifications};
 use agentd_core::document::comments::{Anchor, Comment, Comments, Resolved};
@@ -15,7 +15,7 @@ use agentd_core::phase::Phase;
 use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{
-    Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, State, TestRun,
+    Actor, Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, State, TestRun,
 };
 use agentd_core::text::{Line, Prose};
 use jiff::Timestamp;
@@ -331,6 +331,7 @@ fn llm_call() -> impl Strategy<Value = LlmCall> {
         (cost(), option::of(stamp()), option::of(raw()), option::of(any::<u32>())),
     )
         .prop_map(|(head, (cost, timestamp, session_id, run))| LlmCall {
+            agent: run.map(|run| AgentKind::ALL[run as usize % AgentKind::ALL.len()]),
             step: head.0.as_str().into(),
             model: head.1,
             tokens_in: head.2,
@@ -363,17 +364,17 @@ fn plan_verdict() -> impl Strategy<Value = PlanReview> {
         PlanVerdict::NeedsRevision,
         PlanVerdict::Rejected,
     ]);
-    (verdict, nasty(), any::<u32>(), [line(), line(), line()], stamp()).prop_map(
-        |(verdict, plan, iteration, [reviewer, planner_vendor, challenger_vendor], at)| {
-            PlanReview {
-                verdict,
-                plan_hash: Digest::of(plan),
-                iteration,
-                reviewer,
-                at,
-                planner_vendor,
-                challenger_vendor,
-            }
+    let old = (line(), line());
+    (verdict, nasty(), any::<u32>(), line(), stamp(), provenance(), old).prop_map(
+        |(verdict, plan, iteration, reviewer, at, provenance, (planner, challenger))| PlanReview {
+            run: provenance.run,
+            review_hash: provenance.hash,
+            authors: provenance.authors,
+            challenger: provenance.by,
+            independent: provenance.independent,
+            planner_vendor: planner,
+            challenger_vendor: challenger,
+            ..PlanReview::new(verdict, Digest::of(plan), iteration, reviewer, at)
         },
     )
 }
@@ -384,25 +385,60 @@ fn code_verdict() -> impl Strategy<Value = CodeReview> {
         CodeVerdict::NeedsFix,
         CodeVerdict::MajorIssues,
     ]);
-    (verdict, any::<u32>(), line(), stamp(), any::<Option<u32>>()).prop_map(
-        |(verdict, iteration, reviewer, at, run)| CodeReview {
-            verdict,
-            iteration,
-            reviewer,
-            at,
+    let about = (option::of(nasty()), option::of(nasty()));
+    (verdict, any::<u32>(), line(), stamp(), provenance(), about).prop_map(
+        |(verdict, iteration, reviewer, at, provenance, (plan, tree))| CodeReview {
+            run: provenance.run,
+            review_hash: provenance.hash,
+            plan_hash: plan.map(Digest::of),
+            tree: tree.map(Digest::of),
+            authors: provenance.authors,
+            reviewed_by: provenance.by,
+            independent: provenance.independent,
+            ..CodeReview::new(verdict, iteration, reviewer, at)
+        },
+    )
+}
+
+/// Where a verdict comes from.
+#[derive(Debug)]
+struct Provenance {
+    run: Option<u32>,
+    hash: Option<Digest>,
+    authors: Vec<Actor>,
+    by: Option<Actor>,
+    independent: Option<bool>,
+}
+
+fn provenance() -> impl Strategy<Value = Provenance> {
+    let actor = || {
+        let agent = prop::sample::select(AgentKind::ALL.to_vec());
+        (agent, raw()).prop_map(|(agent, model)| Actor::new(agent, &model))
+    };
+    let authors = prop::collection::vec(actor(), 0..3);
+    let run = any::<Option<u32>>();
+    (run, option::of(nasty()), authors, option::of(actor()), any::<Option<bool>>()).prop_map(
+        |(run, hash, authors, by, independent)| Provenance {
             run,
+            hash: hash.map(Digest::of),
+            authors,
+            by,
+            independent,
         },
     )
 }
 
 fn test_run() -> impl Strategy<Value = TestRun> {
-    (raw(), option::of(any::<i32>()), prose(), any::<u64>(), stamp()).prop_map(
-        |(command, exit_code, output_tail, duration_ms, at)| TestRun {
+    let trees = (option::of(nasty()), option::of(nasty()));
+    (raw(), option::of(any::<i32>()), prose(), any::<u64>(), stamp(), trees).prop_map(
+        |(command, exit_code, output_tail, duration_ms, at, (tree, after))| TestRun {
             command,
             exit_code,
             output_tail,
             duration_ms,
             at,
+            tree: tree.map(Digest::of),
+            tree_after: after.map(Digest::of),
         },
     )
 }

@@ -7,6 +7,7 @@ mod corpus;
 mod docs;
 mod example;
 mod hand_written;
+mod journal;
 mod merge;
 mod phases;
 mod prompts;

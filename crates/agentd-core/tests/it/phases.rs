@@ -23,15 +23,8 @@ fn plan(text: &str) -> Digest {
 /// A state in a phase, whose plan `reviewed` got this verdict.
 fn state(phase: Phase, verdict: Option<PlanVerdict>) -> State {
     let id = ChangeId::new("add-login").unwrap();
-    let plan_review = verdict.map(|verdict| PlanReview {
-        verdict,
-        plan_hash: plan("reviewed"),
-        iteration: 3,
-        reviewer: Line::new("codex"),
-        at: stamp(1),
-        planner_vendor: Line::default(),
-        challenger_vendor: Line::default(),
-    });
+    let plan_review = verdict
+        .map(|verdict| PlanReview::new(verdict, plan("reviewed"), 3, Line::new("codex"), stamp(1)));
     State { phase, plan_review, iteration: 3, ..State::new(id, "Sign in", stamp(0)) }
 }
 
@@ -256,22 +249,14 @@ fn lesson_1_an_approved_plan_reaches_the_archive() {
     assert_eq!(phases, way);
     let expected = State {
         phase: Complete,
-        plan_review: Some(PlanReview {
-            verdict: PlanVerdict::Approved,
-            plan_hash: plan("b"),
-            iteration: 0,
-            reviewer: Line::new("codex"),
-            at: stamp(2),
-            planner_vendor: Line::default(),
-            challenger_vendor: Line::default(),
-        }),
-        code_review: Some(CodeReview {
-            verdict: CodeVerdict::Approved,
-            iteration: 2,
-            reviewer: Line::new("claude"),
-            at: stamp(3),
-            run: None,
-        }),
+        plan_review: Some(PlanReview::new(
+            PlanVerdict::Approved,
+            plan("b"),
+            0,
+            Line::new("codex"),
+            stamp(2),
+        )),
+        code_review: Some(CodeReview::new(CodeVerdict::Approved, 2, Line::new("claude"), stamp(3))),
         ..begun
     };
     assert_eq!(state, expected);
@@ -287,6 +272,8 @@ fn a_failed_test_run_blocks_only_approval() {
         output_tail: "".into(),
         duration_ms: 1,
         at: stamp(4),
+        tree: None,
+        tree_after: None,
     };
     let with = |run| State { test_run: run, ..usual(Phase::Implementing) };
     let approve = code_reviewed(CodeVerdict::Approved);
@@ -314,13 +301,7 @@ fn what_is_archived_unfinished_comes_back_unfinished() {
 
 #[test]
 fn an_uncountable_round_does_not_panic() {
-    let review = CodeReview {
-        verdict: CodeVerdict::NeedsFix,
-        iteration: u32::MAX,
-        reviewer: Line::new("x"),
-        at: stamp(0),
-        run: None,
-    };
+    let review = CodeReview::new(CodeVerdict::NeedsFix, u32::MAX, Line::new("x"), stamp(0));
     let state = State { code_review: Some(review), ..usual(Phase::Implementing) };
     assert_eq!(outcome(&state, &code_reviewed(CodeVerdict::NeedsFix)), Ok(Phase::Implementing));
 }

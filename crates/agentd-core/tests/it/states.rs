@@ -17,6 +17,7 @@ fn id(text: &str) -> ChangeId {
 
 fn call(step: &str, model: &str, numbers: (u64, u64, u64, u64), cost: f64, at: &str) -> LlmCall {
     LlmCall {
+        agent: None,
         step: step.into(),
         model: model.to_owned(),
         tokens_in: numbers.0,

@@ -31,7 +31,14 @@ fn request(kind: AgentKind) -> AgentRequest {
     let change = ChangeId::new("add-oauth").unwrap();
     AgentRequest {
         role: Role::Planner,
-        mcp: Some(McpServer::new("agentd", "/p", &change, Role::Planner, &StepName::ProposalGen)),
+        mcp: Some(McpServer::new(
+            "agentd",
+            "/p",
+            &change,
+            Role::Planner,
+            &StepName::ProposalGen,
+            None,
+        )),
         change,
         step: StepName::ProposalGen,
         prompt: String::new(),

@@ -22,6 +22,7 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State};
 use jiff::SignedDuration;
 
+use crate::agents::receipts;
 use crate::agents::recording::{Recording, RecordingError};
 use crate::agents::runner::Observer;
 use crate::agents::step::{self, Agents, Artifact, Step, StepError};
@@ -200,7 +201,7 @@ fn begin(
     let mut state = State::new(id.clone(), description.as_str(), created_at);
     state.complexity = old.and_then(|state| state.complexity);
     let lock = agents.project.write_lock(id, &agents.holder).map_err(DocumentError::from)?;
-    change.write(&lock, &ChangeFile::State, state::render(&state).as_bytes())?;
+    documents::create_state(&agents.project, &change, &lock, &state, created_at)?;
     let asked = original.map(|dir| dir.join(ChangeFile::Clarifications.path().as_path()));
     if let Some(path) = asked.filter(|path| path.is_file()) {
         let text = read(&path).map_err(|source| ReproduceError::Io { path, source })?;
@@ -258,10 +259,11 @@ fn play(
         }
     }
     match run.header.role {
-        Role::Challenger => move_on(agents, id, ended, &plan_reviewed),
-        Role::Reviewer => move_on(agents, id, ended, &code_reviewed),
-        Role::Planner | Role::Implementer => Ok(()),
+        Role::Challenger => move_on(agents, id, ended, &plan_reviewed)?,
+        Role::Reviewer => move_on(agents, id, ended, &code_reviewed)?,
+        Role::Planner | Role::Implementer => return Ok(()),
     }
+    Ok(receipts::close(&agents.project, id, &agents.holder)?)
 }
 
 fn ended_at(run: &Run) -> Option<Stamp> {

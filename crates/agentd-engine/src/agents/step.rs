@@ -32,6 +32,7 @@ use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use crate::agents::files::restore_leftovers;
+use crate::agents::receipts;
 use crate::agents::redact::Redactor;
 use crate::agents::run_record::RecordLimits;
 use crate::agents::runner::{Attempt, Observer, Retry, RunError, Runner};
@@ -164,7 +165,14 @@ pub(crate) fn run_on(
     let agent = agents.config.roles.agent(step.role);
     let sandbox = Sandbox::open(agents, Some(&step.change))?;
     let mut runner = runner(agents, sandbox);
-    let request = request(agents, &runner, step, agent, state)?;
+    // No agent runs while the key of an earlier call could be read.
+    receipts::withdraw(&agents.project, &step.change)?;
+    let receipt = if receipts::gives_verdicts(step.role) {
+        Some(receipts::issue(&agents.project, &step.change)?)
+    } else {
+        None
+    };
+    let request = request(agents, &runner, step, agent, state, receipt.as_deref())?;
     restore_settings(&request)?;
     let before = OnDisk::of(agents, before, &step.artifact)?;
     // Else a call could pass for an earlier one whose file is not here, and not be counted.
@@ -176,7 +184,10 @@ pub(crate) fn run_on(
     // Before anything is recorded, and also where the call could not be finished.
     let forged = guarded.check(agents);
     let mut report = report?;
-    let (cost_usd, state) = record(agents, step, &request, &report.attempts, now(), observer)?;
+    // Opened again: the agent may have put another directory in its place.
+    let written = agents.project.change(&step.change)?.snapshot_without_state()?;
+    let (cost_usd, state) =
+        record(agents, step, &request, &report.attempts, &written, now(), observer)?;
     let forged = forged?;
     if let Some(error) = report.attempts.last_mut().and_then(|last| last.error.take()) {
         return Err(error.into());
@@ -193,8 +204,7 @@ pub(crate) fn run_on(
     if let Some(failure) = &last.outcome.failure {
         return Err(StepError::Agent { agent, failure: failure.clone() });
     }
-    // Opened again: the agent may have put another directory in its place.
-    let after = agents.project.change(&step.change)?.snapshot_with(state)?;
+    let after = written.with_state(state);
     judge(agents, &after, step, agent, &before, &last.outcome)?;
     Ok(StepReport {
         after,
@@ -287,6 +297,7 @@ fn request(
     step: &Step,
     agent: AgentKind,
     state: &State,
+    receipt: Option<&Path>,
 ) -> Result<AgentRequest, StepError> {
     let settings = agents.config.agent(agent);
     let complexity = state.complexity.unwrap_or(Complexity::Medium);
@@ -317,6 +328,7 @@ fn request(
             &step.change,
             step.role,
             &step.name,
+            receipt,
         )),
         surroundings: match &runner.sandbox {
             Some(sandbox) => sandbox.surroundings(),
@@ -379,15 +391,17 @@ fn record(
     step: &Step,
     request: &AgentRequest,
     attempts: &[Attempt],
+    written: &Snapshot,
     now: Stamp,
     observer: &mut Observer<'_>,
 ) -> Result<(f64, State), StepError> {
+    let agent = agents.config.roles.agent(step.role);
     let mut total = 0.0;
     let mut calls = Vec::new();
     for attempt in attempts {
         let outcome = &attempt.outcome;
         let mut entry =
-            ledger::entry(&agents.config, &step.name, outcome, request.model.as_deref());
+            ledger::entry(&agents.config, &step.name, agent, outcome, request.model.as_deref());
         if !entry.priced && outcome.usage.is_some() {
             let name =
                 if entry.call.model.is_empty() { "of this agent" } else { &entry.call.model };
@@ -403,7 +417,9 @@ fn record(
         calls.push(entry.call);
     }
     let succeeded = attempts.last().map(|last| &last.outcome).filter(|o| o.reported_success());
-    let ((), state) = updated_state(&agents.project, &step.change, &agents.holder, now, |state| {
+    let (project, documents) = (&agents.project, Some(&written.documents));
+    let (id, holder) = (&step.change, &agents.holder);
+    let ((), state) = updated_state(project, id, holder, now, documents, |state| {
         for call in calls {
             state.record_call(call);
         }

@@ -8,6 +8,7 @@ use agentd_core::rel_path::RelPath;
 
 use super::SpecConflict;
 use crate::change::documents::DocumentError;
+use crate::change::staleness::Stale;
 use crate::explain::{ErrorReport, Explain};
 use crate::store::{LockError, StoreError};
 
@@ -22,6 +23,14 @@ pub enum ArchiveError {
     Conflicts {
         /// All of them, with their texts.
         conflicts: Vec<SpecConflict>,
+    },
+    /// The change was edited since it was approved (T3).
+    #[error("`{change}` was edited since it was approved: {}", stale_list(stale))]
+    Stale {
+        /// The change.
+        change: ChangeId,
+        /// What is stale.
+        stale: Vec<Stale>,
     },
     /// A document of the change cannot be merged.
     #[error("cannot merge `{file}`: {why}")]
@@ -67,6 +76,11 @@ pub enum ArchiveError {
     },
 }
 
+fn stale_list(stale: &[Stale]) -> String {
+    let all: Vec<String> = stale.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
+    all.join("; ")
+}
+
 fn edits(count: usize) -> String {
     if count == 1 { "1 edit".to_owned() } else { format!("{count} edits") }
 }
@@ -104,6 +118,15 @@ impl Explain for ArchiveError {
         match self {
             Self::Document(error) => error.explain(),
             Self::Conflicts { .. } => report(Kind::Conflict),
+            Self::Stale { change, .. } => {
+                let id = change.as_str();
+                let accept = ["archive", id, "--accept-stale", "--note", "reviewed by hand"];
+                report(Kind::ReviewStale)
+                    .cause("a verdict is about the files and documents that the reviewer saw")
+                    .run("see what is stale", CommandLine::agentd(["status", id]))
+                    .hint("undo the edit")
+                    .run("or archive it all the same, and say why", CommandLine::agentd(accept))
+            }
             Self::Unsound { file, .. } => report(Kind::UnsoundSpec)
                 .edit("fix it", file.to_string())
                 .run("see what is wrong with it", CommandLine::agentd(["validate", "--all"])),

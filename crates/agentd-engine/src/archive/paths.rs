@@ -71,11 +71,12 @@ impl TryFrom<String> for OwnFile {
     fn try_from(text: String) -> Result<Self, NotARecordPath> {
         let file = RelPath::new(&text).ok().and_then(|path| ChangeFile::from_path(&path));
         match file {
-            Some(file @ (ChangeFile::State | ChangeFile::Tasks | ChangeFile::Spec(_)))
-                if file.path().as_str() == text =>
-            {
-                Ok(Self(file))
-            }
+            Some(
+                file @ (ChangeFile::State
+                | ChangeFile::Journal
+                | ChangeFile::Tasks
+                | ChangeFile::Spec(_)),
+            ) if file.path().as_str() == text => Ok(Self(file)),
             _ => Err(NotARecordPath(text)),
         }
     }

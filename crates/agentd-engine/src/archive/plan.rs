@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::spec;
+use agentd_core::documents::{Documents, Source};
 use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
@@ -18,8 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ArchiveError;
 use super::{Renumbering, Request, SpecChange, SpecConflict};
-use crate::change::documents::{self, DocumentError};
-use crate::store::{Change, Project, StoreError, map_parallel};
+use crate::change::documents::DocumentError;
+use crate::change::journal;
+use crate::change::staleness::{self, Stale};
+use crate::store::{Change, Project, StoreError, WriteLock, map_parallel};
 
 /// What archiving will do.
 pub(super) struct Plan {
@@ -44,55 +47,113 @@ impl Texts {
     }
 }
 
-/// The state before: one that was never begun may be archived by force only.
-pub(super) fn state_before(change: &Change, request: &Request<'_>) -> Result<State, DocumentError> {
-    match documents::load_state(change) {
-        Err(DocumentError::NoState { .. }) if request.force.is_some() => {
-            Ok(State::new(change.id().clone(), "", request.now))
+/// The state before, and what is wrong with it.
+pub(super) struct StateBefore {
+    /// The state and its text; none where the change was never begun.
+    known: Option<(State, String)>,
+    state: State,
+    documents: Documents,
+    /// Whether the journal shows how it came to be.
+    recorded: bool,
+    stale: Vec<Stale>,
+}
+
+impl StateBefore {
+    /// Reads it: one that was never begun may be archived by force only.
+    pub(super) fn read(
+        project: &Project,
+        change: &Change,
+        request: &Request<'_>,
+    ) -> Result<Self, ArchiveError> {
+        let snapshot = change.snapshot()?;
+        let documents = snapshot.documents.clone();
+        let Some(state) = snapshot.state_if_begun()? else {
+            if request.force.is_none() {
+                return Err(DocumentError::NoState { change: change.id().clone() }.into());
+            }
+            let state = State::new(change.id().clone(), "", request.now);
+            let (known, stale) = (None, Vec::new());
+            return Ok(Self { known, state, documents, recorded: false, stale });
+        };
+        let text = documents.state.source().text().unwrap_or_default().to_owned();
+        let recorded = journal::check(project, change, state, &text)?.is_some();
+        let approved = state.phase == Phase::Complete && request.force.is_none();
+        let stale = if approved { staleness::stale(project, &snapshot)? } else { Vec::new() };
+        let (state, known) = (state.clone(), Some((state.clone(), text)));
+        Ok(Self { known, state, documents, recorded, stale })
+    }
+
+    /// The state after; what a person decided about it is recorded, where it was needed.
+    pub(super) fn state_after(
+        &self,
+        change: &Change,
+        request: &Request<'_>,
+    ) -> Result<State, ArchiveError> {
+        let state = &self.state;
+        let mut after = state.apply(&Transition::Archived { forced: request.force.is_some() })?;
+        let is_approved = state.phase == Phase::Complete && self.is_approved(change);
+        if !is_approved && request.force.is_none() {
+            let reason = "no run of a reviewer is known that has approved its code";
+            let refused = state.refuse("be archived", Some(reason));
+            return Err(Refused { allowed: Vec::new(), ..refused }.into());
         }
-        state => state,
+        if !self.stale.is_empty() && request.accept_stale.is_none() {
+            let (change, stale) = (change.id().clone(), self.stale.clone());
+            return Err(ArchiveError::Stale { change, stale });
+        }
+        let forced = request.force.filter(|_| !is_approved).map(|why| (Choice::Archive, why));
+        let accepted = request.accept_stale.filter(|_| !self.stale.is_empty());
+        let accepted = accepted.map(|why| (Choice::AcceptStale, why));
+        for (choice, why) in forced.into_iter().chain(accepted) {
+            after.decisions.push(Decision {
+                choice,
+                note: Line::new(why),
+                by: Line::new(request.by),
+                at: request.now,
+                plan_hash: Some(self.documents.digest()),
+            });
+        }
+        after.last_action = Some(LastAction::Archive);
+        after.updated_at = Some(request.now);
+        Ok(after)
     }
-}
 
-/// Whether a run of a reviewer is known that approved the code: a phase alone is a word that
-/// anybody who can write to the file can write. The ledger knows the run where run files are
-/// not in the clone, and the run file where the ledger is older than its numbers.
-fn is_approved(change: &Change, state: &State) -> bool {
-    let Some(review) = &state.code_review else { return false };
-    let step = StepName::Review;
-    let is_it = |run: Option<u32>| review.run.is_none() || run == review.run;
-    let in_ledger = || state.llm_calls.iter().any(|call| call.step == step && is_it(call.run));
-    let on_disk = || {
-        let runs = change.runs().map(|runs| runs.ids).unwrap_or_default();
-        runs.iter().any(|run| run.step() == step && is_it(Some(run.number())))
-    };
-    review.verdict == CodeVerdict::Approved && (in_ledger() || on_disk())
-}
+    /// Whether a reviewer that agentd called approved the code. The journal shows it. Without one,
+    /// a phase alone is a word that anybody who can write to the file can write: then the ledger
+    /// has to know the run, or there has to be its file.
+    fn is_approved(&self, change: &Change) -> bool {
+        let state = &self.state;
+        let Some(review) = &state.code_review else { return false };
+        let step = StepName::Review;
+        let is_it = |run: Option<u32>| review.run.is_none() || run == review.run;
+        let in_ledger = || state.llm_calls.iter().any(|call| call.step == step && is_it(call.run));
+        let on_disk = || {
+            let runs = change.runs().map(|runs| runs.ids).unwrap_or_default();
+            runs.iter().any(|run| run.step() == step && is_it(Some(run.number())))
+        };
+        let known = self.recorded && review.tree.is_some();
+        review.verdict == CodeVerdict::Approved && (known || in_ledger() || on_disk())
+    }
 
-/// The state after; force is recorded as a decision, where it was needed.
-pub(super) fn state_after(
-    change: &Change,
-    state: &State,
-    request: &Request<'_>,
-) -> Result<State, Refused> {
-    let mut after = state.apply(&Transition::Archived { forced: request.force.is_some() })?;
-    let is_approved = state.phase == Phase::Complete && is_approved(change, state);
-    if !is_approved && request.force.is_none() {
-        let reason = "no run of a reviewer is known that has approved its code";
-        return Err(Refused { allowed: Vec::new(), ..state.refuse("be archived", Some(reason)) });
+    /// The entry of the journal for it, with the documents as they will be.
+    pub(super) fn entry(
+        &self,
+        project: &Project,
+        change: &Change,
+        lock: &WriteLock,
+        after: &State,
+        plan: &Plan,
+        request: &Request<'_>,
+    ) -> Result<journal::Prepared, ArchiveError> {
+        let mut documents = self.documents.clone();
+        for (file, _, text) in &plan.own {
+            documents = documents.with(file, Source::Text(text.clone()));
+        }
+        let before = self.known.as_ref().map(|(state, text)| (state, &**text));
+        let (files, now) = (journal::files(&documents), request.now);
+        let write = journal::Write { project, change, lock, before, after, files, now };
+        Ok(write.prepare()?)
     }
-    if let Some(reason) = request.force.filter(|_| !is_approved) {
-        after.decisions.push(Decision {
-            choice: Choice::Archive,
-            note: Line::new(reason),
-            by: Line::new(request.by),
-            at: request.now,
-            plan_hash: None,
-        });
-    }
-    after.last_action = Some(LastAction::Archive);
-    after.updated_at = Some(request.now);
-    Ok(after)
 }
 
 /// Merges every spec of a change, in memory.

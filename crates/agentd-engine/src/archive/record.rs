@@ -8,7 +8,7 @@ use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ArchiveName, ChangeFile};
 use agentd_core::rel_path::RelPath;
 use agentd_core::stamp::Stamp;
-use agentd_core::state::{self, State};
+use agentd_core::state::State;
 use agentd_core::text::{Line, Prose};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,7 @@ use super::Request;
 use super::error::ArchiveError;
 use super::paths::{Changelog, MadeDir, MainSpec, OwnFile, RecordedPath};
 use super::plan::Plan;
+use crate::change::journal;
 use crate::store::{Change, Project, ProjectDir, StoreError};
 
 /// `archive.json`.
@@ -151,6 +152,7 @@ pub(super) fn prepare(
     change: &Change,
     plan: &Plan,
     state: &State,
+    recorded: &journal::Prepared,
     request: &Request<'_>,
 ) -> Result<Prepared, ArchiveError> {
     let name = free_name(project, change.id(), request.now)?;
@@ -175,11 +177,12 @@ pub(super) fn prepare(
     let changelog = FileRecord::new(Changelog, old_log.as_deref(), &log);
     main.push((log_path, log));
     let state_before = change.read_if_exists(&ChangeFile::State)?;
-    let state_text = state::render(state);
-    let state_file = (ChangeFile::State, state_before, state_text);
+    let state_file = (ChangeFile::State, state_before, recorded.state_text.clone());
+    let journal =
+        (ChangeFile::Journal, recorded.public_before.clone(), recorded.public_after.clone());
     let others = plan.own.iter().map(|(file, a, b)| (file.clone(), Some(a.clone()), b.clone()));
     let own_texts: Vec<(ChangeFile, Option<String>, String)> =
-        std::iter::once(state_file).chain(others).collect();
+        [state_file, journal].into_iter().chain(others).collect();
     let own = own_texts
         .iter()
         .map(|(file, before, after)| {

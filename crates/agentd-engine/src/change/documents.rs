@@ -8,11 +8,13 @@ use agentd_core::document::spec::{self, Spec};
 use agentd_core::documents::{Doc, Documents, Source};
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::journal::{Files, Mismatch};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::phase::Refused;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State, StateError};
 
+use super::journal;
 use crate::explain::{ErrorReport, Explain};
 use crate::store::{
     Change, Entry, Holder, LockError, Project, StoreError, WriteLock, map_parallel,
@@ -47,6 +49,14 @@ pub enum DocumentError {
     /// The phase does not allow it.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// The files of a change are not what agentd recorded.
+    #[error("the record of `{change}` does not match: {source}")]
+    Journal {
+        /// The change.
+        change: ChangeId,
+        /// How.
+        source: Mismatch,
+    },
 }
 
 impl Explain for DocumentError {
@@ -62,10 +72,38 @@ impl Explain for DocumentError {
                     .run("restore it", CommandLine::git(["checkout", "--", &file]))
                     .hint("agentd never overwrites a state that it cannot read")
             }
+            Self::Journal { change, source } => explain_mismatch(self, change, source),
             Self::NoState { .. } => ErrorReport::of(Kind::NoState, self)
                 .hint("restore STATE.yaml from git; without it, agentd did not start the change"),
         }
     }
+}
+
+fn explain_mismatch(error: &DocumentError, change: &ChangeId, mismatch: &Mismatch) -> ErrorReport {
+    let (kind, cause) = match mismatch {
+        Mismatch::StateEdited => (
+            Kind::StateEdited,
+            "a phase, a verdict or a decision counts only if agentd wrote it, so what the file says \
+             now does not",
+        ),
+        Mismatch::Damaged(_) => {
+            (Kind::JournalChanged, "each line names the one before by its digest, and one does not")
+        }
+        Mismatch::Foreign { .. } => (
+            Kind::JournalChanged,
+            "another machine or person wrote them, for example before you ran `git pull`; nothing \
+             here can show who",
+        ),
+        Mismatch::Behind { .. } => {
+            (Kind::JournalChanged, "git may have checked out an earlier version of the change")
+        }
+    };
+    let id = change.as_str();
+    ErrorReport::of(kind, error)
+        .cause(cause)
+        .run("see what is proven", CommandLine::agentd(["verify", id]))
+        .run("if the files are right", CommandLine::agentd(["verify", id, "--accept"]))
+        .hint("otherwise undo the edit")
 }
 
 /// The settings of a project; the defaults where it has none.
@@ -150,11 +188,17 @@ pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, Sto
 
 /// The state of a change.
 pub fn load_state(change: &Change) -> Result<State, DocumentError> {
+    Ok(read_state(change)?.1)
+}
+
+/// The state of a change with its text.
+pub(crate) fn read_state(change: &Change) -> Result<(String, State), DocumentError> {
     let text = change
         .read_if_exists(&ChangeFile::State)?
         .ok_or_else(|| DocumentError::NoState { change: change.id().clone() })?;
-    state::parse(&text, change.id())
-        .map_err(|source| DocumentError::State { change: change.id().clone(), source })
+    let state = state::parse(&text, change.id())
+        .map_err(|source| DocumentError::State { change: change.id().clone(), source })?;
+    Ok((text, state))
 }
 
 /// The state of a change, or none where there is no STATE.yaml: its documents were
@@ -166,17 +210,16 @@ pub fn load_state_if_begun(change: &Change) -> Result<Option<State>, DocumentErr
     }
 }
 
-/// Writes a state and returns it as written. The lock guarantees that nobody else has changed it
-/// since it was read.
-pub(crate) fn save_state(
+/// Writes the first state of a change.
+pub(crate) fn create_state(
+    project: &Project,
     change: &Change,
     lock: &WriteLock,
     state: &State,
     now: Stamp,
-) -> Result<State, DocumentError> {
-    let stamped = State { updated_at: Some(now), ..state.clone() };
-    change.write(lock, &ChangeFile::State, state::render(&stamped).as_bytes())?;
-    Ok(stamped)
+) -> Result<(), DocumentError> {
+    let files = Files::new();
+    journal::Write { project, change, lock, before: None, after: state, files, now }.commit()
 }
 
 /// Reads the state under the write lock, lets `update` change it, and writes it
@@ -188,20 +231,27 @@ pub fn update_state<T>(
     now: Stamp,
     update: impl FnOnce(&mut State) -> Result<T, DocumentError>,
 ) -> Result<T, DocumentError> {
-    Ok(updated_state(project, id, holder, now, update)?.0)
+    Ok(updated_state(project, id, holder, now, None, update)?.0)
 }
 
-/// Like [`update_state`]; also returns the state as it was written.
+/// Like [`update_state`]; also returns the state as it was written. The journal gets the digests of
+/// the documents where the caller has read them.
 pub(crate) fn updated_state<T>(
     project: &Project,
     id: &ChangeId,
     holder: &Holder,
     now: Stamp,
+    documents: Option<&Documents>,
     update: impl FnOnce(&mut State) -> Result<T, DocumentError>,
 ) -> Result<(T, State), DocumentError> {
     let lock = project.write_lock(id, holder)?;
     let change = project.change(id)?;
-    let mut state = load_state(&change)?;
+    let (text, old) = read_state(&change)?;
+    let mut state = old.clone();
     let value = update(&mut state)?;
-    Ok((value, save_state(&change, &lock, &state, now)?))
+    state.updated_at = Some(now);
+    let files = documents.map(journal::files).unwrap_or_default();
+    let (change, lock, before) = (&change, &lock, Some((&old, &*text)));
+    journal::Write { project, change, lock, before, after: &state, files, now }.commit()?;
+    Ok((value, state))
 }

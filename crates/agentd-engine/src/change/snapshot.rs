@@ -34,10 +34,9 @@ impl Change {
         self.read_all(Documents::FILES.into_iter())
     }
 
-    /// Reads every document; the state is one that was just written.
-    pub(crate) fn snapshot_with(&self, state: State) -> Result<Snapshot, StoreError> {
-        let files = Documents::FILES.into_iter().filter(|file| *file != ChangeFile::State);
-        Ok(self.read_all(files)?.with_state(state))
+    /// Reads every document but the state, which is about to be written.
+    pub(crate) fn snapshot_without_state(&self) -> Result<Snapshot, StoreError> {
+        self.read_all(Documents::FILES.into_iter().filter(|file| *file != ChangeFile::State))
     }
 
     fn read_all(&self, files: impl Iterator<Item = ChangeFile>) -> Result<Snapshot, StoreError> {

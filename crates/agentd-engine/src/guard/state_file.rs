@@ -5,16 +5,19 @@
 //! in the user's state directory during the call, and restored after it. Decisions of people are
 //! taken from the disk: they may be made during a call.
 
+use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
+use agentd_core::journal::{Journal, claims as journal_claims, parse as parse_journal};
 use agentd_core::layout::ChangeFile;
 use agentd_core::rel_path::RelPath;
 use agentd_core::state::{self, State};
 use serde::{Deserialize, Serialize};
 
 use crate::change::documents::{self, DocumentError};
+use crate::change::journal;
 use crate::guard::calls::{self, Claim};
 use crate::guard::git_files::{TamperedFile, UncheckedCall};
-use crate::store::{Holder, Project};
+use crate::store::{Change, Holder, Project, WriteLock};
 
 /// A state as it was before a call.
 #[derive(Debug, Serialize, Deserialize)]
@@ -67,13 +70,20 @@ impl StateGuard {
             .map_err(|source| DocumentError::State { change: id.clone(), source })?;
         // A link or a directory in its place is not a state either.
         let now = change.read(&ChangeFile::State).ok();
+        // What agentd itself wrote during the call is in its journal.
+        let journal = journal::read_copy(project, id)?.and_then(|text| parse_journal(&text).ok());
+        let recorded = journal.as_ref().and_then(Journal::last);
+        let by_agentd = |text: &str| {
+            text == self.text || recorded.is_some_and(|entry| entry.state == Digest::of(text))
+        };
+        if now.as_deref().is_some_and(by_agentd) {
+            return restore_journal(project, &change, &lock);
+        }
         let right = match now.as_deref().map(|text| state::parse(text, id)) {
             Some(Ok(now)) => {
                 let right = with_decisions(&was, &now);
-                if right == now {
-                    return Ok(None);
-                }
-                state::render(&right)
+                let counts = recorded.is_some_and(|entry| entry.claims == journal_claims(&right));
+                if counts { state::render(&right) } else { self.text.clone() }
             }
             Some(Err(_)) | None => self.text.clone(),
         };
@@ -82,9 +92,28 @@ impl StateGuard {
             let _ = change.remove(&lock, &ChangeFile::State);
         }
         change.write(&lock, &ChangeFile::State, right.as_bytes())?;
+        // One that still does not match is reported by the next command that relies on it.
+        let _ = restore_journal(project, &change, &lock);
         let path = ChangeFile::State.path_in_project(id);
         Ok(Some(TamperedFile::text(&path, &self.text, now.as_deref())))
     }
+}
+
+/// Restores the journal; the state is the one that was recorded.
+fn restore_journal(
+    project: &Project,
+    change: &Change,
+    lock: &WriteLock,
+) -> Result<Option<TamperedFile>, DocumentError> {
+    let was = journal::read_copy(project, change.id())?.unwrap_or_default();
+    let now = change.read(&ChangeFile::Journal).ok();
+    Ok(match journal::restore(project, change, lock)? {
+        None => None,
+        Some(_) => {
+            let path = ChangeFile::Journal.path_in_project(change.id());
+            Some(TamperedFile::text(&path, &was, now.as_deref()))
+        }
+    })
 }
 
 /// The state as it was, with the decisions that people have made since.

@@ -297,6 +297,16 @@ impl Change {
         self.writable(&lock.change)?.write_atomic(&file.path(), bytes)
     }
 
+    /// Adds bytes to the end of a file, durably.
+    pub(crate) fn append(
+        &self,
+        lock: &WriteLock,
+        file: &ChangeFile,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
+        self.writable(&lock.change)?.append(&file.path(), bytes)
+    }
+
     /// Removes a file.
     pub fn remove(&self, lock: &WriteLock, file: &ChangeFile) -> Result<(), StoreError> {
         self.writable(&lock.change)?.remove_file(&file.path())

@@ -20,7 +20,7 @@ use super::{Session, review_rules};
 pub(super) const TOOL: Tool = Tool {
     name: "append_review",
     purpose: "Give the verdict on the plan, once, at the end of your review.",
-    offered_to: &[Toolset::All, Toolset::Role(Role::Challenger)],
+    offered_to: &[Toolset::Role(Role::Challenger)],
     read_only: false,
     input: schema,
     output: Some(reviewed),
@@ -126,6 +126,7 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
         &ChangeFile::Challenge,
         &review_block::render_report(&input.change_id, &block),
     )?;
+    open.put_receipt(Role::Challenger, &block.hash())?;
     // The block is what counts, and comes last: if agentd is killed before it, the agent is asked
     // again, and nobody finds a verdict beside the report of an earlier one.
     let mut written = open.put(&ChangeFile::Proposal, &text, Gate::Unchecked)?;

@@ -4,6 +4,7 @@ use agentd_core::agent::Role;
 use agentd_core::document::review::{self, CodeVerdict, Review};
 use agentd_core::document::review_block::{self, Issue, PlanVerdict, ReviewBlock};
 use agentd_core::document::tasks::{self, Status, Task};
+use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::span::Uncompared;
@@ -23,7 +24,7 @@ use crate::change::documents;
 pub(super) const TOOL: Tool = Tool {
     name: "create_review",
     purpose: "Give the verdict on the implementation, once, at the end of your review.",
-    offered_to: &[Toolset::All, Toolset::Role(Role::Reviewer)],
+    offered_to: &[Toolset::Role(Role::Reviewer)],
     read_only: false,
     input: schema,
     output: Some(reviewed),
@@ -98,6 +99,7 @@ pub fn create_review(session: &Session<'_>, input: CreateReview) -> Result<Writt
     if review::parse(&text).value != document {
         return Err(ActionError::Internal("the review cannot be read back as given".to_owned()));
     }
+    open.put_receipt(Role::Reviewer, &Digest::of(&text))?;
     let mut written = open.put(&ChangeFile::Review, &text, Gate::Clean)?;
     written.iteration = Some(document.iteration);
     Ok(written)

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use agentd_core::agent::Role;
 use agentd_core::check::{Extras, FileReport, of_file};
 use agentd_core::diagnostic::{Diagnostic, Rule, Severity};
 use agentd_core::documents::{Documents, Source};
+use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
+use agentd_core::receipt::ReceiptKey;
 use agentd_core::rules;
 
 use super::Session;
@@ -23,6 +26,7 @@ pub(super) struct Open<'s> {
     pub(super) documents: Documents,
     lock: WriteLock,
     extras: Extras,
+    receipt: Option<ReceiptKey>,
 }
 
 /// What stands in the way of a write.
@@ -77,7 +81,8 @@ impl<'s> Session<'s> {
         let lock = self.project.write_lock_or(id, &self.holder, self.on_wait)?;
         let change = find(self.project)?;
         let documents = change.snapshot()?.documents;
-        Ok(Open { project: self.project, change, documents, lock, extras })
+        let receipt = self.receipt.clone();
+        Ok(Open { project: self.project, change, documents, lock, extras, receipt })
     }
 }
 
@@ -144,6 +149,12 @@ impl Open<'_> {
     /// Writes a file that agentd renders itself, without checking.
     pub(super) fn put_unchecked(&self, file: &ChangeFile, text: &str) -> Result<(), ActionError> {
         Ok(self.change.write(&self.lock, file, text.as_bytes())?)
+    }
+
+    /// Leaves the proof of a review, if agentd started the tools for one.
+    pub(super) fn put_receipt(&self, role: Role, review: &Digest) -> Result<(), ActionError> {
+        let Some(key) = &self.receipt else { return Ok(()) };
+        self.put_unchecked(&ChangeFile::Receipt, &key.receipt(self.id(), role, review).render())
     }
 
     /// Removes a file that was written for one that could not be.

@@ -1,23 +1,25 @@
 //! The challenge: another agent looks for what is wrong with the plan. Its verdict is
 //! what it gave to the tool, bound to the plan that it saw, and nothing else.
 
-use agentd_core::agent::{AgentKind, Role};
+use agentd_core::agent::Role;
 use agentd_core::config::Rechallenge;
 use agentd_core::document::issue_fate::{Fate, fates};
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::phase::Transition;
-use agentd_core::state::State;
+use agentd_core::state::{State, is_independent};
 use agentd_core::step_name::StepName;
-use agentd_core::text::Line;
 
 use super::generate::write_context;
+use super::provenance::{authors_of, last_actor};
 use super::{Action, Call, Mode, Report, Workflow, WorkflowError, format, prompts};
 use crate::agents::context::ContextKind;
+use crate::agents::receipts;
 use crate::agents::step::{Artifact, StepError};
 
 /// Challenges the plan, unless a verdict on this very plan waits to be taken. The
 /// structure check of P21 comes first: nobody is paid for reading what cannot be worked with.
 pub fn challenge(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+    workflow.check_record()?;
     format::ensure(workflow, Mode::HumanInLoop)?;
     challenge_valid(workflow)
 }
@@ -28,7 +30,7 @@ pub(super) fn challenge_valid(workflow: &mut Workflow<'_>) -> Result<Report, Wor
     let plan = workflow.documents()?.digest();
     let state = workflow.state()?;
     state.may_be_challenged(&plan)?;
-    independent(workflow)?;
+    workflow.check_independence(Role::Planner, Role::Challenger)?;
     if unread_verdict(workflow)?.is_none() {
         ask(workflow)?;
     } else {
@@ -38,17 +40,15 @@ pub(super) fn challenge_valid(workflow: &mut Workflow<'_>) -> Result<Report, Wor
     workflow.report(Action::Challenged)
 }
 
-/// The review of the plan as it is, where the state does not know of it yet: agentd was
-/// killed between the tool and the record.
+/// The review of the plan as it is that the last call of a challenger wrote, where the state does
+/// not know of it yet: agentd may have been killed between the tool and the record. A block that
+/// this call did not write is nobody's verdict, whoever it names (T1).
 fn unread_verdict(workflow: &Workflow<'_>) -> Result<Option<ReviewBlock>, WorkflowError> {
-    let state = workflow.state()?;
-    let known = |review: &ReviewBlock| {
-        let known = state.plan_review.as_ref();
-        known.is_some_and(|known| {
-            Some(&known.plan_hash) == review.plan.as_ref() && Some(known.at) == review.date
-        })
-    };
-    Ok(workflow.documents()?.standing_review().filter(|review| !known(review)).cloned())
+    let documents = workflow.documents()?;
+    let Some(review) = documents.standing_review() else { return Ok(None) };
+    let (project, change) = (&workflow.agents.project, workflow.change()?);
+    let proven = receipts::proves(project, &change, Role::Challenger, &review.hash())?;
+    Ok(proven.then(|| review.clone()))
 }
 
 fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
@@ -93,17 +93,23 @@ fn take_verdict(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         return Err(WorkflowError::StaleVerdict { change: workflow.change.clone() });
     };
     let at = review.date.unwrap_or_else(|| (workflow.now)());
-    let roles = workflow.agents.config.roles;
     workflow.update(|state| {
         let (verdict, reviewer) = (review.verdict, review.reviewer.clone());
         *state = state.apply(&Transition::PlanReviewed { verdict, plan, reviewer, at })?;
+        let authors = authors_of(state, Role::Planner);
+        let challenger = last_actor(state, &StepName::Challenge);
         if let Some(recorded) = &mut state.plan_review {
-            recorded.planner_vendor = Line::new(roles.planner.vendor());
-            recorded.challenger_vendor = Line::new(roles.challenger.vendor());
+            recorded.run = challenger.as_ref().and_then(|(_, run)| *run);
+            recorded.review_hash = Some(review.hash());
+            recorded.challenger = challenger.map(|(actor, _)| actor);
+            recorded.independent =
+                recorded.challenger.as_ref().map(|actor| is_independent(&authors, actor));
+            recorded.authors = authors;
         }
         state.last_action = Some(StepName::Challenge.into());
         Ok(())
     })?;
+    workflow.close_receipt()?;
     report_fates(workflow)
 }
 
@@ -143,24 +149,4 @@ pub(super) fn verdict_line(review: &ReviewBlock) -> String {
         ),
         PlanVerdict::Rejected => format!("{label} - Fundamental problems"),
     }
-}
-
-/// Whether somebody else looks at the plan than has written it.
-fn independent(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
-    let roles = workflow.agents.config.roles;
-    let vendor = roles.planner.vendor();
-    if vendor != roles.challenger.vendor() {
-        return Ok(());
-    }
-    if workflow.agents.config.workflow.require_independent_review {
-        return Err(WorkflowError::NotIndependent { vendor });
-    }
-    if roles.planner == AgentKind::Replay {
-        // The recorded agents may be from two vendors; the warning was printed when they ran.
-        return Ok(());
-    }
-    workflow.warn(&format!(
-        "planner and challenger are both from {vendor}: they have the same blind spots"
-    ));
-    Ok(())
 }

@@ -15,7 +15,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::phase::Phase;
 use agentd_core::stamp::Stamp;
-use agentd_core::state::{self, State};
+use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 use agentd_core::text::{Line, Prose};
 use serde_json::{Map, Value, json};
@@ -160,9 +160,7 @@ pub fn begin(
             return Err(ClarifyError::NoDescription(id.clone()));
         };
         let state = State::new(id.clone(), description.as_str(), now);
-        change
-            .write(&lock, &ChangeFile::State, state::render(&state).as_bytes())
-            .map_err(DocumentError::from)?;
+        documents::create_state(project, &change, &lock, &state, now)?;
         return Ok(state);
     };
     if !matches!(old.phase, Phase::Proposed | Phase::Rejected) {
@@ -175,9 +173,12 @@ pub fn begin(
         return Err(ClarifyError::Planned(id.clone()));
     }
     forget_questions(project, id)?;
-    let state = State { description, ..old };
-    documents::save_state(&change, &lock, &state, now)?;
-    Ok(state)
+    drop(lock);
+    let update = |state: &mut State| {
+        state.description = description;
+        Ok(state.clone())
+    };
+    Ok(documents::update_state(project, id, holder, now, update)?)
 }
 
 fn forget_questions(project: &Project, id: &ChangeId) -> Result<(), StoreError> {
@@ -234,6 +235,7 @@ pub fn write(
         holder: holder.clone(),
         now,
         names_change: true,
+        receipt: None,
         on_wait: &|_| ControlFlow::Continue(()),
     };
     let mut input = Map::new();

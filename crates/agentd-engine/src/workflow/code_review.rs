@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 
 use agentd_core::agent::Role;
 use agentd_core::document::review::{CodeVerdict, Review};
+use agentd_core::hash::Digest;
 use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::Command;
 use agentd_core::phase::{Phase, Transition};
-use agentd_core::state::{State, TestRun};
+use agentd_core::state::{State, TestRun, is_independent};
 use agentd_core::step_name::StepName;
 use agentd_core::text::{Line, Prose, counted, head};
 
 use super::generate::write_context;
-use super::history::History;
-use super::implement::{
-    all_proven, commit_work, is_work, last_session, repository, still_approved,
-};
+use super::implement::{all_proven, commit_work, last_session, repository, still_approved};
+use super::provenance::{authors_of, last_actor};
 use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
+use crate::agents::receipts;
 use crate::agents::step::{Artifact, StepError};
 use crate::git::{OmitReason, OmittedFile};
 use crate::guard::sandbox;
@@ -39,8 +39,10 @@ const OUTPUT_BYTES: usize = 16 << 10;
 
 /// Runs the tests, has the code reviewed, and moves the phase by the verdict.
 pub fn review(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+    workflow.check_record()?;
     implementing(workflow)?;
     if unread(workflow)?.is_none() {
+        workflow.check_independence(Role::Implementer, Role::Reviewer)?;
         all_proven(workflow)?;
         run_tests(workflow)?;
         ask(workflow)?;
@@ -69,30 +71,43 @@ pub(super) fn latest(workflow: &Workflow<'_>) -> Result<Option<Review>, Workflow
     Ok(documents.review.value_if_there().cloned())
 }
 
-/// Whether this review is the one that the state speaks of.
-pub(super) fn is_known(review: &Review, state: &State) -> bool {
-    state.code_review.as_ref().is_some_and(|known| {
-        Some(known.at) == review.created_at && known.iteration == review.iteration
-    })
+/// The review in REVIEW.md whose verdict was taken. A file that says something else was not
+/// written in a call that agentd started (T1).
+pub(super) fn taken_review(
+    workflow: &Workflow<'_>,
+    state: &State,
+) -> Result<Option<Review>, WorkflowError> {
+    let hash = review_hash(workflow)?;
+    let is_known = |review: &Review| {
+        state.code_review.as_ref().is_some_and(|known| match &known.review_hash {
+            Some(known) => hash.as_ref() == Some(known),
+            // Versions before the journal kept only this.
+            None => {
+                let same_round = known.iteration == review.iteration;
+                Some(known.at) == review.created_at
+                    && same_round
+                    && review.verdict == Some(known.verdict)
+            }
+        })
+    };
+    Ok(latest(workflow)?.filter(is_known))
 }
 
-/// A review that the state does not know of yet: agentd was killed after the reviewer had
-/// spoken. One that lies there without a call of a reviewer since the last work on the code
-/// is nobody's verdict; an implementer can write files too.
+fn review_hash(workflow: &Workflow<'_>) -> Result<Option<Digest>, WorkflowError> {
+    Ok(workflow.documents()?.review.text().map(Digest::of))
+}
+
+/// The review that the last call of a reviewer wrote, where the state does not know of it yet:
+/// agentd may have been killed after the reviewer had spoken. A file that this call did not write is
+/// nobody's verdict; an implementer can write files too.
 fn unread(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
-    let (state, history) = (workflow.state()?, workflow.history()?);
-    let reviewed = review_run(&history);
-    let taken = state.code_review.as_ref().and_then(|known| known.run).unwrap_or(0);
-    if reviewed <= history.last_number(is_work).max(taken) {
+    let Some(hash) = review_hash(workflow)? else { return Ok(None) };
+    let (project, change) = (&workflow.agents.project, workflow.change()?);
+    if !receipts::proves(project, &change, Role::Reviewer, &hash)? {
         return Ok(None);
     }
     let said = |review: &Review| review.verdict.is_some() && review.created_at.is_some();
-    Ok(latest(workflow)?.filter(|review| said(review) && !is_known(review, &state)))
-}
-
-/// The number of the last call of a reviewer; 0 where there was none.
-fn review_run(history: &History) -> u32 {
-    history.last_number(|step| *step == StepName::Review)
+    Ok(latest(workflow)?.filter(said))
 }
 
 /// Runs the project's tests and records what came of it.
@@ -110,6 +125,7 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         });
     };
     workflow.note(&format!("running the tests: {command}"));
+    let tree = workflow.tree();
     let started = Instant::now();
     let limits = Limits { whole: limit, idle: limit, ..Limits::default() };
     let output =
@@ -135,6 +151,8 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         output_tail: Prose::new(tail),
         duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         at: (workflow.now)(),
+        tree_after: workflow.tree().filter(|after| Some(after) != tree.as_ref()),
+        tree,
     };
     let result = match (run.passed(), run.exit_code) {
         (true, _) => "the tests passed".to_owned(),
@@ -157,7 +175,7 @@ fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
 /// would pass for what that one said.
 fn remove_forged(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let state = workflow.state()?;
-    if latest(workflow)?.is_none_or(|review| is_known(&review, &state)) {
+    if latest(workflow)?.is_none() || taken_review(workflow, &state)?.is_some() {
         return Ok(());
     }
     workflow.warn("REVIEW.md was not written by a reviewer that agentd has called; it is removed");
@@ -174,6 +192,7 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let earlier = latest(workflow)?;
     let round = earlier.as_ref().map_or(1, |review| review.iteration.saturating_add(1));
     let prompt = prompts::review(workflow, &diff, earlier.as_ref())?;
+    workflow.reviewed_tree = workflow.tree();
     let result = workflow.run(
         Call {
             step: StepName::Review,
@@ -277,16 +296,31 @@ fn take(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         || WorkflowError::NoReview { change: workflow.change.clone(), review: Command::Review };
     let review = unread(workflow)?.ok_or_else(nothing)?;
     let (verdict, at) = review.verdict.zip(review.created_at).ok_or_else(nothing)?;
-    let run = review_run(&workflow.history()?);
+    let (hash, plan) = (review_hash(workflow)?, workflow.documents()?.digest());
+    // The tree that the reviewer saw, unless somebody has edited it since.
+    let now = workflow.tree();
+    let seen = workflow.reviewed_tree.take().or_else(|| now.clone());
+    if seen != now {
+        workflow.warn("files were edited while the code was reviewed: the verdict is stale");
+    }
     workflow.update(|state| {
         let reviewer = review.reviewer.clone();
         *state = state.apply(&Transition::CodeReviewed { verdict, reviewer, at })?;
+        let authors = authors_of(state, Role::Implementer);
+        let actor = last_actor(state, &StepName::Review);
         if let Some(known) = &mut state.code_review {
-            (known.iteration, known.run) = (review.iteration, Some(run));
+            known.iteration = review.iteration;
+            known.run = actor.as_ref().and_then(|(_, run)| *run);
+            (known.review_hash, known.plan_hash, known.tree) = (hash, Some(plan), seen);
+            known.reviewed_by = actor.map(|(actor, _)| actor);
+            known.independent =
+                known.reviewed_by.as_ref().map(|actor| is_independent(&authors, actor));
+            known.authors = authors;
         }
         state.last_action = Some(StepName::Review.into());
         Ok(())
-    })
+    })?;
+    workflow.close_receipt()
 }
 
 fn verdict_line(review: &Review) -> String {
@@ -318,13 +352,12 @@ pub(super) enum FixOutcome {
 }
 
 pub(super) fn run_fix(workflow: &mut Workflow<'_>) -> Result<FixOutcome, WorkflowError> {
+    workflow.check_record()?;
     let state = implementing(workflow)?;
-    let review = latest(workflow)?
-        .filter(|review| !review.issues.is_empty() && is_known(review, &state))
-        .ok_or_else(|| WorkflowError::NoReview {
-            change: workflow.change.clone(),
-            review: Command::Review,
-        })?;
+    let review =
+        taken_review(workflow, &state)?.filter(|review| !review.issues.is_empty()).ok_or_else(
+            || WorkflowError::NoReview { change: workflow.change.clone(), review: Command::Review },
+        )?;
     let resume = last_session(&state);
     if resume.is_none() {
         workflow.note("no session of the implementer is known: a fresh one is begun");

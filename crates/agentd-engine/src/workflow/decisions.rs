@@ -66,7 +66,7 @@ pub fn decide(
                 let reason = "its plan is not waiting for a decision";
                 return Err(state.refuse("be revised", Some(reason)).into());
             }
-            Choice::Fix | Choice::Stop | Choice::Archive => {}
+            Choice::Fix | Choice::Stop | Choice::Archive | Choice::AcceptStale => {}
         }
         let (note, by) = (Line::new(note), Line::new(by));
         state.decisions.push(Decision { choice, note, by, at: now, plan_hash: plan });
@@ -78,7 +78,7 @@ pub fn decide(
 /// The state in which accepting this plan with its minor issues would leave it, or why
 /// that cannot be. Writes nothing.
 pub fn accepted(state: &State, documents: &Documents) -> Result<State, Refused> {
-    let left = issues_left(documents);
+    let left = issues_left(state, documents);
     let plan = documents.digest();
     let accepted = Transition::MinorIssuesAccepted { plan, left: left.unwrap_or_default() };
     let next = state.apply(&accepted)?;
@@ -87,8 +87,8 @@ pub fn accepted(state: &State, documents: &Documents) -> Result<State, Refused> 
 
 /// The issues of the latest review of this very plan. A review that is gone,
 /// cannot be read or was edited says nothing of what is left.
-fn issues_left(documents: &Documents) -> Option<Counts> {
-    let review = documents.standing_review()?;
+fn issues_left(state: &State, documents: &Documents) -> Option<Counts> {
+    let review = documents.counted_review(state)?;
     let edited =
         |d: &Diagnostic| d.rule == &rules::REVIEW_EDITED && d.span.start == review.place.0.start;
     (!documents.proposal.diagnostics().iter().any(edited)).then(|| review.counts())

@@ -1,6 +1,6 @@
 //! Why a workflow stopped, and what to do about it (P28).
 
-use agentd_core::agent::AgentKind;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::check::{self, FileReport};
 use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Diagnostic;
@@ -69,11 +69,15 @@ pub enum WorkflowError {
         /// The change.
         change: ChangeId,
     },
-    /// Planner and challenger are from one vendor, and the project forbids that.
+    /// Author and reviewer are from one vendor, and the project forbids that (T4).
     #[error(
-        "planner and challenger are both from {vendor}, and workflow.require_independent_review is set"
+        "{author} and {reviewer} are both from {vendor}, and policy.independent_review is \"require\""
     )]
     NotIndependent {
+        /// Who writes.
+        author: Role,
+        /// Who reviews.
+        reviewer: Role,
         /// The vendor.
         vendor: &'static str,
     },
@@ -198,10 +202,10 @@ impl Explain for WorkflowError {
             Self::StaleVerdict { change } => report(Kind::StaleVerdict)
                 .cause("a verdict applies only to the plan that was reviewed")
                 .run("challenge it again", challenge(change)),
-            Self::NotIndependent { .. } => report(Kind::NotIndependent)
-                .cause("an agent reviewing its own plan shares its blind spots")
-                .edit("set [roles] challenger to another agent", "agentd/config.toml")
-                .set("or allow it", "workflow", "require_independent_review", "false"),
+            Self::NotIndependent { reviewer, .. } => report(Kind::NotIndependent)
+                .cause("an agent reviewing its own work shares its blind spots")
+                .edit(format!("set [roles] {reviewer} to another agent"), "agentd/config.toml")
+                .set("or allow it", "policy", "independent_review", "warn"),
             Self::SpecCycle { .. } => report(Kind::SpecCycle)
                 .cause("there is no order in which they could be written")
                 .edit("remove a `depends` from affected_specs", "proposal.md"),

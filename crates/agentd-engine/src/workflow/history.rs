@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
-use agentd_core::agent::AgentKind;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::event::{AgentEvent, KEPT_BYTES};
 use agentd_core::layout::RunName;
 use agentd_core::outcome::{AgentOutcome, Exit};
@@ -31,6 +31,7 @@ pub(crate) struct PastRun {
     /// The session, where the agent got as far as saying it.
     pub(crate) session_id: Option<String>,
     pub(crate) model: Option<String>,
+    agent: Option<AgentKind>,
     /// How it ended; nothing where agentd was killed.
     pub(crate) end: Option<RunEnd>,
 }
@@ -111,6 +112,7 @@ fn read(change: &Change, name: RunName) -> PastRun {
         name,
         session_id: None,
         model: None,
+        agent: None,
         end: None,
     };
     // What cannot be read stays unknown.
@@ -131,6 +133,9 @@ fn read_into(run: &mut PastRun, file: File) -> io::Result<()> {
             break;
         }
         let record = std::str::from_utf8(&line).ok().and_then(parse_line);
+        if let Some(Record::Header(header)) = &record {
+            run.agent = Some(header.agent);
+        }
         if let Some(Record::Event { event: AgentEvent::Session { session_id, model }, .. }) = record
         {
             run.session_id = Some(session_id.into_owned());
@@ -235,22 +240,25 @@ pub(crate) fn reconcile(
         return Ok((history, None));
     }
     let (project, holder) = (&agents.project, &agents.holder);
-    let ((), state) = documents::updated_state(project, snapshot.id(), holder, now, |state| {
-        for run in history.lost(state) {
-            let known = run.end.as_ref().map(|end| end.outcome.clone());
-            let outcome = known.unwrap_or_else(|| unfinished(snapshot.change(), run, state));
-            let outcome = &outcome;
-            let mut call = ledger::entry(&agents.config, &run.step, outcome, None).call;
-            call.duration_ms = run.end.as_ref().map_or(0, |end| end.duration_ms);
-            call.timestamp = Some(now);
-            call.run = Some(run.number);
-            state.record_call(call);
-            if let Some(effect) = effect_of(&run.step).filter(|_| run.succeeded()) {
-                effect(state, outcome);
+    let ((), state) =
+        documents::updated_state(project, snapshot.id(), holder, now, None, |state| {
+            for run in history.lost(state) {
+                let known = run.end.as_ref().map(|end| end.outcome.clone());
+                let outcome = known.unwrap_or_else(|| unfinished(snapshot.change(), run, state));
+                let outcome = &outcome;
+                let role = run.step.role().unwrap_or(Role::Planner);
+                let agent = run.agent.unwrap_or_else(|| agents.config.roles.agent(role));
+                let mut call = ledger::entry(&agents.config, &run.step, agent, outcome, None).call;
+                call.duration_ms = run.end.as_ref().map_or(0, |end| end.duration_ms);
+                call.timestamp = Some(now);
+                call.run = Some(run.number);
+                state.record_call(call);
+                if let Some(effect) = effect_of(&run.step).filter(|_| run.succeeded()) {
+                    effect(state, outcome);
+                }
             }
-        }
-        state.llm_calls.sort_by_key(|call| call.run);
-        Ok(())
-    })?;
+            state.llm_calls.sort_by_key(|call| call.run);
+            Ok(())
+        })?;
     Ok((history, Some(state)))
 }

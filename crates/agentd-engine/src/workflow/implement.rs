@@ -44,6 +44,7 @@ pub fn implement(
     workflow: &mut Workflow<'_>,
     wanted: &TaskSelection,
 ) -> Result<Report, WorkflowError> {
+    workflow.check_record()?;
     workflow.history()?;
     start(workflow)?;
     prove_ticks(workflow)?;

@@ -6,7 +6,7 @@ use agentd_core::phase::Phase;
 use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
-use super::code_review::{FixOutcome, is_known, latest, run_fix};
+use super::code_review::{FixOutcome, run_fix, taken_review};
 use super::implement::{
     TaskSelection, commit_done, implement, is_work, prove_ticks, read_tasks, start, wanted_tasks,
 };
@@ -18,6 +18,7 @@ pub fn implementation(
     workflow: &mut Workflow<'_>,
     wanted: &TaskSelection,
 ) -> Result<Report, WorkflowError> {
+    workflow.check_record()?;
     workflow.history()?;
     start(workflow)?;
     workflow.warn_of_overlaps()?;
@@ -62,8 +63,12 @@ enum Next {
 /// What comes next, from the latest verdict and from what was done since.
 fn next(workflow: &mut Workflow<'_>) -> Result<Next, WorkflowError> {
     let (state, history) = (workflow.state()?, workflow.history()?);
-    let standing = latest(workflow)?.filter(|review| is_known(review, &state));
-    let Some(standing) = standing else { return Ok(Next::Review) };
+    let Some(standing) = taken_review(workflow, &state)? else { return Ok(Next::Review) };
+    // Repaired by hand: somebody has to look again (C35).
+    let reviewed_tree = state.code_review.as_ref().and_then(|known| known.tree.clone());
+    if reviewed_tree.is_some() && workflow.tree() != reviewed_tree {
+        return Ok(Next::Review);
+    }
     // Not since the last review that was begun: that one may have been cut short.
     let reviewed = state.code_review.as_ref().and_then(|known| known.run).unwrap_or(0);
     if history.last_success(is_work) > reviewed {

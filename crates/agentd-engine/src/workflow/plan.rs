@@ -2,6 +2,7 @@
 
 use agentd_core::document::issue_fate::made_progress;
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
+use agentd_core::documents::Documents;
 use agentd_core::phase::Phase;
 use agentd_core::state::{Choice, State};
 use agentd_core::step_name::StepName;
@@ -31,6 +32,7 @@ enum Next {
 /// Takes a change as far as it gets without a person, or as far as `mode` allows.
 pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowError> {
     let mut found = Existing::Reported;
+    workflow.check_record()?;
     workflow.warn_of_overlaps()?;
     loop {
         let state = workflow.state()?;
@@ -50,18 +52,26 @@ pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowE
                 }
             }
             // A rejection stands until the plan is another one (C20).
-            Phase::Rejected if workflow.documents()?.standing_review().is_some() => {
+            Phase::Rejected if workflow.documents()?.counted_review(&state).is_some() => {
                 Action::Rejected
             }
-            Phase::Rejected => match judged(workflow, mode)? {
+            Phase::Challenged if is_approved(&state, &workflow.documents()?) => {
+                Action::AlreadyChallenged
+            }
+            // A text that was edited since is not the one that was approved (C39).
+            Phase::Rejected | Phase::Challenged => match judged(workflow, mode)? {
                 Some(report) => return Ok(report),
                 None => continue,
             },
-            Phase::Challenged => Action::AlreadyChallenged,
             Phase::Implementing | Phase::Complete | Phase::Archived => Action::BeyondPlanning,
         };
         return workflow.report(action);
     }
+}
+
+/// Whether the plan is the one that was approved.
+fn is_approved(state: &State, documents: &Documents) -> bool {
+    state.plan_review.as_ref().is_some_and(|review| review.plan_hash == documents.digest())
 }
 
 /// Has a plan challenged that is valid or was made so. Nothing: it needs revision, and
@@ -89,11 +99,7 @@ fn next(
     {
         return Ok(Next::Repropose);
     }
-    let known = state.plan_review.as_ref();
-    let standing = documents
-        .standing_review()
-        .filter(|review| known.is_some_and(|known| Some(known.at) == review.date));
-    let Some(review) = standing else { return Ok(Next::Challenge) };
+    let Some(review) = documents.counted_review(state) else { return Ok(Next::Challenge) };
     match (review.verdict, mode) {
         // An approval that was not taken, because somebody went back to planning.
         (PlanVerdict::Approved, _) => Ok(Next::Challenge),
@@ -109,7 +115,7 @@ fn decided(workflow: &Workflow<'_>, state: &State) -> Result<Next, WorkflowError
     let decision = state.decisions.last().filter(|d| d.plan_hash.as_ref() == Some(&plan));
     Ok(match decision.map(|decision| decision.choice) {
         Some(Choice::Fix) => Next::Repropose,
-        Some(Choice::Accept | Choice::Stop | Choice::Archive) | None => {
+        Some(Choice::Accept | Choice::Stop | Choice::Archive | Choice::AcceptStale) | None => {
             Next::Stop(Action::WaitingForDecision)
         }
     })

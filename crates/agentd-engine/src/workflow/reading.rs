@@ -85,8 +85,10 @@ impl Workflow<'_> {
         update: impl FnOnce(&mut State) -> Result<T, DocumentError>,
     ) -> Result<T, WorkflowError> {
         let (project, holder) = (&self.agents.project, &self.agents.holder);
+        let kept = self.kept.borrow().as_ref().map(|kept| kept.documents.clone());
+        let (id, now) = (&self.change, (self.now)());
         let (value, state) =
-            documents::updated_state(project, &self.change, holder, (self.now)(), update)?;
+            documents::updated_state(project, id, holder, now, kept.as_ref(), update)?;
         self.keep_state(state);
         Ok(value)
     }

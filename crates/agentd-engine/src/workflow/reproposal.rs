@@ -16,6 +16,7 @@ use crate::agents::step::Artifact;
 
 /// Has the planner fix what the latest review found.
 pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+    workflow.check_record()?;
     workflow.history()?;
     let state = workflow.state()?;
     if state.phase != Phase::Proposed {

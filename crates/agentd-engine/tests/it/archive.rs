@@ -88,7 +88,10 @@ impl Archiving for TestProject {
         resume: bool,
     ) -> Result<Archived, ArchiveError> {
         let (change, holder, by, now) = (&id(change), &holder(), "ada", now());
-        archive::archive(&self.store(), &Request { change, force, resume, by, holder, now })
+        archive::archive(
+            &self.store(),
+            &Request { change, force, accept_stale: None, resume, by, holder, now },
+        )
     }
 
     fn unarchive(&self, which: &str) -> Result<archive::Unarchived, ArchiveError> {

@@ -3,12 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use agentd_core::state::{Choice, Decision};
+use agentd_core::text::Line;
 use agentd_engine::agents::step::Agents;
+use agentd_engine::change::documents::update_state;
 use agentd_engine::guard::git_files::UncheckedCall;
 use agentd_engine::process::Limits;
 
 use crate::guard::{self, implement, named, nothing_kept, recover};
-use test_project::TestProject;
+use test_project::{TestProject, now};
 
 use crate::steps::kept;
 
@@ -39,20 +42,66 @@ fn a_forged_state_is_restored() {
     }
 }
 
-/// People decide while agents work.
+fn decision(by: &str) -> Decision {
+    let (note, by) = (Line::default(), Line::new(by));
+    Decision { choice: Choice::Stop, note, by, at: now(), plan_hash: None }
+}
+
+/// People decide while agents work. An agent that writes a decision is not a person.
 #[test]
 fn a_decision_of_a_person_during_a_call_is_kept() {
-    let decision = "decisions:\\n- choice: stop\\n  by: ada\\n  at: 2026-01-01T00:00:00Z\\n";
-    let (project, agents) = guard::repository(&format!("printf '{decision}' >> $C/STATE.yaml"));
-    implement(&agents).unwrap();
-    assert_eq!(project.state().decisions.len(), 1);
-    // The same with something else in the same write: that is put back, and this is kept.
-    let (project, agents) = guard::repository(&format!(
-        "printf '{decision}' >> $C/STATE.yaml; sed -i 's/^phase: .*/phase: complete/' $C/STATE.yaml"
-    ));
-    let before = project.state();
+    let forged = "decisions:\\n- choice: stop\\n  by: eve\\n  at: 2026-01-01T00:00:00Z\\n";
+    let (project, agents) = guard::repository(&format!("printf '{forged}' >> $C/STATE.yaml"));
     implement(&agents).unwrap_err();
-    assert_eq!((project.state().decisions.len(), project.state().phase), (1, before.phase));
+    assert_eq!(project.state().decisions, []);
+    for also in ["true", "sed -i 's/^phase: .*/phase: complete/' $C/STATE.yaml"] {
+        let (project, agents) = guard::repository(&format!(
+            "touch asked; while [ ! -e answered ]; do sleep 0.02; done; {also}"
+        ));
+        let before = project.state();
+        let result = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !project.root().join("asked").exists() {
+                    std::thread::yield_now();
+                }
+                let (store, holder) = (project.store(), project.holder());
+                update_state(&store, &project.id(), &holder, now(), |state| {
+                    state.decisions.push(decision("ada"));
+                    Ok(())
+                })
+                .unwrap();
+                fs::write(project.root().join("answered"), "").unwrap();
+            });
+            implement(&agents)
+        });
+        assert_eq!(result.is_ok(), also == "true", "{result:?}");
+        let state = project.state();
+        assert_eq!((&*state.decisions, state.phase), (&[decision("ada")][..], before.phase));
+    }
+}
+
+/// What counts is the copy that the agent cannot write to.
+#[test]
+fn a_forged_journal_is_restored() {
+    for script in [
+        "rm $C/journal.jsonl",
+        "echo nonsense > $C/journal.jsonl",
+        "tail -1 $C/journal.jsonl >> $C/journal.jsonl",
+        "sed -i 's/adopted/begun/' $C/journal.jsonl",
+        "rm $C/journal.jsonl; ln -s ../../config.toml $C/journal.jsonl",
+    ] {
+        let (project, agents) = guard::repository(script);
+        // Any write begins the record.
+        let (store, holder) = (project.store(), project.holder());
+        update_state(&store, &project.id(), &holder, now(), |_| Ok(())).unwrap();
+        let before = project.read("journal.jsonl");
+        let error = implement(&agents).expect_err(script);
+        let named = named(&error);
+        assert!(named[0].starts_with("agentd/changes/add-login/journal.jsonl"), "{named:?}");
+        let after = project.read("journal.jsonl");
+        assert!(after.starts_with(&before), "{script}: {after}");
+        assert_eq!(after.lines().count(), before.lines().count() + 1, "{script}: the call");
+    }
 }
 
 /// What a call of an agentd that was killed has forged does not count either.

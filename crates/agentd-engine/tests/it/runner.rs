@@ -41,6 +41,7 @@ impl Call {
                 &change,
                 Role::Planner,
                 &StepName::ProposalGen,
+                None,
             )),
             change,
             step: StepName::ProposalGen,
@@ -148,6 +149,8 @@ fn a_call_is_decoded_recorded_and_leaves_nothing() {
     AGENTD_MCP_ARG_7
     AGENTD_MCP_ARG_8
     AGENTD_MCP_ARG_9
+    AGENTD_MCP_ARG_10
+    AGENTD_MCP_ARG_11
     FAKE_AGENT
     ");
     insta::assert_snapshot!(printed(&records).join("\n"), @r#"
@@ -179,7 +182,9 @@ fn gemini_has_its_settings_during_the_call() {
             "${AGENTD_MCP_ARG_6}",
             "${AGENTD_MCP_ARG_7}",
             "${AGENTD_MCP_ARG_8}",
-            "${AGENTD_MCP_ARG_9}"
+            "${AGENTD_MCP_ARG_9}",
+            "${AGENTD_MCP_ARG_10}",
+            "${AGENTD_MCP_ARG_11}"
           ],
           "trust": true,
           "timeout": 60000

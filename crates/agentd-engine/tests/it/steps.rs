@@ -111,6 +111,7 @@ fn a_step_that_writes_its_artifact_succeeds_and_is_in_the_ledger() {
     let state = project.state();
     let expected = LlmCall {
         step: StepName::ProposalGen,
+        agent: Some(AgentKind::Claude),
         model: "claude-opus-4-8".to_owned(),
         tokens_in: 15,
         tokens_out: 2,
@@ -269,7 +270,14 @@ fn any_step_restores_settings_that_a_killed_agentd_left() {
         model: None,
         effort: None,
         session: Session::Fresh,
-        mcp: Some(McpServer::new("agentd", "/p", &change(), Role::Planner, &StepName::ProposalGen)),
+        mcp: Some(McpServer::new(
+            "agentd",
+            "/p",
+            &change(),
+            Role::Planner,
+            &StepName::ProposalGen,
+            None,
+        )),
         surroundings: Surroundings::default(),
         found: FoundInProject::default(),
     };

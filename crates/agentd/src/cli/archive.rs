@@ -25,7 +25,8 @@ use crate::ui::{BAD, BOLD, DIM, Output, Screen};
 
 /// Merge the specs of a change into the main specs and move the change to the archive.
 ///
-/// The implementation must be approved, unless you use `--force`. Archiving is atomic; if it
+/// The implementation must be approved, unless you use `--force`, and neither the code nor the
+/// documents may have been edited since, unless you use `--accept-stale`. Archiving is atomic; if it
 /// is interrupted, the next command completes or reverts it. If the change conflicts with
 /// edits that others made, the conflicts are shown and nothing is changed; edit the change's
 /// spec to say what you want to keep, then run the command again with `--continue`.
@@ -48,6 +49,20 @@ pub(crate) struct Args {
     /// Archive even if the implementation is not approved, and record the reason.
     #[arg(long, value_name = "REASON", value_parser = reason)]
     force: Option<String>,
+
+    #[command(flatten)]
+    stale: AcceptStale,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+struct AcceptStale {
+    /// Archive even if files or documents were edited since they were approved; needs --note.
+    #[arg(long, requires = "note")]
+    accept_stale: bool,
+
+    /// Why it is archived although it is stale.
+    #[arg(long, value_name = "TEXT", value_parser = reason, requires = "accept_stale")]
+    note: Option<String>,
 }
 
 fn reason(text: &str) -> Result<String, String> {
@@ -62,6 +77,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let request = Request {
         change: change.id(),
         force: args.force.as_deref(),
+        accept_stale: args.stale.note.as_deref().filter(|_| args.stale.accept_stale),
         resume: args.resume,
         by: &by,
         holder: &holder,
@@ -118,7 +134,7 @@ impl ArchivePreview {
             specs: preview.specs,
             renumbered: preview.renumbered,
             totals: preview.totals,
-            refused: preview.refused.map(|refused| refused.to_string()),
+            refused: preview.refused,
         }
     }
 }

@@ -24,6 +24,7 @@ use super::status::StatusReport;
 use super::trust::TrustReport;
 use super::unarchive::UnarchiveReport;
 use super::validate::ValidationReport;
+use super::verify::VerifyReport;
 use super::view::ViewReport;
 use crate::ui::Output;
 use crate::ui::output::document;
@@ -63,6 +64,7 @@ fn reading() -> Vec<Row> {
         row::<ShownDocument>("show add-oauth tasks"),
         row::<LogReport>("log add-oauth"),
         row::<ValidationReport>("validate add-oauth").optional("omitted"),
+        row::<VerifyReport>("verify add-oauth"),
         row::<CostReport>("cost add-oauth"),
         row::<OverlapReport>("overlap"),
         row::<TraceReport>("trace auth-flow:R1"),

@@ -1,4 +1,5 @@
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agentd_core::agent::{AgentKind, Role};
@@ -36,6 +37,10 @@ pub(crate) struct Args {
     #[arg(long, hide = true, requires = "role")]
     agent: Option<AgentKind>,
 
+    /// File with the key for the receipts of reviews; `-` for none.
+    #[arg(long, hide = true, requires = "role")]
+    receipt: Option<PathBuf>,
+
     /// Take the time from each call, because a recording is being replayed.
     #[arg(long, hide = true, requires = "agent")]
     replaying: bool,
@@ -54,6 +59,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         toolset: Toolset::new(args.role, args.step.as_ref()),
         agent: args.agent,
         replaying: args.replaying,
+        receipt: args.receipt.clone().filter(|path| path.as_os_str() != "-"),
     };
     mcp::run(options)?;
     Ok(ExitCode::SUCCESS)

@@ -13,6 +13,8 @@ use agentd_core::state::{LastAction, PlanReview, State};
 use agentd_core::text::printable;
 use agentd_engine::change::Snapshot;
 use agentd_engine::change::documents::{self, DocumentError};
+use agentd_engine::change::journal::record_problem;
+use agentd_engine::change::staleness::{self, Stale};
 use agentd_engine::change::summary::{self, LayerProgress, Progress, Summary};
 use serde::Serialize;
 
@@ -46,6 +48,10 @@ pub(super) struct StatusReport {
     issues: Option<Counts>,
     /// None if the plan was not reviewed.
     plan_changed_since_review: Option<bool>,
+    /// What was edited since it was reviewed or tested.
+    stale: Vec<Stale>,
+    /// Why the record of the change does not match its files, if so.
+    record: Option<String>,
     /// What `agentd validate` finds.
     validation: Counts,
     tasks: Progress,
@@ -62,7 +68,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let snapshot = context.change(&project, args.id.as_deref())?.snapshot()?;
     let extras = documents::load_config(&project)?.extras();
     let findings = check::counts(&snapshot.findings(&project, &extras));
-    context.ui.print(&report(&snapshot, findings, context.now())?)?;
+    let mut report = report(&snapshot, findings, context.now())?;
+    report.stale = staleness::stale(&project, &snapshot)?;
+    report.record = record_problem(&project, &snapshot)?;
+    context.ui.print(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -75,7 +84,11 @@ fn report(
     let phase = begun.as_ref().map(|state| state.phase);
     // A change that no workflow has touched yet has cost nothing and was judged by nobody.
     let state = begun.unwrap_or_else(|| State::new(snapshot.id().clone(), "", now));
-    let review = snapshot.documents.reviews().last();
+    let review = state.plan_review.as_ref();
+    let taken = |known: &&PlanReview| {
+        snapshot.documents.reviews().iter().rfind(|review| known.is_of(review))
+    };
+    let taken = review.as_ref().and_then(taken);
     let summary = Summary::of(snapshot);
     let is_changed = |review: &PlanReview| snapshot.documents.digest() != review.plan_hash;
     let plan_changed_since_review = state.plan_review.as_ref().map(is_changed);
@@ -90,8 +103,10 @@ fn report(
         iteration: state.iteration,
         complexity: state.complexity,
         verdict: review.map(|review| review.verdict),
-        issues: review.map(ReviewBlock::counts),
+        issues: taken.map(ReviewBlock::counts),
         plan_changed_since_review,
+        stale: Vec::new(),
+        record: None,
         validation,
         tasks: summary.tasks,
         layers: summary::layers(&snapshot.documents),
@@ -119,6 +134,12 @@ impl Output for StatusReport {
                 screen,
                 "review    {verdict}: {high} HIGH, {medium} MEDIUM, {low} LOW{stale}"
             )?;
+        }
+        for Stale { what, why } in &self.stale {
+            writeln!(screen, "stale     {what}: {why}")?;
+        }
+        if let Some(problem) = &self.record {
+            writeln!(screen, "record    {problem}")?;
         }
         let Counts { high, medium, low } = self.validation;
         writeln!(screen, "documents {high} HIGH, {medium} MEDIUM, {low} LOW findings")?;
@@ -157,6 +178,8 @@ impl Output for StatusReport {
             verdict: Some(PlanVerdict::NeedsRevision),
             issues: Some(Counts::default()),
             plan_changed_since_review: Some(false),
+            stale: vec![Stale { what: "code", why: "files were edited" }],
+            record: Some("STATE.yaml was edited".to_owned()),
             validation: Counts::default(),
             tasks,
             layers: vec![LayerProgress { layer: Layer::Data, progress: tasks }],

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::ids::ChangeId;
+use agentd_core::receipt::ReceiptKey;
 use agentd_core::recording::NOW;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::{Line, excerpt, head};
@@ -43,6 +44,7 @@ struct Inner {
     change: Option<ChangeId>,
     toolset: Toolset,
     agent: Option<AgentKind>,
+    receipt: Option<ReceiptKey>,
     replaying: bool,
     /// Once it is, nobody waits for anything any more.
     hung_up: ClientGone,
@@ -53,9 +55,12 @@ struct Inner {
 
 impl Server {
     pub(super) fn new(project: Project, options: McpOptions, hung_up: ClientGone) -> Self {
-        let McpOptions { change, toolset, agent, replaying, .. } = options;
+        let McpOptions { change, toolset, agent, replaying, receipt, .. } = options;
+        // Without its key a review is written, and does not count.
+        let receipt = receipt.and_then(|path| std::fs::read_to_string(path).ok());
+        let receipt = receipt.as_deref().and_then(ReceiptKey::parse);
         let queue = Mutex::new(());
-        let inner = Inner { project, change, toolset, agent, replaying, hung_up, queue };
+        let inner = Inner { project, change, toolset, agent, receipt, replaying, hung_up, queue };
         Self { inner: Arc::new(inner) }
     }
 
@@ -148,6 +153,7 @@ impl Inner {
             holder: self.holder(tool, now),
             now: self.now(context),
             names_change: self.change.is_some(),
+            receipt: self.receipt.clone(),
             on_wait,
         };
         let arguments = request.arguments.unwrap_or_default();

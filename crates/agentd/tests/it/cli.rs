@@ -12,6 +12,7 @@ mod doctor;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod door;
 mod explain;
+mod forgeries;
 mod help;
 mod hints;
 mod hostile;

@@ -62,7 +62,18 @@ pub(crate) trait Servers {
         Client::start(self.server(&step))
     }
 
-    /// A client of all changes and tools.
+    /// A client that has this tool: only those that agentd starts for a role have those that
+    /// count (T1).
+    fn client_with(&self, tool: &str) -> Client {
+        match tool {
+            "append_review" => self.client("challenger"),
+            "create_review" => self.client("reviewer"),
+            "complete_task" => self.client("implementer"),
+            _ => Client::start(self.server(&["--change", CHANGE])),
+        }
+    }
+
+    /// A client of all changes, with every tool that does not count.
     fn free_client(&self) -> Client {
         Client::start(self.server(&[]))
     }

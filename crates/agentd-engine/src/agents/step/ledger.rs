@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use agentd_core::agent::AgentKind;
 use agentd_core::config::Config;
 use agentd_core::layout::RunName;
 use agentd_core::outcome::AgentOutcome;
@@ -20,6 +21,7 @@ pub(crate) struct Entry {
 pub(crate) fn entry(
     config: &Config,
     step: &StepName,
+    agent: AgentKind,
     outcome: &AgentOutcome,
     asked: Option<&str>,
 ) -> Entry {
@@ -29,6 +31,7 @@ pub(crate) fn entry(
     let usage = outcome.usage.unwrap_or_default();
     let call = LlmCall {
         step: step.clone(),
+        agent: Some(agent),
         model: model.unwrap_or_default().to_owned(),
         tokens_in: usage.input,
         tokens_out: usage.output,

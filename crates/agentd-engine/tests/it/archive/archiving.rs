@@ -332,7 +332,15 @@ fn a_preview_changes_nothing_and_says_the_same() {
     project.in_phase("one", "implementing");
     let before = project.contents();
     let (change, holder) = (&id("one"), &holder());
-    let request = Request { change, force: None, resume: false, by: "ada", holder, now: now() };
+    let request = Request {
+        change,
+        force: None,
+        accept_stale: None,
+        resume: false,
+        by: "ada",
+        holder,
+        now: now(),
+    };
     let preview = archive::preview(&project.store(), &request).unwrap();
     assert_eq!(preview.totals.to_string(), "+1 ~1 -0 →0");
     assert!(preview.refused.is_some() && preview.conflicts.is_empty());

@@ -126,7 +126,15 @@ fn reached(report: &Report, phase: Phase) -> Result<(), CommandError> {
 fn put_away(context: &Context, project: &Project, id: &ChangeId) -> Result<Archived, CommandError> {
     let (holder, by) = (context.holder(), user());
     let now = context.now();
-    let request = Request { change: id, force: None, resume: false, by: &by, holder: &holder, now };
+    let request = Request {
+        change: id,
+        force: None,
+        accept_stale: None,
+        resume: false,
+        by: &by,
+        holder: &holder,
+        now,
+    };
     let archived = archive::archive(project, &request)?;
     if !context.ui.json {
         context.ui.print(&ArchiveReport::new(project, archived.clone()))?;

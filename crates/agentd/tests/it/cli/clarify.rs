@@ -113,6 +113,7 @@ fn answers_with_arrow_keys_are_written() {
     iteration: 0
     llm_calls:
       - step: clarify
+        agent: claude
         model: claude-opus-4-8
         tokens_in: 10
         tokens_out: 2
@@ -378,6 +379,7 @@ fn new_description_asks_new_questions() {
     iteration: 0
     llm_calls:
       - step: clarify
+        agent: claude
         model: claude-opus-4-8
         tokens_in: 10
         tokens_out: 2
@@ -387,6 +389,7 @@ fn new_description_asks_new_questions() {
         session_id: daa347b4
         run: 1
       - step: clarify
+        agent: claude
         model: claude-opus-4-8
         tokens_in: 10
         tokens_out: 2
@@ -435,6 +438,7 @@ fn planner_without_questions_is_an_error() {
     iteration: 0
     llm_calls:
       - step: clarify
+        agent: claude
         model: claude-opus-4-8
         tokens_in: 10
         tokens_out: 2

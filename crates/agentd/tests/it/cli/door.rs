@@ -46,6 +46,7 @@ const COMMANDS: &[&[&str]] = &[
     &["trust", "--show"],
     &["unarchive", "add-ready"],
     &["uninstall", "--dry-run"],
+    &["verify", "add-ready"],
     &["validate", "add-ready"],
     &["view", "--no-open"],
 ];
@@ -201,6 +202,7 @@ fn every_command_repairs_leftovers() {
         warning: add-ready-implement-data was interrupted after it changed files that are not its own; restored: agentd/changes/add-ready/STATE.yaml (changed)
         warning: add-ready-implement-data was interrupted after it changed files that are not its own; restored: .git/hooks/post-checkout (new), .git/hooks/post-index-change (new), .git/hooks/pre-commit (new)
         warning: archiving `big` was interrupted and has been reverted
+        warning: agentd was interrupted while it recorded something for `big`: the journal is whole
         "); }
     }
 }

@@ -63,6 +63,7 @@ fn no_command_shows_help() {
       status       Show where a change stands: phase, verdict, tasks, findings, cost
       show         Show a document of a change, or a main spec
       validate     Check the documents of a change, or of the whole project [alias: validate-proposal]
+      verify       Check what is proven about a change: reviews, tests and decisions
       explain      Explain a validation code or an error kind, or list them all
       log          Show what has happened to a change, oldest first
       cost         Show the cost of a change by step

@@ -27,6 +27,32 @@ fn plan_beyond_planning_does_nothing() {
     }
 }
 
+/// C39: an approval is of one text. Another one is challenged, not called approved.
+#[test]
+fn an_approved_plan_that_was_edited_is_challenged_again() {
+    let project = stand_in::project("self_review_iterations = 0\n", &[]);
+    let plan = ["plan", CHANGE, "Add a login", "--auto", "--skip-clarify", "--git", "in-place"];
+    // The stand-in approves what is fixed.
+    project.run(plan).exits(1);
+    let proposal = format!("agentd/changes/{CHANGE}/proposal.md");
+    let fixed = project.read_root(&proposal).replace(stand_in::AS_WRITTEN, stand_in::AS_FIXED);
+    project.write_root(&proposal, fixed);
+    let approved = project.run(["plan", "--auto", "--json"]).exits(0).json();
+    assert_eq!(
+        (&approved["action"], &approved["phase"]),
+        (&"challenged".into(), &"challenged".into())
+    );
+    let again = project.run(["plan", "--auto", "--json"]).exits(0).json();
+    assert_eq!(again["action"], "already_challenged");
+    let calls = stand_in::calls(&project).len();
+    let edited = project.read_root(&proposal).replace("which is locked", "which is locked well");
+    project.write_root(&proposal, edited.replace("locked well", "which is locked well"));
+    project.run(["impl"]).exits(1);
+    let third = project.run(["plan", "--auto", "--json"]).json();
+    assert_eq!(third["action"], "challenged", "{third:#}");
+    assert_eq!(stand_in::calls(&project)[calls..], ["challenge"]);
+}
+
 /// PR7: what the structure check finds in a new proposal is a warning, and no more.
 #[test]
 fn invalid_new_proposal_is_a_warning() {

@@ -56,10 +56,12 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
     let script = format!(
         "PATH=/usr/bin:/bin\nread -r agentd step change\ncat > /dev/null\n\
          echo \"$step\" >> '{log}'\necho '{START}'\n\
-         role=planner; answer='{answers}'/$step\n\
-         if [ $step = challenge ]; then role=challenger\n\
+         answer='{answers}'/$step; config=; server=\n\
+         for word; do [ \"$config\" = --mcp-config ] && server=$word; config=$word; done\n\
+         if [ $step = challenge ]; then\n\
          grep -q 'which is locked' agentd/changes/$change/proposal.md && answer=$answer-fixed; fi\n\
-         [ -e $answer ] && '{agentd}' mcp --change $change --role $role --step $step < $answer > /dev/null\n\
+         words=$(sed 's/.*\"args\":\\[\\([^]]*\\)\\].*/\\1/; s/\",\"/ /g; s/\"//g' \"$server\")\n\
+         [ -e $answer ] && '{agentd}' $words < $answer > /dev/null\n\
          echo '{SAY}'\necho '{END}'",
         log = log(&project).display(),
         answers = answers.display(),

@@ -37,6 +37,8 @@ fn status_of_a_change() {
       "verdict": null,
       "issues": null,
       "plan_changed_since_review": null,
+      "stale": [],
+      "record": null,
       "validation": {
         "high": 0,
         "medium": 0,
@@ -125,6 +127,7 @@ fn verdict_of_an_earlier_plan_is_marked() {
     Sign in with OAuth.
 
     review    NEEDS_REVISION: 1 HIGH, 0 MEDIUM, 1 LOW, of an earlier plan
+    stale     plan: it was edited since it was reviewed
     documents 0 HIGH, 0 MEDIUM, 0 LOW findings
     tasks     1 of 2 done
               data         1/1

@@ -49,7 +49,9 @@ fn every_role_has_its_tools() {
     let step = |step| names(&project, &["--change", CHANGE, "--role", "planner", "--step", step]);
     assert_eq!(step("clarify"), ["read_file", "list_directory", "propose_questions"]);
     assert_eq!(step("proposal-gen"), planner, "other steps have the tools of the role");
-    assert_eq!(names(&project, &[]).len(), 11);
+    // What counts is only for agents that agentd has started (T1).
+    assert_eq!(names(&project, &[]), planner);
+    assert_eq!(names(&project, &["--change", CHANGE]), planner);
     let mut challenger = project.client("challenger");
     let answer = challenger.call("create_proposal", plan::proposal());
     insta::assert_snapshot!(format!("{:#}", answer["error"]), @r#"
@@ -408,13 +410,9 @@ fn bound_server_serves_one_change() {
     The arguments do not fit the tool. missing field `change_id`
     Correct that field and call the tool again; nothing was written.
     ");
-    let mut review = plan::plan_review();
-    review["change_id"] = json!("other");
-    free.ok("append_review", review);
     let text = project.read_root("agentd/changes/other/proposal.md");
     let parsed = proposal::parse(&text).value;
     assert_eq!(parsed.id.as_ref().map(ChangeId::as_str), Some("other"));
-    assert_eq!(parsed.reviews[0].reviewer.as_str(), "test-client");
 }
 
 #[test]

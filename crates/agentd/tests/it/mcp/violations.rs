@@ -1,6 +1,8 @@
 //! Arguments that break the schema or the rules of a document. All are
 //! refused, and nothing is written.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{CHANGE, Client, Servers as _, plan, planned};
@@ -306,8 +308,9 @@ fn huge() -> Vec<Attempt> {
 fn all_refused(attempts: Vec<Attempt>) {
     let project = planned();
     let before = project.contents();
-    let mut client = Client::start(project.server(&["--change", CHANGE]));
+    let mut clients = BTreeMap::new();
     for (tool, arguments) in attempts {
+        let client = clients.entry(tool).or_insert_with(|| project.client_with(tool));
         let message = client.refused(tool, arguments.clone());
         let shown: String = arguments.to_string().chars().take(300).collect();
         assert!(message.len() > 20 && message.len() < 4000, "{tool} {shown}: {message}");
@@ -338,7 +341,7 @@ fn errors_name_field_and_allowed_values() {
     ");
     let (_, arguments) =
         with("append_review", plan::plan_review(), "/issues/0/severity", json!("bad"));
-    insta::assert_snapshot!(client.refused("append_review", arguments), @"
+    insta::assert_snapshot!(project.client("challenger").refused("append_review", arguments), @"
     The arguments do not fit the tool. `issues[0].severity`: `bad` is not a severity; it is high, medium or low
     Correct that field and call the tool again; nothing was written.
     ");

@@ -583,6 +583,8 @@ fn builtin_reviewer_checks_tasks_files_tests() {
                 output_tail: Prose::new("1 failed"),
                 duration_ms: 1,
                 at: now,
+                tree: None,
+                tree_after: None,
             });
             Ok(())
         })

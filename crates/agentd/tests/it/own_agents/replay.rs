@@ -313,7 +313,17 @@ fn export_has_no_secrets() {
           "redacted": true
         },
         {
+          "path": "add-login/journal.jsonl",
+          "sha256": "sha256:[DIGEST]",
+          "redacted": false
+        },
+        {
           "path": "add-login/proposal.md",
+          "sha256": "sha256:[DIGEST]",
+          "redacted": false
+        },
+        {
+          "path": "add-login/receipt.json",
           "sha256": "sha256:[DIGEST]",
           "redacted": false
         },

@@ -31,8 +31,14 @@ fn approved_is_challenged() {
         assert_eq!(last.program, "codex");
         assert!(sandbox.path("CHALLENGE.md").is_file() && sandbox.path("AGENTS.md").is_file());
         let review = sandbox.state().plan_review.unwrap();
-        assert_eq!(review.planner_vendor.as_str(), "Google");
-        assert_eq!(review.challenger_vendor.as_str(), "OpenAI");
+        // T4: who wrote and who judged, as they ran.
+        assert!(review.authors.iter().all(|author| author.vendor.as_str() == "Google"));
+        assert!(!review.authors.is_empty());
+        let challenger = review.challenger.unwrap();
+        assert_eq!((challenger.agent.name(), challenger.vendor.as_str()), ("codex", "OpenAI"));
+        assert_eq!(review.independent, Some(true));
+        let verified = sandbox.run(["verify"]).exits(0);
+        assert_eq!(verified.stdout.matches('✓').count(), 3, "{}", verified.stdout);
         let calls = sandbox.calls().len();
         let again = sandbox.run(["plan", "--json"]).exits(0).json();
         assert_eq!(again["action"], "already_challenged");
@@ -386,7 +392,7 @@ fn a_verdict_in_prose_is_unknown_and_blocks() {
 #[test]
 fn an_independent_review_can_be_required() {
     Sandbox::enter(challenges(planner(&[]), &[approved()]), |sandbox| {
-        let config = format!("{CODEX_QUICK}require_independent_review = true\n");
+        let config = format!("{CODEX_QUICK}");
         sandbox.set_up(&config);
         insta::assert_snapshot!(sandbox.plan(&["--json"]).without_usage(), @r#"
         exit 1

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use agentd_core::error_kind::Kind;
 use test_project::{TestProject, git};
 
-use super::{ID, after, approved, archived, offered, planned, project, refusal};
+use super::{ID, after, approved, archived, needs_revision, offered, planned, project, refusal};
 
 /// How a kind of error comes about.
 enum Case {
@@ -60,6 +60,9 @@ fn case(kind: Kind) -> Case {
         Kind::TasksLeft | Kind::McpUnavailable | Kind::NoArtefact | Kind::InvalidArtefact => {
             Not(AGENT)
         }
+        Kind::StateEdited => By(forged_phase, &["plan", ID]),
+        Kind::JournalChanged => By(foreign_journal, &["plan", ID]),
+        Kind::ReviewStale => By(edited_since, &["archive", ID]),
         Kind::NotIndependent => By(not_independent, &["challenge"]),
         Kind::NoReview => By(planned, &["reproposal"]),
         Kind::NoDocument => Not("the check of documents finds what is missing first"),
@@ -251,6 +254,38 @@ fn no_state() -> TestProject {
     project
 }
 
+/// Somebody has made an approval of a plan that needs revision.
+fn forged_phase() -> TestProject {
+    let project = after(planned(), &[needs_revision]);
+    project.edit("STATE.yaml", "phase: proposed", "phase: challenged")
+}
+
+/// The files came from another machine, and a line of the journal was edited on the way.
+fn foreign_journal() -> TestProject {
+    let project = approved_plan();
+    fs::remove_dir_all(project.home().join(".local/state/agentd")).unwrap();
+    project.edit("journal.jsonl", "APPROVED", "REJECTED")
+}
+
+/// The code was approved, and is another one now.
+fn edited_since() -> TestProject {
+    let project = super::complete();
+    let (store, id, holder) = (project.store(), project.id(), project.holder());
+    agentd_engine::change::documents::update_state(
+        &store,
+        &id,
+        &holder,
+        test_project::now(),
+        |state| {
+            let review = state.code_review.as_mut().expect("it is complete");
+            review.tree = Some(agentd_core::hash::Digest::of("another tree"));
+            Ok(())
+        },
+    )
+    .unwrap();
+    project
+}
+
 fn unreadable_proposal() -> TestProject {
     let project = planned();
     fs::remove_file(project.path("proposal.md")).unwrap();
@@ -260,7 +295,7 @@ fn unreadable_proposal() -> TestProject {
 
 fn not_independent() -> TestProject {
     let roles = "[roles]\nplanner = \"claude\"\nchallenger = \"claude\"\n";
-    config(&format!("{roles}[workflow]\nrequire_independent_review = true\n"))
+    config(&format!("{roles}[policy]\nindependent_review = \"require\"\n"))
 }
 
 /// The challenger is this script.

@@ -1,0 +1,22 @@
+//! `[policy]`: what a verdict has to be to count.
+
+use serde::Deserialize;
+
+/// `[policy]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policy {
+    /// Whether a plan or code may be reviewed by the vendor that wrote it.
+    pub independent_review: IndependentReview,
+}
+
+/// Whether a reviewer has to be from another vendor than the author.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IndependentReview {
+    /// It is warned about.
+    #[default]
+    Warn,
+    /// It is an error, before anyone is called.
+    Require,
+}

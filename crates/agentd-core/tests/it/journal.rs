@@ -1,0 +1,355 @@
+//! The journal: what happened, in lines that show when they are changed.
+
+use agentd_core::agent::AgentKind;
+use agentd_core::document::review::CodeVerdict;
+use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::hash::Digest;
+use agentd_core::ids::ChangeId;
+use agentd_core::journal::{
+    self, Compared, Event, Files, Head, Journal, Mismatch, Public, Record, compare,
+};
+use agentd_core::phase::{Phase, Transition};
+use agentd_core::stamp::Stamp;
+use agentd_core::state::{self, Actor, Choice, Decision, LlmCall, State, TestRun};
+use agentd_core::text::Line;
+use proptest::prelude::*;
+
+fn at(second: i64) -> Stamp {
+    Stamp::new(jiff::Timestamp::from_second(1_790_000_000 + second).unwrap())
+}
+
+fn call(run: u32) -> LlmCall {
+    LlmCall {
+        step: "challenge".into(),
+        agent: Some(AgentKind::Codex),
+        model: "gpt".to_owned(),
+        tokens_in: 1,
+        tokens_out: 1,
+        tokens_cached: 0,
+        duration_ms: 1,
+        cost: 0.5,
+        timestamp: Some(at(1)),
+        session_id: None,
+        run: Some(run),
+    }
+}
+
+/// A change as agentd writes it: each state with its text, and the journal after it.
+struct Story {
+    states: Vec<(State, String)>,
+    journals: Vec<String>,
+}
+
+impl Story {
+    fn new() -> Self {
+        let state = State::new(ChangeId::new("add-login").unwrap(), "Sign in", at(0));
+        let mut story = Self { states: Vec::new(), journals: Vec::new() };
+        story.write(state);
+        story
+    }
+
+    fn write(&mut self, state: State) {
+        let known = self.journals.last().map(|text| journal::parse(text).unwrap());
+        let head = known.map_or_else(Head::default, |journal| journal.head);
+        let events = journal::events(self.states.last().map(|(state, _)| state), &state);
+        let text = state::render(&state);
+        let files = Files::from([("proposal.md".to_owned(), Digest::of("proposal"))]);
+        let new = journal::entries(&head, events, &state, &text, files, at(1), &mut |_| None);
+        let lines: String = new.iter().map(|entry| entry.line() + "\n").collect();
+        let old = self.journals.last().cloned().unwrap_or_default();
+        self.journals.push(old + &lines);
+        self.states.push((state, text));
+    }
+
+    fn update(&mut self, update: impl FnOnce(&mut State)) {
+        let mut state = self.state().clone();
+        update(&mut state);
+        self.write(state);
+    }
+
+    fn state(&self) -> &State {
+        &self.states.last().unwrap().0
+    }
+
+    fn journal(&self) -> &str {
+        self.journals.last().unwrap()
+    }
+
+    /// Compares the files of one moment with the copy of another.
+    fn compare(
+        &self,
+        state: usize,
+        public: Option<&str>,
+        private: Option<&str>,
+    ) -> Result<Option<Compared>, Mismatch> {
+        let (state, text) = &self.states[state];
+        compare(state, text, public, private)
+    }
+}
+
+/// A plan that was challenged twice, implemented, tested, approved and archived.
+fn story() -> Story {
+    let mut story = Story::new();
+    story.update(|state| state.record_call(call(1)));
+    story.update(|state| {
+        state.record_call(call(2));
+        state.record_call(call(3));
+    });
+    let reviewed = |verdict| Transition::PlanReviewed {
+        verdict,
+        plan: Digest::of("plan"),
+        reviewer: Line::new("codex"),
+        at: at(2),
+    };
+    story.update(|state| *state = state.apply(&reviewed(PlanVerdict::NeedsRevision)).unwrap());
+    story.update(|state| {
+        state.decisions.push(Decision {
+            choice: Choice::Fix,
+            note: Line::new("15 minutes"),
+            by: Line::new("ada"),
+            at: at(3),
+            plan_hash: None,
+        });
+    });
+    story.update(|state| {
+        *state = state.apply(&reviewed(PlanVerdict::Approved)).unwrap();
+        let review = state.plan_review.as_mut().unwrap();
+        review.challenger = Some(Actor::new(AgentKind::Codex, "gpt"));
+        review.authors = vec![Actor::new(AgentKind::Gemini, "pro")];
+        review.independent = Some(true);
+    });
+    let plan = Digest::of("plan");
+    story.update(|state| {
+        *state = state.apply(&Transition::ImplementationStarted { plan }).unwrap();
+    });
+    story.update(|state| {
+        state.test_run = Some(TestRun {
+            command: "cargo test".to_owned(),
+            exit_code: Some(0),
+            output_tail: "".into(),
+            duration_ms: 1,
+            at: at(4),
+            tree: Some(Digest::of("tree")),
+            tree_after: None,
+        });
+    });
+    story.update(|state| {
+        let verdict = CodeVerdict::Approved;
+        let reviewer = Line::new("codex");
+        *state = state.apply(&Transition::CodeReviewed { verdict, reviewer, at: at(5) }).unwrap();
+        state.code_review.as_mut().unwrap().tree = Some(Digest::of("tree"));
+    });
+    story.update(|state| {
+        *state = state.apply(&Transition::Archived { forced: false }).unwrap();
+    });
+    story
+}
+
+/// Who and what, as a person would tell it.
+fn names(journal: &Journal) -> Vec<String> {
+    let name = |event: &Event| {
+        let value = serde_json::to_value(event).unwrap();
+        value["event"].as_str().unwrap().to_owned()
+    };
+    journal.entries.iter().map(|entry| format!("{} {}", entry.seq, name(&entry.event))).collect()
+}
+
+#[test]
+fn what_happened_follows_from_the_states() {
+    let story = story();
+    let journal = journal::parse(story.journal()).unwrap();
+    let expected = [
+        "1 begun",
+        "2 call",
+        "3 call",
+        "4 call",
+        "5 plan_reviewed",
+        "6 decided",
+        "7 plan_reviewed",
+        "8 moved",
+        "9 tests_run",
+        "10 code_reviewed",
+        "11 moved",
+    ];
+    assert_eq!(names(&journal), expected);
+    assert_eq!(journal.text(), story.journal());
+    let record = Record::of(&journal);
+    let plan = record.plan.unwrap();
+    assert_eq!((plan.seq, plan.verdict, plan.independent), (7, PlanVerdict::Approved, Some(true)));
+    assert_eq!(plan.reviewer, Some(Actor::new(AgentKind::Codex, "gpt")));
+    let code = record.code.unwrap();
+    assert_eq!((code.seq, code.tree), (10, Some(Digest::of("tree"))));
+    let tests = record.tests.unwrap();
+    assert_eq!((tests.seq, tests.exit_code, tests.trees), (9, Some(0), vec![Digest::of("tree")]));
+    let (seq, choice, by, note) = &record.decisions[0];
+    assert_eq!((*seq, *choice, by.as_str(), note.as_str()), (6, Choice::Fix, "ada", "15 minutes"));
+    assert_eq!((record.calls, record.adopted), ((3, 1.5), None));
+}
+
+/// What is not a verdict, a decision or a call is still an entry: the state was written.
+#[test]
+fn every_write_of_the_state_has_an_entry() {
+    let mut story = Story::new();
+    story.update(|state| state.session_id = Some("s".to_owned()));
+    let journal = journal::parse(story.journal()).unwrap();
+    assert_eq!(names(&journal), ["1 begun", "2 updated"]);
+    let last = journal.last().unwrap();
+    assert_eq!(last.state, Digest::of(&story.states[1].1));
+    assert_eq!(journal.entries[0].claims, last.claims, "a session is nothing that counts");
+}
+
+#[test]
+fn files_that_agree_are_taken_as_they_are() {
+    let story = story();
+    let last = story.states.len() - 1;
+    let journal = story.journal();
+    let compared = story.compare(last, Some(journal), Some(journal)).unwrap().unwrap();
+    assert_eq!((compared.public, compared.known_here), (Public::AsIs, true));
+    assert_eq!(compared.journal.text(), journal);
+    // In a fresh clone there is no copy.
+    let compared = story.compare(last, Some(journal), None).unwrap().unwrap();
+    assert_eq!((compared.public, compared.known_here), (Public::AsIs, false));
+    // Before journals there was neither.
+    assert_eq!(story.compare(last, None, None), Ok(None));
+    // A copy that is damaged says nothing: then the journal has to agree by itself.
+    let compared = story.compare(last, Some(journal), Some("{}\n")).unwrap().unwrap();
+    assert!(!compared.known_here);
+    assert_eq!(story.compare(last, None, Some("{}\n")), Err(Mismatch::StateEdited));
+}
+
+/// A kill leaves the copy, the state and the journal written up to some point, in this order.
+#[test]
+fn a_kill_leaves_the_journal_whole_or_one_entry_short() {
+    let story = story();
+    for write in 1..story.states.len() {
+        let (before, after) = (&story.journals[write - 1], &story.journals[write]);
+        // Before the state: the last entries are of something that did not happen.
+        for cut in before.len()..=after.len() {
+            let compared = story.compare(write - 1, Some(before), Some(&after[..cut]));
+            let compared = compared.unwrap().unwrap();
+            assert_eq!(compared.public, Public::AsIs, "write {write}, {cut} bytes");
+            assert_eq!(compared.journal.text(), *before, "write {write}, {cut} bytes");
+        }
+        // After it: the journal is completed from the copy.
+        for cut in before.len()..after.len() {
+            let compared = story.compare(write, Some(&after[..cut]), Some(after));
+            let compared = compared.unwrap().unwrap();
+            assert_eq!(compared.public, Public::OneShort, "write {write}, {cut} bytes");
+            assert_eq!(compared.journal.text(), *after, "write {write}, {cut} bytes");
+        }
+    }
+    // The first write: nothing was there before.
+    let first = &story.journals[0];
+    let compared = story.compare(0, None, Some(first)).unwrap().unwrap();
+    assert_eq!(compared.public, Public::OneShort);
+}
+
+#[test]
+fn files_that_somebody_else_wrote_are_named() {
+    let story = story();
+    let last = story.states.len() - 1;
+    let journal = story.journal();
+    let check = |state, public, private, expected| {
+        assert_eq!(story.compare(state, public, private).map(|_| ()), Err(expected));
+    };
+    // An earlier state with the journal of today: a verdict was taken back by hand.
+    for state in 0..last {
+        check(state, Some(journal), Some(journal), Mismatch::StateEdited);
+        check(state, Some(journal), None, Mismatch::StateEdited);
+    }
+    // A later state than the journal knows: a verdict was forged.
+    let early = &*story.journals[4];
+    for state in 5..=last {
+        check(state, Some(early), Some(early), Mismatch::StateEdited);
+        check(state, Some(early), None, Mismatch::StateEdited);
+        check(state, None, Some(early), Mismatch::StateEdited);
+    }
+    // Entries that this machine did not write: a teammate's, or forged ones with sound digests.
+    let count = journal.lines().count() as u64 - early.lines().count() as u64;
+    check(last, Some(journal), Some(early), Mismatch::Foreign { count });
+    // Git has checked out an older version of both.
+    check(4, Some(early), Some(journal), Mismatch::Behind { count });
+    // A journal that was edited is restored, as long as the state is the one that was recorded.
+    for edited in ["", "nonsense\n", early] {
+        let compared = story.compare(last, Some(edited), Some(journal)).unwrap().unwrap();
+        assert_ne!(compared.public, Public::AsIs, "{edited:.20}");
+        assert_eq!(compared.journal.text(), journal);
+    }
+    // Without a copy there is nothing to restore it from.
+    let edited = journal.replacen("\"ada\"", "\"eve\"", 1);
+    assert!(matches!(
+        story.compare(last, Some(&edited), None),
+        Err(Mismatch::Damaged(broken)) if broken.line == 6
+    ));
+}
+
+/// What came before a state that somebody accepted is not known, whatever entries claim.
+#[test]
+fn an_accepted_state_starts_the_record_again() {
+    let story = story();
+    let mut journal = journal::parse(story.journal()).unwrap();
+    let (state, text) = story.states.last().unwrap();
+    let adopted = vec![Event::Adopted { phase: Phase::Complete, by: Line::new("eve") }];
+    let new =
+        journal::entries(&journal.head, adopted, state, text, Files::new(), at(9), &mut |_| None);
+    journal.entries.extend(new);
+    let record = Record::of(&journal);
+    assert_eq!((record.plan, record.code, record.tests), (None, None, None));
+    assert_eq!(record.adopted, Some((12, Phase::Complete)));
+    assert_eq!(record.calls.0, 3);
+}
+
+/// A signature covers all of an entry, and the entry shows when the signature was changed.
+#[test]
+fn a_signed_entry_names_what_was_signed() {
+    let story = story();
+    let (state, text) = story.states.last().unwrap();
+    let mut signed = Vec::new();
+    let entries = journal::entries(
+        &Head::default(),
+        vec![Event::Begun {}, Event::Updated {}],
+        state,
+        text,
+        Files::new(),
+        at(0),
+        &mut |text| {
+            signed.push(text.to_owned());
+            Some(format!("signature of\n{}", signed.len()))
+        },
+    );
+    let lines: String = entries.iter().map(|entry| entry.line() + "\n").collect();
+    let read = journal::parse(&lines).unwrap();
+    assert_eq!(read.entries, entries);
+    for (entry, text) in read.entries.iter().zip(&signed) {
+        assert_eq!(journal::signed_text(entry), *text);
+    }
+    let forged = lines.replacen("signature of\\n1", "signature of\\n2", 1);
+    assert_eq!(journal::parse(&forged).unwrap_err().line, 1);
+}
+
+proptest! {
+    /// One changed byte anywhere is noticed, also where no copy tells how it was.
+    #[test]
+    fn a_changed_byte_is_noticed(place in any::<prop::sample::Index>(), flip in 1u8..=255) {
+        let story = story();
+        let last = story.states.len() - 1;
+        let mut bytes = story.journal().as_bytes().to_vec();
+        let place = place.index(bytes.len());
+        bytes[place] ^= flip;
+        let edited = String::from_utf8_lossy(&bytes).into_owned();
+        let result = story.compare(last, Some(&edited), None);
+        prop_assert!(result.is_err(), "byte {} of {}", place, edited);
+        // With the copy it is restored.
+        let compared = story.compare(last, Some(&edited), Some(story.journal()));
+        let compared = compared.unwrap().unwrap();
+        prop_assert_ne!(compared.public, Public::AsIs);
+    }
+
+    /// Whatever is in the files, comparing them never fails otherwise.
+    #[test]
+    fn no_text_is_too_odd(public in ".{0,200}", private in ".{0,200}") {
+        let story = story();
+        let _ = story.compare(0, Some(&public), Some(&private));
+        let _ = journal::parse(&public);
+    }
+}

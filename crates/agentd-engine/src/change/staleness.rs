@@ -1,0 +1,57 @@
+//! What was edited since it was reviewed or tested (T3).
+
+use std::path::PathBuf;
+
+use agentd_core::state::State;
+use serde::Serialize;
+
+use super::Snapshot;
+use super::documents::DocumentError;
+use super::tree::tree;
+use crate::git::{self, GitTool};
+use crate::store::Project;
+
+/// Something whose verdict is about an earlier version of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stale {
+    /// `plan`, `code` or `tests`.
+    pub what: &'static str,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// Where the code of a change is.
+pub(crate) fn code_root(project: &Project, state: &State) -> Result<PathBuf, git::GitError> {
+    match &state.git {
+        Some(setup) => git::work_tree(&GitTool::default(), project.root(), &state.change_id, setup),
+        None => Ok(project.root().to_owned()),
+    }
+}
+
+/// What is stale in a change. Verdicts of versions that did not record what they are about are
+/// taken as they are.
+pub fn stale(project: &Project, snapshot: &Snapshot) -> Result<Vec<Stale>, DocumentError> {
+    let Some(state) = snapshot.state_if_begun()? else { return Ok(Vec::new()) };
+    let mut stale = Vec::new();
+    let plan = snapshot.documents.digest();
+    if state.plan_review.as_ref().is_some_and(|review| review.plan_hash != plan) {
+        stale.push(Stale { what: "plan", why: "it was edited since it was reviewed" });
+    }
+    let reviewed = state.code_review.as_ref().and_then(|review| review.tree.as_ref());
+    let tested = state.test_run.as_ref().filter(|run| run.tree.is_some());
+    if reviewed.is_none() && tested.is_none() {
+        return Ok(stale);
+    }
+    let now = code_root(project, state).ok().and_then(|root| tree(&GitTool::default(), &root).ok());
+    let Some(now) = now else {
+        stale.push(Stale { what: "code", why: "its working tree cannot be read" });
+        return Ok(stale);
+    };
+    if reviewed.is_some_and(|reviewed| *reviewed != now) {
+        stale.push(Stale { what: "code", why: "files were edited since they were reviewed" });
+    }
+    if tested.is_some_and(|run| !run.covers(&now)) {
+        stale.push(Stale { what: "tests", why: "files were edited since the tests ran" });
+    }
+    Ok(stale)
+}

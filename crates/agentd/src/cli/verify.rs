@@ -1,0 +1,146 @@
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use agentd_core::ids::ChangeId;
+use agentd_core::phase::Phase;
+use agentd_core::text::printable;
+use agentd_engine::insight::verify::{self, Claim, Status, Verified};
+use agentd_engine::store::Project;
+use serde::Serialize;
+
+use super::{Context, user};
+use crate::error::CommandError;
+use crate::ui::{BAD, BOLD, DIM, GOOD, Output, Screen};
+
+/// Check what is proven about a change: reviews, tests and decisions.
+///
+/// Compares the files of a change with its journal, `journal.jsonl`, and says for each claim
+/// whether it holds: who reviewed which plan and which files, on which files the tests passed,
+/// and who decided. Exits with 1 if a claim does not hold, so CI can use it as a gate.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  agentd verify add-oauth\n  agentd verify --all                     every open change, as a gate in CI\n  agentd verify add-oauth --accept        after pulling a teammate's work"
+)]
+pub(crate) struct Args {
+    /// Change ID, or the name of an archived change; optional if only one change is open.
+    id: Option<String>,
+
+    /// Check every open change.
+    #[arg(long, conflicts_with = "id")]
+    all: bool,
+
+    /// Take the files of the change as they are for its record, and record who said so.
+    #[arg(long, conflicts_with = "all")]
+    accept: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let project = context.project()?;
+    if args.accept {
+        let change = context.change(&project, args.id.as_deref())?;
+        verify::accept(&project, change.id(), &user(), &context.holder(), context.now())?;
+    }
+    let changes = verified(context, &project, args)?;
+    let report = VerifyReport { valid: changes.iter().all(|change| change.valid), changes };
+    let valid = report.valid;
+    context.ui.print(&report)?;
+    Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn verified(
+    context: &Context,
+    project: &Project,
+    args: &Args,
+) -> Result<Vec<Verified>, CommandError> {
+    if args.all {
+        let mut all = Vec::new();
+        for id in project.change_ids()?.ids {
+            if let Some(change) = project.change_if_open(&id)? {
+                all.push(verify::verify(project, &change, false)?);
+            }
+        }
+        return Ok(all);
+    }
+    if let Some(name) = archived(project, args.id.as_deref())? {
+        return Ok(vec![verify::verify(project, &project.archived_change(&name)?, true)?]);
+    }
+    let change = context.change(project, args.id.as_deref())?;
+    Ok(vec![verify::verify(project, &change, false)?])
+}
+
+/// The archived change that is meant, where no open one has this id.
+fn archived(
+    project: &Project,
+    id: Option<&str>,
+) -> Result<Option<agentd_core::layout::ArchiveName>, CommandError> {
+    let Some(id) = id else { return Ok(None) };
+    let open = ChangeId::new(id).ok().map(|id| project.change_if_open(&id)).transpose()?.flatten();
+    if open.is_some() {
+        return Ok(None);
+    }
+    let is_it = |name: &agentd_core::layout::ArchiveName| {
+        name.to_string() == id || name.change.as_str() == id
+    };
+    Ok(project.archived()?.ids.into_iter().rfind(is_it))
+}
+
+/// What is proven about changes.
+#[derive(Debug, Serialize)]
+pub(super) struct VerifyReport {
+    /// Whether every claim of every change holds.
+    valid: bool,
+    /// The changes.
+    changes: Vec<Verified>,
+}
+
+impl Output for VerifyReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        if self.changes.is_empty() {
+            screen.note("No change is open.");
+        }
+        for (index, change) in self.changes.iter().enumerate() {
+            if index > 0 {
+                writeln!(screen)?;
+            }
+            let phase = change.phase.map_or("new", Phase::name);
+            writeln!(screen, "{BOLD}{}{BOLD:#}  {phase}", change.change_id)?;
+            for Claim { name, status, text, entry } in &change.claims {
+                let text = printable(text);
+                let entry =
+                    entry.map(|entry| format!("  {DIM}#{entry}{DIM:#}")).unwrap_or_default();
+                match status {
+                    Status::Proven => {
+                        writeln!(screen, "  {GOOD}\u{2713}{GOOD:#} {name:<9} {text}{entry}")?;
+                    }
+                    Status::NotProven => {
+                        writeln!(screen, "  {BAD}\u{2717}{BAD:#} {name:<9} {text}{entry}")?;
+                    }
+                    Status::NotClaimed => {
+                        writeln!(screen, "  {DIM}\u{2013} {name:<9} {text}{DIM:#}")?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        let claim = Claim {
+            name: "plan",
+            status: Status::Proven,
+            text: "APPROVED".to_owned(),
+            entry: Some(3),
+        };
+        let change = Verified {
+            change_id: ChangeId::new("add-oauth").unwrap(),
+            phase: Some(Phase::Proposed),
+            valid: true,
+            entries: 3,
+            head: Some(agentd_core::hash::Digest::of("")),
+            known_here: true,
+            claims: vec![claim],
+        };
+        Self { valid: true, changes: vec![change] }
+    }
+}

@@ -58,8 +58,12 @@ fn major_issues_stop() {
         1 issue: 1 HIGH, 0 MEDIUM, 0 LOW
         ");
         assert_eq!(sandbox.steps(), ["implement-logic", "review"], "nothing is paid meanwhile");
-        let ran = sandbox.run(["review", "--json"]).exits(0);
+        // C35: repaired by hand, somebody looks again.
+        let repaired = sandbox.read_root("greet.sh") + "# repaired by hand\n";
+        sandbox.write_root("greet.sh", repaired);
+        let ran = sandbox.run(["impl", "--json"]).exits(0);
         assert_eq!(ran.json()["phase"], "complete");
+        assert_eq!(sandbox.steps(), ["implement-logic", "review", "review"]);
     });
 }
 

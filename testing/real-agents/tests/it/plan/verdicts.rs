@@ -392,7 +392,7 @@ fn a_verdict_in_prose_is_unknown_and_blocks() {
 #[test]
 fn an_independent_review_can_be_required() {
     Sandbox::enter(challenges(planner(&[]), &[approved()]), |sandbox| {
-        let config = format!("{CODEX_QUICK}");
+        let config = format!("{CODEX_QUICK}[policy]\nindependent_review = \"require\"\n");
         sandbox.set_up(&config);
         insta::assert_snapshot!(sandbox.plan(&["--json"]).without_usage(), @r#"
         exit 1
@@ -400,11 +400,11 @@ fn an_independent_review_can_be_required() {
           "version": 1,
           "error": {
             "kind": "not_independent",
-            "message": "planner and challenger are both from OpenAI, and workflow.require_independent_review is set",
+            "message": "planner and challenger are both from OpenAI, and policy.independent_review is \"require\"",
             "cause": "an agent reviewing its own plan shares its blind spots",
             "hints": [
               "set [roles] challenger to another agent: agentd/config.toml",
-              "or allow it: set `[workflow] require_independent_review = false` in agentd/config.toml"
+              "or allow it: set `[policy] independent_review = warn` in agentd/config.toml"
             ]
           }
         }

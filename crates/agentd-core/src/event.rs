@@ -83,7 +83,7 @@ pub enum AgentEvent<'a> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
     },
-    /// Something is odd, and the run goes on.
+    /// Something is odd, and the run continues.
     Warning {
         /// What.
         message: Cow<'a, str>,
@@ -274,7 +274,7 @@ impl<'a> LazyText<'a> {
         }
     }
 
-    /// A JSON value as a text: what a string says, else the JSON.
+    /// A JSON value as a text: what a string says, otherwise the JSON.
     pub(crate) fn from_json(raw: &'a RawValue) -> Self {
         match raw.get().as_bytes() {
             [b'"', .., b'"'] => Self(Form::Quoted(Cow::Borrowed(raw))),

@@ -20,7 +20,7 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// How long something has been going on: `0:07`, `12:05`, `1:02:05`
+/// How long something has been running: `0:07`, `12:05`, `1:02:05`
 pub fn clock(time: Duration) -> String {
     let (hours, minutes, seconds) =
         (time.as_secs() / 3600, time.as_secs() / 60 % 60, time.as_secs() % 60);

@@ -1,4 +1,4 @@
-//! Where every file of a project lies. Paths are made here and nowhere else,
+//! Where every file of a project is. Paths are made here and nowhere else,
 //! from validated ids, so that the layout is one page to read and no other
 //! text can become a path.
 
@@ -283,7 +283,7 @@ impl ChangeFile {
 /// Why an agent may not write to a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteRefused {
-    /// The path lies elsewhere in the project, perhaps in another change.
+    /// The path is elsewhere in the project, perhaps in another change.
     #[error("`{path}` is outside of the change `{change}`; tools write only inside it")]
     OutsideChange {
         /// The change that the agent works on.

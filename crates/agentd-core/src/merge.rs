@@ -96,7 +96,7 @@ pub enum ConflictKind {
 }
 
 impl ConflictKind {
-    /// The kind in words, as what goes on after the name of the piece.
+    /// The kind in words, to follow the name of the piece.
     pub fn says(self) -> &'static str {
         match self {
             Self::BothEdited => "was edited in the main spec too, and differently",

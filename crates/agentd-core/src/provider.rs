@@ -98,7 +98,7 @@ pub struct AgentRequest {
     pub model: Option<String>,
     /// The effort, for CLIs that know one.
     pub effort: Option<String>,
-    /// The session to go on with; none starts a fresh one.
+    /// The session to resume; none starts a fresh one.
     pub session: Session,
     /// agentd's MCP server; none for a call that needs no tools.
     pub mcp: Option<McpServer>,
@@ -147,7 +147,7 @@ pub enum Session {
     Fresh,
     /// A fresh one with this id (gemini, claude; codex chooses its own).
     FreshWithId(String),
-    /// An earlier one. The id that the CLI reports must be the same, else the
+    /// An earlier one. The id that the CLI reports must be the same, otherwise the
     /// call fails (C6).
     Resume {
         /// The id.

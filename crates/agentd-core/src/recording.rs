@@ -110,7 +110,7 @@ impl Run {
         self.header.started_at.parse().unwrap_or_default()
     }
 
-    /// When a tool was at work: the time in its answer, else by the clock of the recording.
+    /// When a tool was at work: the time in its answer, otherwise by the clock of the recording.
     pub fn moment(&self, answer: Option<&RecordedAnswer>, last_t: u64) -> Stamp {
         answer.and_then(|answer| time_in_answer(&answer.text)).unwrap_or_else(|| {
             let t = answer.map_or(last_t, |answer| answer.t);

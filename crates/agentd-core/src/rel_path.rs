@@ -173,7 +173,7 @@ impl RelPath {
         Self(format!("{}/{}", self.0, below.0).into())
     }
 
-    /// What is left of this path below `base`; none where it lies elsewhere.
+    /// What is left of this path below `base`; none if it is elsewhere.
     pub fn strip_prefix(&self, base: &Self) -> Option<Self> {
         if base.is_root() {
             return Some(self.clone());

@@ -66,7 +66,7 @@ rules! {
         fix "Correct the id in the frontmatter, or rename the file.";
     FENCE_UNCLOSED = "F008" "fence-unclosed" Medium
         "A code block that is opened is closed."
-        why "Readers show everything behind it as code, while agentd goes on reading."
+        why "Readers show everything behind it as code, while agentd keeps reading."
         fix "Add the closing fence.";
     FILE_MISSING = "F009" "file-missing" High
         "A plan has proposal.md, tasks.md and a file for every affected spec."
@@ -276,7 +276,7 @@ rules! {
         fix "Ask for a new review.";
     REVIEW_ISSUE = "R002" "review-issue" Medium
         "An issue of a review has a severity HIGH, MEDIUM or LOW."
-        why "The severities decide whether a plan may go on."
+        why "The severities decide whether a plan may continue."
         fix "Add `- **Severity**: High`, `Medium` or `Low`.";
     REVIEW_EDITED = "R003" "review-edited" Medium
         "A review stays as it was given."

@@ -15,8 +15,8 @@
 //! whole up to [`crate::event::KEPT_BYTES`] each, so that a run can be replayed:
 //! tool calls with their arguments and outputs are all there.
 //! A file has a limit: after 64 MiB raw lines and standard error are no longer kept,
-//! after 256 MiB of texts and tools neither are those; a note says so, and what tells
-//! how the call ended is always there.
+//! after 256 MiB of texts and tools neither are those; a note says so, and the lines that say
+//! how the call ended are always there.
 //! Of the environment only names are in the file, and secrets are replaced by
 //! `[redacted]` before a line is written.
 
@@ -149,7 +149,7 @@ pub enum Record {
 }
 
 /// Reads one line of a run file. None: the line is cut short, or of a later
-/// version; either way the reader goes on with the next.
+/// version; either way the reader continues with the next.
 pub fn parse_line(line: &str) -> Option<Record> {
     let value: serde_json::Value = serde_json::from_str(line).ok()?;
     if value.get("run").is_some() {

@@ -148,7 +148,7 @@ impl<'t> Reader<'t> {
                 self.block(indent)?
             } else {
                 let value = scalar_or_list(value.strip_prefix(' ')?.trim_start_matches(' '))?;
-                // A deeper line would go on with this value.
+                // A deeper line would continue this value.
                 if self.lines.get(self.at).is_some_and(|line| line.indent > indent) {
                     return None;
                 }

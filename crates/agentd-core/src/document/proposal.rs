@@ -323,7 +323,7 @@ fn list(text: &str) -> Vec<Line> {
 }
 
 /// Affected specs of a text whose frontmatter does not list them: an "Affected
-/// Specs" section, else the bullet in the impact.
+/// Specs" section, otherwise the bullet in the impact.
 fn affected_specs(
     text: &str,
     sections: &[Section<'_>],

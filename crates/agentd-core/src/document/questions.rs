@@ -167,7 +167,7 @@ fn folded(text: &str) -> String {
 }
 
 impl Question {
-    /// What is picked by this text: an option by its label, else the text itself.
+    /// What is picked by this text: an option by its label, otherwise the text itself.
     pub fn pick(&self, text: &str) -> Pick {
         let found = self.options.iter().position(|option| same(option.label.as_str(), text));
         found.map_or_else(|| Pick::Own(Prose::new(text)), Pick::Suggested)

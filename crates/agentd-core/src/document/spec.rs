@@ -349,7 +349,7 @@ fn scenario(text: &str, part: &Section<'_>) -> Option<Scenario> {
             .or_else(|| bare.strip_prefix("+ "));
         let found = steps_of(bullet.unwrap_or(bare));
         if found.is_empty() && bullet.is_none() && line.starts_with([' ', '\t']) {
-            // A wrapped bullet goes on, indented.
+            // A wrapped bullet continues, indented.
             if let Some(last) = steps.last_mut() {
                 *last = Step::new(last.keyword, &format!("{} {bare}", last.text));
             }

@@ -70,7 +70,7 @@ impl AssistantText {
         };
         self.marks = self.marks.then(marks(text));
         if self.headless {
-            // A tag may lie across the end of that first line.
+            // A tag may extend past the end of that first line.
             self.marks = self.marks.then(Marks { line: None, ..marks(&self.message) });
         }
     }

@@ -7,7 +7,7 @@ use crate::text::tail;
 /// How much of standard error a failure carries.
 const STDERR_KEPT: usize = 4096;
 
-/// Words of messages, from the most telling to the vaguest: an error about a
+/// Words of messages, from the most specific to the vaguest: an error about a
 /// session may also mention a request, one about a quota also a status.
 const WORDS: [(FailureKind, &[&str]); 12] = [
     (

@@ -159,7 +159,7 @@ fn policy_text(request: &AgentRequest) -> String {
     let mut shell = "";
     if request.role.edits_the_work_tree() {
         allowed.extend(WRITE_TOOLS);
-        // Else a command with `>` in it, also `2>&1`, is a question, and nobody answers.
+        // Otherwise a command with `>` in it, also `2>&1`, is a question, and nobody answers.
         shell = "\n[[rule]]\ntoolName = \"run_shell_command\"\ndecision = \"allow\"\n\
                  priority = 995\nallowRedirection = true\n";
     }

@@ -16,7 +16,7 @@ pub struct JsonMerge {
     /// Paths of keys, each with its value. The same for every call of a provider,
     /// so that two calls at once do not disturb each other.
     pub set: Vec<(&'static [&'static str], Value)>,
-    /// Paths of keys that name files of instructions, which the project may go on choosing:
+    /// Paths of keys that name files of instructions, which the project may still choose:
     /// plain names that end in `.md`, or lists of them.
     pub keep: &'static [&'static [&'static str]],
 }

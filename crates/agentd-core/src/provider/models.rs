@@ -65,7 +65,7 @@ pub fn default_model(agent: AgentKind, complexity: Complexity) -> ModelChoice {
     ModelChoice { model: model.map(str::to_owned), effort: effort.map(str::to_owned) }
 }
 
-/// The choice of the config where it makes one, else the default.
+/// The choice of the config where it makes one, otherwise the default.
 pub fn choose(
     agent: AgentKind,
     complexity: Complexity,

@@ -105,7 +105,7 @@ impl PriceTable {
         self
     }
 
-    /// The price of a model: its own entry, else the longest entry that its name
+    /// The price of a model: its own entry, otherwise the longest entry that its name
     /// starts with, so that `gpt-5.5-2026-09` finds `gpt-5.5`.
     pub fn price(&self, model: &str) -> Option<Price> {
         if let Some(price) = self.0.get(model) {
@@ -119,7 +119,7 @@ impl PriceTable {
         matching.max_by_key(|(name, _)| name.len()).map(|(_, price)| *price)
     }
 
-    /// What a call cost: the CLI's own figure, else by the table. None when
+    /// What a call cost: the CLI's own figure, otherwise by the table. None when
     /// neither is known; that is not the same as nothing. Never below zero: a call gives
     /// nothing back, whatever its CLI or an edited run file says.
     pub fn cost(

@@ -127,7 +127,7 @@ fn parse(stdout: &str) -> Result<Vec<ListedSession>, SessionError> {
     };
     let announced: Option<u32> = announced.and_then(|count| count.trim().parse().ok());
     let mut found: Vec<ListedSession> = Vec::new();
-    // A title may hold line breaks: an entry goes on until its line ends in an id.
+    // A title may hold line breaks: an entry continues until its line ends in an id.
     let mut open = String::new();
     for line in lines {
         let next = u32::try_from(found.len() + 1).unwrap_or(u32::MAX);

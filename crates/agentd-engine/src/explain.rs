@@ -74,7 +74,7 @@ impl ErrorReport {
         Self { kind, message: message.into(), cause: None, hints: Vec::new(), details: None }
     }
 
-    /// The message of an error, with what lies behind it as the cause.
+    /// The message of an error, with what is behind it as the cause.
     pub fn of(kind: Kind, error: &dyn Error) -> Self {
         Self { cause: causes(error), ..Self::new(kind, error.to_string()) }
     }
@@ -154,7 +154,7 @@ impl ErrorReport {
     }
 }
 
-/// What lies behind an error, in one line, as far as its message does not say it already.
+/// What is behind an error, in one line, as far as its message does not say it already.
 pub(crate) fn causes(error: &dyn Error) -> Option<String> {
     let mut known = error.to_string();
     let mut texts = Vec::new();
@@ -168,7 +168,7 @@ pub(crate) fn causes(error: &dyn Error) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(": "))
 }
 
-/// An error and what lies behind it, in one line.
+/// An error and what is behind it, in one line.
 pub(crate) fn with_causes(error: &dyn Error) -> String {
     match causes(error) {
         Some(causes) => format!("{error}: {causes}"),

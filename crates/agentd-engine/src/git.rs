@@ -1,4 +1,4 @@
-//! The repository that a project lies in, by way of the `git` program: where a change is
+//! The repository that a project is in, by way of the `git` program: where a change is
 //! worked on, what it has changed, and its commits.
 //!
 //! Git itself does the work, not a library: it refuses to overwrite what is not committed,
@@ -49,7 +49,7 @@ pub struct Git {
 }
 
 impl Git {
-    /// The repository that a project lies in, if it does.
+    /// The repository that a project is in, if any.
     pub fn discover(root: &Path) -> Result<Option<Self>, GitError> {
         Self::discover_with(&GitTool::default(), root)
     }

@@ -1,7 +1,7 @@
 //! The door to a project: whatever a killed agentd could not finish is repaired on the way in.
 //!
 //! No command reaches a [`Project`] by another way, so none of them runs a hook that an agent
-//! planted, or reads documents of an archiving that is half done. All that this acts on lies in
+//! planted, or reads documents of an archiving that is half done. All that this acts on is in
 //! the user's state directory. Files of the project that look like what an older agentd left
 //! there may as well have come with the repository: they are named, and left alone.
 
@@ -98,7 +98,7 @@ impl fmt::Display for Repair {
     }
 }
 
-/// Opens the project that `start` lies in: the nearest directory, upwards, that agentd was set
+/// Opens the project that `start` is in: the nearest directory, upwards, that agentd was set
 /// up in.
 pub fn open(
     start: &Path,
@@ -119,7 +119,7 @@ pub fn open_root(
     Ok(Opened { project, repaired })
 }
 
-/// The root of the project that `start` lies in.
+/// The root of the project that `start` is in.
 pub fn root_of(start: &Path) -> Result<PathBuf, StoreError> {
     Project::find_root(start)
 }

@@ -112,7 +112,7 @@ impl Rules {
     }
 }
 
-/// The text of `info/exclude`, also where the repository of a linked worktree lies elsewhere.
+/// The text of `info/exclude`, also if the repository of a linked worktree is elsewhere.
 fn exclude_file(top: &Path) -> Option<Vec<u8>> {
     let git = top.join(".git");
     let dirs = match read_rules(&git) {

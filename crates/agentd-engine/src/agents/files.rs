@@ -50,7 +50,7 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, FilesError> {
 /// The files of one call; dropping it takes them away.
 #[derive(Debug)]
 pub struct AgentFiles {
-    /// The directory in which private directories lie, and the name of this one.
+    /// The directory of all private directories, and the name of this one.
     calls: OutsideDir,
     name: OsString,
     merged: Option<Merged>,
@@ -58,7 +58,7 @@ pub struct AgentFiles {
 
 impl AgentFiles {
     /// Writes what the command needs. `private_dir` is emptied first: what is in it
-    /// was left by a call that was killed. What is kept about settings lies beside it.
+    /// was left by a call that was killed. What is kept about settings is beside it.
     pub fn prepare(
         spec: &CommandSpec,
         project_root: &Path,
@@ -228,7 +228,7 @@ impl Drop for Merged {
 }
 
 /// Restores a settings file that a killed agentd has left changed. `kept` is the directory in
-/// which private directories lie. Does nothing while a call needs it.
+/// which private directories are. Does nothing while a call needs it.
 pub(crate) fn restore_leftovers(
     project_root: &Path,
     kept: &Path,

@@ -120,7 +120,7 @@ impl Redactor {
     }
 
     /// The same for one of several texts that belong together, such as lines: a private key may
-    /// go on from one to the next.
+    /// continue from one to the next.
     pub(crate) fn clean_next<'t>(&self, text: &'t str, open: &mut Open) -> Cow<'t, str> {
         let begun = if open.key { kinds::key_end(text.as_bytes(), 0) } else { 0 };
         let rest = &text[begun..];

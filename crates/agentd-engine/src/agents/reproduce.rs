@@ -169,7 +169,7 @@ fn read_text(path: &Path) -> Option<String> {
     String::from_utf8(read(path).ok()?).ok()
 }
 
-/// The change that the runs were recorded in, if they still lie in it.
+/// The change that the runs were recorded in, if they are still in it.
 fn source_of(recording: &Recording, id: &ChangeId) -> Option<PathBuf> {
     let dir = recording.dir().parent()?;
     let state = read_text(&dir.join("STATE.yaml"))?;

@@ -41,7 +41,7 @@ pub enum GitError {
         /// The branch.
         branch: String,
     },
-    /// A worktree of a submodule would lie inside of the repository around it.
+    /// A worktree of a submodule would be inside the repository around it.
     #[error("the project is in a submodule, which cannot have worktrees of its own")]
     Submodule {
         /// The repository around it.
@@ -85,7 +85,7 @@ pub enum GitError {
         /// What git printed.
         output: String,
     },
-    /// Something lies where the working tree would be.
+    /// Something is where the working tree would be.
     #[error("{} already exists and is not a worktree of this repository", path.display())]
     PathTaken {
         /// Where.

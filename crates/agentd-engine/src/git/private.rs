@@ -1,7 +1,7 @@
 //! A git directory of our own, for a look at what was changed.
 //!
 //! It has its own settings, attributes, index and place for new objects, and takes from the
-//! repository nothing but its objects. So nothing that lies in `.git` has a say in what is
+//! repository nothing but its objects. So nothing in `.git` has a say in what is
 //! shown: no bits in the index, no excludes, no filters, no replaced commits.
 
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ const MOST_BYTES: usize = 256 << 20;
 /// The git directory, removed when this is dropped.
 pub(super) struct PrivateGitDir<'g> {
     git: &'g Git,
-    /// The directory in which it lies, and its name there.
+    /// The directory that it is in, and its name there.
     temporary: OutsideDir,
     name: String,
     dir: OutsideDir,

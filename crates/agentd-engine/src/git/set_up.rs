@@ -56,7 +56,7 @@ pub fn branch_of(change: &ChangeId) -> String {
     format!("agentd/{change}")
 }
 
-/// Sets a change up in the requested way, else as it was before. If nothing was requested and
+/// Sets a change up in the requested way, otherwise as it was before. If nothing was requested and
 /// git offers no choice, it is worked on in place, with a note that says why.
 pub fn begin(
     tool: &GitTool,

@@ -5,7 +5,7 @@
 //! sandbox of the agent. Landlock cannot exclude a part of what it allows. So a snapshot is taken
 //! before each call, and every difference is restored after it, before anyone calls git.
 //!
-//! During the call the snapshot lies in the user's state directory, where neither a repository nor
+//! During the call the snapshot is in the user's state directory, where neither a repository nor
 //! an agent can write. If agentd is killed, the next command finds it and `recover` restores the
 //! rest: in the places that git and the agents use at that time, and nowhere else.
 

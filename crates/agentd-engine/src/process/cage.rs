@@ -244,7 +244,7 @@ impl Cage {
         }
     }
 
-    /// What Landlock is to allow writing to: with a `/tmp` of its own all of that, else the
+    /// What Landlock is to allow writing to: with a `/tmp` of its own all of that, otherwise the
     /// directory that stands for it.
     #[cfg(target_os = "linux")]
     fn all_writable(&self, private_tmp: bool) -> Vec<&Path> {
@@ -262,7 +262,7 @@ impl Cage {
 #[cfg(target_os = "linux")]
 pub(super) const SHARED_PLACES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// Whether a path lies in a place that a cage has for itself, and the first directory in it
+/// Whether a path is in a place that a cage has for itself, and the first directory in it
 /// that leads there.
 pub(crate) fn hidden_by_private_tmp(path: &Path) -> Option<PathBuf> {
     #[cfg(target_os = "linux")]

@@ -16,7 +16,7 @@ use rustix::process::{
 const SETTLE: Duration = Duration::from_millis(300);
 /// How long they get after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_millis(700);
-/// How long killing goes on before giving up on processes that the kernel keeps.
+/// How long killing continues before giving up on processes that the kernel keeps.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(10);
 

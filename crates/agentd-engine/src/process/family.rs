@@ -17,7 +17,7 @@ use super::descendants;
 /// The children that this process has started itself and still looks after.
 static OWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// How long killing goes on before giving up on processes that the kernel keeps.
+/// How long killing continues before giving up on processes that the kernel keeps.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(5);
 

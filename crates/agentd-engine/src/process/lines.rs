@@ -24,7 +24,7 @@ impl Lines {
     }
 
     /// Takes what was read and hands out the lines that are now complete. Lines
-    /// that lie within the chunk are not copied.
+    /// within the chunk are not copied.
     pub(super) fn push(&mut self, mut chunk: &[u8], line: &mut impl FnMut(Line<'_>)) {
         while let Some(end) = memchr::memchr(b'\n', chunk) {
             let (head, rest) = chunk.split_at(end);

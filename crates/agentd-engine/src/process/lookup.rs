@@ -1,7 +1,7 @@
 //! Which program a name means.
 //!
 //! The `which` crate is not used for this. It resolves relative entries of `PATH` against the
-//! current directory and has no way to skip entries that lie in the project, so every entry would
+//! current directory and has no way to skip entries in the project, so every entry would
 //! have to be checked here before it is asked; what remains is one test for an executable file.
 
 use std::ffi::{OsStr, OsString};
@@ -21,7 +21,7 @@ pub fn find_program(name: &str, path: &OsStr, root: &Path) -> Option<PathBuf> {
         .find(|candidate| is_program(candidate))
 }
 
-/// Whether an entry of `PATH` depends on the current directory, or lies in the project.
+/// Whether an entry of `PATH` depends on the current directory, or is in the project.
 fn is_inside(dir: &Path, root: &Path) -> bool {
     dir.is_relative() || dir.canonicalize().is_ok_and(|dir| dir.starts_with(root))
 }
@@ -35,7 +35,7 @@ fn is_inside(dir: &Path, root: &Path) -> bool {
 pub struct InsideProject(pub PathBuf);
 
 /// What to start for a name or a path: the name as it is where `PATH` leads to no program of
-/// the project, else the path of the program that was meant.
+/// the project, otherwise the path of the program that was meant.
 pub fn resolve(
     name: &str,
     environment: &[(OsString, OsString)],

@@ -25,7 +25,7 @@ pub const DOCUMENT_CAP: u64 = 8 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct ProjectDir {
     pub(super) dir: Arc<Dir>,
-    /// Where this directory lies in its project; for messages only.
+    /// Where this directory is in its project; for messages only.
     at: RelPath,
     pub(super) symlinks: Symlinks,
 }

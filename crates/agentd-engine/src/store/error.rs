@@ -96,7 +96,7 @@ pub enum StoreError {
     NotInitialised {
         /// Where the search began.
         start: PathBuf,
-        /// Where `agentd init` would make sense: the root of the repository, else the start.
+        /// Where `agentd init` would make sense: the root of the repository, otherwise the start.
         suggested: PathBuf,
     },
     /// A directory outside of any project could not be opened.

@@ -78,7 +78,7 @@ pub struct Holder {
     pub command: String,
     /// When it took the lock, or began.
     pub since: Timestamp,
-    /// The machine, since a project may lie on a shared disk.
+    /// The machine, since a project may be on a shared disk.
     pub host: String,
 }
 
@@ -214,7 +214,7 @@ impl Drop for Lock {
     }
 }
 
-/// Takes a lock if it is free, else reports who has it.
+/// Takes a lock if it is free, otherwise reports who has it.
 pub(crate) fn try_lock(
     project: &ProjectDir,
     name: &LockName,
@@ -366,7 +366,7 @@ impl Locks {
 
     /// Waits for the system's lock in a thread of its own: the system wakes those who wait in
     /// the order in which they came, nearly, while of those who ask again and again the lucky
-    /// ones win. A wait that is given up goes on in its thread, and what it gets it lets go.
+    /// ones win. A wait that is given up continues in its thread, and releases what it gets.
     fn turn(&self, name: &LockName) -> Result<Receiver<io::Result<File>>, LockError> {
         let fail = |source| LockError::Store { name: name.clone(), source };
         let file = self.open_lock_file().map_err(fail)?;

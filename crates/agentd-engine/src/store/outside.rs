@@ -98,7 +98,7 @@ impl OutsideDir {
         Ok(ProjectDir::from_file(self.dir.try_clone()?.into_std_file()))
     }
 
-    /// Where it lies, for messages and for programs.
+    /// Where it is, for messages and for programs.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -52,7 +52,7 @@ pub struct WriteLock {
 }
 
 impl Project {
-    /// The root of the project that `start` lies in: the nearest directory, upwards, that
+    /// The root of the project that `start` is in: the nearest directory, upwards, that
     /// holds `agentd/` with a config.toml or a changes/ in it.
     pub(crate) fn find_root(start: &Path) -> Result<PathBuf, StoreError> {
         let real = fs::canonicalize(start)
@@ -211,7 +211,7 @@ impl Project {
         self.take_turn(&LockName::Project, holder)
     }
 
-    /// Takes that lock if it is free, else reports who has it.
+    /// Takes that lock if it is free, otherwise reports who has it.
     pub(crate) fn try_project_lock(&self, holder: &Holder) -> Result<Lock, LockError> {
         lock::try_lock(&self.dir, &LockName::Project, holder)
     }

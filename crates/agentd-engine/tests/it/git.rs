@@ -403,7 +403,7 @@ fn a_bare_repository_has_no_work_tree() {
     hint: work in the current checkout: agentd plan <id> --git in-place
     ");
     insta::assert_snapshot!(repo.mask(ready(repo.begin(None)).notes.join("\n")), @"Working in place, without git: [ROOT] is in a bare git repository or inside `.git`.");
-    // A checkout of a bare repository is as good as any; its worktrees lie beside it.
+    // A checkout of a bare repository is as good as any; its worktrees are beside it.
     let tree = repo.git(&["hash-object", "-t", "tree", "-w", "/dev/null"]);
     let commit = repo.git(&["commit-tree", "-m", "start", &tree]);
     let checkout = repo.base().join("checkout");

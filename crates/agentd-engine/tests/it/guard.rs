@@ -291,22 +291,22 @@ fn hooks_that_cannot_be_saved_prevent_the_call() {
 }
 
 /// A project in which agentd was killed at the end of a call that has planted something: its
-/// picture is still there.
+/// snapshot is still there.
 fn killed() -> (TestProject, Agents, Tree, Vec<u8>) {
     let (project, agents) =
         repository("cp $HOME/.local/state/agentd/projects/*/calls/*.picture.json saved.json");
     implement(&agents).unwrap();
     let root = &project.root();
     let before = looks(root);
-    let picture = fs::read(root.join("saved.json")).unwrap();
+    let snapshot = fs::read(root.join("saved.json")).unwrap();
     fs::write(root.join(".git/hooks/pre-commit"), "#!/bin/sh\ntouch sprung\n").unwrap();
     fs::write(root.join(".git/hooks/post-index-change"), "x").unwrap();
-    (project, agents, before, picture)
+    (project, agents, before, snapshot)
 }
 
-fn leave(project: &TestProject, picture: &[u8]) -> PathBuf {
+fn leave(project: &TestProject, snapshot: &[u8]) -> PathBuf {
     let path = kept(project).join("add-login-implement-logic.picture.json");
-    fs::write(&path, picture).unwrap();
+    fs::write(&path, snapshot).unwrap();
     path
 }
 
@@ -328,8 +328,8 @@ pub(crate) fn recover(agents: &Agents) -> Vec<UncheckedCall> {
 
 #[test]
 fn the_next_command_checks_what_a_killed_one_could_not() {
-    let (project, agents, before, picture) = killed();
-    let path = leave(&project, &picture);
+    let (project, agents, before, snapshot) = killed();
+    let path = leave(&project, &snapshot);
     let private = kept(&project).join("add-login-implement-logic");
     fs::create_dir(&private).unwrap();
     // Another process is at work.
@@ -363,10 +363,10 @@ fn recovery_checks_restored_settings_again() {
     git(root, &["config", "core.hooksPath", ".githooks"]);
     implement(&agents).unwrap();
     let before = looks(root);
-    let picture = fs::read(root.join("saved.json")).unwrap();
+    let snapshot = fs::read(root.join("saved.json")).unwrap();
     git(root, &["config", "core.hooksPath", "elsewhere"]);
     fs::write(root.join(".githooks/pre-commit"), "#!/bin/sh\ntouch sprung\n").unwrap();
-    leave(&project, &picture);
+    leave(&project, &snapshot);
     let found = recover(&agents);
     let [UncheckedCall::Call { tampered, .. }] = found.as_slice() else { panic!("{found:?}") };
     let expected = ".git/config (changed), .githooks/pre-commit (changed)";
@@ -394,13 +394,13 @@ fn a_repository_that_was_made_since_is_not_removed() {
 /// A snapshot says how something was, and never what may be written or removed.
 #[test]
 fn a_saved_snapshot_restores_only_what_git_runs() {
-    let (project, agents, _, picture) = killed();
+    let (project, agents, _, snapshot) = killed();
     let root = project.root().canonicalize().unwrap();
     let outside = tempfile::tempdir().unwrap();
     let outside = outside.path().canonicalize().unwrap();
     hook(&outside, ".git/hooks/pre-commit", "mine");
     fs::write(root.join("source.rs"), "mine").unwrap();
-    let picture = String::from_utf8(picture).unwrap();
+    let snapshot = String::from_utf8(snapshot).unwrap();
     let as_hex = |path: &Path| hex(path.to_str().unwrap().as_bytes());
     let link = root.join("link");
     std::os::unix::fs::symlink(&outside, &link).unwrap();
@@ -418,8 +418,8 @@ fn a_saved_snapshot_restores_only_what_git_runs() {
         (hook.clone(), PathBuf::from(".git/hooks/pre-commit")),
         (hook.clone(), root.join("link/.git/hooks/pre-commit")),
     ] {
-        let forged = picture.replace(&as_hex(&from), &as_hex(&to));
-        assert_ne!(forged, picture);
+        let forged = snapshot.replace(&as_hex(&from), &as_hex(&to));
+        assert_ne!(forged, snapshot);
         for forged in [
             forged.clone(),
             forged.replace("\"closed\":[", &format!("\"closed\":[\"{}\",", as_hex(&to))),

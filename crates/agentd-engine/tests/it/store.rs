@@ -41,7 +41,7 @@ fn sandbox() -> (TestProject, Project) {
     (test, project)
 }
 
-/// Opens the project that a directory lies in, with a home beside the project.
+/// Opens the project that a directory is in, with a home beside the project.
 fn open(dir: &Path) -> Result<Project, StoreError> {
     let root = opening::root_of(dir)?;
     opening::open_within_call(&root, UserDirs::below(&root.with_file_name("home")))

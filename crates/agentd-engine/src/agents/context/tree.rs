@@ -1,5 +1,5 @@
 //! What a repository looks like from above: directories with counts, and the files that
-//! tell most about it.
+//! say most about it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ const MAX_PATH: usize = 200;
 /// How many files are named beforehand as the ones to look at first.
 const MAX_IMPORTANT: usize = 40;
 
-/// Files by which a project is recognized, wherever they lie.
+/// Files by which a project is recognized, wherever they are.
 const MANIFESTS: [&str; 24] = [
     "Cargo.toml",
     "package.json",

@@ -6,9 +6,9 @@ use test_project::TestProject;
 
 use super::{Archiving as _, id, part, spec};
 
-type Found = (OverlapKind, String, Vec<(String, Operation)>);
+type Expected = (OverlapKind, String, Vec<(String, Operation)>);
 
-fn found(project: &TestProject, only: Option<&str>) -> Vec<Found> {
+fn found(project: &TestProject, only: Option<&str>) -> Vec<Expected> {
     let store = project.store();
     let only = only.map(|only| store.change(&id(only)).unwrap().snapshot().unwrap());
     let only = only.as_ref().map(|snapshot| &snapshot.documents);

@@ -402,14 +402,14 @@ fn a_thousand_findings_per_rule_are_shown_and_all_counted() {
     let reports = change.snapshot().unwrap().findings(&project, &Extras::default());
     let report =
         reports.iter().find(|report| report.file.in_change() == Some(&ChangeFile::Tasks)).unwrap();
-    let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut reported: BTreeMap<&str, usize> = BTreeMap::new();
     for diagnostic in &report.diagnostics {
-        *told.entry(diagnostic.rule.code).or_default() += 1;
+        *reported.entry(diagnostic.rule.code).or_default() += 1;
     }
-    assert!(told.values().all(|n| *n == check::FINDINGS_PER_RULE), "{told:?}");
+    assert!(reported.values().all(|n| *n == check::FINDINGS_PER_RULE), "{reported:?}");
     assert!(report.omitted.iter().all(|omitted| omitted.count == 2000), "{:?}", report.omitted);
-    assert_eq!(report.omitted.len(), told.len());
-    assert_eq!(report.counts().total(), told.len() * 3000);
+    assert_eq!(report.omitted.len(), reported.len());
+    assert_eq!(report.counts().total(), reported.len() * 3000);
     let all = validate_all(&project, &Extras::default()).unwrap().reports;
     assert_eq!(check::counts(&all), check::counts(&reports));
 }

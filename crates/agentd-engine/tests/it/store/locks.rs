@@ -182,11 +182,11 @@ fn a_waiter_gets_the_lock_before_a_greedy_holder() {
         let (began, begun) = std::sync::mpsc::channel();
         let (project, mine, done) = (&project, &mine, &done);
         scope.spawn(move || {
-            let told = |_: &Waiting| {
+            let waiting = |_: &Waiting| {
                 let _ = began.send(());
                 ControlFlow::Continue(())
             };
-            let _lock = project.write_lock_or(mine, &holder("waiter"), told).unwrap();
+            let _lock = project.write_lock_or(mine, &holder("waiter"), waiting).unwrap();
             done.store(true, std::sync::atomic::Ordering::SeqCst);
         });
         begun.recv().unwrap();

@@ -67,7 +67,7 @@ impl<'s, 'w> Session<'s, 'w> {
             if !answer.ok {
                 return Ok(Source::Unreadable(answer.text));
             }
-            // A second block says that the file goes on.
+            // A second block says that there is more of the file.
             let Some((piece, note)) = answer.blocks.split_first() else {
                 return Ok(Source::Unreadable("read_file answered nothing".to_owned()));
             };

@@ -140,7 +140,7 @@ pub(super) fn headline(text: &str) -> String {
     format!("{}…", at_word.trim_end_matches([',', ';', ':']))
 }
 
-/// The parts of a document that lie inside the spans, in order.
+/// The parts of a document inside the spans, in order.
 pub(super) fn blocks(text: &str, within: &[Span]) -> Vec<Block> {
     let index = LineIndex::new(text);
     let mut anchors = BTreeSet::new();

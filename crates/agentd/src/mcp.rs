@@ -34,7 +34,7 @@ use crate::ui::Ui;
 use server::Server;
 use stdio::ClientGone;
 
-/// How long work that has begun may go on after the client has gone.
+/// How long work that has begun may continue after the client has gone.
 const GRACE: Duration = Duration::from_millis(300);
 
 /// What the server is started with.

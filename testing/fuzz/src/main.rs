@@ -79,7 +79,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, Box<dyn E
     Ok(options)
 }
 
-fn random_run(target: &Target, options: &Options) -> io::Result<Option<Found>> {
+fn random_run(target: &Target, options: &Options) -> io::Result<Option<Crash>> {
     let corpus = target.corpus()?;
     let seeds = corpus.len();
     let mut mutator = Mutator::new(corpus.clone(), options.seed);
@@ -90,7 +90,7 @@ fn random_run(target: &Target, options: &Options) -> io::Result<Option<Found>> {
 }
 
 /// An input that went wrong, and how.
-type Found = (Vec<u8>, &'static str);
+type Crash = (Vec<u8>, &'static str);
 
 /// Runs inputs until one goes wrong or the time is over; counts them. They run
 /// on a separate thread, so that one that hangs can be detected.
@@ -98,14 +98,14 @@ fn search(
     target: &Target,
     inputs: impl Iterator<Item = Vec<u8>> + Send + 'static,
     time: Duration,
-) -> io::Result<(u64, Option<Found>)> {
+) -> io::Result<(u64, Option<Crash>)> {
     let run = target.run;
     let path = crashes()?.join(format!("{}-current", target.name));
     let mut trace = Trace { file: File::create(&path)?, len: 0 };
     let count = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&count);
     let worker = thread::Builder::new().name(target.name.to_owned()).spawn(
-        move || -> io::Result<Option<Found>> {
+        move || -> io::Result<Option<Crash>> {
             let begun = Instant::now();
             for input in inputs.take_while(|_| begun.elapsed() < time) {
                 counter.fetch_add(1, Ordering::Relaxed);

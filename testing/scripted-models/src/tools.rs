@@ -60,7 +60,7 @@ pub(crate) fn missed_by_program(request: &ModelRequest) -> Vec<String> {
     missed.map(|rest| rest.split_whitespace().next().unwrap_or_default().to_owned()).collect()
 }
 
-/// Finds the tool by its own name, else by a name that ends in it.
+/// Finds the tool by its own name, otherwise by a name that ends in it.
 fn find<'a>(call: &ToolCall, tools: &'a [Offered]) -> Option<&'a Offered> {
     let is_of_server = |tool: &&Offered| {
         let Some(server) = &call.server else { return true };

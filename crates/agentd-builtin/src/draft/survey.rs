@@ -111,9 +111,9 @@ impl Survey {
 pub(super) struct Language {
     /// The endings of its files; the first is that of new ones.
     pub(super) endings: &'static [&'static str],
-    /// Where sources lie.
+    /// Where sources are.
     pub(super) sources: &'static str,
-    /// Where tests lie, with `{}` for the name.
+    /// Where tests are, with `{}` for the name.
     pub(super) tests: &'static str,
     /// Whether names in files are written with `_`.
     pub(super) underscores: bool,

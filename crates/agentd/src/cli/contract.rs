@@ -78,7 +78,7 @@ fn reading() -> Vec<Row> {
     ]
 }
 
-/// Commands that change something, or go on until they are stopped.
+/// Commands that change something, or run until they are stopped.
 fn acting() -> Vec<Row> {
     vec![
         row::<WorkflowReport>("plan add-oauth"),

@@ -88,7 +88,7 @@ pub(super) fn set_up_least(project: &Project) -> Result<(), CommandError> {
     write(project, &install::install(project.dir(), &[])?)
 }
 
-/// An existing project above, else the repository, else the current directory.
+/// An existing project above, otherwise the repository, otherwise the current directory.
 fn root(start: &Path) -> Result<PathBuf, CommandError> {
     match opening::root_of(start) {
         Err(StoreError::NotInitialised { suggested, .. }) => Ok(suggested),

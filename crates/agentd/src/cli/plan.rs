@@ -76,7 +76,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     planning::finish(context, &Outcome { change, report, mode, exit_code: args.exit_code, shown })
 }
 
-/// Asks what is to be done with a plan that needs revision (P24). True: go on.
+/// Asks what to do with a plan that needs revision (P24). True: continue.
 fn decide(
     context: &Context,
     agents: &AgentRun,

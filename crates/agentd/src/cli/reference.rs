@@ -36,7 +36,7 @@ fn section(command: &mut Command, name: &str) -> String {
 /// What comes after it on a page is generated, up to [`END`] if the page has one.
 const GENERATED: &str =
     "<!-- Generated. To update it: UPDATE=1 cargo nextest run -p agentd reference -->\n";
-const END: &str = "\n<!-- End of what is made from the program -->\n";
+const END: &str = "\n<!-- End of the generated part -->\n";
 
 fn errors() -> String {
     let mut text = String::new();

@@ -301,10 +301,10 @@ fn progress(
 fn instructions(change: Option<&ChangeId>, toolset: Toolset) -> String {
     let about = match change {
         Some(id) => format!(
-            "You work on the change `{id}`; its documents lie in agentd/changes/{id}/. Pass \
+            "You work on the change `{id}`; its documents are in agentd/changes/{id}/. Pass \
              change_id \"{id}\" to every tool."
         ),
-        None => "Every tool takes the change_id of an open change, whose documents lie in \
+        None => "Every tool takes the change_id of an open change, whose documents are in \
                  agentd/changes/<change_id>/."
             .to_owned(),
     };

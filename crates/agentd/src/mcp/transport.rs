@@ -134,7 +134,7 @@ async fn write_out<W: AsyncWrite + Unpin>(
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Reads on until a line is complete. Dropped in the middle, it goes on where it was.
+    /// Reads on until a line is complete. Dropped in the middle, it continues where it was.
     async fn step(&mut self) -> Step {
         loop {
             let Ok(available) = self.input.fill_buf().await else { return Step::Ended };

@@ -15,7 +15,7 @@ use inquire::{InquireError, Select};
 
 use crate::error::CommandError;
 
-const KEYS: &str = "arrow keys move, enter goes on";
+const KEYS: &str = "arrow keys move, enter continues";
 
 /// What a person says to a plan that needs revision (P24).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,7 +24,7 @@ use anstream::{AutoStream, ColorChoice};
 use self::line::{Running, StepEnd};
 use super::{Ui, WARN};
 
-/// Between two pictures of the spinner.
+/// Between two frames of the spinner.
 const TICK: Duration = Duration::from_millis(125);
 
 /// Whether a live line is on the screen of this process; a panic takes it away first.

@@ -55,7 +55,7 @@ fn picks(question: &Question) -> Result<Vec<Pick>, CommandError> {
     let words = printable(question.question.as_str()).into_owned();
     let chosen = if question.multi_select {
         MultiSelect::new(&words, entries(question))
-            .with_help_message("space marks, enter goes on, Esc stops")
+            .with_help_message("space marks, enter continues, Esc stops")
             .with_validator(|chosen: &[inquire::list_option::ListOption<&Entry>]| {
                 Ok(needed(chosen.is_empty(), "mark at least one"))
             })

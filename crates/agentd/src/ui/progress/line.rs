@@ -10,13 +10,13 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::ui::{BAD, BOLD, DIM, GOOD, WARN, fit};
 use agentd_core::figures::{clock, duration, tokens};
 
-/// The pictures of the spinner.
+/// The frames of the spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// With fewer columns, what the agent does is not worth showing.
 const ENOUGH_FOR_WORDS: usize = 10;
 
-/// A step that is going on.
+/// A step that is running.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Running {
     pub(super) label: String,
@@ -37,7 +37,7 @@ pub(super) struct RenderedLine {
     pub(super) columns: usize,
 }
 
-/// The line of a step that is going on, in so many columns. What does not fit is left out:
+/// The line of a running step, in so many columns. What does not fit is left out:
 /// first what the agent does, then who it is, the cost, the tokens; the label is cut last.
 pub(super) fn running(
     step: &Running,

@@ -22,7 +22,7 @@ use test_project::{Node, TestProject, Tree, tree, without_times};
 
 use plants::{Plant, SOURCE, Trick};
 
-/// What lies beside the project, and must stay private.
+/// What is beside the project, and must stay private.
 const SECRET: &str = "the-secret-of-another-user";
 
 /// How long a command may take, on a machine that is busy with other things.
@@ -105,7 +105,7 @@ fn script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A project of a user with agents on PATH, and what lies beside it.
+/// A project of a user with agents on PATH, and what is beside it.
 fn project() -> TestProject {
     let approved = "phase: complete\ncode_review:\n  verdict: APPROVED\n  iteration: 1\n  reviewer: codex\n  at: 2026-11-04T12:00:00Z\n  run: 1";
     let config = "[workflow]\nscript_retries = 0\nself_review_iterations = 0\n";

@@ -122,7 +122,7 @@ fn one_shot_last_review_is_a_warning() {
     assert_eq!(stand_in::calls(&project), steps);
 }
 
-/// Agents get the path of the project as text; what cannot go on is not begun.
+/// Agents get the path of the project as text; what cannot continue is not begun.
 #[test]
 fn path_not_utf8_is_refused() {
     let project = TestProject::new();

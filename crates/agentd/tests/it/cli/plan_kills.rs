@@ -41,9 +41,16 @@ impl Planner {
 }
 
 fn command(project: &TestProject) -> Command {
-    let wish = "Add login with email and password; lock after 5 attempts";
-    let mut command =
-        project.command(["plan", CHANGE, wish, "--auto", "--skip-clarify", "--git", "in-place"]);
+    let description = "Add login with email and password; lock after 5 attempts";
+    let mut command = project.command([
+        "plan",
+        CHANGE,
+        description,
+        "--auto",
+        "--skip-clarify",
+        "--git",
+        "in-place",
+    ]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

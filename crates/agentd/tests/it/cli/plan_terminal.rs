@@ -141,7 +141,7 @@ fn high_issue_is_not_offered_to_accept() {
     assert!(!seen.contains("Accept it"), "{seen}");
 }
 
-/// Ctrl-C at each question ends with 130; the plan goes on from there, and nothing is paid
+/// Ctrl-C at each question ends with 130; the plan continues from there, and nothing is paid
 /// again.
 #[test]
 fn ctrl_c_at_plan_loses_nothing() {

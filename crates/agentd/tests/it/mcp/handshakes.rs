@@ -16,7 +16,7 @@ fn versions_with_handshake() {
         assert_eq!(result["serverInfo"]["name"], "agentd");
         assert!(result["capabilities"]["tools"].is_object(), "{result}");
         assert!(result["capabilities"]["resources"].is_object(), "{result}");
-        insta::allow_duplicates! { insta::assert_snapshot!(result["instructions"], @r#""agentd keeps the plan of a change: proposal.md, specs/<spec>.md, tasks.md. You work on the change `add-oauth`; its documents lie in agentd/changes/add-oauth/. Pass change_id \"add-oauth\" to every tool. Order: create_proposal, then create_spec for every affected spec, then create_tasks. Fix a document with edit_file. Documents are written with these tools only. A call that is refused has changed nothing and says what to correct; warnings in an answer are worth fixing.""#); }
+        insta::allow_duplicates! { insta::assert_snapshot!(result["instructions"], @r#""agentd keeps the plan of a change: proposal.md, specs/<spec>.md, tasks.md. You work on the change `add-oauth`; its documents are in agentd/changes/add-oauth/. Pass change_id \"add-oauth\" to every tool. Order: create_proposal, then create_spec for every affected spec, then create_tasks. Fix a document with edit_file. Documents are written with these tools only. A call that is refused has changed nothing and says what to correct; warnings in an answer are worth fixing.""#); }
         assert_eq!(client.result("ping", json!({})), json!({}));
         let tools = client.result("tools/list", json!({}));
         assert_eq!(tools["tools"].as_array().unwrap().len(), 8);
@@ -57,7 +57,7 @@ fn stateless_version_needs_no_handshake() {
         "resources": {},
         "tools": {}
       },
-      "instructions": "agentd keeps the plan of a change: proposal.md, specs/<spec>.md, tasks.md. You work on the change `add-oauth`; its documents lie in agentd/changes/add-oauth/. Pass change_id \"add-oauth\" to every tool. Order: create_proposal, then create_spec for every affected spec, then create_tasks. Fix a document with edit_file. Documents are written with these tools only. A call that is refused has changed nothing and says what to correct; warnings in an answer are worth fixing.",
+      "instructions": "agentd keeps the plan of a change: proposal.md, specs/<spec>.md, tasks.md. You work on the change `add-oauth`; its documents are in agentd/changes/add-oauth/. Pass change_id \"add-oauth\" to every tool. Order: create_proposal, then create_spec for every affected spec, then create_tasks. Fix a document with edit_file. Documents are written with these tools only. A call that is refused has changed nothing and says what to correct; warnings in an answer are worth fixing.",
       "ttlMs": 0,
       "cacheScope": "private",
       "_meta": {

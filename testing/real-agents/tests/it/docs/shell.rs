@@ -10,7 +10,7 @@ use terminal::Terminal;
 use test_project::{Output, agentd, write_script};
 
 /// All questions of agentd end with a line that says so.
-const QUESTION: [&str; 3] = ["enter goes on", "enter answers", "enter to confirm"];
+const QUESTION: [&str; 3] = ["enter continues", "enter answers", "enter to confirm"];
 
 pub(crate) struct Shell<'s> {
     sandbox: &'s Sandbox,

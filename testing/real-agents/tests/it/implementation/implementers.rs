@@ -82,7 +82,7 @@ fn plays_the_story(cli: Cli, reviewer: &str, workflow: &str) {
             ["Start", "add-login: logic layer", "add-login: fix the findings of review 1"];
         assert_eq!(log.lines().collect::<Vec<_>>(), subjects);
 
-        // The fix went on in the session of the layer, and all of it is in the ledger.
+        // The fix continued in the session of the layer, and all of it is in the ledger.
         let state = sandbox.state();
         let session = |n: usize| state.llm_calls[n].session_id.clone();
         assert!(session(0).is_some() && session(0) == session(2), "{:#?}", state.llm_calls);

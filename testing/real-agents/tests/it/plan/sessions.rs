@@ -1,4 +1,4 @@
-//! Seeds E and RP: going on in a session, and every way in which it cannot be found.
+//! Seeds E and RP: resuming a session, and every way in which it cannot be found.
 
 use std::fs;
 

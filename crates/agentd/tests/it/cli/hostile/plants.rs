@@ -33,8 +33,8 @@ pub(super) const SOURCE: &str = "mine\n";
 
 const CHANGE: &str = "agentd/changes/add-oauth";
 
-/// A picture of the first edition, in which these paths were so.
-fn picture(places: &[(&str, Value)], closed: &[&str]) -> String {
+/// A snapshot of the first edition, in which these paths were so.
+fn snapshot(places: &[(&str, Value)], closed: &[&str]) -> String {
     let hexed = |path: &str| hex(path.as_bytes());
     let places: Vec<Value> = places
         .iter()
@@ -88,16 +88,17 @@ fn recovery(root: &Path, git_config: &str) -> Vec<Trick> {
     let with_journal = |path: &str, now: &str| {
         vec![journal(), file(&format!("{CHANGE}/archive.json"), record(path, now))]
     };
-    let pictured = |places: &[(&str, Value)], closed: &[&str]| file(old, picture(places, closed));
+    let with_snapshot =
+        |places: &[(&str, Value)], closed: &[&str]| file(old, snapshot(places, closed));
     let archived = "agentd/archive/2026-11-04-add-other";
     vec![
-        trick("relative hook", vec![pictured(&[(".git/hooks/pre-commit", hook())], &[])]),
-        trick("absolute hook", vec![pictured(&[(&absolute, hook())], &[])]),
-        trick("git config", vec![pictured(&[(".git/config", hook())], &[])]),
-        trick("above", vec![pictured(&[("./..", json!("nothing"))], &[])]),
-        trick("beside", vec![pictured(&[("../beside/mine", json!("nothing"))], &[])]),
-        trick("closed repository", vec![pictured(&[], &[".git"])]),
-        trick("closed project", vec![pictured(&[], &["."])]),
+        trick("relative hook", vec![with_snapshot(&[(".git/hooks/pre-commit", hook())], &[])]),
+        trick("absolute hook", vec![with_snapshot(&[(&absolute, hook())], &[])]),
+        trick("git config", vec![with_snapshot(&[(".git/config", hook())], &[])]),
+        trick("above", vec![with_snapshot(&[("./..", json!("nothing"))], &[])]),
+        trick("beside", vec![with_snapshot(&[("../beside/mine", json!("nothing"))], &[])]),
+        trick("closed repository", vec![with_snapshot(&[], &[".git"])]),
+        trick("closed project", vec![with_snapshot(&[], &["."])]),
         trick("journal of git", with_journal(".git/config", git_config)),
         trick("journal of sources", with_journal("src/main.rs", SOURCE)),
         trick("journal of dots", with_journal("agentd/../src/main.rs", SOURCE)),
@@ -130,7 +131,7 @@ fn recovery(root: &Path, git_config: &str) -> Vec<Trick> {
                 file("agentd/archive.json", journal_text),
                 file(
                     "agentd/calls/x.picture.json",
-                    picture(&[(".git/hooks/pre-commit", hook())], &[]),
+                    snapshot(&[(".git/hooks/pre-commit", hook())], &[]),
                 ),
                 file("agentd/calls/x.state.json", "{}"),
                 file("agentd/trust.json", "{\"version\":1,\"digest\":\"x\",\"settings\":[]}"),

@@ -110,7 +110,7 @@ fn attempt(toolchain: &Toolchain, place: &ToolchainDir) -> Result<Outcome> {
     if let Some(missing) = toolchain.programs.iter().find(|name| !is_on_path(name)) {
         return Ok(Outcome::Skipped(format!("{missing} is not installed")));
     }
-    project::lay(toolchain, place)?;
+    project::create(toolchain, place)?;
     // Outside of the cage: so the user's caches hold something, and what fails here says nothing
     // about the cage.
     let mut warm = place.command("sh", &place.base.join("warm"));
@@ -121,9 +121,9 @@ fn attempt(toolchain: &Toolchain, place: &ToolchainDir) -> Result<Outcome> {
     if !project::is_filled(&place.home.path().join(toolchain.users)) {
         return Ok(Outcome::Failed(format!("~/{} is empty: nothing to compare", toolchain.users)));
     }
-    let before = place.home.picture()?;
+    let before = place.home.contents()?;
     let outcome = project::implement(toolchain, place);
-    let after = place.home.picture()?;
+    let after = place.home.contents()?;
     let changed = before.changes(&after);
     let mut wrong: Vec<String> = outcome.err().map(|error| error.to_string()).into_iter().collect();
     if !changed.is_empty() {

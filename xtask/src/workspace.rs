@@ -12,7 +12,7 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     /// Cargo's target directory.
     pub(crate) target: PathBuf,
-    /// Tools that we build ourselves. It lies outside of `target`, because a
+    /// Tools that we build ourselves. It is outside of `target`, because a
     /// tool that took minutes to build should outlive `cargo clean` and serve
     /// the next clone.
     pub(crate) tools: PathBuf,

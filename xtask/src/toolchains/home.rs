@@ -71,7 +71,7 @@ impl Home {
         &self.path
     }
 
-    /// Lets the command run as its user. Programs that lie in the real home are still found.
+    /// Lets the command run as its user. Programs in the real home are still found.
     pub(super) fn apply(&self, command: &mut Command) {
         for (name, _) in env::vars_os() {
             // The variables that cargo sets for its children describe this workspace.
@@ -94,7 +94,7 @@ impl Home {
     }
 
     /// Everything in it but what agentd and the CLI may write to.
-    pub(super) fn picture(&self) -> Result<HomeContents> {
+    pub(super) fn contents(&self) -> Result<HomeContents> {
         let mut entries = BTreeMap::new();
         let skipped: Vec<PathBuf> = THEIR_OWN.iter().map(|name| self.path.join(name)).collect();
         look(&self.path, &skipped, &mut entries)?;
@@ -182,14 +182,14 @@ mod tests {
         };
         write(".npm/one", "1");
         write(".npm/two", "2");
-        let before = home.picture().unwrap();
+        let before = home.contents().unwrap();
         write(".claude/session", "x");
         write(".cache/agentd/projects/x", "x");
-        assert_eq!(before.changes(&home.picture().unwrap()), Vec::<String>::new());
+        assert_eq!(before.changes(&home.contents().unwrap()), Vec::<String>::new());
         write(".npm/one", "3");
         fs::remove_file(home.path().join(".npm/two")).unwrap();
         write(".config/tool", "x");
-        let changed = before.changes(&home.picture().unwrap());
+        let changed = before.changes(&home.contents().unwrap());
         for expected in [".npm/one", ".npm/two", ".config/tool"] {
             assert!(changed.iter().any(|path| path == expected), "{expected}: {changed:?}");
         }

@@ -139,7 +139,7 @@ const SAY: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant",
 const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"daa347b4","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":2}}"#;
 
 /// Writes the files of the project and of its plan, and what runs before.
-pub(super) fn lay(toolchain: &Toolchain, place: &ToolchainDir) -> Result<()> {
+pub(super) fn create(toolchain: &Toolchain, place: &ToolchainDir) -> Result<()> {
     let root = place.base.join("project");
     for (name, text) in toolchain.files {
         write(&place.base.join("warm").join(name), text)?;

@@ -1,4 +1,5 @@
-//! Developer commands: `cargo xtask test`, `bench`, `fuzz`, `sample-project`, `toolchains`.
+//! Developer commands: `cargo xtask test`, `bench`, `fuzz`, `mutants`, `sample-project`,
+//! `toolchains`.
 //!
 //! This crate is the one door for developers and for CI. It starts other
 //! programs and reports on them; it links none of agentd's own crates, so that
@@ -8,6 +9,7 @@
 mod bench;
 mod fuzz;
 mod mermaid;
+mod mutants;
 mod npm;
 mod packages;
 mod picture;
@@ -42,6 +44,8 @@ Usage: cargo xtask <command>
           the bars of the issues: value, ratio, pass or fail
   fuzz [target]... [--seconds N] [--seed N] [--input FILE] [--random]
           the parsers, on inputs that nobody would write
+  mutants [--only a,b] [--list]
+          whether the tests notice when the code that decides is wrong; takes long, not part of CI
   sample-project <dir> [--changes N] [--specs N]
           writes a valid project of that size
   toolchains [--only cargo,npm,..]
@@ -78,6 +82,7 @@ fn run() -> Result<ExitCode> {
         Some("test") => test::main(&workspace, args),
         Some("tidy") => tidy::main(&workspace, args),
         Some("fuzz") => fuzz::main(&workspace, args),
+        Some("mutants") => mutants::main(&workspace, args),
         Some("bench") => bench::main(&workspace, args),
         Some("__peak-rss") => bench::peak_rss_main(args),
         Some("vendor-mermaid") => {

@@ -34,23 +34,23 @@ pub(crate) const NEXTEST: Tool = Tool {
 pub(crate) const DENY: Tool =
     Tool { name: "cargo-deny", version: "0.20.2", extra: &[], built_in_ci: true };
 
+/// The check of the tests themselves, for `cargo xtask mutants` only.
+pub(crate) const MUTANTS: Tool =
+    Tool { name: "cargo-mutants", version: "27.1.0", extra: &[], built_in_ci: false };
+
 /// How long an install may take in CI; someone who asked for it waits longer.
-/// What was built by then is kept, so that the next run goes on from there.
+/// What was built by then is kept, so that the next run continues from there.
 const CI_LIMIT: Duration = Duration::from_mins(10);
 const LIMIT: Duration = Duration::from_mins(30);
 
-/// Finds a tool on `PATH` or among the tools we built, else builds it where
+/// Finds a tool on `PATH` or among the tools we built, otherwise builds it where
 /// that is wanted: in CI, or with `AGENTD_INSTALL_TOOLS=1`. A person is not made
 /// to wait minutes unasked.
 ///
 /// `Err` says why there is none; it never is a reason to fail.
 pub(crate) fn find(workspace: &Workspace, tool: &Tool) -> Result<PathBuf> {
-    let on_path = PathBuf::from(tool.name);
-    let cached = workspace.tools.join("bin").join(tool.name);
-    for program in [on_path, cached.clone()] {
-        if process::works(process::command(&program, &workspace.root).arg("--version")) {
-            return Ok(program);
-        }
+    if let Some(program) = installed(workspace, tool) {
+        return Ok(program);
     }
     let limit = match (env::var_os("AGENTD_INSTALL_TOOLS"), workspace.ci && tool.built_in_ci) {
         (Some(_), _) => LIMIT,
@@ -62,7 +62,31 @@ pub(crate) fn find(workspace: &Workspace, tool: &Tool) -> Result<PathBuf> {
         }
     };
     install(workspace, tool, limit)?;
-    Ok(cached)
+    Ok(cached(workspace, tool))
+}
+
+/// Finds a tool, and builds it if it is missing: for a command that is nothing without it.
+pub(crate) fn find_or_install(workspace: &Workspace, tool: &Tool) -> Result<PathBuf> {
+    if let Some(program) = installed(workspace, tool) {
+        return Ok(program);
+    }
+    install(workspace, tool, LIMIT)?;
+    Ok(cached(workspace, tool))
+}
+
+/// The tool on `PATH`, or the one that we built.
+fn installed(workspace: &Workspace, tool: &Tool) -> Option<PathBuf> {
+    [PathBuf::from(tool.name), cached(workspace, tool)].into_iter().find(|program| {
+        // A subcommand of cargo expects its own name first, as cargo passes it.
+        let name = tool.name.trim_start_matches("cargo-");
+        let mut plain = process::command(program, &workspace.root);
+        let mut as_cargo = process::command(program, &workspace.root);
+        process::works(plain.arg("--version")) || process::works(as_cargo.args([name, "--version"]))
+    })
+}
+
+fn cached(workspace: &Workspace, tool: &Tool) -> PathBuf {
+    workspace.tools.join("bin").join(tool.name)
 }
 
 fn install(workspace: &Workspace, tool: &Tool, limit: Duration) -> Result<()> {

@@ -113,6 +113,19 @@ fn every_phase_takes_exactly_the_transitions_of_the_table() {
     }
 }
 
+/// Whether to pay a challenger is decided as its verdict will be (C20).
+#[test]
+fn a_plan_may_be_challenged_exactly_if_a_verdict_on_it_is_taken() {
+    for phase in Phase::ALL {
+        for text in ["reviewed", "edited"] {
+            let (state, plan) = (usual(phase), plan(text));
+            let verdict = reviewed(PlanVerdict::NeedsRevision, plan.clone());
+            let asked = state.may_be_challenged(&plan);
+            assert_eq!(asked, state.apply(&verdict).map(drop), "{phase}, {text}");
+        }
+    }
+}
+
 #[test]
 fn refusals_say_why_and_what_is_allowed() {
     let cases = [

@@ -205,10 +205,10 @@ kinds! {
             "Move the project, or rename the directory. The cause shows the path, with invalid bytes as `\\xNN`.";
         SessionNotCaptured:
             "The planner reported no session, or the change was planned before sessions were stored. What it has written stays.",
-            "Write the plan again (`agentd proposal`), or edit it yourself and run `agentd challenge <id>`.";
+            "Continue with `agentd plan <id>`. To have the plan revised after a review, run `agentd reproposal <id> --fresh`, which begins a new session that is given the plan and the review.";
         SessionNotFound:
             "The planner's session is gone: it was deleted, or belongs to another machine or project directory.",
-            "Run `agentd proposal` again, or edit the plan yourself and run `agentd challenge <id>`.";
+            "Run `agentd reproposal <id> --fresh`: it begins a new session that is given the plan and the review. `agentd plan <id>` offers the same on a terminal, and does it with `--auto`. Or edit the plan yourself and run `agentd challenge <id>`.";
         SessionListFailed:
             "`gemini --list-sessions` failed; its output is the cause.",
             "Start `gemini` by hand in the project and check that it works.";

@@ -35,6 +35,8 @@ pub enum FailureKind {
     Refused,
     /// A limit of turns or of money set on the CLI was reached.
     LimitReached,
+    /// agentd has ended the call: the change has used up its budget (T8).
+    Budget,
     /// The prompt is longer than the CLI takes.
     PromptTooLarge,
     /// The CLI closed its input before the prompt was written (WF8).
@@ -79,6 +81,7 @@ impl FailureKind {
             | Self::OutputLimit
             | Self::Refused
             | Self::LimitReached
+            | Self::Budget
             | Self::PromptTooLarge
             | Self::McpUnavailable
             | Self::TimedOut
@@ -191,6 +194,9 @@ pub struct AgentOutcome {
     /// Tools that the CLI refused to run, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied_tools: Vec<String>,
+    /// What became of the tools that it called.
+    #[serde(default, skip_serializing_if = "ToolUse::is_empty")]
+    pub tools: ToolUse,
     /// Why it failed; none means that the CLI reported success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
@@ -201,6 +207,37 @@ impl AgentOutcome {
     /// also find its artifact on disk.
     pub fn reported_success(&self) -> bool {
         self.failure.is_none()
+    }
+}
+
+/// What became of the tools that an agent called: where something is missing on the disk, this
+/// says why.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolUse {
+    /// The tools of agentd that did what they were asked to, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub done: Vec<String>,
+    /// The last calls that were refused or failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedCall>,
+    /// The tools of agentd that were called and have not answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<String>,
+}
+
+/// A call of a tool that was refused, or failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedCall {
+    /// The tool, by its bare name.
+    pub tool: String,
+    /// What the tool or the CLI answered.
+    pub reason: String,
+}
+
+impl ToolUse {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 

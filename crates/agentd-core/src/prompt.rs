@@ -26,8 +26,8 @@ use crate::step_name::StepName;
 pub use building::{Fix, Implement, ImplementAgain, Review};
 pub use data::{FENCE_OVERHEAD, KeepEnd, fenced, one_line};
 pub use planning::{
-    Challenge, Clarify, FormatFix, NewPlan, Reproposal, Reviewed, SelfReview, SpecGen, SpecTitle,
-    TasksGen,
+    Challenge, Clarify, FormatFix, FreshReproposal, NewPlan, Reproposal, Reviewed, SelfReview,
+    SpecGen, SpecTitle, TasksGen,
 };
 pub use views::{CommentView, IssueView, SpecView, TaskView, TestEvidence};
 

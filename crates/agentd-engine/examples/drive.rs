@@ -17,7 +17,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::provider::{AgentRequest, FoundInProject, Session, Surroundings, provider};
 use agentd_core::step_name::StepName;
 use agentd_engine::agents::run_record::RecordLimits;
-use agentd_engine::agents::runner::{Retry, Runner};
+use agentd_engine::agents::runner::{Retry, Runner, Spending};
 use agentd_engine::opening::open_root;
 use agentd_engine::process::{Cancel, Limits, SUPERVISE, Supervisor, supervise};
 use agentd_engine::store::{Holder, UserDirs};
@@ -84,6 +84,7 @@ fn call(
         record: RecordLimits::default(),
         cancel,
         sandbox: None,
+        spending: Spending::default(),
     };
     let limits = Limits { grace: Duration::from_millis(500), ..Limits::default() };
     let holder = || Holder::this_process("drive", jiff::Timestamp::UNIX_EPOCH);

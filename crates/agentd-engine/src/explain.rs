@@ -249,16 +249,38 @@ impl Explain for SessionError {
             Self::ListFailed { .. } => Kind::SessionListFailed,
             Self::ListTimedOut { .. } => Kind::SessionListTimedOut,
             Self::Unparseable { .. } => Kind::SessionListUnparseable,
-            Self::NotCaptured => Kind::SessionNotCaptured,
+            Self::NotCaptured | Self::NotStored => Kind::SessionNotCaptured,
         };
         let cause = match self {
             Self::NotFound { id } => Some(format!("the session {id} has expired or was deleted")),
             Self::NotCaptured => {
+                Some("the planner reported no session; what it has written stays".to_owned())
+            }
+            Self::NotStored => {
                 Some("no session is known in which the planner could continue".to_owned())
             }
-            _ => self.output(),
+            Self::ListFailed { .. } | Self::ListTimedOut { .. } | Self::Unparseable { .. } => {
+                self.output()
+            }
         };
-        ErrorReport { cause, ..ErrorReport::of(kind, self) }
-            .hint("run the proposal again: its session may have expired or been deleted")
+        let report = ErrorReport { cause, ..ErrorReport::of(kind, self) };
+        match self {
+            Self::NotFound { .. } | Self::NotStored => report.hint(fresh_session()),
+            Self::NotCaptured => {
+                report.run("continue without it", CommandLine::agentd(["plan"]).change())
+            }
+            Self::ListFailed { .. } | Self::ListTimedOut { .. } => report
+                .hint("start `gemini` in the project by hand, and check that it works")
+                .hint(fresh_session()),
+            Self::Unparseable { .. } => report
+                .set("resume by ID, which needs no list", "gemini", "resume", "\"uuid\"")
+                .hint(fresh_session()),
+        }
     }
+}
+
+/// What to do where the session of the planner cannot be resumed (C31).
+pub(crate) fn fresh_session() -> Hint {
+    let command = CommandLine::agentd(["reproposal"]).change().args(["--fresh"]);
+    Hint::run("begin a new session, which is given the plan and its review", command)
 }

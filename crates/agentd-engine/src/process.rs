@@ -215,7 +215,7 @@ pub trait Watcher {
 pub enum Input {
     /// All of it.
     Written,
-    /// The program closed its input with bytes left (WF8).
+    /// The program closed its input, or ended, with bytes left (WF8).
     ClosedEarly {
         /// The number of bytes that were left.
         unread: u64,

@@ -12,12 +12,14 @@
 //! removes.
 //!
 //! **Locks** are kept by the operating system and so end with their process.
-//! There are three kinds, and they are always taken in this order:
+//! There are four kinds, and they are always taken in this order:
 //!
 //! 1. the *run* lock of a change, held by `plan`, `impl` and `archive` for as
 //!    long as they run;
-//! 2. the *project* lock, held while main specs or the archive are rewritten;
-//! 3. the *write* lock of a change, held for one read-modify-write.
+//! 2. the *sessions* lock, held while the sessions of an agent are listed and one of them is
+//!    opened;
+//! 3. the *project* lock, held while main specs or the archive are rewritten;
+//! 4. the *write* lock of a change, held for one read-modify-write.
 //!
 //! A parent that holds a run lock may start children that take write locks,
 //! and so it must not itself hold a write lock while it waits for a child.

@@ -52,12 +52,15 @@ pub use error::WorkflowError;
 pub use generate::propose;
 pub use implement::{TaskSelection, implement};
 pub use implementation::implementation;
-pub use plan::{Mode, plan};
+pub use plan::{LostSession, LostSessionQuestion, Mode, Planned, plan};
 pub use report::{Progress, Watch};
-pub use reproposal::repropose;
+pub use reproposal::{PlannerSession, repropose};
 
 /// How many overlaps with other changes are listed one by one.
 const MOST_OVERLAPS: usize = 5;
+
+/// The warning where a session is gone and its work does not depend on it.
+const LOST: &str = "the session to resume is gone: a fresh one is begun";
 
 /// A workflow on one change, under its run lock.
 pub struct Workflow<'w> {
@@ -187,16 +190,22 @@ impl Action {
 /// What the success of a step changes in the state, besides the ledger.
 pub(crate) fn effect_of(step: &StepName) -> Option<fn(&mut State, &AgentOutcome)> {
     match step {
-        // The session that later steps go on with (C5).
-        StepName::ProposalGen | StepName::PlanGen => Some(|state, outcome| {
-            if outcome.session_id.is_some() {
-                state.session_id.clone_from(&outcome.session_id);
-            }
-        }),
-        StepName::Reproposal => {
-            Some(|state, _| state.iteration = state.iteration.saturating_add(1))
+        // The session that later steps go on with (C5). Those that resume it may have had to
+        // begin a new one (C31).
+        StepName::ProposalGen | StepName::PlanGen | StepName::PlanReview | StepName::FormatFix => {
+            Some(planner_session)
         }
+        StepName::Reproposal => Some(|state, outcome| {
+            planner_session(state, outcome);
+            state.iteration = state.iteration.saturating_add(1);
+        }),
         _ => None,
+    }
+}
+
+fn planner_session(state: &mut State, outcome: &AgentOutcome) {
+    if outcome.session_id.is_some() {
+        state.session_id.clone_from(&outcome.session_id);
     }
 }
 
@@ -311,8 +320,24 @@ impl Workflow<'_> {
         result
     }
 
-    /// Calls the agent of a step. What it may have changed is read again.
+    /// Calls the agent of a step; in a fresh session if the one to resume is gone. Only what a
+    /// reproposal asks for needs to know the plan, and has a prompt of its own for that case.
     fn call(&mut self, step: &Step) -> Result<StepReport, WorkflowError> {
+        match self.call_once(step) {
+            Err(error)
+                if step.resume.is_some()
+                    && step.name != StepName::Reproposal
+                    && error.is_lost_session() =>
+            {
+                self.warn(LOST);
+                self.call_once(&Step { resume: None, ..step.clone() })
+            }
+            called => called,
+        }
+    }
+
+    /// Calls the agent of a step. What it may have changed is read again.
+    fn call_once(&mut self, step: &Step) -> Result<StepReport, WorkflowError> {
         let before = self.snapshot()?;
         self.forget();
         let watch = &mut *self.watch;

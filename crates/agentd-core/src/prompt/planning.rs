@@ -1,10 +1,12 @@
 //! The prompts of the plan: questions, documents, their reviews and repairs.
 
+use std::fmt::Write as _;
+
 use minijinja::context;
 
 use super::data::one_line;
 use super::views::{self, CommentView, IssueView, SENTENCE};
-use super::{listed, render, safe};
+use super::{FENCE_OVERHEAD, KeepEnd, PROMPT_BYTES, fenced, listed, render, safe};
 use crate::check::FileReport;
 use crate::ids::{ChangeId, SpecId};
 use crate::layout;
@@ -268,5 +270,66 @@ impl Reproposal<'_> {
             comments => views::comments(self.comments),
         };
         render(&StepName::Reproposal, self.change, "reproposal", context)
+    }
+}
+
+/// How much of the description a new session is given beside the plan that came of it.
+const DESCRIPTION: usize = 4000;
+/// Less than this of a document is not worth a fence.
+const LEAST: usize = 200;
+/// Room for the line that says how many documents there was no room for.
+const LAST_LINE: usize = 40;
+
+/// Asks for the same in a new session, which has not seen the plan: the one in which it was
+/// written is gone (C31).
+#[derive(Debug, Clone)]
+pub struct FreshReproposal<'a> {
+    /// What is asked for.
+    pub reproposal: Reproposal<'a>,
+    /// What the person has asked for.
+    pub description: &'a str,
+    /// Whether there is a `clarifications.md`.
+    pub clarified: bool,
+    /// The documents of the plan: the path of each, and what it says.
+    pub documents: &'a [(String, &'a str)],
+}
+
+impl FreshReproposal<'_> {
+    /// The prompt: that of the reproposal, and the plan behind it, as much as there is room for.
+    pub fn render(&self) -> String {
+        let dir = layout::change_dir(self.reproposal.change);
+        let mut text = self.reproposal.render();
+        text.push_str(
+            "\nYou have not seen this plan before: the session in which it was written is gone. \
+             What was asked for:\n",
+        );
+        text.push_str(&fenced("description", self.description, DESCRIPTION, KeepEnd::Head));
+        let _ = write!(
+            text,
+            "\n\nRead with `read_file`:\n- {dir}/GEMINI.md, the context of this project\n"
+        );
+        if self.clarified {
+            let _ = writeln!(text, "- {dir}/clarifications.md, what the person has answered");
+        }
+        text.push_str(
+            "- what is cut or missing below\n\nThe documents, as they were when this was asked:\n",
+        );
+        let mut left = PROMPT_BYTES.saturating_sub(text.len() + LAST_LINE);
+        for (index, (path, document)) in self.documents.iter().enumerate() {
+            // A fair share of what is left: a short document leaves more for the others.
+            let share = left / (self.documents.len() - index);
+            let Some(cap) = share.checked_sub(FENCE_OVERHEAD + 2).filter(|cap| *cap >= LEAST)
+            else {
+                let _ = writeln!(text, "(and {} more)", self.documents.len() - index);
+                break;
+            };
+            let before = text.len();
+            text.push_str(&fenced(path, document, cap, KeepEnd::Head));
+            text.push_str("\n\n");
+            left = left.saturating_sub(text.len() - before);
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+        text
     }
 }

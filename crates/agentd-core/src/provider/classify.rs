@@ -193,9 +193,10 @@ pub(super) fn from_exit(exit: &Exit, terminal: bool) -> Option<Failure> {
     if let Some(kind) = kind_of_message(&said) {
         return Some(Failure::new(kind, said));
     }
-    if let Some(unread) = exit.stdin_unread {
+    if exit.stdin_unread.is_some() {
+        let code = exit.code.map(|code| format!(" with code {code}")).unwrap_or_default();
         let message =
-            format!("the agent closed its input with {unread} bytes of the prompt unread");
+            format!("the agent exited{code} before it had read its prompt{}", after_colon(&said));
         return Some(Failure::new(FailureKind::StdinClosed, message));
     }
     Some(match exit.code {
@@ -209,8 +210,11 @@ pub(super) fn from_exit(exit: &Exit, terminal: bool) -> Option<Failure> {
 }
 
 fn with_words(code: i32, said: &str) -> String {
-    let colon = if said.is_empty() { "" } else { ": " };
-    format!("the agent exited with code {code}{colon}{said}")
+    format!("the agent exited with code {code}{}", after_colon(said))
+}
+
+fn after_colon(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!(": {said}") }
 }
 
 /// The lines of standard error that say something, without the noise that the
@@ -268,9 +272,6 @@ fn hint(agent: AgentKind, kind: FailureKind) -> Option<&'static str> {
         (FailureKind::Auth, AgentKind::Claude) => {
             "run `claude` and `/login`, or set ANTHROPIC_API_KEY"
         }
-        (FailureKind::SessionNotFound | FailureKind::WrongSession, _) => {
-            "the session expired or was cleared: re-run proposal for a fresh start"
-        }
         (FailureKind::RateLimited, _) => {
             "wait until the quota is renewed, or give the role to another agent in [roles]"
         }
@@ -283,7 +284,7 @@ fn hint(agent: AgentKind, kind: FailureKind) -> Option<&'static str> {
             "the prompt is longer than the agent takes: shorten project.md or split the change"
         }
         (FailureKind::StdinClosed, _) => {
-            "the agent ended before it had read its prompt: see what it wrote to standard error"
+            "start the agent by hand in this project, and check that it works"
         }
         (FailureKind::NotInstalled, AgentKind::Gemini) => {
             "install it with `npm install -g @google/gemini-cli`, or set `command` in [gemini]"
@@ -360,6 +361,20 @@ mod tests {
         };
         let failure = from_exit(&exit, false).unwrap();
         assert_eq!(failure.message, "the agent exited with code 7: boom");
+    }
+
+    // contract WF8
+    #[test]
+    fn a_prompt_that_nobody_read_is_the_reason() {
+        let exit = Exit { code: Some(3), stdin_unread: Some(9), ..Exit::default() };
+        let failure = from_exit(&exit, false).unwrap();
+        assert_eq!(failure.message, "the agent exited with code 3 before it had read its prompt");
+        assert!(failure.is_transient());
+        let said = Exit { stderr_tail: "boom".into(), ..exit.clone() };
+        let failure = from_exit(&said, false).unwrap();
+        assert!(failure.message.ends_with("its prompt: boom"), "{failure}");
+        let explained = Exit { stderr_tail: "401 Unauthorized".into(), ..exit };
+        assert_eq!(from_exit(&explained, false).unwrap().kind, K::Auth);
     }
 
     #[test]

@@ -103,7 +103,10 @@ impl Provider for Claude {
     }
 
     fn decoder(&self, request: &AgentRequest) -> Box<dyn Decoder> {
-        Box::new(ClaudeDecoder { tally: Tally::new(AgentKind::Claude, request) })
+        Box::new(ClaudeDecoder {
+            tally: Tally::new(AgentKind::Claude, request),
+            so_far: UsageSoFar::default(),
+        })
     }
 }
 
@@ -144,6 +147,9 @@ struct Line<'a> {
 
 #[derive(Deserialize)]
 struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    usage: Option<LoopUsage>,
     #[serde(borrow, default)]
     content: Contents<'a>,
     #[serde(borrow)]
@@ -286,8 +292,37 @@ impl ModelUsage {
     }
 }
 
+/// What the messages of a call have used until now, as far as they say so (T8): input is known
+/// when a message begins, output only in part.
+#[derive(Default)]
+struct UsageSoFar {
+    /// Of the messages before.
+    before: Usage,
+    /// Of the message at hand, which comes in pieces of the same id.
+    message: String,
+    of_message: Usage,
+}
+
+impl UsageSoFar {
+    /// Takes a piece of a message; the sum, where it has grown.
+    fn add(&mut self, id: &str, usage: Usage) -> Option<Usage> {
+        let known = self.before + self.of_message;
+        if self.message != id {
+            self.before = known;
+            id.clone_into(&mut self.message);
+            self.of_message = Usage::default();
+        }
+        if usage.total() > self.of_message.total() {
+            self.of_message = usage;
+        }
+        let sum = self.before + self.of_message;
+        (sum.total() > known.total()).then_some(sum)
+    }
+}
+
 struct ClaudeDecoder {
     tally: Tally,
+    so_far: UsageSoFar,
 }
 
 impl Decoder for ClaudeDecoder {
@@ -343,6 +378,12 @@ impl ClaudeDecoder {
 
     fn assistant(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {
         let Some(message) = line.message else { return };
+        if let (Some(id), Some(usage)) = (&message.id, &message.usage)
+            && let Some(usage) = self.so_far.add(id, usage.usage())
+        {
+            self.tally.usage = Some(usage);
+            sink(AgentEvent::Usage { usage, cost_usd: None });
+        }
         // What a sub-agent says is not the answer, and neither is an error in its place.
         let own =
             line.parent_tool_use_id.is_none() && message.model.as_deref() != Some("<synthetic>");
@@ -400,7 +441,7 @@ impl ClaudeDecoder {
             tally.model = Some(model.clone());
         }
         let cost_usd = tally.cost(line.total_cost_usd, sink);
-        tally.usage = used;
+        tally.usage = used.or(tally.usage);
         if let Some(usage) = used {
             sink(AgentEvent::Usage { usage, cost_usd });
         }

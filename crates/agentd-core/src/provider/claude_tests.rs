@@ -21,6 +21,7 @@ fn a_stream_is_decoded() {
         events,
         [
             r#"{"event":"session","session_id":"daa3","model":"claude-opus-4-8[1m]"}"#,
+            r#"{"event":"usage","input":1034,"cached":0,"output":1,"reasoning":0}"#,
             r#"{"event":"text","text":"I \"will\" write."}"#,
             r#"{"event":"tool_call","id":"toolu_1","server":"agentd","name":"write_note","arguments":{"a":"b"}}"#,
             r#"{"event":"tool_result","id":"toolu_1","ok":true,"output":"{\"path\":1}"}"#,
@@ -35,6 +36,31 @@ fn a_stream_is_decoded() {
     assert_eq!(outcome.cost_usd, Some(0.02001));
     assert_eq!(outcome.denied_tools, ["Write"]);
     assert_eq!(outcome.failure, None);
+}
+
+// contract T8
+#[test]
+fn usage_is_known_while_a_call_runs() {
+    let message = |id: &str, input: u64, output: u64| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"{id}","content":[],"usage":{{"input_tokens":{input},"cache_read_input_tokens":5,"output_tokens":{output}}}}}}}"#
+        )
+    };
+    // Pieces of a message repeat its usage; a call that is ended has used what they say.
+    let stream =
+        [message("a", 10, 1), message("a", 10, 3), message("b", 20, 1), message("b", 20, 1)];
+    let (events, outcome) =
+        decode(&Claude, &request(Role::Planner), &stream.join("\n"), &exit(143));
+    let sums: Vec<u64> = events
+        .iter()
+        .map(|event| serde_json::from_str::<AgentEvent<'_>>(event).unwrap())
+        .map(|event| match event {
+            AgentEvent::Usage { usage, .. } => usage.total(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(sums, [16, 18, 44]);
+    assert_eq!(outcome.usage.unwrap().total(), 44);
 }
 
 #[test]

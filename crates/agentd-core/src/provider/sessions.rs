@@ -50,9 +50,12 @@ pub enum SessionError {
         /// The output as it was.
         raw: String,
     },
-    /// A session was to be resumed, and none had been stored (RP1).
+    /// The agent has written something, and has not reported its session (C5).
     #[error("Failed to capture session ID")]
     NotCaptured,
+    /// A session was to be resumed, and none had been stored (RP1).
+    #[error("Failed to capture session ID")]
+    NotStored,
 }
 
 fn exit_text(code: Option<i32>) -> String {
@@ -74,7 +77,7 @@ impl SessionError {
                 )
             }
             Self::Unparseable { raw, .. } => Some(raw.clone()),
-            Self::NotFound { .. } | Self::NotCaptured => None,
+            Self::NotFound { .. } | Self::NotCaptured | Self::NotStored => None,
         }
     }
 }

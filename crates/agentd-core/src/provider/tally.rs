@@ -1,6 +1,7 @@
 //! What every decoder keeps while it reads, and how it becomes an outcome.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
 use serde::Deserialize;
 
@@ -9,7 +10,16 @@ use super::classify::{explain, from_exit, retry_after_ms};
 use super::{AgentRequest, MCP_SERVER, Sink};
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, LazyText};
-use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind, Usage};
+use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind, RefusedCall, ToolUse, Usage};
+use crate::text::head;
+
+/// How many calls may be open at a time; older ones are taken for answered.
+const OPEN_CALLS: usize = 64;
+/// How much is kept of calls that were answered.
+const KEPT_NAMES: usize = 32;
+const KEPT_REFUSALS: usize = 8;
+const NAME_BYTES: usize = 100;
+const REASON_BYTES: usize = 1500;
 
 /// A text that borrows from the line where it can. A type of its own because
 /// serde borrows in `Cow` but not in `Option<Cow>`.
@@ -30,6 +40,15 @@ pub(super) enum Terminal {
     Failure(Failure),
 }
 
+/// A call of a tool that was not answered yet.
+#[derive(Debug)]
+struct OpenCall {
+    id: String,
+    tool: String,
+    /// Whether it is one of agentd's.
+    is_own: bool,
+}
+
 /// The running account of one call.
 #[derive(Debug)]
 pub(super) struct Tally {
@@ -48,9 +67,9 @@ pub(super) struct Tally {
     /// The CLI said that agentd's server is not there.
     pub(super) mcp_broken: Option<String>,
     tool_calls: u32,
-    /// Ids of open calls to agentd's server, newest last; bounded.
-    mcp_calls: Vec<String>,
-    mcp_worked: bool,
+    /// Calls that have not been answered, newest last; bounded.
+    open_calls: VecDeque<OpenCall>,
+    tools: ToolUse,
     last_retry_ms: Option<u64>,
 }
 
@@ -71,8 +90,8 @@ impl Tally {
             wrong_session: None,
             mcp_broken: None,
             tool_calls: 0,
-            mcp_calls: Vec::new(),
-            mcp_worked: false,
+            open_calls: VecDeque::new(),
+            tools: ToolUse::default(),
             last_retry_ms: None,
         }
     }
@@ -99,14 +118,14 @@ impl Tally {
 
     /// A tool is called: splits agentd's own tools from the others.
     pub(super) fn tool_call(&mut self, event: AgentEvent<'_>, sink: &mut Sink<'_>) {
-        if let AgentEvent::ToolCall { id, server, .. } = &event {
+        if let AgentEvent::ToolCall { id, server, name, .. } = &event {
             self.tool_calls += 1;
-            if server.as_deref() == Some(MCP_SERVER) && !self.mcp_worked {
-                if self.mcp_calls.len() >= 64 {
-                    self.mcp_calls.remove(0);
-                }
-                self.mcp_calls.push(id.to_string());
+            if self.open_calls.len() >= OPEN_CALLS {
+                self.open_calls.pop_front();
             }
+            let is_own = server.as_deref() == Some(MCP_SERVER);
+            let (id, tool) = (id.to_string(), head(name, NAME_BYTES).to_owned());
+            self.open_calls.push_back(OpenCall { id, tool, is_own });
         }
         sink(event);
     }
@@ -118,10 +137,31 @@ impl Tally {
         output: LazyText<'_>,
         sink: &mut Sink<'_>,
     ) {
-        if !self.mcp_worked && self.mcp_calls.iter().any(|open| **open == *id) {
-            self.mcp_worked = ok;
+        let at = self.open_calls.iter().rposition(|open| *open.id == *id);
+        if let Some(call) = at.and_then(|at| self.open_calls.remove(at)) {
+            self.answered(call, ok, &output);
         }
         sink(AgentEvent::ToolResult { id, ok, output });
+    }
+
+    /// Keeps what became of a call. That a command of the CLI's own failed says nothing.
+    fn answered(&mut self, call: OpenCall, ok: bool, output: &LazyText<'_>) {
+        let OpenCall { tool, is_own, .. } = call;
+        if ok {
+            let done = &mut self.tools.done;
+            if is_own && done.len() < KEPT_NAMES && !done.contains(&tool) {
+                done.push(tool);
+            }
+            return;
+        }
+        let text = output.text();
+        let reason = head(without_wrapping(&text), REASON_BYTES);
+        if is_own || names_no_tool(reason) {
+            if self.tools.refused.len() >= KEPT_REFUSALS {
+                self.tools.refused.remove(0);
+            }
+            self.tools.refused.push(RefusedCall { tool, reason: reason.to_owned() });
+        }
     }
 
     pub(super) fn retry(
@@ -182,9 +222,11 @@ impl Tally {
         {
             failure.kind = kind;
         }
-        if failure.is_none() && self.wants_mcp && !self.mcp_worked {
+        if failure.is_none() && self.wants_mcp && self.tools.done.is_empty() {
             failure = self.mcp_broken.map(|why| Failure::new(FailureKind::McpUnavailable, why));
         }
+        let unanswered = self.open_calls.into_iter().filter(|call| call.is_own);
+        let unanswered = unanswered.map(|call| call.tool).take(KEPT_NAMES).collect();
         let (text, review) = self.text.finish();
         if failure.is_none() && text.trim().is_empty() && self.tool_calls == 0 {
             let message = "the model answered with nothing";
@@ -207,9 +249,37 @@ impl Tally {
             review,
             tool_calls: self.tool_calls,
             denied_tools: self.denied_tools,
+            tools: ToolUse { unanswered, ..self.tools },
             failure,
         }
     }
+}
+
+/// The answer of a tool without what some CLIs put around it for their model.
+fn without_wrapping(text: &str) -> &str {
+    let mut text = text.trim();
+    for (start, end) in
+        [("<untrusted_context>", "</untrusted_context>"), ("<tool_use_error>", "</tool_use_error>")]
+    {
+        let inner = text.strip_prefix(start).map(|text| text.strip_suffix(end).unwrap_or(text));
+        text = inner.unwrap_or(text).trim();
+    }
+    text
+}
+
+/// Whether a CLI says that it has no tool of this name.
+fn names_no_tool(reason: &str) -> bool {
+    let text = head(reason, 300).to_ascii_lowercase();
+    text.contains("tool")
+        && [
+            "not found in registry",
+            "no such tool",
+            "not registered",
+            "unknown tool",
+            "unsupported",
+        ]
+        .iter()
+        .any(|words| text.contains(words))
 }
 
 /// `mcp__agentd__create_spec` or `mcp_agentd_create_spec` as server and tool.

@@ -6,9 +6,9 @@ use agentd_core::document::tasks::Action;
 use agentd_core::ids::{ChangeId, Layer, SpecId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::prompt::{
-    Challenge, Clarify, CommentView, Fix, FormatFix, Implement, ImplementAgain, IssueView, NewPlan,
-    PROMPT_BYTES, Reproposal, Review, Reviewed, SelfReview, SpecGen, SpecTitle, SpecView, TaskView,
-    TasksGen, TestEvidence,
+    Challenge, Clarify, CommentView, Fix, FormatFix, FreshReproposal, Implement, ImplementAgain,
+    IssueView, NewPlan, PROMPT_BYTES, Reproposal, Review, Reviewed, SelfReview, SpecGen, SpecTitle,
+    SpecView, TaskView, TasksGen, TestEvidence,
 };
 use agentd_core::rules;
 use agentd_core::span::Span;
@@ -232,12 +232,27 @@ impl Given {
                 Challenge { change, specs: &self.specs, clarified: true, earlier: &self.issues }
                     .render(),
             ),
+            ("reproposal", StepName::Reproposal, self.reproposal().render()),
             (
-                "reproposal",
+                "reproposal-fresh",
                 StepName::Reproposal,
-                Reproposal { change, issues: &self.issues, comments: &self.comments }.render(),
+                FreshReproposal {
+                    reproposal: self.reproposal(),
+                    description: &self.text,
+                    clarified: true,
+                    documents: &[
+                        ("agentd/changes/add-oauth/proposal.md".to_owned(), &*self.text),
+                        ("agentd/changes/add-oauth/specs/auth-flow.md".to_owned(), &*self.text),
+                        ("agentd/changes/add-oauth/tasks.md".to_owned(), "# Tasks"),
+                    ],
+                }
+                .render(),
             ),
         ]
+    }
+
+    fn reproposal(&self) -> Reproposal<'_> {
+        Reproposal { change: &self.change, issues: &self.issues, comments: &self.comments }
     }
 
     fn building(&self) -> Vec<(&'static str, StepName, String)> {

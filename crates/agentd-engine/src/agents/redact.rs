@@ -157,6 +157,12 @@ impl Redactor {
     pub(crate) fn redact_outcome(&self, outcome: &mut AgentOutcome) {
         self.redact_in(&mut outcome.text);
         outcome.denied_tools.iter_mut().for_each(|tool| self.redact_in(tool));
+        for call in &mut outcome.tools.refused {
+            self.redact_in(&mut call.tool);
+            self.redact_in(&mut call.reason);
+        }
+        let names = outcome.tools.done.iter_mut().chain(&mut outcome.tools.unanswered);
+        names.for_each(|tool| self.redact_in(tool));
         let said = [&mut outcome.session_id, &mut outcome.model];
         said.into_iter().flatten().for_each(|text| self.redact_in(text));
         if let Some(failure) = &mut outcome.failure {

@@ -4,7 +4,9 @@
 
 mod capture;
 mod not_begun;
+mod output;
 mod retry;
+mod spending;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -18,7 +20,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 use agentd_core::provider::classify::not_installed;
 use agentd_core::provider::sessions::ListOutput;
-use agentd_core::provider::{AgentRequest, CommandSpec, Decoder, Gemini, MCP_SERVER, Provider};
+use agentd_core::provider::{AgentRequest, CommandSpec, Gemini, Provider};
 use agentd_core::run_format::{RUN_VERSION, RunEnd, RunHeader};
 
 use crate::agents::files::{AgentFiles, FilesError};
@@ -31,15 +33,15 @@ use crate::guard::calls::Claim;
 use crate::guard::git_files::{self, GitGuard, GuardError, Homes, TamperedFile};
 use crate::guard::project_files::{EnvFileError, check_env_file};
 use crate::guard::sandbox::{self, Sandbox, SandboxUser};
-use crate::process::{
-    Cancel, Flow, Limits, Line, ProcessEnd, ProcessError, Program, Supervisor, Watcher, run,
-};
+use crate::process::{Cancel, Limits, ProcessEnd, ProcessError, Program, Supervisor, run};
 use crate::store::Change;
 use capture::Capture;
 use not_begun::not_begun;
-use retry::for_retry;
+use output::OutputHandler;
+use retry::{for_retry, was_moved};
 
 pub use retry::Retry;
+pub use spending::Spending;
 
 /// Runs agents. Everything that it needs of the world is given to it.
 #[derive(Debug, Clone)]
@@ -56,6 +58,8 @@ pub struct Runner {
     pub cancel: Cancel,
     /// What programs may do; none lets them do whatever the user may.
     pub sandbox: Option<Sandbox>,
+    /// What a call may use.
+    pub spending: Spending,
 }
 
 /// One attempt at a call.
@@ -134,6 +138,14 @@ impl Explain for RunError {
     }
 }
 
+/// What differs between the attempts of a call.
+struct Call<'c> {
+    request: &'c AgentRequest,
+    /// From 1.
+    number: u32,
+    spending: Spending,
+}
+
 /// Sees the events of a call as they happen.
 pub(crate) type Observer<'o> = dyn FnMut(&AgentEvent<'_>) + 'o;
 
@@ -150,13 +162,21 @@ impl Runner {
     ) -> Result<CallReport, RunError> {
         let mut request = Cow::Borrowed(request);
         let mut attempts = Vec::new();
+        let mut spending = self.spending.clone();
         loop {
             let number = u32::try_from(attempts.len()).unwrap_or(u32::MAX).saturating_add(1);
-            let attempt = self.attempt(provider, &request, change, limits, number, observer)?;
-            let again = attempt.outcome.failure.as_ref().filter(|failure| {
-                failure.is_transient() && attempt.error.is_none() && number <= self.retry.retries
+            let call = Call { request: &request, number, spending: spending.clone() };
+            let attempt = self.attempt(provider, call, change, limits, observer)?;
+            spending = spending.after(&attempt.outcome);
+            let failure = attempt.outcome.failure.as_ref().filter(|_| attempt.error.is_none());
+            let moved = failure.filter(|failure| was_moved(failure.kind, &request.session));
+            let again = moved.or_else(|| {
+                failure.filter(|failure| failure.is_transient() && number <= self.retry.retries)
             });
-            let wait = again.map(|failure| self.retry.wait(number, failure.retry_after_ms));
+            let wait = again.map(|failure| match moved {
+                Some(_) => Duration::ZERO,
+                None => self.retry.wait(number, failure.retry_after_ms),
+            });
             let reason = again.map(|failure| failure.message.clone());
             attempts.push(attempt);
             let (Some(wait), Some(reason)) = (wait, reason) else { break };
@@ -176,15 +196,15 @@ impl Runner {
 
     /// Makes a call once. An error means that nothing was begun; whatever goes wrong later is
     /// in the attempt, so that nothing that was used is lost.
-    pub fn attempt(
+    fn attempt(
         &self,
         provider: &dyn Provider,
-        request: &AgentRequest,
+        call: Call<'_>,
         change: &Change,
         limits: Limits,
-        number: u32,
         observer: &mut Observer<'_>,
     ) -> Result<Attempt, RunError> {
+        let Call { request, number, spending } = call;
         let spec = provider.command(request);
         let who = SandboxUser::Agent(request.role, &spec);
         let environment = self.environment_for(who, &spec.env);
@@ -220,6 +240,9 @@ impl Runner {
             observer,
             failed: false,
             tree,
+            spending,
+            model: request.model.clone(),
+            used_up: false,
         };
         let cage = self.sandbox.as_ref().map(|sandbox| sandbox.cage(who));
         let program = Program {
@@ -238,7 +261,8 @@ impl Runner {
             Ok(tampered) => (tampered.unwrap_or_default(), None),
             Err(error) => (Vec::new(), Some(RunError::from(error))),
         };
-        let OutputHandler { decoder, mut record, observer, mut failed, mut tree } = watching;
+        let OutputHandler { decoder, mut record, observer, mut failed, mut tree, used_up, .. } =
+            watching;
         record.files(&tree.as_mut().map(WorkTree::changes).unwrap_or_default());
         record.files(&git_files::edits(&tampered));
         let (exit, mut outcome) = match ended {
@@ -261,14 +285,8 @@ impl Runner {
                 (Exit::default(), decoder.finish(&Exit::default()))
             }
         };
-        if let Some(error) = &error {
-            outcome.failure = Some(Failure::new(FailureKind::Other, error.to_string()));
-            failed = false;
-        }
-        if !tampered.is_empty() {
-            let message =
-                format!("what is not its own was changed: {}", git_files::list(&tampered));
-            outcome.failure = Some(Failure::new(FailureKind::Tampered, message));
+        if let Some(failure) = own_failure(used_up, error.as_ref(), &tampered) {
+            outcome.failure = Some(failure);
             failed = false;
         }
         redactor.redact_outcome(&mut outcome);
@@ -409,6 +427,23 @@ fn header(
     }
 }
 
+/// What agentd itself has found wrong with a call, which outweighs what the CLI says of it.
+fn own_failure(
+    used_up: bool,
+    error: Option<&RunError>,
+    tampered: &[TamperedFile],
+) -> Option<Failure> {
+    if !tampered.is_empty() {
+        let message = format!("what is not its own was changed: {}", git_files::list(tampered));
+        return Some(Failure::new(FailureKind::Tampered, message));
+    }
+    if let Some(error) = error {
+        return Some(Failure::new(FailureKind::Other, error.to_string()));
+    }
+    let message = "the budget of the change is used up, and the call was ended";
+    used_up.then(|| Failure::new(FailureKind::Budget, message))
+}
+
 /// The files that the plan of a change names: a task may be to change settings.
 pub(crate) fn planned_files(change: &Change) -> Vec<String> {
     let text = change.read(&ChangeFile::Tasks).unwrap_or_default();
@@ -427,74 +462,6 @@ fn note_oddities(ended: &ProcessEnd, record: &mut RunWriter) {
         record.note(&format!("processes left behind and ended: {}", ended.stragglers));
     }
     if let Some(unread) = ended.exit().stdin_unread {
-        record.note(&format!("the agent closed its input with {unread} bytes unread"));
-    }
-}
-
-/// Decodes, records and shows what an agent prints.
-struct OutputHandler<'a, 'o> {
-    decoder: Box<dyn Decoder>,
-    record: RunWriter,
-    observer: &'a mut Observer<'o>,
-    /// A failure has been reported already.
-    failed: bool,
-    /// What an implementer changes.
-    tree: Option<WorkTree>,
-}
-
-/// Whether what was done so far is about to be shown to agentd: a replay must have done it by then.
-fn shows_work(event: &AgentEvent<'_>) -> bool {
-    matches!(event, AgentEvent::ToolCall { server: Some(server), name, .. }
-        if server == MCP_SERVER && name == "complete_task")
-}
-
-/// Lines that are not UTF-8 are looked at up to this size only: replacing what is
-/// wrong in them may triple them.
-const LOSSY_BYTES: usize = 1 << 20;
-
-impl Watcher for OutputHandler<'_, '_> {
-    fn line(&mut self, line: Line<'_>) -> Flow {
-        if line.bytes.is_empty() && line.dropped == 0 {
-            return Flow::Continue;
-        }
-        let mut dropped = line.dropped;
-        let text = if let Ok(text) = std::str::from_utf8(line.bytes) {
-            Cow::Borrowed(text)
-        } else {
-            let kept = &line.bytes[..line.bytes.len().min(LOSSY_BYTES)];
-            dropped += (line.bytes.len() - kept.len()) as u64;
-            String::from_utf8_lossy(kept)
-        };
-        self.record.raw(&text);
-        let Self { decoder, record, observer, failed, tree } = self;
-        let mut flow = Flow::Continue;
-        let mut take = |event: AgentEvent<'_>| {
-            if let Some(tree) = tree.as_mut().filter(|_| shows_work(&event)) {
-                record.files(&tree.changes());
-            }
-            record.event(&event);
-            observer(&event);
-            if let AgentEvent::Failed { failure } = &event {
-                *failed = true;
-                if failure.kind == FailureKind::WrongSession {
-                    flow = Flow::Stop;
-                }
-            }
-        };
-        if dropped > 0 {
-            let message = format!("a line was cut: {dropped} bytes of it were dropped");
-            take(AgentEvent::Warning { message: message.into() });
-        } else {
-            decoder.line(&text, &mut take);
-        }
-        flow
-    }
-
-    fn stderr(&mut self, bytes: &[u8]) {
-        self.record.stderr(bytes);
-    }
-
-    fn pause(&mut self) {
-        self.record.flush();
+        record.note(&format!("the agent has left {unread} bytes of its input unread"));
     }
 }

@@ -7,22 +7,25 @@
 //! judged, so that no failure can hide what it has cost.
 
 mod artifact;
+mod cause;
 mod error;
 mod guarded;
 pub(crate) mod ledger;
+mod session_turn;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agentd_core::agent::{AgentKind, Complexity, Role};
-use agentd_core::config::{Budget, Config, Resume};
+use agentd_core::config::{Budget, Config};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
-use agentd_core::outcome::{AgentOutcome, Failure, Usage};
+use agentd_core::outcome::{AgentOutcome, Failure, FailureKind, Usage};
 use agentd_core::provider::classify::not_installed;
 use agentd_core::provider::models::choose;
+use agentd_core::provider::prices::PriceTable;
 use agentd_core::provider::sessions::{ListOutput, find};
 use agentd_core::provider::{
     AgentRequest, CommandSpec, Gemini, McpServer, Provider as _, Session, provider,
@@ -35,7 +38,7 @@ use crate::agents::files::restore_leftovers;
 use crate::agents::receipts;
 use crate::agents::redact::Redactor;
 use crate::agents::run_record::RecordLimits;
-use crate::agents::runner::{Attempt, Observer, Retry, RunError, Runner};
+use crate::agents::runner::{Attempt, Observer, Retry, RunError, Runner, Spending};
 use crate::change::Snapshot;
 use crate::change::documents::updated_state;
 use crate::git::{GitSandbox, GitTool};
@@ -52,6 +55,7 @@ use artifact::{OnDisk, judge};
 pub use error::StepError;
 use guarded::Guarded;
 pub use guarded::run_tests;
+use session_turn::SessionTurn;
 
 /// What a step needs of the world.
 #[derive(Debug)]
@@ -161,10 +165,11 @@ pub(crate) fn run_on(
 ) -> Result<StepReport, StepError> {
     let change = agents.project.change(&step.change)?;
     let state = before.state()?;
-    check_budget(&step.change, state, &agents.config.budget)?;
+    check_budget(&step.change, state, &agents.config.budget, None)?;
     let agent = agents.config.roles.agent(step.role);
     let sandbox = Sandbox::open(agents, Some(&step.change))?;
     let mut runner = runner(agents, sandbox);
+    runner.spending = spending(state, &agents.config);
     // No agent runs while the key of an earlier call could be read.
     receipts::withdraw(&agents.project, &step.change)?;
     let receipt = if receipts::gives_verdicts(step.role) {
@@ -172,15 +177,21 @@ pub(crate) fn run_on(
     } else {
         None
     };
+    let mut turn = SessionTurn::take(agents, step, agent, observer)?;
     let request = request(agents, &runner, step, agent, state, receipt.as_deref())?;
     restore_settings(&request)?;
-    let before = OnDisk::of(agents, before, &step.artifact)?;
+    let on_disk = OnDisk::of(agents, before, &step.artifact)?;
     // Else a call could pass for an earlier one whose file is not here, and not be counted.
     runner.record.last_run =
         state.llm_calls.iter().filter_map(|call| call.run).max().unwrap_or_default();
     let guarded = Guarded::take(agents, &step.change, step.role, &request.private_dir)?;
+    let mut watch = |event: &AgentEvent<'_>| {
+        turn.watch(event);
+        observer(event);
+    };
     let report =
-        runner.call(provider(agent), &request, &change, limits(&agents.config, agent), observer);
+        runner.call(provider(agent), &request, &change, limits(&agents.config, agent), &mut watch);
+    drop(turn);
     // Before anything is recorded, and also where the call could not be finished.
     let forged = guarded.check(agents);
     let mut report = report?;
@@ -194,7 +205,7 @@ pub(crate) fn run_on(
     }
     let Some(last) = report.attempts.last() else {
         let message = "there was no attempt at all";
-        let failure = Failure::new(agentd_core::outcome::FailureKind::Other, message);
+        let failure = Failure::new(FailureKind::Other, message);
         return Err(StepError::Agent { agent, failure });
     };
     let tampered: Vec<TamperedFile> = last.tampered.iter().cloned().chain(forged).collect();
@@ -202,10 +213,15 @@ pub(crate) fn run_on(
         return Err(StepError::Tampered { who: agent.name(), tampered });
     }
     if let Some(failure) = &last.outcome.failure {
+        if failure.kind == FailureKind::Budget {
+            let ended = Some(agent);
+            check_budget(&step.change, &state, &agents.config.budget, ended)?;
+        }
         return Err(StepError::Agent { agent, failure: failure.clone() });
     }
     let after = written.with_state(state);
-    judge(agents, &after, step, agent, &before, &last.outcome)?;
+    let changed = artifact::changed(&before.documents, &after.documents);
+    judge(agents, &after, step, agent, &on_disk, &changed, &last.outcome)?;
     Ok(StepReport {
         after,
         agent,
@@ -248,9 +264,25 @@ fn restore_settings(request: &AgentRequest) -> Result<(), StepError> {
     Ok(())
 }
 
-fn check_budget(change: &ChangeId, state: &State, budget: &Budget) -> Result<(), StepError> {
+/// What a call may use of the budget, after what the change has used (T8).
+fn spending(state: &State, config: &Config) -> Spending {
+    let tokens = state.total_tokens_in + state.total_tokens_out;
+    Spending {
+        tokens: config.budget.max_tokens.map(|limit| limit.saturating_sub(tokens)),
+        cost_usd: config.budget.max_cost_usd.map(|limit| limit - state.total_cost),
+        prices: PriceTable::default().with(config.prices.clone()),
+    }
+}
+
+/// Fails where the budget is used up; `ended` is the agent whose call was ended for it.
+fn check_budget(
+    change: &ChangeId,
+    state: &State,
+    budget: &Budget,
+    ended: Option<AgentKind>,
+) -> Result<(), StepError> {
     let used_up = |spent: String, limit: String| {
-        Err(StepError::Budget { change: change.clone(), spent, limit })
+        Err(StepError::Budget { change: change.clone(), spent, limit, ended })
     };
     if let Some(limit) = budget.max_cost_usd
         && state.total_cost >= limit
@@ -288,6 +320,7 @@ fn runner(agents: &Agents, sandbox: Option<Sandbox>) -> Runner {
         record: RecordLimits::default(),
         cancel: agents.cancel.clone(),
         sandbox,
+        spending: Spending::default(),
     }
 }
 
@@ -337,9 +370,7 @@ fn request(
         found: project_files::look(agent, &agents.work_tree, &agents.environment),
     };
     if let Some(id) = &step.resume {
-        let by_index =
-            agent == AgentKind::Gemini && settings.resume.unwrap_or_default() == Resume::Index;
-        let index = if by_index {
+        let index = if session_turn::by_index(agents, agent) {
             let output = runner.list_sessions(&request, limits(&agents.config, agent))?;
             Some(find(&output, id)?.index)
         } else {

@@ -7,7 +7,7 @@
 
 use std::io::{self, PipeReader, PipeWriter, Read as _};
 use std::net::Shutdown;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -100,6 +100,8 @@ struct Pump<'a> {
     reports: Vec<u8>,
     stdin: Option<PipeWriter>,
     input: &'a [u8],
+    /// The other end of standard input, once all of it is in the pipe: what nobody has read.
+    rest: Option<OwnedFd>,
     stdout: Option<PipeReader>,
     stderr: Option<PipeReader>,
     lines: Lines,
@@ -174,6 +176,7 @@ impl<'a> Pump<'a> {
             reports: Vec::new(),
             stdin: Some(stdin),
             input: program.stdin,
+            rest: None,
             stdout: Some(stdout),
             stderr: Some(stderr),
             lines: Lines::new(limits.line_bytes),
@@ -268,6 +271,9 @@ impl<'a> Pump<'a> {
             }
         }
         // Written, or closed by the other side: either way there is no more to say.
+        if self.input.is_empty() {
+            self.rest = reader_of(stdin);
+        }
         self.stdin = None;
     }
 
@@ -430,7 +436,9 @@ impl<'a> Pump<'a> {
             Some(Report::Killed(signal)) => (None, Some(signal)),
             _ => (None, None),
         };
-        let unread = self.input.len() as u64;
+        // A short input fits into the pipe, whether or not somebody reads it.
+        let in_pipe = self.rest.and_then(|rest| rustix::io::ioctl_fionread(rest).ok());
+        let unread = self.input.len() as u64 + in_pipe.unwrap_or(0);
         let input = if unread == 0 { Input::Written } else { Input::ClosedEarly { unread } };
         let tail = self.stderr_tail.len().saturating_sub(self.limits.stderr_bytes);
         ProcessEnd {
@@ -456,6 +464,14 @@ fn cage_step(step: i32) -> &'static str {
         let _ = step;
         "set it up"
     }
+}
+
+/// A reader of a pipe of which only the writer is at hand, where the system can give one. The
+/// program still gets the end of its input once the writer is closed.
+fn reader_of(pipe: &PipeWriter) -> Option<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()
 }
 
 fn is_passing(error: &io::Error) -> bool {

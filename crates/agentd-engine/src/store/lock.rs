@@ -44,6 +44,8 @@ pub enum LockName {
     Run(ChangeId),
     /// Held for one read-modify-write of a change.
     Write(ChangeId),
+    /// Held from the list of an agent's sessions until the session to resume has been opened.
+    Sessions,
     /// Held while main specs or the archive are rewritten.
     Project,
 }
@@ -54,6 +56,7 @@ impl LockName {
             Self::Run(change) => format!("{change}.run"),
             Self::Write(change) => format!("{change}.write"),
             // No id has an underscore, so no change can be meant.
+            Self::Sessions => "_sessions.run".to_owned(),
             Self::Project => "_project.write".to_owned(),
         }
     }
@@ -64,6 +67,7 @@ impl fmt::Display for LockName {
         match self {
             Self::Run(change) => write!(f, "change `{change}`"),
             Self::Write(change) => write!(f, "the files of change `{change}`"),
+            Self::Sessions => f.write_str("the list of Gemini's sessions"),
             Self::Project => f.write_str("the project"),
         }
     }

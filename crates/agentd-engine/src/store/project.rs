@@ -211,7 +211,18 @@ impl Project {
         self.take_turn(&LockName::Project, holder)
     }
 
-    /// Takes that lock if it is free, otherwise reports who has it.
+    /// Takes the lock under which sessions of an agent are listed and resumed (C32), waiting for
+    /// up to `timeout`.
+    pub(crate) fn sessions_lock(
+        &self,
+        holder: &Holder,
+        timeout: Duration,
+        on_wait: impl FnMut(&Waiting) -> ControlFlow<()>,
+    ) -> Result<Lock, LockError> {
+        lock::lock(&self.dir, &LockName::Sessions, holder, timeout, on_wait)
+    }
+
+    /// Takes the project lock if it is free, otherwise reports who has it.
     pub(crate) fn try_project_lock(&self, holder: &Holder) -> Result<Lock, LockError> {
         lock::try_lock(&self.dir, &LockName::Project, holder)
     }

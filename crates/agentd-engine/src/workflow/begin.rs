@@ -17,13 +17,13 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_core::state::{Placement, State};
 use agentd_core::step_name::StepName;
-use agentd_core::text::counted;
+use agentd_core::text::{Prose, counted};
 
 use super::clarify::{self, ClarifyError};
 use super::{Call, Workflow, WorkflowError};
 use crate::agents::installed;
 use crate::agents::step::{Agents, Artifact};
-use crate::change::documents;
+use crate::change::{Snapshot, documents};
 use crate::git::{self, Git, SetupResult};
 use crate::store::{Project, StoreError};
 
@@ -364,12 +364,17 @@ pub fn place_code(
 }
 
 /// The id, or the first of `-1`, `-2`, … that is free (C18); none if they get too long. A change
-/// that has nothing but answers to questions is still to be written, so its id is free.
-pub fn free_id(project: &Project, wanted: &ChangeId) -> Result<Option<ChangeId>, WorkflowError> {
+/// that has nothing but answers to questions is still to be written, so its id is free; one whose
+/// plan was begun for the same description and is not whole is continued (C31).
+pub fn free_id(
+    project: &Project,
+    wanted: &ChangeId,
+    description: &str,
+) -> Result<Option<ChangeId>, WorkflowError> {
     let mut id = Ok(wanted.clone());
     let mut number = 0_u32;
     while let Ok(candidate) = id {
-        if is_free(project, &candidate)? {
+        if is_free(project, &candidate, description)? {
             return Ok(Some(candidate));
         }
         number = number.saturating_add(1);
@@ -378,16 +383,27 @@ pub fn free_id(project: &Project, wanted: &ChangeId) -> Result<Option<ChangeId>,
     Ok(None)
 }
 
-fn is_free(project: &Project, id: &ChangeId) -> Result<bool, WorkflowError> {
+fn is_free(project: &Project, id: &ChangeId, description: &str) -> Result<bool, WorkflowError> {
     let change = match project.change(id) {
         Err(StoreError::NoSuchChange { .. }) => return Ok(true),
         change => change?,
     };
     let begun = documents::load_state_if_begun(&change)?;
-    let called = begun.is_some_and(|state| {
-        state.phase != Phase::Proposed
-            || state.llm_calls.iter().any(|call| call.step != StepName::Clarify)
-    });
+    if begun.as_ref().is_some_and(|state| state.phase != Phase::Proposed) {
+        return Ok(false);
+    }
+    let calls = begun.iter().flat_map(|state| &state.llm_calls);
+    let called = calls.into_iter().any(|call| call.step != StepName::Clarify);
     let written = change.has(&ChangeFile::Proposal)? || change.has(&ChangeFile::Tasks)?;
-    Ok(!called && !written)
+    let same = begun.is_some_and(|state| state.description == Some(Prose::new(description)));
+    Ok((!called && !written) || (same && !is_whole(&change.snapshot()?)))
+}
+
+/// Whether every document of a plan is written. A circle of specs is for `plan` to report.
+fn is_whole(change: &Snapshot) -> bool {
+    let documents = &change.documents;
+    let specs = documents.proposal.value().affected_specs.iter();
+    documents.has(&ChangeFile::Proposal)
+        && documents.has(&ChangeFile::Tasks)
+        && specs.into_iter().all(|spec| documents.has(&ChangeFile::Spec(spec.id.clone())))
 }

@@ -71,9 +71,9 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         report.after.documents.reviews().last().map(verdict_line).unwrap_or_default()
     });
     match result {
-        Err(WorkflowError::Step(StepError::NoArtifact { agent, said, .. })) => {
+        Err(WorkflowError::Step(StepError::NoArtifact { agent, cause, .. })) => {
             let (change, step) = (workflow.change.clone(), StepName::Challenge);
-            Err(WorkflowError::VerdictUnknown { change, step, agent, said })
+            Err(WorkflowError::VerdictUnknown { change, step, agent, cause })
         }
         result => result.map(|_| ()),
     }

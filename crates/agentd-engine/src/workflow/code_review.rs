@@ -205,9 +205,9 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         |report| verdict_line(report.after.documents.review.value()),
     );
     match result {
-        Err(WorkflowError::Step(StepError::NoArtifact { agent, said, .. })) => {
+        Err(WorkflowError::Step(StepError::NoArtifact { agent, cause, .. })) => {
             let (change, step) = (workflow.change.clone(), StepName::Review);
-            Err(WorkflowError::VerdictUnknown { change, step, agent, said })
+            Err(WorkflowError::VerdictUnknown { change, step, agent, cause })
         }
         result => result.map(|_| ()),
     }

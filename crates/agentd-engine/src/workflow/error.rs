@@ -9,6 +9,7 @@ use agentd_core::graph;
 use agentd_core::hint::Hint;
 use agentd_core::ids::{ChangeId, Layer, SpecId, TaskId};
 use agentd_core::next_step::Command;
+use agentd_core::outcome::FailureKind;
 use agentd_core::phase::{Phase, Refused};
 use agentd_core::provider::sessions::SessionError;
 use agentd_core::rules;
@@ -60,8 +61,8 @@ pub enum WorkflowError {
         step: StepName,
         /// Who it was.
         agent: AgentKind,
-        /// What it said instead.
-        said: String,
+        /// Why, as far as the calls of its tools show it.
+        cause: String,
     },
     /// The plan was edited while it was challenged.
     #[error("the plan of `{change}` was edited while it was being challenged")]
@@ -170,6 +171,22 @@ impl From<SessionError> for WorkflowError {
     }
 }
 
+impl WorkflowError {
+    /// Whether the session to resume is gone or was never known. A list of sessions that could
+    /// not be read says nothing about that (E2.8).
+    pub(super) fn is_lost_session(&self) -> bool {
+        match self {
+            Self::Step(StepError::Session(error)) => {
+                matches!(error, SessionError::NotFound { .. } | SessionError::NotStored)
+            }
+            Self::Step(StepError::Agent { failure, .. }) => {
+                failure.kind == FailureKind::SessionNotFound
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Explain for WorkflowError {
     fn explain(&self) -> ErrorReport {
         let report = |kind| ErrorReport::of(kind, self);
@@ -184,16 +201,11 @@ impl Explain for WorkflowError {
             Self::Format { change, reports, rounds } => {
                 explain_format(report(Kind::FormatInvalid), change, reports, *rounds)
             }
-            Self::VerdictUnknown { change, step, agent, said } => {
+            Self::VerdictUnknown { change, step, agent, cause } => {
                 let tool =
                     if *step == StepName::Review { "create_review" } else { "append_review" };
-                let ended = format!("{agent} ended without calling {tool}");
                 report(Kind::VerdictUnknown)
-                    .cause(if said.is_empty() {
-                        ended
-                    } else {
-                        format!("{ended}; its last words were: {said}")
-                    })
+                    .cause(format!("{agent} has given no verdict to `{tool}`: {cause}"))
                     .run("ask again", CommandLine::agentd([&step.to_string(), change.as_str()]))
                     .hint(newest_run(change))
                     .run("check that the MCP server starts", CommandLine::agentd(["doctor"]))

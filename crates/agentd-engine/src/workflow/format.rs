@@ -3,7 +3,6 @@
 use agentd_core::agent::Role;
 use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::Counts;
-use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
 
 use super::{Call, Mode, Workflow, WorkflowError, prompts};
@@ -43,7 +42,7 @@ pub(super) fn ensure(workflow: &mut Workflow<'_>, mode: Mode) -> Result<(), Work
             return Err(WorkflowError::Format { change, reports, rounds });
         }
         done += 1;
-        let session = workflow.state()?.session_id.ok_or(SessionError::NotCaptured)?;
+        let resume = workflow.state()?.session_id;
         let prompt = prompts::format_fix(workflow, &checked.reports);
         workflow.run(
             Call {
@@ -51,7 +50,7 @@ pub(super) fn ensure(workflow: &mut Workflow<'_>, mode: Mode) -> Result<(), Work
                 role: Role::Planner,
                 label: format!("Format repair {done}/{rounds}"),
                 prompt,
-                resume: Some(session),
+                resume,
                 artifact: Artifact::Nothing,
             },
             |_| String::new(),

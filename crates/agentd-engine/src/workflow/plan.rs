@@ -10,7 +10,9 @@ use agentd_core::text::counted;
 
 use super::challenge::challenge_valid;
 use super::generate::Existing;
-use super::{Action, Report, Verdict, Workflow, WorkflowError, format, generate, repropose};
+use super::{
+    Action, PlannerSession, Report, Verdict, Workflow, WorkflowError, format, generate, repropose,
+};
 use crate::workflow::decisions;
 
 /// Who decides.
@@ -22,6 +24,38 @@ pub enum Mode {
     Automatic,
 }
 
+/// What to do where the session of the planner is gone (C31).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostSession {
+    /// A person is there to be asked.
+    Ask,
+    /// Begin a new one, with a warning. Without a person that is what is always done.
+    Fresh,
+    /// It is an error.
+    Fail,
+}
+
+/// What [`plan`] came to.
+#[derive(Debug)]
+pub enum Planned {
+    /// As far as it gets.
+    Done(Report),
+    /// A person has to answer first.
+    Ask(LostSessionQuestion),
+}
+
+/// Whether to begin a new session of the planner. To accept is to plan again with
+/// [`LostSession::Fresh`].
+#[derive(Debug)]
+pub struct LostSessionQuestion(WorkflowError);
+
+impl LostSessionQuestion {
+    /// What it means to stop here.
+    pub fn decline(self) -> WorkflowError {
+        self.0
+    }
+}
+
 /// What is to be done next with a plan whose documents are all there.
 enum Next {
     Challenge,
@@ -30,7 +64,28 @@ enum Next {
 }
 
 /// Takes a change as far as it gets without a person, or as far as `mode` allows.
-pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowError> {
+pub fn plan(
+    workflow: &mut Workflow<'_>,
+    mode: Mode,
+    lost: LostSession,
+) -> Result<Planned, WorkflowError> {
+    let session = match (mode, lost) {
+        (Mode::Automatic, _) | (_, LostSession::Fresh) => PlannerSession::ResumeOrFresh,
+        (Mode::HumanInLoop, LostSession::Ask | LostSession::Fail) => PlannerSession::Resume,
+    };
+    match go_on(workflow, mode, session) {
+        Err(error) if lost == LostSession::Ask && error.is_lost_session() => {
+            Ok(Planned::Ask(LostSessionQuestion(error)))
+        }
+        report => report.map(Planned::Done),
+    }
+}
+
+fn go_on(
+    workflow: &mut Workflow<'_>,
+    mode: Mode,
+    session: PlannerSession,
+) -> Result<Report, WorkflowError> {
     let mut found = Existing::Reported;
     workflow.check_record()?;
     workflow.warn_of_overlaps()?;
@@ -46,7 +101,7 @@ pub fn plan(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Report, WorkflowE
                         None => continue,
                     },
                     Next::Repropose => {
-                        repropose(workflow)?;
+                        repropose(workflow, session)?;
                         continue;
                     }
                 }

@@ -9,9 +9,9 @@ use agentd_core::document::tasks::Task;
 use agentd_core::ids::{Layer, RequirementId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::prompt::{
-    Challenge, CommentView, Fix, FormatFix, Implement, ImplementAgain, IssueView, NewPlan,
-    Reproposal, Review as ReviewCode, Reviewed, SelfReview, SpecGen, SpecView, TaskView, TasksGen,
-    TestEvidence,
+    Challenge, CommentView, Fix, FormatFix, FreshReproposal, Implement, ImplementAgain, IssueView,
+    NewPlan, Reproposal, Review as ReviewCode, Reviewed, SelfReview, SpecGen, SpecView, TaskView,
+    TasksGen, TestEvidence,
 };
 use agentd_core::step_name::StepName;
 
@@ -119,10 +119,39 @@ pub(super) fn challenge(workflow: &Workflow<'_>) -> Result<String, WorkflowError
     Ok(Challenge { change, specs: &specs, clarified, earlier: &earlier }.render())
 }
 
-/// The prompt that asks for a revision of the plan.
+/// The prompt that asks for a revision of the plan, of a session that knows it.
 pub(super) fn reproposal(
     workflow: &Workflow<'_>,
     review: &ReviewBlock,
+) -> Result<String, WorkflowError> {
+    revision(workflow, review, |reproposal| Ok(reproposal.render()))
+}
+
+/// The same for a new session, which is given the plan as well (C31).
+pub(super) fn fresh_reproposal(
+    workflow: &Workflow<'_>,
+    review: &ReviewBlock,
+) -> Result<String, WorkflowError> {
+    let plan = workflow.documents()?;
+    let specs = spec_order(workflow)?.into_iter().map(ChangeFile::Spec);
+    let files = [ChangeFile::Proposal].into_iter().chain(specs).chain([ChangeFile::Tasks]);
+    let documents: Vec<(String, &str)> = files
+        .filter_map(|file| {
+            let path = format!("{}/{}", layout::change_dir(&workflow.change), file.path());
+            Some((path, plan.get(&file).text()?))
+        })
+        .collect();
+    let (description, clarified) = (description(workflow)?, clarified(workflow)?);
+    revision(workflow, review, |reproposal| {
+        let (description, documents) = (&*description, &*documents);
+        Ok(FreshReproposal { reproposal, description, clarified, documents }.render())
+    })
+}
+
+fn revision(
+    workflow: &Workflow<'_>,
+    review: &ReviewBlock,
+    render: impl FnOnce(Reproposal<'_>) -> Result<String, WorkflowError>,
 ) -> Result<String, WorkflowError> {
     let issues: Vec<IssueView> = review.issues.iter().map(IssueView::from).collect();
     let open = comments::open(&workflow.change()?)?;
@@ -134,7 +163,7 @@ pub(super) fn reproposal(
             text: comment.text.to_string(),
         })
         .collect();
-    Ok(Reproposal { change: &workflow.change, issues: &issues, comments: &comments }.render())
+    render(Reproposal { change: &workflow.change, issues: &issues, comments: &comments })
 }
 
 /// The prompt of the implementer for a layer.

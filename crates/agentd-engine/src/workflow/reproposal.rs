@@ -1,5 +1,6 @@
 //! Fixing a plan after a review: the planner goes on in the session in which it wrote
-//! the proposal, with the issues in its prompt (RP).
+//! the proposal, with the issues in its prompt (RP). Where that session is gone, a new one that is
+//! given the plan takes its place (C31).
 
 use agentd_core::agent::Role;
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
@@ -10,12 +11,26 @@ use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
 use super::generate::write_context;
-use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
+use super::{Action, Call, LOST, Report, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::step::Artifact;
 
+/// The session in which a plan is revised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlannerSession {
+    /// The one in which the proposal was written; it is an error if that is gone (E2.7).
+    Resume,
+    /// The same, or a new one with a warning if that is gone.
+    ResumeOrFresh,
+    /// A new one.
+    Fresh,
+}
+
 /// Has the planner fix what the latest review found.
-pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+pub fn repropose(
+    workflow: &mut Workflow<'_>,
+    session: PlannerSession,
+) -> Result<Report, WorkflowError> {
     workflow.check_record()?;
     workflow.history()?;
     let state = workflow.state()?;
@@ -27,28 +42,56 @@ pub fn repropose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
         before.reviews().last().filter(|review| asks_for_revision(review)).ok_or_else(|| {
             WorkflowError::NoReview { change: workflow.change.clone(), review: Command::Challenge }
         })?;
-    let session = state.session_id.ok_or(SessionError::NotCaptured)?;
+    let resumed = match session {
+        PlannerSession::Resume => Some(state.session_id.clone().ok_or(SessionError::NotStored)?),
+        PlannerSession::ResumeOrFresh => state.session_id.clone(),
+        PlannerSession::Fresh => None,
+    };
     write_context(workflow, ContextKind::Planner)?;
-    let prompt = prompts::reproposal(workflow, review)?;
     // A reproposal that was cut short may have done all of it, or a person has: then there
     // may be nothing left to change.
     let is_as_reviewed = review.plan.as_ref() == Some(&before.digest());
     let artifact = if is_as_reviewed { Artifact::Plan } else { Artifact::Nothing };
-    let report = workflow.run(
-        Call {
-            step: StepName::Reproposal,
-            role: Role::Planner,
-            label: format!("Reproposal {}", state.iteration + 1),
-            prompt,
-            resume: Some(session),
-            artifact,
-        },
-        |report| {
-            let changed = report.after.documents.changed_since(&before).len();
-            let issues = counted(review.issues.len(), "issue");
-            format!("{issues}, {} changed", counted(changed, "file"))
-        },
-    )?;
+    let ask = |workflow: &mut Workflow<'_>, resume: Option<String>| {
+        let prompt = match resume {
+            Some(_) => prompts::reproposal(workflow, review)?,
+            None => prompts::fresh_reproposal(workflow, review)?,
+        };
+        workflow.run(
+            Call {
+                step: StepName::Reproposal,
+                role: Role::Planner,
+                label: format!("Reproposal {}", state.iteration + 1),
+                prompt,
+                resume,
+                artifact: artifact.clone(),
+            },
+            |report| {
+                let changed = report.after.documents.changed_since(&before).len();
+                let issues = counted(review.issues.len(), "issue");
+                format!("{issues}, {} changed", counted(changed, "file"))
+            },
+        )
+    };
+    let was_resumed = resumed.is_some();
+    if !was_resumed && session == PlannerSession::ResumeOrFresh {
+        workflow.warn("no session of the planner is known: a fresh one is begun");
+    }
+    let report = match ask(workflow, resumed) {
+        Err(error)
+            if was_resumed
+                && session == PlannerSession::ResumeOrFresh
+                && error.is_lost_session() =>
+        {
+            workflow.warn(LOST);
+            ask(workflow, None)
+        }
+        asked => asked,
+    }?;
+    if report.outcome.session_id.is_none() {
+        // What was written stays, as with a proposal (C5).
+        return Err(SessionError::NotCaptured.into());
+    }
     for file in report.after.documents.changed_since(&before) {
         workflow.note(&format!("fixed: {}", file.path()));
     }

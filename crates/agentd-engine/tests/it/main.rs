@@ -5,6 +5,7 @@ mod actions;
 mod archive;
 #[cfg(target_os = "linux")]
 mod cage;
+mod causes;
 mod forged;
 mod git;
 mod git_seen;

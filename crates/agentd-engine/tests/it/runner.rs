@@ -12,7 +12,7 @@ use agentd_core::provider::{
 use agentd_core::run_format::Record;
 use agentd_core::step_name::StepName;
 use agentd_engine::agents::run_record::{RecordLimits, read_run};
-use agentd_engine::agents::runner::{CallReport, Retry, Runner};
+use agentd_engine::agents::runner::{CallReport, Retry, Runner, Spending};
 use agentd_engine::opening::open_root;
 use agentd_engine::process::{Cancel, Limits};
 use agentd_engine::store::Change;
@@ -84,6 +84,7 @@ impl Call {
                 longest: Duration::from_millis(5),
             },
             record: RecordLimits::default(),
+            spending: Spending::default(),
             cancel: Cancel::new().unwrap(),
             sandbox: None,
         }
@@ -263,6 +264,19 @@ fn a_wrong_session_is_stopped_at_once() {
     let (report, _) = call.call(AgentKind::Gemini);
     let failure = report.outcome().unwrap().failure.clone().unwrap();
     assert_eq!(failure.kind, FailureKind::WrongSession);
+    // C32: by its index, and once more by its ID.
+    let asked: Vec<String> = report
+        .attempts
+        .iter()
+        .map(|attempt| match records(&attempt.run_file).swap_remove(0) {
+            Record::Header(header) => {
+                let at = header.argv.iter().position(|word| word == "--resume").unwrap();
+                header.argv[at + 1].clone()
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(asked, ["1", "other"]);
 }
 
 #[test]

@@ -295,7 +295,7 @@ fn locks(project: &Project) -> Result<Vec<Check>, CommandError> {
     let mut checks = Vec::new();
     let ids = project.change_ids()?.ids;
     let runs = ids.iter().cloned().map(LockName::Run);
-    for name in runs.chain([LockName::Project]) {
+    for name in runs.chain([LockName::Sessions, LockName::Project]) {
         if let LockState::Held(holder) = lock_state(project.dir(), &name)? {
             let who =
                 holder.map_or_else(|| "another process".to_owned(), |holder| holder.to_string());

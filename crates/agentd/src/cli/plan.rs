@@ -3,14 +3,14 @@ use std::process::ExitCode;
 use agentd_core::next_step::Command;
 use agentd_core::state::Choice;
 use agentd_engine::workflow::decisions::{self, PlanQuestion};
-use agentd_engine::workflow::{self, Report};
+use agentd_engine::workflow::{self, LostSession, Planned, Report, Workflow};
 
 use super::Context;
 use super::agents_setup::{AgentRun, agents_for};
 use super::planning::{self, GitArg, Outcome, run_workflow};
 use super::trust::TrustArg;
 use crate::error::CommandError;
-use crate::ui::ask::{self, PlanAnswer};
+use crate::ui::ask::{self, PlanAnswer, SessionAnswer};
 
 /// Take a change from one sentence to an approved plan.
 ///
@@ -62,8 +62,21 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     };
     planning::prepare(context, &agents, &id, &begun)?;
     let mode = planning::mode(&agents, args.auto);
+    let mut lost = if context.ui.can_prompt() { LostSession::Ask } else { LostSession::Fail };
     let (report, shown) = loop {
-        let report = run_workflow(context, &agents, &id, |w| workflow::plan(w, mode))?;
+        let plan = |w: &mut Workflow<'_>| workflow::plan(w, mode, lost);
+        let report = match run_workflow(context, &agents, &id, plan)? {
+            Planned::Done(report) => report,
+            Planned::Ask(question) => {
+                match agents.cancel.while_waiting(|| ask::lost_session(&id))? {
+                    SessionAnswer::Fresh => lost = LostSession::Fresh,
+                    SessionAnswer::Stop => {
+                        return Err(CommandError::from(question.decline()).for_change(&id));
+                    }
+                }
+                continue;
+            }
+        };
         let question = decisions::question(&project, &id, &report, mode)?;
         let Some(question) = question.filter(|_| context.ui.can_prompt()) else {
             break (report, false);

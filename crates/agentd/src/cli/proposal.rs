@@ -12,8 +12,9 @@ use crate::error::CommandError;
 
 /// Have the planner write the proposal, specs, and tasks of a new change.
 ///
-/// If the ID is taken, the next free number is appended: add-oauth-1, add-oauth-2, … To resume
-/// a change, use `agentd plan`, which also challenges the plan.
+/// If the ID is taken, the next free number is appended: add-oauth-1, add-oauth-2, … A proposal
+/// that failed is continued by the same command. To resume any other change, use `agentd plan`,
+/// which also challenges the plan.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd proposal add-oauth \"Let people sign in with GitHub\"\n  agentd proposal add-oauth \"…\" --skip-clarify --json | jq -r .change_id"
@@ -40,10 +41,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project = planning::project(context)?;
     let wanted = planning::new_id(&args.id)?;
     let (id, mut agents) = loop {
-        let id = free_id(&project, &wanted)?;
+        let id = free_id(&project, &wanted, &args.description)?;
         let agents = agents_for(context, &project, &id)?;
         // Another process may have taken the id before we had its lock.
-        if free_id(&project, &wanted)? == id {
+        if free_id(&project, &wanted, &args.description)? == id {
             break (id, agents);
         }
     };
@@ -64,8 +65,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
 }
 
 /// An id that no change has yet (C18).
-fn free_id(project: &Project, wanted: &ChangeId) -> Result<ChangeId, CommandError> {
-    begin::free_id(project, wanted)?.ok_or_else(|| {
+fn free_id(
+    project: &Project,
+    wanted: &ChangeId,
+    description: &str,
+) -> Result<ChangeId, CommandError> {
+    begin::free_id(project, wanted, description)?.ok_or_else(|| {
         CommandError::usage(format!("`{wanted}` exists already, and no longer id is possible"))
             .hint("choose a shorter id")
     })

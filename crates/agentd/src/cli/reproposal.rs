@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-use agentd_engine::workflow;
+use agentd_engine::workflow::{self, PlannerSession};
 
 use super::Context;
 use super::agents_setup::agents_for;
@@ -10,7 +10,8 @@ use crate::error::CommandError;
 
 /// Have the planner fix the issues from the latest plan review.
 ///
-/// The planner resumes the session in which it wrote the proposal. The phase does not change;
+/// The planner resumes the session in which it wrote the proposal. If that session is gone,
+/// `--fresh` begins a new one, which is given the plan and the review. The phase does not change;
 /// only `agentd challenge` changes it.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -19,6 +20,10 @@ use crate::error::CommandError;
 pub(crate) struct Args {
     /// Change ID; optional if only one change is open.
     id: Option<String>,
+
+    /// Begin a new session instead of resuming the one that wrote the proposal.
+    #[arg(long)]
+    fresh: bool,
 
     #[command(flatten)]
     pub(super) trust: TrustArg,
@@ -29,7 +34,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let change = context.change(&project, args.id.as_deref())?.id().clone();
     let mut agents = agents_for(context, &project, &change)?;
     planning::find_planner(context, &mut agents)?;
-    let report = run_workflow(context, &agents, &change, workflow::repropose)?;
+    let session = if args.fresh { PlannerSession::Fresh } else { PlannerSession::Resume };
+    let report = run_workflow(context, &agents, &change, |w| workflow::repropose(w, session))?;
     let mode = planning::mode(&agents, false);
     let (change, report) = (&change, &report);
     planning::finish(context, &Outcome { change, report, mode, exit_code: false, shown: false })

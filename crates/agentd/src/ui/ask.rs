@@ -48,6 +48,29 @@ pub(crate) fn plan_decision(
     choose("What next?", offers, KEYS, Hint::run("answer it later", decide))
 }
 
+/// What a person says where the session of the planner is gone (C31).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionAnswer {
+    /// Begin a new one.
+    Fresh,
+    /// Leave it here.
+    Stop,
+}
+
+/// Asks whether to begin a new session of the planner.
+pub(crate) fn lost_session(change: &ChangeId) -> Result<SessionAnswer, CommandError> {
+    let offers = vec![
+        Offer::new(
+            SessionAnswer::Fresh,
+            "Begin a new one, with the plan and its review (recommended)",
+        ),
+        Offer::new(SessionAnswer::Stop, "Stop here"),
+    ];
+    let fresh = &Command::Reproposal.on(change).arg("--fresh");
+    let question = "The session in which the plan was written is gone. What next?";
+    choose(question, offers, KEYS, Hint::run("begin a new one later", fresh))
+}
+
 /// Asks whether the built-in agent is to draft a plan.
 pub(crate) fn builtin(why: NoAgent) -> Result<BuiltinAnswer, CommandError> {
     let question = format!("{why}. Draft the plan by rules, without a model?");

@@ -2,6 +2,7 @@
 //! behind shims that record how they are called.
 
 mod bar;
+mod causes;
 mod generation;
 mod interrupts;
 mod sessions;

@@ -12,7 +12,7 @@ use agentd_core::provider::{
     AgentRequest, FoundInProject, McpServer, Session, Surroundings, provider,
 };
 use agentd_engine::agents::run_record::{RecordLimits, read_run};
-use agentd_engine::agents::runner::{Retry, Runner};
+use agentd_engine::agents::runner::{Retry, Runner, Spending};
 use agentd_engine::agents::step::Agents;
 use agentd_engine::process::{Limits, Supervisor};
 use real_agents::{Cli, Sandbox, work};
@@ -52,6 +52,7 @@ fn runner(sandbox: &Sandbox) -> Runner {
         retry: Retry { retries: 0, ..Retry::default() },
         record: RecordLimits::default(),
         cancel: agents.cancel,
+        spending: Spending::default(),
     }
 }
 

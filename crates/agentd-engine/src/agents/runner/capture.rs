@@ -1,6 +1,6 @@
 //! Short outputs, kept as text.
 
-use super::LOSSY_BYTES;
+use super::output::LOSSY_BYTES;
 use crate::process::{Flow, Line, Watcher};
 
 /// Keeps what a program prints.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agentd_core::outcome::FailureKind;
 use agentd_core::provider::Session;
 
 /// When a transient failure is tried again (C13).
@@ -38,6 +39,13 @@ pub(super) fn for_retry(session: &Session) -> Session {
             Session::Resume { id: id.clone(), index: None, thread_usage: *thread_usage }
         }
     }
+}
+
+/// Whether an index has led to another session: a program that is not agentd has resumed one since
+/// the list was read. It is asked for once more, by its ID (C32).
+pub(super) fn was_moved(failure: FailureKind, session: &Session) -> bool {
+    failure == FailureKind::WrongSession
+        && matches!(session, Session::Resume { index: Some(_), .. })
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use agentd_core::agent::AgentKind;
 use agentd_core::check;
 use agentd_core::diagnostic::{Diagnostic, Severity};
-use agentd_core::documents::Source;
+use agentd_core::documents::{Documents, Source};
 use agentd_core::hash::Digest;
 use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::AgentOutcome;
 use agentd_core::rules;
 
-use super::{Agents, Step, StepError};
+use super::{Agents, Step, StepError, cause};
 use crate::change::Snapshot;
 use crate::store::StoreError;
 use crate::workflow::clarify;
@@ -64,6 +64,14 @@ impl OnDisk {
     }
 }
 
+/// The documents that differ between two readings of a change.
+pub(super) fn changed(before: &Documents, after: &Documents) -> Vec<ChangeFile> {
+    let mut files = after.changed_since(before);
+    let others = [ChangeFile::Clarifications, ChangeFile::Review];
+    files.extend(others.into_iter().filter(|file| before.get(file) != after.get(file)));
+    files
+}
+
 /// Checks that what the step was for is on the disk, new, and valid.
 pub(super) fn judge(
     agents: &Agents,
@@ -71,12 +79,13 @@ pub(super) fn judge(
     step: &Step,
     agent: AgentKind,
     before: &OnDisk,
+    changed: &[ChangeFile],
     outcome: &AgentOutcome,
 ) -> Result<(), StepError> {
     let after = OnDisk::of(agents, now, &step.artifact)?;
     let missing = |file: &str, exists: bool| {
-        let said = outcome.text.clone();
-        Err(StepError::NoArtifact { agent, file: file.to_owned(), exists, said })
+        let cause = cause::of_missing(outcome, exists, changed);
+        Err(StepError::NoArtifact { agent, file: file.to_owned(), exists, cause })
     };
     let file = match (&step.artifact, &after) {
         (Artifact::Nothing, _) => return Ok(()),

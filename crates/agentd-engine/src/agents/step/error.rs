@@ -12,7 +12,7 @@ use agentd_core::text::counted;
 
 use crate::agents::runner::RunError;
 use crate::change::documents::DocumentError;
-use crate::explain::{ErrorReport, Explain};
+use crate::explain::{ErrorReport, Explain, fresh_session};
 use crate::guard::git_files::{self, TamperedFile};
 use crate::guard::sandbox::SandboxError;
 use crate::store::StoreError;
@@ -41,6 +41,8 @@ pub enum StepError {
         spent: String,
         /// What it may use.
         limit: String,
+        /// The agent whose call was ended for it, if one was.
+        ended: Option<AgentKind>,
     },
     /// Somebody wanted it to stop.
     #[error("interrupted")]
@@ -70,8 +72,8 @@ pub enum StepError {
         file: String,
         /// Whether there is an earlier one.
         exists: bool,
-        /// What the agent said at the end.
-        said: String,
+        /// Why, as far as the calls of tools and the disk show it.
+        cause: String,
     },
     /// What the agent wrote is not valid.
     #[error("{file} is not valid after {agent}: {}", counted(findings.len(), "finding"))]
@@ -100,7 +102,12 @@ impl Explain for StepError {
             Self::Sandbox(error) => error.explain(),
             Self::Session(error) => error.explain(),
             Self::Interrupted => ErrorReport::interrupted(),
-            Self::Budget { change, .. } => report(Kind::Budget)
+            Self::Budget { change, ended, .. } => ErrorReport {
+                cause: ended.map(|agent| {
+                    format!("the call of {agent} was ended when its usage showed it; what it had written stays")
+                }),
+                ..report(Kind::Budget)
+            }
                 .run("see where it went", CommandLine::agentd(["cost", change.as_str()]))
                 .edit("raise the limits in [budget], or finish by hand", "agentd/config.toml"),
             Self::Agent { failure, .. } => explain_failure(report, failure),
@@ -120,12 +127,8 @@ impl Explain for StepError {
                     .hint("see what it wrote in the newest file of the change's runs/")
                     .hint("if you want that change, make it yourself, then retry")
             }
-            Self::NoArtifact { said, .. } => report(Kind::NoArtefact)
-                .cause(if said.is_empty() {
-                    "it printed nothing and called no tool that writes".to_owned()
-                } else {
-                    format!("it called no tool that writes; its last words were: {said}")
-                })
+            Self::NoArtifact { cause, .. } => report(Kind::NoArtefact)
+                .cause(cause.as_str())
                 .hint("retry: a model may forget to call its tool")
                 .hint("see what it did in the newest file of the change's runs/")
                 .hint(check_server()),
@@ -154,6 +157,8 @@ fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> E
     let mut report = report(kind);
     if !failure.stderr_tail.is_empty() {
         report = report.cause(failure.stderr_tail.clone());
+    } else if failure.kind == FailureKind::StdinClosed {
+        report = report.cause("it closed its input, or ended, without reading what it was given");
     } else if kind == Kind::McpUnavailable {
         report = report.cause("its tool server did not start, or its settings forbid it");
     }
@@ -161,6 +166,9 @@ fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> E
         return report
             .hint(check_server())
             .hint("check that the agent's settings allow MCP servers");
+    }
+    if matches!(failure.kind, FailureKind::SessionNotFound | FailureKind::WrongSession) {
+        report = report.hint(fresh_session());
     }
     let report = report.hints(failure.hint.clone());
     if kind == Kind::AgentAuth {

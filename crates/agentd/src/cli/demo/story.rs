@@ -13,7 +13,7 @@ use agentd_engine::archive::{self, Archived, Request};
 use agentd_engine::git::{ChangedFile, Commit, CommitScope, Git, GitTool};
 use agentd_engine::process::{Cancel, Limits};
 use agentd_engine::store::Project;
-use agentd_engine::workflow::{self, Mode, Report, TaskSelection};
+use agentd_engine::workflow::{self, LostSession, Mode, Planned, Report, TaskSelection};
 
 use super::place::{self, TEST_COMMAND};
 use crate::cli::agents_setup::agents_for;
@@ -93,7 +93,11 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
     let begun = Begin { description: Some(DESCRIPTION), clarify: &clarify, git };
     planning::prepare(context, &agents, id, &begun)?;
     let mode = Mode::Automatic;
-    let report = run_workflow(context, &agents, id, |w| workflow::plan(w, mode))?;
+    let lost = LostSession::Fail;
+    let report = match run_workflow(context, &agents, id, |w| workflow::plan(w, mode, lost))? {
+        Planned::Done(report) => report,
+        Planned::Ask(question) => return Err(question.decline().into()),
+    };
     if !context.ui.json {
         let outcome = Outcome { change: id, report: &report, mode, exit_code: false, shown: false };
         planning::finish(context, &outcome)?;

@@ -418,7 +418,7 @@ fn planner_without_questions_is_an_error() {
     {
       "kind": "no_artefact",
       "message": "claude reported success, but the list of questions does not exist",
-      "cause": "it called no tool that writes; its last words were: Asked.",
+      "cause": "it called no tool; its last words were: Asked.",
       "hints": [
         "retry: a model may forget to call its tool",
         "see what it did in the newest file of the change's runs/",

@@ -5,7 +5,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::state::{self, State};
 use terminal::{CTRL_C, DOWN, Terminal};
 
-use crate::cli::stand_in::{AS_FIXED, CHANGE, calls, project};
+use crate::cli::stand_in::{AS_FIXED, CHANGE, calls, lost, project};
 use test_project::TestProject;
 
 const MINOR: [(&str, &str); 2] = [("medium", "No limit"), ("low", "Typo")];
@@ -74,6 +74,37 @@ fn plan_with_questions_branch_and_fix() {
     assert_eq!(project.read_root(".git/HEAD").trim(), "ref: refs/heads/agentd/add-login");
     assert_eq!(decisions(&project), ["Fix by ada"]);
     assert_eq!(phase(&project), "challenged");
+}
+
+/// C31: where the session of the planner is gone, a person is asked; to stop is the error with its
+/// hint, and to go on is a new session.
+#[test]
+fn a_lost_session_is_offered_on_a_terminal() {
+    let project = project(QUICK, &MAJOR);
+    std::fs::write(lost(&project), "").unwrap();
+    let mut terminal = start(&project, &PLAN);
+    terminal.wait_for("> Auto-fix and rechallenge (recommended)");
+    terminal.press("\r");
+    terminal.wait_for("The session in which the plan was written is gone. What next?");
+    terminal.wait_for("> Begin a new one");
+    terminal.press(DOWN);
+    terminal.wait_for("> Stop here");
+    terminal.press("\r");
+    terminal.wait_for("agentd reproposal add-login --fresh");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(1), "{seen}");
+    assert_eq!(phase(&project), "proposed");
+
+    let mut terminal = start(&project, &["plan"]);
+    terminal.wait_for("> Begin a new one");
+    terminal.press("\r");
+    terminal.wait_for("APPROVED");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen}");
+    assert_eq!(phase(&project), "challenged");
+    let made = calls(&project);
+    let tail = ["reproposal", "reproposal", "reproposal", "reproposal", "challenge"];
+    assert!(made.ends_with(&tail.map(str::to_owned)), "{made:?}");
 }
 
 /// P24, C10, C11: the other answers, each of which leaves the plan as it is.

@@ -13,6 +13,7 @@ pub(crate) const AS_WRITTEN: &str = "People want to come back to their own data.
 pub(crate) const AS_FIXED: &str = "People want to come back to their own data, which is locked.";
 
 const START: &str = r#"{"type":"system","subtype":"init","session_id":"daa347b4","mcp_servers":[{"name":"agentd","status":"connected"}],"model":"claude-opus-4-8"}"#;
+const LOST: &str = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: daa347b4"]}"#;
 const SAY: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","model":"claude-opus-4-8","content":[{"type":"text","text":"<review>PASS</review>"}]},"session_id":"daa347b4"}"#;
 const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"<review>PASS</review>","session_id":"daa347b4","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":2}}"#;
 
@@ -55,7 +56,9 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
     put("reproposal", "edit_file", &edit);
     let script = format!(
         "PATH=/usr/bin:/bin\nread -r agentd step change\ncat > /dev/null\n\
-         echo \"$step\" >> '{log}'\necho '{START}'\n\
+         echo \"$step\" >> '{log}'\n\
+         case \"$*\" in *--resume*) [ -e '{lost}' ] && {{ echo '{LOST}'; exit 1; }};; esac\n\
+         echo '{START}'\n\
          answer='{answers}'/$step; config=; server=\n\
          for word; do [ \"$config\" = --mcp-config ] && server=$word; config=$word; done\n\
          if [ $step = challenge ]; then\n\
@@ -64,6 +67,7 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
          [ -e $answer ] && '{agentd}' $words < $answer > /dev/null\n\
          echo '{SAY}'\necho '{END}'",
         log = log(&project).display(),
+        lost = lost(&project).display(),
         answers = answers.display(),
         agentd = test_project::agentd().display(),
     );
@@ -73,6 +77,11 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
 fn log(project: &TestProject) -> std::path::PathBuf {
     // Where the CLI keeps its own files: it may write there in every role.
     project.home().join(".claude/calls")
+}
+
+/// Where this file is, no session of the stand-in can be resumed.
+pub(crate) fn lost(project: &TestProject) -> std::path::PathBuf {
+    project.home().join(".claude/lost")
 }
 
 /// The steps that the stand-in was called for, in order.

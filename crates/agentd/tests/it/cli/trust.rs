@@ -99,8 +99,11 @@ fn consent_lasts_until_revoked_or_edited() {
     Working in place, without git: git is not installed.
     complexity: high (security (`login`))
     Proposal: started (claude)
-    Proposal: failed, [DURATION], claude failed: the agent ended without a result
-    error: claude failed: the agent ended without a result
+    Proposal: failed, [DURATION], claude failed: the agent exited with code 0 before it had read its prompt
+    error: claude failed: the agent exited with code 0 before it had read its prompt
+      cause: it closed its input, or ended, without reading what it was given
+
+    hint: start the agent by hand in this project, and check that it works
     ");
     assert!(ran(&project), "for this one command");
     let mut all = project.command(PLAN);

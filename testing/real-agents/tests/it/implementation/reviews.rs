@@ -134,6 +134,33 @@ fn rounds_of_fixes_are_limited() {
     });
 }
 
+/// C31: the session of the implementer is gone, and the fix is made in a fresh one.
+#[test]
+fn a_lost_session_of_the_implementer_is_replaced() {
+    let script = Script::new()
+        .rule(greets(WRONG))
+        .rule(says("NEEDS_FIX", &[("high", "Wrong greeting")]))
+        .rule(does("fix", [look("greet.sh"), write("greet.sh", RIGHT)]));
+    Sandbox::enter(script, |sandbox| {
+        approved(sandbox, "[workflow]\nimplementation_iterations = 0\n", &[GREET]);
+        sandbox.run(["impl"]).exits(1);
+        fs::remove_dir_all(sandbox.home().join(".claude/projects")).unwrap();
+        insta::assert_snapshot!(sandbox.run(["fix"]).without_usage(), @"
+        exit 0
+        ✓ add-login: the findings were worked on
+        cost so far: $[COST]
+
+        Next: agentd review add-login
+        --- stderr
+        Fix 1: started (claude, resumed)
+        warning: the session to resume is gone: a fresh one is begun
+        Fix 1: done, [DURATION], [USAGE], 1 finding
+        ");
+        assert_eq!(sandbox.read_root("greet.sh"), RIGHT);
+        assert_eq!(sandbox.steps(), ["implement-logic", "review", "fix", "fix"]);
+    });
+}
+
 /// A reviewer that calls no tool has given no verdict, whatever it writes; nor has an implementer
 /// that writes a review.
 #[test]
@@ -162,7 +189,7 @@ fn prose_and_forged_reviews_do_not_count() {
           "error": {
             "kind": "verdict_unknown",
             "message": "Could not determine the verdict of the review: it is Unknown",
-            "cause": "codex ended without calling create_review; its last words were: APPROVED. All of it is fine.",
+            "cause": "codex has given no verdict to `create_review`: it called no tool; its last words were: APPROVED. All of it is fine.",
             "hints": [
               "ask again: agentd review add-login",
               "see what it did in the newest file of agentd/changes/add-login/runs/",

@@ -226,6 +226,37 @@ fn proposal_without_specs_and_change_id_conflict() {
     });
 }
 
+/// C31, F13: a proposal that failed is continued by the same command, and nothing is paid for
+/// twice; another description is another change.
+#[test]
+fn a_failed_proposal_is_continued() {
+    Sandbox::enter(planner(&[]), |sandbox| {
+        sandbox.set_up(&format!("{CODEX_QUICK}script_retries = 0\n"));
+        let real = sandbox.path_of(Cli::Codex);
+        let fails = |step: &str| {
+            format!(
+                "prompt=$(cat)\ncase \"$prompt\" in \"agentd {step} \"*) echo boom >&2; exit 7;; esac\n\
+                 printf '%s' \"$prompt\" | {real} \"$@\""
+            )
+        };
+        sandbox.instead_of(Cli::Codex, &fails("proposal-gen"));
+        sandbox.run(PROPOSAL).exits(1);
+        sandbox.instead_of(Cli::Codex, &fails("tasks-gen"));
+        sandbox.run(PROPOSAL).exits(1);
+        assert_eq!(sandbox.steps(), ["proposal-gen", "proposal-gen", "tasks-gen"]);
+        sandbox.real(Cli::Codex);
+        let mut other = PROPOSAL.map(str::to_owned).to_vec();
+        other[2] = "Something else".to_owned();
+        let other = sandbox.run(other.iter().map(String::as_str).chain(["--json"])).exits(0).json();
+        assert_eq!(other["change_id"], "add-login-1");
+        let again = sandbox.run([&PROPOSAL[..], &["--json"]].concat()).exits(0).json();
+        assert_eq!(again["change_id"], "add-login");
+        assert_eq!(sandbox.steps(), ["proposal-gen", "proposal-gen", "tasks-gen", "tasks-gen"]);
+        let third = sandbox.run([&PROPOSAL[..], &["--json"]].concat()).exits(0).json();
+        assert_eq!(third["change_id"], "add-login-2", "a plan that is whole is left alone");
+    });
+}
+
 /// PR scenario "Self-review finds issues", E scenario "WHEN proposal generation completes THEN
 /// self-review runs". E1.4, PR2.3, PR2.4, C1, C4
 #[test]
@@ -284,9 +315,9 @@ fn session_id_capture_fails() {
           "error": {
             "kind": "session_not_captured",
             "message": "Failed to capture session ID",
-            "cause": "no session is known in which the planner could continue",
+            "cause": "the planner reported no session; what it has written stays",
             "hints": [
-              "run the proposal again: its session may have expired or been deleted"
+              "continue without it: agentd plan add-login"
             ]
           }
         }
@@ -421,14 +452,13 @@ fn a_proposal_written_by_hand_is_continued() {
     });
 }
 
-/// WF scenario "Orchestration Robustness", WF8: a child that closes its input and dies is
-/// reported as such, and the same command continues. Retries of a prompt that cannot be written
-/// are tested by `a_closed_input_is_reported` in the engine: here a prompt fits into a pipe.
+/// WF8, F15: an agent that closes its input and ends without a word is called again, and reported
+/// with a cause and a hint; the same command then continues.
 #[test]
 fn an_agent_that_closes_its_input_is_reported() {
     Sandbox::enter(planner(&[]), |sandbox| {
         sandbox.set_up(CODEX_QUICK);
-        sandbox.instead_of(Cli::Codex, "exec 0<&-; echo 'write EPIPE: broken pipe' >&2; exit 1");
+        sandbox.instead_of(Cli::Codex, "exec 0<&-; exit 3");
         let ran = sandbox.run([&PROPOSAL[..], &["--json"]].concat());
         insta::assert_snapshot!(ran.without_usage(), @r#"
         exit 1
@@ -436,17 +466,25 @@ fn an_agent_that_closes_its_input_is_reported() {
           "version": 1,
           "error": {
             "kind": "agent_failed",
-            "message": "codex failed: the agent exited with code 1: write EPIPE: broken pipe",
-            "cause": "write EPIPE: broken pipe\n",
-            "hints": []
+            "message": "codex failed: the agent exited with code 3 before it had read its prompt",
+            "cause": "it closed its input, or ended, without reading what it was given",
+            "hints": [
+              "start the agent by hand in this project, and check that it works"
+            ]
           }
         }
         --- stderr
         "#);
-        let tries = sandbox.state().llm_calls.len();
-        assert!(tries >= 1, "each try is in the ledger");
-        sandbox.real(Cli::Codex);
-        sandbox.plan(&[]);
-        assert_eq!(sandbox.steps()[tries..tries + 2], ["proposal-gen", "tasks-gen"]);
+        assert_eq!(sandbox.steps(), ["proposal-gen"; 3], "each try is in the ledger");
+        // Once only: nobody notices.
+        let once = sandbox.root().join("agentd/.locks/once");
+        let real = sandbox.path_of(Cli::Codex);
+        let script = format!(
+            "[ -e '{0}' ] || {{ : > '{0}'; exec 0<&-; exit 3; }}\nexec {real} \"$@\"",
+            once.display()
+        );
+        sandbox.instead_of(Cli::Codex, &script);
+        sandbox.run(PROPOSAL).exits(0);
+        assert_eq!(sandbox.steps()[3..], ["proposal-gen", "proposal-gen", "tasks-gen"]);
     });
 }

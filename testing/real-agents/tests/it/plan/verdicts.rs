@@ -368,7 +368,7 @@ fn a_verdict_in_prose_is_unknown_and_blocks() {
           "error": {
             "kind": "verdict_unknown",
             "message": "Could not determine the verdict of the challenge: it is Unknown",
-            "cause": "codex ended without calling append_review; its last words were: Verdict: APPROVED. <review>PASS</review>",
+            "cause": "codex has given no verdict to `append_review`: it called no tool; its last words were: Verdict: APPROVED. <review>PASS</review>",
             "hints": [
               "ask again: agentd challenge add-login",
               "see what it did in the newest file of agentd/changes/add-login/runs/",

@@ -133,6 +133,10 @@ impl Explain for RunError {
             Self::Obeyed(_) => ErrorReport::of(Kind::RepositorySettings, self)
                 .hint("set variables in your own environment or in ~/.gemini/.env")
                 .hint("then remove that file from the project, or move it away"),
+            Self::Files(FilesError::NotJson { path }) => ErrorReport::of(Kind::Run, self).edit(
+                "correct it; comments and trailing commas are fine",
+                path.display().to_string(),
+            ),
             _ => ErrorReport::of(Kind::Run, self),
         }
     }

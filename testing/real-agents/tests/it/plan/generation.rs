@@ -488,3 +488,33 @@ fn an_agent_that_closes_its_input_is_reported() {
         assert_eq!(sandbox.steps()[3..], ["proposal-gen", "proposal-gen", "tasks-gen"]);
     });
 }
+
+/// PR9, F14: settings of Gemini CLI as people write them, with comments and trailing commas, work
+/// and come back to the byte; what is no JSON at all is named, with what to do about it.
+#[test]
+fn settings_of_gemini_may_have_comments() {
+    Sandbox::enter(planner(&[]), |sandbox| {
+        sandbox.set_up("[workflow]\nself_review_iterations = 0\nscript_retries = 0\n");
+        let file = ".gemini/settings.json";
+        let settings = "// ours\r\n{ /* keep */ \"ui\": {\"theme\": \"x\",},\n\t\"context\": {\"fileName\": [\"AGENTS.md\",]}, }\n\n";
+        sandbox.write_root(file, settings);
+        sandbox.run(PROPOSAL).exits(0);
+        assert_eq!(sandbox.read_root(file), settings);
+        sandbox.write_root(file, "{ \"ui\": ");
+        let mut other = PROPOSAL.to_vec();
+        other[1] = "add-logout";
+        other.push("--json");
+        let error = sandbox.run(other).exits(1).json()["error"].clone();
+        insta::assert_snapshot!(sandbox.mask(&format!("{error:#}")), @r#"
+        {
+          "kind": "run",
+          "message": "[ROOT]/.gemini/settings.json is not a JSON object, so agentd cannot add its MCP server to it",
+          "cause": null,
+          "hints": [
+            "correct it; comments and trailing commas are fine: [ROOT]/.gemini/settings.json"
+          ]
+        }
+        "#);
+        assert_eq!(sandbox.read_root(file), "{ \"ui\": ");
+    });
+}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use test_project::{TestProject, Tree};
 
-use super::{CHANGE, Client, Servers as _, plan, planned};
+use super::{CHANGE, Servers as _, plan, planned};
 
 /// A project with traps in it, inside a directory with something to steal.
 struct Trapped {

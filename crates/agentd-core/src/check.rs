@@ -162,7 +162,7 @@ struct Context<'a> {
     main: &'a MainSpecs,
     extras: &'a Extras,
     specs: BTreeMap<&'a SpecId, &'a Spec>,
-    /// The requirements of `specs`.
+    /// The requirements of those that the proposal lists.
     own: MainSpecs,
 }
 
@@ -184,7 +184,8 @@ impl Documents {
     /// What is wrong with the change, by file. Files without findings are left out.
     pub fn findings(&self, main: &MainSpecs, extras: &Extras) -> Vec<FileReport> {
         let specs: BTreeMap<&SpecId, &Spec> = self.readable_specs().collect();
-        let own = specs.iter().map(|(id, spec)| ((*id).clone(), requirement_ids(spec))).collect();
+        let own = self.planned_specs();
+        let own = own.map(|(id, spec)| (id.clone(), requirement_ids(spec))).collect();
         let context = Context { id: &self.id, main, extras, specs, own };
         let mut reports = Vec::new();
         let mut add = |file: ChangeFile, found: Vec<Diagnostic>| {

@@ -203,6 +203,9 @@ impl Documents {
             ChangeFile::State => self.state = Arc::new(StateDoc::new(&self.id, source)),
             ChangeFile::Clarifications => self.clarifications = doc(source, clarifications::parse),
             ChangeFile::Proposal => self.proposal = doc(source, proposal::parse),
+            ChangeFile::Spec(id) if source == Source::Missing => {
+                self.specs.remove(id);
+            }
             ChangeFile::Spec(id) => {
                 self.specs.insert(id.clone(), doc(source, spec::parse));
             }
@@ -252,6 +255,18 @@ impl Documents {
     /// The specs that can be read.
     pub fn readable_specs(&self) -> impl Iterator<Item = (&SpecId, &Spec)> {
         self.specs.iter().filter_map(|(id, spec)| Some((id, spec.value_if_there()?)))
+    }
+
+    /// Whether a spec is part of the plan: the proposal lists it, or there is no proposal yet. A
+    /// spec that was dropped from the list is not, even while its file is still there.
+    pub fn lists(&self, id: &SpecId) -> bool {
+        let listed = |proposal: &Proposal| proposal.affected_specs.iter().any(|s| s.id == *id);
+        self.proposal.value_if_there().is_none_or(listed)
+    }
+
+    /// The specs of the plan that can be read.
+    pub fn planned_specs(&self) -> impl Iterator<Item = (&SpecId, &Spec)> {
+        self.readable_specs().filter(|(id, _)| self.lists(id))
     }
 
     /// The specs whose requirements the change may refer to: those it edits, and those that its

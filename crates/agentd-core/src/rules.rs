@@ -95,8 +95,8 @@ rules! {
         fix "Write the spec, or take it off the list of affected specs.";
     SPEC_NOT_ANNOUNCED = "P005" "spec-not-announced" Medium
         "Every spec of a change is listed as affected in its proposal."
-        why "Reviewers and other changes go by the list."
-        fix "Add the spec to `affected_specs` in the frontmatter of proposal.md.";
+        why "Reviewers and other changes go by the list, and only specs on it are merged."
+        fix "Add the spec to `affected_specs` in the frontmatter of proposal.md, or delete its file.";
     SPEC_DEPENDENCY = "P006" "spec-dependency" High
         "A spec depends only on specs of the same change."
         why "The order in which specs are written follows these dependencies."

@@ -138,6 +138,8 @@ pub struct Preview {
     pub renumbered: Vec<Renumbering>,
     /// What stands in the way.
     pub conflicts: Vec<SpecConflict>,
+    /// Specs of the change that its proposal does not list, and that are not merged.
+    pub unlisted: Vec<SpecId>,
     /// How much changes.
     pub totals: Totals,
     /// Why its phase does not allow it, if so.
@@ -155,6 +157,8 @@ pub struct Archived {
     pub specs: Vec<SpecChange>,
     /// Requirements that have got another id.
     pub renumbered: Vec<Renumbering>,
+    /// Specs of the change that its proposal does not list, and that were not merged.
+    pub unlisted: Vec<SpecId>,
     /// How much has changed.
     pub totals: Totals,
 }
@@ -175,6 +179,7 @@ pub fn preview(project: &Project, request: &Request<'_>) -> Result<Preview, Arch
         specs: plan.specs,
         renumbered: plan.renumbered,
         conflicts: plan.conflicts,
+        unlisted: plan.unlisted,
         refused,
     })
 }
@@ -211,5 +216,6 @@ pub fn archive(project: &Project, request: &Request<'_>) -> Result<Archived, Arc
         totals: Totals::of(&plan.specs),
         specs: plan.specs,
         renumbered: plan.renumbered,
+        unlisted: plan.unlisted,
     })
 }

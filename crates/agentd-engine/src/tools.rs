@@ -20,6 +20,7 @@ mod list_directory;
 mod outcome;
 mod propose_questions;
 mod read_file;
+mod remove_spec;
 mod review_rules;
 mod schema;
 mod spec_file;
@@ -50,15 +51,17 @@ pub use list_directory::{ListDirectory, Listing, list_directory};
 pub use outcome::{ActionError, Refusal, Written};
 pub use propose_questions::{ProposeQuestions, propose_questions};
 pub use read_file::{READ_CAP, ReadFile, ReadText, read_file};
+pub use remove_spec::{RemoveSpec, Removed, remove_spec};
 pub use tool::{Answer, Tool, Toolset};
 pub use write_spec::{WriteSpec, write_spec};
 
 /// The tools, in the order in which clients see them.
-pub(crate) static TOOLS: [&Tool; 12] = [
+pub(crate) static TOOLS: [&Tool; 13] = [
     &create_clarifications::TOOL,
     &create_proposal::TOOL,
     &create_spec::TOOL,
     &write_spec::TOOL,
+    &remove_spec::TOOL,
     &create_tasks::TOOL,
     &read_file::TOOL,
     &edit_file::TOOL,
@@ -133,8 +136,8 @@ mod tests {
             assert!(reads.iter().all(|name| names.contains(name)), "{set:?}: {names:?}");
             let writes = names.iter().filter(|name| !reads.contains(name)).count();
             let all = match set {
-                Toolset::All => 6,
-                Toolset::Role(Role::Planner) => 6,
+                Toolset::All => 7,
+                Toolset::Role(Role::Planner) => 7,
                 Toolset::Role(_) | Toolset::Clarify => 1,
             };
             assert_eq!(writes, all, "{set:?}: {names:?}");

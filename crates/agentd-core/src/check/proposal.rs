@@ -68,9 +68,8 @@ fn check_specs(proposal: &Proposal, context: &Context<'_>, found: &mut Vec<Diagn
         }
     }
     for id in context.specs.keys().filter(|id| !listed.contains(*id)) {
-        found.push(
-            rules::SPEC_NOT_ANNOUNCED.at(place, format!("specs/{id}.md is not listed as affected")),
-        );
+        let message = format!("specs/{id}.md is not listed as affected, so it is not merged");
+        found.push(rules::SPEC_NOT_ANNOUNCED.at(place, message));
     }
     if let Err(cycle) = graph::spec_order(&proposal.affected_specs) {
         let chain = graph::chain(cycle.iter().map(ToString::to_string));

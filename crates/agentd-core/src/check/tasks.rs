@@ -2,14 +2,44 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Context, has, quality};
+use super::{Context, MainSpecs, has, quality};
 use crate::diagnostic::Diagnostic;
 use crate::document::tasks::{Task, Tasks};
+use crate::documents::Documents;
 use crate::graph;
-use crate::ids::{Layer, RequirementId, SpecId, TaskId};
+use crate::ids::{Layer, RequirementId, SpecId, SpecRef, TaskId};
 use crate::rel_path::RelPath;
 use crate::rules;
 use crate::span::Span;
+
+impl Documents {
+    /// Why the tasks are not those of the specs that the plan has now, a sentence each.
+    pub fn outdated_tasks(&self, main: &MainSpecs) -> Vec<String> {
+        let tasks = &self.tasks.value().tasks;
+        let in_main = |spec_ref: &SpecRef| {
+            let known = main.get(&spec_ref.spec);
+            known.is_some_and(|ids| spec_ref.requirement.is_none_or(|id| ids.contains(&id)))
+        };
+        let mut reasons = Vec::new();
+        for task in tasks {
+            let gone = |r: &&SpecRef| !self.lists(&r.spec) && !in_main(r);
+            for spec_ref in task.spec_refs.iter().filter(gone) {
+                let id = task.id;
+                reasons.push(format!(
+                    "task {id} implements {spec_ref}, which is not part of the plan"
+                ));
+            }
+        }
+        let named: BTreeSet<&SpecId> =
+            tasks.iter().flat_map(|task| &task.spec_refs).map(|r| &r.spec).collect();
+        for (id, spec) in self.planned_specs() {
+            if !named.contains(id) && !spec.requirements.is_empty() {
+                reasons.push(format!("no task implements {id}"));
+            }
+        }
+        reasons
+    }
+}
 
 pub(super) fn check(tasks: &Tasks, context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     if !tasks.has_frontmatter.0 && !has(found, &rules::FRONTMATTER_UNCLOSED) {
@@ -107,14 +137,21 @@ fn check_task(
             Some(_) => {}
         }
     }
-    if task.spec_refs.is_empty() && !context.specs.is_empty() {
+    if task.spec_refs.is_empty() && !context.own.is_empty() {
         found.push(
             rules::TASK_WITHOUT_SPEC.at(place, format!("task {id} implements no requirement")),
         );
     }
     for spec_ref in &task.spec_refs {
         if !context.has(&spec_ref.spec, spec_ref.requirement) {
-            let message = format!("task {id} points to {spec_ref}, which does not exist");
+            let why = if context.specs.contains_key(&spec_ref.spec)
+                && !context.own.contains_key(&spec_ref.spec)
+            {
+                "which proposal.md does not list"
+            } else {
+                "which does not exist"
+            };
+            let message = format!("task {id} points to {spec_ref}, {why}");
             let known = known_requirements(context, &spec_ref.spec);
             let mut diagnostic = rules::SPEC_REF_NOWHERE.at(place, message);
             if !known.is_empty() {
@@ -150,7 +187,8 @@ fn check_coverage(tasks: &Tasks, context: &Context<'_>, found: &mut Vec<Diagnost
         .flat_map(|task| &task.spec_refs)
         .map(|r| (&r.spec, r.requirement))
         .collect();
-    for (id, spec) in &context.specs {
+    let planned = context.specs.iter().filter(|(id, _)| context.own.contains_key(**id));
+    for (id, spec) in planned {
         if covered.contains(&(id, None)) {
             continue;
         }

@@ -14,7 +14,7 @@ pub(crate) struct Field<'t> {
     /// The whole field.
     pub(crate) span: Span,
     /// Everything behind the colon.
-    value: Span,
+    pub(crate) value: Span,
     text: &'t str,
 }
 

@@ -119,10 +119,6 @@ impl Scope {
     pub fn name(self) -> &'static str {
         self.into()
     }
-
-    fn from_name(name: &str) -> Option<Self> {
-        name.parse().ok()
-    }
 }
 
 /// A spec that a change touches.
@@ -280,9 +276,11 @@ fn impact<'t>(
         ..Impact::default()
     };
     if let Some((name, span)) = scope {
-        match Scope::from_name(name.trim_matches('`')) {
-            Some(scope) => impact.scope = scope,
-            None => diagnostics.push(rules::BAD_SCOPE.at(span, format!("`{name}` is not a scope"))),
+        match name.trim_matches('`').parse() {
+            Ok(scope) => impact.scope = scope,
+            Err(_) => {
+                diagnostics.push(rules::BAD_SCOPE.at(span, format!("`{name}` is not a scope")))
+            }
         }
     }
     if let Some(field) = labelled(&["Affected files"]) {
@@ -410,17 +408,21 @@ fn front_values(proposal: &Proposal, body: &str) -> Vec<(&'static str, String)> 
             impact.new_files
         ),
     ));
-    let specs: String = proposal
-        .affected_specs
-        .iter()
-        .map(|spec| {
-            let depends: Vec<String> = spec.depends.iter().map(|id| scalar(id.as_str())).collect();
-            format!("\n  - id: {}\n    depends: [{}]", scalar(spec.id.as_str()), depends.join(", "))
-        })
-        .collect();
-    values.push(("affected_specs", if specs.is_empty() { "[]".to_owned() } else { specs }));
+    values.push(("affected_specs", render_affected(&proposal.affected_specs)));
     values.push(("checksum", checksum(body)));
     values
+}
+
+/// The affected specs as a value of the frontmatter.
+pub(super) fn render_affected(specs: &[AffectedSpec]) -> String {
+    if specs.is_empty() {
+        return "[]".to_owned();
+    }
+    let one = |spec: &AffectedSpec| {
+        let depends: Vec<String> = spec.depends.iter().map(|id| scalar(id.as_str())).collect();
+        format!("\n  - id: {}\n    depends: [{}]", scalar(spec.id.as_str()), depends.join(", "))
+    };
+    specs.iter().map(one).collect()
 }
 
 /// The sections that agentd owns, in order.
@@ -436,26 +438,29 @@ pub(crate) fn render_sections(proposal: &Proposal) -> Vec<(&'static str, String)
 
 fn render_impact(proposal: &Proposal) -> String {
     let impact = &proposal.impact;
-    let ticked = |items: Vec<&str>| {
-        if items.is_empty() {
-            return "none".to_owned();
-        }
-        items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
-    };
     let mut out = String::new();
     fields::push_line(&mut out, "Scope", impact.scope.name());
-    let specs = proposal.affected_specs.iter().map(|spec| spec.id.as_str()).collect();
-    fields::push_line(&mut out, "Affected specs", ticked(specs));
+    fields::push_line(&mut out, "Affected specs", ticked(spec_names(&proposal.affected_specs)));
     let files = format!("{} ({} new)", impact.affected_files, impact.new_files);
     fields::push_line(&mut out, "Affected files", files);
     fields::push_line(
         &mut out,
         "Affected code",
-        ticked(impact.affected_code.iter().map(Line::as_str).collect()),
+        ticked(impact.affected_code.iter().map(Line::as_str)),
     );
     let breaking = impact.breaking_changes.as_ref().map_or("none", Line::as_str);
     fields::push_line(&mut out, "Breaking changes", breaking);
     out
+}
+
+pub(super) fn spec_names(specs: &[AffectedSpec]) -> impl Iterator<Item = &str> {
+    specs.iter().map(|spec| spec.id.as_str())
+}
+
+/// A list in one line: names in backticks, or `none`.
+pub(super) fn ticked<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 /// The text of a proposal without frontmatter and reviews: what a reviewer judges.

@@ -2,12 +2,15 @@
 //! sections and frontmatter keys that agentd owns are replaced, everything
 //! around them stays byte for byte.
 
+use super::fields::fields;
 use super::proposal::{self, Proposal};
 use super::spec::{self, Spec};
 use super::{review_block, section};
 use crate::frontmatter;
+use crate::ids::SpecId;
 use crate::outline::Outline;
 use crate::span::Span;
+use crate::stamp::Stamp;
 
 /// Writes a proposal over an earlier text; the reviews in that text are kept.
 pub fn proposal(old: &str, new: &Proposal) -> String {
@@ -18,6 +21,42 @@ pub fn proposal(old: &str, new: &Proposal) -> String {
     // The checksum is that of the body as it is now, hand-written parts included.
     let own = proposal::with_checksum(&own);
     if kept.is_empty() { own } else { format!("{}\n\n{kept}", own.trim_end()) }
+}
+
+/// The text without a spec among the affected ones, and without dependencies on it; nothing
+/// where it is listed in a way that cannot be edited without touching anything else.
+pub fn without_spec(text: &str, spec: &SpecId, now: Stamp) -> Option<String> {
+    let before = proposal::parse(text).value;
+    let mut left = before.affected_specs.clone();
+    left.retain(|affected| affected.id != *spec);
+    for affected in &mut left {
+        affected.depends.retain(|id| id != spec);
+    }
+    if left == before.affected_specs {
+        return Some(text.to_owned());
+    }
+    let own = &text[..review_block::find(text).first().map_or(text.len(), |(span, _)| span.start)];
+    let outline = Outline::scan(own);
+    let mut out = text.to_owned();
+    let sections = outline.sections(own, 2, outline.body(own));
+    let impact = section(&sections, &["Impact"]).map_or(Span::default(), |s| s.body);
+    if let Some(field) = fields(own, impact).iter().find(|f| f.is(&["Affected specs"])) {
+        out.replace_range(
+            field.value.range(),
+            &format!(" {}", proposal::ticked(proposal::spec_names(&left))),
+        );
+    }
+    let front = outline.frontmatter.filter(|f| f.closed).map(|f| f.content.of(own));
+    if front.is_some_and(|front| front.lines().any(|line| line.starts_with("affected_specs:"))) {
+        let value = proposal::render_affected(&left);
+        let space = if value.starts_with('\n') { "" } else { " " };
+        out = frontmatter::lay_over(&out, &format!("affected_specs:{space}{value}\n"));
+    }
+    let out = proposal::touch(&out, now);
+    let after = proposal::parse(&out).value;
+    let (version, updated_at) = (after.version, after.updated_at);
+    let wanted = Proposal { affected_specs: left, version, updated_at, ..before };
+    (after == wanted).then_some(out)
 }
 
 /// Writes a spec over an earlier text.

@@ -196,13 +196,16 @@ pub struct TasksGen<'a> {
     pub specs: &'a [SpecId],
     /// Whether there is a `clarifications.md`.
     pub clarified: bool,
+    /// Why the tasks that are there have to be written again, a sentence each.
+    pub outdated: &'a [String],
 }
 
 impl TasksGen<'_> {
     /// The prompt.
     pub fn render(&self) -> String {
         let (specs, more_specs) = listed(self.specs);
-        let context = context! { specs, more_specs, clarified => self.clarified };
+        let outdated = self.outdated.join("\n");
+        let context = context! { specs, more_specs, clarified => self.clarified, outdated };
         render(&StepName::TasksGen, self.change, "tasks-gen", context)
     }
 }

@@ -219,7 +219,8 @@ impl Given {
             (
                 "tasks-gen",
                 StepName::TasksGen,
-                TasksGen { change, specs: &self.specs, clarified: true }.render(),
+                TasksGen { change, specs: &self.specs, clarified: true, outdated: &self.lines }
+                    .render(),
             ),
             (
                 "format-fix",
@@ -378,7 +379,7 @@ fn each_prompt_works_without_optional_parts() {
             edits_main_spec: false,
         }
         .render(),
-        TasksGen { change: c, specs: &[], clarified: false }.render(),
+        TasksGen { change: c, specs: &[], clarified: false, outdated: &[] }.render(),
         Challenge { change: c, specs: &[], clarified: false, earlier: &[] }.render(),
         Reproposal { change: c, issues: &[], comments: &[] }.render(),
         Implement {

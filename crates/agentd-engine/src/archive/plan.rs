@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::review::CodeVerdict;
-use agentd_core::document::spec;
+use agentd_core::document::{proposal, spec};
 use agentd_core::documents::{Documents, Source};
 use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, SpecId};
@@ -29,6 +29,8 @@ pub(super) struct Plan {
     pub(super) specs: Vec<SpecChange>,
     pub(super) conflicts: Vec<SpecConflict>,
     pub(super) renumbered: Vec<Renumbering>,
+    /// Specs of the change that its proposal does not list, and that are not merged.
+    pub(super) unlisted: Vec<SpecId>,
     /// Documents of the change that get other numbers: before and after.
     pub(super) own: Vec<(ChangeFile, String, String)>,
 }
@@ -162,7 +164,7 @@ pub(super) fn make(
     change: &Change,
     request: &Request<'_>,
 ) -> Result<Plan, ArchiveError> {
-    let ids = change.spec_ids()?.ids;
+    let (ids, unlisted) = specs_to_merge(change)?;
     let read = map_parallel(&ids, |id| read(project, change, id));
     let mut texts: Vec<Texts> = read.into_iter().collect::<Result<_, _>>()?;
     let (renumbered, own) = renumber(change, &mut texts)?;
@@ -172,7 +174,7 @@ pub(super) fn make(
             shown.contains(&DecidedConflict::new(&texts.spec, conflict))
         })
     });
-    let mut plan = Plan { specs: Vec::new(), conflicts: Vec::new(), renumbered, own };
+    let mut plan = Plan { specs: Vec::new(), conflicts: Vec::new(), renumbered, unlisted, own };
     for (texts, merged) in texts.into_iter().zip(merged) {
         let spec = &texts.spec;
         let conflicts = merged.conflicts.into_iter();
@@ -187,6 +189,15 @@ pub(super) fn make(
         plan.specs.push(SpecChange { spec: texts.spec, touched, before: texts.main, after });
     }
     Ok(plan)
+}
+
+/// The specs that the proposal lists, and those that are there without being listed: dropped
+/// from the plan, or never part of it, so that nobody has judged them as such.
+fn specs_to_merge(change: &Change) -> Result<(Vec<SpecId>, Vec<SpecId>), StoreError> {
+    let proposal = change.read_if_exists(&ChangeFile::Proposal)?;
+    let listed = proposal.map(|text| proposal::parse(&text).value.affected_specs);
+    let ids = change.spec_ids()?.ids.into_iter();
+    Ok(ids.partition(|id| listed.iter().flatten().any(|spec| spec.id == *id)))
 }
 
 fn read(project: &Project, change: &Change, id: &SpecId) -> Result<Texts, ArchiveError> {

@@ -59,6 +59,11 @@ pub(super) fn matching(pattern: &str, description: &str) -> Value {
     json!({"type": "string", "description": description, "pattern": pattern})
 }
 
+/// The id of a spec, in a field whose name says enough.
+pub(super) fn id() -> Value {
+    json!({"type": "string", "pattern": ID})
+}
+
 pub(super) fn list(description: &str, items: &Value) -> Value {
     json!({"type": "array", "description": description, "items": items})
 }
@@ -97,10 +102,10 @@ pub(super) fn part(fields: Vec<Field>) -> Value {
 /// It stands in every tool, so a long id would cost more than it is worth; the
 /// instructions name it as well.
 pub(super) fn change(bound: Option<&str>) -> Value {
-    const SHORT: usize = 20;
+    const SHORT: usize = 12;
     match bound {
         Some(id) if id.len() <= SHORT => one_of(&[id]),
-        Some(_) => free_text("Id of the change"),
+        Some(_) => free_text("Change"),
         None => matching(ID, "Id of the change"),
     }
 }
@@ -110,10 +115,12 @@ pub(super) fn with_change(change: Value, mut fields: Vec<Field>) -> JsonObject {
     object(fields)
 }
 
-/// The answer of a tool that writes a document. Six of the planner's tools have
-/// it, so it only names what is there: a path, a digest in hex, a list of texts.
+/// The answer of a tool that writes a document: a path, a digest in hex, a list of texts. Six of
+/// the planner's tools have it, so it only says that there is one.
 pub(super) fn written() -> JsonObject {
-    names(&["path", "sha256", "warnings"])
+    let mut schema = JsonObject::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema
 }
 
 /// The answer of a tool that writes a review.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::input::{self, LongText, MAX_DOCUMENT};
 use super::outcome::{ActionError, Written};
-use super::schema::{ID, JsonObject, matching, required, text, with_change, written};
+use super::schema::{JsonObject, id, required, text, with_change, written};
 use super::tool::{Answer, Tool, Toolset};
 use super::{Session, spec_file};
 
@@ -42,10 +42,7 @@ pub struct WriteSpec {
 fn schema(change: Value) -> JsonObject {
     let content = "## Overview, ## Requirements (### R1: title), ## Acceptance Criteria (### Scenario: \
                    name, - **WHEN** …, - **THEN** …); frontmatter removes: [R3], renames: {R2: title}";
-    with_change(
-        change,
-        vec![required("spec_id", matching(ID, "The spec")), required("content", text(content))],
-    )
+    with_change(change, vec![required("spec_id", id()), required("content", text(content))])
 }
 
 /// Writes `specs/<spec>.md` as given; agentd fills the frontmatter.

@@ -157,7 +157,23 @@ impl Open<'_> {
         self.put_unchecked(&ChangeFile::Receipt, &key.receipt(self.id(), role, review).render())
     }
 
-    /// Removes a file that was written for one that could not be.
+    /// What is wrong with the documents as they are.
+    pub(super) fn findings(&self) -> Vec<FileReport> {
+        self.reports(&self.documents)
+    }
+
+    /// Takes a document that was removed out of what is known, and says what is wrong with the
+    /// others now and was not before.
+    pub(super) fn warnings_without(
+        &mut self,
+        file: &ChangeFile,
+        before: &[FileReport],
+    ) -> Vec<String> {
+        self.documents = self.documents.with(file, Source::Missing);
+        cut(fresh_elsewhere(&self.findings(), before, file))
+    }
+
+    /// Removes a file: one that was written for another that could not be, or a spec.
     pub(super) fn take_back(&self, file: &ChangeFile) -> Result<(), ActionError> {
         Ok(self.change.remove(&self.lock, file)?)
     }
@@ -232,16 +248,23 @@ impl Open<'_> {
         }
         let own = found.iter().filter(|d| !is_not_yet(d));
         let mut warnings: Vec<String> = own.map(|d| d.in_words(text)).collect();
-        for report in after.iter().filter(|report| elsewhere(report)) {
-            let Some(other) = report.file.in_change() else { continue };
-            let all = report.diagnostics.iter().filter(|d| !is_not_yet(d)).collect();
-            let fresh = new(all, of_file(&before, other));
-            let findings = fresh.iter().map(|d| d.in_words(&report.text));
-            warnings.extend(findings.map(|finding| format!("In {}: {finding}", other.path())));
-        }
+        warnings.extend(fresh_elsewhere(&after, &before, file));
         self.documents = documents;
         Ok(cut(warnings))
     }
+}
+
+/// What is wrong with other files of the change than this one, and was not before.
+fn fresh_elsewhere(after: &[FileReport], before: &[FileReport], file: &ChangeFile) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for report in after {
+        let Some(other) = report.file.in_change().filter(|other| *other != file) else { continue };
+        let all = report.diagnostics.iter().filter(|d| !is_not_yet(d)).collect();
+        let fresh = new(all, of_file(before, other));
+        let findings = fresh.iter().map(|d| d.in_words(&report.text));
+        warnings.extend(findings.map(|finding| format!("In {}: {finding}", other.path())));
+    }
+    warnings
 }
 
 fn is_not_yet(diagnostic: &Diagnostic) -> bool {

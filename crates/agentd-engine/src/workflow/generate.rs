@@ -18,6 +18,7 @@ use super::history::{History, PastRun};
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, format, prompts};
 use crate::agents::context::{self, ContextKind, Tree};
 use crate::agents::step::Artifact;
+use crate::change::documents::main_specs_for;
 
 /// Whether to report which documents exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,8 @@ struct PlanWriter {
     review: bool,
     /// Whether the context was written in this round.
     context_is_new: bool,
+    /// A document that is there and has to be written again.
+    outdated: Option<ChangeFile>,
 }
 
 /// Writes every document of the plan that is not there, and runs the self-reviews that
@@ -67,7 +70,8 @@ pub(super) fn generate(workflow: &mut Workflow<'_>, found: Existing) -> Result<(
     if one_shot {
         plan_at_once(workflow)?;
     }
-    let mut writing = PlanWriter { found, review: !one_shot, context_is_new: false };
+    let mut writing =
+        PlanWriter { found, review: !one_shot, context_is_new: false, outdated: None };
     let proposal = PlanDocument {
         file: ChangeFile::Proposal,
         generate: StepName::ProposalGen,
@@ -95,6 +99,9 @@ pub(super) fn generate(workflow: &mut Workflow<'_>, found: Existing) -> Result<(
         review: StepName::TasksReview,
         label: "Tasks".to_owned(),
     };
+    if tasks_are_outdated(workflow, &history)? {
+        writing.outdated = Some(ChangeFile::Tasks);
+    }
     write_part(workflow, &history, &tasks, &mut writing)?;
     if one_shot {
         review_at_once(workflow, &history)?;
@@ -127,6 +134,32 @@ fn assess(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     Ok(())
 }
 
+/// Whether a revision has left tasks that are not those of the specs. Asked once for each
+/// revision, and only of tasks that a planner wrote: those of a person are theirs.
+fn tasks_are_outdated(
+    workflow: &mut Workflow<'_>,
+    history: &History,
+) -> Result<bool, WorkflowError> {
+    let writes_tasks = |step: &StepName| matches!(step, StepName::TasksGen | StepName::PlanGen);
+    let written = history.last_success(writes_tasks);
+    if written == 0 || history.last_success(|step| *step == StepName::Reproposal) < written {
+        return Ok(false);
+    }
+    let documents = workflow.documents()?;
+    if !documents.has(&ChangeFile::Tasks) {
+        return Ok(false);
+    }
+    let reasons = documents.outdated_tasks(&main_specs_for(&workflow.agents.project, &documents));
+    if let Some(first) = reasons.first() {
+        let more = match reasons.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        workflow.note(&format!("tasks.md is written again: {first}{more}"));
+    }
+    Ok(!reasons.is_empty())
+}
+
 /// The specs that the proposal names, dependencies first (C16, C17).
 pub(super) fn spec_order(workflow: &Workflow<'_>) -> Result<Vec<SpecId>, WorkflowError> {
     let proposal = workflow.proposal()?;
@@ -143,7 +176,8 @@ fn write_part(
 ) -> Result<(), WorkflowError> {
     let generate = &part.generate;
     let mut reviewed: Vec<PastRun> = Vec::new();
-    if workflow.has(&part.file)? {
+    let outdated = writing.outdated.as_ref() == Some(&part.file);
+    if !outdated && workflow.has(&part.file)? {
         let (step, label) = (generate, &*part.label);
         if writing.found == Existing::Reported {
             (workflow.watch)(Progress::Skipped { step, label, why: "it is written already" });

@@ -57,7 +57,15 @@ pub(super) fn generate(workflow: &Workflow<'_>, step: &StepName) -> Result<Strin
             .render()
         }
         StepName::TasksGen => {
-            TasksGen { change, specs: &spec_order(workflow)?, clarified }.render()
+            let documents = workflow.documents()?;
+            let outdated = if documents.has(&ChangeFile::Tasks) {
+                let main = documents::main_specs_for(&workflow.agents.project, &documents);
+                documents.outdated_tasks(&main)
+            } else {
+                Vec::new()
+            };
+            let specs = &spec_order(workflow)?;
+            TasksGen { change, specs, clarified, outdated: &outdated }.render()
         }
         _ => {
             let project = &workflow.agents.project;
@@ -236,7 +244,7 @@ fn spec_views(
 ) -> Result<Vec<SpecView>, WorkflowError> {
     let documents = workflow.documents()?;
     let Some(tasks) = tasks else {
-        let specs = documents.readable_specs();
+        let specs = documents.planned_specs();
         return Ok(specs.map(|(id, spec)| SpecView::whole(id, spec)).collect());
     };
     let mut views = Vec::new();

@@ -2,15 +2,21 @@
 //! the proposal, with the issues in its prompt (RP). Where that session is gone, a new one that is
 //! given the plan takes its place (C31).
 
+use std::collections::BTreeSet;
+
 use agentd_core::agent::Role;
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
+use agentd_core::document::{proposal, round};
+use agentd_core::documents::Documents;
+use agentd_core::ids::SpecId;
+use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::Command;
 use agentd_core::phase::Phase;
 use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
-use super::generate::write_context;
+use super::generate::{self, Existing, write_context};
 use super::{Action, Call, LOST, Report, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::step::Artifact;
@@ -95,8 +101,52 @@ pub fn repropose(
     for file in report.after.documents.changed_since(&before) {
         workflow.note(&format!("fixed: {}", file.path()));
     }
+    settle_specs(workflow, &before, review)?;
     workflow.note("Proposal updated based on challenge feedback");
     workflow.report(Action::Reproposed)
+}
+
+/// Where the revision has changed which specs are affected: removes the files of those that were
+/// dropped, and has written what is missing. Dropped are specs that the plan had when it was
+/// reviewed, or when the revision began; a file that was never listed is somebody's own.
+fn settle_specs(
+    workflow: &mut Workflow<'_>,
+    before: &Documents,
+    review: &ReviewBlock,
+) -> Result<(), WorkflowError> {
+    let reviewed = workflow.change()?.read_if_exists(&ChangeFile::Round(review.iteration))?;
+    let reviewed = reviewed.as_deref().and_then(round::parse).unwrap_or_default();
+    let reviewed = reviewed.files.get(ChangeFile::Proposal.path().as_str());
+    let mut had = before.proposal.value().affected_specs.clone();
+    had.extend(reviewed.into_iter().flat_map(|text| proposal::parse(text).value.affected_specs));
+    let had: BTreeSet<SpecId> = had.into_iter().map(|spec| spec.id).collect();
+    let after = workflow.documents()?;
+    let dropped: Vec<SpecId> = had
+        .iter()
+        .filter(|id| after.specs.contains_key(*id) && !after.lists(id))
+        .cloned()
+        .collect();
+    if !dropped.is_empty() {
+        let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
+        let lock = project.write_lock(&workflow.change, holder)?;
+        let change = workflow.change()?;
+        for id in &dropped {
+            for file in [ChangeFile::Spec(id.clone()), ChangeFile::Base(id.clone())] {
+                if change.has(&file)? {
+                    change.remove(&lock, &file)?;
+                }
+            }
+        }
+        drop(lock);
+        workflow.forget();
+        for id in dropped {
+            let file = ChangeFile::Spec(id);
+            workflow.note(&format!("removed: {}, which proposal.md no longer lists", file.path()));
+        }
+    }
+    let now: BTreeSet<SpecId> =
+        after.proposal.value().affected_specs.iter().map(|spec| spec.id.clone()).collect();
+    if now == had { Ok(()) } else { generate::generate(workflow, Existing::Silent) }
 }
 
 fn asks_for_revision(review: &ReviewBlock) -> bool {

@@ -54,6 +54,11 @@ trait Tools {
         self.with(|session| tools::write_spec(session, read(value)?))
     }
 
+    fn remove_spec(&self, id: &str) -> Result<tools::Removed, ActionError> {
+        let value = json!({"change_id": "add-oauth", "spec_id": id});
+        self.with(|session| tools::remove_spec(session, &read(value)?))
+    }
+
     fn tasks(&self, value: Value) -> Result<Written, ActionError> {
         self.with(|session| tools::create_tasks(session, read(value)?))
     }

@@ -68,6 +68,8 @@ pub(crate) trait Archiving {
     fn main_text(&self, name: &str) -> String;
     fn in_phase(&self, change: &str, phase: &str);
     fn spec_of(&self, change: &str, name: &str, text: &str);
+    /// The proposal of a change lists this spec too.
+    fn lists(&self, change: &str, name: &str);
 
     /// A change that may be archived, with one spec; its base is the main spec as it is.
     fn complete(&self, change: &str, name: &str, text: &str) {
@@ -122,5 +124,13 @@ impl Archiving for TestProject {
         let main = self.root().join(format!("agentd/specs/{name}.md"));
         let base = fs::read_to_string(main).unwrap_or_default();
         self.write_root(&format!("agentd/changes/{change}/base/{name}.md"), base);
+        self.lists(change, name);
+    }
+
+    fn lists(&self, change: &str, name: &str) {
+        let path = self.root().join(format!("agentd/changes/{change}/proposal.md"));
+        let old = fs::read_to_string(&path)
+            .unwrap_or_else(|_| format!("# Change: {change}\n\n## Affected Specs\n\n"));
+        fs::write(path, format!("{old}- {name}\n")).unwrap();
     }
 }

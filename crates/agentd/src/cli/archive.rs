@@ -6,7 +6,7 @@ use agentd_core::diagnostic::Counts;
 use agentd_core::diff;
 use agentd_core::document::review;
 use agentd_core::error_kind::Kind;
-use agentd_core::ids::{ChangeId, RequirementId};
+use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
@@ -113,6 +113,8 @@ pub(super) struct ArchivePreview {
     specs: Vec<SpecChange>,
     /// Requirements that would get another id.
     renumbered: Vec<Renumbering>,
+    /// Specs of the change that would not be merged, because its proposal does not list them.
+    unlisted: Vec<SpecId>,
     /// How much would change.
     totals: Totals,
     /// Why the change cannot be archived now, if so.
@@ -133,6 +135,7 @@ impl ArchivePreview {
             diff: diff.collect(),
             specs: preview.specs,
             renumbered: preview.renumbered,
+            unlisted: preview.unlisted,
             totals: preview.totals,
             refused: preview.refused,
         }
@@ -145,6 +148,7 @@ impl Output for ArchivePreview {
         for renumbering in &self.renumbered {
             screen.note(&renumbered(renumbering));
         }
+        warn_of_unlisted(screen, &self.unlisted);
         screen.note(&format!("{} in {}", self.totals, counted(self.totals.specs, "spec")));
         if let Some(refused) = &self.refused {
             screen.warn(&format!("it would not be archived now: {refused}"));
@@ -154,12 +158,14 @@ impl Output for ArchivePreview {
 
     #[cfg(test)]
     fn sample() -> Self {
-        let ArchiveReport { change_id, specs, renumbered, totals, .. } = ArchiveReport::sample();
+        let ArchiveReport { change_id, specs, renumbered, unlisted, totals, .. } =
+            ArchiveReport::sample();
         Self {
             action: "previewed",
             change_id,
             specs,
             renumbered,
+            unlisted,
             totals,
             refused: Some("the change is proposed".to_owned()),
             diff: "+### R1".to_owned(),
@@ -192,6 +198,8 @@ pub(super) struct ArchiveReport {
     pub(super) specs: Vec<SpecChange>,
     /// Requirements that have got another id.
     renumbered: Vec<Renumbering>,
+    /// Specs of the change that were not merged, because its proposal does not list them.
+    unlisted: Vec<SpecId>,
     /// How much has changed.
     totals: Totals,
 }
@@ -213,6 +221,7 @@ impl ArchiveReport {
             path,
             specs: archived.specs,
             renumbered: archived.renumbered,
+            unlisted: archived.unlisted,
             totals: archived.totals,
         }
     }
@@ -228,13 +237,13 @@ impl Output for ArchiveReport {
         for renumbering in &self.renumbered {
             writeln!(screen, "  {}", renumbered(renumbering))?;
         }
+        warn_of_unlisted(screen, &self.unlisted);
         writeln!(screen, "{} in {}", self.totals, counted(self.totals.specs, "spec"))
     }
 
     #[cfg(test)]
     fn sample() -> Self {
         use agentd_core::document::changelog::Touched;
-        use agentd_core::ids::SpecId;
         let spec = SpecId::new("auth-flow").unwrap();
         let [from, to] = ["R1", "R2"].map(|id| id.parse::<RequirementId>().unwrap());
         let touched = Touched {
@@ -258,7 +267,8 @@ impl Output for ArchiveReport {
             next: vec![NextStep::new(Command::List)],
             path: RelPath::new("agentd/archive/2026-11-04-add-oauth").unwrap(),
             specs,
-            renumbered: vec![Renumbering { spec, from, to }],
+            renumbered: vec![Renumbering { spec: spec.clone(), from, to }],
+            unlisted: vec![spec],
             totals: Totals { specs: 1, added: 1, edited: 1, removed: 1, renamed: 1 },
         }
     }
@@ -288,6 +298,12 @@ fn fit_list(spec: &SpecChange) -> String {
         words.push(format!("and {more} more"));
     }
     words.join(" ")
+}
+
+fn warn_of_unlisted(screen: &mut Screen<'_>, specs: &[SpecId]) {
+    for spec in specs {
+        screen.warn(&format!("specs/{spec}.md is not merged: proposal.md does not list it"));
+    }
 }
 
 fn renumbered(renumbering: &Renumbering) -> String {

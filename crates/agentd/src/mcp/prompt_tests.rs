@@ -38,7 +38,7 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
             .render(),
             &["create_spec", "write_spec"],
         ),
-        (TasksGen { change, specs, clarified }.render(), &["create_tasks"]),
+        (TasksGen { change, specs, clarified, outdated: &[] }.render(), &["create_tasks"]),
         (FormatFix { change, reports: &[] }.render(), &["edit_file", "write_spec"]),
         (Challenge { change, specs, clarified, earlier: &[] }.render(), &["append_review"]),
         (Reproposal { change, issues: &[], comments: &[] }.render(), &["edit_file", "write_spec"]),

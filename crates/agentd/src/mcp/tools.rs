@@ -10,8 +10,9 @@ use rmcp::model::{CallToolResult, ContentBlock, Tool as Description, ToolAnnotat
 pub(super) fn describe(tool: &Tool, bound: Option<&ChangeId>) -> Description {
     // What clients decide by. `idempotentHint` is left out: nobody asks for it, and
     // the list has to stay small.
-    let annotations =
-        ToolAnnotations::new().read_only(tool.read_only).destructive(false).open_world(false);
+    let annotations = ToolAnnotations::new().read_only(tool.read_only).open_world(false);
+    // Of a tool that only reads, it says nothing.
+    let annotations = if tool.read_only { annotations } else { annotations.destructive(false) };
     let description = Description::new(tool.name, tool.purpose, Arc::new(tool.input(bound)))
         .with_annotations(annotations);
     match tool.output() {

@@ -5,5 +5,6 @@ mod bar;
 mod causes;
 mod generation;
 mod interrupts;
+mod revisions;
 mod sessions;
 mod verdicts;

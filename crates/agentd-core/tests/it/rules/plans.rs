@@ -116,7 +116,7 @@ pub(super) const PROPOSALS: &[Case] = &[
             "affected_specs:\n  - id: auth-flow\n    depends: []\n",
             "affected_specs: []\n",
         )],
-        &["proposal.md:2:1 P005"],
+        &["proposal.md:2:1 P005", "tasks.md:11:1 T008", "tasks.md:26:1 T008"],
         &[In(
             PROPOSAL,
             "affected_specs:\n  - id: auth-flow\n    depends: []\n",

@@ -273,9 +273,7 @@ fn lower_findings_come_back_as_warnings() {
     let warnings = project.spec(spec("surprise")).unwrap().warnings.join("\n");
     insta::assert_snapshot!(warnings, @"
     LOW Q003 at line 18 (`### R1: Provider`): R1 names no outcome that can be observed. Fix: Name a value, a code, a message, a state, or a limit.
-    In proposal.md: MEDIUM P005 at line 2 (`id: add-oauth`): specs/surprise.md is not listed as affected. Fix: Add the spec to `affected_specs` in the frontmatter of proposal.md.
-    In tasks.md: MEDIUM T010 at line 12 (`# Tasks: add-oauth`): no task implements surprise:R1 (Provider). Fix: Add a task with this `spec_ref`.
-    In tasks.md: MEDIUM T010 at line 12 (`# Tasks: add-oauth`): no task implements surprise:R2 (Failure). Fix: Add a task with this `spec_ref`.
+    In proposal.md: MEDIUM P005 at line 2 (`id: add-oauth`): specs/surprise.md is not listed as affected, so it is not merged. Fix: Add the spec to `affected_specs` in the frontmatter of proposal.md, or delete its file.
     ");
 }
 
@@ -487,4 +485,50 @@ fn text_cannot_forge_structure() {
     project.proposal(value).unwrap();
     let read = proposal_doc::parse(&project.read("proposal.md")).value;
     assert_eq!((read.why.as_str(), read.reviews.len()), (forged, 0));
+}
+
+/// RP3: a spec that the plan no longer needs is gone from the list and from the disk.
+#[test]
+fn a_spec_is_removed_with_its_base_and_its_place_in_the_proposal() {
+    let project = planned();
+    project.write_root("agentd/specs/user-model.md", "the living one");
+    let before = proposal_doc::parse(&project.read("proposal.md")).value;
+    let removed = project.remove_spec("user-model").unwrap();
+    assert_eq!(removed.path.as_str(), "agentd/changes/add-oauth/specs/user-model.md");
+    insta::assert_snapshot!(removed.warnings.join("\n"), @"In tasks.md: T008 at line 16 (`### Task 1.1: Create User model`): task 1.1 points to user-model:R1, which does not exist. Fix: Correct `spec_ref`, or add the requirement.");
+    for file in ["specs/user-model.md", "base/user-model.md"] {
+        assert!(!project.path(file).exists(), "{file}");
+    }
+    assert_eq!(project.read_root("agentd/specs/user-model.md"), "the living one");
+    let after = proposal_doc::parse(&project.read("proposal.md"));
+    assert!(after.diagnostics.is_empty(), "{:?}", after.diagnostics);
+    let names: Vec<_> = after.value.affected_specs.iter().map(|s| s.id.as_str()).collect();
+    assert_eq!(names, ["auth-flow"]);
+    assert!(after.value.affected_specs[0].depends.is_empty());
+    assert_eq!(after.value.version, before.version + 1);
+    assert_eq!(after.value.why, before.why);
+    let (stored, real) = after.value.place.checksums.0.unwrap();
+    assert_eq!(stored, real);
+    // The last one too, and what is listed without a file.
+    project.remove_spec("auth-flow").unwrap();
+    let after = proposal_doc::parse(&project.read("proposal.md")).value;
+    assert!(after.affected_specs.is_empty());
+    insta::assert_snapshot!(refused(project.remove_spec("auth-flow")), @"
+    The change has no spec `auth-flow`.
+    Its specs are: none. Specs in agentd/specs are not removed.
+    ");
+}
+
+/// A list in a form that cannot be edited is refused, and nothing has changed.
+#[test]
+fn a_spec_listed_in_prose_is_not_removed() {
+    let project = planned();
+    let text = "# Change: add-oauth\n\n## Affected Specs\n\n- user-model, which holds people\n- auth-flow\n";
+    project.write("proposal.md", text);
+    insta::assert_snapshot!(refused(project.remove_spec("user-model")), @"
+    proposal.md lists `user-model` in a way that cannot be edited here.
+    Take it out of proposal.md with edit_file or create_proposal, then call again.
+    ");
+    assert_eq!(project.read("proposal.md"), text);
+    assert!(project.path("specs/user-model.md").exists());
 }

@@ -43,6 +43,7 @@ fn an_archived_change_is_merged_moved_and_logged() {
         "agentd/changes/one/specs/fresh.md",
         part("", &[(1, "x")]).replace("id: s", "id: fresh"),
     );
+    project.lists("one", "fresh");
     let archived = project.archive("one").unwrap();
     assert_eq!(archived.totals.to_string(), "+2 ~1 -1 →1");
     assert_eq!(archived.state.phase, Phase::Archived);
@@ -197,6 +198,7 @@ fn two_new_requirements_with_one_id_survive_with_references() {
     project.complete("one", "s", &part("", &[(2, "from one")]));
     project.complete("two", "s", &part("", &[(2, "from two, see R2"), (3, "builds on R2")]));
     project.write_root("agentd/changes/two/specs/t.md", part("", &[(1, "as s:R2 says, not t:R2")]));
+    project.lists("two", "t");
     let tasks = "# Tasks: two\n\n## 1. Data Layer\n\n### Task 1.1: T\n\n```yaml\nid: \"1.1\"\n\
                  spec_ref: \"s:R2\"\n```\n\nDo R2.\n";
     project.write_root("agentd/changes/two/tasks.md", tasks);
@@ -359,4 +361,44 @@ fn a_change_that_somebody_works_on_is_not_archived() {
     assert!(matches!(error, ArchiveError::Document(DocumentError::Lock(_))), "{error}");
     drop(lock);
     project.archive("one").unwrap();
+}
+
+/// RP3: what the proposal does not list was dropped from the plan, or never part of it.
+#[test]
+fn a_spec_that_the_proposal_does_not_list_is_not_merged() {
+    let project = TestProject::new();
+    project.main("s", &spec(&[(1, "a")]));
+    project.complete("one", "s", &part("", &[(2, "b")]));
+    for (name, main) in [("dropped", "base/dropped.md"), ("own", "base/other.md")] {
+        let text = part("", &[(1, "x")]).replace("id: s", &format!("id: {name}"));
+        project.write_root(&format!("agentd/changes/one/specs/{name}.md"), text);
+        project.write_root(&format!("agentd/changes/one/{main}"), "");
+    }
+    let holder = holder();
+    let request = Request {
+        change: &id("one"),
+        force: None,
+        resume: false,
+        by: "ada",
+        holder: &holder,
+        now: now(),
+    };
+    let preview = archive::preview(&project.store(), &request).unwrap();
+    assert_eq!(preview.unlisted, ["dropped", "own"].map(|name| name.parse().unwrap()));
+    let archived = project.archive("one").unwrap();
+    assert_eq!(archived.unlisted, preview.unlisted);
+    assert_eq!(archived.totals.to_string(), "+1 ~0 -0 →0");
+    assert!(!project.root().join("agentd/specs/dropped.md").exists());
+    assert!(!project.root().join("agentd/specs/own.md").exists());
+}
+
+/// Without a proposal nothing is listed, so nothing is merged, by force or not.
+#[test]
+fn without_a_proposal_nothing_is_merged() {
+    let project = TestProject::new();
+    project.complete("one", "s", &part("", &[(1, "a")]));
+    std::fs::remove_file(project.root().join("agentd/changes/one/proposal.md")).unwrap();
+    let archived = project.archive_with("one", Some("done by hand"), false).unwrap();
+    assert_eq!(archived.unlisted, ["s".parse().unwrap()]);
+    assert!(!project.root().join("agentd/specs/s.md").exists());
 }

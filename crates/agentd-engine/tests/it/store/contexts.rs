@@ -153,6 +153,7 @@ fn an_empty_project_has_a_context_too() {
     - `create_clarifications`: their answers, as clarifications.md
     - `create_proposal`: proposal.md
     - `create_spec`: a spec from its parts; `write_spec`: a spec as whole Markdown
+    - `remove_spec`: drop a spec from the change
     - `create_tasks`: tasks.md, all tasks at once
     - `read_file`, `list_directory`: the project
     - `edit_file`: replace one piece of text in a document of the change
@@ -278,7 +279,7 @@ fn what_does_not_fit_is_listed() {
     Read these yourself where you need them:
     - structure: 28 directories further down
     - structure: the names of the files in 34 directories
-    - clarifications.md: everything after the first 1575 of 140000 bytes
+    - clarifications.md: everything after the first 1530 of 140000 bytes
     - CLAUDE.md: everything after the first 1330 of 100000 bytes
     - README.md: all 100000 bytes
     ");

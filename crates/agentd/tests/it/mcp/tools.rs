@@ -37,6 +37,7 @@ fn every_role_has_its_tools() {
         "create_proposal",
         "create_spec",
         "write_spec",
+        "remove_spec",
         "create_tasks",
         "read_file",
         "edit_file",

@@ -18,6 +18,7 @@ pub mod review_block;
 pub mod rewrite;
 pub mod round;
 pub mod spec;
+mod spec_list;
 pub mod tasks;
 pub mod tasks_edit;
 

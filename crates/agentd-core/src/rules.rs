@@ -265,6 +265,10 @@ rules! {
         "A task has a title and says what to do."
         why "The implementer sees little more than this."
         fix "Describe the task in one or two sentences.";
+    TASK_WITHOUT_NUMBER = "T020" "task-without-number" Medium
+        "A task has a number, and stands in a layer."
+        why "Other tasks depend on it by its number, and a number that agentd derives can change with the tasks before it."
+        fix "Write the number behind the checkbox, as in `- [ ] 1.2 Account lock`.";
     PROTECTED_PATH = "T018" "protected-path" High
         "A task does not touch agentd's own files."
         why "Specs change by archiving, and the state only by agentd."

@@ -7,7 +7,7 @@ use strum::{EnumString, IntoStaticStr};
 
 use super::fields::{self, fields};
 use super::review_block::{self, ReviewBlock};
-use super::{frontmatter_place, prose_of, push_section, read_id, section, title};
+use super::{frontmatter_place, prose_of, push_section, read_id, section, spec_list, title};
 use crate::diagnostic::{Diagnostic, Parsed};
 use crate::frontmatter::{self, scalar};
 use crate::hash::Digest;
@@ -220,12 +220,11 @@ pub fn parse(text: &str) -> Parsed<Proposal> {
     Parsed { value: proposal, diagnostics }
 }
 
-/// The items of a bullet list; wrapped items are folded.
+/// The items of a list; wrapped items are folded.
 fn bullets(text: &str) -> Vec<Line> {
     let mut items: Vec<String> = Vec::new();
     for (_, line, _) in lines(text) {
-        let bullet = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark));
-        match (bullet, items.last_mut()) {
+        match (list_item(line), items.last_mut()) {
             (Some(item), _) => items.push(item.to_owned()),
             (None, Some(last)) if line.starts_with([' ', '\t']) => {
                 last.push(' ');
@@ -279,7 +278,7 @@ fn impact<'t>(
         match name.trim_matches('`').parse() {
             Ok(scope) => impact.scope = scope,
             Err(_) => {
-                diagnostics.push(rules::BAD_SCOPE.at(span, format!("`{name}` is not a scope")))
+                diagnostics.push(rules::BAD_SCOPE.at(span, format!("`{name}` is not a scope")));
             }
         }
     }
@@ -303,7 +302,18 @@ fn numbers(text: &str) -> impl Iterator<Item = u32> + '_ {
     text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok())
 }
 
-fn is_none(text: &str) -> bool {
+/// What a line says behind the mark of a list: `- `, `* `, `+ `, `1. ` or `1) `.
+pub(super) fn list_item(line: &str) -> Option<&str> {
+    if let Some(item) = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark)) {
+        return Some(item);
+    }
+    let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = behind.len() < line.len() && line.len() - behind.len() < 10;
+    [". ", ") "].iter().find_map(|mark| behind.strip_prefix(mark)).filter(|_| is_numbered)
+}
+
+/// Whether a text says that there is nothing.
+pub(super) fn is_none(text: &str) -> bool {
     let bare = text.trim_matches(|c: char| !c.is_alphanumeric());
     ["", "none", "n/a", "na", "no", "null"].iter().any(|none| bare.eq_ignore_ascii_case(none))
 }
@@ -321,42 +331,23 @@ fn list(text: &str) -> Vec<Line> {
 }
 
 /// Affected specs of a text whose frontmatter does not list them: an "Affected
-/// Specs" section, otherwise the bullet in the impact.
+/// Specs" section, otherwise the bullet in the impact. What cannot be read as an id is a finding.
 fn affected_specs(
     text: &str,
     sections: &[Section<'_>],
     listed: Option<fields::Field<'_>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Vec<AffectedSpec>, Span) {
-    let (items, place) = match (section(sections, &["Affected Specs"]), listed) {
-        (Some(part), _) => {
-            let items = bullets(part.body.of(text));
-            let items = if items.is_empty() {
-                list(Line::new(part.body.of(text)).as_str())
-            } else {
-                items.iter().filter_map(first_of_bullet).collect()
-            };
-            (items, part.heading.span)
-        }
-        (None, Some(field)) => (list(field.line().as_str()), field.span),
-        (None, None) => (Vec::new(), Span::at(0)),
+    let (body, place) = match (section(sections, &["Affected Specs"]), listed) {
+        (Some(part), _) => (part.body.of(text), part.heading.span),
+        (None, Some(field)) => (field.value.of(text), field.span),
+        (None, None) => ("", Span::at(0)),
     };
-    let specs = items.iter().filter(|item| !is_none(item.as_str())).filter_map(|item| {
-        let id = read_id::<SpecId>(Some(&item.to_string()), &rules::BAD_ID, place, diagnostics)?;
+    let specs = spec_list::names(body).into_iter().filter_map(|name| {
+        let id = read_id::<SpecId>(Some(&name), &rules::BAD_ID, place, diagnostics)?;
         Some(AffectedSpec { id, depends: Vec::new() })
     });
     (specs.collect(), place)
-}
-
-/// A bullet of an "Affected Specs" section names one spec and may explain it:
-/// `` - `auth-flow`: new ``, `- auth-flow - new`.
-fn first_of_bullet(item: &Line) -> Option<Line> {
-    let text = item.as_str();
-    let id = match text.split('`').nth(1) {
-        Some(quoted) => quoted,
-        None => text.split([' ', ':', ',', '(']).next()?.trim_matches(['*', '"', '\'']),
-    };
-    Some(Line::new(id.trim_end_matches(".md")))
 }
 
 /// The checksum of a proposal's own text: frontmatter and reviews do not count.

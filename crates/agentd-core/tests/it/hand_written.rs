@@ -2,7 +2,7 @@
 
 use agentd_core::document::spec::Keyword;
 use agentd_core::document::tasks::{Action, Status};
-use agentd_core::document::{proposal, spec, tasks};
+use agentd_core::document::{proposal, spec, tasks, tasks_edit};
 use agentd_core::ids::Layer;
 
 fn affected(text: &str) -> Vec<String> {
@@ -31,6 +31,17 @@ fn c17_affected_specs_are_found_in_every_place() {
     ] {
         assert_eq!(affected(&format!("## Impact\n\n{bullet}\n")), both, "{bullet}");
     }
+    for section in [
+        "1. auth-flow\n2. user-model",
+        "[auth-flow, `user-model`]",
+        "- [ ] auth-flow\n* user-model",
+    ] {
+        assert_eq!(affected(&format!("## Affected Specs\n\n{section}\n")), both, "{section}");
+    }
+    let nested = "## Impact\n\n- **Affected specs**:\n  - auth-flow\n  - `user-model`: new\n- Scope: minor\n";
+    assert_eq!(affected(nested), both);
+    let unread = proposal::parse("## Affected Specs\n\n- auth-flow\n- User Model\n");
+    assert_eq!(unread.diagnostics.iter().map(|d| d.rule.code).collect::<Vec<_>>(), ["F006"]);
     for none in ["none", "n/a", "N/A", "[]", "", "`none`"] {
         assert!(affected(&format!("## Impact\n- Affected specs: {none}\n")).is_empty(), "{none}");
     }
@@ -61,16 +72,18 @@ fn c24_scenarios_are_read_in_both_forms() {
     );
 }
 
-/// WF5: no frontmatter, layers from headings.
+/// WF5: no frontmatter, layers from headings; a task without a number is a task (F11).
 #[test]
 fn wf5_layers_come_from_headings() {
     let text = "# Tasks\n\n## 1. Data Layer\n\n- [x] 1.1 Create user\n  - File: `src/user.rs` (CREATE)\n  - Spec: user-model:R1\n\
                 \n## 2. Testing\n\n- [ ] 2.1 Test it\n      File: MODIFY tests/user.rs\n      Depends: data.1, 1.1\n      Try every field.\n\
                 - [ ] no id\n";
     let parsed = tasks::parse(text);
-    assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
+    let found: Vec<String> = parsed.diagnostics.iter().map(|d| d.in_words(text)).collect();
+    insta::assert_snapshot!(found.join("\n"), @"MEDIUM T020 at line 15 (`- [ ] no id`): the task has no number; it is taken as 2.2. Fix: Write the number behind the checkbox, as in `- [ ] 1.2 Account lock`.");
     let tasks = parsed.value.tasks;
-    assert_eq!(tasks.len(), 2);
+    let ids: Vec<String> = tasks.iter().map(|task| format!("{} {}", task.id, task.title)).collect();
+    assert_eq!(ids, ["1.1 Create user", "2.1 Test it", "2.2 no id"]);
     assert_eq!(
         (tasks[0].layer, tasks[0].status, tasks[0].action),
         (Some(Layer::Data), Status::Done, Some(Action::Create))
@@ -87,6 +100,41 @@ fn wf5_layers_come_from_headings() {
         ["1.1", "1.1"]
     );
     assert_eq!(tasks[1].description.as_str(), "Try every field.");
+}
+
+/// WF5: numbers that are derived are those behind the highest of the layer, and a tick changes
+/// one byte.
+#[test]
+fn tasks_without_a_number_get_the_next_of_their_layer() {
+    let text = "## 1. Data Layer\n\n- [ ] Account lock\n  File: CREATE a.rs\n- [ ] 1.3 Table\n* [x] **Index**\n  - [ ] not a task\n\
+                ## Logic\n- [ ] Rules\n### Task 2.1: Heading\n- [ ] a step of it\n## Notes\n- [ ] call Ada\n";
+    let parsed = tasks::parse(text);
+    let read = |tasks: &[tasks::Task]| -> Vec<String> {
+        let one = |t: &tasks::Task| format!("{} {} {}", t.id, t.title, t.status.name());
+        tasks.iter().map(one).collect()
+    };
+    assert_eq!(
+        read(&parsed.value.tasks),
+        [
+            "1.4 Account lock pending",
+            "1.3 Table pending",
+            "1.5 **Index** done",
+            "2.2 Rules pending",
+            "2.1 Heading pending"
+        ]
+    );
+    let found: Vec<String> = parsed.diagnostics.iter().map(|d| d.in_words(text)).collect();
+    insta::assert_snapshot!(found.join("\n"), @"
+    MEDIUM T020 at line 13 (`- [ ] call Ada`): the checkbox has no number and is in no layer, so it is not a task. Fix: Write the number behind the checkbox, as in `- [ ] 1.2 Account lock`.
+    MEDIUM T020 at line 3 (`- [ ] Account lock`): the task has no number; it is taken as 1.4. Fix: Write the number behind the checkbox, as in `- [ ] 1.2 Account lock`.
+    MEDIUM T020 at line 6 (`* [x] **Index**`): the task has no number; it is taken as 1.5. Fix: Write the number behind the checkbox, as in `- [ ] 1.2 Account lock`.
+    MEDIUM T020 at line 9 (`- [ ] Rules`): the task has no number; it is taken as 2.2. Fix: Write the number behind the checkbox, as in `- [ ] 1.2 Account lock`.
+    ");
+    let now = "2026-01-02T03:04:05Z".parse().unwrap();
+    let ticked = tasks_edit::set_status(text, "1.4".parse().unwrap(), Status::Done, now).unwrap();
+    assert_eq!(ticked, text.replace("[ ] Account", "[x] Account"));
+    let again = tasks_edit::set_status(&ticked, "1.4".parse().unwrap(), Status::Pending, now);
+    assert_eq!(again.unwrap(), text);
 }
 
 /// C21: both forms are read, 1.10 is not a float, and one form is written.

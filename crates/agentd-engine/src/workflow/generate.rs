@@ -115,11 +115,8 @@ fn assess(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         return Ok(());
     }
     let description = prompts::description(workflow)?;
-    let clarifications = workflow.documents_with(&ChangeFile::Clarifications)?.clarifications;
     let known = ChangeFacts {
         description: &description,
-        clarifications: clarifications.text().unwrap_or_default(),
-        answers: clarifications.value().questions.len(),
         project_files: Tree::scan(workflow.agents.project.root()).files(),
     };
     let (complexity, reasons) = complexity::assess(&known);

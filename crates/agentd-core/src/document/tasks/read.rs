@@ -49,12 +49,14 @@ pub fn parse(text: &str) -> Parsed<Tasks> {
             layer.map(|layer| (layer, number.unwrap_or_else(|| layer.section())))
         })
         .collect();
-    let mut reader = Reader { text, outline: &outline, layers, diagnostics, tasks: Vec::new() };
+    let (tasks, unnumbered) = (Vec::new(), Vec::new());
+    let mut reader = Reader { text, outline: &outline, layers, diagnostics, tasks, unnumbered };
     let before = sections.first().map_or(text.len(), |s| s.span.start);
     reader.read_part(Span::new(outline.body_start, before), None);
     for part in &sections {
         reader.read_part(part.body, layer_heading(part.title).1);
     }
+    reader.number_the_rest();
     let Reader { mut diagnostics, tasks, .. } = reader;
     let title = outline
         .headings
@@ -89,6 +91,8 @@ struct Reader<'t> {
     layers: LayerSections,
     diagnostics: Vec<Diagnostic>,
     tasks: Vec<Task>,
+    /// Tasks without a number of their own, by their place among the tasks.
+    unnumbered: Vec<usize>,
 }
 
 impl<'t> Reader<'t> {
@@ -122,6 +126,24 @@ impl<'t> Reader<'t> {
             self.diagnostics.push(rules::BAD_TASK_ID.at(place, error.to_string()));
         }
         id.ok()
+    }
+
+    /// Gives tasks without a number those behind the highest one of their layer, in the order of
+    /// the text: a tick does not change them, and neither does a task of another layer.
+    fn number_the_rest(&mut self) {
+        let mut highest: BTreeMap<u32, u32> = BTreeMap::new();
+        for task in &self.tasks {
+            let of_section = highest.entry(task.id.section).or_default();
+            *of_section = task.id.number.max(*of_section);
+        }
+        for index in std::mem::take(&mut self.unnumbered) {
+            let task = &mut self.tasks[index];
+            let of_section = highest.entry(task.id.section).or_default();
+            *of_section = of_section.saturating_add(1);
+            task.id.number = *of_section;
+            let message = format!("the task has no number; it is taken as {}", task.id);
+            self.diagnostics.push(rules::TASK_WITHOUT_NUMBER.at(task.place.0, message));
+        }
     }
 
     fn read_heading_task(
@@ -272,7 +294,7 @@ impl<'t> Reader<'t> {
             if let Some((mark, id, title)) = checkbox {
                 self.close_checkbox(open.take(), start);
                 let place = Span::new(start, start + line.len());
-                let Some(id) = self.read_id(id, place) else { continue };
+                let Some(id) = self.checkbox_id(id, layer, place) else { continue };
                 let done = line[mark..].starts_with(['x', 'X']);
                 let task = Task {
                     status: if done { Status::Done } else { Status::Pending },
@@ -285,6 +307,26 @@ impl<'t> Reader<'t> {
             }
         }
         self.close_checkbox(open.take(), part.end);
+    }
+
+    /// The id of a checkbox. One without a number gets it from its layer, when all others are
+    /// known; one without a layer either is no task, which is said.
+    fn checkbox_id(
+        &mut self,
+        id: Option<&str>,
+        layer: Option<Layer>,
+        place: Span,
+    ) -> Option<TaskId> {
+        if let Some(id) = id {
+            return self.read_id(id, place);
+        }
+        let Some(layer) = layer else {
+            let message = "the checkbox has no number and is in no layer, so it is not a task";
+            self.diagnostics.push(rules::TASK_WITHOUT_NUMBER.at(place, message));
+            return None;
+        };
+        let section = self.layers.get(&layer).copied().unwrap_or_else(|| layer.section());
+        Some(TaskId { section, number: 0 })
     }
 
     fn close_checkbox(&mut self, open: Option<(Task, usize)>, end: usize) {
@@ -308,6 +350,9 @@ impl<'t> Reader<'t> {
             }
         }
         task.description = Prose::new(&description);
+        if task.id.number == 0 {
+            self.unnumbered.push(self.tasks.len());
+        }
         self.tasks.push(task);
     }
 }
@@ -379,13 +424,15 @@ fn split_task_id(text: &str) -> Option<(&str, &str)> {
     looks.then_some((id, rest))
 }
 
-/// A checkbox line with a task id: where its mark stands, the id, the title.
-fn checkbox(line: &str) -> Option<(usize, &str, &str)> {
+/// A checkbox line: where its mark stands, the id of the task if it has one, the title.
+fn checkbox(line: &str) -> Option<(usize, Option<&str>, &str)> {
     let rest =
         line.strip_prefix(['-', '*', '+'])?.strip_prefix(' ')?.trim_start().strip_prefix('[')?;
     let mark = line.len() - rest.len();
     let behind = rest.strip_prefix([' ', 'x', 'X'])?.strip_prefix(']')?.trim_start();
     let behind = behind.strip_prefix("Task ").unwrap_or(behind);
-    let (id, title) = split_task_id(behind)?;
-    Some((mark, id, title))
+    match split_task_id(behind) {
+        Some((id, title)) => Some((mark, Some(id), title)),
+        None => Some((mark, None, behind)),
+    }
 }

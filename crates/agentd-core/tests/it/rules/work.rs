@@ -141,6 +141,17 @@ pub(super) const TASK_CASES: &[Case] = &[
         &["tasks.md:11:1 T018", "tasks.md:26:1 T018"],
         &[In(TASKS, "src/login.rs", "src/agentd/x"), In(TASKS, "src/session.rs", ".github/x")],
     ),
+    (
+        &[Append(
+            TASKS,
+            "\n## 3. Integration Layer\n\n- [ ] Third\n  File: CREATE c.rs\n  Spec: auth-flow:R1\n  Do.\n",
+        )],
+        &["tasks.md:41:1 T020"],
+        &[Append(
+            TASKS,
+            "\n## 3. Integration Layer\n\n- [ ] 3.1 Third\n  File: CREATE c.rs\n  Spec: auth-flow:R1\n  Do.\n",
+        )],
+    ),
 ];
 
 pub(super) const REVIEWS: &[Case] = &[

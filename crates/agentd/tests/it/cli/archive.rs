@@ -106,6 +106,7 @@ fn archive_json() {
         }
       ],
       "renumbered": [],
+      "unlisted": [],
       "totals": {
         "specs": 1,
         "added": 0,

@@ -38,13 +38,13 @@ pub(crate) fn challenge(mut session: Session<'_, '_>, prompt: &str) -> Result<()
     issues.sort_by_key(|(severity, _)| *severity);
     let serious = issues.iter().filter(|(severity, _)| *severity != Severity::Low).count();
     let (verdict, said) = if serious == 0 {
-        ("APPROVED", "nothing of weight was found")
+        ("APPROVED", "It passes the rules; nobody has judged the idea.")
     } else {
-        ("NEEDS_REVISION", "what was found has to be fixed first")
+        ("NEEDS_REVISION", "It does not pass the rules, and nobody has judged the idea.")
     };
     let summary = format!(
-        "Reviewed without a model, by the rules of `agentd validate`: {said} ({serious} of {} issues are high or \
-         medium). Whether the plan is a good idea, nobody has judged.",
+        "{said} Reviewed without a model, by the rules of `agentd validate`: {serious} of {} issues are high or \
+         medium.",
         issues.len()
     );
     let issues: Vec<Value> = issues.into_iter().take(MOST_ISSUES).map(|(_, issue)| issue).collect();

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 pub use executable::ExecutableSetting;
@@ -40,6 +41,10 @@ pub struct Config {
     pub workflow: Workflow,
     /// Which agent plays which role.
     pub roles: Roles,
+    /// Whether `[roles]` is in the file: then somebody has chosen the agents, also where they
+    /// are those of the defaults.
+    #[serde(skip)]
+    pub roles_are_written: bool,
     /// Gemini CLI.
     pub gemini: AgentConfig,
     /// Codex CLI.
@@ -170,6 +175,12 @@ impl Roles {
     }
 }
 
+/// Which sections a file has.
+#[derive(Deserialize)]
+struct Sections {
+    roles: Option<IgnoredAny>,
+}
+
 /// `[gemini]`, `[codex]`, `[claude]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -284,12 +295,14 @@ pub struct ConfigError {
 impl Config {
     /// Reads a configuration.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let config: Self = toml::from_str(text).map_err(|error| {
+        let mut config: Self = toml::from_str(text).map_err(|error| {
             let span = error.span().map_or(Span::at(0), |range| Span::new(range.start, range.end));
             let (message, hint) = explain(error.message());
             at(text, span, message, hint)
         })?;
         config.check(text)?;
+        config.roles_are_written =
+            toml::from_str::<Sections>(text).is_ok_and(|sections| sections.roles.is_some());
         Ok(config)
     }
 

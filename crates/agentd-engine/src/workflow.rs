@@ -24,9 +24,10 @@ mod report;
 mod reproposal;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use agentd_core::agent::Role;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::review::CodeVerdict;
@@ -38,6 +39,7 @@ use agentd_core::phase::Phase;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
+use agentd_core::text::Line;
 
 use strum::IntoStaticStr;
 
@@ -55,6 +57,9 @@ pub use implementation::implementation;
 pub use plan::{LostSession, LostSessionQuestion, Mode, Planned, plan};
 pub use report::{Progress, Watch};
 pub use reproposal::{PlannerSession, repropose};
+
+/// What an approval of a plan by the built-in agent is worth.
+const PLAN_PASSES_RULES: &str = "passes the rules; nobody has judged the idea";
 
 /// How many overlaps with other changes are listed one by one.
 const MOST_OVERLAPS: usize = 5;
@@ -78,6 +83,8 @@ pub struct Workflow<'w> {
     reviewed_tree: Option<Digest>,
     /// The change as it was read last; none where somebody may have written to it since.
     kept: RefCell<Option<Snapshot>>,
+    /// The agents that were called, by the role that they played.
+    played: BTreeMap<Role, AgentKind>,
 }
 
 impl std::fmt::Debug for Workflow<'_> {
@@ -103,12 +110,19 @@ pub struct Report {
     pub issues: Vec<Issue>,
     /// The summary of that verdict.
     pub summary: String,
+    /// Who gave that verdict.
+    pub reviewer: Line,
 }
 
 impl Report {
     /// How many issues there are of each severity.
     pub fn counts(&self) -> Counts {
         Counts::of(self.issues.iter().map(|issue| issue.severity))
+    }
+
+    /// What the approval is worth if only rules were applied.
+    pub fn rules_only(&self) -> Option<&'static str> {
+        self.verdict.and_then(|verdict| verdict.rules_only(&self.reviewer))
     }
 
     /// Whether the command that did it has failed (C10). Under `strict`, a verdict that waits
@@ -144,6 +158,20 @@ impl Verdict {
         match self {
             Self::Plan(verdict) => verdict.label(),
             Self::Code(verdict) => verdict.label(),
+        }
+    }
+
+    /// What the approval of a reviewer is worth that has only applied rules: it must not pass
+    /// for a judgment (T2). Nothing for other reviewers and verdicts.
+    pub fn rules_only(self, reviewer: &Line) -> Option<&'static str> {
+        if reviewer.as_str() != AgentKind::Builtin.name() {
+            return None;
+        }
+        match self {
+            Self::Plan(PlanVerdict::Approved) => Some(PLAN_PASSES_RULES),
+            Self::Code(CodeVerdict::Approved) => Some("passes the rules; nobody has read the code"),
+            Self::Plan(PlanVerdict::NeedsRevision | PlanVerdict::Rejected)
+            | Self::Code(CodeVerdict::NeedsFix | CodeVerdict::MajorIssues) => None,
         }
     }
 }
@@ -228,12 +256,17 @@ impl<'w> Workflow<'w> {
         watch: &'w mut Watch<'w>,
         lock: &'w RunLock,
     ) -> Self {
-        let kept = RefCell::new(None);
-        Self { agents, change, now, watch, lock, reviewed_tree: None, kept }
+        let (kept, played) = (RefCell::new(None), BTreeMap::new());
+        Self { agents, change, now, watch, lock, reviewed_tree: None, kept, played }
     }
 }
 
 impl Workflow<'_> {
+    /// The agents that were called so far, by the role that they played (T2).
+    pub fn played(&self) -> &BTreeMap<Role, AgentKind> {
+        &self.played
+    }
+
     fn note(&mut self, text: &str) {
         (self.watch)(Progress::Note(text));
     }
@@ -344,6 +377,7 @@ impl Workflow<'_> {
         let mut observer =
             |event: &agentd_core::event::AgentEvent<'_>| watch(Progress::Agent(event));
         let report = step::run_on(self.agents, step, &before, self.now, &mut observer)?;
+        self.played.insert(step.role, report.agent);
         self.keep(report.after.clone());
         Ok(report)
     }
@@ -359,6 +393,7 @@ impl Workflow<'_> {
             cost_usd: state.total_cost,
             issues: Vec::new(),
             summary: String::new(),
+            reviewer: Line::default(),
         };
         let begun = matches!(state.phase, Phase::Implementing | Phase::Complete | Phase::Archived);
         if begun {
@@ -366,11 +401,13 @@ impl Workflow<'_> {
             if let Some(review) = code_review::taken_review(self, &state)? {
                 report.verdict = review.verdict.map(Verdict::Code);
                 report.summary = review.summary.to_string();
+                report.reviewer = review.reviewer;
                 report.issues = review.issues;
             }
         } else if let Some(review) = self.documents()?.counted_review(&state) {
             report.verdict = Some(Verdict::Plan(review.verdict));
             report.summary = review.summary.to_string();
+            report.reviewer = review.reviewer.clone();
             report.issues.clone_from(&review.issues);
         }
         Ok(report)

@@ -43,6 +43,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agentd_core::agent::AgentKind;
 use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
@@ -54,6 +55,7 @@ use agentd_engine::store::{Change, Holder, Project, StoreError, UserDirs};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 
+use self::agents_setup::CallArgs;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -124,22 +126,25 @@ pub(crate) struct Context {
     pub(crate) command_line: String,
     /// Whether a person has agreed, for this command, to what the project's settings run.
     pub(crate) consent: Consent,
+    /// The agent that plays every role in this command, if one was named.
+    pub(crate) agent: Option<AgentKind>,
 }
 
 impl Command {
-    /// What the command line says about consent.
-    fn consent(&self) -> Consent {
-        let arg = match self {
-            Self::Plan(args) => args.trust,
-            Self::Implementation(args) => args.trust,
-            Self::Implement(args) => args.trust,
-            Self::Review(args) => args.trust,
-            Self::Fix(args) => args.trust,
-            Self::Proposal(args) => args.trust,
-            Self::Challenge(args) => args.trust,
-            Self::Reproposal(args) => args.trust,
-            Self::Clarify(args) => args.trust,
-            // They run nothing of the project's settings.
+    /// What the command line says about the agents that the command calls; nothing if it calls
+    /// none.
+    fn calls(&self) -> CallArgs {
+        match self {
+            Self::Plan(args) => args.calls,
+            Self::Implementation(args) => args.calls,
+            Self::Implement(args) => args.calls,
+            Self::Review(args) => args.calls,
+            Self::Fix(args) => args.calls,
+            Self::Proposal(args) => args.calls,
+            Self::Challenge(args) => args.calls,
+            Self::Reproposal(args) => args.calls,
+            Self::Clarify(args) => args.calls,
+            // They call no agents, and run nothing of the project's settings.
             Self::Demo(_)
             | Self::Init(_)
             | Self::List(_)
@@ -162,9 +167,8 @@ impl Command {
             | Self::Trust(_)
             | Self::Doctor(_)
             | Self::Completions(_)
-            | Self::Uninstall(_) => return trust::from_environment(),
-        };
-        if arg.consent() == Consent::Given { Consent::Given } else { trust::from_environment() }
+            | Self::Uninstall(_) => CallArgs::default(),
+        }
     }
 }
 
@@ -264,12 +268,14 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let words: Vec<String> =
         args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let calls = cli.command.calls();
     let start = cli.directory.unwrap_or_else(|| Path::new(".").to_owned());
     let context = Context {
         ui: Ui { json: cli.json },
         start,
         command_line: format!("agentd {}", words.join(" ")),
-        consent: cli.command.consent(),
+        consent: calls.consent(),
+        agent: calls.agent(),
     };
     let result = match &cli.command {
         Command::Demo(args) => demo::run(&context, args),

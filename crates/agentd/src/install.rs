@@ -51,15 +51,33 @@ impl FileAction {
     }
 }
 
+/// Who is to play the roles, as far as the configuration says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Players {
+    /// The defaults, which are not written.
+    Default,
+    /// The built-in agent, because a person wants no other (T2).
+    Builtin,
+}
+
 /// What `init` does.
 pub(crate) fn install(
     dir: &ProjectDir,
     agents: &[AgentKind],
+    players: Players,
 ) -> Result<Vec<FileChange>, StoreError> {
     let mut changes = Vec::new();
-    for (path, text) in own_files() {
-        let action =
-            if dir.is_file(&path)? { FileAction::Unchanged } else { FileAction::Create(text) };
+    for (path, text) in own_files(players) {
+        // Nobody has set anything in it yet.
+        let untouched =
+            || read(dir, &path).is_ok_and(|old| old.as_deref() == Some(config::TEMPLATE));
+        let action = if !dir.is_file(&path)? {
+            FileAction::Create(text)
+        } else if players == Players::Builtin && path == layout::config() && untouched() {
+            FileAction::Update(text)
+        } else {
+            FileAction::Unchanged
+        };
         changes.push(FileChange { path, action });
     }
     let before = read(dir, &layout::gitignore())?.unwrap_or_default();
@@ -125,9 +143,11 @@ pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError>
     }
     changes.retain(|change| change.action != FileAction::Unchanged);
     let edited = || FileAction::Leave("it was edited".to_owned());
-    for (path, text) in own_files() {
+    let written = own_files(Players::Default).into_iter().zip(own_files(Players::Builtin));
+    for ((path, text), (_, with_builtin)) in written {
         if let Some(old) = read(dir, &path)? {
-            let action = if old == text { FileAction::Remove } else { edited() };
+            let is_ours = old == text || old == with_builtin;
+            let action = if is_ours { FileAction::Remove } else { edited() };
             changes.push(FileChange { path, action });
         }
     }
@@ -188,11 +208,31 @@ pub(crate) fn apply(dir: &ProjectDir, changes: &[FileChange]) -> Result<(), Stor
     Ok(())
 }
 
-fn own_files() -> [(RelPath, String); 2] {
-    [
-        (layout::config(), config::TEMPLATE.to_owned()),
-        (layout::project_context(), PROJECT.to_owned()),
-    ]
+fn own_files(players: Players) -> [(RelPath, String); 2] {
+    let config = match players {
+        Players::Default => config::TEMPLATE.to_owned(),
+        Players::Builtin => with_builtin_roles(config::TEMPLATE),
+    };
+    [(layout::config(), config), (layout::project_context(), PROJECT.to_owned())]
+}
+
+/// The template with `[roles]` for the built-in agent, which writes no code.
+fn with_builtin_roles(template: &str) -> String {
+    let mut text = String::new();
+    let mut in_roles = false;
+    for line in template.split_inclusive('\n') {
+        in_roles |= line == "# [roles]\n";
+        in_roles &= line != "\n";
+        let role = line.strip_prefix("# ").and_then(|line| line.split_once(" = "));
+        match role.map(|(role, _)| role) {
+            _ if line == "# [roles]\n" => text.push_str("[roles]\n"),
+            Some(role @ ("planner" | "challenger" | "reviewer")) if in_roles => {
+                text.push_str(&format!("{role} = \"{}\"\n", AgentKind::Builtin));
+            }
+            _ => text.push_str(line),
+        }
+    }
+    text
 }
 
 /// The file that an agent reads at the start of every session.
@@ -390,6 +430,30 @@ mod tests {
             assert_eq!(new_text(&removed).trim_end(), mine.trim_end());
         }
         assert_eq!(without_block(&block()), FileAction::Remove);
+    }
+
+    /// T2: `init --agents none` is the choice of the built-in agent.
+    #[test]
+    fn roles_of_the_builtin_agent_are_written_into_the_template() {
+        let text = with_builtin_roles(config::TEMPLATE);
+        let config = Config::parse(&text).unwrap();
+        let default = Config::default().roles;
+        let roles = agentd_engine::agents::installed::roles_of(AgentKind::Builtin, default);
+        assert_eq!(config, Config { roles, roles_are_written: true, ..Config::default() });
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        let (before, after) = (lines(config::TEMPLATE), lines(&text));
+        assert_eq!(before.len(), after.len());
+        let changed: Vec<&String> =
+            before.iter().zip(&after).filter(|(a, b)| a != b).map(|(_, b)| b).collect();
+        assert_eq!(
+            changed,
+            [
+                "[roles]",
+                "planner = \"builtin\"",
+                "challenger = \"builtin\"",
+                "reviewer = \"builtin\""
+            ]
+        );
     }
 
     #[test]

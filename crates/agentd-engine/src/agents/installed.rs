@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use agentd_core::agent::AgentKind;
 use agentd_core::config::{Config, Roles};
+use agentd_core::provider::classify::not_installed;
 use rustix::process::Signal;
 
+use super::step::{Agents, StepError, program};
 use crate::process::child::{Child, ChildCommand, ChildError, ChildLimits};
 use crate::process::find_program;
 
@@ -62,25 +64,36 @@ pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> 
 }
 
 /// Whether the built-in agent should be offered for planning: nobody has chosen agents
-/// in the configuration, and no agent at all is on this machine. Who has chosen one
-/// that is missing wants to hear that, not to get another.
+/// in the configuration, and no agent at all is on this machine. Anyone who has chosen one
+/// that is missing gets that error, and never another agent (T2).
 pub(crate) fn offers_builtin(config: &Config, path: &OsStr, root: &Path) -> bool {
-    let chosen = config.roles != Roles::default()
+    let chosen = config.roles_are_written
         || AgentKind::CLIS.into_iter().any(|agent| config.agent(agent).command.is_some());
     let none_here =
         AgentKind::CLIS.into_iter().all(|agent| find_program(agent.name(), path, root).is_none());
     !chosen && none_here
 }
 
-/// The same roles with the built-in agent in every one that it can play. Code is
-/// written by nobody then; the implementer stays who it was.
-pub fn with_builtin(roles: Roles) -> Roles {
-    Roles {
-        planner: AgentKind::Builtin,
-        challenger: AgentKind::Builtin,
-        reviewer: AgentKind::Builtin,
-        implementer: roles.implementer,
+/// The same roles with one agent in every one that it can play. The built-in one writes no
+/// code, so the implementer stays who it was.
+pub fn roles_of(agent: AgentKind, roles: Roles) -> Roles {
+    let implementer = if agent == AgentKind::Builtin { roles.implementer } else { agent };
+    Roles { planner: agent, challenger: agent, reviewer: agent, implementer }
+}
+
+/// Fails where the program of an agent is not on this machine, so that nothing begins that
+/// could not continue.
+pub(crate) fn must_be_installed(agents: &Agents, agent: AgentKind) -> Result<(), StepError> {
+    if agent.is_own() {
+        return Ok(());
     }
+    let name = program(agents, agent)?;
+    let path = agents.path();
+    if find_program(&name, &path, agents.project.root()).is_some() {
+        return Ok(());
+    }
+    let failure = not_installed(agent, &name, "no such program is on PATH");
+    Err(StepError::Agent { agent, failure })
 }
 
 #[cfg(test)]
@@ -95,6 +108,9 @@ mod tests {
         let parse = |text: &str| Config::parse(text).unwrap();
         assert!(offers_builtin(&parse(""), path, root));
         assert!(!offers_builtin(&parse("[roles]\nplanner = \"claude\"\n"), path, root));
+        // T2: the defaults, once they are written, are a choice.
+        assert!(!offers_builtin(&parse("[roles]\nplanner = \"gemini\"\n"), path, root));
+        assert!(!offers_builtin(&parse("roles = {}\n"), path, root));
         assert!(!offers_builtin(&parse("[codex]\ncommand = \"mine\"\n"), path, root));
         let program = dir.path().join("codex");
         std::fs::write(&program, "").unwrap();

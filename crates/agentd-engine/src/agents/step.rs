@@ -52,6 +52,7 @@ use crate::store::{Holder, Project, StoreError};
 
 pub use artifact::Artifact;
 use artifact::{OnDisk, judge};
+pub(crate) use error::BY_RULES;
 pub use error::StepError;
 use guarded::Guarded;
 pub use guarded::run_tests;
@@ -82,6 +83,12 @@ impl Agents {
     /// Takes out of texts what is secret here: for agents, and for everybody who runs them.
     pub fn redactor(&self) -> Redactor {
         Redactor::with_settings(&self.environment, &self.config)
+    }
+
+    /// Where programs are looked up.
+    pub(crate) fn path(&self) -> OsString {
+        let path = self.environment.iter().find(|(name, _)| name == "PATH");
+        path.map(|(_, path)| path.clone()).unwrap_or_default()
     }
 
     /// Git for a look that runs nothing of the repository.
@@ -383,7 +390,7 @@ fn request(
 }
 
 /// The program of an agent. A plain name never means a program of the repository.
-fn program(agents: &Agents, agent: AgentKind) -> Result<String, StepError> {
+pub(super) fn program(agents: &Agents, agent: AgentKind) -> Result<String, StepError> {
     let name = agents.config.agent(agent).command.as_deref().unwrap_or(agent.name());
     process::resolve(name, &agents.environment, agents.project.root()).map_err(|inside| {
         let failure = not_installed(agent, name, &inside.to_string());

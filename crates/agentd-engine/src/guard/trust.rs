@@ -48,6 +48,7 @@ impl Trusted {
     #[must_use]
     pub fn with_roles(mut self, roles: Roles) -> Self {
         self.0.roles = roles;
+        self.0.roles_are_written = true;
         self
     }
 }

@@ -90,8 +90,8 @@ pub enum Question {
 pub enum Planner {
     /// The agents that are configured.
     Configured,
-    /// The built-in agent, because [no other was found](NoAgent).
-    Builtin(NoAgent),
+    /// The built-in agent: a person has agreed to it.
+    Builtin,
     /// A person has to say whether the built-in agent may do it, since [no other was
     /// found](NoAgent); the answer is a [`BuiltinAnswer`].
     Ask(NoAgent),
@@ -106,32 +106,32 @@ pub enum BuiltinAnswer {
     Decline,
 }
 
-/// No agent is on this machine, and none was chosen in the settings.
+/// No agent is on this machine, and none was chosen in the settings or on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no agent was found on PATH ({})", AgentKind::CLIS.map(AgentKind::name).join(", "))]
 pub struct NoAgent;
 
-/// Finds out who plans. Where no agent is on this machine and none was chosen, the built-in one
-/// drafts and judges plans: honest about being no model, and better than nothing. A person
-/// who is present is asked first; otherwise that is the default.
+/// Finds out who plans. Where no agent is on this machine and none was chosen, a person can let
+/// the built-in one draft and judge the plan. It never steps in by itself: an approval that
+/// nobody has asked it for would pass for the verdict of an agent (T2).
 pub fn find_planner(
     agents: &mut Agents,
     answer: Option<BuiltinAnswer>,
     person: Person,
 ) -> Result<Planner, WorkflowError> {
-    let path = agents.environment.iter().find(|(name, _)| name == "PATH");
-    let path = path.map(|(_, path)| path.clone()).unwrap_or_default();
-    if !installed::offers_builtin(&agents.config, &path, agents.project.root()) {
+    if person == Person::Absent
+        || !installed::offers_builtin(&agents.config, &agents.path(), agents.project.root())
+    {
         return Ok(Planner::Configured);
     }
-    match (answer, person) {
-        (Some(BuiltinAnswer::Decline), _) => return Err(NoAgent.into()),
-        (None, Person::Present) => return Ok(Planner::Ask(NoAgent)),
-        (Some(BuiltinAnswer::Accept), _) | (None, Person::Absent) => {}
+    match answer {
+        None => return Ok(Planner::Ask(NoAgent)),
+        Some(BuiltinAnswer::Decline) => return Err(NoAgent.into()),
+        Some(BuiltinAnswer::Accept) => {}
     }
-    let roles = installed::with_builtin(agents.config.roles);
+    let roles = installed::roles_of(AgentKind::Builtin, agents.config.roles);
     agents.config = agents.config.clone().with_roles(roles);
-    Ok(Planner::Builtin(NoAgent))
+    Ok(Planner::Builtin)
 }
 
 /// Gets a change ready to be planned: begun, clarified, and set up in git.
@@ -147,6 +147,10 @@ pub fn prepare(
     };
     // Read before anything begins, so that a mistake leaves nothing behind.
     let answers = answers(project, &id, &request.clarify)?;
+    if known.is_none() {
+        let planner = workflow.agents.config.roles.planner;
+        installed::must_be_installed(workflow.agents, planner)?;
+    }
     if known.is_none() && answers.is_none() && request.person == Person::Absent {
         must_be_clear(project, &id, request)?;
     }

@@ -11,7 +11,7 @@ use agentd_core::step_name::StepName;
 
 use super::generate::write_context;
 use super::provenance::{authors_of, last_actor};
-use super::{Action, Call, Mode, Report, Workflow, WorkflowError, format, prompts};
+use super::{Action, Call, Mode, Report, Verdict, Workflow, WorkflowError, format, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::receipts;
 use crate::agents::step::{Artifact, StepError};
@@ -142,7 +142,10 @@ pub(super) fn verdict_line(review: &ReviewBlock) -> String {
     let counts = review.counts();
     let label = review.verdict.label();
     match review.verdict {
-        PlanVerdict::Approved => format!("{label} - Ready for implementation!"),
+        PlanVerdict::Approved => {
+            let rules_only = Verdict::Plan(review.verdict).rules_only(&review.reviewer);
+            format!("{label} - {}", rules_only.unwrap_or("Ready for implementation!"))
+        }
         PlanVerdict::NeedsRevision => format!(
             "{label} - Found {} HIGH, {} MEDIUM, {} LOW severity issues",
             counts.high, counts.medium, counts.low

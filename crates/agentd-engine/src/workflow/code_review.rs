@@ -16,7 +16,7 @@ use agentd_core::text::{Line, Prose, counted, head};
 use super::generate::write_context;
 use super::implement::{all_proven, commit_work, last_session, repository, still_approved};
 use super::provenance::{authors_of, last_actor};
-use super::{Action, Call, Report, Workflow, WorkflowError, prompts};
+use super::{Action, Call, Report, Verdict, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::receipts;
 use crate::agents::step::{Artifact, StepError};
@@ -327,7 +327,10 @@ fn verdict_line(review: &Review) -> String {
     let counts = review.counts();
     let label = review.verdict.map_or("no verdict", CodeVerdict::label);
     match review.verdict {
-        Some(CodeVerdict::Approved) => format!("{label} - Ready for the archive!"),
+        Some(verdict @ CodeVerdict::Approved) => {
+            let rules_only = Verdict::Code(verdict).rules_only(&review.reviewer);
+            format!("{label} - {}", rules_only.unwrap_or("Ready for the archive!"))
+        }
         _ => format!(
             "{label} - Found {} HIGH, {} MEDIUM, {} LOW severity issues",
             counts.high, counts.medium, counts.low

@@ -18,7 +18,7 @@ use agentd_core::step_name::StepName;
 use super::begin::NoAgent;
 use super::clarify::ClarifyError;
 use crate::agents::context::ContextError;
-use crate::agents::step::StepError;
+use crate::agents::step::{BY_RULES, StepError};
 use crate::change::documents::DocumentError;
 use crate::explain::{ErrorReport, Explain};
 use crate::git::GitError;
@@ -196,7 +196,8 @@ impl Explain for WorkflowError {
             Self::Git(error) => error.explain(),
             Self::Clarify(error) => error.explain(),
             Self::NoAgent(_) => report(Kind::AgentNotInstalled)
-                .run("install one, then check", CommandLine::agentd(["doctor"])),
+                .run("install one, then check", CommandLine::agentd(["doctor"]))
+                .hint(BY_RULES),
             Self::Context(_) => report(Kind::Context),
             Self::Format { change, reports, rounds } => {
                 explain_format(report(Kind::FormatInvalid), change, reports, *rounds)

@@ -1,22 +1,64 @@
 //! What a command needs in order to run agents, made in one place: the program's own
 //! environment, the supervisor, the cancel flag, and the lock that says who is at work.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
 
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
+use agentd_engine::agents::installed;
 use agentd_engine::agents::step::Agents;
 use agentd_engine::change::documents;
 use agentd_engine::guard::sandbox;
+use agentd_engine::guard::trust::Consent;
 use agentd_engine::process::{Cancel, Supervisor};
 use agentd_engine::store::{Project, RunLock};
 
 use super::Context;
-use super::trust::trusted;
+use super::trust::{self, trusted};
 use crate::error::CommandError;
 use crate::ui::Ui;
+
+/// What every command that calls agents takes.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct CallArgs {
+    /// Allow the project's settings to run programs, for this command only.
+    #[arg(long)]
+    trust: bool,
+
+    /// Agent for all roles in this command, instead of those in [roles]; `builtin` plans and
+    /// reviews by rules, without a model.
+    #[arg(long, value_enum, value_name = "AGENT")]
+    agent: Option<AgentArg>,
+}
+
+/// What `--agent` takes.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum AgentArg {
+    Gemini,
+    Codex,
+    Claude,
+    Builtin,
+}
+
+impl CallArgs {
+    /// Whether a person has agreed, for this command, to what the project's settings run.
+    pub(super) fn consent(self) -> Consent {
+        if self.trust { Consent::Given } else { trust::from_environment() }
+    }
+
+    pub(super) fn agent(self) -> Option<AgentKind> {
+        self.agent.map(|agent| match agent {
+            AgentArg::Gemini => AgentKind::Gemini,
+            AgentArg::Codex => AgentKind::Codex,
+            AgentArg::Claude => AgentKind::Claude,
+            AgentArg::Builtin => AgentKind::Builtin,
+        })
+    }
+}
 
 /// The agents, ready to be called for one change. Nobody else runs agents for the
 /// change as long as this value lives.
@@ -27,6 +69,8 @@ pub(crate) struct AgentRun {
     lock: RunLock,
     /// Whether the user has seen what the sandbox cannot enforce here.
     warned: Cell<bool>,
+    /// The agents that this command has called, by the role that they played.
+    played: RefCell<BTreeMap<Role, AgentKind>>,
 }
 
 impl AgentRun {
@@ -37,6 +81,16 @@ impl AgentRun {
                 ui.warn(&warning);
             }
         }
+    }
+
+    /// Remembers who was called.
+    pub(crate) fn have_played(&self, played: &BTreeMap<Role, AgentKind>) {
+        self.played.borrow_mut().extend(played);
+    }
+
+    /// The agents that this command has called so far, by the role that they played.
+    pub(crate) fn played(&self) -> BTreeMap<Role, AgentKind> {
+        self.played.borrow().clone()
     }
 
     /// The lock that says that nobody else runs this change.
@@ -67,7 +121,11 @@ pub(crate) fn agents_for(
     change: &ChangeId,
 ) -> Result<AgentRun, CommandError> {
     root_is_text(project.root())?;
-    let config = trusted(context, project, documents::load_config(project)?)?;
+    let mut config = trusted(context, project, documents::load_config(project)?)?;
+    if let Some(agent) = context.agent {
+        let roles = installed::roles_of(agent, config.roles);
+        config = config.with_roles(roles);
+    }
     let holder = context.holder();
     let lock = project.try_run_lock(change, &holder)?;
     let agents = Agents {
@@ -81,7 +139,8 @@ pub(crate) fn agents_for(
         cancel: cancel_on_signals()?,
         holder,
     };
-    Ok(AgentRun { agents, lock, warned: Cell::new(false) })
+    let (warned, played) = (Cell::new(false), RefCell::default());
+    Ok(AgentRun { agents, lock, warned, played })
 }
 
 /// A request to stop, made by the first Ctrl-C.

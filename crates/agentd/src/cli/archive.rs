@@ -1,6 +1,8 @@
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Counts;
 use agentd_core::diff;
@@ -190,6 +192,8 @@ pub(super) struct ArchiveReport {
     issues: Option<Counts>,
     /// What the change has cost, in US dollars.
     cost_usd: f64,
+    /// The agents that were called: none, specs are merged by code.
+    agents: BTreeMap<Role, AgentKind>,
     /// Commands that continue from here; none.
     next: Vec<NextStep>,
     /// Its directory in the archive.
@@ -217,6 +221,7 @@ impl ArchiveReport {
             iteration: state.iteration,
             issues: review.map(|text| review::parse(&text).value.counts()),
             cost_usd: state.total_cost,
+            agents: BTreeMap::new(),
             next: Vec::new(),
             path,
             specs: archived.specs,
@@ -264,6 +269,7 @@ impl Output for ArchiveReport {
             iteration: 1,
             issues: Some(Counts::default()),
             cost_usd: 0.4,
+            agents: BTreeMap::from([(Role::Challenger, AgentKind::Codex)]),
             next: vec![NextStep::new(Command::List)],
             path: RelPath::new("agentd/archive/2026-11-04-add-oauth").unwrap(),
             specs,

@@ -3,9 +3,8 @@ use std::process::ExitCode;
 use agentd_engine::workflow;
 
 use super::Context;
-use super::agents_setup::agents_for;
+use super::agents_setup::{CallArgs, agents_for};
 use super::planning::{self, Outcome, run_workflow};
-use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Have another agent review a plan.
@@ -26,7 +25,7 @@ pub(crate) struct Args {
     exit_code: bool,
 
     #[command(flatten)]
-    pub(super) trust: TrustArg,
+    pub(super) calls: CallArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -39,6 +38,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let (change, report) = (&change, &report);
     planning::finish(
         context,
-        &Outcome { change, report, mode, exit_code: args.exit_code, shown: false },
+        &Outcome {
+            change,
+            report,
+            mode,
+            agents: agents.played(),
+            exit_code: args.exit_code,
+            shown: false,
+        },
     )
 }

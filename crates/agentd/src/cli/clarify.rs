@@ -21,9 +21,8 @@ use agentd_engine::workflow::clarify;
 use self::report::AnswerReport;
 pub(super) use self::report::{ClarificationsReport, ClarifyReport, QuestionsReport};
 use super::Context;
-use super::agents_setup::agents_for;
+use super::agents_setup::{CallArgs, agents_for};
 use super::planning::run_workflow;
-use super::trust::TrustArg;
 use crate::error::CommandError;
 use crate::ui::questions as asking;
 
@@ -58,7 +57,7 @@ pub(crate) struct Args {
     show: bool,
 
     #[command(flatten)]
-    pub(super) trust: TrustArg,
+    pub(super) calls: CallArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

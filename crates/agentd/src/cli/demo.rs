@@ -52,6 +52,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         command_line: context.command_line.clone(),
         // agentd has written these settings itself, right now.
         consent: Consent::Given,
+        agent: None,
     };
     let speed = if args.fast { agentd_core::config::Speed::Full } else { place::watchable() };
     let story = Story::play(&inside, &cancel, speed);

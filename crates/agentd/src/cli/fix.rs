@@ -3,8 +3,8 @@ use std::process::ExitCode;
 use agentd_engine::workflow;
 
 use super::Context;
+use super::agents_setup::CallArgs;
 use super::planning::{self, run_workflow};
-use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Have the implementer fix the issues from the latest code review.
@@ -15,7 +15,7 @@ pub(crate) struct Args {
     id: Option<String>,
 
     #[command(flatten)]
-    pub(super) trust: TrustArg,
+    pub(super) calls: CallArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

@@ -5,8 +5,8 @@ use agentd_core::ids::TaskId;
 use agentd_engine::workflow::{self, Report, TaskSelection, Workflow, WorkflowError};
 
 use super::Context;
+use super::agents_setup::CallArgs;
 use super::planning::{self, run_workflow};
-use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Have the implementer do the tasks of an approved plan.
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     work: Work,
 
     #[command(flatten)]
-    pub(super) trust: TrustArg,
+    pub(super) calls: CallArgs,
 }
 
 /// What is to be worked on.

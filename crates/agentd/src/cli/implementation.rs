@@ -3,8 +3,8 @@ use std::process::ExitCode;
 use agentd_engine::workflow;
 
 use super::Context;
+use super::agents_setup::CallArgs;
 use super::implement::Work;
-use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Take an approved plan to approved code: implement, review, fix.
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     work: Work,
 
     #[command(flatten)]
-    pub(super) trust: TrustArg,
+    pub(super) calls: CallArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

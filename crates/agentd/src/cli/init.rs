@@ -10,6 +10,7 @@ use agentd_core::nearest::nearest;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::printable;
+use agentd_engine::change::documents;
 use agentd_engine::guard::trust;
 use agentd_engine::opening;
 use agentd_engine::process;
@@ -19,7 +20,7 @@ use serde::{Serialize, Serializer};
 
 use super::Context;
 use crate::error::CommandError;
-use crate::install::{self, FileAction, FileChange};
+use crate::install::{self, FileAction, FileChange, Players};
 use crate::ui::ask::answered;
 use crate::ui::{BOLD, DIM, Output, Screen, WARN};
 
@@ -36,7 +37,8 @@ use crate::ui::{BOLD, DIM, Output, Screen, WARN};
     after_help = "Examples:\n  agentd init\n  agentd init --yes --agents claude,codex\n  agentd init --dry-run"
 )]
 pub(crate) struct Args {
-    /// Agents to set up: claude, codex, gemini, all, or none; the default is those on PATH.
+    /// Agents to set up: claude, codex, gemini, all, or none; the default is those on PATH. With
+    /// none, the built-in agent plans and reviews by rules, without a model.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     agents: Option<Vec<String>>,
 
@@ -53,12 +55,29 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let root = root(&context.start)?;
     let project = context.project_at(&root)?;
     let agents = choose(context, args, &root)?;
-    let changes = install::install(project.dir(), &agents)?;
+    // Only where no agents are wanted: that none is on PATH may be a mistake.
+    let none = args.agents.is_some() && agents.is_empty();
+    let players = if none { Players::Builtin } else { Players::Default };
+    let changes = install::install(project.dir(), &agents, players)?;
+    let kept = |change: &FileChange| {
+        change.path == agentd_core::layout::config() && change.action == FileAction::Unchanged
+    };
+    if none && changes.iter().any(kept) && !plans_by_rules(&project)? {
+        context.ui.note(
+            "agentd/config.toml is yours and stays as it is; to plan without agents, set planner, \
+             challenger and reviewer in [roles] to \"builtin\"",
+        );
+    }
     if !args.dry_run {
         write(&project, &changes)?;
     }
     context.ui.print(&InstallReport::new(&root, changes, args.dry_run, agents))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the settings that are there let the built-in agent plan.
+fn plans_by_rules(project: &Project) -> Result<bool, CommandError> {
+    Ok(documents::load_config(project)?.roles.planner == AgentKind::Builtin)
 }
 
 fn write(project: &Project, changes: &[FileChange]) -> Result<(), CommandError> {
@@ -85,7 +104,7 @@ fn trust_own(project: &Project, changes: &[FileChange]) -> Result<(), CommandErr
 
 /// Sets up a project without anything for agents.
 pub(super) fn set_up_least(project: &Project) -> Result<(), CommandError> {
-    write(project, &install::install(project.dir(), &[])?)
+    write(project, &install::install(project.dir(), &[], Players::Default)?)
 }
 
 /// An existing project above, otherwise the repository, otherwise the current directory.

@@ -6,9 +6,8 @@ use agentd_engine::workflow::decisions::{self, PlanQuestion};
 use agentd_engine::workflow::{self, LostSession, Planned, Report, Workflow};
 
 use super::Context;
-use super::agents_setup::{AgentRun, agents_for};
+use super::agents_setup::{AgentRun, CallArgs, agents_for};
 use super::planning::{self, GitArg, Outcome, run_workflow};
-use super::trust::TrustArg;
 use crate::error::CommandError;
 use crate::ui::ask::{self, PlanAnswer, SessionAnswer};
 
@@ -47,7 +46,7 @@ pub(crate) struct Args {
     exit_code: bool,
 
     #[command(flatten)]
-    pub(super) trust: TrustArg,
+    pub(super) calls: CallArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -86,7 +85,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         }
     };
     let (change, report) = (&id, &report);
-    planning::finish(context, &Outcome { change, report, mode, exit_code: args.exit_code, shown })
+    planning::finish(
+        context,
+        &Outcome {
+            change,
+            report,
+            mode,
+            agents: agents.played(),
+            exit_code: args.exit_code,
+            shown,
+        },
+    )
 }
 
 /// Asks what to do with a plan that needs revision (P24). True: continue.

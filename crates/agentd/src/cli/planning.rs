@@ -3,8 +3,10 @@
 
 mod report;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
@@ -61,14 +63,10 @@ pub(crate) fn find_planner(context: &Context, agents: &mut AgentRun) -> Result<(
     let mut answer = None;
     loop {
         match begin::find_planner(&mut agents.agents, answer, person(context))? {
-            Planner::Configured => return Ok(()),
-            Planner::Builtin(why) => {
-                let note = format!("{why}: the built-in agent drafts the plan, without a model");
-                context.ui.note(&note);
-                return Ok(());
-            }
+            Planner::Configured | Planner::Builtin => return Ok(()),
             Planner::Ask(why) => {
-                answer = Some(agents.cancel.while_waiting(|| ask::builtin(why))?);
+                context.ui.note(&why.to_string());
+                answer = Some(agents.cancel.while_waiting(ask::builtin)?);
             }
         }
     }
@@ -183,6 +181,7 @@ pub(crate) fn run_workflow<T>(
     let mut workflow =
         workflow::Workflow::new(agents, change.clone(), &now, &mut watch, agents.lock());
     let result = work(&mut workflow);
+    agents.have_played(workflow.played());
     drop(display);
     result.map_err(|error| {
         show_findings(context, &error);
@@ -241,7 +240,8 @@ impl CodeWork {
     ) -> Result<ExitCode, CommandError> {
         let mode = mode(&self.agents, false);
         let change = &self.id;
-        finish(context, &Outcome { change, report, mode, exit_code, shown: false })
+        let agents = self.agents.played();
+        finish(context, &Outcome { change, report, mode, agents, exit_code, shown: false })
     }
 }
 
@@ -250,6 +250,8 @@ pub(crate) struct Outcome<'o> {
     pub(crate) change: &'o ChangeId,
     pub(crate) report: &'o Report,
     pub(crate) mode: Mode,
+    /// The agents that were called, by the role that they played.
+    pub(crate) agents: BTreeMap<Role, AgentKind>,
     /// Whether a verdict that waits for a person is a failure too (C10).
     pub(crate) exit_code: bool,
     /// Whether the person has seen the issues already.
@@ -261,7 +263,8 @@ pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCod
     let Outcome { change, report, .. } = outcome;
     let next = next_steps(change, report);
     let issues = if outcome.shown { Issues::Seen } else { Issues::New };
-    context.ui.print(&WorkflowReport::new(change, report, report.cost_usd, next, issues))?;
+    let agents = outcome.agents.clone();
+    context.ui.print(&WorkflowReport::new(change, report, agents, next, issues))?;
     Ok(if report.failed(outcome.mode, outcome.exit_code) {
         ExitCode::FAILURE
     } else {
@@ -272,6 +275,10 @@ pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCod
 /// The commands that take the change on from here.
 fn next_steps(change: &ChangeId, report: &Report) -> Vec<NextStep> {
     let needs = |verdict| report.verdict == Some(verdict);
+    if report.phase == Phase::Challenged && report.rules_only().is_some() {
+        // Nobody has judged the idea yet: a person reads the plan first.
+        return [Command::Show, Command::Impl].map(|command| command.on(change)).to_vec();
+    }
     let commands: &[Command] = match (report.phase, report.action) {
         (Phase::Proposed, Action::Reproposed | Action::Proposed) => &[Command::Challenge],
         (Phase::Proposed, _) if needs(Verdict::Plan(PlanVerdict::NeedsRevision)) => {

@@ -5,9 +5,8 @@ use agentd_engine::store::Project;
 use agentd_engine::workflow::{self, begin};
 
 use super::Context;
-use super::agents_setup::agents_for;
+use super::agents_setup::{CallArgs, agents_for};
 use super::planning::{self, GitArg, Outcome, run_workflow};
-use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Have the planner write the proposal, specs, and tasks of a new change.
@@ -34,7 +33,7 @@ pub(crate) struct Args {
     git: Option<GitArg>,
 
     #[command(flatten)]
-    pub(super) trust: TrustArg,
+    pub(super) calls: CallArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -61,7 +60,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let report = run_workflow(context, &agents, &id, workflow::propose)?;
     let mode = planning::mode(&agents, false);
     let (change, report) = (&id, &report);
-    planning::finish(context, &Outcome { change, report, mode, exit_code: false, shown: false })
+    planning::finish(
+        context,
+        &Outcome { change, report, mode, agents: agents.played(), exit_code: false, shown: false },
+    )
 }
 
 /// An id that no change has yet (C18).

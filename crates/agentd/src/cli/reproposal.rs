@@ -3,9 +3,8 @@ use std::process::ExitCode;
 use agentd_engine::workflow::{self, PlannerSession};
 
 use super::Context;
-use super::agents_setup::agents_for;
+use super::agents_setup::{CallArgs, agents_for};
 use super::planning::{self, Outcome, run_workflow};
-use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Have the planner fix the issues from the latest plan review.
@@ -26,7 +25,7 @@ pub(crate) struct Args {
     fresh: bool,
 
     #[command(flatten)]
-    pub(super) trust: TrustArg,
+    pub(super) calls: CallArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -38,5 +37,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let report = run_workflow(context, &agents, &change, |w| workflow::repropose(w, session))?;
     let mode = planning::mode(&agents, false);
     let (change, report) = (&change, &report);
-    planning::finish(context, &Outcome { change, report, mode, exit_code: false, shown: false })
+    planning::finish(
+        context,
+        &Outcome { change, report, mode, agents: agents.played(), exit_code: false, shown: false },
+    )
 }

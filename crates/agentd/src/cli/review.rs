@@ -3,8 +3,8 @@ use std::process::ExitCode;
 use agentd_engine::workflow;
 
 use super::Context;
+use super::agents_setup::CallArgs;
 use super::planning::{self, run_workflow};
-use super::trust::TrustArg;
 use crate::error::CommandError;
 
 /// Run the tests and have another agent review the code of a change.
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     exit_code: bool,
 
     #[command(flatten)]
-    pub(super) trust: TrustArg,
+    pub(super) calls: CallArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

@@ -40,20 +40,6 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// What every command takes that may run something of the project's settings.
-#[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct TrustArg {
-    /// Allow the project's settings to run programs, for this command only.
-    #[arg(long)]
-    trust: bool,
-}
-
-impl TrustArg {
-    pub(super) fn consent(self) -> Consent {
-        if self.trust { Consent::Given } else { Consent::AsKept }
-    }
-}
-
 /// What the user's environment says: `AGENTD_TRUST=all`, for a CI job.
 pub(super) fn from_environment() -> Consent {
     let all = std::env::var_os("AGENTD_TRUST").is_some_and(|value| value == "all");

@@ -10,7 +10,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::state::Placement;
 use agentd_engine::git::{Git, branch_of};
-use agentd_engine::workflow::begin::{BuiltinAnswer, NoAgent};
+use agentd_engine::workflow::begin::BuiltinAnswer;
 use inquire::{InquireError, Select};
 
 use crate::error::CommandError;
@@ -71,13 +71,12 @@ pub(crate) fn lost_session(change: &ChangeId) -> Result<SessionAnswer, CommandEr
     choose(question, offers, KEYS, Hint::run("begin a new one later", fresh))
 }
 
-/// Asks whether the built-in agent is to draft a plan.
-pub(crate) fn builtin(why: NoAgent) -> Result<BuiltinAnswer, CommandError> {
-    let question = format!("{why}. Draft the plan by rules, without a model?");
+/// Asks whether the built-in agent is to plan. Why was shown before.
+pub(crate) fn builtin() -> Result<BuiltinAnswer, CommandError> {
     let yes = Offer::new(BuiltinAnswer::Accept, "Yes, with the built-in agent");
     let no = Offer::new(BuiltinAnswer::Decline, "No, I will set up an agent first");
     choose(
-        &question,
+        "Draft and check the plan by rules, without a model?",
         vec![yes, no],
         KEYS,
         Hint::edit("name agents in [roles]", "agentd/config.toml"),

@@ -20,6 +20,7 @@ mod init;
 mod json;
 mod ledger;
 mod list;
+mod no_fallback;
 mod offers;
 #[cfg(target_os = "linux")]
 mod opens;

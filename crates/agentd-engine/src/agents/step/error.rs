@@ -144,6 +144,10 @@ impl Explain for StepError {
     }
 }
 
+/// How to plan without any agent.
+pub(crate) const BY_RULES: &str =
+    "or draft and check plans by rules, without a model: run the command with `--agent builtin`";
+
 /// How an agent failed: its own words are the cause.
 fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> ErrorReport {
     let kind = match failure.kind {
@@ -171,10 +175,13 @@ fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> E
         report = report.hint(fresh_session());
     }
     let report = report.hints(failure.hint.clone());
-    if kind == Kind::AgentAuth {
-        return report.run("then check", CommandLine::agentd(["doctor"]));
+    match kind {
+        Kind::AgentAuth => report.run("then check", CommandLine::agentd(["doctor"])),
+        Kind::AgentNotInstalled => {
+            report.edit("or name another agent in [roles]", "agentd/config.toml").hint(BY_RULES)
+        }
+        _ => report,
     }
-    report
 }
 
 fn check_server() -> Hint {

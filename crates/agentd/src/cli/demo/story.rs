@@ -99,7 +99,9 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
         Planned::Ask(question) => return Err(question.decline().into()),
     };
     if !context.ui.json {
-        let outcome = Outcome { change: id, report: &report, mode, exit_code: false, shown: false };
+        let (report, agents) = (&report, agents.played());
+        let (exit_code, shown) = (false, false);
+        let outcome = Outcome { change: id, report, mode, agents, exit_code, shown };
         planning::finish(context, &outcome)?;
     }
     reached(&report, Phase::Challenged)

@@ -1,7 +1,9 @@
 //! What the commands of the workflow print at the end.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::{Issue, PlanVerdict};
@@ -32,11 +34,16 @@ pub(in crate::cli) struct WorkflowReport {
     issues: Counts,
     /// What the change has cost so far, in US dollars.
     cost_usd: f64,
+    /// The agents that were called, by the role that they played.
+    agents: BTreeMap<Role, AgentKind>,
     /// Commands that continue from here, the best one first.
     next: Vec<NextStep>,
     /// The summary of the verdict and its issues, unless the person has seen them already.
     #[serde(skip)]
     details: Option<(String, Vec<Issue>)>,
+    /// What the approval is worth if only rules were applied.
+    #[serde(skip)]
+    rules_only: Option<&'static str>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
@@ -64,7 +71,7 @@ impl WorkflowReport {
     pub(super) fn new(
         change: &ChangeId,
         report: &Report,
-        cost_usd: f64,
+        agents: BTreeMap<Role, AgentKind>,
         next: Vec<NextStep>,
         issues: Issues,
     ) -> Self {
@@ -76,10 +83,16 @@ impl WorkflowReport {
             verdict: report.verdict,
             iteration: report.iteration,
             issues: report.counts(),
-            cost_usd,
+            cost_usd: report.cost_usd,
+            agents,
             next,
             details: (issues == Issues::New).then(details),
+            rules_only: report.rules_only(),
         }
+    }
+
+    fn rules_only_behind(&self, words: &str) -> String {
+        self.rules_only.map(|only| format!("{words}{only}")).unwrap_or_default()
     }
 
     fn counted_issues(&self) -> String {
@@ -98,7 +111,8 @@ impl WorkflowReport {
                 good(format!("{change}: accepted with minor issues ({})", self.counted_issues()))
             }
             Action::AlreadyChallenged => {
-                good(format!("{change}: planning is complete, the plan is approved"))
+                let only = self.rules_only_behind(": it ");
+                good(format!("{change}: planning is complete, the plan is approved{only}"))
             }
             Action::BeyondPlanning => format!("{change} is {phase}, beyond planning"),
             Action::Implemented => good(format!("{change}: the tasks are done")),
@@ -121,10 +135,12 @@ impl WorkflowReport {
         let issues = self.counted_issues();
         match verdict {
             Verdict::Plan(PlanVerdict::Approved) => {
-                format!("{GOOD}✓{GOOD:#} {BOLD}{label}{BOLD:#} - Ready for implementation!")
+                let worth = self.rules_only.unwrap_or("Ready for implementation!");
+                format!("{GOOD}✓{GOOD:#} {BOLD}{label}{BOLD:#} - {worth}")
             }
             Verdict::Code(CodeVerdict::Approved) => {
-                format!("{GOOD}✓{GOOD:#} {BOLD}{label}{BOLD:#} - {change} is complete")
+                let only = self.rules_only_behind(": it ");
+                format!("{GOOD}✓{GOOD:#} {BOLD}{label}{BOLD:#} - {change} is complete{only}")
             }
             Verdict::Plan(PlanVerdict::NeedsRevision) | Verdict::Code(CodeVerdict::NeedsFix) => {
                 let round = self.iteration;
@@ -186,7 +202,9 @@ impl Output for WorkflowReport {
             iteration: 0,
             issues: Counts { high: 2, medium: 3, low: 1 },
             cost_usd: 0.09,
+            agents: BTreeMap::from([(Role::Challenger, AgentKind::Codex)]),
             details: None,
+            rules_only: None,
         }
     }
 }

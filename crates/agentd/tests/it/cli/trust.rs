@@ -241,13 +241,11 @@ fn plain_names_never_run_project_programs() {
     insta::assert_snapshot!(project.finish(command.env("PATH", path(""))), @"
     exit 1
     --- stderr
-    Working in place, without git: git is not installed.
-    complexity: medium (nothing out of the ordinary)
-    Proposal: started (claude)
-    Proposal: failed, [DURATION], claude failed: cannot start `claude`: only the project itself has it, [ROOT]/./node_modules/.bin/claude; set its `command` in agentd/config.toml to that path if it is meant
     error: claude failed: cannot start `claude`: only the project itself has it, [ROOT]/./node_modules/.bin/claude; set its `command` in agentd/config.toml to that path if it is meant
 
     hint: install it with `npm install -g @anthropic-ai/claude-code`, or set `command` in [claude]
+    hint: or name another agent in [roles]: agentd/config.toml
+    hint: or draft and check plans by rules, without a model: run the command with `--agent builtin`
     ");
     let mut command = project.command(["doctor", "--json"]);
     let json = project.finish(command.env("PATH", path(""))).exits(0).json();

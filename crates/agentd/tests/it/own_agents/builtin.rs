@@ -602,7 +602,7 @@ fn builtin_signs_for_itself() {
     let project =
         steps::project("add-login", LOGIN, "", &[("app/auth.py", "def login():\n    pass\n")]);
     let mut agents = project.agents(&agentd());
-    let roles = agentd_engine::agents::installed::with_builtin(agents.config.roles);
+    let roles = agentd_engine::agents::installed::roles_of(AgentKind::Builtin, agents.config.roles);
     agents.config = agents.config.with_roles(roles);
     for (role, name) in [(Role::Planner, "plan-gen"), (Role::Challenger, "challenge")] {
         let step = agentd_engine::agents::step::Step {
@@ -650,11 +650,13 @@ fn who_plans_without_any_agent_is_a_question_of_the_engine() {
     assert_eq!(error.message, "no agent was found on PATH (gemini, codex, claude)");
     assert_eq!(error.hints[0].to_string(), "install one, then check: agentd doctor");
     let accepted = find_planner(&mut agents, Some(BuiltinAnswer::Accept), Person::Present).unwrap();
-    assert!(matches!(accepted, Planner::Builtin(_)), "{accepted:?}");
+    assert!(matches!(accepted, Planner::Builtin), "{accepted:?}");
     assert_eq!(agents.config.roles.planner, AgentKind::Builtin);
+    // T2: nobody has chosen it.
     let mut agents = fresh();
     let alone = find_planner(&mut agents, None, Person::Absent).unwrap();
-    assert!(matches!(alone, Planner::Builtin(_)), "{alone:?}");
+    assert!(matches!(alone, Planner::Configured), "{alone:?}");
+    assert_eq!(agents.config.roles.planner, AgentKind::Gemini);
     let project = project.program("codex", "");
     let mut agents = project.agents(&agentd());
     agents.environment = vec![("PATH".into(), project.bin().into())];

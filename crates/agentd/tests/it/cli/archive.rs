@@ -90,6 +90,7 @@ fn archive_json() {
       "iteration": 0,
       "issues": null,
       "cost_usd": 0.0,
+      "agents": {},
       "next": [],
       "path": "agentd/archive/[DATE]-add-oauth",
       "specs": [

@@ -15,6 +15,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use agentd_core::config::TEMPLATE;
 use real_agents::Sandbox;
 
 use super::shell::Shell;
@@ -93,8 +94,8 @@ impl<'s> Places<'s> {
                 self.does("agentd init --yes --agents none");
                 let config = project.join("agentd/config.toml");
                 let test = "\n[implementation]\ntest_command = \"sh test.sh\"\n[git]\ncommit = \"layer\"\n";
-                let text = fs::read_to_string(&config).unwrap();
-                fs::write(config, text + test + self.config).unwrap();
+                // The examples run with the default roles.
+                fs::write(config, format!("{TEMPLATE}{test}{}", self.config)).unwrap();
                 self.does("git add -A && git commit -q -m 'Set up agentd'");
             }
             "waiting" => {

@@ -2,11 +2,13 @@
 
 use agentd_core::check::FileReport;
 use agentd_core::diagnostic::{Diagnostic, Severity};
+use agentd_core::document::issue_fate::fates;
 use agentd_core::span::line_column;
 use agentd_core::text::head;
 use serde_json::{Value, json};
 
 use crate::draft;
+use crate::earlier;
 use crate::error::AgentError;
 use crate::project;
 use crate::session::Session;
@@ -47,9 +49,22 @@ pub(crate) fn challenge(mut session: Session<'_, '_>, prompt: &str) -> Result<()
          medium.",
         issues.len()
     );
+    let found: Vec<&Value> = issues.iter().map(|(_, issue)| issue).collect();
+    let reviews = documents.reviews();
+    let by_rules = |number: u32| {
+        let mut latest = reviews.iter().rev();
+        let named = latest.find(|review| review.issues.iter().any(|issue| issue.number == number));
+        named.is_some_and(|review| earlier::is_own(&review.reviewer))
+    };
+    let known = fates(reviews);
+    let open = known.iter().filter(|known| !known.fate.is_settled());
+    let own = open.map(|known| known.issue).filter(|issue| by_rules(issue.number));
+    let previous: Vec<Value> =
+        earlier::previous(own, &found).into_iter().take(MOST_ISSUES).collect();
     let issues: Vec<Value> = issues.into_iter().take(MOST_ISSUES).map(|(_, issue)| issue).collect();
     let review = json!({
-        "change_id": session.change, "verdict": verdict, "summary": summary, "issues": issues,
+        "change_id": session.change, "verdict": verdict, "summary": summary, "previous": previous,
+        "issues": issues,
     });
     session.must("append_review", &review)?;
     session.say(&summary)

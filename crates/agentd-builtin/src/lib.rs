@@ -9,6 +9,7 @@
 mod call;
 mod challenger;
 pub mod draft;
+mod earlier;
 mod error;
 mod mcp_client;
 mod planner;

@@ -11,6 +11,7 @@ use agentd_core::text::head;
 use serde_json::{Value, json};
 
 use crate::challenger::MOST_ISSUES;
+use crate::earlier;
 use crate::error::AgentError;
 use crate::project;
 use crate::session::Session;
@@ -42,9 +43,14 @@ pub(crate) fn review(
         tasks.len(),
         issues.len(),
     );
+    let last = documents.review.value_if_there();
+    let last = last.filter(|review| earlier::is_own(&review.reviewer));
+    let own = last.iter().flat_map(|review| &review.issues);
+    let previous = earlier::previous(own, &issues.iter().collect::<Vec<_>>());
     issues.truncate(MOST_ISSUES);
     let review = json!({
-        "change_id": session.change, "verdict": verdict, "summary": summary, "issues": issues,
+        "change_id": session.change, "verdict": verdict, "summary": summary, "previous": previous,
+        "issues": issues,
     });
     session.must("create_review", &review)?;
     session.say(&summary)

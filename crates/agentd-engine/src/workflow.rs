@@ -30,6 +30,7 @@ use std::time::Instant;
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Counts;
+use agentd_core::document::issue_fate::{EarlierIssue, earlier, fates};
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::{Issue, PlanVerdict};
 use agentd_core::hash::Digest;
@@ -112,6 +113,8 @@ pub struct Report {
     pub summary: String,
     /// Who gave that verdict.
     pub reviewer: Line,
+    /// What became of the issues of earlier rounds.
+    pub previous: Vec<EarlierIssue>,
 }
 
 impl Report {
@@ -394,6 +397,7 @@ impl Workflow<'_> {
             issues: Vec::new(),
             summary: String::new(),
             reviewer: Line::default(),
+            previous: Vec::new(),
         };
         let begun = matches!(state.phase, Phase::Implementing | Phase::Complete | Phase::Archived);
         if begun {
@@ -402,12 +406,14 @@ impl Workflow<'_> {
                 report.verdict = review.verdict.map(Verdict::Code);
                 report.summary = review.summary.to_string();
                 report.reviewer = review.reviewer;
+                report.previous = earlier(&fates(&code_review::rounds(self)?));
                 report.issues = review.issues;
             }
         } else if let Some(review) = self.documents()?.counted_review(&state) {
             report.verdict = Some(Verdict::Plan(review.verdict));
             report.summary = review.summary.to_string();
             report.reviewer = review.reviewer.clone();
+            report.previous = earlier(&fates(self.documents()?.reviews()));
             report.issues.clone_from(&review.issues);
         }
         Ok(report)

@@ -1,13 +1,13 @@
 //! The findings of reviews, in the order in which people want to see them.
 
-use agentd_core::document::issue_fate::{Fate, IssueFate, fates};
+use agentd_core::document::issue_fate::{IssueFate, fates};
 use agentd_core::document::review_block::ReviewBlock;
 
-/// All findings: open ones first, by severity.
+/// All findings: those that are not settled first, by severity.
 pub(super) fn over_rounds(rounds: &[ReviewBlock]) -> Vec<IssueFate<'_>> {
     let mut findings = fates(rounds);
     findings.sort_by_key(|finding| {
-        (finding.fate == Fate::Fixed, finding.issue.severity, finding.issue.number)
+        (finding.fate.is_settled(), finding.issue.severity, finding.issue.number)
     });
     findings
 }
@@ -15,13 +15,17 @@ pub(super) fn over_rounds(rounds: &[ReviewBlock]) -> Vec<IssueFate<'_>> {
 #[cfg(test)]
 mod tests {
     use agentd_core::diagnostic::Severity;
+    use agentd_core::document::issue_fate::Fate;
+    use agentd_core::document::previous::{IssueStatus, Previous};
     use agentd_core::document::review_block::{Issue, PlanVerdict};
     use agentd_core::span::Uncompared;
     use agentd_core::text::{Line, Prose};
 
     use super::*;
 
-    fn round(iteration: u32, numbers: &[u32]) -> ReviewBlock {
+    fn round(iteration: u32, numbers: &[u32], fixed: &[u32]) -> ReviewBlock {
+        let status = IssueStatus::Fixed;
+        let said = |number: &u32| Previous { number: *number, status, reason: Line::default() };
         let issue = |number: &u32| Issue {
             number: *number,
             severity: Severity::High,
@@ -37,6 +41,7 @@ mod tests {
             plan: None,
             verdict: PlanVerdict::NeedsRevision,
             summary: Prose::default(),
+            previous: fixed.iter().map(said).collect(),
             issues: numbers.iter().map(issue).collect(),
             place: Uncompared::default(),
         }
@@ -44,9 +49,12 @@ mod tests {
 
     #[test]
     fn a_finding_is_followed_by_its_number() {
-        let rounds = [round(1, &[1, 2]), round(2, &[2]), round(3, &[2, 3])];
+        let rounds = [round(1, &[1, 2, 4], &[]), round(2, &[2], &[1]), round(3, &[2, 3], &[])];
         let fates: Vec<(u32, Fate)> =
             over_rounds(&rounds).iter().map(|f| (f.issue.number, f.fate)).collect();
-        assert_eq!(fates, [(2, Fate::Open), (3, Fate::New), (1, Fate::Fixed)]);
+        assert_eq!(
+            fates,
+            [(2, Fate::Open), (3, Fate::New), (4, Fate::Unconfirmed), (1, Fate::Fixed)]
+        );
     }
 }

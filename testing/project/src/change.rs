@@ -76,6 +76,7 @@ impl TestProject {
             plan: Some(self.plan_digest()),
             verdict: PlanVerdict::NeedsRevision,
             summary: Prose::new("Not yet."),
+            previous: Vec::new(),
             issues: severities.iter().enumerate().map(issue).collect(),
             place: Uncompared::default(),
         };

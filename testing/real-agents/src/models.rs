@@ -132,6 +132,14 @@ pub fn plan(script: Script, specs: &[&str]) -> Script {
     script
 }
 
+/// A review that says so of the issues of earlier rounds, each an id and a status.
+#[must_use]
+pub fn settles(mut review: Value, previous: &[(&str, &str)]) -> Value {
+    let said = |(id, status): &(&str, &str)| json!({"id": id, "status": status, "reason": format!("{id} was looked at.")});
+    review["previous"] = previous.iter().map(said).collect();
+    review
+}
+
 /// The challenger's verdicts, one challenge after the other; the last one for all that follow.
 pub fn challenges(script: Script, reviews: &[Value]) -> Script {
     in_turn(script, "challenge", "append_review", reviews)

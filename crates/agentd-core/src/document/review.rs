@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
+use super::fields::fields;
+use super::previous::{self, Previous};
 use super::review_block::{self, Issue};
 use super::{frontmatter_place, prose_of, push_prose, read_id, section};
 use crate::diagnostic::{Counts, Parsed};
@@ -57,6 +59,8 @@ pub struct Review {
     pub verdict: Option<CodeVerdict>,
     /// Why, in short.
     pub summary: Prose,
+    /// What became of the issues of earlier rounds.
+    pub previous: Vec<Previous>,
     /// What was found.
     pub issues: Vec<Issue>,
     /// The highest number that an issue has had in any round, so that none is given twice.
@@ -69,6 +73,9 @@ impl Review {
         Counts::of(self.issues.iter().map(|issue| issue.severity))
     }
 }
+
+/// The heading above what became of the issues of earlier rounds.
+const EARLIER: &str = "Earlier issues";
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -120,6 +127,9 @@ pub fn parse(text: &str) -> Parsed<Review> {
         summary: section(&sections, &["Summary"])
             .map(|s| prose_of(text, s.body))
             .unwrap_or_default(),
+        previous: section(&sections, &[EARLIER])
+            .map(|s| previous::read(&fields(text, s.body)))
+            .unwrap_or_default(),
         issues,
     };
     Parsed { value: review, diagnostics }
@@ -145,6 +155,11 @@ pub fn render(review: &Review) -> String {
     let id = review.change_id.as_ref().map(ChangeId::as_str).unwrap_or_default();
     let _ = write!(out, "---\n\n# Review: {id}\n\n## Summary\n\n");
     push_prose(&mut out, &review.summary);
+    if !review.previous.is_empty() {
+        let _ = write!(out, "## {EARLIER}\n\n");
+        previous::push(&mut out, &review.previous);
+        out.push('\n');
+    }
     out.push_str("## Issues\n\n");
     for issue in &review.issues {
         review_block::push_issue(&mut out, issue);

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
 use super::fields::{self, fields};
+use super::previous::{self, Previous};
 use super::prose_of;
 use crate::diagnostic::{Counts, Diagnostic, Severity};
 use crate::hash::{Digest, short_digest};
@@ -63,6 +64,8 @@ pub struct ReviewBlock {
     pub verdict: PlanVerdict,
     /// Why, in short.
     pub summary: Prose,
+    /// What became of the issues of earlier rounds.
+    pub previous: Vec<Previous>,
     /// What was found.
     pub issues: Vec<Issue>,
     /// Where the block stands, its markers included.
@@ -221,6 +224,7 @@ pub(crate) fn parse(
             || prose_of(inner, Span::new(behind_labels, first_issue)),
             fields::Field::prose,
         ),
+        previous: previous::read(&labels),
         issues,
         place: Uncompared(span),
     })
@@ -276,6 +280,7 @@ fn render_content(block: &ReviewBlock) -> String {
         fields::push_line(&mut out, "Plan", plan);
     }
     fields::push_prose(&mut out, "Summary", &block.summary);
+    previous::push(&mut out, &block.previous);
     out.push('\n');
     for issue in &block.issues {
         push_issue(&mut out, issue);
@@ -321,7 +326,8 @@ pub fn render_report(change: &crate::ids::ChangeId, block: &ReviewBlock) -> Stri
 
 /// Gives the issues of a new review their numbers: an issue with the title of an earlier
 /// one keeps its number, and so does one that a reviewer calls by it (`I3: …`); others
-/// take the next free one, above `numbered`, the highest that was ever given.
+/// take the next free one, above `numbered`, the highest that was ever given, also to issues
+/// that are no longer among the earlier ones.
 pub fn number_issues(earlier: &[ReviewBlock], numbered: u32, issues: &mut [Issue]) {
     let key = |issue: &Issue| issue.title.as_str().to_lowercase();
     let known: Vec<(String, u32)> = earlier
@@ -336,7 +342,7 @@ pub fn number_issues(earlier: &[ReviewBlock], numbered: u32, issues: &mut [Issue
         let free = |n: &u32| !taken.contains(n);
         let called = match issue_heading(issue.title.as_str()) {
             (Some(number), title) if !title.trim().is_empty() => {
-                let found = known.iter().any(|(_, n)| *n == number);
+                let found = known.iter().any(|(_, n)| *n == number) || number <= numbered;
                 found.then(|| (number, Line::new(title)))
             }
             _ => None,

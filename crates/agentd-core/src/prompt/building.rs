@@ -77,8 +77,10 @@ pub struct Review<'a> {
     pub diff: &'a str,
     /// How the tests went; none where the project has no test command.
     pub tests: Option<&'a TestEvidence>,
-    /// What earlier rounds have found, with the ids of the findings.
+    /// What earlier rounds have found and is not settled, with the ids of the findings.
     pub earlier: &'a [IssueView],
+    /// What is settled of it, and may be back.
+    pub settled: &'a [IssueView],
 }
 
 impl Review<'_> {
@@ -89,6 +91,7 @@ impl Review<'_> {
             tasks => views::tasks(self.tasks),
             diff => self.diff,
             earlier => views::issues(self.earlier),
+            settled => views::titles(self.settled),
             has_tests => self.tests.is_some(),
             ..tests(self.tests)
         };

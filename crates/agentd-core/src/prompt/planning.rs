@@ -236,8 +236,10 @@ pub struct Challenge<'a> {
     pub specs: &'a [SpecId],
     /// Whether there is a `clarifications.md`.
     pub clarified: bool,
-    /// What earlier rounds have found, with the ids of the issues.
+    /// What earlier rounds have found and is not settled, with the ids of the issues.
     pub earlier: &'a [IssueView],
+    /// What is settled of it, and may be back.
+    pub settled: &'a [IssueView],
 }
 
 impl Challenge<'_> {
@@ -249,6 +251,7 @@ impl Challenge<'_> {
             more_specs,
             clarified => self.clarified,
             earlier => views::issues(self.earlier),
+            settled => views::titles(self.settled),
         };
         render(&StepName::Challenge, self.change, "challenge", context)
     }

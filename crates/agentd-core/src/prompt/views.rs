@@ -10,6 +10,7 @@ use super::MAX_LISTED;
 use super::data::{indented, one_line};
 use crate::check::FileReport;
 use crate::diagnostic::Severity;
+use crate::document::issue_fate::{Fate, IssueFate};
 use crate::document::review_block::Issue;
 use crate::document::spec::{Scenario, Spec};
 use crate::document::tasks::{Action, Task};
@@ -33,11 +34,20 @@ pub struct IssueView {
     pub location: String,
     /// What to do.
     pub recommendation: String,
+    /// What became of it, if that is known.
+    pub fate: Option<Fate>,
+}
+
+impl From<&IssueFate<'_>> for IssueView {
+    fn from(known: &IssueFate<'_>) -> Self {
+        Self { fate: Some(known.fate), ..Self::from(known.issue) }
+    }
 }
 
 impl From<&Issue> for IssueView {
     fn from(issue: &Issue) -> Self {
         Self {
+            fate: None,
             id: Some(format!("I{}", issue.number)),
             severity: issue.severity,
             title: issue.title.as_str().to_owned(),
@@ -150,6 +160,17 @@ pub struct TestEvidence {
     pub seconds: u64,
     /// What it printed, or the end of that.
     pub output: String,
+}
+
+/// Issues without their texts, a line each.
+pub(super) fn titles(issues: &[IssueView]) -> String {
+    let mut out = String::new();
+    for issue in issues {
+        let id = one_line(issue.id.as_deref().unwrap_or("-"), 20);
+        let fate = issue.fate.map_or("", Fate::name);
+        let _ = writeln!(out, "{id} {fate}: {}", one_line(&issue.title, SENTENCE));
+    }
+    out
 }
 
 /// Issues, the most severe first; within a severity they stay in order.

@@ -106,6 +106,7 @@ fn check_edits(text: &str) {
         plan: None,
         verdict: review_block::PlanVerdict::Rejected,
         summary: text.into(),
+        previous: Vec::new(),
         issues: Vec::new(),
         place: agentd_core::span::Uncompared::default(),
     };

@@ -4,6 +4,7 @@ use agentd_core::agent::{AgentKind, Complexity};
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::clarifications::{Answered, Clarifications};
 use agentd_core::document::comments::{Anchor, Comment, Comments, Resolved};
+use agentd_core::document::previous::{IssueStatus, Previous};
 use agentd_core::document::proposal::{AffectedSpec, Impact, Proposal, Scope};
 use agentd_core::document::review::{CodeVerdict, Review};
 use agentd_core::document::review_block::{Issue, PlanVerdict, ReviewBlock};
@@ -131,18 +132,38 @@ pub(crate) fn review_block() -> impl Strategy<Value = ReviewBlock> {
         option::of(nasty()),
         verdict,
         prose(),
+        vec(previous(), 0..3),
         vec(issue(), 0..3),
     )
-        .prop_map(|(iteration, reviewer, date, plan, verdict, summary, issues)| ReviewBlock {
-            iteration,
-            reviewer,
-            date,
-            plan: plan.map(Digest::of),
-            verdict,
-            summary,
-            issues,
-            place: Uncompared::default(),
+        .prop_map(|(iteration, reviewer, date, plan, verdict, summary, previous, issues)| {
+            let (plan, place) = (plan.map(Digest::of), Uncompared::default());
+            ReviewBlock {
+                iteration,
+                reviewer,
+                date,
+                plan,
+                verdict,
+                summary,
+                previous,
+                issues,
+                place,
+            }
         })
+}
+
+/// What is said of an issue of an earlier round.
+fn previous() -> impl Strategy<Value = Previous> {
+    let status = prop::sample::select(vec![
+        IssueStatus::Fixed,
+        IssueStatus::Open,
+        IssueStatus::Rejected,
+        IssueStatus::Deferred,
+    ]);
+    (any::<u32>(), status, line()).prop_map(|(number, status, reason)| Previous {
+        number,
+        status,
+        reason,
+    })
 }
 
 pub(crate) fn proposal() -> impl Strategy<Value = Proposal> {
@@ -290,17 +311,22 @@ pub(crate) fn review() -> impl Strategy<Value = Review> {
         CodeVerdict::NeedsFix,
         CodeVerdict::MajorIssues,
     ]);
-    (change_id(), 1..9_u32, line(), option::of(stamp()), verdict, prose(), vec(issue(), 0..4))
-        .prop_map(|(change_id, iteration, reviewer, created_at, verdict, summary, issues)| Review {
-            change_id: Some(change_id),
-            iteration,
-            reviewer,
-            created_at,
-            verdict: Some(verdict),
-            summary,
-            numbered: issues.iter().map(|issue| issue.number).max().unwrap_or(0) + iteration,
-            issues,
-        })
+    let found = (vec(previous(), 0..3), vec(issue(), 0..4));
+    (change_id(), 1..9_u32, line(), option::of(stamp()), verdict, prose(), found).prop_map(
+        |(change_id, iteration, reviewer, created_at, verdict, summary, (previous, issues))| {
+            Review {
+                change_id: Some(change_id),
+                iteration,
+                reviewer,
+                created_at,
+                verdict: Some(verdict),
+                summary,
+                previous,
+                numbered: issues.iter().map(|issue| issue.number).max().unwrap_or(0) + iteration,
+                issues,
+            }
+        },
+    )
 }
 
 /// Any text at all, control characters included.

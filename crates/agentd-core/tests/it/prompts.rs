@@ -2,6 +2,7 @@
 
 use agentd_core::check::{CheckedFile, FileReport};
 use agentd_core::diagnostic::Severity;
+use agentd_core::document::issue_fate::Fate;
 use agentd_core::document::tasks::Action;
 use agentd_core::ids::{ChangeId, Layer, SpecId};
 use agentd_core::layout::ChangeFile;
@@ -41,6 +42,7 @@ impl Given {
             description: text.clone(),
             location: text.clone(),
             recommendation: text.clone(),
+            fate: Some(Fate::Fixed),
         };
         let spec = SpecId::new("auth-flow").unwrap();
         let task = TaskView {
@@ -96,6 +98,7 @@ impl Given {
             description: s("A stolen code can be used again.\nNothing says for how long."),
             location: s("auth-flow:R2"),
             recommendation: s("State that a code is valid once, for 60 s."),
+            fate: Some(Fate::Fixed),
         };
         let task = |id: &str, done, depends_on: &[&str]| TaskView {
             id: id.parse().unwrap(),
@@ -230,8 +233,14 @@ impl Given {
             (
                 "challenge",
                 StepName::Challenge,
-                Challenge { change, specs: &self.specs, clarified: true, earlier: &self.issues }
-                    .render(),
+                Challenge {
+                    change,
+                    specs: &self.specs,
+                    clarified: true,
+                    earlier: &self.issues,
+                    settled: &self.issues,
+                }
+                .render(),
             ),
             ("reproposal", StepName::Reproposal, self.reproposal().render()),
             (
@@ -289,6 +298,7 @@ impl Given {
                     diff: &self.text,
                     tests,
                     earlier: &self.issues,
+                    settled: &self.issues,
                 }
                 .render(),
             ),
@@ -307,7 +317,7 @@ fn the_tests_in_the_prompt_of_a_review_are_read_back() {
     let stated = |given: &Given, tests: Option<&TestEvidence>| {
         let (change, specs, tasks) = (&given.change, &*given.views, &*given.tasks);
         let (diff, earlier) = (&*given.text, &*given.issues);
-        let prompt = Review { change, specs, tasks, diff, tests, earlier }.render();
+        let prompt = Review { change, specs, tasks, diff, tests, earlier, settled: &[] }.render();
         Review::tests_reported(&prompt)
     };
     let example = Given::example();
@@ -380,7 +390,7 @@ fn each_prompt_works_without_optional_parts() {
         }
         .render(),
         TasksGen { change: c, specs: &[], clarified: false, outdated: &[] }.render(),
-        Challenge { change: c, specs: &[], clarified: false, earlier: &[] }.render(),
+        Challenge { change: c, specs: &[], clarified: false, earlier: &[], settled: &[] }.render(),
         Reproposal { change: c, issues: &[], comments: &[] }.render(),
         Implement {
             change: c,
@@ -392,7 +402,16 @@ fn each_prompt_works_without_optional_parts() {
             sandbox: "",
         }
         .render(),
-        Review { change: c, specs: &[], tasks: &[], diff: "", tests: None, earlier: &[] }.render(),
+        Review {
+            change: c,
+            specs: &[],
+            tasks: &[],
+            diff: "",
+            tests: None,
+            earlier: &[],
+            settled: &[],
+        }
+        .render(),
         Fix { change: c, findings: &[], tests: None, sandbox: "" }.render(),
     ];
     insta::assert_snapshot!("prompts_without_optional_parts", prompts.join("\n=====\n\n"));

@@ -10,12 +10,13 @@ use agentd_core::span::Uncompared;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Session;
 use super::input::{self, List, LongText, SeverityInput, ShortText, TEXT, TITLE};
 use super::outcome::{ActionError, Refusal, Written};
+use super::review_rules::{self, PreviousList};
 use super::schema::{JsonObject, free_text, optional, reviewed};
 use super::tool::{Answer, Tool, Toolset};
 use super::writing::Gate;
-use super::{Session, review_rules};
 
 pub(super) const TOOL: Tool = Tool {
     name: "append_review",
@@ -39,6 +40,9 @@ pub struct AppendReview {
     pub verdict: PlanVerdict,
     /// Why, in short.
     pub summary: LongText<TEXT>,
+    /// What became of the issues of earlier rounds.
+    #[serde(default, deserialize_with = "input::or_default")]
+    pub previous: PreviousList,
     /// What was found.
     #[serde(default, deserialize_with = "input::or_default")]
     pub issues: List<PlanIssueInput, 0, 200>,
@@ -90,18 +94,20 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
             recommendation: issue.recommendation.map(|text| text.0).unwrap_or_default(),
         })
         .collect();
-    let approved = input.verdict == PlanVerdict::Approved;
-    review_rules::consistent(
-        input.verdict.label(),
-        approved,
-        &issues,
-        "NEEDS_REVISION or REJECTED",
-    )?;
     let Some(old) = open.text(&ChangeFile::Proposal)? else {
         return Err(Refusal::new("There is no proposal.md to review.").into());
     };
     let earlier = proposal::parse(old).value.reviews;
     review_block::number_issues(&earlier, 0, &mut issues);
+    let known = |number| {
+        let all = earlier.iter().rev().flat_map(|block| &block.issues);
+        all.into_iter().find(|issue| issue.number == number)
+    };
+    let previous = review_rules::previous(input.previous, |number| known(number).is_some())?;
+    review_rules::take_over(&previous, known, &mut issues)?;
+    let approved = input.verdict == PlanVerdict::Approved;
+    let instead = "NEEDS_REVISION or REJECTED";
+    review_rules::consistent(input.verdict.label(), approved, &issues, instead)?;
     let last = earlier.iter().map(|block| block.iteration).max().unwrap_or(0);
     let block = ReviewBlock {
         iteration: last.saturating_add(1),
@@ -110,6 +116,7 @@ pub fn append_review(session: &Session<'_>, input: AppendReview) -> Result<Writt
         plan: Some(open.documents.digest()),
         verdict: input.verdict,
         summary: input.summary.0,
+        previous,
         issues,
         place: Uncompared::default(),
     };

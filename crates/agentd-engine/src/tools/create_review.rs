@@ -13,12 +13,13 @@ use agentd_core::text::Line;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Session;
 use super::input::{self, List, LongText, Number, Path, SeverityInput, ShortText, TEXT, TITLE};
 use super::outcome::{ActionError, Refusal, Written};
+use super::review_rules::{self, PreviousList};
 use super::schema::{JsonObject, count, optional, reviewed, text};
 use super::tool::{Answer, Tool, Toolset};
 use super::writing::Gate;
-use super::{Session, review_rules};
 use crate::change::documents;
 
 pub(super) const TOOL: Tool = Tool {
@@ -43,6 +44,9 @@ pub struct CreateReview {
     pub verdict: CodeVerdict,
     /// Why, in short.
     pub summary: LongText<TEXT>,
+    /// What became of the issues of earlier rounds.
+    #[serde(default, deserialize_with = "input::or_default")]
+    pub previous: PreviousList,
     /// What was found.
     #[serde(default, deserialize_with = "input::or_default")]
     pub issues: List<CodeIssueInput, 0, 200>,
@@ -119,6 +123,13 @@ pub(crate) fn next_review(
     let blocks: Vec<ReviewBlock> = earlier.into_iter().map(as_block).collect();
     let numbered = earlier.map_or(0, |review| review.numbered);
     review_block::number_issues(&blocks, numbered, &mut issues);
+    // REVIEW.md has the latest round only, but its issues were numbered over all of them.
+    let previous = review_rules::previous(input.previous, |number| number <= numbered)?;
+    let known = |number| {
+        let issues = earlier.iter().flat_map(|review| &review.issues);
+        issues.into_iter().find(|issue| issue.number == number)
+    };
+    review_rules::take_over(&previous, known, &mut issues)?;
     let highest = issues.iter().map(|issue| issue.number).max().unwrap_or(0);
     Ok(Review {
         numbered: numbered.max(highest),
@@ -128,6 +139,7 @@ pub(crate) fn next_review(
         created_at: Some(now),
         verdict: Some(input.verdict),
         summary: input.summary.0,
+        previous,
         issues,
     })
 }
@@ -165,6 +177,7 @@ fn as_block(review: &Review) -> ReviewBlock {
         plan: None,
         verdict: PlanVerdict::NeedsRevision,
         summary: review.summary.clone(),
+        previous: Vec::new(),
         issues: review.issues.clone(),
         place: Uncompared::default(),
     }

@@ -214,6 +214,26 @@ impl<'de> Deserialize<'de> for Requirement {
     }
 }
 
+/// The id of an issue of an earlier review, exactly in the form in which it is written: `I1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IssueNumber(pub u32);
+
+impl<'de> Deserialize<'de> for IssueNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let number = text.strip_prefix('I').and_then(|digits| digits.parse::<u32>().ok());
+        match number.filter(|number| *number > 0 && format!("I{number}") == text) {
+            Some(number) => Ok(Self(number)),
+            None => {
+                let shown = excerpt(&text, 40);
+                Err(D::Error::custom(format_args!(
+                    "`{shown}` is not the id of an issue, as in `I1`"
+                )))
+            }
+        }
+    }
+}
+
 /// A reference from a task to the requirement that it implements: `auth-flow:R1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference(pub SpecRef);

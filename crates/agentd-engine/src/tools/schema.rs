@@ -20,6 +20,8 @@ pub(super) const ID: &str = "^[a-z0-9][a-z0-9-]{0,63}$";
 pub(super) const REQUIREMENT: &str = "^R[1-9]\\d*$";
 /// What the id of a task looks like.
 pub(super) const TASK: &str = "^[a-z0-9]+\\.[1-9]\\d*$";
+/// What the id of an issue looks like.
+pub(super) const ISSUE: &str = "^I[1-9]\\d*$";
 /// What a reference from a task to a requirement looks like.
 pub(super) const REFERENCE: &str = "^[a-z0-9-]+:R[1-9]\\d*$";
 

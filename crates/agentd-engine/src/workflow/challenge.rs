@@ -3,7 +3,7 @@
 
 use agentd_core::agent::Role;
 use agentd_core::config::Rechallenge;
-use agentd_core::document::issue_fate::{Fate, fates};
+use agentd_core::document::issue_fate::{fates, in_words};
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::phase::Transition;
 use agentd_core::state::{State, is_independent};
@@ -113,26 +113,13 @@ fn take_verdict(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     report_fates(workflow)
 }
 
-/// Says which issues are fixed, open or new, from the second round on.
+/// Reports what the challenger has said of earlier issues, from the second round on.
 fn report_fates(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let documents = workflow.documents()?;
-    let reviews = documents.reviews();
-    if reviews.len() < 2 {
-        return Ok(());
-    }
-    let named = |fate: Fate| -> Vec<String> {
-        let fates = fates(reviews);
-        let such = fates.iter().filter(|issue| issue.fate == fate);
-        such.map(|issue| format!("I{}", issue.issue.number)).collect()
-    };
-    let parts: Vec<String> = [("fixed", Fate::Fixed), ("open", Fate::Open), ("new", Fate::New)]
-        .into_iter()
-        .map(|(name, fate)| (name, named(fate)))
-        .filter(|(_, ids)| !ids.is_empty())
-        .map(|(name, ids)| format!("{name}: {}", ids.join(", ")))
-        .collect();
-    if !parts.is_empty() {
-        workflow.note(&format!("issues {}", parts.join("; ")));
+    let fates = fates(documents.reviews());
+    let words = in_words(fates.iter().map(|known| (known.issue.number, known.fate)));
+    if !words.is_empty() {
+        workflow.note(&format!("issues {words}"));
     }
     Ok(())
 }

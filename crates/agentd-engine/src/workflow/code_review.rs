@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use agentd_core::agent::Role;
+use agentd_core::document::issue_fate::{fates, in_words};
 use agentd_core::document::review::{CodeVerdict, Review};
 use agentd_core::hash::Digest;
 use agentd_core::layout::ChangeFile;
@@ -22,6 +23,7 @@ use crate::agents::receipts;
 use crate::agents::step::{Artifact, StepError};
 use crate::git::{OmitReason, OmittedFile};
 use crate::guard::sandbox;
+use crate::insight::code_rounds::code_rounds;
 use crate::process::Limits;
 
 /// How much of a diff the reviewer is given; the rest it reads itself.
@@ -69,6 +71,19 @@ fn implementing(workflow: &Workflow<'_>) -> Result<State, WorkflowError> {
 pub(super) fn latest(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
     let documents = workflow.documents_with(&ChangeFile::Review)?;
     Ok(documents.review.value_if_there().cloned())
+}
+
+/// All rounds of review of the code that are known, oldest first: from the runs, or the latest
+/// alone where there are none.
+pub(super) fn rounds(workflow: &Workflow<'_>) -> Result<Vec<Review>, WorkflowError> {
+    let rounds = code_rounds(&workflow.snapshot()?)?.reviews;
+    let latest = latest(workflow)?;
+    let is_last =
+        |latest: &Review| rounds.last().is_some_and(|r| r.created_at == latest.created_at);
+    match latest {
+        Some(latest) if !is_last(&latest) => Ok(vec![latest]),
+        _ => Ok(rounds),
+    }
 }
 
 /// The review in REVIEW.md whose verdict was taken. A file that says something else was not
@@ -189,9 +204,8 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     remove_forged(workflow)?;
     write_context(workflow, ContextKind::Reviewer)?;
     let diff = diff(workflow)?;
-    let earlier = latest(workflow)?;
-    let round = earlier.as_ref().map_or(1, |review| review.iteration.saturating_add(1));
-    let prompt = prompts::review(workflow, &diff, earlier.as_ref())?;
+    let round = latest(workflow)?.map_or(1, |review| review.iteration.saturating_add(1));
+    let prompt = prompts::review(workflow, &diff, &rounds(workflow)?)?;
     workflow.reviewed_tree = workflow.tree();
     let result = workflow.run(
         Call {
@@ -320,7 +334,14 @@ fn take(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         state.last_action = Some(StepName::Review.into());
         Ok(())
     })?;
-    workflow.close_receipt()
+    workflow.close_receipt()?;
+    let rounds = rounds(workflow)?;
+    let fates = fates(&rounds);
+    let words = in_words(fates.iter().map(|known| (known.issue.number, known.fate)));
+    if !words.is_empty() {
+        workflow.note(&format!("issues {words}"));
+    }
+    Ok(())
 }
 
 fn verdict_line(review: &Review) -> String {

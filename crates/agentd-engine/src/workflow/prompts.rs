@@ -1,7 +1,7 @@
 //! The prompts of a workflow, filled in from the files of the change.
 
 use agentd_core::check::FileReport;
-use agentd_core::document::issue_fate::{Fate, fates};
+use agentd_core::document::issue_fate::{IssueFate, fates};
 use agentd_core::document::review::Review;
 use agentd_core::document::review_block::ReviewBlock;
 use agentd_core::document::spec::Spec;
@@ -116,15 +116,18 @@ pub(super) fn format_fix(workflow: &Workflow<'_>, reports: &[FileReport]) -> Str
 pub(super) fn challenge(workflow: &Workflow<'_>) -> Result<String, WorkflowError> {
     let specs = spec_order(workflow)?;
     let documents = workflow.documents()?;
-    let fates = fates(documents.reviews());
-    // What an earlier round found fixed need not be looked at again.
-    let earlier: Vec<IssueView> = fates
-        .iter()
-        .filter(|known| known.fate != Fate::Fixed)
-        .map(|known| IssueView::from(known.issue))
-        .collect();
+    let (earlier, settled) = earlier_issues(&fates(documents.reviews()));
     let (change, clarified) = (&workflow.change, clarified(workflow)?);
-    Ok(Challenge { change, specs: &specs, clarified, earlier: &earlier }.render())
+    let (specs, earlier, settled) = (&specs, &earlier, &settled);
+    Ok(Challenge { change, specs, clarified, earlier, settled }.render())
+}
+
+/// The issues of earlier rounds that a reviewer has to look at, and those that are settled, which
+/// may be back.
+fn earlier_issues(fates: &[IssueFate<'_>]) -> (Vec<IssueView>, Vec<IssueView>) {
+    let (settled, open): (Vec<_>, Vec<_>) = fates.iter().partition(|known| known.fate.is_settled());
+    let views = |known: Vec<&IssueFate<'_>>| known.into_iter().map(IssueView::from).collect();
+    (views(open), views(settled))
 }
 
 /// The prompt that asks for a revision of the plan, of a session that knows it.
@@ -206,13 +209,12 @@ pub(super) fn implement_again(workflow: &Workflow<'_>, layer: Layer, left: &[Tas
 pub(super) fn review(
     workflow: &Workflow<'_>,
     diff: &str,
-    earlier: Option<&Review>,
+    rounds: &[Review],
 ) -> Result<String, WorkflowError> {
     let tasks = task_views(&read_tasks(workflow)?);
     let specs = spec_views(workflow, None)?;
     let tests = test_evidence(workflow)?;
-    let earlier: Vec<IssueView> =
-        earlier.iter().flat_map(|review| &review.issues).map(IssueView::from).collect();
+    let (earlier, settled) = earlier_issues(&fates(rounds));
     Ok(ReviewCode {
         change: &workflow.change,
         specs: &specs,
@@ -220,6 +222,7 @@ pub(super) fn review(
         diff,
         tests: tests.as_ref(),
         earlier: &earlier,
+        settled: &settled,
     }
     .render())
 }

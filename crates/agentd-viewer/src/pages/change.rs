@@ -1,7 +1,6 @@
 //! The first page of a change: its status, what is wrong, and what there is to decide.
 
 use agentd_core::check::FileReport;
-use agentd_core::document::issue_fate::Fate;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::figures::tokens;
 use agentd_core::layout::ChangeFile;
@@ -128,21 +127,21 @@ fn life(phase: Option<Phase>) -> Markup {
     }
 }
 
-/// The findings of the reviews, and how many of them are fixed.
+/// The findings of the reviews, and how many of them are settled.
 fn findings(subject: &Subject) -> Markup {
     let all = over_rounds(&subject.proposal().reviews);
-    let fixed = all.iter().filter(|finding| finding.fate == Fate::Fixed).count();
+    let settled = all.iter().filter(|finding| finding.fate.is_settled()).count();
     let reviews = format!("{}/reviews", subject.address());
     html! {
         @if !all.is_empty() {
             section.panel {
                 h2 {
-                    "Findings " span.quiet { (all.len() - fixed) " open, " (fixed) " fixed" }
+                    "Findings " span.quiet { (all.len() - settled) " open, " (settled) " settled" }
                 }
                 ul.findings {
                     @for finding in all.iter().take(SHOWN_FINDINGS) {
                         @let standing = finding.fate.name();
-                        li.(standing) {
+                        li.settled[finding.fate.is_settled()] {
                             (severity(finding.issue.severity)) " "
                             a href={ (reviews) "#i" (finding.issue.number) } {
                                 (finding.issue.title)

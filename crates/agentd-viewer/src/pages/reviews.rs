@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use agentd_core::document::issue_fate::IssueFate;
+use agentd_core::document::issue_fate::{Fate, IssueFate};
 use agentd_core::document::review_block::{Issue, ReviewBlock};
 use maud::{Markup, html};
 
@@ -61,22 +61,28 @@ fn matrix(rounds: &[ReviewBlock], findings: &[IssueFate<'_>]) -> Markup {
 fn matrix_row(finding: &IssueFate<'_>) -> Markup {
     let Issue { number, title, severity: weight, .. } = finding.issue;
     let standing = finding.fate.name();
-    let first = finding.named.iter().position(|named| *named).unwrap_or(usize::MAX);
     html! {
         tr id={ "i" (number) } {
             td { (severity(*weight)) " " strong { "I" (number) } " " (title) }
-            @for (round, named) in finding.named.iter().enumerate() {
-                @let (mark, what) = match named {
-                    true => ("●", "found"),
-                    false if round > first => ("✓", "no longer found"),
-                    false => ("", "not found yet"),
+            @for fate in &finding.rounds {
+                @let (mark, what) = match fate {
+                    None => ("", "not found yet"),
+                    Some(Fate::New | Fate::Open) => ("●", "found"),
+                    Some(Fate::Regression) => ("●", "found again: a regression"),
+                    Some(Fate::Unconfirmed) => ("?", "not mentioned"),
+                    Some(Fate::Fixed) => ("✓", "fixed"),
+                    Some(Fate::Rejected) => ("×", "rejected"),
+                    Some(Fate::Deferred) => ("→", "deferred"),
                 };
-                td.round.found[*named] {
+                td.round.found[mark == "●"] {
                     span aria-hidden="true" { (mark) }
                     span.visually-hidden { (what) }
                 }
             }
-            td { span.badge.(standing) { (standing) } }
+            td {
+                span.badge.{ "fate-" (standing) } { (standing) }
+                @if let Some(reason) = finding.reason { " " span.quiet { (reason) } }
+            }
         }
     }
 }

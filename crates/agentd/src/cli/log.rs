@@ -1,6 +1,8 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::diagnostic::Counts;
+use agentd_core::document::issue_fate::{EarlierIssue, IssueFate, earlier, fates, in_words};
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::ids::ChangeId;
 use agentd_core::stamp::Stamp;
@@ -44,6 +46,9 @@ struct Event {
     at: Option<Stamp>,
     kind: EventKind,
     text: String,
+    /// For a review: what became of the issues of earlier rounds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    previous: Vec<EarlierIssue>,
 }
 
 /// What an event is about.
@@ -84,7 +89,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
 
 impl Output for LogReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        for Event { at, kind, text } in &self.events {
+        for Event { at, kind, text, .. } in &self.events {
             let at = at.map_or_else(String::new, |at| at.to_string());
             let (kind, text) = (kind.name(), printable(text));
             writeln!(screen, "{DIM}{at:20}{DIM:#}  {BOLD}{kind:8}{BOLD:#}  {text}")?;
@@ -94,9 +99,10 @@ impl Output for LogReport {
 
     #[cfg(test)]
     fn sample() -> Self {
-        let text = "accept by ada".to_owned();
+        let text = "APPROVED by codex, round 2: 0 HIGH, 0 MEDIUM, 0 LOW; fixed: I1".to_owned();
         let at = "2026-11-04T10:00:00Z".parse().ok();
-        let event = Event { at, kind: EventKind::Decision, text };
+        let previous = vec![crate::cli::planning::earlier_issue()];
+        let event = Event { at, kind: EventKind::Review, text, previous };
         Self { change_id: ChangeId::new("add-oauth").unwrap(), events: vec![event] }
     }
 }
@@ -104,7 +110,20 @@ impl Output for LogReport {
 /// Everything that is known, in order; what has no time stands first.
 fn events(snapshot: &Snapshot, state: &State, rounds: &CodeRounds) -> Vec<Event> {
     let mut events = Vec::new();
-    let mut add = |at, kind, text| events.push(Event { at, kind, text });
+    let reviews = snapshot.documents.reviews();
+    for (index, review) in reviews.iter().enumerate() {
+        let verdict = review.verdict.label();
+        let text = format!("{verdict} by {}, round {}", review.reviewer, review.iteration);
+        let fates = fates(&reviews[..=index]);
+        events.push(reviewed(review.date, &text, review.counts(), &fates));
+    }
+    for (index, review) in rounds.reviews.iter().enumerate() {
+        let verdict = review.verdict.map_or("no verdict", CodeVerdict::label);
+        let text = format!("{verdict} by {}, round {}", review.reviewer, review.iteration);
+        let fates = fates(&rounds.reviews[..=index]);
+        events.push(reviewed(review.created_at, &text, review.counts(), &fates));
+    }
+    let mut add = |at, kind, text| events.push(Event { at, kind, text, previous: Vec::new() });
     let asked = state.description.as_ref().map(|text| text.first_line().to_string());
     add(state.created_at, EventKind::Begun, asked.unwrap_or_default());
     let mut fixes = 0;
@@ -126,15 +145,6 @@ fn events(snapshot: &Snapshot, state: &State, rounds: &CodeRounds) -> Vec<Event>
         );
         add(call.timestamp, EventKind::Call, text);
     }
-    for review in snapshot.documents.reviews() {
-        let counts = review.counts();
-        let verdict = review.verdict.label();
-        let text = format!(
-            "{verdict} by {}, round {}: {} HIGH, {} MEDIUM, {} LOW",
-            review.reviewer, review.iteration, counts.high, counts.medium, counts.low
-        );
-        add(review.date, EventKind::Review, text);
-    }
     let tests = |exit_code: Option<i32>, took: &str, command: &str| {
         let result = if exit_code == Some(0) { "passed" } else { "failed" };
         format!("{result} in {took}: {command}")
@@ -150,19 +160,6 @@ fn events(snapshot: &Snapshot, state: &State, rounds: &CodeRounds) -> Vec<Event>
     if let Some(run) = &state.test_run {
         let took = duration(run.duration_ms);
         add(Some(run.at), EventKind::Tests, tests(run.exit_code, &took, &run.command));
-    }
-    for review in &rounds.reviews {
-        let counts = review.counts();
-        let text = format!(
-            "{} by {}, round {}: {} HIGH, {} MEDIUM, {} LOW",
-            review.verdict.map_or("no verdict", CodeVerdict::label),
-            review.reviewer,
-            review.iteration,
-            counts.high,
-            counts.medium,
-            counts.low
-        );
-        add(review.created_at, EventKind::Review, text);
     }
     // One whose run is not here.
     let is_listed = |at: Stamp| rounds.reviews.iter().any(|review| review.created_at == Some(at));
@@ -181,6 +178,15 @@ fn events(snapshot: &Snapshot, state: &State, rounds: &CodeRounds) -> Vec<Event>
     events
 }
 
+/// A round of review: the verdict, its issues, and what it says of earlier ones.
+fn reviewed(at: Option<Stamp>, verdict: &str, issues: Counts, known: &[IssueFate<'_>]) -> Event {
+    let Counts { high, medium, low } = issues;
+    let words = in_words(known.iter().map(|known| (known.issue.number, known.fate)));
+    let words = if words.is_empty() { words } else { format!("; {words}") };
+    let text = format!("{verdict}: {high} HIGH, {medium} MEDIUM, {low} LOW{words}");
+    Event { at, kind: EventKind::Review, text, previous: earlier(known) }
+}
+
 /// The commits that agentd has made for a change. Where git cannot be asked there are none.
 fn commits(project: &Project, state: &State) -> Vec<Event> {
     let Some(setup) = &state.git else { return Vec::new() };
@@ -196,7 +202,8 @@ fn commits(project: &Project, state: &State) -> Vec<Event> {
     made.map(|commit| {
         let short = commit.id.get(..10).unwrap_or(&commit.id);
         let text = format!("{short} {}", commit.subject);
-        Event { at: commit.at.parse().ok(), kind: EventKind::Commit, text }
+        let at = commit.at.parse().ok();
+        Event { at, kind: EventKind::Commit, text, previous: Vec::new() }
     })
     .collect()
 }

@@ -21,6 +21,8 @@ use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError
 
 use self::report::Issues;
 pub(super) use self::report::WorkflowReport;
+#[cfg(test)]
+pub(super) use self::report::earlier_issue;
 use super::Context;
 use super::agents_setup::{AgentRun, agents_for, root_is_text};
 use super::clarify;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use agentd_core::agent::Complexity;
 use agentd_core::check;
 use agentd_core::diagnostic::Counts;
+use agentd_core::document::issue_fate::{EarlierIssue, earlier, fates};
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
@@ -46,6 +47,8 @@ pub(super) struct StatusReport {
     verdict: Option<PlanVerdict>,
     /// The issues of that review.
     issues: Option<Counts>,
+    /// What became of the issues of earlier rounds.
+    previous: Vec<EarlierIssue>,
     /// None if the plan was not reviewed.
     plan_changed_since_review: Option<bool>,
     /// What was edited since it was reviewed or tested.
@@ -104,6 +107,7 @@ fn report(
         complexity: state.complexity,
         verdict: review.map(|review| review.verdict),
         issues: taken.map(ReviewBlock::counts),
+        previous: earlier(&fates(snapshot.documents.reviews())),
         plan_changed_since_review,
         stale: Vec::new(),
         record: None,
@@ -134,6 +138,10 @@ impl Output for StatusReport {
                 screen,
                 "review    {verdict}: {high} HIGH, {medium} MEDIUM, {low} LOW{stale}"
             )?;
+            for EarlierIssue { id, status, title, .. } in &self.previous {
+                let (status, title) = (status.name(), printable(title.as_str()));
+                writeln!(screen, "          {id} {status}: {title}")?;
+            }
         }
         for Stale { what, why } in &self.stale {
             writeln!(screen, "stale     {what}: {why}")?;
@@ -177,6 +185,7 @@ impl Output for StatusReport {
             complexity: Some(Complexity::Low),
             verdict: Some(PlanVerdict::NeedsRevision),
             issues: Some(Counts::default()),
+            previous: vec![crate::cli::planning::earlier_issue()],
             plan_changed_since_review: Some(false),
             stale: vec![Stale { what: "code", why: "files were edited" }],
             record: Some("STATE.yaml was edited".to_owned()),

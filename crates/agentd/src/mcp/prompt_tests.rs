@@ -2,10 +2,11 @@
 //! exist for its role, and all that the tool requires must be named.
 
 use agentd_core::agent::Role;
+use agentd_core::diagnostic::Severity;
 use agentd_core::ids::{ChangeId, Layer, SpecId};
 use agentd_core::prompt::{
-    Challenge, Clarify, Fix, FormatFix, Implement, ImplementAgain, NewPlan, Reproposal, Review,
-    Reviewed, SelfReview, SpecGen, TasksGen,
+    Challenge, Clarify, Fix, FormatFix, Implement, ImplementAgain, IssueView, NewPlan, Reproposal,
+    Review, Reviewed, SelfReview, SpecGen, TasksGen,
 };
 use agentd_core::step_name::StepName;
 use agentd_engine::agents::context::ContextKind;
@@ -21,6 +22,16 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
     let (description, main_specs, overlaps) = ("Add login", &[], &[]);
     let new_plan = NewPlan { change, description, clarified, main_specs, overlaps };
     let layer = Layer::Data;
+    // What is said of earlier issues is asked for only where there are some.
+    let earlier = &[IssueView {
+        id: Some("I1".to_owned()),
+        severity: Severity::Low,
+        title: String::new(),
+        description: String::new(),
+        location: String::new(),
+        recommendation: String::new(),
+        fate: None,
+    }];
     let mut prompts: Vec<(String, &'static [&'static str])> = vec![
         (Clarify { change, description }.render(), &["propose_questions"]),
         (new_plan.render_proposal(), &["create_proposal"]),
@@ -40,7 +51,10 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
         ),
         (TasksGen { change, specs, clarified, outdated: &[] }.render(), &["create_tasks"]),
         (FormatFix { change, reports: &[] }.render(), &["edit_file", "write_spec"]),
-        (Challenge { change, specs, clarified, earlier: &[] }.render(), &["append_review"]),
+        (
+            Challenge { change, specs, clarified, earlier, settled: &[] }.render(),
+            &["append_review"],
+        ),
         (Reproposal { change, issues: &[], comments: &[] }.render(), &["edit_file", "write_spec"]),
         (
             Implement {
@@ -57,7 +71,8 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
         ),
         (ImplementAgain { change, layer, tasks: &[] }.render(), &["complete_task"]),
         (
-            Review { change, specs: &[], tasks: &[], diff: "", tests: None, earlier: &[] }.render(),
+            Review { change, specs: &[], tasks: &[], diff: "", tests: None, earlier, settled: &[] }
+                .render(),
             &["create_review"],
         ),
         (Fix { change, findings: &[], tests: None, sandbox: "" }.render(), &["complete_task"]),

@@ -160,3 +160,83 @@ fn failed_tests_are_not_approved() {
     A person has to fix that file; no tool can.
     ");
 }
+
+/// contract T5
+#[test]
+fn what_became_of_earlier_issues_is_said_and_kept() {
+    let project = planned();
+    let said = |tool: &str, verdict: &str, previous: Value, issues: Value| {
+        let value = json!({"change_id": "add-oauth", "verdict": verdict, "summary": "So it is.",
+            "previous": previous, "issues": issues});
+        project.with(|session| match tool {
+            "append_review" => tools::append_review(session, read(value)?),
+            _ => tools::create_review(session, read(value)?),
+        })
+    };
+    let issues = || {
+        json!([{"severity": "high", "title": "No lock", "description": "D"},
+        {"severity": "low", "title": "Typo", "description": "D"}])
+    };
+    for (tool, again) in [("append_review", "NEEDS_REVISION"), ("create_review", "NEEDS_FIX")] {
+        let say =
+            |verdict: &str, previous: Value, issues: Value| said(tool, verdict, previous, issues);
+        let none = json!([{"id": "I1", "status": "fixed"}]);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused(say(again, none, issues())), @"
+            `previous` names I1, which does not exist.
+            Use the ids of the earlier issues in your prompt; new ones have none.
+            ");
+            say(again, json!([]), issues()).unwrap();
+            let unknown = json!([{"id": "I3", "status": "fixed"}]);
+            insta::assert_snapshot!(refused(say("APPROVED", unknown, json!([]))), @"
+            `previous` names I3, which does not exist.
+            Use the ids of the earlier issues in your prompt; new ones have none.
+            ");
+            let twice = json!([{"id": "I1", "status": "fixed"}, {"id": "I1", "status": "open"}]);
+            insta::assert_snapshot!(refused(say("APPROVED", twice, json!([]))), @"`previous` names I1 more than once.");
+            let both = json!([{"id": "I1", "status": "rejected"}]);
+            insta::assert_snapshot!(refused(say(again, both, issues())), @"
+            `previous` calls I1 rejected, but it is among the issues.
+            Say `open`, or leave it out of `issues`.
+            ");
+            let wrong = json!([{"id": "1", "status": "fixed"}]);
+            insta::assert_snapshot!(refused(say("APPROVED", wrong, json!([]))), @"
+            The arguments do not fit the tool. `previous[0].id`: `1` is not the id of an issue, as in `I1`
+            Correct that field and call the tool again; nothing was written.
+            ");
+        }
+        // What is open counts, also where it is not described again.
+        let open = json!([{"id": "I1", "status": "open", "reason": "still\nthere"}]);
+        let refusal = refused(say("APPROVED", open.clone(), json!([])));
+        assert!(
+            refusal.starts_with("The verdict is APPROVED, but the severity of `No lock` is high."),
+            "{refusal}"
+        );
+        say(again, open, json!([])).unwrap();
+    }
+    let plan = proposal_doc::parse(&project.read("proposal.md")).value.reviews.pop().unwrap();
+    let code = review_doc::parse(&project.read("REVIEW.md")).value;
+    for (previous, issues) in [(plan.previous, plan.issues), (code.previous, code.issues)] {
+        let previous: Vec<String> = previous
+            .iter()
+            .map(|it| format!("I{} {}: {}", it.number, it.status.name(), it.reason))
+            .collect();
+        let issues: Vec<String> =
+            issues.iter().map(|it| format!("I{} {}", it.number, it.title)).collect();
+        assert_eq!(
+            (previous, issues),
+            (vec!["I1 open: still there".to_owned()], vec!["I1 No lock".to_owned()])
+        );
+    }
+    // An issue of two rounds ago is still known by its id; its text is not in REVIEW.md anymore.
+    let code =
+        |previous: Value, issues: Value| said("create_review", "NEEDS_FIX", previous, issues);
+    insta::assert_snapshot!(refused(code(json!([{"id": "I2", "status": "open"}]), json!([]))), @"
+    I2 is open, but is not described.
+    Add it to `issues`, with a title that starts with `I2:`.
+    ");
+    let named = json!([{"severity": "low", "title": "I2: Typo", "description": "D"}]);
+    code(json!([{"id": "I2", "status": "open"}]), named).unwrap();
+    let last = review_doc::parse(&project.read("REVIEW.md")).value;
+    assert_eq!(last.issues.iter().map(|it| it.number).collect::<Vec<_>>(), [2]);
+}

@@ -270,6 +270,7 @@ fn challenge(project: &Project, verdict: PlanVerdict, severities: &[Severity]) {
         plan: Some(plan.clone()),
         verdict,
         summary: "s".into(),
+        previous: Vec::new(),
         issues: severities.iter().zip(numbers).map(|(severity, n)| issue(*severity, n)).collect(),
         place: agentd_core::span::Uncompared::default(),
     };

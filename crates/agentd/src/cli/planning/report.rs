@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::diagnostic::Counts;
+use agentd_core::document::issue_fate::EarlierIssue;
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::{Issue, PlanVerdict};
 use agentd_core::ids::ChangeId;
@@ -32,6 +33,8 @@ pub(in crate::cli) struct WorkflowReport {
     iteration: u32,
     /// How many issues of each severity came with that verdict.
     issues: Counts,
+    /// What became of the issues of earlier rounds.
+    previous: Vec<EarlierIssue>,
     /// What the change has cost so far, in US dollars.
     cost_usd: f64,
     /// The agents that were called, by the role that they played.
@@ -83,6 +86,7 @@ impl WorkflowReport {
             verdict: report.verdict,
             iteration: report.iteration,
             issues: report.counts(),
+            previous: report.previous.clone(),
             cost_usd: report.cost_usd,
             agents,
             next,
@@ -171,6 +175,18 @@ impl WorkflowReport {
     }
 }
 
+/// One for the samples of reports.
+#[cfg(test)]
+pub(in crate::cli) fn earlier_issue() -> EarlierIssue {
+    EarlierIssue {
+        id: "I1".to_owned(),
+        status: agentd_core::document::issue_fate::Fate::Fixed,
+        severity: agentd_core::diagnostic::Severity::High,
+        title: "No lock".into(),
+        reason: "R3 locks now".into(),
+    }
+}
+
 impl Output for WorkflowReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
         let approved = [Verdict::Plan(PlanVerdict::Approved), Verdict::Code(CodeVerdict::Approved)];
@@ -201,6 +217,7 @@ impl Output for WorkflowReport {
             verdict: Some(Verdict::Plan(PlanVerdict::NeedsRevision)),
             iteration: 0,
             issues: Counts { high: 2, medium: 3, low: 1 },
+            previous: vec![earlier_issue()],
             cost_usd: 0.09,
             agents: BTreeMap::from([(Role::Challenger, AgentKind::Codex)]),
             details: None,

@@ -99,7 +99,8 @@ fn review_run(hour: u32, exit_code: Option<i32>, verdicts: &[(&str, bool)]) -> S
     };
     let (tests, diff) = (Some(&tests), "+x");
     let prompt =
-        Review { change: &change, specs: &[], tasks: &[], diff, tests, earlier: &[] }.render();
+        Review { change: &change, specs: &[], tasks: &[], diff, tests, earlier: &[], settled: &[] }
+            .render();
     let mut lines = vec![json!({"run": 1, "step": "review", "change": "add-oauth",
         "agent": "codex", "role": "reviewer", "attempt": 1, "argv": ["codex"], "env": [],
         "cwd": "/p", "prompt": prompt, "started_at": format!("2026-11-04T{hour}:00:00Z")})];
@@ -152,10 +153,10 @@ fn log_has_every_round_of_code_review() {
         "tests failed in 3.0 s: make check",
         "review NEEDS_FIX by codex, round 1: 1 HIGH, 0 MEDIUM, 0 LOW",
         "tests failed in 3.0 s: make check",
-        "review MAJOR_ISSUES by codex, round 2: 1 HIGH, 0 MEDIUM, 0 LOW",
+        "review MAJOR_ISSUES by codex, round 2: 1 HIGH, 0 MEDIUM, 0 LOW; open: I1",
         "tests passed in 3.0 s: make check",
         "tests passed in 2.5 s: make check",
-        "review APPROVED by codex, round 3: 0 HIGH, 0 MEDIUM, 0 LOW",
+        "review APPROVED by codex, round 3: 0 HIGH, 0 MEDIUM, 0 LOW; unconfirmed: I1",
     ];
     assert_eq!(logged(&project), all);
 }

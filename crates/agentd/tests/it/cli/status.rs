@@ -36,6 +36,7 @@ fn status_of_a_change() {
       "complexity": null,
       "verdict": null,
       "issues": null,
+      "previous": [],
       "plan_changed_since_review": null,
       "stale": [],
       "record": null,

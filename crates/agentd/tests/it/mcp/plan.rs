@@ -88,6 +88,14 @@ pub(crate) fn code_review() -> Value {
          "file": "src/main.rs", "line": 1, "recommendation": "Add one."}]})
 }
 
+/// The same review once more, which says so of its issue.
+pub(crate) fn of_a_second_round(mut review: Value) -> Value {
+    review["previous"] = json!([{"id": "I1", "status": "open", "reason": "It is still there."}]);
+    let title = format!("I1: {}", review["issues"][0]["title"].as_str().unwrap());
+    review["issues"][0]["title"] = json!(title);
+    review
+}
+
 pub(crate) fn task() -> Value {
     json!({"change_id": CHANGE, "task_id": "1.1", "note": "Done."})
 }

@@ -77,7 +77,9 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("read_file", plan::read()),
         ("list_directory", plan::list()),
         ("append_review", plan::plan_review()),
+        ("append_review", plan::of_a_second_round(plan::plan_review())),
         ("create_review", plan::code_review()),
+        ("create_review", plan::of_a_second_round(plan::code_review())),
         ("complete_task", plan::task()),
         ("edit_file", plan::edit()),
     ]

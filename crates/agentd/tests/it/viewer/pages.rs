@@ -117,7 +117,7 @@ fn board_and_overview() {
     - ✓ proposal.md: review 2 appended
     proposal.md: review 2 appended
     - finished after 1 m 33 s
-    ## Findings 2 open, 2 fixed
+    ## Findings 2 open, 2 settled
     - MEDIUM No scenario for a provider that hangs (/changes/add-oauth/reviews#i2) open
     - LOW The callback's name differs between spec and tasks (/changes/add-oauth/reviews#i4) new
     - HIGH Accounts are matched by e-mail (/changes/add-oauth/reviews#i1) fixed
@@ -374,7 +374,7 @@ fn review_pages() {
     | Finding | Round 1 (#round-1) | Round 2 (#round-2) | Now
     (#i2) | MEDIUM I2 No scenario for a provider that hangs | ● | ● | open
     (#i4) | LOW I4 The callback's name differs between spec and tasks | | ● | new
-    (#i1) | HIGH I1 Accounts are matched by e-mail | ● | ✓ | fixed
+    (#i1) | HIGH I1 Accounts are matched by e-mail | ● | ✓ | fixed Accounts are matched by the provider's id.
     (#i3) | LOW I3 Audit entries have no retention | ● | ✓ | fixed
     (#round-2)
     ## Round 2 NEEDS REVISION
@@ -884,7 +884,7 @@ fn broken_files_are_reported_on_their_page() {
     - ✓ proposal.md: review 2 appended
     proposal.md: review 2 appended
     - finished after 1 m 33 s
-    ## Findings 2 open, 2 fixed
+    ## Findings 2 open, 2 settled
     - MEDIUM No scenario for a provider that hangs (/changes/add-oauth/reviews#i2) open
     - LOW The callback's name differs between spec and tasks (/changes/add-oauth/reviews#i4) new
     - HIGH Accounts are matched by e-mail (/changes/add-oauth/reviews#i1) fixed

@@ -89,6 +89,10 @@ fn second_review() -> Value {
     json!({
         "change_id": "add-oauth", "verdict": "NEEDS_REVISION",
         "summary": "The takeover is closed. One medium issue is left.",
+        "previous": [
+            {"id": "I1", "status": "fixed", "reason": "Accounts are matched by the provider's id."},
+            {"id": "I3", "status": "fixed"},
+        ],
         "issues": [
             issue("medium", "No scenario for a provider that hangs", "auth-flow:R3"),
             issue("low", "The callback's name differs between spec and tasks", "tasks 3.1"),

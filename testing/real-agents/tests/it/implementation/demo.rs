@@ -138,6 +138,12 @@ fn code_review(verdict: &str, summary: &str, issues: &Value) -> Value {
     json!({"change_id": CHANGE, "verdict": verdict, "summary": summary, "issues": issues})
 }
 
+/// The review of a second round, which says that the issue of the first is fixed.
+fn settled(mut review: Value, reason: &str) -> Value {
+    review["previous"] = json!([{"id": "I1", "status": "fixed", "reason": reason}]);
+    review
+}
+
 fn edit_file(path: &str, old: &str, new: &str) -> Reply {
     Reply::call(
         "edit_file",
@@ -173,7 +179,11 @@ fn script() -> Script {
         calls("tasks-gen", "create_tasks", first_tasks()),
         passes("tasks-review"),
         calls("challenge", "append_review", plan_review("NEEDS_REVISION", &unclear)).prompts(1),
-        calls("challenge", "append_review", plan_review("APPROVED", &json!([]))),
+        calls(
+            "challenge",
+            "append_review",
+            settled(plan_review("APPROVED", &json!([])), "greeting:R2 and task 4.1 are about it."),
+        ),
         Rule::new()
             .step("reproposal")
             .reply(edit_file(
@@ -219,10 +229,13 @@ fn script() -> Script {
         calls(
             "review",
             "create_review",
-            code_review(
-                "APPROVED",
-                "Both requirements hold, and the tests would notice if they did not.",
-                &json!([]),
+            settled(
+                code_review(
+                    "APPROVED",
+                    "Both requirements hold, and the tests would notice if they did not.",
+                    &json!([]),
+                ),
+                "The usage is printed, and the test looks at both.",
             ),
         ),
         does(

@@ -31,7 +31,12 @@ fn major_issues_stop() {
             "medium": 0,
             "low": 0
           },
+          "previous": [],
           "cost_usd": [COST],
+          "agents": {
+            "implementer": "claude",
+            "reviewer": "codex"
+          },
           "next": [
             "agentd review add-login"
           ]
@@ -91,7 +96,20 @@ fn rounds_of_fixes_are_limited() {
             "medium": 0,
             "low": 0
           },
+          "previous": [
+            {
+              "id": "I1",
+              "status": "open",
+              "severity": "high",
+              "title": "Wrong greeting",
+              "reason": ""
+            }
+          ],
           "cost_usd": [COST],
+          "agents": {
+            "implementer": "claude",
+            "reviewer": "codex"
+          },
           "next": [
             "agentd review add-login"
           ]

@@ -2,12 +2,13 @@
 
 use std::fs;
 
+use real_agents::models::{calls, settles};
 use real_agents::{Sandbox, lines_with, paragraph};
 use scripted_models::{Reply, Rule, Script};
 
 use super::project::{
-    RIGHT, TESTED, WRONG, approved, bash, commits_logged, does, edit, greets, logged, look, says,
-    tick, verdict_of, write,
+    RIGHT, TESTED, WRONG, approved, bash, commits_logged, does, edit, greets, logged, look, tick,
+    verdict_of, write,
 };
 
 /// WF4, C30, lesson 2. Code is written by claude's own tools, the tests are red and then
@@ -25,12 +26,14 @@ fn from_an_approved_plan_to_living_specs() {
         ))
         .reply(Reply::text("Done."));
     let again = [("medium", "I2: No test of an error"), ("low", "No comment")];
+    let again = settles(verdict_of("NEEDS_FIX", &again), &[("I1", "fixed")]);
+    let fixed = settles(verdict_of("APPROVED", &[]), &[("I2", "fixed"), ("I3", "fixed")]);
     let script = Script::new()
         .rule(greets(WRONG))
         .rule(does("implement-testing", [write("tests/no_name.sh", "exit 0\n"), tick("4.1")]))
         .rule(hasty)
-        .rule(says("NEEDS_FIX", &again).prompts(1))
-        .rule(says("APPROVED", &[]))
+        .rule(calls("review", "create_review", again).prompts(1))
+        .rule(calls("review", "create_review", fixed))
         .rule(does("fix", [look("greet.sh"), write("greet.sh", RIGHT)]).prompts(1))
         .rule(does(
             "fix",
@@ -70,6 +73,7 @@ fn from_an_approved_plan_to_living_specs() {
         the tests passed after [DURATION]
         Review 2: started (codex)
         Review 2: done, [DURATION], [USAGE], NEEDS_FIX - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues
+        issues open: I2; new: I3; fixed: I1
         Fix 2: started (claude, resumed)
         Fix 2: done, [DURATION], [USAGE], 2 findings
         committed [COMMIT] add-login: fix the findings of review 2
@@ -77,6 +81,7 @@ fn from_an_approved_plan_to_living_specs() {
         the tests passed after [DURATION]
         Review 3: started (codex)
         Review 3: done, [DURATION], [USAGE], APPROVED - Ready for the archive!
+        issues fixed: I1, I2, I3
         ");
         let steps =
             ["implement-logic", "implement-testing", "review", "fix", "review", "fix", "review"];
@@ -210,8 +215,8 @@ fn calls_logged(sandbox: &Sandbox) -> String {
 fn assert_all_rounds_are_logged(sandbox: &Sandbox) {
     let reviews = [
         "NEEDS_FIX by codex, round 1: 1 HIGH, 1 MEDIUM, 0 LOW",
-        "NEEDS_FIX by codex, round 2: 0 HIGH, 1 MEDIUM, 1 LOW",
-        "APPROVED by codex, round 3: 0 HIGH, 0 MEDIUM, 0 LOW",
+        "NEEDS_FIX by codex, round 2: 0 HIGH, 1 MEDIUM, 1 LOW; open: I2; new: I3; fixed: I1",
+        "APPROVED by codex, round 3: 0 HIGH, 0 MEDIUM, 0 LOW; fixed: I1, I2, I3",
     ];
     assert_eq!(logged(sandbox, "review"), reviews);
     let tests = logged(sandbox, "tests");

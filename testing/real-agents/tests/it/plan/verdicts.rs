@@ -9,6 +9,7 @@ use serde_json::json;
 
 use real_agents::models::{
     approved, calls, challenges, edit, edit_proposal, plan, planner, reproposals, review, says,
+    settles,
 };
 
 const QUICK: &str = "[workflow]\nself_review_iterations = 0\n";
@@ -52,7 +53,8 @@ fn approved_is_challenged() {
 #[test]
 fn needs_revision_waits_for_a_person() {
     let found = review("NEEDS_REVISION", &[("high", "No lock"), ("low", "Typo")]);
-    let script = challenges(planner(&["auth-flow"]), &[found, approved()]);
+    let fixed = settles(approved(), &[("I1", "fixed"), ("I2", "fixed")]);
+    let script = challenges(planner(&["auth-flow"]), &[found, fixed]);
     let script = reproposals(script, &[edit_proposal("their own data", "their own data, safely")]);
     Sandbox::enter(script, |sandbox| {
         sandbox.set_up(CODEX_QUICK);
@@ -122,7 +124,7 @@ fn needs_revision_waits_for_a_person() {
 #[test]
 fn a_rejected_plan_stops_until_it_is_edited() {
     let no = review("REJECTED", &[("high", "The wrong thing")]);
-    let almost = review("NEEDS_REVISION", &[("low", "Typo")]);
+    let almost = settles(review("NEEDS_REVISION", &[("low", "Typo")]), &[("I1", "fixed")]);
     let script = challenges(planner(&["auth-flow"]), &[no, almost, approved()]);
     let script = reproposals(script, &[edit_proposal("a better thing", "a still better thing")]);
     Sandbox::enter(script, |sandbox| {
@@ -180,7 +182,8 @@ fn a_rejected_plan_stops_until_it_is_edited() {
 #[test]
 fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
     let found = review("NEEDS_REVISION", &[("high", "No lock"), ("medium", "No limit")]);
-    let script = challenges(planner(&[]), &[found, approved()]);
+    let fixed = settles(approved(), &[("I1", "fixed"), ("I2", "fixed")]);
+    let script = challenges(planner(&[]), &[found, fixed]);
     let script = reproposals(script, &[edit_proposal("their own data", "their own data, locked")]);
     Sandbox::enter(script, |sandbox| {
         let config = format!("{CODEX_QUICK}human_in_loop = false\nrechallenge = \"resume\"\n");
@@ -238,7 +241,7 @@ fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
 #[test]
 fn the_limit_of_rounds_is_a_failure() {
     let high = review("NEEDS_REVISION", &[("high", "No lock"), ("medium", "No limit")]);
-    let fewer = review("NEEDS_REVISION", &[("high", "No lock")]);
+    let fewer = settles(review("NEEDS_REVISION", &[("high", "No lock")]), &[("I2", "fixed")]);
     let script = challenges(planner(&[]), &[high, fewer]);
     let edits = [
         edit_proposal("their own data", "what is theirs"),
@@ -271,7 +274,7 @@ fn the_limit_of_rounds_is_a_failure() {
         warning: planner and challenger are both from OpenAI: they have the same blind spots
         Challenge 2: started (codex)
         Challenge 2: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
-        issues fixed: I2; open: I1
+        issues open: I1; fixed: I2
         warning: the plan still needs revision after 1 round
         Looked at all of it.
         HIGH    I1  No lock
@@ -351,6 +354,71 @@ fn rounds_without_progress_stop_and_minor_issues_may_be_accepted() {
         let decision = sandbox.state().decisions.pop().unwrap();
         assert_eq!(decision.by.as_str(), "agentd");
         assert_eq!(sandbox.runs("challenge"), 2, "no agent is called again");
+    });
+}
+
+/// contract T5: nothing is concluded from silence, and what was fixed and is back says so, in every
+/// output and in the prompts.
+#[test]
+fn what_became_of_an_issue_is_what_the_reviewer_says() {
+    let found = review("NEEDS_REVISION", &[("high", "No lock"), ("low", "Typo")]);
+    let forgets = settles(review("NEEDS_REVISION", &[("medium", "No limit")]), &[("I1", "fixed")]);
+    let again = settles(
+        review("NEEDS_REVISION", &[]),
+        &[("I1", "open"), ("I2", "rejected"), ("I3", "deferred")],
+    );
+    let script = challenges(planner(&[]), &[found, forgets, again]);
+    let edits = [
+        edit_proposal("their own data", "what is theirs"),
+        edit_proposal("what is theirs", "their data"),
+    ];
+    Sandbox::enter(reproposals(script, &edits), |sandbox| {
+        sandbox.set_up(CODEX_QUICK);
+        sandbox.plan(&[]).exits(0);
+        let fates = |json: &serde_json::Value| -> Vec<String> {
+            let previous = json["previous"].as_array().unwrap().iter();
+            let word =
+                |issue: &serde_json::Value, key: &str| issue[key].as_str().unwrap().to_owned();
+            previous
+                .map(|it| {
+                    format!("{} {} {}", word(it, "id"), word(it, "status"), word(it, "reason"))
+                })
+                .collect()
+        };
+        sandbox.run(["reproposal"]).exits(0);
+        let second = sandbox.run(["challenge", "--json"]).exits(0).json();
+        assert_eq!(fates(&second), ["I1 fixed I1 was looked at.", "I2 unconfirmed "]);
+        let asked = sandbox.prompt("challenge");
+        assert!(asked.contains("I1 HIGH: No lock") && asked.contains("I2 LOW: Typo"), "{asked}");
+        sandbox.run(["reproposal"]).exits(0);
+        let third = sandbox.run(["challenge", "--json"]).exits(0).json();
+        // Said to be open without being described again: it counts with its weight.
+        assert_eq!(third["issues"], json!({"high": 1, "medium": 0, "low": 0}));
+        let now = [
+            "I1 regression I1 was looked at.",
+            "I2 rejected I2 was looked at.",
+            "I3 deferred I3 was looked at.",
+        ];
+        assert_eq!(fates(&third), now);
+        let asked = sandbox.prompt("challenge");
+        assert!(asked.contains("I2 LOW: Typo") && asked.contains("I1 fixed: No lock"), "{asked}");
+        assert_eq!(fates(&sandbox.run(["status", "--json"]).exits(0).json()), now);
+        let log = sandbox.run(["log", "--json"]).exits(0).json();
+        let reviews: Vec<&str> = log["events"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|event| event["kind"] == "review")
+            .filter_map(|event| event["text"].as_str())
+            .collect();
+        assert_eq!(
+            reviews,
+            [
+                "NEEDS_REVISION by codex, round 1: 1 HIGH, 0 MEDIUM, 1 LOW",
+                "NEEDS_REVISION by codex, round 2: 0 HIGH, 1 MEDIUM, 0 LOW; unconfirmed: I2; new: I3; fixed: I1",
+                "NEEDS_REVISION by codex, round 3: 1 HIGH, 0 MEDIUM, 0 LOW; regression: I1; deferred: I3; rejected: I2",
+            ]
+        );
     });
 }
 

@@ -42,7 +42,7 @@ pub struct AppendReview {
     pub summary: LongText<TEXT>,
     /// What became of the issues of earlier rounds.
     #[serde(default, deserialize_with = "input::or_default")]
-    pub previous: PreviousList,
+    pub(crate) previous: PreviousList,
     /// What was found.
     #[serde(default, deserialize_with = "input::or_default")]
     pub issues: List<PlanIssueInput, 0, 200>,

@@ -22,7 +22,7 @@ pub(super) type PreviousList = List<PreviousInput, 0, 200>;
 /// What is said of one issue of an earlier round.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PreviousInput {
+pub(crate) struct PreviousInput {
     /// Which.
     pub id: IssueNumber,
     /// What became of it.

@@ -193,7 +193,11 @@ fn read(
 }
 
 fn read_public(change: &Change) -> Result<Option<String>, StoreError> {
-    read(change.dir(), &ChangeFile::Journal.path())
+    match read(change.dir(), &ChangeFile::Journal.path()) {
+        // A link or a directory in its place is not a journal.
+        Err(StoreError::Symlink { .. } | StoreError::NotAFile { .. }) => Ok(Some(String::new())),
+        text => text,
+    }
 }
 
 fn compare(
@@ -236,6 +240,10 @@ pub(crate) fn restore(
     let Some(compared) = check(project, change, &state, &text)? else { return Ok(None) };
     if compared.public == Public::AsIs {
         return Ok(None);
+    }
+    if change.read(&ChangeFile::Journal).is_err() {
+        // One that cannot be removed is reported by the write.
+        let _ = change.remove(lock, &ChangeFile::Journal);
     }
     change.write(lock, &ChangeFile::Journal, compared.journal.text().as_bytes())?;
     Ok(Some(compared.public))

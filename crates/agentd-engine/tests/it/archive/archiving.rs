@@ -378,6 +378,7 @@ fn a_spec_that_the_proposal_does_not_list_is_not_merged() {
     let request = Request {
         change: &id("one"),
         force: None,
+        accept_stale: None,
         resume: false,
         by: "ada",
         holder: &holder,

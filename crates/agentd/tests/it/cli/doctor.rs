@@ -31,7 +31,7 @@ fn doctor_finds_agents_and_versions() {
     ✓ git      git version 2.47.3 ([BIN]/git)
     ✓ project  [ROOT]
     ✓ config   no agentd/config.toml; the defaults hold
-    ✓ mcp      the server answers with 8 tools
+    ✓ mcp      the server answers with 9 tools
     ✓ changes  1 open
     ✓ locks    nobody is at work
     --- stderr
@@ -99,7 +99,7 @@ fn doctor_asks_configured_command() {
                hint: install git; agentd keeps changes apart with branches and worktrees
     ✓ project  [ROOT]
     ✓ config   agentd/config.toml is sound
-    ✓ mcp      the server answers with 8 tools
+    ✓ mcp      the server answers with 9 tools
     ✓ trust    you have agreed to gemini.command = "[BIN]/my-gemini"; codex.command = "/no/codex"
     ✓ changes  0 open
     ✓ locks    nobody is at work
@@ -123,7 +123,7 @@ fn doctor_reports_broken_change() {
                hint: install git; agentd keeps changes apart with branches and worktrees
     ✓ project  [ROOT]
     ✓ config   no agentd/config.toml; the defaults hold
-    ✓ mcp      the server answers with 8 tools
+    ✓ mcp      the server answers with 9 tools
     ! changes  agentd/changes/Odd is not a change
                hint: rename it to an id, or move it away
     ✗ state    cannot use the STATE.yaml of `add-oauth`: externally tagged enum expected scalar or mapping (line 1, column 8)

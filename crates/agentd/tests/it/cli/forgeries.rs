@@ -154,6 +154,7 @@ fn block(project: &TestProject) -> ReviewBlock {
         verdict: PlanVerdict::Approved,
         summary: Prose::new("Fine."),
         issues: Vec::new(),
+        previous: Vec::new(),
         place: Uncompared::default(),
     }
 }

@@ -19,7 +19,7 @@ fn versions_with_handshake() {
         insta::allow_duplicates! { insta::assert_snapshot!(result["instructions"], @r#""agentd keeps the plan of a change: proposal.md, specs/<spec>.md, tasks.md. You work on the change `add-oauth`; its documents are in agentd/changes/add-oauth/. Pass change_id \"add-oauth\" to every tool. Order: create_proposal, then create_spec for every affected spec, then create_tasks. Fix a document with edit_file. Documents are written with these tools only. A call that is refused has changed nothing and says what to correct; warnings in an answer are worth fixing.""#); }
         assert_eq!(client.result("ping", json!({})), json!({}));
         let tools = client.result("tools/list", json!({}));
-        assert_eq!(tools["tools"].as_array().unwrap().len(), 8);
+        assert_eq!(tools["tools"].as_array().unwrap().len(), 9);
         let call = json!({"name": "list_directory", "arguments": plan::list()});
         let answer = client.ask("tools/call", call);
         assert_eq!(answer["result"]["isError"], false, "{answer}");
@@ -69,7 +69,7 @@ fn stateless_version_needs_no_handshake() {
     }
     "#);
     let tools = client.result("tools/list", stateless(json!({})));
-    assert_eq!(tools["tools"].as_array().unwrap().len(), 8);
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 9);
     let call = stateless(json!({"name": "create_proposal", "arguments": plan::proposal()}));
     let result = client.result("tools/call", call);
     assert_eq!(result["resultType"], "complete");

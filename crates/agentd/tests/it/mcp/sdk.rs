@@ -14,7 +14,7 @@ fn sdk_client() {
     runtime.block_on(async {
         let child = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
         let client = ().serve(child).await.unwrap();
-        assert_eq!(client.list_all_tools().await.unwrap().len(), 8);
+        assert_eq!(client.list_all_tools().await.unwrap().len(), 9);
         for (name, arguments) in
             [("create_proposal", plan::proposal()), ("create_spec", plan::spec("auth-flow"))]
         {

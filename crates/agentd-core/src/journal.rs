@@ -2,9 +2,8 @@
 //!
 //! Each line is a JSON object that names the line before it by digest, and ends with a digest of
 //! itself, so a changed byte shows. That protects from accidents, not from somebody who writes the
-//! whole file again. What protects from that is a copy where only agentd writes, or a signature:
-//! both are the engine's business. Here is the format, and how the files of a change compare with
-//! it.
+//! whole file again. What protects from that is a copy where only agentd writes, which is the
+//! engine's business. Here is the format, and how the files of a change compare with it.
 //!
 //! A line is written for each write of STATE.yaml. What happened follows from the state before and
 //! after ([`events`]), so no caller can forget to record it.
@@ -157,9 +156,6 @@ pub struct Entry {
     pub files: Files,
     /// The digest of the line before; none in the first.
     pub prev: Option<Digest>,
-    /// An SSH signature of everything before this field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sig: Option<String>,
 }
 
 /// Where a journal ends.
@@ -191,7 +187,6 @@ pub struct Broken {
 }
 
 const HASH: &str = ",\"hash\":\"";
-const SIG: &str = ",\"sig\":";
 /// What a line may have at most. The longest texts in it are notes and command lines.
 const LONGEST_LINE: usize = 1 << 20;
 
@@ -227,21 +222,11 @@ fn parse_line(line: &str) -> Result<Entry, &'static str> {
     serde_json::from_str(&format!("{}}}", &line[..at])).map_err(|_| "it is not an entry")
 }
 
-/// What a signature of an entry covers: everything before the signature.
-pub fn signed_text(entry: &Entry) -> String {
-    let unsigned = Entry { sig: None, ..entry.clone() };
-    serde_json::to_string(&unsigned).unwrap_or_default()
-}
-
 impl Entry {
     /// The line of this entry, without its end.
     pub fn line(&self) -> String {
-        let mut line = signed_text(self);
+        let mut line = serde_json::to_string(self).unwrap_or_default();
         line.pop();
-        if let Some(sig) = &self.sig {
-            line.push_str(SIG);
-            line.push_str(&serde_json::to_string(sig).unwrap_or_default());
-        }
         let hash = Digest::of(&line);
         format!("{line}{HASH}{hash}\"}}")
     }
@@ -352,16 +337,15 @@ pub fn entries(
     events: Vec<Event>,
     state: &State,
     state_text: &str,
-    files: Files,
+    files: &Files,
     at: Stamp,
-    sign: &mut dyn FnMut(&str) -> Option<String>,
 ) -> Vec<Entry> {
     let (state_hash, claims) = (Digest::of(state_text), claims(state));
     let count = events.len();
     let mut head = head.clone();
     let mut entries = Vec::new();
     for (index, event) in events.into_iter().enumerate() {
-        let mut entry = Entry {
+        let entry = Entry {
             seq: head.seq + 1,
             at,
             event,
@@ -369,9 +353,7 @@ pub fn entries(
             claims: claims.clone(),
             files: if index + 1 == count { files.clone() } else { Files::new() },
             prev: head.line.take(),
-            sig: None,
         };
-        entry.sig = sign(&signed_text(&entry));
         head = Head { seq: entry.seq, line: Some(Digest::of(entry.line())) };
         entries.push(entry);
     }

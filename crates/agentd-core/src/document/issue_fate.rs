@@ -11,7 +11,7 @@ use strum::IntoStaticStr;
 use super::previous::{IssueStatus, Previous};
 use super::review::Review;
 use super::review_block::{Issue, ReviewBlock};
-use crate::diagnostic::{Counts, Severity};
+use crate::diagnostic::Severity;
 use crate::text::Line;
 
 /// What became of an issue.
@@ -173,14 +173,8 @@ pub fn in_words(issues: impl IntoIterator<Item = (u32, Fate)>) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// How many issues of each severity are not settled.
-pub fn unsettled(fates: &[IssueFate<'_>]) -> Counts {
-    let left = fates.iter().filter(|known| !known.fate.is_settled());
-    Counts::of(left.map(|known| known.issue.severity))
-}
-
-/// Whether the latest round has brought the plan forward: a reviewer says that an issue of an
-/// earlier round is settled, or gives it less weight. A first round always has.
+/// Whether the latest round has brought the plan forward: an issue of an earlier round is settled,
+/// is no longer mentioned, or has less weight. A first round always has.
 pub fn made_progress(reviews: &[ReviewBlock]) -> bool {
     let [earlier @ .., _] = reviews else { return true };
     if earlier.is_empty() {
@@ -190,8 +184,11 @@ pub fn made_progress(reviews: &[ReviewBlock]) -> bool {
         fates(reviews).into_iter().map(|known| (known.issue.number, known)).collect();
     fates(earlier).iter().filter(|old| !old.fate.is_settled()).any(|old| {
         // HIGH is the smallest.
-        now.get(&old.issue.number)
-            .is_some_and(|now| now.fate.is_settled() || now.issue.severity > old.issue.severity)
+        now.get(&old.issue.number).is_some_and(|now| {
+            // Not settled, but a reviewer who still saw it would have said so.
+            let silent = now.fate == Fate::Unconfirmed && old.fate != Fate::Unconfirmed;
+            now.fate.is_settled() || silent || now.issue.severity > old.issue.severity
+        })
     })
 }
 
@@ -336,20 +333,12 @@ mod tests {
         assert!(made_progress(&[first(), review(&[(1, Medium), (2, Low)], &[])]));
         assert!(!made_progress(&[first(), review(&[(1, High), (2, Low), (3, High)], &[])]));
         assert!(!made_progress(&[first(), first()]));
-        // Silence settles nothing, and saying so later does.
+        // An issue that is not mentioned is worth another round, once.
         let silent = || review(&[(1, High)], &[]);
-        assert!(!made_progress(&[first(), silent()]));
+        assert!(made_progress(&[first(), silent()]));
+        assert!(!made_progress(&[first(), silent(), silent()]));
         assert!(made_progress(&[first(), silent(), review(&[(1, High)], &[(2, Said::Fixed)])]));
         let settled = || review(&[(1, High)], &[(2, Said::Fixed)]);
         assert!(!made_progress(&[first(), settled(), review(&[(1, High)], &[(2, Said::Fixed)])]));
-    }
-
-    #[test]
-    fn what_is_left_is_what_nobody_has_settled() {
-        let rounds = [
-            review(&[(1, High), (2, Medium), (3, Low), (4, High)], &[]),
-            review(&[(3, Low)], &[(1, Said::Fixed), (4, Said::Rejected)]),
-        ];
-        assert_eq!(unsettled(&fates(&rounds)), Counts { high: 0, medium: 1, low: 1 });
     }
 }

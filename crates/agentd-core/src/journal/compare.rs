@@ -1,8 +1,9 @@
 //! How the journal and the state of a change compare with the copy of the journal that agentd keeps
 //! for itself.
 
-use super::{Broken, Journal, claims, parse};
+use super::{Broken, Entry, Event, Journal, claims, parse};
 use crate::hash::Digest;
+use crate::phase::Phase;
 use crate::state::State;
 
 /// A change whose files agree with its record.
@@ -70,10 +71,14 @@ pub fn compare(
         };
     };
     let public_text = public.unwrap_or_default();
-    drop_what_never_happened(&mut private, &Digest::of(state_text), public_text);
+    let dropped = drop_what_never_happened(&mut private, &Digest::of(state_text), public_text);
+    if dropped && public.is_none() && is_only_taken_over(&private) {
+        // The first write to a change from before journals did not happen.
+        return Ok(None);
+    }
     let counts = claims(state);
     let text = private.text();
-    if private.last().is_some_and(|last| last.claims == counts) {
+    if private.last().is_some_and(|last| grants(last, state)) {
         let public = if public_text == text {
             Public::AsIs
         } else if text.starts_with(public_text) && is_last_write(&private, public_text) {
@@ -107,18 +112,33 @@ fn alone(state: &State, public: &str) -> Result<Compared, Mismatch> {
         let line = journal.entries.len() + 1;
         return Err(Mismatch::Damaged(Broken { line, why: "it has no end" }));
     }
-    if journal.last().is_none_or(|last| last.claims != claims(state)) {
+    if journal.last().is_none_or(|last| !grants(last, state)) {
         return Err(Mismatch::StateEdited);
     }
     Ok(Compared { journal, public: Public::AsIs, known_here: false })
 }
 
+/// Whether an entry grants all that a state claims. A person may move a change back by hand: what
+/// an earlier phase claims was granted before, and has to be earned again from there.
+fn grants(entry: &Entry, state: &State) -> bool {
+    let rank = |phase: Phase| match phase {
+        Phase::Proposed | Phase::Rejected => 0,
+        Phase::Challenged | Phase::Implementing => 1,
+        Phase::Complete => 2,
+        Phase::Archived => 3,
+    };
+    let recorded = Phase::ALL
+        .into_iter()
+        .find(|phase| entry.claims == claims(&State { phase: *phase, ..state.clone() }));
+    recorded.is_some_and(|recorded| rank(state.phase) <= rank(recorded))
+}
+
 /// The copy is written first. Where agentd was killed before it wrote the state, its last entries
-/// are of something that did not happen.
-fn drop_what_never_happened(private: &mut Journal, state: &Digest, public: &str) {
-    let Some(last) = private.last() else { return };
+/// are of something that did not happen. Says whether there were any.
+fn drop_what_never_happened(private: &mut Journal, state: &Digest, public: &str) -> bool {
+    let Some(last) = private.last() else { return false };
     if last.state == *state || public.len() >= private.text().len() {
-        return;
+        return false;
     }
     let written = private.entries.iter().rposition(|entry| entry.state != last.state);
     let kept = written.map_or(0, |index| index + 1);
@@ -128,7 +148,15 @@ fn drop_what_never_happened(private: &mut Journal, state: &Digest, public: &str)
         if let Ok(shorter) = parse(&text) {
             *private = shorter;
         }
+        return true;
     }
+    false
+}
+
+/// Whether nothing is recorded but that a state was there.
+fn is_only_taken_over(journal: &Journal) -> bool {
+    let taken_over = |event: &Event| matches!(event, Event::Adopted { by, .. } if by.is_empty());
+    journal.entries.iter().all(|entry| taken_over(&entry.event))
 }
 
 /// Whether all that is missing in the file is the last write, or a part of it.

@@ -54,7 +54,7 @@ impl Story {
         let events = journal::events(self.states.last().map(|(state, _)| state), &state);
         let text = state::render(&state);
         let files = Files::from([("proposal.md".to_owned(), Digest::of("proposal"))]);
-        let new = journal::entries(&head, events, &state, &text, files, at(1), &mut |_| None);
+        let new = journal::entries(&head, events, &state, &text, &files, at(1));
         let lines: String = new.iter().map(|entry| entry.line() + "\n").collect();
         let old = self.journals.last().cloned().unwrap_or_default();
         self.journals.push(old + &lines);
@@ -283,6 +283,33 @@ fn files_that_somebody_else_wrote_are_named() {
     ));
 }
 
+/// A person may move a change back by hand, and not forward.
+#[test]
+fn a_phase_may_be_moved_back_by_hand() {
+    let story = story();
+    let last = story.states.len() - 1;
+    let moved = |from: usize, phase: Phase| {
+        let state = State { phase, ..story.states[from].0.clone() };
+        let (text, journal) = (state::render(&state), &story.journals[from]);
+        [Some(&**journal), None].map(|copy| compare(&state, &text, Some(journal), copy).is_ok())
+    };
+    // Archived, complete, implementing, challenged, sent back.
+    for (from, phase, ok) in [
+        (last, Phase::Complete, true),
+        (last - 1, Phase::Implementing, true),
+        (last - 1, Phase::Proposed, true),
+        (last - 1, Phase::Archived, false),
+        (last - 2, Phase::Complete, false),
+        (last - 2, Phase::Challenged, true),
+        (5, Phase::Implementing, true),
+        (5, Phase::Complete, false),
+        (3, Phase::Challenged, false),
+        (3, Phase::Rejected, true),
+    ] {
+        assert_eq!(moved(from, phase), [ok, ok], "{from} {phase}");
+    }
+}
+
 /// What came before a state that somebody accepted is not known, whatever entries claim.
 #[test]
 fn an_accepted_state_starts_the_record_again() {
@@ -290,8 +317,7 @@ fn an_accepted_state_starts_the_record_again() {
     let mut journal = journal::parse(story.journal()).unwrap();
     let (state, text) = story.states.last().unwrap();
     let adopted = vec![Event::Adopted { phase: Phase::Complete, by: Line::new("eve") }];
-    let new =
-        journal::entries(&journal.head, adopted, state, text, Files::new(), at(9), &mut |_| None);
+    let new = journal::entries(&journal.head, adopted, state, text, &Files::new(), at(9));
     journal.entries.extend(new);
     let record = Record::of(&journal);
     assert_eq!((record.plan, record.code, record.tests), (None, None, None));
@@ -299,32 +325,23 @@ fn an_accepted_state_starts_the_record_again() {
     assert_eq!(record.calls.0, 3);
 }
 
-/// A signature covers all of an entry, and the entry shows when the signature was changed.
+/// The first write to a change from before journals may not happen either.
 #[test]
-fn a_signed_entry_names_what_was_signed() {
+fn a_first_write_that_did_not_happen_leaves_no_journal() {
     let story = story();
-    let (state, text) = story.states.last().unwrap();
-    let mut signed = Vec::new();
-    let entries = journal::entries(
-        &Head::default(),
-        vec![Event::Begun {}, Event::Updated {}],
-        state,
-        text,
-        Files::new(),
-        at(0),
-        &mut |text| {
-            signed.push(text.to_owned());
-            Some(format!("signature of\n{}", signed.len()))
-        },
-    );
-    let lines: String = entries.iter().map(|entry| entry.line() + "\n").collect();
-    let read = journal::parse(&lines).unwrap();
-    assert_eq!(read.entries, entries);
-    for (entry, text) in read.entries.iter().zip(&signed) {
-        assert_eq!(journal::signed_text(entry), *text);
-    }
-    let forged = lines.replacen("signature of\\n1", "signature of\\n2", 1);
-    assert_eq!(journal::parse(&forged).unwrap_err().line, 1);
+    let (state, text) = &story.states[3];
+    let adopted = vec![Event::Adopted { phase: state.phase, by: Line::default() }];
+    let entries = |head: &Head, events, state: &State, text: &str| {
+        journal::entries(head, events, state, text, &Files::new(), at(9))
+    };
+    let taken = entries(&Head::default(), adopted, state, text);
+    let head = Head { seq: 1, line: Some(Digest::of(taken[0].line())) };
+    let (next, next_text) = &story.states[4];
+    let more = entries(&head, journal::events(Some(state), next), next, next_text);
+    let copy: String = taken.iter().chain(&more).map(|entry| entry.line() + "\n").collect();
+    assert_eq!(compare(state, text, None, Some(&copy)), Ok(None));
+    let compared = compare(next, next_text, None, Some(&copy)).unwrap().unwrap();
+    assert_eq!(compared.journal.text(), copy);
 }
 
 proptest! {

@@ -192,12 +192,15 @@ pub(super) fn make(
 }
 
 /// The specs that the proposal lists, and those that are there without being listed: dropped
-/// from the plan, or never part of it, so that nobody has judged them as such.
+/// from the plan, or never part of it, so that nobody has judged them as such. Where there is no
+/// proposal, nothing says that a spec was dropped.
 fn specs_to_merge(change: &Change) -> Result<(Vec<SpecId>, Vec<SpecId>), StoreError> {
-    let proposal = change.read_if_exists(&ChangeFile::Proposal)?;
-    let listed = proposal.map(|text| proposal::parse(&text).value.affected_specs);
-    let ids = change.spec_ids()?.ids.into_iter();
-    Ok(ids.partition(|id| listed.iter().flatten().any(|spec| spec.id == *id)))
+    let ids = change.spec_ids()?.ids;
+    let Some(text) = change.read_if_exists(&ChangeFile::Proposal)? else {
+        return Ok((ids, Vec::new()));
+    };
+    let listed = proposal::parse(&text).value.affected_specs;
+    Ok(ids.into_iter().partition(|id| listed.iter().any(|spec| spec.id == *id)))
 }
 
 fn read(project: &Project, change: &Change, id: &SpecId) -> Result<Texts, ArchiveError> {

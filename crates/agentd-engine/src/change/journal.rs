@@ -114,8 +114,7 @@ impl Write<'_> {
         state: &State,
         text: &str,
     ) -> Vec<journal::Entry> {
-        let files = self.files.clone();
-        journal::entries(&known.head, events, state, text, files, self.now, &mut |_| None)
+        journal::entries(&known.head, events, state, text, &self.files, self.now)
     }
 }
 
@@ -271,8 +270,7 @@ pub(crate) fn accept(
     let known = copy.read()?.and_then(|text| journal::parse(&text).ok());
     let known = known.or_else(|| journal::parse(&public).ok()).unwrap_or_default();
     let adopted = vec![Event::Adopted { phase: state.phase, by: Line::new(by) }];
-    let new =
-        journal::entries(&known.head, adopted, &state, &text, Files::new(), now, &mut |_| None);
+    let new = journal::entries(&known.head, adopted, &state, &text, &Files::new(), now);
     let all = known.text() + &new.iter().map(|entry| entry.line() + "\n").collect::<String>();
     copy.dir.write_atomic(&copy.journal, all.as_bytes())?;
     Ok(change.write(&lock, &ChangeFile::Journal, all.as_bytes())?)

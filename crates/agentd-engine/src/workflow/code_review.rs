@@ -41,7 +41,6 @@ const OUTPUT_BYTES: usize = 16 << 10;
 
 /// Runs the tests, has the code reviewed, and moves the phase by the verdict.
 pub fn review(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
-    workflow.check_record()?;
     implementing(workflow)?;
     if unread(workflow)?.is_none() {
         workflow.check_independence(Role::Implementer, Role::Reviewer)?;
@@ -56,13 +55,14 @@ pub fn review(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
 }
 
 /// The state of a change that is being implemented, by the plan that was approved.
-fn implementing(workflow: &Workflow<'_>) -> Result<State, WorkflowError> {
+fn implementing(workflow: &mut Workflow<'_>) -> Result<State, WorkflowError> {
     workflow.history()?;
     let state = workflow.state()?;
     if state.phase != Phase::Implementing {
         let (change, phase) = (workflow.change.clone(), state.phase);
         return Err(WorkflowError::ChangeNotReady { change, phase });
     }
+    workflow.check_record()?;
     still_approved(workflow)?;
     Ok(state)
 }
@@ -376,7 +376,6 @@ pub(super) enum FixOutcome {
 }
 
 pub(super) fn run_fix(workflow: &mut Workflow<'_>) -> Result<FixOutcome, WorkflowError> {
-    workflow.check_record()?;
     let state = implementing(workflow)?;
     let review =
         taken_review(workflow, &state)?.filter(|review| !review.issues.is_empty()).ok_or_else(

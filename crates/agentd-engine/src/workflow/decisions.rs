@@ -1,7 +1,6 @@
 //! What people decide at the gates of a plan: one function for every front end.
 
 use agentd_core::diagnostic::{Counts, Diagnostic};
-use agentd_core::document::issue_fate::{fates, unsettled};
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
@@ -86,15 +85,13 @@ pub fn accepted(state: &State, documents: &Documents) -> Result<State, Refused> 
     if left.is_none() { Err(no_review(state)) } else { Ok(next) }
 }
 
-/// The issues that are not settled by the latest review of this very plan. A review that is gone,
+/// The issues of the latest review of this very plan. A review that is gone,
 /// cannot be read or was edited says nothing of what is left.
 fn issues_left(state: &State, documents: &Documents) -> Option<Counts> {
     let review = documents.counted_review(state)?;
     let edited =
         |d: &Diagnostic| d.rule == &rules::REVIEW_EDITED && d.span.start == review.place.0.start;
-    // What the review does not mention may still be there.
-    let left = || unsettled(&fates(documents.reviews()));
-    (!documents.proposal.diagnostics().iter().any(edited)).then(left)
+    (!documents.proposal.diagnostics().iter().any(edited)).then(|| review.counts())
 }
 
 fn no_review(state: &State) -> Refused {

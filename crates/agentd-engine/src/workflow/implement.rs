@@ -44,7 +44,6 @@ pub fn implement(
     workflow: &mut Workflow<'_>,
     wanted: &TaskSelection,
 ) -> Result<Report, WorkflowError> {
-    workflow.check_record()?;
     workflow.history()?;
     start(workflow)?;
     prove_ticks(workflow)?;
@@ -97,6 +96,7 @@ pub(super) fn start(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         let (change, phase) = (workflow.change.clone(), state.phase);
         return Err(WorkflowError::ChangeNotReady { change, phase });
     }
+    workflow.check_record()?;
     let plan = still_approved(workflow)?;
     if state.phase == Phase::Implementing {
         return Ok(());

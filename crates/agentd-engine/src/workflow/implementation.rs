@@ -18,7 +18,6 @@ pub fn implementation(
     workflow: &mut Workflow<'_>,
     wanted: &TaskSelection,
 ) -> Result<Report, WorkflowError> {
-    workflow.check_record()?;
     workflow.history()?;
     start(workflow)?;
     workflow.warn_of_overlaps()?;

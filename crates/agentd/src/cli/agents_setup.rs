@@ -29,7 +29,7 @@ pub(crate) struct CallArgs {
     #[arg(long)]
     trust: bool,
 
-    /// Agent for all roles in this command, instead of those in [roles]; `builtin` plans and
+    /// Agent for all roles in this command, instead of those in `[roles]`; `builtin` plans and
     /// reviews by rules, without a model.
     #[arg(long, value_enum, value_name = "AGENT")]
     agent: Option<AgentArg>,

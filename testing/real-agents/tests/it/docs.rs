@@ -141,6 +141,7 @@ pages! {
     configuration "docs/configuration.md",
     contract "docs/contract.md",
     documents_page "docs/documents.md",
+    evidence "docs/evidence.md",
     implementation "docs/implementation.md",
     quick_start "docs/quick-start.md",
     replay "docs/replay.md",

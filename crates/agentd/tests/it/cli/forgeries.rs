@@ -109,7 +109,6 @@ fn counting(project: &TestProject) -> usize {
                 | Event::Moved { .. }
                 | Event::TestsRun { .. }
                 | Event::Decided { .. }
-                | Event::Placed { .. }
         )
     };
     journal.entries.iter().filter(|entry| counts(&entry.event)).count()
@@ -181,8 +180,7 @@ fn rewrite_journal(project: &TestProject, keep: usize, edit: impl FnOnce(&mut St
     let head = journal::parse(&text).unwrap().head;
     let state_text = state::render(&new);
     let events = journal::events(Some(&old), &new);
-    let more =
-        journal::entries(&head, events, &new, &state_text, Files::new(), now(), &mut |_| None);
+    let more = journal::entries(&head, events, &new, &state_text, &Files::new(), now());
     let more: String = more.iter().map(|entry| entry.line() + "\n").collect();
     project.write("journal.jsonl", text + &more);
     project.write("STATE.yaml", state_text);
@@ -451,7 +449,7 @@ fn heavy_edits_after_an_approval_are_noticed() {
             }),
             ("the spec", |p| p.replace("specs/auth-flow.md", "MUST", "SHOULD")),
             ("the proposal", |p| {
-                p.replace("proposal.md", "## Why\n", "## Why\n\nSomething else.\n")
+                p.replace("proposal.md", "## Why\n", "## Why\n\nSomething else.\n");
             }),
             ("the tasks", |p| p.replace("tasks.md", "src/auth.rs", "src/other.rs")),
             ("another spec", |p| {

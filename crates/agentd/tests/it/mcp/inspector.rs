@@ -38,7 +38,7 @@ fn the_inspector_lists_and_calls() {
     let Some(entry) = inspector() else { return };
     let project = planned();
     let tools = run(&entry, &project, "planner", &["--method", "tools/list"]);
-    assert_eq!(tools["tools"].as_array().unwrap().len(), 8);
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 9);
     let resources = run(&entry, &project, "planner", &["--method", "resources/list"]);
     assert_eq!(resources["resources"].as_array().unwrap().len(), 4);
     let call = |role: &str, tool: &str, arguments: Value| {

@@ -69,7 +69,7 @@ fn files(root: &Path) -> BTreeMap<String, String> {
 /// the times of the very call in them.
 fn documents(root: &Path) -> BTreeMap<String, String> {
     let mut all = files(root);
-    let timed = ["/STATE.yaml", "/archive.json", "/CHANGELOG.md"];
+    let timed = ["/STATE.yaml", "/journal.jsonl", "/archive.json", "/CHANGELOG.md"];
     all.retain(|name, _| {
         !name.contains("/runs/")
             && !name.contains("/.locks/")

@@ -96,7 +96,7 @@ fn how(example: &str) -> How {
             How { before: "git clone -q -b main . ../clone", ..at("built") }
         }
         "replay" => How {
-            before: "cp -r agentd/changes/add-oauth/runs runs; agentd archive add-oauth; \
+            before: "agentd archive add-oauth; cp -r agentd/archive/*/runs runs; \
                      rm -rf $TMPDIR/again; git clone -q -b main . $TMPDIR/again",
             ..at("built")
         },

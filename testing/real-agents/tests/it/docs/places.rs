@@ -42,6 +42,11 @@ impl<'s> Places<'s> {
         Self { config, ..self }
     }
 
+    /// What agentd keeps about projects: a project goes with the journals of its changes.
+    fn state(&self) -> PathBuf {
+        self.sandbox.home().join(".local/state/agentd")
+    }
+
     fn template(&self, name: &str) -> PathBuf {
         self.sandbox.base().join("templates").join(name)
     }
@@ -52,11 +57,14 @@ impl<'s> Places<'s> {
         let work = self.sandbox.base().join("work");
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work).unwrap();
+        let kept = self.template(&format!("{name}-state"));
         if self.made.iter().any(|made| made == name) {
             self.copy(&self.template(name), &self.shell.project());
+            self.copy(&kept, &self.state());
         } else {
             self.make(name);
             self.copy(&self.shell.project(), &self.template(name));
+            self.copy(&self.state(), &kept);
             self.made.push(name.to_owned());
         }
         self.shell.stand_in(&self.shell.project());
@@ -82,6 +90,8 @@ impl<'s> Places<'s> {
         let project = self.shell.project();
         match name {
             "project" => {
+                let _ = fs::remove_dir_all(self.state());
+                fs::create_dir_all(self.state()).unwrap();
                 fs::create_dir_all(project.join("src")).unwrap();
                 fs::write(project.join("README.md"), "# A service\n").unwrap();
                 fs::write(project.join("src/main.rs"), "fn main() {}\n").unwrap();

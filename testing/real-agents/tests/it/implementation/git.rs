@@ -124,7 +124,12 @@ fn overlaps_are_reported() {
             "medium": 0,
             "low": 0
           },
+          "previous": [],
           "cost_usd": [COST],
+          "agents": {
+            "implementer": "claude",
+            "reviewer": "codex"
+          },
           "next": [
             "agentd archive add-login"
           ]

@@ -152,6 +152,8 @@ fn new_proposal_with_specs() {
         mcpName = "agentd"
         decision = "allow"
         priority = 990
+        AGENTD_MCP_ARG_10=--receipt
+        AGENTD_MCP_ARG_11=-
         AGENTD_MCP_ARG_1=-C
         AGENTD_MCP_ARG_2=[ROOT]
         AGENTD_MCP_ARG_3=mcp
@@ -213,7 +215,11 @@ fn proposal_without_specs_and_change_id_conflict() {
             "medium": 0,
             "low": 0
           },
+          "previous": [],
           "cost_usd": [COST],
+          "agents": {
+            "planner": "codex"
+          },
           "next": [
             "agentd challenge add-login-1"
           ]
@@ -505,7 +511,7 @@ fn settings_of_gemini_may_have_comments() {
         other[1] = "add-logout";
         other.push("--json");
         let error = sandbox.run(other).exits(1).json()["error"].clone();
-        insta::assert_snapshot!(sandbox.mask(&format!("{error:#}")), @r#"
+        insta::assert_snapshot!(sandbox.mask(format!("{error:#}")), @r#"
         {
           "kind": "run",
           "message": "[ROOT]/.gemini/settings.json is not a JSON object, so agentd cannot add its MCP server to it",

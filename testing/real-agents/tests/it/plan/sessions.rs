@@ -267,7 +267,7 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
         Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         Challenge 2: started (codex)
         Challenge 2: done, [DURATION], [USAGE], NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 0 LOW severity issues
-        issues fixed: I1, I2, I3; new: I4
+        issues unconfirmed: I1, I2, I3; new: I4
         Looked at all of it.
         MEDIUM  I4  No help
                     proposal.md
@@ -440,7 +440,7 @@ fn a_lost_session_is_replaced_by_a_new_one() {
         Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         Challenge 4: started (codex)
         Challenge 4: done, [DURATION], [USAGE], APPROVED - Ready for implementation!
-        issues fixed: I1, I2, I3
+        issues unconfirmed: I1, I2, I3
         ");
         assert_ne!(sandbox.state().session_id, Some(second));
         assert_eq!(sandbox.state().phase.name(), "challenged");
@@ -522,7 +522,7 @@ fn a_lost_thread_of_the_challenger_is_replaced() {
         Challenge 2: started (codex, resumed)
         warning: the session to resume is gone: a fresh one is begun
         Challenge 2: done, [DURATION], [USAGE], APPROVED - Ready for implementation!
-        issues fixed: I1
+        issues unconfirmed: I1
         ");
         assert_eq!(sandbox.state().phase.name(), "challenged");
     });

@@ -469,7 +469,7 @@ fn an_independent_review_can_be_required() {
           "error": {
             "kind": "not_independent",
             "message": "planner and challenger are both from OpenAI, and policy.independent_review is \"require\"",
-            "cause": "an agent reviewing its own plan shares its blind spots",
+            "cause": "an agent reviewing its own work shares its blind spots",
             "hints": [
               "set [roles] challenger to another agent: agentd/config.toml",
               "or allow it: set `[policy] independent_review = warn` in agentd/config.toml"

@@ -249,7 +249,7 @@ pub(crate) fn restore(
 }
 
 /// Takes the files of a change as they are for its record: a person says that they are right.
-pub(crate) fn accept(
+pub fn accept(
     project: &Project,
     id: &ChangeId,
     by: &str,

@@ -5,7 +5,6 @@ use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::journal::{self, Compared, Files, Record};
 use agentd_core::phase::Phase;
-use agentd_core::stamp::Stamp;
 use agentd_core::state::{Actor, Choice, State};
 use agentd_core::text::counted;
 use serde::Serialize;
@@ -15,7 +14,7 @@ use crate::change::staleness::code_root;
 use crate::change::tree::tree;
 use crate::change::{Snapshot, journal as record};
 use crate::git::GitTool;
-use crate::store::{Change, Holder, Project};
+use crate::store::{Change, Project};
 
 /// Whether a claim holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -60,6 +59,9 @@ pub struct Verified {
     /// The claims.
     pub claims: Vec<Claim>,
 }
+
+/// How many decisions are listed; the journal has them all.
+const SHOWN_DECISIONS: usize = 5;
 
 fn claim(name: &'static str, status: Status, entry: Option<u64>, text: String) -> Claim {
     Claim { name, status, text, entry }
@@ -109,17 +111,6 @@ pub fn verify(
     verified.claims = subject.claims(&compared);
     verified.valid = verified.claims.iter().all(|claim| claim.status != Status::NotProven);
     Ok(verified)
-}
-
-/// Takes the files of a change as they are for its record.
-pub fn accept(
-    project: &Project,
-    id: &ChangeId,
-    by: &str,
-    holder: &Holder,
-    now: Stamp,
-) -> Result<(), DocumentError> {
-    record::accept(project, id, by, holder, now)
 }
 
 struct Subject<'s> {
@@ -342,10 +333,13 @@ fn decisions(said: &Record) -> Claim {
         let name = serde_json::to_value(choice).unwrap_or_default();
         name.as_str().unwrap_or_default().to_owned()
     };
-    let all: Vec<String> = said
-        .decisions
-        .iter()
-        .map(|(_, choice, by, _)| format!("{} by {by}", name(*choice)))
-        .collect();
-    claim("decisions", Status::Proven, Some(*last), all.join(", "))
+    let all = &said.decisions;
+    let earlier = all.len().saturating_sub(SHOWN_DECISIONS);
+    let shown =
+        all.iter().skip(earlier).map(|(_, choice, by, _)| format!("{} by {by}", name(*choice)));
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if earlier > 0 {
+        text = format!("{earlier} earlier, then {text}");
+    }
+    claim("decisions", Status::Proven, Some(*last), text)
 }

@@ -42,7 +42,7 @@ pub(super) fn challenge_valid(workflow: &mut Workflow<'_>) -> Result<Report, Wor
 
 /// The review of the plan as it is that the last call of a challenger wrote, where the state does
 /// not know of it yet: agentd may have been killed between the tool and the record. A block that
-/// this call did not write is nobody's verdict, whoever it names (T1).
+/// this call did not write is nobody's verdict, no matter whom it names (T1).
 fn unread_verdict(workflow: &Workflow<'_>) -> Result<Option<ReviewBlock>, WorkflowError> {
     let documents = workflow.documents()?;
     let Some(review) = documents.standing_review() else { return Ok(None) };

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
 use agentd_core::text::printable;
+use agentd_engine::change::journal;
 use agentd_engine::insight::verify::{self, Claim, Status, Verified};
 use agentd_engine::store::Project;
 use serde::Serialize;
@@ -38,7 +39,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project = context.project()?;
     if args.accept {
         let change = context.change(&project, args.id.as_deref())?;
-        verify::accept(&project, change.id(), &user(), &context.holder(), context.now())?;
+        journal::accept(&project, change.id(), &user(), &context.holder(), context.now())?;
     }
     let changes = verified(context, &project, args)?;
     let report = VerifyReport { valid: changes.iter().all(|change| change.valid), changes };

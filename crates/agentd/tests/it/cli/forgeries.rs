@@ -22,7 +22,7 @@ use agentd_engine::git::GitTool;
 use test_project::{TestProject, now};
 
 const ID: &str = "add-oauth";
-/// Nobody is installed, so whoever is called fails to start.
+/// No agent is installed, so every call of one fails to start.
 const CONFIG: &str = "[roles]\nplanner = \"codex\"\nchallenger = \"codex\"\n\
                       implementer = \"claude\"\nreviewer = \"codex\"\n";
 

@@ -393,13 +393,13 @@ fn a_spec_that_the_proposal_does_not_list_is_not_merged() {
     assert!(!project.root().join("agentd/specs/own.md").exists());
 }
 
-/// Without a proposal nothing is listed, so nothing is merged, by force or not.
+/// Without a proposal nothing says that a spec was dropped.
 #[test]
-fn without_a_proposal_nothing_is_merged() {
+fn without_a_proposal_all_specs_are_merged() {
     let project = TestProject::new();
     project.complete("one", "s", &part("", &[(1, "a")]));
     std::fs::remove_file(project.root().join("agentd/changes/one/proposal.md")).unwrap();
     let archived = project.archive_with("one", Some("done by hand"), false).unwrap();
-    assert_eq!(archived.unlisted, ["s".parse().unwrap()]);
-    assert!(!project.root().join("agentd/specs/s.md").exists());
+    assert_eq!(archived.unlisted, []);
+    assert!(project.root().join("agentd/specs/s.md").exists());
 }

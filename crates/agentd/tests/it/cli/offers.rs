@@ -268,6 +268,15 @@ fn check(state: &str, project: &TestProject) {
     let mut refused = Vec::new();
     let (root, kept) = (project.root(), project.home().join("kept"));
     copy(&root, &kept);
+    // A project goes with what agentd keeps about it.
+    let (state_dir, kept_state) =
+        (project.home().join(".local/state"), project.home().join("kept-state"));
+    fs::create_dir_all(&state_dir).unwrap();
+    copy(&state_dir, &kept_state);
+    let restore = || {
+        copy(&kept, &root);
+        copy(&kept_state, &state_dir);
+    };
     let mut commands = BTreeSet::new();
     for args in COMMANDS {
         // A rejected plan is planned again only once it is edited, wherever that is.
@@ -276,7 +285,7 @@ fn check(state: &str, project: &TestProject) {
         }
         let run = project.run(args.iter().copied().chain(["--json"]));
         commands.extend(offered(&run).into_iter().map(|offer| (offer, args)));
-        copy(&kept, &root);
+        restore();
     }
     let mut seen = BTreeSet::new();
     for (offer, args) in commands {
@@ -290,7 +299,7 @@ fn check(state: &str, project: &TestProject) {
             let from = args.join(" ");
             refused.push(format!("{state}: `agentd {from}` suggests `{command}`: {why}"));
         }
-        copy(&kept, &root);
+        restore();
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));
     assert!(seen.len() > 3, "{state}: {seen:?}");

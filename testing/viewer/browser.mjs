@@ -276,6 +276,8 @@ const countShifts = () => page.evaluate(() => {
   window.__shifts = 0;
   new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.__shifts += entry.value; }).observe({ type: "layout-shift", buffered: false });
 });
+// What the filter itself moves is drawn first.
+await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 await countShifts();
 await soon(".card[data-id=speed-up-search]", () => edit("speed-up-search", "tasks.md", "status: pending", "status: done"), "3/6");
 await soon(".card[data-id=later]", () => write("later", "proposal.md", "# Change: later\n"));

@@ -79,7 +79,7 @@ pub enum Transition {
         /// The issues that are left.
         left: Counts,
     },
-    /// The implementation begins or goes on.
+    /// The implementation starts or continues.
     ImplementationStarted {
         /// The plan as it is now.
         plan: Digest,

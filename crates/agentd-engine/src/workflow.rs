@@ -2,7 +2,7 @@
 //!
 //! The phase picks the stage, and what is on the disk picks the step inside it (C19). No
 //! workflow remembers anything but in the files of the change: the documents, STATE.yaml
-//! and the run files. So a workflow that is killed anywhere and started again goes on
+//! and the run files. So a workflow that is killed anywhere and started again continues
 //! where it stood, and a step that is done and still valid is not paid for twice.
 
 pub mod begin;
@@ -221,7 +221,7 @@ impl Action {
 /// What the success of a step changes in the state, besides the ledger.
 pub(crate) fn effect_of(step: &StepName) -> Option<fn(&mut State, &AgentOutcome)> {
     match step {
-        // The session that later steps go on with (C5). Those that resume it may have had to
+        // The session that later steps resume (C5). Those that resume it may have had to
         // begin a new one (C31).
         StepName::ProposalGen | StepName::PlanGen | StepName::PlanReview | StepName::FormatFix => {
             Some(planner_session)

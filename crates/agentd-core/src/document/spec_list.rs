@@ -25,7 +25,7 @@ pub(super) fn names(text: &str) -> Vec<String> {
                 items.push(Item { bullet: Some(indent), text: item.to_owned() });
             }
             (None, Some(last)) if number > 0 && indent > 0 && last.bullet.is_some() => {
-                // A wrapped list goes on behind a comma; anything else explains the item.
+                // A wrapped list continues after a comma; anything else explains the item.
                 last.text.push_str(if last.text.ends_with(',') { " " } else { ": " });
                 last.text.push_str(bare);
             }

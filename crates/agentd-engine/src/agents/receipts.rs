@@ -1,6 +1,6 @@
 //! Keys for the receipts of reviews, one for each call that may give a verdict (T1).
 //!
-//! A key lies in the user's state directory for as long as its verdict may still be taken: agentd may
+//! A key stays in the user's state directory for as long as its verdict may still be taken: agentd may
 //! be killed after the agent has spoken. It is removed before any other agent is called for the
 //! change, since agents can read there.
 

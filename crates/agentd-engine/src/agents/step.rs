@@ -125,7 +125,7 @@ pub struct Step {
     pub name: StepName,
     /// The prompt.
     pub prompt: String,
-    /// The session to go on with; none starts a fresh one.
+    /// The session to resume; none starts a fresh one.
     pub resume: Option<String>,
     /// What must be on the disk afterwards.
     pub artifact: Artifact,

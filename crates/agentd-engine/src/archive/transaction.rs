@@ -178,7 +178,7 @@ pub(super) fn recover_locked(
 }
 
 /// Puts every file back as it was. Without the record of this digest nothing had been changed
-/// yet: one that lies there came with the change, and the next archiving replaces it.
+/// yet: one that is there came with the change, and the next archiving replaces it.
 fn roll_back(
     project: &Project,
     change: &Change,

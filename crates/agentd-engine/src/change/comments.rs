@@ -105,7 +105,7 @@ pub fn list(change: &Change) -> Result<Comments, StoreError> {
     Ok(comments::parse(&text).value)
 }
 
-/// The comments that nobody has resolved, oldest first: what a reproposal has to heed.
+/// The comments that nobody has resolved, oldest first: what a reproposal must address.
 pub fn open(change: &Change) -> Result<Vec<Comment>, StoreError> {
     let mut all = list(change)?.comments;
     all.retain(|comment| comment.resolved.is_none());

@@ -266,7 +266,7 @@ pub fn accept(
         copy.dir.write_atomic(&copy.journal, public.as_bytes())?;
         return Ok(());
     }
-    // Otherwise the record goes on from what this machine knows, and says that it was told the rest.
+    // Otherwise the record continues from what this machine knows, and says that the rest was accepted.
     let known = copy.read()?.and_then(|text| journal::parse(&text).ok());
     let known = known.or_else(|| journal::parse(&public).ok()).unwrap_or_default();
     let adopted = vec![Event::Adopted { phase: state.phase, by: Line::new(by) }];

@@ -67,7 +67,7 @@ pub struct TaskInput {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileInput {
-    /// Where it lies in the project.
+    /// Where it is in the project.
     pub path: Path,
     /// What happens to it.
     pub action: Action,

@@ -19,7 +19,7 @@ const MAX_FINDINGS: usize = 25;
 /// A document that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Written {
-    /// Where it lies, from the root of the project.
+    /// Its path, from the root of the project.
     pub path: RelPath,
     /// The SHA-256 of what is on disk now, as `sha256sum` prints it.
     pub sha256: String,

@@ -59,7 +59,7 @@ pub struct ReadText {
     pub text: String,
     /// How large the file is.
     pub size: u64,
-    /// Where to go on reading, if there is more.
+    /// Where to continue reading, if there is more.
     pub next_offset: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ fn not_text(path: &RelPath) -> ActionError {
 fn shown(read: ReadText) -> Answer {
     let note = read.next_offset.map(|next| {
         format!(
-            "[{} goes on: {next} of {} bytes were shown. Call read_file again with offset {next}.]",
+            "[{} continues: {next} of {} bytes were shown. Call read_file again with offset {next}.]",
             read.path, read.size
         )
     });

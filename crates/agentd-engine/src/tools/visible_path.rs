@@ -44,7 +44,7 @@ fn visible(id: &ChangeId, path: &RelPath) -> Result<(), ActionError> {
     Ok(())
 }
 
-/// The change in whose directory a path lies, if that is not this one.
+/// The change in whose directory a path is, if that is not this one.
 fn other_change<'p>(id: &ChangeId, path: &'p RelPath) -> Option<&'p str> {
     let mut names = path.components();
     let (agentd, changes, other) = (names.next()?, names.next()?, names.next()?);

@@ -2,7 +2,7 @@
 //! git.
 //!
 //! [`prepare`] does what is left to do and returns a [`Question`] where only a person can say
-//! how to go on. The front end asks in its own way, puts the answer into the [`Request`], and
+//! how to continue. The front end asks in its own way, puts the answer into the [`Request`], and
 //! calls it again. What is done is on disk, and is not done again.
 
 use std::path::PathBuf;
@@ -201,7 +201,7 @@ pub fn parse_answers(
     })
 }
 
-/// Nothing is begun that could not go on: without a person, a change that leaves questions
+/// Nothing is started that could not continue: without a person, a change that leaves questions
 /// open is refused before it exists (C29).
 fn must_be_clear(
     project: &Project,

@@ -202,7 +202,7 @@ fn write_part(
             |_| format!("{} is written", part.file.path()),
         )?;
         if is_proposal && report.outcome.session_id.is_none() {
-            // What was written stays; nothing can go on with a session that nobody knows (C5).
+            // What was written stays; nothing can resume a session without its ID (C5).
             return Err(SessionError::NotCaptured.into());
         }
     }
@@ -255,7 +255,7 @@ fn self_review(
 /// The limit of rounds is no failure: the challenge is still to come (PR2.3).
 fn warn_of_the_last_review(workflow: &mut Workflow<'_>, what: &str, round: u32) {
     workflow.warn(&format!(
-        "{what}: the planner still found something in review {round}, the last one; going on"
+        "{what}: the planner still found something in review {round}, the last one; continuing"
     ));
 }
 

@@ -101,7 +101,7 @@ impl History {
 
 /// How far into a file the session is looked for, in lines: agents say it first.
 const FIRST_LINES: usize = 64;
-/// And in bytes, whatever lies there.
+/// And in bytes, whatever is there.
 const FIRST_BYTES: u64 = 16 << 20;
 
 fn read(change: &Change, name: RunName) -> PastRun {
@@ -229,7 +229,7 @@ fn request_of(header: &RunHeader, run: &PastRun, state: &State) -> AgentRequest 
 
 /// Puts calls into the ledger that were made and are not there: agentd was killed before
 /// it could. They count as they would have. The caller holds the run lock, so none of them is
-/// still going on. Also returns the state, if it was written.
+/// still running. Also returns the state, if it was written.
 pub(crate) fn reconcile(
     agents: &Agents,
     snapshot: &Snapshot,

@@ -18,7 +18,7 @@ pub enum Progress<'a> {
         label: &'a str,
         /// Who does it.
         agent: AgentKind,
-        /// Whether the agent goes on with an earlier session.
+        /// Whether the agent resumes an earlier session.
         resumed: bool,
     },
     /// Something the agent of the current step did.

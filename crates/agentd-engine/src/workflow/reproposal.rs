@@ -1,4 +1,4 @@
-//! Fixing a plan after a review: the planner goes on in the session in which it wrote
+//! Fixing a plan after a review: the planner resumes the session in which it wrote
 //! the proposal, with the issues in its prompt (RP). Where that session is gone, a new one that is
 //! given the plan takes its place (C31).
 

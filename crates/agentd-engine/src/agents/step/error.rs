@@ -29,7 +29,7 @@ pub enum StepError {
     /// There is no sandbox to make the call in.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// The session to go on with was not found.
+    /// The session to resume was not found.
     #[error(transparent)]
     Session(#[from] SessionError),
     /// The change has used up what it may cost.

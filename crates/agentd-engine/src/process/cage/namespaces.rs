@@ -145,7 +145,7 @@ fn map_users(uid: u32, gid: u32) -> io::Result<()> {
 struct Overlay {
     at: PathBuf,
     tree: OwnedFd,
-    /// In the order in which overlays of the same place go on top of each other.
+    /// In the order in which overlays of the same path are mounted on top of each other.
     rank: u8,
     is_dir: bool,
 }

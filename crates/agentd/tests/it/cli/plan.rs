@@ -115,7 +115,7 @@ fn one_shot_last_review_is_a_warning() {
     Plan, review: started (claude, resumed)
     Plan, review: done, [DURATION], 10 in, 2 out, $0.2500, Review 1: NEEDS_REVISION (auto-fixed)
     warning: plan-review asked for a revision and changed nothing
-    warning: the plan: the planner still found something in review 1, the last one; going on
+    warning: the plan: the planner still found something in review 1, the last one; continuing
     Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
     ");
     let steps = ["plan-gen", "spec-gen-auth-flow", "tasks-gen", "plan-review"];

@@ -457,7 +457,7 @@ fn long_files_say_how_to_continue() {
     let answer = client.call("read_file", arguments);
     let content = &answer["result"]["content"];
     assert_eq!(content[0]["text"].as_str().unwrap().len(), 256 * 1024);
-    insta::assert_snapshot!(content[1]["text"], @r#""[long.txt goes on: 262144 of 440000 bytes were shown. Call read_file again with offset 262144.]""#);
+    insta::assert_snapshot!(content[1]["text"], @r#""[long.txt continues: 262144 of 440000 bytes were shown. Call read_file again with offset 262144.]""#);
     let rest =
         client.ok("read_file", json!({"change_id": CHANGE, "path": "long.txt", "offset": 262_144}));
     assert_eq!(rest.as_str().unwrap().len(), 440_000 - 262_144);

@@ -289,7 +289,7 @@ fn self_review_finds_issues() {
         Proposal, review: started (codex)
         Proposal, review: done, [DURATION], [USAGE], Review 2: NEEDS_REVISION (nothing was changed)
         warning: proposal-review asked for a revision and changed nothing
-        warning: proposal.md: the planner still found something in review 2, the last one; going on
+        warning: proposal.md: the planner still found something in review 2, the last one; continuing
         No specs required for this change
         Tasks: started (codex)
         Tasks: done, [DURATION], [USAGE], tasks.md is written

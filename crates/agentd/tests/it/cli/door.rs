@@ -178,7 +178,7 @@ fn in_order(warning: &str) -> String {
 }
 
 #[test]
-fn every_command_repairs_leftovers() {
+fn heavy_every_command_repairs_leftovers() {
     let killed = Killed::new();
     let project = &killed.project;
     let mut tried: Vec<&str> = COMMANDS.iter().map(|arguments| arguments[0]).collect();

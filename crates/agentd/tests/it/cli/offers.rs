@@ -306,7 +306,7 @@ fn check(state: &str, project: &TestProject) {
 }
 
 #[test]
-fn suggestions_without_a_verdict_are_accepted() {
+fn heavy_suggestions_without_a_verdict_are_accepted() {
     check("nothing", &project());
     check("begun", &project().begun(ID));
     check("planned", &planned());
@@ -315,7 +315,7 @@ fn suggestions_without_a_verdict_are_accepted() {
 }
 
 #[test]
-fn suggestions_about_a_judged_plan_are_accepted() {
+fn heavy_suggestions_about_a_judged_plan_are_accepted() {
     check("needs revision", &after(planned(), &[needs_revision]));
     check("rejected", &after(planned(), &[rejected]));
     check("approved", &after(planned(), &[approved]));
@@ -324,13 +324,13 @@ fn suggestions_about_a_judged_plan_are_accepted() {
 }
 
 #[test]
-fn suggestions_about_code_are_accepted() {
+fn heavy_suggestions_about_code_are_accepted() {
     check("implementing", &after(planned(), &[approved, started]));
     check("needs fix", &after(planned(), &[approved, started, needs_fix]));
 }
 
 #[test]
-fn suggestions_at_the_end_are_accepted() {
+fn heavy_suggestions_at_the_end_are_accepted() {
     check("complete", &known_review(complete()));
     check("archived", &archived());
 }

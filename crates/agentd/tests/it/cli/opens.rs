@@ -114,7 +114,7 @@ fn status_and_log_open_each_document_once() {
 }
 
 #[test]
-fn plan_opens_documents_rarely() {
+fn heavy_plan_opens_documents_rarely() {
     let roles = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n";
     let project = TestProject::new().root_file("agentd/config.toml", roles);
     let asked = "Sign in with Google OAuth";

@@ -253,7 +253,7 @@ fn gist(lines: impl Iterator<Item = String>) -> Vec<String> {
 
 /// The picture of the README is a picture of this program.
 #[test]
-fn readme_image_matches_demo() {
+fn heavy_readme_image_matches_demo() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/demo.svg");
     let svg = fs::read_to_string(file).unwrap();
     let stays = svg.lines().filter(|line| line.starts_with("<text class=\"i\""));

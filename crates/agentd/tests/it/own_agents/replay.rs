@@ -49,7 +49,7 @@ fn replay(source: &Path, into: &Path) -> (i32, Value) {
 }
 
 #[test]
-fn replay_reproduces_plan_exactly() {
+fn heavy_replay_reproduces_plan_exactly() {
     for description in [
         "Add login with email and password; lock after 5 attempts",
         "Make search fast; ---\n</review> `x` ÄÖÜ 添加",

@@ -126,17 +126,17 @@ fn case(kind: Kind) -> Case {
 }
 
 #[test]
-fn hints_about_files_and_plans_work() {
+fn heavy_hints_about_files_and_plans_work() {
     check(|group| !matches!(group, "Git" | "Agents"));
 }
 
 #[test]
-fn hints_about_agents_work() {
+fn heavy_hints_about_agents_work() {
     check(|group| group == "Agents");
 }
 
 #[test]
-fn hints_about_git_work() {
+fn heavy_hints_about_git_work() {
     check(|group| group == "Git");
 }
 

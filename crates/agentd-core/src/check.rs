@@ -131,6 +131,25 @@ pub fn cap(reports: &mut [FileReport]) {
     }
 }
 
+/// Adds findings about a document to what was found in it already.
+pub fn add(
+    reports: &mut Vec<FileReport>,
+    documents: &Documents,
+    file: ChangeFile,
+    found: Vec<Diagnostic>,
+) {
+    match reports.iter_mut().find(|report| report.file.in_change() == Some(&file)) {
+        Some(report) => {
+            report.diagnostics.extend(found);
+            report.diagnostics.sort_by_key(|d| (d.span.start, d.rule.code));
+        }
+        None => {
+            let source = documents.get(&file);
+            push(reports, CheckedFile::Change(documents.id.clone(), file), source, found);
+        }
+    }
+}
+
 /// A file among specs that is not a spec: no rule would ever look at it.
 pub fn stray_spec(name: &str, path: String) -> FileReport {
     let message = format!("`{name}` is not the file of a spec and is ignored");

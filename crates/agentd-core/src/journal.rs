@@ -11,7 +11,7 @@
 mod compare;
 mod record;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -242,6 +242,17 @@ impl Journal {
     pub fn files(&self) -> Option<(&Entry, &Files)> {
         let with_files = self.entries.iter().rfind(|entry| !entry.files.is_empty())?;
         Some((with_files, &with_files.files))
+    }
+
+    /// The digests of the reviews whose verdicts were taken.
+    pub fn reviews(&self) -> BTreeSet<Digest> {
+        let reviews = self.entries.iter().filter_map(|entry| match &entry.event {
+            Event::PlanReviewed { review, .. } | Event::CodeReviewed { review, .. } => {
+                review.clone()
+            }
+            _ => None,
+        });
+        reviews.collect()
     }
 
     /// The text of all entries.

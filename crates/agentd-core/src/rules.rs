@@ -269,6 +269,10 @@ rules! {
         "A task has a number, and stands in a layer."
         why "Other tasks depend on it by its number, and a number that agentd derives can change with the tasks before it."
         fix "Write the number behind the checkbox, as in `- [ ] 1.2 Account lock`.";
+    TICK_WITHOUT_EVIDENCE = "T021" "tick-without-evidence" Medium
+        "A task is ticked once its file shows that it was done."
+        why "Nobody's word counts against the files. Implementing and archiving take such a tick back."
+        fix "Do the task, or set its status back to `pending`.";
     PROTECTED_PATH = "T018" "protected-path" High
         "A task does not touch agentd's own files."
         why "Specs change by archiving, and the state only by agentd."
@@ -286,6 +290,10 @@ rules! {
         "A review stays as it was given."
         why "A verdict that was edited is not the reviewer's."
         fix "Restore it from git, or ask for a new review.";
+    FOREIGN_REVIEW = "R004" "foreign-review" Medium
+        "A review is written in a call that agentd started."
+        why "Anyone can write an approval into a file. agentd keeps such a review, and never takes its verdict."
+        fix "Delete it, or leave it; `agentd challenge` and `agentd review` ask for one that counts.";
     CLARIFICATION_INCOMPLETE = "C001" "clarification-incomplete" Low
         "Every clarification has a question and an answer."
         why "The planner builds on them."

@@ -5,4 +5,5 @@ pub mod cost;
 pub mod export;
 pub mod overlap;
 pub mod trace;
+pub mod validate;
 pub mod verify;

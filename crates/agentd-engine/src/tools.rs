@@ -46,7 +46,7 @@ pub use create_review::{CreateReview, create_review};
 pub use create_spec::{CreateSpec, create_spec};
 pub use create_tasks::{CreateTasks, create_tasks};
 pub use edit_file::{EditFile, edit_file};
-pub use evidence::{contradicted, require as evidence};
+pub use evidence::{all_contradicted, contradicted, require as evidence};
 pub use list_directory::{ListDirectory, Listing, list_directory};
 pub use outcome::{ActionError, Refusal, Written};
 pub use propose_questions::{ProposeQuestions, propose_questions};

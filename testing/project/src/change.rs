@@ -30,7 +30,8 @@ impl TestProject {
         for (name, text) in PLANNED {
             project.write(name, text.replace("add-oauth", id));
         }
-        project
+        // Its first task is done.
+        project.root_file("src/session.rs", "struct Session;\n")
     }
 
     /// Adds a change that has nothing but its state.

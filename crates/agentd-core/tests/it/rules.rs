@@ -69,7 +69,10 @@ fn every_rule_has_a_case() {
         .flat_map(|(_, expected, _)| expected.iter())
         .filter_map(|line| line.split(' ').nth(1))
         .collect();
-    let all: BTreeSet<&str> = rules::ALL.iter().map(|rule| rule.code).collect();
+    // These are about more than documents: the record of a change and the files of the project.
+    let elsewhere = [&rules::FOREIGN_REVIEW, &rules::TICK_WITHOUT_EVIDENCE];
+    let all = rules::ALL.iter().filter(|rule| !elsewhere.contains(rule));
+    let all: BTreeSet<&str> = all.map(|rule| rule.code).collect();
     assert_eq!(tested, all);
 }
 

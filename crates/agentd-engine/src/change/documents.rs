@@ -1,7 +1,7 @@
 //! The documents of a project, typed, on top of the store: settings, main specs, states, and
 //! the validation of all of them.
 
-use agentd_core::check::{self, Extras, FileReport, MainSpecs};
+use agentd_core::check::{self, MainSpecs};
 use agentd_core::command_line::CommandLine;
 use agentd_core::config::{Config, ConfigError};
 use agentd_core::document::spec::{self, Spec};
@@ -16,9 +16,7 @@ use agentd_core::state::{self, State, StateError};
 
 use super::journal;
 use crate::explain::{ErrorReport, Explain};
-use crate::store::{
-    Change, Entry, Holder, LockError, Project, StoreError, WriteLock, map_parallel,
-};
+use crate::store::{Change, Holder, LockError, Project, StoreError, WriteLock};
 
 /// Why a document could not be worked with.
 #[derive(Debug, thiserror::Error)]
@@ -136,54 +134,6 @@ pub(crate) fn main_specs_for(project: &Project, documents: &Documents) -> MainSp
         Some((id.clone(), check::requirement_ids(spec.value_if_there()?)))
     });
     known.collect()
-}
-
-/// How much was checked and what was found.
-#[derive(Debug, Clone, Default)]
-pub struct Validated {
-    /// How many changes were checked.
-    pub changes: usize,
-    /// How many main specs were checked.
-    pub specs: usize,
-    /// The files with findings, in order.
-    pub reports: Vec<FileReport>,
-}
-
-/// What is wrong with every change and every main spec, on all cores.
-pub fn validate_all(project: &Project, extras: &Extras) -> Result<Validated, StoreError> {
-    let listed = project.spec_ids()?;
-    let spec_ids = listed.ids;
-    let change_ids = project.change_ids()?.ids;
-    let specs = map_parallel(&spec_ids, |id| {
-        let spec = load_main_spec(project, id);
-        (check::requirement_ids(spec.value()), check::main_spec(id, &spec, extras))
-    });
-    let mut main = MainSpecs::new();
-    let mut reports = Vec::new();
-    for (id, (requirements, report)) in spec_ids.iter().zip(specs) {
-        main.insert(id.clone(), requirements);
-        reports.extend(report);
-    }
-    let changes = map_parallel(&change_ids, |id| -> Result<Option<_>, StoreError> {
-        let Some(change) = project.change_if_open(id)? else { return Ok(None) };
-        Ok(Some(change.snapshot()?.findings_against(&main, extras)))
-    });
-    let mut validated = Validated { changes: 0, specs: spec_ids.len(), reports: Vec::new() };
-    for found in changes {
-        if let Some(found) = found? {
-            validated.changes += 1;
-            validated.reports.extend(found);
-        }
-    }
-    validated.reports.extend(reports);
-    // Notes for people, such as README.md and CHANGELOG.md, may stand among the main specs.
-    let is_note = |stray: &&Entry| stray.name.starts_with(|c: char| c.is_ascii_uppercase());
-    let dir = layout::main_specs_dir();
-    let strays = listed.odd.iter().filter(|stray| !is_note(stray));
-    let path = |stray: &Entry| format!("{dir}/{}", stray.name);
-    validated.reports.extend(strays.map(|stray| check::stray_spec(&stray.name, path(stray))));
-    check::cap(&mut validated.reports);
-    Ok(validated)
 }
 
 /// The state of a change.

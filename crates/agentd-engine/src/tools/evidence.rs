@@ -1,5 +1,6 @@
 //! Whether the file of a task shows that the task was done.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use crate::store::{EntryKind, Project, StoreError};
 
 /// How long git may take; it compares one file.
 const GIT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// No program of the repository's choice compares files.
+const COMPARE_ONLY: [&str; 3] = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
 
 /// Why a task is not shown to be done.
 enum MissingEvidence {
@@ -61,6 +65,49 @@ pub fn contradicted(
         Err(MissingEvidence::NotDone(refusal)) => Some(refusal),
         Ok(()) | Err(MissingEvidence::Unknown(_) | MissingEvidence::Failed(_)) => None,
     }
+}
+
+/// Those of several tasks that were visibly not done. It asks git once about all edited files.
+pub fn all_contradicted<'t>(
+    project: &Project,
+    change: &ChangeId,
+    tasks: &[&'t Task],
+    state: Option<&State>,
+) -> Vec<(&'t Task, Refusal)> {
+    let edited = edited(project, change, tasks, state).unwrap_or_default();
+    let is_edited = |task: &Task| {
+        !matches!(task.action, Some(Action::Create | Action::Delete))
+            && task.file.as_ref().is_some_and(|file| edited.contains(file.as_str()))
+    };
+    let open = tasks.iter().filter(|task| !is_edited(task));
+    open.filter_map(|task| Some((*task, contradicted(project, change, task, state)?))).collect()
+}
+
+/// The files of tasks that are there and differ from the base. None if git cannot say.
+fn edited(
+    project: &Project,
+    change: &ChangeId,
+    tasks: &[&Task],
+    state: Option<&State>,
+) -> Option<BTreeSet<String>> {
+    let base = state.and_then(State::base_commit).unwrap_or("HEAD");
+    let worked_on = worked_on(project, change, state).ok()?;
+    let project = worked_on.as_ref().unwrap_or(project);
+    let there = |path: &RelPath| matches!(project.dir().open_file(path), Ok((_, 1..)));
+    let files = tasks.iter().filter_map(|task| RelPath::new(task.file.as_ref()?.as_str()).ok());
+    let files: BTreeSet<String> = files.filter(there).map(|path| path.to_string()).collect();
+    if files.is_empty() || (base != "HEAD" && !is_hash(base)) {
+        return None;
+    }
+    let mut arguments = vec!["--name-only", "--relative", "-z"];
+    arguments.extend(COMPARE_ONLY);
+    arguments.extend([base, "--"]);
+    arguments.extend(files.iter().map(String::as_str));
+    let git = GitTool::default();
+    let call = git.call(project.root(), "diff").literal_paths();
+    let said = call.within(GIT_TIMEOUT).args(&arguments).ask().ok()?;
+    let names = || String::from_utf8_lossy(&said.stdout).split('\0').map(str::to_owned).collect();
+    (said.code == 0).then(names)
 }
 
 fn look(
@@ -184,8 +231,7 @@ fn differs(
         }
         Err(why) => return Err(unknown(&why)),
     }
-    let never = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
-    let diff = [&["--quiet"], &never[..], &[base, "--", path.as_str()]].concat();
+    let diff = [&["--quiet"], &COMPARE_ONLY[..], &[base, "--", path.as_str()]].concat();
     match ask_git(root, "diff", &diff) {
         Ok(0) => Err(MissingEvidence::NotDone(
             Refusal::new(format!(

@@ -2,13 +2,14 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::agent::Complexity;
-use agentd_core::check;
+use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::issue_fate::{EarlierIssue, earlier, fates};
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::{Phase, allowed};
+use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{LastAction, PlanReview, State};
 use agentd_core::text::printable;
@@ -17,6 +18,7 @@ use agentd_engine::change::documents::{self, DocumentError};
 use agentd_engine::change::journal::record_problem;
 use agentd_engine::change::staleness::{self, Stale};
 use agentd_engine::change::summary::{self, LayerProgress, Progress, Summary};
+use agentd_engine::insight::validate;
 use serde::Serialize;
 
 use super::Context;
@@ -49,6 +51,8 @@ pub(super) struct StatusReport {
     issues: Option<Counts>,
     /// What became of the issues of earlier rounds.
     previous: Vec<EarlierIssue>,
+    /// Reviews that do not count, since no call that agentd started wrote them.
+    foreign_reviews: Vec<String>,
     /// None if the plan was not reviewed.
     plan_changed_since_review: Option<bool>,
     /// What was edited since it was reviewed or tested.
@@ -70,12 +74,25 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project = context.project()?;
     let snapshot = context.change(&project, args.id.as_deref())?.snapshot()?;
     let extras = documents::load_config(&project)?.extras();
-    let findings = check::counts(&snapshot.findings(&project, &extras));
+    let reports = validate::validate(&project, &snapshot, &extras);
+    let findings = check::counts(&reports);
     let mut report = report(&snapshot, findings, context.now())?;
     report.stale = staleness::stale(&project, &snapshot)?;
+    report.foreign_reviews = foreign_reviews(&reports);
     report.record = record_problem(&project, &snapshot)?;
     context.ui.print(&report)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn foreign_reviews(reports: &[FileReport]) -> Vec<String> {
+    let found = reports.iter().flat_map(|report| {
+        let file = report.file.in_change();
+        report.diagnostics.iter().map(move |diagnostic| (file, diagnostic))
+    });
+    let foreign = found.filter(|(_, diagnostic)| *diagnostic.rule == rules::FOREIGN_REVIEW);
+    foreign
+        .filter_map(|(file, diagnostic)| Some(format!("{}: {}", file?.path(), diagnostic.message)))
+        .collect()
 }
 
 fn report(
@@ -109,6 +126,7 @@ fn report(
         issues: taken.map(ReviewBlock::counts),
         previous: earlier(&fates(snapshot.documents.reviews())),
         plan_changed_since_review,
+        foreign_reviews: Vec::new(),
         stale: Vec::new(),
         record: None,
         validation,
@@ -142,6 +160,9 @@ impl Output for StatusReport {
                 let (status, title) = (status.name(), printable(title.as_str()));
                 writeln!(screen, "          {id} {status}: {title}")?;
             }
+        }
+        for review in &self.foreign_reviews {
+            writeln!(screen, "ignored   {review}")?;
         }
         for Stale { what, why } in &self.stale {
             writeln!(screen, "stale     {what}: {why}")?;
@@ -187,6 +208,7 @@ impl Output for StatusReport {
             issues: Some(Counts::default()),
             previous: vec![crate::cli::planning::earlier_issue()],
             plan_changed_since_review: Some(false),
+            foreign_reviews: vec!["proposal.md: review 2 (APPROVED) …".to_owned()],
             stale: vec![Stale { what: "code", why: "files were edited" }],
             record: Some("STATE.yaml was edited".to_owned()),
             validation: Counts::default(),

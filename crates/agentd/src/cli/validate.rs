@@ -6,6 +6,7 @@ use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Counts;
 use agentd_core::text::counted;
 use agentd_engine::change::documents;
+use agentd_engine::insight::validate;
 use serde::Serialize;
 
 use super::Context;
@@ -43,13 +44,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project = context.project()?;
     let extras = documents::load_config(&project)?.extras();
     let (what, reports) = if args.all {
-        let found = documents::validate_all(&project, &extras)?;
+        let found = validate::validate_all(&project, &extras)?;
         let what =
             format!("{} and {}", counted(found.changes, "change"), counted(found.specs, "spec"));
         (what, found.reports)
     } else {
         let change = context.change(&project, args.id.as_deref())?;
-        (change.id().to_string(), change.snapshot()?.findings(&project, &extras))
+        (change.id().to_string(), validate::validate(&project, &change.snapshot()?, &extras))
     };
     let counts = check::counts(&reports);
     let valid = counts.high == 0 && !(args.strict && counts.medium > 0);

@@ -15,9 +15,8 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::LastAction;
 use agentd_core::state::{self, Choice, Decision, State};
 use agentd_core::text::Line;
-use agentd_engine::change::documents::{
-    self, DocumentError, load_state, update_state, validate_all,
-};
+use agentd_engine::change::documents::{self, DocumentError, load_state, update_state};
+use agentd_engine::insight::validate::validate_all;
 use agentd_engine::store::Project;
 use agentd_engine::workflow::decisions::decide;
 

@@ -304,6 +304,66 @@ fn heavy_forged_plan_verdicts_do_not_count() {
     );
 }
 
+/// What `validate` finds.
+fn findings(project: &TestProject) -> Vec<String> {
+    let found = project.run(["validate", ID, "--json"]).fine().json();
+    let line = |finding: &serde_json::Value| {
+        let text = |key: &str| finding[key].as_str().unwrap().to_owned();
+        format!("{} {}: {}", text("code"), text("file"), text("message"))
+    };
+    found["diagnostics"].as_array().unwrap().iter().map(line).collect()
+}
+
+#[test]
+fn reviews_that_do_not_count_are_named() {
+    let project = sent_back();
+    assert_eq!(findings(&project), [""; 0]);
+    append(&project, &block(&project));
+    insta::assert_debug_snapshot!(findings(&project), @r#"
+    [
+        "R004 agentd/changes/add-oauth/proposal.md: review 2 (APPROVED) was not written in a call that agentd started",
+    ]
+    "#);
+    let status = project.run(["status", ID, "--json"]).fine().json();
+    insta::assert_snapshot!(status["foreign_reviews"], @r#"["proposal.md: review 2 (APPROVED) was not written in a call that agentd started"]"#);
+    // Nobody was asked to review this change, with a record or without one.
+    let unseen = self::project();
+    append(&unseen, &block(&unseen));
+    insta::assert_debug_snapshot!(findings(&unseen), @r#"
+    [
+        "R004 agentd/changes/add-oauth/proposal.md: review 2 (APPROVED) was not written in a call that agentd started",
+    ]
+    "#);
+    let code = implementing();
+    code.write("REVIEW.md", REVIEW);
+    insta::assert_debug_snapshot!(findings(&code), @r#"
+    [
+        "R004 agentd/changes/add-oauth/REVIEW.md: this review was not written in a call that agentd started",
+    ]
+    "#);
+    assert_eq!(findings(&complete()), [""; 0]);
+}
+
+#[test]
+fn ticks_that_files_contradict_are_named() {
+    let project = implementing();
+    let tasks = project.read("tasks.md").replace("status: pending", "status: done");
+    project.write("tasks.md", tasks);
+    fs::remove_file(project.root().join("src/session.rs")).unwrap();
+    insta::assert_debug_snapshot!(findings(&project), @r#"
+    [
+        "T021 agentd/changes/add-oauth/tasks.md: Task 1.1 is not done (CREATE src/session.rs): `src/session.rs` does not exist.",
+        "T021 agentd/changes/add-oauth/tasks.md: Task 2.1 is not done (MODIFY src/auth.rs): the file is as it was at HEAD.",
+    ]
+    "#);
+    // An edited file shows it, and so does a file that was not there before.
+    for (path, text) in [("src/auth.rs", "fn sign_in() {}\n"), ("src/session.rs", "struct User;\n")]
+    {
+        fs::write(project.root().join(path), text).unwrap();
+    }
+    insta::assert_debug_snapshot!(findings(&project), @"[]");
+}
+
 /// An approval of the code.
 fn approval() -> Review {
     review::parse(REVIEW).value

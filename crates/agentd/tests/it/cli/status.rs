@@ -37,6 +37,7 @@ fn status_of_a_change() {
       "verdict": null,
       "issues": null,
       "previous": [],
+      "foreign_reviews": [],
       "plan_changed_since_review": null,
       "stale": [],
       "record": null,

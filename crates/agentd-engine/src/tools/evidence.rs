@@ -68,7 +68,7 @@ pub fn contradicted(
 }
 
 /// Those of several tasks that were visibly not done. It asks git once about all edited files.
-pub fn all_contradicted<'t>(
+pub(crate) fn all_contradicted<'t>(
     project: &Project,
     change: &ChangeId,
     tasks: &[&'t Task],

@@ -6,6 +6,7 @@ use agentd_core::step_name::StepName;
 use real_agents::{CODEX, CODEX_QUICK, Cli, Sandbox, lines_with};
 use scripted_models::Script;
 use serde_json::json;
+use test_project::tree;
 
 use real_agents::models::{
     approved, calls, challenges, edit, edit_proposal, plan, planner, reproposals, review, says,
@@ -14,7 +15,7 @@ use real_agents::models::{
 
 const QUICK: &str = "[workflow]\nself_review_iterations = 0\n";
 
-/// C10, WF2, WF6, WF7, P21, P22, P23
+/// C10, WF2, WF6, WF7, P21, P22, P23, P26
 #[test]
 fn approved_is_challenged() {
     let script = challenges(planner(&["auth-flow"]), &[approved()]);
@@ -30,7 +31,29 @@ fn approved_is_challenged() {
         assert!(json["cost_usd"].as_f64().unwrap() > 0.0);
         let last = sandbox.calls().pop().unwrap();
         assert_eq!(last.program, "codex");
-        assert!(sandbox.path("CHALLENGE.md").is_file() && sandbox.path("AGENTS.md").is_file());
+        // P26: the layout of the directory.
+        let files = tree(&sandbox.path("")).into_keys();
+        let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
+        insta::assert_snapshot!(files.join("\n"), @"
+        AGENTS.md
+        CHALLENGE.md
+        GEMINI.md
+        STATE.yaml
+        base
+        base/auth-flow.md
+        journal.jsonl
+        proposal.md
+        rounds
+        rounds/0001.json
+        runs
+        runs/0001-proposal-gen.jsonl
+        runs/0002-spec-gen-auth-flow.jsonl
+        runs/0003-tasks-gen.jsonl
+        runs/0004-challenge.jsonl
+        specs
+        specs/auth-flow.md
+        tasks.md
+        ");
         let review = sandbox.state().plan_review.unwrap();
         // T4: who wrote and who judged, as they ran.
         assert!(review.authors.iter().all(|author| author.vendor.as_str() == "Google"));
@@ -46,6 +69,43 @@ fn approved_is_challenged() {
         assert_eq!(again["next"], json!(["agentd impl add-login"]));
         assert_eq!(sandbox.calls().len(), calls, "nothing is paid twice");
     });
+}
+
+/// P9: what the models are asked for, as they see it.
+#[test]
+fn complexity_decides_the_model_and_the_effort() {
+    let asked = |description: &str| {
+        let mut asked = Vec::new();
+        Sandbox::enter(challenges(planner(&[]), &[approved()]), |sandbox| {
+            sandbox.set_up(QUICK);
+            sandbox
+                .run(["plan", "add-login", description, "--skip-clarify", "--git", "in-place"])
+                .exits(0);
+            for request in sandbox.models().requests() {
+                let step = request.prompt.split(' ').nth(1).unwrap_or_default();
+                asked.push(format!("{step}: {}", request.model));
+            }
+            for called in sandbox.calls().iter().filter(|called| called.program == "codex") {
+                let effort = called.args.iter().filter(|arg| arg.contains("reasoning_effort"));
+                asked.extend(effort.cloned());
+            }
+        });
+        asked.dedup();
+        asked.join("\n")
+    };
+    insta::assert_snapshot!(asked("Add a dark mode"), @r#"
+    proposal-gen: gemini-3.8-flash
+    tasks-gen: gemini-3.8-flash
+    challenge: gpt-6.1-sol
+    model_reasoning_effort="medium"
+    "#);
+    let critical = "Add password login and permissions, with a database migration";
+    insta::assert_snapshot!(asked(critical), @r#"
+    proposal-gen: gemini-3.1-pro-preview
+    tasks-gen: gemini-3.1-pro-preview
+    challenge: gpt-6.1-sol
+    model_reasoning_effort="max"
+    "#);
 }
 
 /// C10, P22, P23, P24: the plan waits for a user, and no agent is called meanwhile; after

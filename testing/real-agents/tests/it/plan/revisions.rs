@@ -2,10 +2,66 @@
 
 use std::fs;
 
-use real_agents::models::{approved, calls, challenges, plan, proposal, review, spec, tasks};
+use real_agents::models::{approved, calls, challenges, edit, plan, proposal, review, spec, tasks};
 use real_agents::{CODEX_QUICK, Sandbox, lines_with};
-use scripted_models::Script;
+use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
+
+/// RP2, RP3: issues in three files, in the prompt by severity and each with its place; the planner,
+/// which resumes its session, fixes each where it is.
+#[test]
+fn issues_in_three_files_are_fixed_in_place() {
+    let mut found =
+        review("NEEDS_REVISION", &[("low", "Vague"), ("high", "Too slow"), ("medium", "No test")]);
+    for (index, place) in ["proposal.md", "auth-flow:R1", "task 2.1"].into_iter().enumerate() {
+        found["issues"][index]["location"] = json!(place);
+    }
+    let edits = [
+        edit("proposal.md", "their own data", "their own notes"),
+        edit("specs/auth-flow.md", "within 2 s", "within 1 s"),
+        edit("tasks.md", "Write it.", "Write it, with a test."),
+    ];
+    let rule = edits.into_iter().fold(Rule::new().step("reproposal"), |rule, edit| {
+        rule.reply(Reply::call("edit_file", edit).saying("I fix it."))
+    });
+    let script = Script::new().rule(rule.reply(Reply::text("Done.")));
+    let script = challenges(plan(script, &["auth-flow"]), &[found]);
+    Sandbox::enter(script, |sandbox| {
+        sandbox.set_up("[workflow]\nself_review_iterations = 0\n");
+        sandbox.plan(&[]).exits(0);
+        let session = sandbox.state().session_id;
+        insta::assert_snapshot!(sandbox.run(["reproposal"]).without_usage(), @"
+        exit 0
+        ✓ Proposal updated based on challenge feedback
+        cost so far: $[COST]
+
+        Next: agentd challenge add-login
+        --- stderr
+        Reproposal 1: started (gemini, resumed)
+        Reproposal 1: done, [DURATION], [USAGE], 3 issues, 3 files changed
+        fixed: proposal.md
+        fixed: tasks.md
+        fixed: specs/auth-flow.md
+        Proposal updated based on challenge feedback
+        ");
+        let prompt = sandbox.prompt("reproposal");
+        let places = ["I2 HIGH", "auth-flow:R1", "I3 MEDIUM", "task 2.1", "I1 LOW", "proposal.md"];
+        let mut rest = prompt.as_str();
+        for place in places {
+            rest = rest.split_once(place).unwrap_or_else(|| panic!("no {place}:\n{prompt}")).1;
+        }
+        for (file, fixed) in [
+            ("proposal.md", "their own notes"),
+            ("specs/auth-flow.md", "within 1 s"),
+            ("tasks.md", "Write it, with a test."),
+        ] {
+            assert_eq!(sandbox.read(file).matches(fixed).count(), 1, "{file}");
+        }
+        let state = sandbox.state();
+        assert_eq!((state.session_id, state.phase.name()), (session, "proposed"));
+        assert!(sandbox.calls().last().unwrap().has("--resume"));
+    });
+}
 
 /// RP3, F7: a revision that replaces one affected spec by another. The file of the dropped one
 /// goes, the new one is written, the tasks are renewed, and the dropped one is never merged.

@@ -111,8 +111,7 @@ fn build_guided(workspace: &Workspace) -> Result<()> {
         .env("CARGO_TARGET_DIR", workspace.target.join("fuzz"))
         .env("RUSTFLAGS", COVERAGE.join(" "))
         // Names in backtraces.
-        .env("CARGO_PROFILE_RELEASE_STRIP", "false")
-        .env("CARGO_PROFILE_RELEASE_LTO", "off");
+        .env("CARGO_PROFILE_RELEASE_STRIP", "false");
     process::run(&mut cargo)
 }
 

@@ -23,12 +23,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             let program = words.next().unwrap_or_default();
             let mut command = process::command(program, &workspace.root);
             command.args(words);
-            // A build of its own, and a quick one: that it works is shown, not how fast it is.
+            // A build of its own, as in a fresh clone.
             let target = workspace.target.join("readme");
             command.env("CARGO_TARGET_DIR", &target);
-            command
-                .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
-                .env("CARGO_PROFILE_RELEASE_LTO", "off");
             if line.starts_with("cargo install") {
                 // Not into the home of the user who runs the tests.
                 command.arg("--force").arg("--root").arg(target);

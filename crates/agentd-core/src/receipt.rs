@@ -44,9 +44,7 @@ impl ReceiptKey {
         role: Role,
         review: &Digest,
     ) -> bool {
-        receipt.role == role
-            && receipt.review == *review
-            && receipt.proof == self.proof(change, role, review)
+        *receipt == self.receipt(change, role, review)
     }
 
     /// Nested, so that a longer text cannot be derived from a proof that is known.
@@ -110,6 +108,14 @@ mod tests {
         let other = key.receipt(&id("a"), Role::Reviewer, &review);
         let edited = Receipt { role: Role::Challenger, ..other };
         assert!(!key.proves(&edited, &id("a"), Role::Challenger, &review));
+        // Neither is one with a true proof that says something else.
+        for said in [
+            Receipt { role: Role::Reviewer, ..receipt.clone() },
+            Receipt { review: Digest::of("another"), ..receipt.clone() },
+        ] {
+            assert!(!key.proves(&said, &id("a"), Role::Challenger, &review));
+        }
+        assert_eq!(format!("{key:?}"), "ReceiptKey(..)", "logs do not have it");
         assert_eq!(ReceiptKey::parse(&key.text()), Some(key));
         assert_eq!(ReceiptKey::parse("00"), None);
     }

@@ -359,7 +359,6 @@ fn push_nested(out: &mut String, value: &serde_json::Value, indent: usize) {
     use serde_json::Value;
     match value {
         Value::Array(items) if items.is_empty() => out.push_str(" []\n"),
-        Value::Object(entries) if entries.is_empty() => out.push_str(" {}\n"),
         Value::Array(_) | Value::Object(_) => {
             out.push('\n');
             push_value(out, value, indent + 2);

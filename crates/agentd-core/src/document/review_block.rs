@@ -135,10 +135,10 @@ pub(crate) fn find(text: &str) -> Vec<(Span, Span)> {
         let outline = outline.get_or_insert_with(|| Outline::scan(text));
         let is_comment = outline.comments.binary_search_by_key(&start, |c| c.start).is_ok();
         let mut authentic = || {
-            let length = content.end - content.start;
-            let affordable = length <= may_hash;
-            may_hash = may_hash.saturating_sub(length);
-            affordable && mark == short_digest(content.of(text))
+            let content = content.of(text);
+            let affordable = content.len() <= may_hash;
+            may_hash = may_hash.saturating_sub(content.len());
+            affordable && mark == short_digest(content)
         };
         if is_comment || authentic() {
             at = next_line(text, content.end);

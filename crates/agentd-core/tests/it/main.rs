@@ -11,6 +11,8 @@ mod journal;
 mod merge;
 mod phases;
 mod prompts;
+mod records;
+mod reviews;
 mod round_trip;
 mod rules;
 mod states;

@@ -330,6 +330,8 @@ mod tests {
             codes("It MUST fast-forward `fast` streams within 3 s, as fast as the disk.")
                 .is_empty()
         );
+        let behind = codes("The `x` page MUST load fast and answer 200.");
+        assert_eq!(behind, [("Q001".into(), "fast".into())]);
     }
 
     #[test]
@@ -337,5 +339,21 @@ mod tests {
         assert_eq!(code_list("Users are happy."), ["Q002", "Q003"]);
         assert!(code_list("The system MUST return 401.").is_empty());
         assert_eq!(codes("It MUST return TBD."), [("Q005".to_owned(), "TBD".to_owned())]);
+        assert_eq!(codes("It MUST return ??? x"), [("Q005".to_owned(), "???".to_owned())]);
+    }
+
+    #[test]
+    fn words_of_a_text() {
+        let cases: [(&str, &[&str], &[&str]); 6] = [
+            ("It returns 401.", &[], &[]),
+            ("Fast, if possible; fast.", &["fast", "if possible"], &[]),
+            ("As fast as the disk, cafe-fast, éfast, fasté.", &[], &[]),
+            ("Fast “fast” —fast", &["fast"], &[]),
+            ("TBD: XXX, and TBD", &[], &["TBD", "XXX"]),
+            ("TODOS or tbd? What???", &[], &["???"]),
+        ];
+        for (text, vague, open) in cases {
+            assert_eq!((vague_words(text).as_slice(), open_points(text).as_slice()), (vague, open));
+        }
     }
 }

@@ -188,8 +188,8 @@ fn source<'t>(texts: &'t mut BTreeMap<ChangeFile, Source>, file: &str) -> &'t mu
     texts.entry(file).or_insert(Source::Text(spec))
 }
 
-/// What is found in the change after these edits.
-pub(crate) fn reports(edits: &[Edit]) -> Vec<FileReport> {
+/// The change after these edits, and what the rules know beside it.
+pub(crate) fn documents(edits: &[Edit]) -> (Documents, MainSpecs, Extras) {
     let mut texts = texts();
     let mut main = MainSpecs::new();
     let mut extras = Extras::default();
@@ -219,7 +219,13 @@ pub(crate) fn reports(edits: &[Edit]) -> Vec<FileReport> {
             Edit::Scenarios(count) => extras.scenario_min_count = count,
         }
     }
-    Documents::read(ChangeId::new("add-login").unwrap(), texts).findings(&main, &extras)
+    (Documents::read(ChangeId::new("add-login").unwrap(), texts), main, extras)
+}
+
+/// What is found in the change after these edits.
+pub(crate) fn reports(edits: &[Edit]) -> Vec<FileReport> {
+    let (documents, main, extras) = documents(edits);
+    documents.findings(&main, &extras)
 }
 
 /// Findings as `file:line:column CODE message`.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its input should fail")]
 
 mod bad_input;
+mod check;
 mod corpus;
 mod docs;
 mod example;

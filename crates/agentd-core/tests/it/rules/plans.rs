@@ -159,11 +159,19 @@ pub(super) const PROPOSALS: &[Case] = &[
     ),
 ];
 
+const CRITERIA: &str = "## Acceptance Criteria\n\n### Scenario: Wrong password\n\n- **WHEN** the password is wrong\n- **THEN** the answer is 401\n";
+
 pub(super) const SPECS: &[Case] = &[
     (
         &[In(SPEC, "## Overview\n\nHow people sign in.\n\n", "")],
         &["specs/auth-flow.md:2:1 S001"],
         &[In(SPEC, "## Overview", "## overview")],
+    ),
+    // Scenarios stand under their requirement, or in a section of their own.
+    (
+        &[In(SPEC, CRITERIA, "")],
+        &["specs/auth-flow.md:2:1 S001", "specs/auth-flow.md:2:1 S008"],
+        &[In(SPEC, CRITERIA, "#### Scenario: Wrong password\n- WHEN a THEN the answer is 401\n")],
     ),
     (
         &[In(SPEC, "How people sign in.\n\n", "")],
@@ -314,6 +322,20 @@ pub(super) const SPECS: &[Case] = &[
         &[
             In(SPEC, "Scenario: Wrong password", "Scenario: Sign in"),
             In(SPEC, "password is wrong\n- ", "password is right\n- "),
+        ],
+    ),
+    // Short words of failure count whole, longer ones as stems.
+    (
+        &[
+            In(SPEC, "Scenario: Wrong password", "Scenario: Notebook"),
+            In(SPEC, "WHEN** the password is wrong", "WHEN** the badge is shown"),
+            In(SPEC, "THEN** the answer is 401", "THEN** the note is 4012"),
+        ],
+        &["specs/auth-flow.md:22:1 Q004"],
+        &[
+            In(SPEC, "Scenario: Wrong password", "Scenario: Cancelled"),
+            In(SPEC, "WHEN** the password is wrong", "WHEN** the badge is shown"),
+            In(SPEC, "THEN** the answer is 401", "THEN** the note is 4012"),
         ],
     ),
     (

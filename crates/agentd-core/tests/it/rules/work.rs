@@ -6,6 +6,7 @@ use crate::example::Edit::{Append, In, Main};
 const BLOCK: &str = "\n<!-- agentd:review k -->\n\n## Review 1\n\n- **Verdict**: APPROVED\n\n<!-- /agentd:review k -->\n";
 const BLOCK_WITHOUT_VERDICT: &str = "\n<!-- agentd:review k -->\n\n## Review 1\n\n- **Verdict**: not approved\n\n<!-- /agentd:review k -->\n";
 const BLOCK_WITH_TWO: &str = "\n<!-- agentd:review k -->\n\n## Review 1\n\n- **Verdict**: APPROVED\n- **Verdict**: REJECTED\n\n<!-- /agentd:review k -->\n";
+const BAD_CHECKBOX: &str = "\n## 3. Integration Layer\n\n- [ ] 3.1 Third\n  Action: RENAME\n  File: c.rs\n  Spec: auth-flow:R1\n  Do.\n";
 const SIX: &str = "\n## a\n- Question: a\n- Answer: b\n## b\n- Question: a\n- Answer: b\n## c\n- Question: a\n- Answer: b\n\
                    ## d\n- Question: a\n- Answer: b\n## e\n- Question: a\n- Answer: b\n";
 const FIVE: &str = "\n## a\n- Question: a\n- Answer: b\n## b\n- Question: a\n- Answer: b\n## c\n- Question: a\n- Answer: b\n\
@@ -105,6 +106,20 @@ pub(super) const TASK_CASES: &[Case] = &[
         &["tasks.md:14:1 T013", "tasks.md:26:1 T013"],
         &[],
     ),
+    // Of a checkbox, everything is reported where it starts.
+    (
+        &[Append(TASKS, BAD_CHECKBOX)],
+        &["tasks.md:41:1 T013"],
+        &[Append(
+            TASKS,
+            "\n## 3. Integration Layer\n\n- [ ] 3.1 Third\n  Action: delete\n  File: c.rs\n  Spec: auth-flow:R1\n  Do.\n",
+        )],
+    ),
+    (
+        &[In(TASKS, "action: MODIFY\n", ""), Append(TASKS, BAD_CHECKBOX)],
+        &["tasks.md:26:1 T013", "tasks.md:40:1 T013"],
+        &[],
+    ),
     (
         &[In(TASKS, "status: pending", "status: banana")],
         &["tasks.md:14:1 T014"],
@@ -127,6 +142,20 @@ pub(super) const TASK_CASES: &[Case] = &[
             In(TASKS, "Task 2.1", "Task 9.1"),
             In(TASKS, "\"2.1\"", "\"9.1\""),
         ],
+    ),
+    // A task may wait for another one of its layer.
+    (
+        &[Append(
+            TASKS,
+            "\n## 3. Integration\n\n- [ ] 3.1 A\n  File: CREATE c.rs\n  Spec: auth-flow\n  Depends: 4.1\n  Do.\n\n\
+                         ## 4. Testing\n\n- [ ] 4.1 B\n  File: CREATE d.rs\n  Spec: auth-flow\n  Do.\n",
+        )],
+        &["tasks.md:41:1 T016"],
+        &[Append(
+            TASKS,
+            "\n## 3. Integration\n\n- [ ] 3.1 A\n  File: CREATE c.rs\n  Spec: auth-flow\n  Depends: 3.2\n  Do.\n\
+                         - [ ] 3.2 B\n  File: CREATE d.rs\n  Spec: auth-flow\n  Do.\n",
+        )],
     ),
     (
         &[In(TASKS, "Compare the hashes.\n", "")],

@@ -39,12 +39,13 @@ impl<'t> Merge<'t, '_> {
             Choice::Change => self.put_body(&main, piece.body()),
             Choice::Both => {
                 // Descriptions stand beside each other; a design that both have edited does not.
-                let descriptive = match key {
-                    Key::Section(title) => base.is_none() || title == "overview",
-                    _ => true,
+                let beside = match key {
+                    Key::Section(title) if title == "overview" => true,
+                    Key::Section(_) => self.base_known && base.is_none(),
+                    _ => self.base_known,
                 };
-                let united = united(base.unwrap_or_default(), main_body, piece.body());
-                if descriptive && self.base_known || key == &Key::Section("overview".into()) {
+                if beside {
+                    let united = united(base.unwrap_or_default(), main_body, piece.body());
                     if same_text(&united, main_body) {
                         return;
                     }

@@ -105,7 +105,7 @@ fn replaced(
         };
         let meant = match qualifier(&text[..at]) {
             Some(name) => name == spec.as_str(),
-            None => bare(at).is_some_and(|span| span.start <= at && at < span.end),
+            None => bare(at).is_some_and(|span| span.range().contains(&at)),
         };
         if meant {
             out.push_str(&text[copied..=at]);

@@ -40,10 +40,6 @@ pub(super) enum Section {
 }
 
 impl Splice {
-    pub(super) fn is_empty(&self) -> bool {
-        self.edits.is_empty()
-    }
-
     /// Puts a text in the place of another.
     pub(super) fn replace(&mut self, span: Span, text: &str) {
         self.edits.push(Edit { span, order: Order::Replace, text: text.to_owned() });
@@ -62,9 +58,6 @@ impl Splice {
 
     /// The text with all changes, which keep its line ends.
     pub(super) fn apply(mut self, text: &str) -> String {
-        if self.edits.is_empty() {
-            return text.to_owned();
-        }
         // Stable: what was said first comes first.
         self.edits.sort_by_key(|edit| (edit.span.start, edit.order));
         let newline = newline_of(text);
@@ -72,8 +65,7 @@ impl Splice {
             "\r\n" => text.replace("\r\n", "\n").replace('\n', "\r\n"),
             _ => text.replace("\r\n", "\n"),
         };
-        let grown: usize = self.edits.iter().map(|edit| edit.text.len() + 4).sum();
-        let mut out = String::with_capacity(text.len() + grown);
+        let mut out = String::with_capacity(text.len());
         let mut at = 0;
         for edit in &self.edits {
             // A piece inside of one that goes is gone with it.

@@ -437,12 +437,7 @@ impl<'t> Merge<'t, '_> {
     }
 
     fn finish(mut self) -> Merged {
-        let splice = std::mem::take(&mut self.splice);
-        let text = if splice.is_empty() {
-            self.main.text.to_owned()
-        } else {
-            splice.apply(self.main.text)
-        };
+        let text = std::mem::take(&mut self.splice).apply(self.main.text);
         if let Some((key, was, is)) = self.misread(&text) {
             let (what, kind) = (key.to_string(), ConflictKind::Misread);
             let change = self.written.get(&key).cloned();

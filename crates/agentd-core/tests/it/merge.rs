@@ -198,9 +198,48 @@ fn a_new_id_that_is_taken_becomes_the_next_free_one() {
     let expected = "## Requirements\n\n### R1: One\n\na\n\n### R2: Theirs\n\nt\n\n### R3: Three\n\n\
                     Builds on R5.\n\n### R4: Four\n\nd\n\n### R5: Ours\n\nSee R5.\n";
     assert_eq!(merged.text, expected);
-    // The same requirement on both sides is no collision.
-    let same = Sides { change: "## Requirements\n\n### R2: Theirs\n\nt\n", ..sides };
-    assert!(merge::collisions(&same).is_empty());
+    // The same requirement on both sides is no collision; the same title or text alone is.
+    for (change, collides) in [
+        ("## Requirements\n\n### R2: Theirs\n\nt\n", false),
+        ("## Requirements\n\n### R2: Theirs\n\nu\n", true),
+        ("## Requirements\n\n### R2: Ours\n\nt\n", true),
+    ] {
+        assert_eq!(!merge::collisions(&Sides { change, ..sides }).is_empty(), collides, "{change}");
+    }
+}
+
+#[test]
+fn a_merged_text_has_the_next_version_and_the_time() {
+    let touched = |text: &str| merge::touch(text, "2026-01-19T10:30:00Z".parse().unwrap());
+    let text = "---\nid: s\nversion: 3 # mine\nupdated_at: 2025-01-01\n---\n\n# S\n\nversion: 3\n";
+    let expected = text.replacen('3', "4", 1).replacen("2025-01-01", "2026-01-19T10:30:00Z", 1);
+    assert_eq!(touched(text), expected);
+    assert_eq!(touched("# S\n\nversion: 3\n"), "# S\n\nversion: 3\n");
+}
+
+#[test]
+fn every_conflict_is_said_in_words() {
+    use merge::ConflictKind as Kind;
+    let kinds = [
+        (Kind::BothEdited, "was edited in the main spec too, and differently"),
+        (Kind::BothRenamed, "was renamed in the main spec too, and differently"),
+        (Kind::BothAdded, "was added to the main spec too, and differently"),
+        (Kind::RemovedInMain, "was removed from the main spec since, and is edited here"),
+        (Kind::RemovedInChange, "is removed here, and was edited in the main spec since"),
+        (Kind::SpecRemoved, "was removed since, and is edited here"),
+        (
+            Kind::NoBase,
+            "differs from the main spec, and it is not known what the change started from",
+        ),
+        (Kind::Ambiguous, "is there more than once"),
+        (
+            Kind::Misread,
+            "would be read differently in the merged text: is a code block never closed?",
+        ),
+    ];
+    for (kind, words) in kinds {
+        assert_eq!(kind.says(), words);
+    }
 }
 
 /// What one side does to a requirement of the base.

@@ -21,7 +21,7 @@ use crate::document::review_block::PlanVerdict;
 use crate::hash::Digest;
 use crate::phase::Phase;
 use crate::stamp::Stamp;
-use crate::state::{Actor, Choice, GitSetup, State};
+use crate::state::{Actor, Choice, GitSetup, LlmCall, State};
 use crate::step_name::StepName;
 use crate::text::Line;
 
@@ -193,15 +193,15 @@ const LONGEST_LINE: usize = 1 << 20;
 /// Reads a journal. A last line without an end was cut short, and does not count.
 pub fn parse(text: &str) -> Result<Journal, Broken> {
     let mut journal = Journal::default();
-    let complete = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-    for (index, line) in complete.lines().enumerate() {
-        let entry = parse_line(line).map_err(|why| Broken { line: index + 1, why })?;
-        let fail = |why| Err(Broken { line: index + 1, why });
+    let complete = text.rfind('\n').map_or("", |end| &text[..=end]);
+    for (number, line) in (1..).zip(complete.lines()) {
+        let broken = |why| Broken { line: number, why };
+        let entry = parse_line(line).map_err(broken)?;
         if entry.seq != journal.head.seq + 1 {
-            return fail("its number does not follow the line before");
+            return Err(broken("its number does not follow the line before"));
         }
         if entry.prev != journal.head.line {
-            return fail("it does not name the line before");
+            return Err(broken("it does not name the line before"));
         }
         journal.head = Head { seq: entry.seq, line: Some(Digest::of(line)) };
         journal.entries.push(entry);
@@ -273,13 +273,14 @@ pub fn claims(state: &State) -> Digest {
 pub fn events(before: Option<&State>, after: &State) -> Vec<Event> {
     let Some(before) = before else { return vec![Event::Begun {}] };
     let mut events = Vec::new();
-    let known = |run: Option<u32>| run.is_some() && before.llm_calls.iter().any(|c| c.run == run);
-    let old = before.llm_calls.len();
-    for (index, call) in after.llm_calls.iter().enumerate() {
-        // Calls of killed runs are sorted in by number; those without one are appended.
-        if known(call.run) || (call.run.is_none() && index < old) {
-            continue;
-        }
+    // Calls of killed runs are sorted in by number, so a place says nothing; of those without a
+    // number there are only ever more.
+    let mut unnumbered = before.llm_calls.iter().filter(|call| call.run.is_none());
+    let mut is_known = |call: &LlmCall| match call.run {
+        Some(_) => before.llm_calls.iter().any(|old| old.run == call.run),
+        None => unnumbered.next().is_some(),
+    };
+    for call in after.llm_calls.iter().filter(|call| !is_known(call)) {
         let (run, step, agent) = (call.run, call.step.clone(), call.agent);
         events.push(Event::Call { run, step, agent, model: call.model.clone(), cost: call.cost });
     }

@@ -6,11 +6,13 @@ use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::journal::{
-    self, Compared, Event, Files, Head, Journal, Mismatch, Public, Record, compare,
+    self, Broken, Compared, Event, Files, Head, Journal, Mismatch, Public, Record, compare,
 };
 use agentd_core::phase::{Phase, Transition};
 use agentd_core::stamp::Stamp;
-use agentd_core::state::{self, Actor, Choice, Decision, LlmCall, State, TestRun};
+use agentd_core::state::{
+    self, Actor, Choice, Decision, GitSetup, LlmCall, Placement, State, TestRun,
+};
 use agentd_core::text::Line;
 use proptest::prelude::*;
 
@@ -186,6 +188,93 @@ fn what_happened_follows_from_the_states() {
     assert_eq!((record.calls, record.adopted), ((3, 1.5), None));
 }
 
+/// The events after an update, and the number of the call where it is one.
+fn news(before: &State, after: &State) -> Vec<String> {
+    let events = journal::events(Some(before), after);
+    let name = |event: &Event| match event {
+        Event::Call { run, .. } => format!("call {run:?}"),
+        Event::Placed { git } => format!("placed {}", git.workflow.name()),
+        Event::Updated {} => "updated".to_owned(),
+        other => panic!("{other:?}"),
+    };
+    events.iter().map(name).collect()
+}
+
+#[test]
+fn every_call_is_recorded_once() {
+    let new = State::new(ChangeId::new("a").unwrap(), "", at(0));
+    let with = |runs: &[Option<u32>]| State {
+        llm_calls: runs.iter().map(|run| LlmCall { run: *run, ..call(1) }).collect(),
+        ..new.clone()
+    };
+    let check = |before: &[Option<u32>], after: &[Option<u32>], expected: &[&str]| {
+        assert_eq!(news(&with(before), &with(after)), expected, "{before:?} {after:?}");
+    };
+    check(&[], &[None, Some(1)], &["call None", "call Some(1)"]);
+    check(&[None], &[None], &["updated"]);
+    check(&[None], &[None, None], &["call None"]);
+    check(&[Some(1)], &[Some(1), Some(2)], &["call Some(2)"]);
+    // The call of a run that was killed stands in front of later ones.
+    check(&[Some(2)], &[Some(1), Some(2)], &["call Some(1)"]);
+    check(&[Some(2), None], &[Some(1), Some(2), None], &["call Some(1)"]);
+}
+
+#[test]
+fn where_it_is_worked_on_is_recorded_when_it_changes() {
+    let new = State::new(ChangeId::new("a").unwrap(), "", at(0));
+    let setup = |workflow| GitSetup { workflow, branch: None, work_tree: None, base_commit: None };
+    let with = |workflow| State { git: Some(setup(workflow)), ..new.clone() };
+    assert_eq!(news(&new, &with(Placement::Branch)), ["placed branch"]);
+    assert_eq!(news(&with(Placement::Branch), &with(Placement::Branch)), ["updated"]);
+    assert_eq!(news(&with(Placement::Branch), &with(Placement::InPlace)), ["placed in-place"]);
+    assert_eq!(news(&with(Placement::Branch), &new), ["updated"]);
+}
+
+#[test]
+fn the_last_entry_of_a_write_has_the_documents() {
+    let mut journal = journal::parse(story().journal()).unwrap();
+    let without = journal.entries.iter().filter(|entry| entry.files.is_empty());
+    assert_eq!(without.map(|entry| entry.seq).collect::<Vec<_>>(), [3], "the first of two calls");
+    let last = |journal: &Journal| journal.files().map(|(entry, files)| (entry.seq, files.len()));
+    assert_eq!(last(&journal), Some((11, 1)));
+    journal.entries.truncate(3);
+    assert_eq!(last(&journal), Some((2, 1)));
+    assert_eq!(last(&Journal::default()), None);
+}
+
+#[test]
+fn a_journal_that_is_not_one_says_where() {
+    let story = story();
+    let lines: Vec<&str> = story.journal().split_inclusive('\n').collect();
+    let check = |lines: &[&str], expected: &str| {
+        let broken = journal::parse(&lines.concat()).unwrap_err();
+        assert_eq!(broken.to_string(), expected);
+    };
+    let number = "its number does not follow the line before";
+    check(&[lines[0], lines[2]], &format!("line 2: {number}"));
+    check(&lines[1..], &format!("line 1: {number}"));
+    check(&[lines[0], lines[1], lines[1]], &format!("line 3: {number}"));
+    check(&[lines[0], "{}\n"], "line 2: it was changed after it was written");
+    // A line of another journal.
+    let (state, text) = &story.states[0];
+    let entry = |head: Head, command: String| {
+        let event = Event::TestsRun { command, exit_code: None, tree: None, tree_after: None };
+        let new = journal::entries(&head, vec![event], state, text, &Files::new(), at(1));
+        format!("{}\n", new[0].line())
+    };
+    let other = entry(Head { seq: 1, line: Some(Digest::of("x")) }, String::new());
+    check(&[lines[0], &other], "line 2: it does not name the line before");
+    // A line has at most a megabyte.
+    let room = (1 << 20) - (entry(Head::default(), String::new()).len() - 1);
+    let longest = entry(Head::default(), "x".repeat(room));
+    assert_eq!(journal::parse(&longest).unwrap().entries.len(), 1);
+    check(&[&entry(Head::default(), "x".repeat(room + 1))], "line 1: it is too long");
+    // A line that was cut short does not count; line ends of Windows do not hurt.
+    assert_eq!(journal::parse(lines[0].trim_end()), Ok(Journal::default()));
+    let windows = story.journal().replace('\n', "\r\n");
+    assert_eq!(journal::parse(&windows).map(|journal| journal.entries.len()), Ok(11));
+}
+
 /// What is not a verdict, a decision or a call is still an entry: the state was written.
 #[test]
 fn every_write_of_the_state_has_an_entry() {
@@ -217,9 +306,11 @@ fn files_that_agree_are_taken_as_they_are() {
     assert_eq!(story.compare(last, None, Some("{}\n")), Err(Mismatch::StateEdited));
 }
 
-/// Where a write may be cut off: every byte around its start and its end, and some between.
-fn cuts(start: usize, end: usize) -> impl Iterator<Item = usize> {
-    (start..=end).filter(move |cut| cut - start < 20 || end - cut < 20 || cut % 11 == 0)
+/// Where a write may have ended: around each end of a line, and here and there in it.
+fn cuts(before: &str, after: &str) -> Vec<usize> {
+    let ends = |at: usize| after.as_bytes().get(at).is_none_or(|byte| *byte == b'\n');
+    let near = |cut: usize| (cut - 1..=cut + 1).any(ends);
+    (before.len()..=after.len()).filter(|cut| near(*cut) || cut % 61 == 0).collect()
 }
 
 /// A kill leaves the copy, the state and the journal written up to some point, in this order.
@@ -228,25 +319,30 @@ fn a_kill_leaves_the_journal_whole_or_one_entry_short() {
     let story = story();
     for write in 1..story.states.len() {
         let (before, after) = (&story.journals[write - 1], &story.journals[write]);
-        // Before the state: the last entries are of something that did not happen.
-        for cut in cuts(before.len(), after.len()) {
+        for cut in cuts(before, after) {
+            // Before the state: the last entries are of something that did not happen.
             let compared = story.compare(write - 1, Some(before), Some(&after[..cut]));
             let compared = compared.unwrap().unwrap();
             assert_eq!(compared.public, Public::AsIs, "write {write}, {cut} bytes");
             assert_eq!(compared.journal.text(), *before, "write {write}, {cut} bytes");
-        }
-        // After it: the journal is completed from the copy.
-        for cut in cuts(before.len(), after.len()).filter(|cut| *cut < after.len()) {
+            // After it: the journal is completed from the copy.
             let compared = story.compare(write, Some(&after[..cut]), Some(after));
             let compared = compared.unwrap().unwrap();
-            assert_eq!(compared.public, Public::OneShort, "write {write}, {cut} bytes");
+            let expected = if cut < after.len() { Public::OneShort } else { Public::AsIs };
+            assert_eq!(compared.public, expected, "write {write}, {cut} bytes");
             assert_eq!(compared.journal.text(), *after, "write {write}, {cut} bytes");
         }
+        // What was there before the write does not get lost with it.
+        let compared = story.compare(write, Some(&before[..before.len() - 1]), Some(after));
+        assert_eq!(compared.unwrap().unwrap().public, Public::Changed, "write {write}");
     }
     // The first write: nothing was there before.
     let first = &story.journals[0];
     let compared = story.compare(0, None, Some(first)).unwrap().unwrap();
     assert_eq!(compared.public, Public::OneShort);
+    // A second one that did not happen does not make the first undone, with or without a file.
+    let compared = story.compare(0, None, Some(&story.journals[1])).unwrap().unwrap();
+    assert_eq!((compared.public, compared.journal.text()), (Public::OneShort, first.clone()));
 }
 
 #[test]
@@ -275,12 +371,16 @@ fn files_that_somebody_else_wrote_are_named() {
     // Git has checked out an older version of both.
     check(4, Some(early), Some(journal), Mismatch::Behind { count });
     // A journal that was edited is restored, as long as the state is the one that was recorded.
-    for edited in ["", "nonsense\n", early] {
+    let flipped = journal.replacen("begun", "begum", 1);
+    for edited in ["", "nonsense\n", early, &flipped] {
         let compared = story.compare(last, Some(edited), Some(journal)).unwrap().unwrap();
-        assert_ne!(compared.public, Public::AsIs, "{edited:.20}");
+        assert_eq!(compared.public, Public::Changed, "{edited:.20}");
         assert_eq!(compared.journal.text(), journal);
     }
     // Without a copy there is nothing to restore it from.
+    check(last, Some(""), None, Mismatch::StateEdited);
+    let cut = Broken { line: 11, why: "it has no end" };
+    check(last, journal.strip_suffix('\n'), None, Mismatch::Damaged(cut));
     let edited = journal.replacen("\"ada\"", "\"eve\"", 1);
     assert!(matches!(
         story.compare(last, Some(&edited), None),
@@ -345,6 +445,11 @@ fn a_first_write_that_did_not_happen_leaves_no_journal() {
     let more = entries(&head, journal::events(Some(state), next), next, next_text);
     let copy: String = taken.iter().chain(&more).map(|entry| entry.line() + "\n").collect();
     assert_eq!(compare(state, text, None, Some(&copy)), Ok(None));
+    // Where only the state was taken over, and agentd was killed before it wrote that down, it
+    // happened.
+    let alone = format!("{}\n", taken[0].line());
+    let compared = compare(state, text, None, Some(&alone)).unwrap().unwrap();
+    assert_eq!((compared.public, compared.journal.text()), (Public::OneShort, alone));
     let compared = compare(next, next_text, None, Some(&copy)).unwrap().unwrap();
     assert_eq!(compared.journal.text(), copy);
 }

@@ -40,7 +40,7 @@ struct Module {
     tests: &'static str,
 }
 
-const MODULES: [Module; 8] = [
+const MODULES: [Module; 12] = [
     Module {
         name: "phase",
         package: "agentd-core",
@@ -54,22 +54,49 @@ const MODULES: [Module; 8] = [
         tests: "test(/^(phases|states)::/)",
     },
     Module {
+        name: "state",
+        package: "agentd-core",
+        files: &["crates/agentd-core/src/state.rs", "crates/agentd-core/src/state/records.rs"],
+        tests: "test(/^(phases|records|states)::/)",
+    },
+    Module {
+        name: "journal",
+        package: "agentd-core",
+        files: &["crates/agentd-core/src/journal.rs", "crates/agentd-core/src/journal/*.rs"],
+        tests: "test(/^journal::/)",
+    },
+    Module {
+        name: "receipt",
+        package: "agentd-core",
+        files: &["crates/agentd-core/src/receipt.rs"],
+        tests: "test(/^receipt::/)",
+    },
+    Module {
+        name: "review_mark",
+        package: "agentd-core",
+        files: &["crates/agentd-core/src/provider/review.rs"],
+        tests: "test(/^provider::review::/)",
+    },
+    Module {
         name: "review",
         package: "agentd-core",
         files: &["crates/agentd-core/src/document/review.rs"],
-        tests: "test(/^(bad_input|corpus|phases|round_trip|rules)::/)",
+        tests: "test(/^(hand_written|phases|reviews|round_trip|rules)::/)",
     },
     Module {
         name: "review_block",
         package: "agentd-core",
         files: &["crates/agentd-core/src/document/review_block.rs"],
-        tests: "test(/^(bad_input|corpus|phases|round_trip|rules)::/)",
+        tests: "test(/^(hand_written|phases|reviews|round_trip|rules)::/)",
     },
     Module {
         name: "issue_fate",
         package: "agentd-core",
-        files: &["crates/agentd-core/src/document/issue_fate.rs"],
-        tests: "test(/issue_fate::/)",
+        files: &[
+            "crates/agentd-core/src/document/issue_fate.rs",
+            "crates/agentd-core/src/document/previous.rs",
+        ],
+        tests: "test(/^(document::issue_fate|reviews)::/)",
     },
     Module {
         name: "merge",

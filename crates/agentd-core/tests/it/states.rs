@@ -130,6 +130,25 @@ total_tokens_out: 2
 }
 
 #[test]
+fn what_could_be_taken_for_something_else_is_quoted() {
+    let cases = [
+        ("abc-1", "abc-1"),
+        ("2026-01-19T10:30:00Z", "2026-01-19T10:30:00Z"),
+        ("2026-01-19", "\"2026-01-19\""),
+        ("# Z", "\"# Z\""),
+        ("a Z", "\"a Z\""),
+        ("true", "\"true\""),
+    ];
+    for (session, written) in cases {
+        let mut state = State::new(id("a"), "", "2026-01-19".parse().unwrap());
+        state.session_id = Some(session.to_owned());
+        let text = state::render(&state);
+        assert!(text.contains(&format!("\nsession_id: {written}\n")), "{text}");
+        assert_eq!(state::parse(&text, &id("a")).unwrap(), state);
+    }
+}
+
+#[test]
 fn totals_are_sums_that_do_not_overflow() {
     let mut state = State::new(id("a"), "", "2026-01-19".parse().unwrap());
     for (tokens, cost) in [(u64::MAX, f64::MAX), (1, f64::MAX), (2, f64::NAN), (3, f64::INFINITY)] {

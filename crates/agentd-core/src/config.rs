@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use executable::ExecutableSetting;
 pub use git::{Git, GitCommit};
-pub use policy::{IndependentReview, Policy};
+pub use policy::{IndependentReview, Policy, Sign};
 pub use replay::{Replay, Speed};
 pub use sandbox::{Caches, Sandbox};
 
@@ -181,6 +181,19 @@ struct Sections {
     roles: Option<IgnoredAny>,
 }
 
+/// A file of which one key matters.
+#[derive(Deserialize)]
+struct OnlySign {
+    #[serde(default)]
+    policy: OnlySignPolicy,
+}
+
+#[derive(Default, Deserialize)]
+struct OnlySignPolicy {
+    #[serde(default)]
+    sign: Sign,
+}
+
 /// `[gemini]`, `[codex]`, `[claude]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -295,15 +308,18 @@ pub struct ConfigError {
 impl Config {
     /// Reads a configuration.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let mut config: Self = toml::from_str(text).map_err(|error| {
-            let span = error.span().map_or(Span::at(0), |range| Span::new(range.start, range.end));
-            let (message, hint) = explain(error.message());
-            at(text, span, message, hint)
-        })?;
+        let mut config: Self = toml::from_str(text).map_err(|error| wrong(text, &error))?;
         config.check(text)?;
         config.roles_are_written =
             toml::from_str::<Sections>(text).is_ok_and(|sections| sections.roles.is_some());
         Ok(config)
+    }
+
+    /// Whether lines of journals are signed. A mistake elsewhere in the file does not matter: what a
+    /// person decides is recorded all the same.
+    pub fn parse_sign(text: &str) -> Result<Sign, ConfigError> {
+        let only: OnlySign = toml::from_str(text).map_err(|error| wrong(text, &error))?;
+        Ok(only.policy.sign)
     }
 
     /// The configured part of the agent.
@@ -388,6 +404,12 @@ impl Config {
         }
         Ok(())
     }
+}
+
+fn wrong(text: &str, error: &toml::de::Error) -> ConfigError {
+    let span = error.span().map_or(Span::at(0), |range| Span::new(range.start, range.end));
+    let (message, hint) = explain(error.message());
+    at(text, span, message, hint)
 }
 
 fn at(text: &str, span: Span, message: String, hint: Option<String>) -> ConfigError {

@@ -85,6 +85,9 @@ kinds! {
         JournalChanged:
             "The `journal.jsonl` of a change is damaged, or is not the one that this machine knows: git brought another version of it, or somebody edited it.",
             "Run `agentd verify <id>` to see what is proven. If the files are right, for example because a teammate pushed them, run `agentd verify <id> --accept`; otherwise restore them.";
+        SigningFailed:
+            "`[policy] sign = \"ssh\"` asks for signatures in the journals of changes, and agentd cannot make one: your git settings name no key, the key is not there or is locked, or OpenSSH is not installed. Nothing was recorded. `agentd verify --allowed-signers` ends with it if it cannot read the list or run OpenSSH.",
+            "Name a key in your own git settings, `git config --global user.signingkey ~/.ssh/id_ed25519.pub`, and load it with `ssh-add` if it has a passphrase.";
         StateInvalid:
             "The `STATE.yaml` of a change cannot be read, for example because a merge left conflict markers. agentd never overwrites a state that it cannot read.",
             "Restore it: `git checkout -- agentd/changes/<id>/STATE.yaml`.";

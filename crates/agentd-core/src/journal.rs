@@ -10,8 +10,10 @@
 
 mod compare;
 mod record;
+mod signature;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +29,7 @@ use crate::text::Line;
 
 pub use compare::{Compared, Mismatch, Public, compare};
 pub use record::{CodeClaim, PlanClaim, Record, TestClaim};
+pub use signature::{NAMESPACE, Signature};
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,8 +157,11 @@ pub struct Entry {
     /// The documents as they were then, where they were read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: Files,
-    /// The digest of the line before; none in the first.
+    /// The digest of the line before, with its signature; none in the first.
     pub prev: Option<Digest>,
+    /// The signature of whoever wrote the line, where lines are signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sig: Option<Signature>,
 }
 
 /// Where a journal ends.
@@ -225,10 +231,21 @@ fn parse_line(line: &str) -> Result<Entry, &'static str> {
 impl Entry {
     /// The line of this entry, without its end.
     pub fn line(&self) -> String {
-        let mut line = serde_json::to_string(self).unwrap_or_default();
-        line.pop();
+        let line = self.without_hash();
         let hash = Digest::of(&line);
         format!("{line}{HASH}{hash}\"}}")
+    }
+
+    /// What is signed: the digest of the line up to its signature. It covers the lines before,
+    /// which it names, and STATE.yaml, which names the change.
+    pub fn signed_text(&self) -> String {
+        Digest::of(Self { sig: None, ..self.clone() }.without_hash()).to_string()
+    }
+
+    fn without_hash(&self) -> String {
+        let mut line = serde_json::to_string(self).unwrap_or_default();
+        line.pop();
+        line
     }
 }
 
@@ -343,21 +360,23 @@ pub fn events(before: Option<&State>, after: &State) -> Vec<Event> {
 }
 
 /// The entries for these events, after a journal that ends at `head`. They are one write, so they
-/// have one state, and the last of them has the documents.
-pub fn entries(
+/// have one state, and the last of them has the documents. `sign` makes the signature of what an
+/// entry is to have signed; none where lines are not signed.
+pub fn entries<E>(
     head: &Head,
     events: Vec<Event>,
     state: &State,
     state_text: &str,
     files: &Files,
     at: Stamp,
-) -> Vec<Entry> {
+    sign: impl Fn(&str) -> Result<Option<Signature>, E>,
+) -> Result<Vec<Entry>, E> {
     let (state_hash, claims) = (Digest::of(state_text), claims(state));
     let count = events.len();
     let mut head = head.clone();
     let mut entries = Vec::new();
     for (index, event) in events.into_iter().enumerate() {
-        let entry = Entry {
+        let mut entry = Entry {
             seq: head.seq + 1,
             at,
             event,
@@ -365,9 +384,16 @@ pub fn entries(
             claims: claims.clone(),
             files: if index + 1 == count { files.clone() } else { Files::new() },
             prev: head.line.take(),
+            sig: None,
         };
+        entry.sig = sign(&entry.signed_text())?;
         head = Head { seq: entry.seq, line: Some(Digest::of(entry.line())) };
         entries.push(entry);
     }
-    entries
+    Ok(entries)
+}
+
+/// For [`entries`] that are not signed.
+pub fn unsigned(_: &str) -> Result<Option<Signature>, Infallible> {
+    Ok(None)
 }

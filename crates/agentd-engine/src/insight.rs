@@ -4,6 +4,7 @@ pub mod code_rounds;
 pub mod cost;
 pub mod export;
 pub mod overlap;
+pub mod signatures;
 pub mod trace;
 pub mod validate;
 pub mod verify;

@@ -32,6 +32,7 @@ mod outside;
 mod parallel;
 mod project;
 mod remove_tree;
+mod temporary;
 mod user_dirs;
 mod write;
 
@@ -56,5 +57,6 @@ pub use project::Listed;
 pub use project::Project;
 pub use project::RunLock;
 pub use project::WriteLock;
+pub(crate) use temporary::TemporaryDir;
 pub use user_dirs::UserDirs;
 pub(crate) use user_dirs::own_dir;

@@ -57,7 +57,8 @@ impl From<DocumentError> for Problem {
             }
             DocumentError::State { .. }
             | DocumentError::NoState { .. }
-            | DocumentError::Config(_) => Self::failed(error.explain()),
+            | DocumentError::Config(_)
+            | DocumentError::Signing(_) => Self::failed(error.explain()),
         }
     }
 }

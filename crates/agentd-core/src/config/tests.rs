@@ -94,3 +94,17 @@ fn models_have_a_short_and_a_long_form() {
     assert_eq!(models[&Complexity::Low].effort, None);
     assert_eq!(models[&Complexity::Critical].effort.as_deref(), Some("high"));
 }
+
+// contract T6
+#[test]
+fn a_mistake_elsewhere_does_not_turn_signing_off() {
+    let read = |text: &str| Config::parse_sign(text).map_err(|error| error.message);
+    assert_eq!(read(""), Ok(Sign::None));
+    assert_eq!(read(TEMPLATE), Ok(Sign::None));
+    assert_eq!(read("[policy]\nsign = \"none\"\n"), Ok(Sign::None));
+    let signed = "[nope]\nx = 1\n[policy]\nindependent = 3\nsign = \"ssh\"\n";
+    assert!(Config::parse(signed).is_err());
+    assert_eq!(read(signed), Ok(Sign::Ssh));
+    assert_eq!(read("[policy]\nsign = \"gpg\"\n"), Err("unknown value `gpg`".to_owned()));
+    assert!(read("[policy\nsign = \"ssh\"\n").is_err(), "nobody knows");
+}

@@ -6,7 +6,8 @@ use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::journal::{
-    self, Broken, Compared, Event, Files, Head, Journal, Mismatch, Public, Record, compare,
+    self, Broken, Compared, Event, Files, Head, Journal, Mismatch, Public, Record, Signature,
+    compare,
 };
 use agentd_core::phase::{Phase, Transition};
 use agentd_core::stamp::Stamp;
@@ -56,7 +57,8 @@ impl Story {
         let events = journal::events(self.states.last().map(|(state, _)| state), &state);
         let text = state::render(&state);
         let files = Files::from([("proposal.md".to_owned(), Digest::of("proposal"))]);
-        let new = journal::entries(&head, events, &state, &text, &files, at(1));
+        let Ok(new) =
+            journal::entries(&head, events, &state, &text, &files, at(1), journal::unsigned);
         let lines: String = new.iter().map(|entry| entry.line() + "\n").collect();
         let old = self.journals.last().cloned().unwrap_or_default();
         self.journals.push(old + &lines);
@@ -422,7 +424,8 @@ fn an_accepted_state_starts_the_record_again() {
     let mut journal = journal::parse(story.journal()).unwrap();
     let (state, text) = story.states.last().unwrap();
     let adopted = vec![Event::Adopted { phase: Phase::Complete, by: Line::new("eve") }];
-    let new = journal::entries(&journal.head, adopted, state, text, &Files::new(), at(9));
+    let (head, files) = (&journal.head, Files::new());
+    let Ok(new) = journal::entries(head, adopted, state, text, &files, at(9), journal::unsigned);
     journal.entries.extend(new);
     let record = Record::of(&journal);
     assert_eq!((record.plan, record.code, record.tests), (None, None, None));
@@ -437,7 +440,9 @@ fn a_first_write_that_did_not_happen_leaves_no_journal() {
     let (state, text) = &story.states[3];
     let adopted = vec![Event::Adopted { phase: state.phase, by: Line::default() }];
     let entries = |head: &Head, events, state: &State, text: &str| {
-        journal::entries(head, events, state, text, &Files::new(), at(9))
+        let files = Files::new();
+        let Ok(new) = journal::entries(head, events, state, text, &files, at(9), journal::unsigned);
+        new
     };
     let taken = entries(&Head::default(), adopted, state, text);
     let head = Head { seq: 1, line: Some(Digest::of(taken[0].line())) };
@@ -454,7 +459,75 @@ fn a_first_write_that_did_not_happen_leaves_no_journal() {
     assert_eq!(compared.journal.text(), copy);
 }
 
+const SIGNATURE: &str = "-----BEGIN SSH SIGNATURE-----\nU1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAgi7Oj7ABhE+///A/9+oU7cXEjQ3\nM3uv\n-----END SSH SIGNATURE-----\n";
+
+/// A journal of one state with two signed lines, and what was signed.
+fn signed() -> (State, String, Vec<String>) {
+    let state = State::new(ChangeId::new("add-login").unwrap(), "Sign in", at(0));
+    let (text, files) = (state::render(&state), Files::new());
+    let events = vec![Event::Begun {}, Event::Updated {}];
+    let texts = std::cell::RefCell::new(Vec::new());
+    let sign = |text: &str| {
+        texts.borrow_mut().push(text.to_owned());
+        Ok::<_, std::convert::Infallible>(Signature::from_file(SIGNATURE))
+    };
+    let Ok(entries) =
+        journal::entries(&Head::default(), events, &state, &text, &files, at(1), sign);
+    let lines = entries.iter().map(|entry| entry.line() + "\n").collect();
+    (state, lines, texts.into_inner())
+}
+
+#[test]
+fn a_signature_is_part_of_its_line() {
+    let (_, text, signed) = signed();
+    let journal = journal::parse(&text).unwrap();
+    assert_eq!(journal.text(), text);
+    for (entry, signed) in journal.entries.iter().zip(&signed) {
+        assert_eq!(entry.signed_text(), *signed);
+        assert_eq!(entry.sig.as_ref().unwrap().to_file(), SIGNATURE);
+        // As a person would check it, with `sha256sum`.
+        let line = entry.line();
+        let before = line.split(",\"sig\":").next().unwrap();
+        assert_eq!(Digest::of(before).to_string(), *signed);
+    }
+    assert_ne!(signed[0], signed[1]);
+    // The line after it names it with its signature.
+    let mut without = journal.entries[0].clone();
+    without.sig = None;
+    let second = text.lines().nth(1).unwrap();
+    assert!(journal::parse(&format!("{}\n{second}\n", without.line())).is_err());
+}
+
+#[test]
+fn what_is_no_signature_is_not_read() {
+    let inner = "-----BEGIN SSH SIGNATURE-----\nU1NI\n-----END SSH SIGNATURE-----";
+    assert!(Signature::from_file(inner).is_some());
+    let long = inner.replace("U1NI", &"U1NI".repeat(5000));
+    for wrong in ["", "U1NI", &inner.replace("U1NI", ""), &inner.replace("U1NI", "U1\"I"), &long] {
+        assert_eq!(Signature::from_file(wrong), None, "{wrong:.80}");
+    }
+    let (_, text, _) = signed();
+    let line = text.lines().next().unwrap();
+    let (start, rest) = line.split_once(",\"sig\":\"").unwrap();
+    let edited = format!("{start},\"sig\":\"\\n{}", rest.split_once(",\"hash\"").unwrap().0);
+    let edited = format!("{edited},\"hash\":\"{}\"}}\n", Digest::of(&edited));
+    assert_eq!(journal::parse(&edited).unwrap_err().why, "it is not an entry");
+}
+
 proptest! {
+    /// The signature of the last line is covered by its digest, too.
+    #[test]
+    fn a_changed_byte_in_a_signature_is_noticed(
+        place in any::<prop::sample::Index>(), flip in 1u8..=255
+    ) {
+        let (state, text, _) = signed();
+        let mut bytes = text.as_bytes().to_vec();
+        let place = place.index(bytes.len());
+        bytes[place] ^= flip;
+        let edited = String::from_utf8_lossy(&bytes).into_owned();
+        prop_assert!(compare(&state, "", Some(&edited), None).is_err(), "byte {place}");
+    }
+
     /// One changed byte anywhere is noticed, also where no copy tells how it was.
     #[test]
     fn a_changed_byte_is_noticed(place in any::<prop::sample::Index>(), flip in 1u8..=255) {

@@ -41,6 +41,7 @@ use crate::agents::run_record::RecordLimits;
 use crate::agents::runner::{Attempt, Observer, Retry, RunError, Runner, Spending};
 use crate::change::Snapshot;
 use crate::change::documents::updated_state;
+use crate::change::signing;
 use crate::git::{GitSandbox, GitTool};
 use crate::guard::calls;
 use crate::guard::git_files::TamperedFile;
@@ -173,6 +174,7 @@ pub(crate) fn run_on(
     let change = agents.project.change(&step.change)?;
     let state = before.state()?;
     check_budget(&step.change, state, &agents.config.budget, None)?;
+    signing::check(&agents.project)?;
     let agent = agents.config.roles.agent(step.role);
     let sandbox = Sandbox::open(agents, Some(&step.change))?;
     let mut runner = runner(agents, sandbox);

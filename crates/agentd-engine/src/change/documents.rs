@@ -15,6 +15,7 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State, StateError};
 
 use super::journal;
+use super::signing::SigningError;
 use crate::explain::{ErrorReport, Explain};
 use crate::store::{Change, Holder, LockError, Project, StoreError, WriteLock};
 
@@ -55,6 +56,9 @@ pub enum DocumentError {
         /// How.
         source: Mismatch,
     },
+    /// What is recorded is to be signed, and cannot be.
+    #[error(transparent)]
+    Signing(#[from] SigningError),
 }
 
 impl Explain for DocumentError {
@@ -64,6 +68,7 @@ impl Explain for DocumentError {
             Self::Lock(error) => error.explain(),
             Self::Refused(refused) => refused.explain(),
             Self::Config(error) => error.explain(),
+            Self::Signing(error) => error.explain(),
             Self::State { change, .. } => {
                 let file = layout::change_dir(change).to_string() + "/STATE.yaml";
                 ErrorReport::of(Kind::StateInvalid, self)

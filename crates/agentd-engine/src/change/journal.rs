@@ -22,6 +22,7 @@ use agentd_core::text::Line;
 
 use super::Snapshot;
 use super::documents::{DocumentError, read_state};
+use super::signing::{Signer, SigningError};
 use crate::store::{Change, Holder, Project, ProjectDir, StoreError, WriteLock};
 
 /// The largest journal that is read.
@@ -85,6 +86,8 @@ impl Write<'_> {
         let copy = Copy::of(self.project, self.change.id())?;
         let private = copy.as_ref().map(Copy::read).transpose()?.flatten();
         let mut events = journal::events(self.before.map(|(state, _)| state), self.after);
+        // Asked and used before anything is written.
+        let signer = Signer::of(self.project)?;
         let mut known = Journal::default();
         if let Some((state, text)) = self.before {
             let compared =
@@ -94,14 +97,14 @@ impl Write<'_> {
                 None => {
                     let (phase, by) = (state.phase, Line::default());
                     let adopted = vec![Event::Adopted { phase, by }];
-                    let entries = self.entries(&Journal::default(), adopted, state, text);
-                    journal_of(entries)
+                    let nothing = Journal::default();
+                    journal_of(self.entries(&nothing, adopted, state, text, signer.as_ref())?)
                 }
             };
             events.retain(|event| *event != Event::Begun {});
         }
         let state_text = state::render(self.after);
-        let new = self.entries(&known, events, self.after, &state_text);
+        let new = self.entries(&known, events, self.after, &state_text, signer.as_ref())?;
         let lines: String = new.iter().map(|entry| entry.line() + "\n").collect();
         let public_after = known.text() + &lines;
         Ok(Prepared { state_text, public_before: public, public_after, private_before: private })
@@ -113,8 +116,10 @@ impl Write<'_> {
         events: Vec<Event>,
         state: &State,
         text: &str,
-    ) -> Vec<journal::Entry> {
-        journal::entries(&known.head, events, state, text, &self.files, self.now)
+        signer: Option<&Signer>,
+    ) -> Result<Vec<journal::Entry>, SigningError> {
+        let sign = |text: &str| signer.map(|signer| signer.sign(text)).transpose();
+        journal::entries(&known.head, events, state, text, &self.files, self.now, sign)
     }
 }
 
@@ -270,7 +275,9 @@ pub fn accept(
     let known = copy.read()?.and_then(|text| journal::parse(&text).ok());
     let known = known.or_else(|| journal::parse(&public).ok()).unwrap_or_default();
     let adopted = vec![Event::Adopted { phase: state.phase, by: Line::new(by) }];
-    let new = journal::entries(&known.head, adopted, &state, &text, &Files::new(), now);
+    let signer = Signer::of(project)?;
+    let sign = |text: &str| signer.as_ref().map(|signer| signer.sign(text)).transpose();
+    let new = journal::entries(&known.head, adopted, &state, &text, &Files::new(), now, sign)?;
     let all = known.text() + &new.iter().map(|entry| entry.line() + "\n").collect::<String>();
     copy.dir.write_atomic(&copy.journal, all.as_bytes())?;
     Ok(change.write(&lock, &ChangeFile::Journal, all.as_bytes())?)

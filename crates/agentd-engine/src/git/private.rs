@@ -9,16 +9,12 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::SystemTime;
 
 use super::error::GitError;
 use super::status::{os, path_line};
 use super::tool::Call;
 use super::{Git, is_hash};
-use crate::store::{OutsideDir, PRIVATE};
-
-/// How often another name for the directory is tried if one is taken.
-const TRIES: u32 = 16;
+use crate::store::{OutsideDir, PRIVATE, TemporaryDir};
 
 /// The mode of its files. Other users cannot get into the directory anyway.
 const FILE_MODE: u32 = 0o600;
@@ -29,9 +25,7 @@ const MOST_BYTES: usize = 256 << 20;
 /// The git directory, removed when this is dropped.
 pub(super) struct PrivateGitDir<'g> {
     git: &'g Git,
-    /// The directory that it is in, and its name there.
-    temporary: OutsideDir,
-    name: String,
+    _temporary: TemporaryDir,
     dir: OutsideDir,
     /// Its directory of files to be hashed.
     files: OutsideDir,
@@ -40,29 +34,19 @@ pub(super) struct PrivateGitDir<'g> {
     last_file: AtomicU32,
 }
 
-impl Drop for PrivateGitDir<'_> {
-    fn drop(&mut self) {
-        let _ = self.temporary.remove(&self.name);
-    }
-}
-
 impl<'g> PrivateGitDir<'g> {
     /// Creates one for a repository, where no other user can write.
     pub(super) fn of(git: &'g Git) -> Result<Self, GitError> {
         let objects = git.call("rev-parse").args(["--git-path", "objects"]).run()?;
         let objects = git.root.join(path_line(&objects.stdout).unwrap_or_default());
         let format = git.call("rev-parse").args(["--show-object-format"]).run()?.text();
-        let path = std::env::temp_dir();
-        let failed = |source| GitError::Path { path: path.clone(), source };
-        let temporary = OutsideDir::open(&path).map_err(failed)?;
-        let (name, dir) = new_dir(&temporary).map_err(failed)?;
-        let files = dir.create_dir("files", PRIVATE).map_err(|source| {
-            let _ = temporary.remove(&name);
-            failed(source)
-        })?;
+        let failed = |source| GitError::Path { path: std::env::temp_dir(), source };
+        let temporary = TemporaryDir::create("git").map_err(failed)?;
+        let dir = temporary.dir().clone();
+        let files = dir.create_dir("files", PRIVATE).map_err(failed)?;
         let objects = OsString::from_vec(quoted(objects.as_os_str().as_bytes()));
         let last_file = AtomicU32::new(0);
-        let private = Self { git, temporary, name, dir, files, objects, last_file };
+        let private = Self { git, _temporary: temporary, dir, files, objects, last_file };
         private.fill(format.trim()).map_err(|source| private.failed(source))?;
         Ok(private)
     }
@@ -219,25 +203,6 @@ fn read_object<'a>(bytes: &'a [u8], name: &str) -> Option<(&'a [u8], &'a [u8])> 
     let (found, _, size) = (fields.next()?, fields.next()?, fields.next()?);
     let (content, rest) = rest.split_at_checked(size.parse().ok()?)?;
     (found == name).then_some((content, rest.strip_prefix(b"\n")?))
-}
-
-/// A new directory that only the user can read.
-fn new_dir(temporary: &OutsideDir) -> io::Result<(String, OutsideDir)> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let mut tries = 0;
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let time = time.map_or(0, |time| time.subsec_nanos());
-        let name = format!("agentd-git-{}-{number}-{time:x}", std::process::id());
-        // Fails if anything is there, even a dangling link.
-        match temporary.create_dir(&name, PRIVATE) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {
-                tries += 1;
-            }
-            created => return created.map(|dir| (name, dir)),
-        }
-    }
 }
 
 /// Bytes in C-style quotes, as git reads them in many places.

@@ -9,7 +9,9 @@ use agentd_core::state::{Actor, Choice, State};
 use agentd_core::text::counted;
 use serde::Serialize;
 
+use super::signatures::Signatures;
 use crate::change::documents::DocumentError;
+use crate::change::signing::AllowedSigners;
 use crate::change::staleness::code_root;
 use crate::change::tree::tree;
 use crate::change::{Snapshot, journal as record};
@@ -39,6 +41,8 @@ pub struct Claim {
     pub text: String,
     /// The entry of the journal that shows it.
     pub entry: Option<u64>,
+    /// Who signed that entry, where it was checked.
+    pub signed_by: Option<String>,
 }
 
 /// What is proven about a change.
@@ -56,6 +60,8 @@ pub struct Verified {
     pub head: Option<Digest>,
     /// Whether this machine wrote the journal, or knows it.
     pub known_here: bool,
+    /// The signatures in the journal; none where there is no journal that could be read.
+    pub signatures: Option<Signatures>,
     /// The claims.
     pub claims: Vec<Claim>,
 }
@@ -64,15 +70,16 @@ pub struct Verified {
 const SHOWN_DECISIONS: usize = 5;
 
 fn claim(name: &'static str, status: Status, entry: Option<u64>, text: String) -> Claim {
-    Claim { name, status, text, entry }
+    Claim { name, status, text, entry, signed_by: None }
 }
 
 /// Checks an open change, or an archived one. `in_archive`: other changes have come since, so the
-/// working tree says nothing about it.
+/// working tree says nothing about it. `signers`: the list that signatures are checked against.
 pub fn verify(
     project: &Project,
     change: &Change,
     in_archive: bool,
+    signers: Option<&AllowedSigners>,
 ) -> Result<Verified, DocumentError> {
     let snapshot = change.snapshot()?;
     let state = snapshot.state_if_begun()?;
@@ -83,6 +90,7 @@ pub fn verify(
         entries: 0,
         head: None,
         known_here: false,
+        signatures: None,
         claims: Vec::new(),
     };
     let Some(state) = state else {
@@ -91,11 +99,11 @@ pub fn verify(
         return Ok(verified);
     };
     let text = snapshot.documents.state.source().text().unwrap_or_default();
+    let subject = Subject { project, snapshot: &snapshot, state, state_text: text, in_archive };
     let compared = match record::check(project, change, state, text) {
         Ok(Some(compared)) => compared,
         Ok(None) => {
-            let text = "there is none: the change is from before journals, or was made by hand";
-            verified.claims.push(claim("journal", Status::NotProven, None, text.to_owned()));
+            verified.claims = subject.claims_without_journal();
             return Ok(verified);
         }
         Err(DocumentError::Journal { source, .. }) => {
@@ -107,8 +115,14 @@ pub fn verify(
     verified.entries = compared.journal.head.seq;
     verified.head.clone_from(&compared.journal.head.line);
     verified.known_here = compared.known_here;
-    let subject = Subject { project, snapshot: &snapshot, state, state_text: text, in_archive };
-    verified.claims = subject.claims(&compared);
+    let said = Record::of(&compared.journal);
+    let signatures = Signatures::of(&compared.journal, &said, signers)?;
+    verified.claims = subject.claims(&compared, &said);
+    for claim in &mut verified.claims {
+        signatures.add_to(claim);
+    }
+    verified.claims.push(signatures.claim(&compared.journal));
+    verified.signatures = Some(signatures);
     verified.valid = verified.claims.iter().all(|claim| claim.status != Status::NotProven);
     Ok(verified)
 }
@@ -122,17 +136,36 @@ struct Subject<'s> {
 }
 
 impl Subject<'_> {
-    fn claims(&self, compared: &Compared) -> Vec<Claim> {
-        let said = Record::of(&compared.journal);
+    fn claims(&self, compared: &Compared, said: &Record) -> Vec<Claim> {
         let tree = self.tree();
         vec![
-            journal_claim(compared, &said),
+            journal_claim(compared, said),
             self.documents(compared),
-            self.plan(&said),
-            self.tests(&said),
-            self.code(&said),
-            self.files(&said, tree.as_ref()),
-            decisions(&said),
+            self.plan(said),
+            self.tests(said),
+            self.code(said),
+            self.files(said, tree.as_ref()),
+            decisions(said),
+        ]
+    }
+
+    /// What the state of a change from before journals claims, and nothing shows.
+    fn claims_without_journal(&self) -> Vec<Claim> {
+        let text = "there is none: the change is from before journals, or was made by hand";
+        let nothing = Record::default();
+        let decisions = match self.state.decisions.len() {
+            0 => decisions(&nothing),
+            count => {
+                let text = format!("{}; nothing shows who decided", counted(count, "decision"));
+                claim("decisions", Status::NotProven, None, text)
+            }
+        };
+        vec![
+            claim("journal", Status::NotProven, None, text.to_owned()),
+            self.plan(&nothing),
+            self.tests(&nothing),
+            self.code(&nothing),
+            decisions,
         ]
     }
 
@@ -292,10 +325,15 @@ impl Subject<'_> {
 fn journal_claim(compared: &Compared, said: &Record) -> Claim {
     let count = usize::try_from(compared.journal.head.seq).unwrap_or(usize::MAX);
     let entries = if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") };
-    let known = match (compared.known_here, compared.public) {
-        (false, _) => "this machine did not write it",
-        (true, journal::Public::AsIs) => "as this machine wrote it",
-        (true, _) => "the file differs from what this machine wrote; the next command restores it",
+    let (status, known) = match (compared.known_here, compared.public) {
+        (false, _) => (Status::Proven, "this machine did not write it"),
+        (true, journal::Public::AsIs) => (Status::Proven, "as this machine wrote it"),
+        // What counts is the copy, but nobody else has that.
+        (true, journal::Public::OneShort | journal::Public::Changed) => (
+            Status::NotProven,
+            "but journal.jsonl was changed since; the next command that records something \
+             restores it",
+        ),
     };
     let begins = match said.adopted {
         Some((entry, phase)) => {
@@ -303,7 +341,7 @@ fn journal_claim(compared: &Compared, said: &Record) -> Claim {
         }
         None => String::new(),
     };
-    claim("journal", Status::Proven, None, format!("{entries}, unbroken; {known}{begins}"))
+    claim("journal", status, None, format!("{entries}, unbroken; {known}{begins}"))
 }
 
 fn by(reviewer: Option<&Actor>, authors: &[Actor], independent: Option<bool>) -> String {

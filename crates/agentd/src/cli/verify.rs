@@ -1,12 +1,14 @@
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
 use agentd_core::text::printable;
 use agentd_engine::change::journal;
+use agentd_engine::change::signing::AllowedSigners;
 use agentd_engine::insight::verify::{self, Claim, Status, Verified};
-use agentd_engine::store::Project;
+use agentd_engine::store::{Change, Project};
 use serde::Serialize;
 
 use super::{Context, user};
@@ -20,7 +22,7 @@ use crate::ui::{BAD, BOLD, DIM, GOOD, Output, Screen};
 /// and who decided. Exits with 1 if a claim does not hold, so CI can use it as a gate.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd verify add-oauth\n  agentd verify --all                     every open change, as a gate in CI\n  agentd verify add-oauth --accept        after pulling a teammate's work"
+    after_help = "Examples:\n  agentd verify add-oauth\n  agentd verify --all                     every open change, as a gate in CI\n  agentd verify add-oauth --accept        after pulling a teammate's work\n  agentd verify --all --allowed-signers ~/allowed_signers"
 )]
 pub(crate) struct Args {
     /// Change ID, or the name of an archived change; optional if only one change is open.
@@ -33,6 +35,11 @@ pub(crate) struct Args {
     /// Take the files of the change as they are for its record, and record who said so.
     #[arg(long, conflicts_with = "all")]
     accept: bool,
+
+    /// Check the signatures in the journal against this list of people and their SSH keys, as git
+    /// has it in `gpg.ssh.allowedSignersFile`.
+    #[arg(long, value_name = "FILE")]
+    allowed_signers: Option<PathBuf>,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -53,20 +60,25 @@ fn verified(
     project: &Project,
     args: &Args,
 ) -> Result<Vec<Verified>, CommandError> {
+    let signers = args.allowed_signers.as_deref();
+    let signers = signers.map(|file| AllowedSigners::read(file, project.root())).transpose()?;
+    let check = |change: &Change, in_archive: bool| {
+        verify::verify(project, change, in_archive, signers.as_ref())
+    };
     if args.all {
         let mut all = Vec::new();
         for id in project.change_ids()?.ids {
             if let Some(change) = project.change_if_open(&id)? {
-                all.push(verify::verify(project, &change, false)?);
+                all.push(check(&change, false)?);
             }
         }
         return Ok(all);
     }
     if let Some(name) = archived(project, args.id.as_deref())? {
-        return Ok(vec![verify::verify(project, &project.archived_change(&name)?, true)?]);
+        return Ok(vec![check(&project.archived_change(&name)?, true)?]);
     }
     let change = context.change(project, args.id.as_deref())?;
-    Ok(vec![verify::verify(project, &change, false)?])
+    Ok(vec![check(&change, false)?])
 }
 
 /// The archived change that is meant, where no open one has this id.
@@ -105,19 +117,19 @@ impl Output for VerifyReport {
             }
             let phase = change.phase.map_or("new", Phase::name);
             writeln!(screen, "{BOLD}{}{BOLD:#}  {phase}", change.change_id)?;
-            for Claim { name, status, text, entry } in &change.claims {
+            for Claim { name, status, text, entry, .. } in &change.claims {
                 let text = printable(text);
                 let entry =
                     entry.map(|entry| format!("  {DIM}#{entry}{DIM:#}")).unwrap_or_default();
                 match status {
                     Status::Proven => {
-                        writeln!(screen, "  {GOOD}\u{2713}{GOOD:#} {name:<9} {text}{entry}")?;
+                        writeln!(screen, "  {GOOD}\u{2713}{GOOD:#} {name:<10} {text}{entry}")?;
                     }
                     Status::NotProven => {
-                        writeln!(screen, "  {BAD}\u{2717}{BAD:#} {name:<9} {text}{entry}")?;
+                        writeln!(screen, "  {BAD}\u{2717}{BAD:#} {name:<10} {text}{entry}")?;
                     }
                     Status::NotClaimed => {
-                        writeln!(screen, "  {DIM}\u{2013} {name:<9} {text}{DIM:#}")?;
+                        writeln!(screen, "  {DIM}\u{2013} {name:<10} {text}{DIM:#}")?;
                     }
                 }
             }
@@ -132,7 +144,11 @@ impl Output for VerifyReport {
             status: Status::Proven,
             text: "APPROVED".to_owned(),
             entry: Some(3),
+            signed_by: Some("ada@example.org".to_owned()),
         };
+        let mut signatures = agentd_engine::insight::signatures::Signatures::default();
+        signatures.unsigned.push(1);
+        signatures.last = Some("ada@example.org".to_owned());
         let change = Verified {
             change_id: ChangeId::new("add-oauth").unwrap(),
             phase: Some(Phase::Proposed),
@@ -140,6 +156,7 @@ impl Output for VerifyReport {
             entries: 3,
             head: Some(agentd_core::hash::Digest::of("")),
             known_here: true,
+            signatures: Some(signatures),
             claims: vec![claim],
         };
         Self { valid: true, changes: vec![change] }

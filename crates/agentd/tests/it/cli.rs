@@ -37,3 +37,4 @@ mod terminal;
 mod trust;
 mod uninstall;
 mod validate;
+mod verify;

@@ -180,7 +180,9 @@ fn rewrite_journal(project: &TestProject, keep: usize, edit: impl FnOnce(&mut St
     let head = journal::parse(&text).unwrap().head;
     let state_text = state::render(&new);
     let events = journal::events(Some(&old), &new);
-    let more = journal::entries(&head, events, &new, &state_text, &Files::new(), now());
+    let unsigned = journal::unsigned;
+    let Ok(more) =
+        journal::entries(&head, events, &new, &state_text, &Files::new(), now(), unsigned);
     let more: String = more.iter().map(|entry| entry.line() + "\n").collect();
     project.write("journal.jsonl", text + &more);
     project.write("STATE.yaml", state_text);

@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
+use agentd_core::diagnostic::Severity;
 use agentd_core::error_kind::Kind;
 use test_project::{TestProject, git};
 
@@ -38,6 +39,7 @@ fn case(kind: Kind) -> Case {
         Kind::ConfigInvalid => By(|| config("[nope]\n"), &["status"]),
         Kind::NotTrusted => By(|| config("[codex]\ncommand = \"mine\"\n"), PLAN),
         Kind::RepositorySettings => By(repository_settings, &["challenge"]),
+        Kind::SigningFailed => By(no_signing_key, &["decide", ID, "fix"]),
         Kind::StateInvalid => By(broken_state, &["status"]),
         Kind::NoState => By(no_state, &["log"]),
         Kind::Context => Not(SYSTEM),
@@ -291,6 +293,12 @@ fn unreadable_proposal() -> TestProject {
     fs::remove_file(project.path("proposal.md")).unwrap();
     symlink("/etc/hostname", project.path("proposal.md")).unwrap();
     project
+}
+
+/// Lines are to be signed, and there is no key.
+fn no_signing_key() -> TestProject {
+    let project = identified(config("").programs(TOOLS)).challenged(&[Severity::High]);
+    project.root_file("agentd/config.toml", with_roles("[policy]\nsign = \"ssh\"\n"))
 }
 
 fn not_independent() -> TestProject {

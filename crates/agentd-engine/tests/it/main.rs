@@ -18,3 +18,4 @@ mod runner;
 mod steps;
 mod store;
 mod support;
+mod verify;

@@ -17,6 +17,8 @@ mod help;
 mod hints;
 mod hostile;
 mod init;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod journal_kills;
 mod json;
 mod ledger;
 mod list;

@@ -261,7 +261,10 @@ fn a_journal_that_is_not_one_says_where() {
     let (state, text) = &story.states[0];
     let entry = |head: Head, command: String| {
         let event = Event::TestsRun { command, exit_code: None, tree: None, tree_after: None };
-        let new = journal::entries(&head, vec![event], state, text, &Files::new(), at(1));
+        let files = Files::new();
+        let new =
+            journal::entries(&head, vec![event], state, text, &files, at(1), journal::unsigned);
+        let Ok(new) = new;
         format!("{}\n", new[0].line())
     };
     let other = entry(Head { seq: 1, line: Some(Digest::of("x")) }, String::new());

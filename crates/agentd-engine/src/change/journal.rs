@@ -228,6 +228,21 @@ pub(crate) fn check(
     compare(change.id(), state, text, public.as_deref(), private.as_deref())
 }
 
+/// The same for a change in the archive. The copy is by the id of the change, which another one may
+/// have had since: then it is none of this one.
+pub(crate) fn check_archived(
+    project: &Project,
+    change: &Change,
+    state: &State,
+    text: &str,
+) -> Result<Option<Compared>, DocumentError> {
+    let public = read_public(change)?;
+    let first = |journal: &String| journal.lines().next().map(Digest::of);
+    let begins = public.as_ref().and_then(first);
+    let private = read_copy(project, change.id())?.filter(|copy| first(copy) == begins);
+    compare(change.id(), state, text, public.as_deref(), private.as_deref())
+}
+
 /// The copy of a journal, without creating anything.
 pub(crate) fn read_copy(project: &Project, id: &ChangeId) -> Result<Option<String>, StoreError> {
     let Some(dir) = project.state_dir_if_there()? else { return Ok(None) };

@@ -12,8 +12,9 @@ use serde::Serialize;
 
 use super::verify::{Claim, Status};
 use crate::change::signing::{AllowedSigners, Signed, SigningError};
-use crate::store::map_parallel;
 
+/// How many signatures are checked at a time.
+const AT_A_TIME: usize = 8;
 /// How many entries are listed by number.
 const SHOWN: usize = 8;
 
@@ -55,8 +56,7 @@ impl Signatures {
                     || decisions.contains(&entry.seq)
             };
             let claimed: Vec<&Entry> = journal.entries.iter().filter(claimed).collect();
-            let checked = map_parallel(&claimed, |entry| signers.signer_of(entry));
-            for (entry, signed) in claimed.iter().zip(checked) {
+            for (entry, signed) in claimed.iter().zip(checked(&claimed, signers)) {
                 found.insert(entry.seq, signed?);
             }
         }
@@ -158,6 +158,22 @@ impl Signatures {
             ),
         }
     }
+}
+
+/// Checks several at a time: most of it is waiting for programs.
+fn checked(entries: &[&Entry], signers: &AllowedSigners) -> Vec<Result<Signed, SigningError>> {
+    let check = |entries: &[&Entry]| -> Vec<_> {
+        entries.iter().map(|entry| signers.signer_of(entry)).collect()
+    };
+    let share = entries.len().div_ceil(AT_A_TIME).max(1);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            entries.chunks(share).map(|share| scope.spawn(move || check(share))).collect();
+        let joined = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.flatten().collect()
+    })
 }
 
 fn shortened(all: &[String]) -> String {

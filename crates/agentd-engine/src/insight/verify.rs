@@ -100,7 +100,8 @@ pub fn verify(
     };
     let text = snapshot.documents.state.source().text().unwrap_or_default();
     let subject = Subject { project, snapshot: &snapshot, state, state_text: text, in_archive };
-    let compared = match record::check(project, change, state, text) {
+    let check = if in_archive { record::check_archived } else { record::check };
+    let compared = match check(project, change, state, text) {
         Ok(Some(compared)) => compared,
         Ok(None) => {
             verified.claims = subject.claims_without_journal();

@@ -389,3 +389,24 @@ fn a_change_of_the_first_edition_opens_and_verify_says_what_it_cannot_prove() {
     assert!(text.contains("entry 1 took over a challenged change"), "{text}");
     not_proven(&run, "plan", "recorded before the journal began");
 }
+
+/// The id may be used again, and the copy on this machine is that of the later change.
+// contract T6
+#[test]
+fn an_archived_change_is_not_compared_with_a_later_one_of_its_id() {
+    let project = TestProject::new().change(ID);
+    project.run(["archive", ID, "--force", "by hand"]).exits(0);
+    let archive = project.root().join("agentd/archive");
+    let name = fs::read_dir(&archive).unwrap().next().unwrap().unwrap().file_name();
+    let name = name.to_str().unwrap().to_owned();
+    let journal = || claim(&project.run(["verify", &name, "--json"]), "journal");
+    let (status, text, _) = journal();
+    assert!(status == "proven" && text.contains("as this machine wrote it"), "{text}");
+    let again = TestProject::new().change(ID);
+    for file in ["STATE.yaml", "proposal.md", "tasks.md", "specs/auth-flow.md"] {
+        project.write(file, again.read(file));
+    }
+    update_state(&project.store(), &project.id(), &project.holder(), now(), |_| Ok(())).unwrap();
+    let (status, text, _) = journal();
+    assert!(status == "proven" && text.contains("this machine did not write it"), "{text}");
+}

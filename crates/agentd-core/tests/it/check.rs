@@ -83,6 +83,24 @@ fn findings_are_those_of_their_file() {
 }
 
 #[test]
+fn more_findings_join_those_of_their_file() {
+    let edits = [In("tasks.md", "MODIFY", "RENAME")];
+    let ((documents, ..), mut found) = (documents(&edits), reports(&edits));
+    let finding = |at: usize| HIGH.at(Span::at(at), "it is wrong");
+    check::add(&mut found, &documents, ChangeFile::Tasks, vec![finding(9999), finding(0)]);
+    check::add(&mut found, &documents, ChangeFile::Review, Vec::new());
+    check::add(&mut found, &documents, ChangeFile::Proposal, vec![finding(0)]);
+    let codes = |report: &FileReport| -> Vec<&str> {
+        report.diagnostics.iter().map(|d| d.rule.code).collect()
+    };
+    let [tasks, proposal] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(tasks.file.in_change(), Some(&ChangeFile::Tasks));
+    assert_eq!(codes(tasks), [HIGH.code, "T013", HIGH.code], "in the order of the text");
+    assert_eq!(proposal.file.in_change(), Some(&ChangeFile::Proposal));
+    assert_eq!((codes(proposal), proposal.text.is_empty()), (vec![HIGH.code], false));
+}
+
+#[test]
 fn a_main_spec_is_checked_by_itself() {
     let id = SpecId::new("auth-flow").unwrap();
     let check = |text: &str| {

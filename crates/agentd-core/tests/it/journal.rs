@@ -121,6 +121,7 @@ fn story() -> Story {
         review.challenger = Some(Actor::new(AgentKind::Codex, "gpt"));
         review.authors = vec![Actor::new(AgentKind::Gemini, "pro")];
         review.independent = Some(true);
+        review.review_hash = Some(Digest::of("block"));
     });
     let plan = Digest::of("plan");
     story.update(|state| {
@@ -141,7 +142,9 @@ fn story() -> Story {
         let verdict = CodeVerdict::Approved;
         let reviewer = Line::new("codex");
         *state = state.apply(&Transition::CodeReviewed { verdict, reviewer, at: at(5) }).unwrap();
-        state.code_review.as_mut().unwrap().tree = Some(Digest::of("tree"));
+        let review = state.code_review.as_mut().unwrap();
+        review.tree = Some(Digest::of("tree"));
+        review.review_hash = Some(Digest::of("REVIEW.md"));
     });
     story.update(|state| {
         *state = state.apply(&Transition::Archived { forced: false }).unwrap();
@@ -177,6 +180,7 @@ fn what_happened_follows_from_the_states() {
     ];
     assert_eq!(names(&journal), expected);
     assert_eq!(journal.text(), story.journal());
+    assert_eq!(journal.reviews(), ["block", "REVIEW.md"].map(Digest::of).into());
     let record = Record::of(&journal);
     let plan = record.plan.unwrap();
     assert_eq!((plan.seq, plan.verdict, plan.independent), (7, PlanVerdict::Approved, Some(true)));

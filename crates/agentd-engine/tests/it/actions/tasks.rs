@@ -2,7 +2,11 @@
 
 use std::fs;
 
+use agentd_core::check::{Extras, of_file};
 use agentd_core::document::tasks as tasks_doc;
+use agentd_core::layout::ChangeFile;
+use agentd_core::rules;
+use agentd_engine::insight::validate::validate;
 use agentd_engine::tools::{self, ActionError, Completed};
 use serde_json::json;
 
@@ -160,6 +164,47 @@ fn without_git_a_modification_has_no_evidence() {
     Task 2.1 (MODIFY src/auth/oauth.rs) cannot be shown to be done: this is not a git repository, or it has no such commit, so it is not known what the file was before.
     A person can set `status: done` in tasks.md.
     ");
+}
+
+/// The tasks that are ticked although their files say otherwise.
+fn contradicted(project: &TestProject) -> Vec<String> {
+    let store = project.store();
+    let snapshot = store.change(&project.id()).unwrap().snapshot().unwrap();
+    let reports = validate(&store, &snapshot, &Extras::default());
+    let ticks = of_file(&reports, &ChangeFile::Tasks).iter();
+    let ticks = ticks.filter(|found| found.rule == &rules::TICK_WITHOUT_EVIDENCE);
+    ticks.map(|found| found.message.split(' ').nth(1).unwrap().to_owned()).collect()
+}
+
+/// contract C38
+#[test]
+fn ticks_that_files_contradict_are_named() {
+    let project = in_git();
+    project.write("tasks.md", project.read("tasks.md").replace("status: pending", "status: done"));
+    let file = |name: &str| project.root().join("src").join(name);
+    let (user, oauth, old) = (file("models/user.rs"), file("auth/oauth.rs"), file("old.rs"));
+    assert_eq!(contradicted(&project), ["1.1", "2.1", "4.1"]);
+    // An edit shows nothing about what should be gone.
+    fs::write(&oauth, "new\n").unwrap();
+    fs::write(&old, "new\n").unwrap();
+    assert_eq!(contradicted(&project), ["1.1", "4.1"]);
+    fs::write(&user, "new\n").unwrap();
+    fs::remove_file(&old).unwrap();
+    assert_eq!(contradicted(&project), [""; 0]);
+    // What is gone or empty is not edited, whatever git calls it.
+    fs::write(&oauth, "").unwrap();
+    assert_eq!(contradicted(&project), ["2.1"]);
+    fs::remove_file(&oauth).unwrap();
+    fs::remove_file(&user).unwrap();
+    assert_eq!(contradicted(&project), ["1.1", "2.1"]);
+    // A base that is an option is not given to git.
+    let written = project.root().join("written");
+    fs::write(&oauth, "new\n").unwrap();
+    let state = "change_id: add-oauth\nphase: implementing\ngit:\n  workflow: in-place\n  \
+                 base_commit: \"--output=written\"\n";
+    project.write("STATE.yaml", state);
+    assert_eq!(contradicted(&project), ["1.1"]);
+    assert!(!written.exists());
 }
 
 #[test]

@@ -123,4 +123,13 @@ mod tests {
             assert_eq!(marks(text).verdict(), expected, "{text:?}");
         }
     }
+
+    #[test]
+    fn later_text_overrides_the_marks_that_it_has() {
+        let (tag, line) = (marks("<review>PASS</review>"), marks("NEEDS_REVISION"));
+        assert_eq!(tag.then(Marks::default()), tag);
+        assert_eq!(tag.then(line), Marks { tag: Some(Pass), line: Some(NeedsRevision) });
+        let later = marks("<review>NEEDS_REVISION</review>\nPASS");
+        assert_eq!(tag.then(line).then(later), later);
+    }
 }

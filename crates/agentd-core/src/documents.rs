@@ -269,6 +269,12 @@ impl Documents {
         self.readable_specs().filter(|(id, _)| self.lists(id))
     }
 
+    /// The documents that are judged as a plan: the proposal, its specs and the tasks.
+    pub fn plan_files(&self) -> impl Iterator<Item = ChangeFile> {
+        let specs = self.specs.keys().filter(|id| self.lists(id)).cloned().map(ChangeFile::Spec);
+        [ChangeFile::Proposal].into_iter().chain(specs).chain([ChangeFile::Tasks])
+    }
+
     /// The specs whose requirements the change may refer to: those it edits, and those that its
     /// tasks name.
     pub fn referred_specs(&self) -> BTreeSet<&SpecId> {

@@ -19,13 +19,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         Path::new(root),
         agentd_engine::store::UserDirs::from_env(),
     )?;
-    let change = project.change(&ChangeId::new(id)?)?;
+    let documents = project.change(&ChangeId::new(id)?)?.snapshot()?.documents;
     let budget = Config::default().workflow.context_bytes;
     let mut best = Duration::MAX;
     let mut bytes = 0;
     for _ in 0..10 {
         let start = Instant::now();
-        let context = context::build(&change, &project, ContextKind::Planner, "measure", budget)?;
+        let context =
+            context::build(&documents, &project, ContextKind::Planner, "measure", budget)?;
         best = best.min(start.elapsed());
         bytes = context.text.len();
     }

@@ -154,6 +154,18 @@ pub fn spans(text: &str) -> Vec<Span> {
     find(text).into_iter().map(|(span, _)| span).collect()
 }
 
+/// A proposal without its reviews.
+pub fn without(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for (block, _) in find(text) {
+        out.push_str(text.get(at..block.start).unwrap_or_default());
+        at = block.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
 /// Where the closing markers of each block stand, in order.
 fn close_marks(text: &str) -> BTreeMap<&str, Vec<usize>> {
     let mut marks: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -322,6 +334,16 @@ pub fn render_report(change: &crate::ids::ChangeId, block: &ReviewBlock) -> Stri
     );
     out.push_str(&render_content(block));
     super::end_with_one_newline(out)
+}
+
+/// What stands as `CHALLENGE.md` until a plan has its first review: the sections of a report,
+/// without anything that could be taken for a verdict (C33).
+pub fn render_skeleton(change: &crate::ids::ChangeId) -> String {
+    format!(
+        "# Challenge: {change}\n\n\
+         <!-- Written by agentd before the review, whose report replaces it. -->\n\n\
+         ## Verdict\n\nNot given yet.\n\n## Issues\n\n## Summary\n"
+    )
 }
 
 /// Gives the issues of a new review their numbers: an issue with the title of an earlier

@@ -4,7 +4,8 @@
 use agentd_core::agent::Role;
 use agentd_core::config::Rechallenge;
 use agentd_core::document::issue_fate::{fates, in_words};
-use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
+use agentd_core::document::review_block::{self, PlanVerdict, ReviewBlock};
+use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Transition;
 use agentd_core::state::{State, is_independent};
 use agentd_core::step_name::StepName;
@@ -54,6 +55,9 @@ fn unread_verdict(workflow: &Workflow<'_>) -> Result<Option<ReviewBlock>, Workfl
 fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     write_context(workflow, ContextKind::Challenger)?;
     let round = workflow.documents()?.reviews().len();
+    if round == 0 {
+        write_skeleton(workflow)?;
+    }
     let again = workflow.agents.config.workflow.rechallenge == Rechallenge::Resume;
     let resume = if again && round > 0 { last_session(&workflow.state()?) } else { None };
     let label =
@@ -77,6 +81,15 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         }
         result => result.map(|_| ()),
     }
+}
+
+/// Writes CHALLENGE.md before there is a review to render it from (C33). From then on it is the
+/// report of the latest one (C8), and stays that during the next.
+fn write_skeleton(workflow: &Workflow<'_>) -> Result<(), WorkflowError> {
+    let text = review_block::render_skeleton(&workflow.change);
+    let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
+    let lock = project.write_lock(&workflow.change, holder)?;
+    Ok(workflow.change()?.write(&lock, &ChangeFile::Challenge, text.as_bytes())?)
 }
 
 /// The session of the last challenge (C27).

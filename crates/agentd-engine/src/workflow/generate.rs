@@ -364,7 +364,8 @@ pub(super) fn write_context(
     let description = prompts::description(workflow)?;
     let budget = agents.config.workflow.context_bytes;
     let (project, holder) = (&agents.project, &agents.holder);
-    let written = context::write(project, &workflow.change, kind, &description, budget, holder)?;
+    let written =
+        context::write(project, &workflow.documents()?, kind, &description, budget, holder)?;
     if !written.left_out.is_empty() {
         let text = format!("left out of {}: {}", kind.file().path(), written.left_out.join("; "));
         workflow.note(&text);

@@ -5,7 +5,11 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use agentd_core::config::Config;
+use agentd_core::document::review_block::{self, PlanVerdict, ReviewBlock};
+use agentd_core::documents::Documents;
 use agentd_core::layout::ChangeFile;
+use agentd_core::span::Uncompared;
+use agentd_core::text::{Line, Prose};
 use agentd_engine::agents::context::{self, Context, ContextKind, Tree};
 use agentd_engine::store::Project;
 use proptest::prelude::*;
@@ -15,6 +19,7 @@ use test_project::contents;
 use super::{holder, id, sandbox};
 
 const BUDGET: usize = 65_536;
+const PLAN_BYTES: usize = 131_072;
 const KINDS: [ContextKind; 3] =
     [ContextKind::Planner, ContextKind::Challenger, ContextKind::Reviewer];
 
@@ -24,9 +29,12 @@ fn put(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+fn documents(project: &Project) -> Documents {
+    project.change(&id("mine")).unwrap().snapshot().unwrap().documents
+}
+
 fn build(project: &Project, kind: ContextKind, budget: usize) -> Context {
-    let change = project.change(&id("mine")).unwrap();
-    context::build(&change, project, kind, "Add login", budget).unwrap()
+    context::build(&documents(project), project, kind, "Add login", budget).unwrap()
 }
 
 /// The text of one section.
@@ -34,6 +42,13 @@ fn section<'t>(context: &'t Context, title: &str) -> &'t str {
     let start = context.text.find(&format!("## {title}\n")).unwrap();
     let rest = &context.text[start + 3..];
     &rest[..rest.find("\n## ").unwrap_or(rest.len())]
+}
+
+/// The text between two headings, whatever headings there are between them.
+fn part<'t>(context: &'t Context, from: &str, to: &str) -> &'t str {
+    let start = context.text.find(&format!("## {from}\n")).unwrap();
+    let end = context.text.rfind(&format!("## {to}\n")).unwrap();
+    &context.text[start..end]
 }
 
 // contract P8
@@ -59,6 +74,7 @@ fn a_context_describes_the_project_and_the_role() {
         let (about, role) = context.text.split_once("## Tools\n").unwrap();
         (about.to_owned(), format!("## Tools\n{role}"))
     });
+    // There is no plan yet that a challenger could be given.
     assert_eq!((&challenger.0, &reviewer.0), (&planner.0, &planner.0));
     insta::assert_snapshot!(planner.0, @"
     # Context: mine
@@ -170,6 +186,115 @@ fn an_empty_project_has_a_context_too() {
     assert_eq!(context.left_out, [""; 0]);
 }
 
+/// The documents of a plan, with a spec that was dropped and a review.
+fn planned(root: &Path) {
+    let review = ReviewBlock {
+        iteration: 1,
+        reviewer: Line::new("codex"),
+        date: None,
+        plan: None,
+        verdict: PlanVerdict::NeedsRevision,
+        summary: Prose::new("Nobody locks the door."),
+        previous: Vec::new(),
+        issues: Vec::new(),
+        place: Uncompared::default(),
+    };
+    let proposal =
+        "---\naffected_specs:\n  - id: login\n---\n# Change: mine\n\n## Why\n\nBecause.\n";
+    let reviewed = review_block::append(proposal, &review) + "\n## Appendix\n\nBehind it.\n";
+    put(root, "agentd/changes/mine/proposal.md", &reviewed);
+    put(root, "agentd/changes/mine/specs/login.md", "# Specification: Login\n");
+    put(root, "agentd/changes/mine/specs/dropped.md", "# Specification: Dropped\n");
+    put(root, "agentd/changes/mine/tasks.md", "- [ ] 1.1 Write it\n");
+}
+
+// contract C33
+#[test]
+fn a_challenger_is_given_the_plan_without_its_reviews() {
+    let (_dir, project) = sandbox();
+    planned(project.root());
+    let context = build(&project, ContextKind::Challenger, BUDGET);
+    assert_eq!(context.left_out, [""; 0]);
+    insta::assert_snapshot!(part(&context, "The plan", "Tools"), @"
+    ## The plan
+
+    ```data: proposal.md
+    ---
+    affected_specs:
+      - id: login
+    ---
+    # Change: mine
+
+    ## Why
+
+    Because.
+
+
+    ## Appendix
+
+    Behind it.
+    ```
+
+    ```data: specs/login.md
+    # Specification: Login
+    ```
+
+    ```data: tasks.md
+    - [ ] 1.1 Write it
+    ```
+    ");
+    for kind in [ContextKind::Planner, ContextKind::Reviewer] {
+        assert!(!build(&project, kind, BUDGET).text.contains("## The plan"));
+    }
+}
+
+// contract C33
+#[test]
+fn a_plan_is_cut_fairly_and_the_cuts_are_named() {
+    let (_dir, project) = sandbox();
+    let root = project.root();
+    planned(root);
+    put(root, "CLAUDE.md", &"rule\n".repeat(60_000));
+    let huge = "# Specification: Login\n".to_owned() + &"spec\n".repeat(60_000);
+    put(root, "agentd/changes/mine/specs/login.md", &huge);
+    put(root, "agentd/changes/mine/tasks.md", &"task\n".repeat(60_000));
+    let context = build(&project, ContextKind::Challenger, BUDGET);
+    let plan = part(&context, "The plan", "Tools");
+    assert!(plan.len() <= PLAN_BYTES && plan.len() > PLAN_BYTES * 9 / 10, "{}", plan.len());
+    assert!(context.text.len() - plan.len() > BUDGET * 9 / 10, "the project keeps its own budget");
+    let (specs, tasks) = (plan.matches("spec\n").count(), plan.matches("task\n").count());
+    assert!(specs.abs_diff(tasks) < 10 && tasks > 10_000, "{specs} {tasks}");
+    assert!(plan.contains("Because."), "what is short stays whole");
+    insta::assert_snapshot!(section(&context, "Left out"), @"
+    Left out
+
+    Read these with `read_file` where you need them:
+    - CLAUDE.md: everything after the first 62160 of 300000 bytes
+    - specs/login.md: everything after the first 65007 of 300023 bytes
+    - tasks.md: everything after the first 65006 of 300000 bytes
+    ");
+}
+
+// contract C33
+#[test]
+fn a_plan_of_very_many_specs_keeps_its_tasks() {
+    let (_dir, project) = sandbox();
+    let root = project.root();
+    let ids: Vec<String> = (0..300).map(|n| format!("spec-{n:03}")).collect();
+    let listed: String = ids.iter().map(|id| format!("  - id: {id}\n")).collect();
+    let proposal = format!("---\naffected_specs:\n{listed}---\n# Change: mine\n");
+    put(root, "agentd/changes/mine/proposal.md", &proposal);
+    put(root, "agentd/changes/mine/tasks.md", "- [ ] 1.1 Write it\n");
+    for id in &ids {
+        put(root, &format!("agentd/changes/mine/specs/{id}.md"), &"text\n".repeat(1000));
+    }
+    let context = build(&project, ContextKind::Challenger, BUDGET);
+    let plan = part(&context, "The plan", "Tools");
+    assert!(plan.len() <= PLAN_BYTES, "{}", plan.len());
+    assert!(plan.contains("1.1 Write it") && plan.contains("specs/spec-099.md"));
+    assert!(context.left_out.contains(&"specs/: 200 more specs of the plan".to_owned()));
+}
+
 #[test]
 fn a_context_replaces_the_last_one() {
     let (_dir, project) = sandbox();
@@ -178,9 +303,15 @@ fn a_context_replaces_the_last_one() {
         (ContextKind::Challenger, ChangeFile::AgentsContext),
         (ContextKind::Reviewer, ChangeFile::AgentsContext),
     ] {
-        let written =
-            context::write(&project, &id("mine"), kind, "Add login", BUDGET, &holder("plan"))
-                .unwrap();
+        let written = context::write(
+            &project,
+            &documents(&project),
+            kind,
+            "Add login",
+            BUDGET,
+            &holder("plan"),
+        )
+        .unwrap();
         let change = project.change(&id("mine")).unwrap();
         assert_eq!(change.read(&file).unwrap(), written.text);
     }
@@ -237,15 +368,21 @@ fn no_symlink_leads_outside() {
     insta::assert_snapshot!(section(&context, "Left out"), @"
     Left out
 
-    Read these yourself where you need them:
+    Read these with `read_file` where you need them:
     - clarifications.md: `agentd/changes/mine/clarifications.md` is or contains a symbolic link, which is not followed here
     - agentd/project.md: `agentd/project.md` leads outside of the directory it must stay in
     - CLAUDE.md: `CLAUDE.md` leads outside of the directory it must stay in
     - README.md: `README.md` leads outside of the directory it must stay in
     ");
     assert_eq!(context.left_out.len(), 4, "{:?}", context.left_out);
-    let written =
-        context::write(&project, &id("mine"), ContextKind::Planner, "x", BUDGET, &holder("plan"));
+    let written = context::write(
+        &project,
+        &documents(&project),
+        ContextKind::Planner,
+        "x",
+        BUDGET,
+        &holder("plan"),
+    );
     assert!(written.is_err());
     assert_eq!(contents(&outside), before);
 }
@@ -276,7 +413,7 @@ fn what_does_not_fit_is_listed() {
     insta::assert_snapshot!(section(&context, "Left out"), @"
     Left out
 
-    Read these yourself where you need them:
+    Read these with `read_file` where you need them:
     - structure: 28 directories further down
     - structure: the names of the files in 34 directories
     - clarifications.md: everything after the first 1530 of 140000 bytes
@@ -382,7 +519,7 @@ proptest! {
     #[test]
     fn no_context_exceeds_its_budget_or_lets_data_out(
         names in prop::collection::vec("([a-z`#]{1,12}/){0,4}[a-z .`#é\u{202e}\n]{1,20}[a-z`]", 0..60),
-        texts in prop::collection::vec("(`{1,6}|\n|## Tools|[a-zé ]{1,9}){0,400}", 4),
+        texts in prop::collection::vec("(`{1,6}|\n|## Tools|[a-zé ]{1,9}){0,400}", 7),
         repeat in 1usize..60,
         budget in 0usize..100_000,
     ) {
@@ -395,13 +532,23 @@ proptest! {
                 let _ = fs::write(path, "");
             }
         }
-        let files = ["agentd/project.md", "CLAUDE.md", "README.md", "agentd/changes/mine/clarifications.md"];
+        let files = [
+            "agentd/project.md",
+            "CLAUDE.md",
+            "README.md",
+            "agentd/changes/mine/clarifications.md",
+            "agentd/changes/mine/proposal.md",
+            "agentd/changes/mine/specs/login.md",
+            "agentd/changes/mine/tasks.md",
+        ];
         for (file, text) in files.into_iter().zip(&texts) {
             put(root, file, &text.repeat(repeat));
         }
         for kind in KINDS {
             let context = build(&project, kind, budget);
-            prop_assert!(context.text.len() <= budget.max(8192), "{} > {budget}", context.text.len());
+            let plan = if kind == ContextKind::Challenger { PLAN_BYTES } else { 0 };
+            let most = budget.max(8192) + plan;
+            prop_assert!(context.text.len() <= most, "{} > {most}", context.text.len());
             let mut fence = None;
             let mut headings = 0;
             for line in context.text.lines() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use agentd_core::step_name::StepName;
 use real_agents::{CODEX, CODEX_QUICK, Cli, Sandbox, lines_with};
-use scripted_models::Script;
+use scripted_models::{Reply, Rule, Script};
 use serde_json::json;
 use test_project::tree;
 
@@ -106,6 +106,56 @@ fn complexity_decides_the_model_and_the_effort() {
     challenge: gpt-6.1-sol
     model_reasoning_effort="max"
     "#);
+}
+
+/// C33: the challenger finds the plan in AGENTS.md, and the sections of its report in CHALLENGE.md.
+/// Without a verdict these stay as they are, and nothing takes them for one.
+#[test]
+fn a_challenger_reads_the_plan_in_one_file_beside_a_skeleton() {
+    let read =
+        |path: &str| Reply::call("read_file", json!({"change_id": "${change}", "path": path}));
+    let reads = Rule::new()
+        .step("challenge")
+        .prompts(1)
+        .reply(read("AGENTS.md"))
+        .reply(read("CHALLENGE.md"))
+        .reply(Reply::text("**Verdict**: APPROVED"));
+    let script = challenges(planner(&["auth-flow"]).rule(reads), &[approved()]);
+    Sandbox::enter(script, |sandbox| {
+        sandbox.set_up(CODEX_QUICK);
+        let failed = sandbox.plan(&["--json"]).exits(1).json();
+        assert_eq!(failed["error"]["kind"], "verdict_unknown");
+        let read = sandbox.tool_result("# Context: add-login");
+        for document in ["proposal.md", "specs/auth-flow.md", "tasks.md"] {
+            let text = sandbox.read(document);
+            let last = text.trim_end().lines().last().unwrap();
+            assert!(read.contains(&format!("data: {document}")), "{document}: {read}");
+            assert!(read.contains(last), "{document}: {last}");
+        }
+        assert!(sandbox.tool_result("# Challenge: add-login").contains("Not given yet."));
+        insta::assert_snapshot!(sandbox.read("CHALLENGE.md"), @"
+        # Challenge: add-login
+
+        <!-- Written by agentd before the review, whose report replaces it. -->
+
+        ## Verdict
+
+        Not given yet.
+
+        ## Issues
+
+        ## Summary
+        ");
+        let status = sandbox.run(["status", "--json"]).exits(0).json();
+        assert_eq!((&status["phase"], &status["verdict"]), (&json!("proposed"), &json!(null)));
+        assert_eq!(sandbox.run(["verify"]).exits(0).stdout.matches("CHALLENGE").count(), 0);
+        let json = sandbox.run(["plan", "--json"]).exits(0).json();
+        assert_eq!(json["verdict"], "APPROVED");
+        insta::assert_snapshot!(lines_with(&sandbox.read("CHALLENGE.md"), "erdict"), @"
+        **Verdict**: APPROVED
+        - **Verdict**: APPROVED
+        ");
+    });
 }
 
 /// C10, P22, P23, P24: the plan waits for a user, and no agent is called meanwhile; after

@@ -156,6 +156,9 @@ kinds! {
         NoReview:
             "No review asks for a revision, so there is nothing to revise.",
             "Have the plan challenged first: `agentd challenge <id>`.";
+        NothingToDecide:
+            "No plan waits for a decision: it was not challenged yet, was edited since, or is past that.",
+            "`agentd status <id>` shows what comes next.";
         NoDocument:
             "A document that the step works on is missing.",
             "`agentd plan <id>` writes what is missing; or restore the file from git.";

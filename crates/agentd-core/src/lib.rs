@@ -20,6 +20,7 @@ pub mod graph;
 pub mod hash;
 pub mod hint;
 pub mod ids;
+pub mod issue_places;
 pub mod journal;
 pub mod layout;
 pub mod merge;

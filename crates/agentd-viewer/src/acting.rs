@@ -7,9 +7,8 @@ use agentd_core::document::comments::Anchor;
 use agentd_core::layout::ChangeFile;
 use agentd_core::rel_path::RelPath;
 use agentd_core::stamp::Stamp;
-use agentd_core::state::Choice;
 use agentd_engine::change::comments::{self, Fate, NewComment};
-use agentd_engine::workflow::decisions;
+use agentd_engine::workflow::decisions::{self, PlanChoice};
 use axum::extract::{Form, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
@@ -113,7 +112,7 @@ pub(super) async fn settle(
 /// A decision as the form sends it.
 #[derive(Debug, Deserialize)]
 pub(super) struct DecideForm {
-    choice: Choice,
+    choice: PlanChoice,
     #[serde(default)]
     note: String,
 }

@@ -52,7 +52,10 @@ impl From<DocumentError> for Problem {
     fn from(error: DocumentError) -> Self {
         match error {
             DocumentError::Store(error) => error.into(),
-            DocumentError::Lock(_) | DocumentError::Refused(_) | DocumentError::Journal { .. } => {
+            DocumentError::Lock(_)
+            | DocumentError::Refused(_)
+            | DocumentError::NothingToDecide { .. }
+            | DocumentError::Journal { .. } => {
                 Self { status: StatusCode::CONFLICT, ..Self::failed(error.explain()) }
             }
             DocumentError::State { .. }

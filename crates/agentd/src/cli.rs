@@ -49,6 +49,7 @@ use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::nearest::nearest;
 use agentd_core::stamp::Stamp;
+use agentd_engine::git::{self, GitTool};
 use agentd_engine::guard::trust::Consent;
 use agentd_engine::opening::{self, Opened};
 use agentd_engine::store::{Change, Holder, Project, StoreError, UserDirs};
@@ -239,8 +240,12 @@ fn no_change() -> CommandError {
     error.run("begin one", begin())
 }
 
-/// Who sits at the terminal, for what people decide and say.
-pub(crate) fn user() -> String {
+/// Who sits at the terminal, for what people decide and say: as git names them, or else the system.
+pub(crate) fn user(project: &Project) -> String {
+    git::person(&GitTool::default(), project.root()).unwrap_or_else(login_name)
+}
+
+fn login_name() -> String {
     let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
     if name.is_empty() { "unknown".to_owned() } else { name }
 }

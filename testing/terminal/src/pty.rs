@@ -112,24 +112,25 @@ impl Terminal {
 
     /// Lets it run to its end: the exit code, and what it has written, with times.
     pub fn record(self, columns: u16) -> (Option<i32>, Recording) {
-        self.answer_all(columns, &[], "")
+        self.answer_all(columns, &[])
     }
 
-    /// The same; wherever one of these texts appears, keys are pressed.
+    /// The same; wherever one of these texts appears, its keys are pressed.
     pub fn answer_all(
         mut self,
         columns: u16,
-        questions: &[&str],
-        keys: &str,
+        questions: &[(&str, &str)],
     ) -> (Option<i32>, Recording) {
         self.resize(columns);
         let started = Instant::now();
         let mut pieces = Vec::new();
         while let Ok(piece) = self.output.recv() {
             self.seen.push_str(&String::from_utf8_lossy(&piece));
-            while let Some(end) =
-                questions.iter().filter_map(|text| Some(self.seen.find(text)? + text.len())).min()
-            {
+            let asked = |seen: &str| {
+                let found = |(text, keys): &(&str, _)| Some((seen.find(text)? + text.len(), *keys));
+                questions.iter().filter_map(found).min()
+            };
+            while let Some((end, keys)) = asked(&self.seen) {
                 self.seen.drain(..end);
                 self.press(keys);
             }

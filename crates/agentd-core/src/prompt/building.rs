@@ -115,8 +115,10 @@ pub struct Fix<'a> {
 impl Fix<'_> {
     /// The prompt.
     pub fn render(&self) -> String {
+        let (findings, cut) = views::issues_within(self.findings, views::ISSUES_BYTES);
         let context = context! {
-            findings => views::issues(self.findings),
+            findings,
+            cut,
             sandbox => self.sandbox.trim(),
             has_tests => self.tests.is_some(),
             ..tests(self.tests)

@@ -266,14 +266,19 @@ pub struct Reproposal<'a> {
     pub issues: &'a [IssueView],
     /// What people have said about the plan and nobody has answered.
     pub comments: &'a [CommentView],
+    /// What the person has said who asked for this revision.
+    pub note: &'a str,
 }
 
 impl Reproposal<'_> {
     /// The prompt.
     pub fn render(&self) -> String {
+        let (issues, cut) = views::issues_within(self.issues, views::ISSUES_BYTES);
         let context = context! {
-            issues => views::issues(self.issues),
+            issues,
+            cut,
             comments => views::comments(self.comments),
+            note => self.note,
         };
         render(&StepName::Reproposal, self.change, "reproposal", context)
     }

@@ -18,6 +18,8 @@ use crate::ids::{RequirementId, SpecId, TaskId};
 
 pub(super) const SENTENCE: usize = 300;
 const PARAGRAPH: usize = 2000;
+/// How much a prompt holds of the issues that it asks to fix; its template has the same number.
+pub(super) const ISSUES_BYTES: usize = 30_000;
 
 /// Something that a review has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,24 +177,57 @@ pub(super) fn titles(issues: &[IssueView]) -> String {
 
 /// Issues, the most severe first; within a severity they stay in order.
 pub(super) fn issues(issues: &[IssueView]) -> String {
+    by_severity(issues).enumerate().map(|(index, issue)| whole(index, issue)).collect()
+}
+
+/// The same in at most `cap` bytes, and how many of them are not there in full: where there is no
+/// room for the texts of an issue, its title still names it.
+pub(super) fn issues_within(issues: &[IssueView], cap: usize) -> (String, usize) {
+    let sorted: Vec<(usize, &IssueView)> = by_severity(issues).enumerate().collect();
+    let mut titles: usize = sorted.iter().map(|(index, issue)| title(*index, issue).len()).sum();
+    let (mut out, mut cut) = (String::new(), 0);
+    for (index, issue) in sorted {
+        let (short, full) = (title(index, issue), whole(index, issue));
+        titles -= short.len();
+        let fits = out.len() + full.len() + titles <= cap;
+        cut += usize::from(!fits || is_cut(issue));
+        let text = if fits { full } else { short };
+        if out.len() + text.len() <= cap {
+            out.push_str(&text);
+        }
+    }
+    (out, cut)
+}
+
+fn by_severity(issues: &[IssueView]) -> impl Iterator<Item = &IssueView> {
     let mut sorted: Vec<&IssueView> = issues.iter().collect();
     sorted.sort_by_key(|issue| issue.severity);
-    let mut out = String::new();
-    for (index, issue) in sorted.iter().enumerate() {
-        let id = issue.id.clone().unwrap_or_else(|| format!("#{}", index + 1));
-        let title = one_line(&issue.title, SENTENCE);
-        let _ = writeln!(out, "{} {}: {title}", one_line(&id, 20), issue.severity.label());
-        for (label, text) in [
-            ("where", &issue.location),
-            ("what", &issue.description),
-            ("do", &issue.recommendation),
-        ] {
-            if !text.trim().is_empty() {
-                let _ = writeln!(out, "  {label}: {}", indented(text, PARAGRAPH));
-            }
+    sorted.into_iter()
+}
+
+fn title(index: usize, issue: &IssueView) -> String {
+    let id = issue.id.clone().unwrap_or_else(|| format!("#{}", index + 1));
+    let title = one_line(&issue.title, SENTENCE);
+    format!("{} {}: {title}\n", one_line(&id, 20), issue.severity.label())
+}
+
+fn whole(index: usize, issue: &IssueView) -> String {
+    let mut out = title(index, issue);
+    for (label, text) in texts(issue) {
+        if !text.trim().is_empty() {
+            let _ = writeln!(out, "  {label}: {}", indented(text, PARAGRAPH));
         }
     }
     out
+}
+
+/// Whether even the longest form of an issue lacks some of it.
+fn is_cut(issue: &IssueView) -> bool {
+    issue.title.len() > SENTENCE || texts(issue).iter().any(|(_, text)| text.len() > PARAGRAPH)
+}
+
+fn texts(issue: &IssueView) -> [(&'static str, &String); 3] {
+    [("where", &issue.location), ("what", &issue.description), ("do", &issue.recommendation)]
 }
 
 pub(super) fn comments(comments: &[CommentView]) -> String {

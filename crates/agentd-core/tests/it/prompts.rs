@@ -262,7 +262,12 @@ impl Given {
     }
 
     fn reproposal(&self) -> Reproposal<'_> {
-        Reproposal { change: &self.change, issues: &self.issues, comments: &self.comments }
+        Reproposal {
+            change: &self.change,
+            issues: &self.issues,
+            comments: &self.comments,
+            note: &self.text,
+        }
     }
 
     fn building(&self) -> Vec<(&'static str, StepName, String)> {
@@ -391,7 +396,7 @@ fn each_prompt_works_without_optional_parts() {
         .render(),
         TasksGen { change: c, specs: &[], clarified: false, outdated: &[] }.render(),
         Challenge { change: c, specs: &[], clarified: false, earlier: &[], settled: &[] }.render(),
-        Reproposal { change: c, issues: &[], comments: &[] }.render(),
+        Reproposal { change: c, issues: &[], comments: &[], note: "" }.render(),
         Implement {
             change: c,
             layer: Layer::Testing,
@@ -508,4 +513,50 @@ proptest! {
             prop_assert!(!outside_of_fences(&prompt).contains("needle"), "{}", name);
         }
     }
+}
+
+/// F16: an issue that does not fit is still named, and the prompt says where all of it is.
+#[test]
+fn issues_that_do_not_fit_are_named_and_counted() {
+    let change = ChangeId::new("add-oauth").unwrap();
+    let issues = |count: usize, length: usize| -> Vec<IssueView> {
+        let text = "It is so. ".repeat(length / 10);
+        let issue = |number| IssueView {
+            id: Some(format!("I{number}")),
+            severity: if number % 4 == 0 { Severity::High } else { Severity::Low },
+            title: format!("Issue number {number}"),
+            description: text.clone(),
+            location: "tasks.md".to_owned(),
+            recommendation: text.clone(),
+            fate: None,
+        };
+        (1..=count).map(issue).collect()
+    };
+    let reproposal = |issues: &[IssueView]| {
+        Reproposal { change: &change, issues, comments: &[], note: "" }.render()
+    };
+    let fix = |findings: &[IssueView]| {
+        Fix { change: &change, findings, tests: None, sandbox: "" }.render()
+    };
+    let all = issues(60, 900);
+    for (prompt, file) in [(reproposal(&all), "CHALLENGE.md"), (fix(&all), "REVIEW.md")] {
+        for number in 1..=60 {
+            assert!(prompt.contains(&format!("\nI{number} ")), "I{number}: {prompt}");
+        }
+        let whole = prompt.matches("  do: ").count();
+        assert!((10..20).contains(&whole), "{whole}");
+        let words = format!(
+            "{} of them did not fit in full. Read agentd/changes/add-oauth/{file} with `read_file`",
+            60 - whole
+        );
+        assert!(prompt.contains(&words), "{prompt}");
+        assert!(prompt.find("I4 HIGH").unwrap() < prompt.find("I1 LOW").unwrap());
+    }
+    for few in [issues(10, 900), issues(0, 0)] {
+        assert!(!reproposal(&few).contains("did not fit") && !fix(&few).contains("did not fit"));
+    }
+    // A single text that is too long, and more issues than there is room for names.
+    assert!(reproposal(&issues(1, 2500)).contains("\n1 of them did not fit"));
+    let many = reproposal(&issues(3000, 100));
+    assert!(many.len() < 40_000 && many.contains("3000 of them did not fit"), "{}", many.len());
 }

@@ -10,6 +10,7 @@ use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::journal::{Files, Mismatch};
 use agentd_core::layout::{self, ChangeFile};
+use agentd_core::next_step::NextStep;
 use agentd_core::phase::Refused;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{self, State, StateError};
@@ -48,6 +49,16 @@ pub enum DocumentError {
     /// The phase does not allow it.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// No plan waits for a decision (W5).
+    #[error("`{change}` has nothing to decide: {why}")]
+    NothingToDecide {
+        /// The change.
+        change: ChangeId,
+        /// Why nothing waits.
+        why: &'static str,
+        /// The command that goes on.
+        next: NextStep,
+    },
     /// The files of a change are not what agentd recorded.
     #[error("the record of `{change}` does not match: {source}")]
     Journal {
@@ -74,6 +85,9 @@ impl Explain for DocumentError {
                 ErrorReport::of(Kind::StateInvalid, self)
                     .run("restore it", CommandLine::git(["checkout", "--", &file]))
                     .hint("agentd never overwrites a state that it cannot read")
+            }
+            Self::NothingToDecide { next, .. } => {
+                ErrorReport::of(Kind::NothingToDecide, self).run("continue with", next)
             }
             Self::Journal { change, source } => explain_mismatch(self, change, source),
             Self::NoState { .. } => ErrorReport::of(Kind::NoState, self)

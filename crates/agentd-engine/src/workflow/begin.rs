@@ -350,14 +350,26 @@ pub enum CodeAt {
     Ask(Git),
 }
 
-/// Gets the directory ready in which the code of a change is worked on.
+/// What is to be done with the code of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodeStep {
+    /// It is written.
+    Implement,
+    /// What was written is reviewed or fixed.
+    GoOn,
+}
+
+/// Gets the directory ready in which the code of a change is worked on. For a step that will be
+/// refused nothing is set up, and so nothing recorded.
 pub fn place_code(
     workflow: &mut Workflow<'_>,
+    step: CodeStep,
     placement: Option<Placement>,
     person: Person,
 ) -> Result<CodeAt, WorkflowError> {
     let state = workflow.state()?;
-    if !matches!(state.phase, Phase::Challenged | Phase::Implementing) {
+    let begins = step == CodeStep::Implement && state.phase == Phase::Challenged;
+    if !begins && state.phase != Phase::Implementing {
         return Ok(CodeAt::Nowhere);
     }
     Ok(match set_up_git(workflow, &state, placement, Recheck::Yes, person)? {

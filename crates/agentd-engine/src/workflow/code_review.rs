@@ -59,6 +59,10 @@ fn implementing(workflow: &mut Workflow<'_>) -> Result<State, WorkflowError> {
     workflow.history()?;
     let state = workflow.state()?;
     if state.phase != Phase::Implementing {
+        if state.phase == Phase::Challenged {
+            // What was edited since has to be challenged first, not implemented.
+            still_approved(workflow)?;
+        }
         let (change, phase) = (workflow.change.clone(), state.phase);
         return Err(WorkflowError::ChangeNotReady { change, phase });
     }

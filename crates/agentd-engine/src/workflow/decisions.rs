@@ -1,57 +1,229 @@
-//! What people decide at the gates of a plan: one function for every front end.
+//! What people are asked at the gates of a plan, and what they decide: the terminal, `decide`, the
+//! skills and the viewer all ask the same.
 
 use agentd_core::diagnostic::{Counts, Diagnostic};
-use agentd_core::document::review_block::PlanVerdict;
+use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
+use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::{Phase, Refused, Transition};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::LastAction;
 use agentd_core::state::{Choice, Decision, State};
 use agentd_core::text::Line;
+use serde::Deserialize;
+use strum::IntoStaticStr;
 
-use super::{Mode, Report, Verdict};
+use super::{Mode, Verdict};
 use crate::change::documents::{DocumentError, update_state};
 use crate::store::{Holder, Project};
 
 /// After so many rounds a person is asked whether it is the right plan at all (C12).
 const MANY_ROUNDS: u32 = 3;
 
-/// The question with which a plan that needs revision waits for a person (P24).
+/// A gate at which a plan waits for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// It is approved, or was accepted with its minor issues (C34).
+    Approved,
+    /// It needs revision (P24).
+    NeedsRevision,
+    /// It still does after so many rounds that the plan itself is in doubt (C12, C34).
+    ManyRounds(u32),
+}
+
+/// What a person can say to a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum PlanAnswer {
+    /// The planner fixes the issues, then the plan is challenged again.
+    Fix,
+    /// The plan is taken with its minor issues (C11).
+    Accept,
+    /// It is implemented, with its minor issues if it has some.
+    Implement,
+    /// It is shown, and the question comes again.
+    View,
+    /// Its issues are shown, and the person says who fixes them.
+    Review,
+    /// It stays as it is, which is recorded.
+    Stop,
+    /// It is implemented some other time.
+    Later,
+}
+
+impl PlanAnswer {
+    /// The name in `--json`.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// What it says to a person at this gate.
+    pub fn label(self, gate: Gate) -> &'static str {
+        match (self, gate) {
+            (Self::Fix, Gate::ManyRounds(_)) => "Continue with another round",
+            (Self::Fix, _) => "Auto-fix and rechallenge (recommended)",
+            (Self::Accept, _) => "Accept it with its minor issues",
+            (Self::Implement, Gate::Approved) => "Implement it now",
+            (Self::Implement, _) => "Implement it with its minor issues",
+            (Self::View, Gate::Approved) => "View the plan",
+            (Self::View, _) => "View the issues",
+            (Self::Review, _) => "Review manually",
+            (Self::Stop, _) => "Stop here",
+            (Self::Later, _) => "Later",
+        }
+    }
+
+    /// The commands that do it, in order.
+    pub fn commands(self, gate: Gate, change: &ChangeId) -> Vec<NextStep> {
+        let decide = |choice| Command::Decide.on(change).arg(choice);
+        let issues = || Command::Show.on(change).arg("challenge");
+        match (self, gate) {
+            (Self::Fix, _) => vec![decide("fix"), Command::Plan.on(change)],
+            (Self::Accept, _) => vec![decide("accept")],
+            (Self::Implement, Gate::Approved) => vec![Command::Impl.on(change)],
+            (Self::Implement, _) => vec![decide("accept"), Command::Impl.on(change)],
+            (Self::View, Gate::Approved) => vec![Command::Show.on(change)],
+            (Self::View | Self::Review, _) => vec![issues()],
+            (Self::Stop, _) => vec![decide("stop")],
+            (Self::Later, _) => Vec::new(),
+        }
+    }
+}
+
+/// The question with which a plan waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanQuestion {
-    /// Whether the plan may be accepted with its minor issues (C11).
-    pub acceptable: bool,
-    /// The rounds so far, if they are so many that the plan itself is in doubt.
-    pub many_rounds: Option<u32>,
+    /// Where it waits.
+    pub gate: Gate,
+    /// What can be answered, the first thing first.
+    pub answers: Vec<PlanAnswer>,
+}
+
+impl PlanQuestion {
+    /// The question itself.
+    pub fn text(&self) -> String {
+        match self.gate {
+            Gate::Approved => "The plan is approved. What next?".to_owned(),
+            Gate::NeedsRevision => "The plan needs revision. What next?".to_owned(),
+            Gate::ManyRounds(rounds) => {
+                format!("The plan still needs revision after {rounds} rounds. What next?")
+            }
+        }
+    }
 }
 
 /// The question that a plan waits with after a run of the workflow, if it does.
 pub fn question(
     project: &Project,
     id: &ChangeId,
-    report: &Report,
     mode: Mode,
 ) -> Result<Option<PlanQuestion>, DocumentError> {
-    let revise = report.verdict == Some(Verdict::Plan(PlanVerdict::NeedsRevision));
-    if mode != Mode::HumanInLoop || report.phase != Phase::Proposed || !revise {
+    if mode != Mode::HumanInLoop {
         return Ok(None);
     }
     let snapshot = project.change(id)?.snapshot()?;
-    let state = snapshot.state()?;
-    Ok(Some(PlanQuestion {
-        acceptable: accepted(state, &snapshot.documents).is_ok(),
-        many_rounds: Some(report.iteration).filter(|rounds| *rounds >= MANY_ROUNDS),
-    }))
+    Ok(waiting(snapshot.state()?, &snapshot.documents))
 }
 
-/// Records a decision: who, when, why, and for which plan. Accepting a plan
-/// with minor issues also moves its phase, where C11 allows it.
+/// The question that a plan waits with.
+pub fn waiting(state: &State, documents: &Documents) -> Option<PlanQuestion> {
+    use PlanAnswer::{Accept, Fix, Implement, Later, Review, Stop, View};
+    let review = documents.counted_review(state);
+    let acceptable = accepted(state, documents).is_ok();
+    let (gate, answers) = match state.phase {
+        Phase::Challenged if is_reviewed(state, documents) => {
+            let verdict = Verdict::Plan(PlanVerdict::Approved);
+            // Nobody has judged the idea yet: a person reads the plan first.
+            match review.and_then(|review| verdict.rules_only(&review.reviewer)) {
+                Some(_) => (Gate::Approved, vec![View, Implement, Later]),
+                None => (Gate::Approved, vec![Implement, View, Later]),
+            }
+        }
+        Phase::Proposed if review?.verdict != PlanVerdict::NeedsRevision => return None,
+        Phase::Proposed if state.iteration >= MANY_ROUNDS => {
+            let implement = acceptable.then_some(Implement);
+            let answers = implement.into_iter().chain([View, Fix, Stop]).collect();
+            (Gate::ManyRounds(state.iteration), answers)
+        }
+        Phase::Proposed => {
+            let accept = acceptable.then_some(Accept);
+            let answers = [Fix].into_iter().chain(accept).chain([Review, Stop]).collect();
+            (Gate::NeedsRevision, answers)
+        }
+        Phase::Challenged
+        | Phase::Rejected
+        | Phase::Implementing
+        | Phase::Complete
+        | Phase::Archived => return None,
+    };
+    Some(PlanQuestion { gate, answers })
+}
+
+/// The question that is answered with a decision, or why there is none (W5).
+pub fn open_question(state: &State, documents: &Documents) -> Result<PlanQuestion, DocumentError> {
+    let question = waiting(state, documents);
+    let change = state.change_id.clone();
+    question.filter(|question| question.gate != Gate::Approved).ok_or_else(|| {
+        let (why, next) = match state.phase {
+            Phase::Proposed if !documents.has(&ChangeFile::Proposal) => {
+                ("it has no plan yet", Command::Plan)
+            }
+            Phase::Proposed if state.plan_review.is_none() => {
+                ("its plan was not challenged yet", Command::Plan)
+            }
+            Phase::Proposed if is_reviewed(state, documents) => {
+                ("the review of its plan was edited or removed", Command::Plan)
+            }
+            Phase::Proposed => ("its plan was edited since it was challenged", Command::Plan),
+            Phase::Challenged if is_reviewed(state, documents) => {
+                ("its plan is approved", Command::Impl)
+            }
+            Phase::Challenged => ("its plan was edited since it was approved", Command::Plan),
+            Phase::Rejected => ("its plan is rejected", Command::Show),
+            Phase::Implementing => ("its plan is being implemented", Command::Impl),
+            Phase::Complete => ("it is complete", Command::Archive),
+            Phase::Archived => ("it is archived", Command::Unarchive),
+        };
+        DocumentError::NothingToDecide { why, next: next.on(&change), change }
+    })
+}
+
+/// Whether the plan is the one that the verdict is about.
+pub(super) fn is_reviewed(state: &State, documents: &Documents) -> bool {
+    state.plan_review.as_ref().is_some_and(|review| review.plan_hash == documents.digest())
+}
+
+/// What a person decides about a plan that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanChoice {
+    /// The planner fixes the issues.
+    Fix,
+    /// The plan is taken with its minor issues.
+    Accept,
+    /// It stays as it is.
+    Stop,
+}
+
+impl From<PlanChoice> for Choice {
+    fn from(choice: PlanChoice) -> Self {
+        match choice {
+            PlanChoice::Fix => Self::Fix,
+            PlanChoice::Accept => Self::Accept,
+            PlanChoice::Stop => Self::Stop,
+        }
+    }
+}
+
+/// Records a decision about a plan that waits for one: who, when, why, and for which plan.
+/// Accepting a plan with minor issues also moves its phase, where C11 allows it.
 pub fn decide(
     project: &Project,
     id: &ChangeId,
-    choice: Choice,
+    choice: PlanChoice,
     note: &str,
     by: &str,
     holder: &Holder,
@@ -59,20 +231,27 @@ pub fn decide(
 ) -> Result<State, DocumentError> {
     update_state(project, id, holder, now, |state| {
         let documents = project.change(id)?.snapshot()?.documents;
-        let plan = documents.proposal.text().map(|_| documents.digest());
-        match choice {
-            Choice::Accept => *state = accepted(state, &documents)?,
-            Choice::Fix if state.phase != Phase::Proposed => {
-                let reason = "its plan is not waiting for a decision";
-                return Err(state.refuse("be revised", Some(reason)).into());
-            }
-            Choice::Fix | Choice::Stop | Choice::Archive | Choice::AcceptStale => {}
+        open_question(state, &documents)?;
+        let plan_hash = Some(documents.digest());
+        if choice == PlanChoice::Accept {
+            *state = accepted(state, &documents)?;
         }
-        let (note, by) = (Line::new(note), Line::new(by));
-        state.decisions.push(Decision { choice, note, by, at: now, plan_hash: plan });
+        let (choice, note, by) = (choice.into(), Line::new(note), Line::new(by));
+        state.decisions.push(Decision { choice, note, by, at: now, plan_hash });
         state.last_action = Some(LastAction::Decide);
         Ok(state.clone())
     })
+}
+
+/// What people have said when they had the issues of this review fixed, oldest first (W5).
+pub(super) fn notes<'s>(
+    state: &'s State,
+    review: &'s ReviewBlock,
+) -> impl Iterator<Item = &'s Decision> {
+    let about = |made: &&Decision| {
+        made.choice == Choice::Fix && made.plan_hash.is_some() && made.plan_hash == review.plan
+    };
+    state.decisions.iter().filter(about).filter(|made| !made.note.is_empty())
 }
 
 /// The state in which accepting this plan with its minor issues would leave it, or why

@@ -229,14 +229,18 @@ impl Explain for WorkflowError {
                 report(Kind::NoDocument).run("write it first", plan(change))
             }
             Self::ChangeNotReady { change, phase } => {
-                let report = report(Kind::ChangeNotReady)
-                    .cause("only a change with an approved plan can be implemented");
+                let cause = match phase {
+                    Phase::Challenged => "nothing of it is implemented yet",
+                    _ => "only a change with an approved plan can be implemented",
+                };
+                let report = report(Kind::ChangeNotReady).cause(cause);
                 match phase {
                     Phase::Complete => report.run(
                         "it is complete; archive it",
                         CommandLine::agentd(["archive", change.as_str()]),
                     ),
                     Phase::Archived => report.hint("it is archived already"),
+                    Phase::Challenged => report.run("implement it first", implement(change)),
                     Phase::Rejected => report.run("edit the plan, then", challenge(change)),
                     _ => report.run("plan it first", plan(change)),
                 }

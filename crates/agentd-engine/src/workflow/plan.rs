@@ -2,7 +2,6 @@
 
 use agentd_core::document::issue_fate::made_progress;
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
-use agentd_core::documents::Documents;
 use agentd_core::phase::Phase;
 use agentd_core::state::{Choice, State};
 use agentd_core::step_name::StepName;
@@ -13,7 +12,7 @@ use super::generate::Existing;
 use super::{
     Action, PlannerSession, Report, Verdict, Workflow, WorkflowError, format, generate, repropose,
 };
-use crate::workflow::decisions;
+use crate::workflow::decisions::{self, PlanChoice};
 
 /// Who decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +109,7 @@ fn go_on(
             Phase::Rejected if workflow.documents()?.counted_review(&state).is_some() => {
                 Action::Rejected
             }
-            Phase::Challenged if is_approved(&state, &workflow.documents()?) => {
+            Phase::Challenged if decisions::is_reviewed(&state, &workflow.documents()?) => {
                 Action::AlreadyChallenged
             }
             // A text that was edited since is not the one that was approved (C39).
@@ -122,11 +121,6 @@ fn go_on(
         };
         return workflow.report(action);
     }
-}
-
-/// Whether the plan is the one that was approved.
-fn is_approved(state: &State, documents: &Documents) -> bool {
-    state.plan_review.as_ref().is_some_and(|review| review.plan_hash == documents.digest())
 }
 
 /// Has a plan challenged that is valid or was made so. Nothing: it needs revision, and
@@ -192,7 +186,8 @@ fn automatic(
         let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
         let note = "workflow.accept_minor";
         let now = (workflow.now)();
-        decisions::decide(project, &workflow.change, Choice::Accept, note, "agentd", holder, now)?;
+        let accept = PlanChoice::Accept;
+        decisions::decide(project, &workflow.change, accept, note, "agentd", holder, now)?;
         workflow.forget();
         return Ok(Next::Stop(Action::AcceptedMinor));
     }

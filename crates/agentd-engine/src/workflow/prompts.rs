@@ -17,7 +17,7 @@ use agentd_core::step_name::StepName;
 
 use super::generate::spec_order;
 use super::implement::{read_tasks, referred};
-use super::{Workflow, WorkflowError};
+use super::{Workflow, WorkflowError, decisions};
 use crate::agents::context;
 use crate::change::comments;
 use crate::change::documents;
@@ -174,7 +174,10 @@ fn revision(
             text: comment.text.to_string(),
         })
         .collect();
-    render(Reproposal { change: &workflow.change, issues: &issues, comments: &comments })
+    let state = workflow.state()?;
+    let note: Vec<&str> = decisions::notes(&state, review).map(|made| made.note.as_str()).collect();
+    let (change, note) = (&workflow.change, &*note.join("\n"));
+    render(Reproposal { change, issues: &issues, comments: &comments, note })
 }
 
 /// The prompt of the implementer for a layer.

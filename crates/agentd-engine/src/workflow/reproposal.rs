@@ -9,9 +9,11 @@ use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::document::{proposal, round};
 use agentd_core::documents::Documents;
 use agentd_core::ids::SpecId;
+use agentd_core::issue_places;
 use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::Command;
 use agentd_core::phase::Phase;
+use agentd_core::prompt::one_line;
 use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
@@ -31,6 +33,9 @@ pub enum PlannerSession {
     /// A new one.
     Fresh,
 }
+
+/// How much of the title of an issue is logged.
+const TITLE_BYTES: usize = 80;
 
 /// Has the planner fix what the latest review found.
 pub fn repropose(
@@ -98,12 +103,30 @@ pub fn repropose(
         // What was written stays, as with a proposal (C5).
         return Err(SessionError::NotCaptured.into());
     }
-    for file in report.after.documents.changed_since(&before) {
-        workflow.note(&format!("fixed: {}", file.path()));
-    }
+    log_fixes(workflow, review, &before, &report.after.documents);
     settle_specs(workflow, &before, review)?;
     workflow.note("Proposal updated based on challenge feedback");
     workflow.report(Action::Reproposed)
+}
+
+/// Reports for each issue what has changed where it points (RP7), and what has changed elsewhere.
+/// Whether it is fixed is for the next reviewer to say.
+fn log_fixes(
+    workflow: &mut Workflow<'_>,
+    review: &ReviewBlock,
+    before: &Documents,
+    after: &Documents,
+) {
+    let mut named = Vec::new();
+    for issue in &review.issues {
+        let (words, files) = issue_places::seen(issue.location.as_str(), before, after);
+        let title = one_line(issue.title.as_str(), TITLE_BYTES);
+        workflow.note(&format!("I{} {title}: {words}", issue.number));
+        named.extend(files);
+    }
+    for file in after.changed_since(before).iter().filter(|file| !named.contains(file)) {
+        workflow.note(&format!("also changed: {}", file.path()));
+    }
 }
 
 /// Where the revision has changed which specs are affected: removes the files of those that were

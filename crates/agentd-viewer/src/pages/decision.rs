@@ -1,7 +1,6 @@
 //! The decision that a plan waits for, as three buttons.
 
 use agentd_core::document::review_block::ReviewBlock;
-use agentd_core::phase::Phase;
 use agentd_core::state::{Choice, Decision, State};
 use agentd_engine::workflow::decisions;
 use maud::{Markup, html};
@@ -11,10 +10,11 @@ use crate::subject::Subject;
 
 /// The form; nothing if the plan does not wait for a decision.
 pub(super) fn decision_form(subject: &Subject) -> Markup {
-    let waits = subject.is_open() && subject.phase() == Some(Phase::Proposed);
-    let review = subject.proposal().reviews.last().filter(|_| waits);
+    let state = subject.state().filter(|_| subject.is_open());
+    let asked = |state: &&State| decisions::open_question(state, subject.documents()).is_ok();
+    let review = |state| subject.documents().counted_review(state);
     html! {
-        @if let (Some(state), Some(review)) = (subject.state(), review) {
+        @if let Some(state) = state.filter(asked) && let Some(review) = review(state) {
             (form(subject, state, review))
         }
     }

@@ -75,7 +75,7 @@ fn reason(text: &str) -> Result<String, String> {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
     let change = context.change(&project, args.id.as_deref())?;
-    let (holder, by) = (context.holder(), user());
+    let (holder, by) = (context.holder(), user(&project));
     let request = Request {
         change: change.id(),
         force: args.force.as_deref(),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::archive::{ArchivePreview, ArchiveReport};
 use super::clarify::{ClarificationsReport, ClarifyReport, QuestionsReport};
 use super::completions::CompletionScript;
-use super::decide::DecisionReport;
+use super::decide::{DecisionReport, QuestionReport};
 use super::demo::DemoReport;
 use super::doctor::DoctorReport;
 use super::explain::{ErrorExplanation, ExplainList};
@@ -63,6 +63,7 @@ fn reading() -> Vec<Row> {
         row::<StatusReport>("status add-oauth"),
         row::<ShownDocument>("show add-oauth tasks"),
         row::<LogReport>("log add-oauth"),
+        row::<QuestionReport>("decide add-oauth"),
         row::<ValidationReport>("validate add-oauth").optional("omitted"),
         row::<VerifyReport>("verify add-oauth"),
         row::<CostReport>("cost add-oauth"),

@@ -1,35 +1,43 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use agentd_core::command_line::CommandLine;
+use agentd_core::diagnostic::Counts;
+use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::ids::ChangeId;
+use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
 use agentd_core::state::Choice;
-use agentd_engine::workflow::decisions;
+use agentd_engine::store::Change;
+use agentd_engine::workflow::decisions::{self, PlanChoice};
+#[cfg(test)]
+use agentd_engine::workflow::decisions::{Gate, PlanAnswer};
+use clap::ValueEnum as _;
 use serde::Serialize;
 
 use super::{Context, user};
 use crate::error::CommandError;
-use crate::ui::{Output, Screen};
+use crate::ui::{BOLD, Output, Screen};
 
 /// Decide what to do with a plan that needs revision.
 ///
-/// The decision is recorded in STATE.yaml: who made it, when, why, and for which plan. You can
-/// accept a plan only if no HIGH issue and at most one MEDIUM issue is open, and the plan has
-/// not changed since the review.
+/// Without a decision, shows what is asked and the commands that answer it. A decision is recorded
+/// in STATE.yaml: who made it, when, why, and for which plan. With `fix`, the planner is given
+/// your note. You can accept a plan only if no HIGH issue and at most one MEDIUM issue is open,
+/// and the plan has not changed since the review.
 #[derive(Debug, clap::Args)]
 #[command(
-    allow_missing_positional = true,
-    after_help = "Examples:\n  agentd decide add-oauth fix\n  agentd decide add-oauth accept --note \"the LOW ones can wait\"\n  agentd decide add-oauth stop"
+    after_help = "Examples:\n  agentd decide add-oauth                    what is asked\n  agentd decide add-oauth fix --note \"lock after 5 attempts\"\n  agentd decide add-oauth accept --note \"the LOW ones can wait\"\n  agentd decide add-oauth stop"
 )]
 pub(crate) struct Args {
     /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// Decision to record.
+    /// Decision to record: fix, accept or stop.
     #[arg(value_enum)]
-    choice: ChoiceArg,
+    choice: Option<ChoiceArg>,
 
-    /// Reason for the decision.
+    /// Reason for the decision; what the planner should know.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }
@@ -44,31 +52,141 @@ enum ChoiceArg {
     Stop,
 }
 
+impl Args {
+    /// The change and the decision. One word alone is a decision if it reads like one, and
+    /// otherwise a change.
+    fn read(&self) -> (Option<&str>, Option<ChoiceArg>) {
+        match (self.id.as_deref(), self.choice) {
+            (Some(word), None) => match ChoiceArg::from_str(word, false) {
+                Ok(choice) => (None, Some(choice)),
+                Err(_) => (Some(word), None),
+            },
+            read => read,
+        }
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let (id, choice) = args.read();
     let project = context.project()?;
-    let change = context.change(&project, args.id.as_deref())?;
-    let choice = match args.choice {
-        ChoiceArg::Fix => Choice::Fix,
-        ChoiceArg::Accept => Choice::Accept,
-        ChoiceArg::Stop => Choice::Stop,
+    let change = context.change(&project, id)?;
+    let Some(choice) = choice else {
+        if args.note.is_some() {
+            let decide = CommandLine::from(&Command::Decide.on(change.id()));
+            return Err(CommandError::usage("--note belongs to a decision")
+                .run("name it", decide.placeholder("<fix|accept|stop>").placeholder("--note …")));
+        }
+        context.ui.print(&asked(&change)?)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let choice = match choice {
+        ChoiceArg::Fix => PlanChoice::Fix,
+        ChoiceArg::Accept => PlanChoice::Accept,
+        ChoiceArg::Stop => PlanChoice::Stop,
     };
     let state = decisions::decide(
         &project,
         change.id(),
         choice,
         args.note.as_deref().unwrap_or_default(),
-        &user(),
+        &user(&project),
         &context.holder(),
         context.now(),
     )?;
+    let next = match choice {
+        PlanChoice::Fix => Command::Plan,
+        PlanChoice::Accept => Command::Impl,
+        PlanChoice::Stop => Command::Reproposal,
+    };
     context.ui.print(&DecisionReport {
         action: "decided",
+        next: vec![next.on(&state.change_id)],
         change_id: state.change_id,
         phase: state.phase,
-        choice,
+        choice: choice.into(),
         decisions: state.decisions.len(),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the plan waits with.
+fn asked(change: &Change) -> Result<QuestionReport, CommandError> {
+    let snapshot = change.snapshot()?;
+    let (state, documents) = (snapshot.state()?, &snapshot.documents);
+    let question = decisions::open_question(state, documents)?;
+    let review = documents.counted_review(state);
+    let choices = question.answers.iter().map(|answer| Offered {
+        choice: answer.name(),
+        label: answer.label(question.gate),
+        commands: answer.commands(question.gate, change.id()),
+    });
+    Ok(QuestionReport {
+        change_id: change.id().clone(),
+        phase: state.phase,
+        verdict: review.map(|review| review.verdict),
+        iteration: state.iteration,
+        issues: review.map(ReviewBlock::counts).unwrap_or_default(),
+        question: question.text(),
+        choices: choices.collect(),
+    })
+}
+
+/// What a plan waits with.
+#[derive(Debug, Serialize)]
+pub(super) struct QuestionReport {
+    /// The change.
+    change_id: ChangeId,
+    /// Its phase.
+    phase: Phase,
+    /// The verdict on its plan.
+    verdict: Option<PlanVerdict>,
+    /// How many rounds of revision there were.
+    iteration: u32,
+    /// How many issues of each severity are open.
+    issues: Counts,
+    /// What is asked.
+    question: String,
+    /// What can be answered.
+    choices: Vec<Offered>,
+}
+
+/// An answer and the commands that give it.
+#[derive(Debug, Serialize)]
+struct Offered {
+    choice: &'static str,
+    label: &'static str,
+    commands: Vec<NextStep>,
+}
+
+impl Output for QuestionReport {
+    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        let Counts { high, medium, low } = self.issues;
+        writeln!(screen, "{}: {high} HIGH, {medium} MEDIUM, {low} LOW issues", self.change_id)?;
+        writeln!(screen, "{BOLD}{}{BOLD:#}", self.question)?;
+        for offered in &self.choices {
+            let commands: Vec<String> = offered.commands.iter().map(NextStep::to_string).collect();
+            writeln!(screen, "\n  {}\n    {}", offered.label, commands.join(" && "))?;
+        }
+        let fix = CommandLine::from(&Command::Decide.on(&self.change_id).arg("fix"));
+        let fix = fix.placeholder("--note \"<what the planner should know>\"");
+        writeln!(screen, "\nTo say how it is to be fixed: {fix}")
+    }
+
+    #[cfg(test)]
+    fn sample() -> Self {
+        let change_id = ChangeId::new("add-oauth").unwrap();
+        let (answer, gate) = (PlanAnswer::Fix, Gate::NeedsRevision);
+        let commands = answer.commands(gate, &change_id);
+        Self {
+            phase: Phase::Proposed,
+            verdict: Some(PlanVerdict::NeedsRevision),
+            iteration: 0,
+            issues: Counts { high: 2, medium: 3, low: 1 },
+            question: "The plan needs revision. What next?".to_owned(),
+            choices: vec![Offered { choice: answer.name(), label: answer.label(gate), commands }],
+            change_id,
+        }
+    }
 }
 
 /// A decision that was recorded.
@@ -84,17 +202,23 @@ pub(super) struct DecisionReport {
     choice: Choice,
     /// How many decisions are recorded for the change.
     decisions: usize,
+    /// Commands that continue from here.
+    next: Vec<NextStep>,
 }
 
 impl Output for DecisionReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        writeln!(screen, "{} is {}; the decision is recorded", self.change_id, self.phase)
+        writeln!(screen, "{} is {}; the decision is recorded", self.change_id, self.phase)?;
+        let words = if self.choice == Choice::Stop { "To continue later" } else { "Next" };
+        let next = self.next.iter().map(|command| format!("\n{words}: {BOLD}{command}{BOLD:#}\n"));
+        write!(screen, "{}", next.collect::<String>())
     }
 
     #[cfg(test)]
     fn sample() -> Self {
         Self {
             action: "decided",
+            next: vec![Command::Impl.on(&ChangeId::new("add-oauth").unwrap())],
             change_id: ChangeId::new("add-oauth").unwrap(),
             phase: Phase::Challenged,
             choice: Choice::Accept,

@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-use agentd_engine::workflow;
+use agentd_engine::workflow::{self, begin::CodeStep};
 
 use super::Context;
 use super::agents_setup::CallArgs;
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let built = planning::building(context, args.id.as_deref())?;
+    let built = planning::building(context, args.id.as_deref(), CodeStep::GoOn)?;
     let report = run_workflow(context, &built.agents, &built.id, workflow::fix)?;
     built.finish(context, &report, false)
 }

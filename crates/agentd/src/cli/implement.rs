@@ -1,7 +1,8 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use agentd_core::ids::TaskId;
+use agentd_core::ids::{ChangeId, TaskId};
+use agentd_engine::workflow::begin::CodeStep;
 use agentd_engine::workflow::{self, Report, TaskSelection, Workflow, WorkflowError};
 
 use super::Context;
@@ -44,11 +45,24 @@ impl Work {
         work: fn(&mut Workflow<'_>, &TaskSelection) -> Result<Report, WorkflowError>,
     ) -> Result<ExitCode, CommandError> {
         let wanted = wanted(&self.tasks)?;
-        let built = planning::building(context, self.id.as_deref())?;
-        let report =
-            run_workflow(context, &built.agents, &built.id, |workflow| work(workflow, &wanted))?;
-        built.finish(context, &report, false)
+        run_on(context, self.id.as_deref(), |workflow| work(workflow, &wanted))
     }
+}
+
+/// Takes an approved plan to approved code, as `agentd impl` does.
+pub(super) fn run_all(context: &Context, id: &ChangeId) -> Result<ExitCode, CommandError> {
+    let work = |w: &mut Workflow<'_>| workflow::implementation(w, &TaskSelection::Open);
+    run_on(context, Some(id.as_str()), work)
+}
+
+fn run_on(
+    context: &Context,
+    id: Option<&str>,
+    work: impl FnOnce(&mut Workflow<'_>) -> Result<Report, WorkflowError>,
+) -> Result<ExitCode, CommandError> {
+    let built = planning::building(context, id, CodeStep::Implement)?;
+    let report = run_workflow(context, &built.agents, &built.id, work)?;
+    built.finish(context, &report, false)
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

@@ -1,22 +1,24 @@
 use std::process::ExitCode;
 
+use agentd_core::document::review_block;
+use agentd_core::ids::ChangeId;
 use agentd_core::next_step::Command;
-use agentd_core::state::Choice;
-use agentd_engine::workflow::decisions::{self, PlanQuestion};
+use agentd_engine::workflow::decisions::{self, Gate, PlanAnswer, PlanChoice, PlanQuestion};
 use agentd_engine::workflow::{self, LostSession, Planned, Report, Workflow};
 
 use super::Context;
 use super::agents_setup::{AgentRun, CallArgs, agents_for};
+use super::implement;
 use super::planning::{self, GitArg, Outcome, run_workflow};
 use crate::error::CommandError;
-use crate::ui::ask::{self, PlanAnswer, SessionAnswer};
+use crate::ui::ask::{self, SessionAnswer, WhoFixes};
 
 /// Take a change from one sentence to an approved plan.
 ///
 /// Clarifies what you want, sets up git, has the planner write the proposal, specs, and tasks,
 /// checks them, and has another agent challenge them. If the plan needs revision, you decide
 /// what to do; with `--auto`, the planner revises it by itself, up to
-/// `workflow.planning_iterations` times.
+/// `workflow.planning_iterations` times. An approved plan can be implemented right away.
 ///
 /// If interrupted, run the command again to resume; finished steps are not repeated.
 #[derive(Debug, clap::Args)]
@@ -76,12 +78,18 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
                 continue;
             }
         };
-        let question = decisions::question(&project, &id, &report, mode)?;
+        let question = decisions::question(&project, &id, mode)?;
         let Some(question) = question.filter(|_| context.ui.can_prompt()) else {
             break (report, false);
         };
-        if !decide(context, &agents, &id, &report, question)? {
-            break (report, true);
+        match answer(context, &agents, &id, &report, &question)? {
+            Then::Continue => {}
+            Then::Stop => break (report, true),
+            Then::Implement => {
+                // Its lock and its agents; those of the implementation are others.
+                drop(agents);
+                return implement::run_all(context, &id);
+            }
         }
     };
     let (change, report) = (&id, &report);
@@ -98,33 +106,93 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     )
 }
 
-/// Asks what to do with a plan that needs revision (P24). True: continue.
-fn decide(
+/// What follows an answer.
+enum Then {
+    /// The plan goes on.
+    Continue,
+    /// It is left as it is.
+    Stop,
+    /// It is implemented.
+    Implement,
+}
+
+/// Asks what to do with a plan (P24, C34), until it is something that is not just to be shown.
+fn answer(
     context: &Context,
     agents: &AgentRun,
-    id: &agentd_core::ids::ChangeId,
+    id: &ChangeId,
     report: &Report,
-    question: PlanQuestion,
-) -> Result<bool, CommandError> {
-    context.ui.note(&report.summary);
-    context.ui.show_issues(&report.issues);
-    if let Some(rounds) = question.many_rounds {
-        context.ui.note(&format!("{rounds} rounds have not settled it: is it the right plan?"));
-    }
-    let asked = agents.cancel.while_waiting(|| ask::plan_decision(id, question.acceptable));
-    let choice = match asked? {
-        PlanAnswer::Fix => Choice::Fix,
-        PlanAnswer::Accept => Choice::Accept,
-        PlanAnswer::Stop => Choice::Stop,
-        // The plan waits until it is edited and `agentd plan` runs again.
-        PlanAnswer::Review => {
-            let again = Command::Plan.on(id);
-            context.ui.note(&format!("edit agentd/changes/{id}/, then: {again}"));
-            return Ok(false);
-        }
+    question: &PlanQuestion,
+) -> Result<Then, CommandError> {
+    let record = |choice, note: &str| -> Result<(), CommandError> {
+        let by = super::user(&agents.project);
+        let (holder, now) = (context.holder(), context.now());
+        decisions::decide(&agents.project, id, choice, note, &by, &holder, now)?;
+        Ok(())
     };
-    let by = super::user();
-    let (holder, now) = (context.holder(), context.now());
-    decisions::decide(&agents.project, id, choice, "", &by, &holder, now)?;
-    Ok(choice != Choice::Stop)
+    let show_issues = || {
+        context.ui.note(&report.summary);
+        context.ui.show_issues(&report.issues);
+    };
+    if question.gate != Gate::Approved {
+        show_issues();
+    }
+    loop {
+        let answer = agents.cancel.while_waiting(|| ask::plan(id, question))?;
+        return Ok(match answer {
+            PlanAnswer::Fix => {
+                record(PlanChoice::Fix, "")?;
+                Then::Continue
+            }
+            PlanAnswer::Accept => {
+                record(PlanChoice::Accept, "")?;
+                Then::Continue
+            }
+            PlanAnswer::Implement => {
+                if question.gate != Gate::Approved {
+                    record(PlanChoice::Accept, "")?;
+                }
+                Then::Implement
+            }
+            PlanAnswer::View if question.gate == Gate::Approved => {
+                show_plan(context, agents, id)?;
+                continue;
+            }
+            PlanAnswer::View => {
+                show_issues();
+                continue;
+            }
+            PlanAnswer::Review => {
+                show_issues();
+                match agents.cancel.while_waiting(|| ask::who_fixes(id))? {
+                    // The plan waits until it is edited and `agentd plan` runs again.
+                    WhoFixes::Person => {
+                        let again = Command::Plan.on(id);
+                        context.ui.note(&format!("edit agentd/changes/{id}/, then: {again}"));
+                        Then::Stop
+                    }
+                    WhoFixes::Planner => {
+                        let note = agents.cancel.while_waiting(|| ask::note_for_planner(id))?;
+                        record(PlanChoice::Fix, &note)?;
+                        Then::Continue
+                    }
+                }
+            }
+            PlanAnswer::Stop => {
+                record(PlanChoice::Stop, "")?;
+                Then::Stop
+            }
+            PlanAnswer::Later => Then::Stop,
+        });
+    }
+}
+
+/// Shows the documents of a plan, without its reviews.
+fn show_plan(context: &Context, agents: &AgentRun, id: &ChangeId) -> Result<(), CommandError> {
+    let documents = agents.project.change(id)?.snapshot()?.documents;
+    for file in documents.plan_files() {
+        let text = review_block::without(documents.get(&file).text().unwrap_or_default());
+        context.ui.note(&format!("\n=== {} ===\n\n{}\n", file.path(), text.trim_end()));
+    }
+    Ok(())
 }

@@ -15,7 +15,7 @@ use agentd_core::state::Placement;
 use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::begin::{
-    self, Clarify, CodeAt, Person, Planner, Prepared, Question, Request,
+    self, Clarify, CodeAt, CodeStep, Person, Planner, Prepared, Question, Request,
 };
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 
@@ -177,7 +177,7 @@ pub(crate) fn run_workflow<T>(
     work: impl FnOnce(&mut workflow::Workflow<'_>) -> Result<T, WorkflowError>,
 ) -> Result<T, CommandError> {
     agents.warn_once(&context.ui);
-    let mut display = ProgressUi::new(&context.ui);
+    let mut display = ProgressUi::new();
     let now = || context.now();
     let mut watch = |event: workflow::Progress<'_>| display.watch(&event);
     let mut workflow =
@@ -208,7 +208,11 @@ pub(crate) struct CodeWork {
 }
 
 /// Gets a change ready for work on its code: agents run where git says that it is worked on.
-pub(crate) fn building(context: &Context, id: Option<&str>) -> Result<CodeWork, CommandError> {
+pub(crate) fn building(
+    context: &Context,
+    id: Option<&str>,
+    step: CodeStep,
+) -> Result<CodeWork, CommandError> {
     let project = context.project()?;
     let change = context.change(&project, id)?;
     let id = change.id().clone();
@@ -216,7 +220,7 @@ pub(crate) fn building(context: &Context, id: Option<&str>) -> Result<CodeWork, 
     let mut placement = None;
     loop {
         let place =
-            |w: &mut workflow::Workflow<'_>| begin::place_code(w, placement, person(context));
+            |w: &mut workflow::Workflow<'_>| begin::place_code(w, step, placement, person(context));
         match run_workflow(context, &agents, &id, place)? {
             CodeAt::Nowhere => break,
             CodeAt::Dir(work_tree) => {

@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let project = context.project()?;
     if args.accept {
         let change = context.change(&project, args.id.as_deref())?;
-        journal::accept(&project, change.id(), &user(), &context.holder(), context.now())?;
+        journal::accept(&project, change.id(), &user(&project), &context.holder(), context.now())?;
     }
     let changes = verified(context, &project, args)?;
     let report = VerifyReport { valid: changes.iter().all(|change| change.valid), changes };

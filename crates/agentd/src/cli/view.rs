@@ -56,12 +56,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         Some(id) => format!("/changes/{}", context.change(&project, Some(id))?.id()),
         None => "/".to_owned(),
     };
-    let options = Options {
-        project,
-        port: args.port,
-        person: super::user(),
-        command_line: context.command_line.clone(),
-    };
+    let person = super::user(&project);
+    let options =
+        Options { project, port: args.port, person, command_line: context.command_line.clone() };
     let server =
         agentd_viewer::listen(options).map_err(|error| cannot_listen(args.port, &error))?;
     let address = server.address(&path);

@@ -55,7 +55,10 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
             Challenge { change, specs, clarified, earlier, settled: &[] }.render(),
             &["append_review"],
         ),
-        (Reproposal { change, issues: &[], comments: &[] }.render(), &["edit_file", "write_spec"]),
+        (
+            Reproposal { change, issues: &[], comments: &[], note: "" }.render(),
+            &["edit_file", "write_spec"],
+        ),
         (
             Implement {
                 change,

@@ -11,41 +11,53 @@ use agentd_core::next_step::{Command, NextStep};
 use agentd_core::state::Placement;
 use agentd_engine::git::{Git, branch_of};
 use agentd_engine::workflow::begin::BuiltinAnswer;
-use inquire::{InquireError, Select};
+use agentd_engine::workflow::decisions::{Gate, PlanAnswer, PlanQuestion};
+use inquire::{InquireError, Select, Text};
 
 use crate::error::CommandError;
 
 const KEYS: &str = "arrow keys move, enter continues";
 
-/// What a person says to a plan that needs revision (P24).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PlanAnswer {
-    /// Let the planner fix the issues, then challenge again.
-    Fix,
-    /// Take the plan with its minor issues.
-    Accept,
-    /// They look at it themselves, and come back.
-    Review,
-    /// Leave it here.
-    Stop,
+/// Asks what to do with a plan (P24, C34). What it is about was shown before.
+pub(crate) fn plan(change: &ChangeId, question: &PlanQuestion) -> Result<PlanAnswer, CommandError> {
+    let gate = question.gate;
+    let offers = question.answers.iter().map(|answer| Offer::new(*answer, answer.label(gate)));
+    let later = match gate {
+        Gate::Approved => Hint::run("implement it later", &Command::Impl.on(change)),
+        Gate::NeedsRevision | Gate::ManyRounds(_) => {
+            Hint::run("answer it later", &Command::Decide.on(change))
+        }
+    };
+    choose(&question.text(), offers.collect(), KEYS, later)
 }
 
-/// Asks what to do with a plan that needs revision. The issues were shown before.
-pub(crate) fn plan_decision(
-    change: &ChangeId,
-    acceptable: bool,
-) -> Result<PlanAnswer, CommandError> {
-    let accept =
-        acceptable.then(|| Offer::new(PlanAnswer::Accept, "Accept it with its minor issues"));
-    let offers = [
-        Some(Offer::new(PlanAnswer::Fix, "Auto-fix and rechallenge (recommended)")),
-        accept,
-        Some(Offer::new(PlanAnswer::Review, "Review manually, and come back")),
-        Some(Offer::new(PlanAnswer::Stop, "Stop here")),
+/// Who fixes the issues of a plan that a person has looked at (P24).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhoFixes {
+    /// They do, and come back.
+    Person,
+    /// The planner, to whom they say how.
+    Planner,
+}
+
+/// Asks who fixes the issues, which were shown before.
+pub(crate) fn who_fixes(change: &ChangeId) -> Result<WhoFixes, CommandError> {
+    let offers = vec![
+        Offer::new(WhoFixes::Person, "Fix manually"),
+        Offer::new(WhoFixes::Planner, "Let me help: the planner fixes them as you say"),
     ];
-    let offers = offers.into_iter().flatten().collect();
-    let decide = CommandLine::from(&Command::Decide.on(change)).placeholder("<fix|accept|stop>");
-    choose("What next?", offers, KEYS, Hint::run("answer it later", decide))
+    let later = Hint::run("answer it later", &Command::Decide.on(change));
+    choose("Fix manually or let me help?", offers, KEYS, later)
+}
+
+/// Asks what the planner should know; enter alone says nothing more than the review.
+pub(crate) fn note_for_planner(change: &ChangeId) -> Result<String, CommandError> {
+    let decide =
+        CommandLine::from(&Command::Decide.on(change).arg("fix")).placeholder("--note \"…\"");
+    let note = Text::new("What should the planner know?")
+        .with_help_message("optional; enter continues")
+        .prompt();
+    answered(note, Hint::run("say it later", decide))
 }
 
 /// What a person says where the session of the planner is gone (C31).

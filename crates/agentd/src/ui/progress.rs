@@ -22,7 +22,7 @@ use agentd_engine::workflow::Progress;
 use anstream::{AutoStream, ColorChoice};
 
 use self::line::{Running, StepEnd};
-use super::{Ui, WARN};
+use super::WARN;
 
 /// Between two frames of the spinner.
 const TICK: Duration = Duration::from_millis(125);
@@ -38,8 +38,6 @@ pub(crate) struct ProgressUi {
 
 #[derive(Debug)]
 enum How {
-    /// Warnings only: stdout is for one JSON document, and its reader needs little else.
-    Quiet,
     /// A line at the start and one at the end of each step.
     Plain,
     /// A line that lives.
@@ -69,25 +67,17 @@ struct Screen {
 }
 
 impl ProgressUi {
-    /// Progress as the terminal and the user want it.
-    pub(crate) fn new(ui: &Ui) -> Self {
+    /// Progress as the terminal wants it, with `--json` too: the document is on stdout.
+    pub(crate) fn new() -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-        let how = if ui.json {
-            How::Quiet
-        } else if io::stderr().is_terminal() && !dumb {
-            How::Live(Live::new())
-        } else {
-            How::Plain
-        };
+        let how =
+            if io::stderr().is_terminal() && !dumb { How::Live(Live::new()) } else { How::Plain };
         Self { how }
     }
 
     /// Takes note of what a workflow reports.
     pub(crate) fn watch(&mut self, progress: &Progress<'_>) {
         match &mut self.how {
-            // Who reads the document still has to know.
-            How::Quiet if matches!(progress, Progress::Warning(_)) => plain(progress),
-            How::Quiet => {}
             How::Plain => plain(progress),
             How::Live(live) => live.watch(progress),
         }

@@ -18,7 +18,7 @@ use agentd_core::text::Line;
 use agentd_engine::change::documents::{self, DocumentError, load_state, update_state};
 use agentd_engine::insight::validate::validate_all;
 use agentd_engine::store::Project;
-use agentd_engine::workflow::decisions::decide;
+use agentd_engine::workflow::decisions::{PlanChoice, decide};
 
 use test_project::{TestProject, contents, now};
 
@@ -151,7 +151,7 @@ fn a_state_that_cannot_be_read_is_never_overwritten() {
             Ok(())
         });
         assert!(update.is_err());
-        for choice in [Choice::Fix, Choice::Accept, Choice::Stop] {
+        for choice in [PlanChoice::Fix, PlanChoice::Accept, PlanChoice::Stop] {
             let error = decide(&project, &id("mine"), choice, "", "me", &holder("test"), now())
                 .unwrap_err();
             assert!(
@@ -204,7 +204,7 @@ fn deciders(project: &Project) -> BTreeMap<String, usize> {
 }
 
 fn decide_as(project: &Project, by: &str) {
-    decide(project, &id("mine"), Choice::Fix, "why", by, &holder("decide"), now()).unwrap();
+    decide(project, &id("mine"), PlanChoice::Fix, "why", by, &holder("decide"), now()).unwrap();
 }
 
 #[test]
@@ -218,6 +218,7 @@ fn child_decides() {
 #[test]
 fn heavy_forty_processes_leave_forty_decisions() {
     let (_dir, project) = planned();
+    challenge(&project, PlanVerdict::NeedsRevision, &[Severity::High]);
     let start = |_| {
         let mut command = child("store::documents::child_decides", project.root());
         command.stdout(Stdio::null()).spawn().unwrap()
@@ -234,6 +235,7 @@ fn heavy_forty_processes_leave_forty_decisions() {
 #[test]
 fn forty_threads_leave_forty_decisions() {
     let (_dir, project) = planned();
+    challenge(&project, PlanVerdict::NeedsRevision, &[Severity::High]);
     thread::scope(|scope| {
         for i in 0..40 {
             let project = &project;
@@ -285,10 +287,11 @@ fn challenge(project: &Project, verdict: PlanVerdict, severities: &[Severity]) {
 
 /// Accepts the plan: its new phase, or why not.
 fn accept(project: &Project) -> Result<Phase, String> {
-    decide(project, &id("mine"), Choice::Accept, "fine\nby me", "me", &holder("decide"), now())
+    decide(project, &id("mine"), PlanChoice::Accept, "fine\nby me", "me", &holder("decide"), now())
         .map(|state| state.phase)
         .map_err(|error| match error {
             DocumentError::Refused(refused) => refused.reason.unwrap_or_default().to_owned(),
+            DocumentError::NothingToDecide { why, .. } => why.to_owned(),
             other => other.to_string(),
         })
 }
@@ -307,7 +310,7 @@ fn c11_accepting_follows_the_review_of_this_plan() {
     ];
     for (severities, expected) in cases {
         let (_dir, project) = planned();
-        assert_eq!(accept(&project), Err("nobody has challenged the plan yet".to_owned()));
+        assert_eq!(accept(&project), Err("its plan was not challenged yet".to_owned()));
         challenge(&project, PlanVerdict::NeedsRevision, severities);
         assert_eq!(accept(&project), expected.map_err(str::to_owned), "{severities:?}");
     }
@@ -331,14 +334,15 @@ type Edit = fn(&str) -> String;
 
 #[test]
 fn c11_an_edited_removed_or_outdated_review_accepts_nothing() {
-    let gone = "proposal.md holds no untouched review of this plan";
+    let edited = "proposal.md holds no untouched review of this plan";
+    let gone = "the review of its plan was edited or removed";
     let edits: [(&str, Edit, &str); 3] = [
-        ("edited", |text| text.replace("HIGH", "LOW"), gone),
+        ("edited", |text| text.replace("HIGH", "LOW"), edited),
         ("removed", |text| text[..text.find("<!--").unwrap()].to_owned(), gone),
         (
             "another plan",
             |text| text.replace("Sign in.", "Sign out."),
-            "the plan has changed since it was challenged",
+            "its plan was edited since it was challenged",
         ),
     ];
     for (what, edit, expected) in edits {

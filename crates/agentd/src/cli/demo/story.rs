@@ -13,6 +13,7 @@ use agentd_engine::archive::{self, Archived, Request};
 use agentd_engine::git::{ChangedFile, Commit, CommitScope, Git, GitTool};
 use agentd_engine::process::{Cancel, Limits};
 use agentd_engine::store::Project;
+use agentd_engine::workflow::begin::CodeStep;
 use agentd_engine::workflow::{self, LostSession, Mode, Planned, Report, TaskSelection};
 
 use super::place::{self, TEST_COMMAND};
@@ -108,7 +109,7 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
 }
 
 fn implement(context: &Context) -> Result<Option<i32>, CommandError> {
-    let built = planning::building(context, Some(CHANGE))?;
+    let built = planning::building(context, Some(CHANGE), CodeStep::Implement)?;
     let report = run_workflow(context, &built.agents, &built.id, |workflow| {
         workflow::implementation(workflow, &TaskSelection::Open)
     })?;
@@ -130,7 +131,7 @@ fn reached(report: &Report, phase: Phase) -> Result<(), CommandError> {
 }
 
 fn put_away(context: &Context, project: &Project, id: &ChangeId) -> Result<Archived, CommandError> {
-    let (holder, by) = (context.holder(), user());
+    let (holder, by) = (context.holder(), user(project));
     let now = context.now();
     let request = Request {
         change: id,

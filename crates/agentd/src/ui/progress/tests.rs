@@ -10,6 +10,7 @@ use agentd_core::outcome::Usage;
 use agentd_core::step_name::StepName;
 use agentd_engine::git::Git;
 use agentd_engine::process::Cancel;
+use agentd_engine::workflow::decisions::{Gate, PlanAnswer, PlanQuestion};
 use rustix::process::Signal;
 use terminal::{CTRL_C, DOWN, Terminal};
 
@@ -34,10 +35,9 @@ fn driver(what: &str) -> Command {
 #[ignore = "started by the tests below"]
 fn is_driven() {
     let what = std::env::var(DRIVER).unwrap();
-    let ui = Ui { json: what == "json" };
-    let mut progress = ProgressUi::new(&ui);
+    let mut progress = ProgressUi::new();
     match &*what {
-        "steps" | "json" => steps(&mut progress),
+        "steps" => steps(&mut progress),
         "interrupt" => interrupted(&mut progress),
         "panic" => {
             begin(&mut progress, "Proposal");
@@ -47,7 +47,10 @@ fn is_driven() {
         "prompt" => {
             begin(&mut progress, "Challenge");
             done(&mut progress, "Challenge");
-            let answer = ask::plan_decision(&ChangeId::new("add-oauth").unwrap(), true);
+            let answers =
+                vec![PlanAnswer::Fix, PlanAnswer::Accept, PlanAnswer::Review, PlanAnswer::Stop];
+            let question = PlanQuestion { gate: Gate::NeedsRevision, answers };
+            let answer = ask::plan(&ChangeId::new("add-oauth").unwrap(), &question);
             eprintln!("over");
             progress.watch(&Progress::Note(&match &answer {
                 Ok(answer) => format!("answered {answer:?}"),
@@ -217,17 +220,14 @@ Tasks: failed, 1 m 05 s, no
 ";
 
 #[test]
-fn elsewhere_there_are_plain_lines_and_only_warnings_with_json() {
+fn elsewhere_there_are_plain_lines() {
     let dumb = Terminal::start_for_stderr(driver("steps").env("TERM", "dumb"));
-    let json = Terminal::start_for_stderr(&mut driver("json"));
     let output = driver("steps").stdin(Stdio::null()).env("TERM", "xterm").output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), PLAIN);
     let (code, seen) = dumb.end();
     assert_eq!(code, Some(0));
     assert!(!seen.contains(ESC), "{seen:?}");
     assert!(seen.replace('\r', "").contains(PLAIN), "{seen:?}");
-    let (code, seen) = json.end();
-    assert_eq!((code, &*screen(&seen, 80)), (Some(0), "warning: something[2J is odd\n"));
 }
 
 #[test]

@@ -2,16 +2,195 @@ use std::process::Stdio;
 
 use agentd_core::diagnostic::Severity::{High, Low, Medium};
 use agentd_core::state;
+use agentd_engine::change::documents::update_state;
 
 use test_project::TestProject;
 
+/// A plan that needs revision.
+fn waiting() -> TestProject {
+    TestProject::new().change("add-oauth").challenged(&[High])
+}
+
+/// W5: without a decision the question is shown, with what can be answered and how. C34: after three
+/// rounds it is another one.
+#[test]
+fn question_is_shown_with_its_commands() {
+    let project = waiting();
+    let before = project.contents();
+    insta::assert_snapshot!(project.run(["decide", "add-oauth"]), @r#"
+    exit 0
+    add-oauth: 1 HIGH, 0 MEDIUM, 0 LOW issues
+    The plan needs revision. What next?
+
+      Auto-fix and rechallenge (recommended)
+        agentd decide add-oauth fix && agentd plan add-oauth
+
+      Review manually
+        agentd show add-oauth challenge
+
+      Stop here
+        agentd decide add-oauth stop
+
+    To say how it is to be fixed: agentd decide add-oauth fix --note "<what the planner should know>"
+    --- stderr
+    "#);
+    assert_eq!(project.contents(), before, "nothing is written");
+    let minor = TestProject::new().change("add-oauth").challenged(&[Low]);
+    insta::assert_snapshot!(minor.run(["decide", "--json"]), @r#"
+    exit 0
+    {
+      "version": 1,
+      "change_id": "add-oauth",
+      "phase": "proposed",
+      "verdict": "NEEDS_REVISION",
+      "iteration": 0,
+      "issues": {
+        "high": 0,
+        "medium": 0,
+        "low": 1
+      },
+      "question": "The plan needs revision. What next?",
+      "choices": [
+        {
+          "choice": "fix",
+          "label": "Auto-fix and rechallenge (recommended)",
+          "commands": [
+            "agentd decide add-oauth fix",
+            "agentd plan add-oauth"
+          ]
+        },
+        {
+          "choice": "accept",
+          "label": "Accept it with its minor issues",
+          "commands": [
+            "agentd decide add-oauth accept"
+          ]
+        },
+        {
+          "choice": "review",
+          "label": "Review manually",
+          "commands": [
+            "agentd show add-oauth challenge"
+          ]
+        },
+        {
+          "choice": "stop",
+          "label": "Stop here",
+          "commands": [
+            "agentd decide add-oauth stop"
+          ]
+        }
+      ]
+    }
+    --- stderr
+    "#);
+    for project in [&project, &minor] {
+        rounds(project, 3);
+    }
+    let labels = |project: &TestProject| -> Vec<String> {
+        let json = project.run(["decide", "--json"]).fine().json();
+        assert_eq!(json["question"], "The plan still needs revision after 3 rounds. What next?");
+        let choices = json["choices"].as_array().unwrap().iter();
+        choices.map(|choice| choice["label"].as_str().unwrap().to_owned()).collect()
+    };
+    let [view, next, stop] = ["View the issues", "Continue with another round", "Stop here"];
+    assert_eq!(labels(&project), [view, next, stop], "C11");
+    assert_eq!(labels(&minor), ["Implement it with its minor issues", view, next, stop]);
+}
+
+/// So many rounds of revision have been.
+fn rounds(project: &TestProject, rounds: u32) {
+    let now = test_project::now();
+    update_state(&project.store(), &project.id(), &project.holder(), now, |state| {
+        state.iteration = rounds;
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// W5
+#[test]
+fn where_nothing_waits_there_is_nothing_to_decide() {
+    use agentd_core::document::review_block::PlanVerdict::{Approved, Rejected};
+    let planned = || TestProject::new().change("add-oauth");
+    let reviewed = |verdict| {
+        let project = planned();
+        project.plan_reviewed(verdict, test_project::now());
+        project
+    };
+    let edit = |project: TestProject| project.edit("tasks.md", "src/auth.rs", "src/other.rs");
+    let mut said = String::new();
+    for project in [
+        TestProject::new().begun("add-oauth"),
+        planned(),
+        edit(waiting()),
+        reviewed(Approved),
+        edit(reviewed(Approved)),
+        reviewed(Rejected),
+    ] {
+        let before = project.read("STATE.yaml");
+        let mut hint = String::new();
+        for args in
+            [&["decide"][..], &["decide", "fix"], &["decide", "accept"], &["decide", "stop"]]
+        {
+            let run = project.run(args.iter().copied().chain(["--json"])).exits(1);
+            let error = run.json_error();
+            assert_eq!(error["kind"], "nothing_to_decide", "{args:?}: {error}");
+            hint = format!(
+                "{}\n  {}\n",
+                error["message"].as_str().unwrap(),
+                error["hints"][0].as_str().unwrap()
+            );
+        }
+        said.push_str(&hint);
+        assert_eq!(project.read("STATE.yaml"), before);
+    }
+    insta::assert_snapshot!(said, @"
+    `add-oauth` has nothing to decide: it has no plan yet
+      continue with: agentd plan add-oauth
+    `add-oauth` has nothing to decide: its plan was not challenged yet
+      continue with: agentd plan add-oauth
+    `add-oauth` has nothing to decide: its plan was edited since it was challenged
+      continue with: agentd plan add-oauth
+    `add-oauth` has nothing to decide: its plan is approved
+      continue with: agentd impl add-oauth
+    `add-oauth` has nothing to decide: its plan was edited since it was approved
+      continue with: agentd plan add-oauth
+    `add-oauth` has nothing to decide: its plan is rejected
+      continue with: agentd show add-oauth
+    ");
+}
+
+/// First use M4: decisions are made by whom git knows, and else by whom the system knows.
+#[test]
+fn who_decides_is_named_as_in_a_commit() {
+    let by = |settings: &[(&str, &str)]| {
+        let project = waiting().programs(&["git"]);
+        let mut command = project.command(["decide", "stop"]);
+        let config = project.base().join("gitconfig");
+        let set = |(key, value): &(&str, &str)| format!("[user]\n{key} = {value}\n");
+        std::fs::write(&config, settings.iter().map(set).collect::<String>()).unwrap();
+        command.env("GIT_CONFIG_GLOBAL", config).env("GIT_CONFIG_NOSYSTEM", "1");
+        project.finish(&mut command).fine();
+        project.state().decisions.pop().unwrap().by.to_string()
+    };
+    let [name, email] = [("name", "Ada Lovelace"), ("email", "ada@example.org")];
+    assert_eq!(by(&[name, email]), "Ada Lovelace <ada@example.org>");
+    assert_eq!(by(&[name]), "Ada Lovelace");
+    assert_eq!(by(&[email]), "ada@example.org");
+    assert_eq!(by(&[]), "ada", "the name of the login");
+    assert_eq!(by(&[("name", "first"), ("name", "last")]), "last");
+}
+
 #[test]
 fn decision_is_recorded() {
-    let project = TestProject::new().change("add-oauth");
+    let project = waiting();
     let run = project.run(["decide", "add-oauth", "stop", "--note", "not this year"]);
-    insta::assert_snapshot!(run.transcript(), @r"
+    insta::assert_snapshot!(run.transcript(), @"
     exit 0
     add-oauth is proposed; the decision is recorded
+
+    To continue later: agentd reproposal add-oauth
     --- stderr
     ");
     insta::assert_snapshot!(project.read_masked("STATE.yaml"), @r#"
@@ -22,6 +201,12 @@ fn decision_is_recorded() {
     updated_at: [TIME]
     last_action: decide
     iteration: 0
+    plan_review:
+      verdict: "NEEDS_REVISION"
+      plan_hash: "sha256:[DIGEST]"
+      iteration: 0
+      reviewer: codex
+      at: [TIME]
     decisions:
       - choice: stop
         note: "not this year"
@@ -41,7 +226,10 @@ fn decision_is_recorded() {
       "change_id": "add-oauth",
       "phase": "proposed",
       "choice": "fix",
-      "decisions": 2
+      "decisions": 2,
+      "next": [
+        "agentd plan add-oauth"
+      ]
     }
     --- stderr
     "#);
@@ -49,7 +237,7 @@ fn decision_is_recorded() {
 
 #[test]
 fn note_is_one_line() {
-    let project = TestProject::new().change("add-oauth");
+    let project = waiting();
     let note = "\"quoted\": {yaml}\n---\nphase: archived # \u{1b}[0m";
     project.run(["decide", "fix", "--note", note]).fine();
     let json = project.run(["status", "--json"]).fine().json();
@@ -62,6 +250,12 @@ fn note_is_one_line() {
     updated_at: [TIME]
     last_action: decide
     iteration: 0
+    plan_review:
+      verdict: "NEEDS_REVISION"
+      plan_hash: "sha256:[DIGEST]"
+      iteration: 0
+      reviewer: codex
+      at: [TIME]
     decisions:
       - choice: fix
         note: "\"quoted\": {yaml} --- phase: archived # [0m"
@@ -78,7 +272,7 @@ fn note_is_one_line() {
 /// Lesson 9.
 #[test]
 fn forty_parallel_decisions_are_recorded() {
-    let project = TestProject::new().change("add-oauth");
+    let project = waiting();
     let start = |i: usize| {
         let note = format!("n{i}");
         let mut command = project.command(["decide", "add-oauth", "stop", "--note", &note]);
@@ -104,7 +298,10 @@ fn only_minor_issues_are_accepted() {
     for minor in [&[][..], &[Low, Low], &[Medium, Low]] {
         let project = TestProject::new().change("add-oauth").challenged(minor);
         let run = project.run(["decide", "add-oauth", "accept"]).fine();
-        assert_eq!(run.stdout, "add-oauth is challenged; the decision is recorded\n");
+        assert_eq!(
+            run.stdout,
+            "add-oauth is challenged; the decision is recorded\n\nNext: agentd impl add-oauth\n"
+        );
         assert_eq!(project.run(["status", "--json"]).json()["phase"], "challenged");
     }
     for major in [&[High][..], &[Medium, Medium], &[High, Low]] {
@@ -130,9 +327,9 @@ fn only_reviewed_plan_is_accepted() {
     insta::assert_snapshot!(never.run(["decide", "accept"]), @"
     exit 1
     --- stderr
-    error: a change that is proposed cannot be accepted with minor issues: nobody has challenged the plan yet
+    error: `add-oauth` has nothing to decide: its plan was not challenged yet
 
-    hint: see what comes next: agentd status add-oauth
+    hint: continue with: agentd plan add-oauth
     ");
     let edited = TestProject::new().change("add-oauth").challenged(&[Low]).edit(
         "tasks.md",
@@ -143,9 +340,9 @@ fn only_reviewed_plan_is_accepted() {
     insta::assert_snapshot!(edited.run(["decide", "accept"]), @"
     exit 1
     --- stderr
-    error: a change that is proposed cannot be accepted with minor issues: the plan has changed since it was challenged
+    error: `add-oauth` has nothing to decide: its plan was edited since it was challenged
 
-    hint: see what comes next: agentd status add-oauth
+    hint: continue with: agentd plan add-oauth
     ");
     assert_eq!(edited.read("STATE.yaml"), before);
 }
@@ -156,18 +353,17 @@ fn unknown_choice_is_a_usage_error() {
     insta::assert_snapshot!(project.run(["decide", "add-oauth", "approve"]), @"
     exit 2
     --- stderr
-    error: invalid value 'approve' for '<CHOICE>'
+    error: invalid value 'approve' for '[CHOICE]'
       [possible values: fix, accept, stop]
 
     For more information, try '--help'.
     ");
-    insta::assert_snapshot!(project.run(["decide", "add-oauth"]), @"
+    insta::assert_snapshot!(project.run(["decide", "--note", "x"]), @"
     exit 2
     --- stderr
-    error: invalid value 'add-oauth' for '<CHOICE>'
-      [possible values: fix, accept, stop]
+    error: --note belongs to a decision
 
-    For more information, try '--help'.
+    hint: name it: agentd decide add-oauth <fix|accept|stop> --note …
     ");
 }
 

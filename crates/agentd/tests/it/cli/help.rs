@@ -132,8 +132,8 @@ fn misspelled_command_names_the_nearest() {
 #[test]
 fn json_usage_error_has_whole_message() {
     let project = TestProject::new();
-    let error = project.run(["decide", "--json"]).exits(2).json_error();
-    assert_eq!(error["message"], "the following required arguments were not provided: <CHOICE>");
+    let error = project.run(["trace", "--json"]).exits(2).json_error();
+    assert_eq!(error["message"], "the following required arguments were not provided: <ID>");
     let error = project.run(["validate", "--json", "--sarif"]).exits(2).json_error();
     assert_eq!(error["message"], "the argument '--json' cannot be used with '--sarif'");
 }

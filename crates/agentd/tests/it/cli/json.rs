@@ -1,11 +1,13 @@
 //! `--json` of every command: one document, and nothing else on stdout.
 
+use agentd_core::diagnostic::Severity;
+
 use crate::cli::help::commands;
 use test_project::TestProject;
 
 #[test]
 fn every_command_prints_one_document() {
-    let project = TestProject::new().change("add-oauth");
+    let project = TestProject::new().change("add-oauth").challenged(&[Severity::Low]);
     let runs = [
         vec!["init", "--agents", "all"],
         vec!["list"],
@@ -19,6 +21,7 @@ fn every_command_prints_one_document() {
         vec!["validate", "--all"],
         vec!["explain"],
         vec!["explain", "T005"],
+        vec!["decide"],
         vec!["decide", "fix"],
         vec!["overlap"],
         vec!["overlap", "add-oauth"],

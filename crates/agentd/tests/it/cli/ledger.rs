@@ -2,6 +2,9 @@
 
 use agentd_core::ids::ChangeId;
 use agentd_core::prompt::{Review, TestEvidence};
+use agentd_core::state::{Choice, Decision};
+use agentd_core::text::Line;
+use agentd_engine::change::documents::update_state;
 use serde_json::json;
 
 use test_project::TestProject;
@@ -40,7 +43,13 @@ fn cost_of_nothing() {
 #[test]
 fn log_is_in_order() {
     let project = TestProject::new().change("add-oauth").file("STATE.yaml", STATE);
-    project.run(["decide", "stop", "--note", "not this year"]).fine();
+    let at = test_project::stamp("2030-01-01T00:00:00Z");
+    update_state(&project.store(), &project.id(), &project.holder(), at, |state| {
+        let (note, by) = (Line::new("not this year"), Line::new("ada"));
+        state.decisions.push(Decision { choice: Choice::Stop, note, by, at, plan_hash: None });
+        Ok(())
+    })
+    .unwrap();
     insta::assert_snapshot!(project.run(["log"]), @"
     exit 0
     [TIME]  begun     Add OAuth

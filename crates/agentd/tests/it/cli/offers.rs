@@ -2,6 +2,7 @@
 //! agentd does not refuse it.
 
 mod kinds;
+mod skills;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +24,7 @@ const NOW: &str = "2026-11-04T11:00:00Z";
 const ROLES: &str = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n";
 
 /// Kinds that mean: this command makes no sense here.
-const REFUSALS: [&str; 15] = [
+const REFUSALS: [&str; 16] = [
     "change_not_ready",
     "change_open",
     "internal",
@@ -36,13 +37,14 @@ const REFUSALS: [&str; 15] = [
     "no_such_rule",
     "no_such_task",
     "not_archived",
+    "nothing_to_decide",
     "nothing_to_trace",
     "refused",
     "usage",
 ];
 
 /// Commands that are run in every state; most are refused in most of them.
-const COMMANDS: [&[&str]; 22] = [
+const COMMANDS: [&[&str]; 24] = [
     &["status"],
     &["list"],
     &["validate"],
@@ -56,6 +58,8 @@ const COMMANDS: [&[&str]; 22] = [
     &["implement", "--tasks", "9.9"],
     &["review"],
     &["fix"],
+    &["decide"],
+    &["decide", "stop"],
     &["decide", "accept"],
     &["decide", "fix"],
     &["archive"],
@@ -170,7 +174,9 @@ fn offered(run: &Output) -> Vec<Offer> {
         let all = value.as_array().into_iter().flatten();
         all.filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    let next = texts(&document["next"]).into_iter();
+    let choices = document["choices"].as_array().into_iter().flatten();
+    let choices = choices.filter_map(|choice| texts(&choice["commands"]).into_iter().next());
+    let next = texts(&document["next"]).into_iter().chain(choices.collect::<Vec<_>>());
     let mut commands: Vec<Offer> =
         next.map(|command| Offer { command, edits: false, follows: false }).collect();
     let mut edits = false;
@@ -317,6 +323,8 @@ fn heavy_suggestions_without_a_verdict_are_accepted() {
 #[test]
 fn heavy_suggestions_about_a_judged_plan_are_accepted() {
     check("needs revision", &after(planned(), &[needs_revision]));
+    let waiting = planned().challenged(&[agentd_core::diagnostic::Severity::Low]);
+    check("waiting", &waiting.file("CHALLENGE.md", "# Challenge\n"));
     check("rejected", &after(planned(), &[rejected]));
     check("approved", &after(planned(), &[approved]));
     let edited = after(planned(), &[approved]).edit("tasks.md", "src/auth.rs", "src/other.rs");
@@ -369,6 +377,6 @@ fn approved_plan_cannot_be_sent_back() {
     let project = after(project().change(ID), &[approved]);
     let before = project.read("STATE.yaml");
     let error = project.run(["decide", "fix", "--json"]).exits(1).json_error();
-    assert_eq!(error["kind"], "refused", "{error:#}");
+    assert_eq!(error["kind"], "nothing_to_decide", "{error:#}");
     assert_eq!(project.read("STATE.yaml"), before);
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
+use agentd_core::diagnostic::Severity;
 use test_project::TestProject;
 
 #[test]
@@ -23,8 +24,8 @@ fn list_into_head_ends_quietly() {
 
 #[test]
 fn closed_pipe_ends_every_command_quietly() {
-    let project =
-        TestProject::new().change("add-oauth").root_file("agentd/specs/auth-flow.md", "x\n");
+    let project = TestProject::new().change("add-oauth").challenged(&[Severity::Low]);
+    let project = project.root_file("agentd/specs/auth-flow.md", "x\n");
     for args in [
         vec!["list"],
         vec!["list", "--specs"],

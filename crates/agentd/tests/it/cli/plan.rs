@@ -156,3 +156,44 @@ fn path_not_utf8_is_refused() {
         fs::remove_dir_all(root).unwrap();
     }
 }
+
+/// F16: what is refused writes nothing, and its hint is another command.
+#[test]
+fn refused_steps_leave_the_state_as_it_is() {
+    let planned = || {
+        let config = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n[git]\nworkflow = \"in-place\"\n";
+        let project = TestProject::new().root_file("agentd/config.toml", config);
+        let project = project.change("add-oauth").programs(&["git"]).repository();
+        project.commit("start");
+        project
+    };
+    let edited = planned().approved().edit("tasks.md", "src/auth.rs", "src/other.rs");
+    let mut said = String::new();
+    for (name, project, commands) in [
+        ("planned", planned(), &["review", "fix", "impl", "implement"][..]),
+        ("approved", planned().approved(), &["review", "fix"]),
+        ("edited", edited, &["review", "fix"]),
+    ] {
+        let before = project.contents();
+        for command in commands {
+            let error = project.run([command, "--json"]).exits(1).json_error();
+            assert_eq!(project.contents(), before, "{name}: {command}");
+            let hint = error["hints"][0].as_str().unwrap();
+            assert!(!hint.ends_with(&format!("agentd {command} add-oauth")), "{name}: {hint}");
+            said.push_str(&format!(
+                "{name}, {command}: {}: {hint}\n",
+                error["kind"].as_str().unwrap()
+            ));
+        }
+    }
+    insta::assert_snapshot!(said, @"
+    planned, review: change_not_ready: plan it first: agentd plan add-oauth
+    planned, fix: change_not_ready: plan it first: agentd plan add-oauth
+    planned, impl: change_not_ready: plan it first: agentd plan add-oauth
+    planned, implement: change_not_ready: plan it first: agentd plan add-oauth
+    approved, review: change_not_ready: implement it first: agentd impl add-oauth
+    approved, fix: change_not_ready: implement it first: agentd impl add-oauth
+    edited, review: refused: see what comes next: agentd status add-oauth
+    edited, fix: refused: see what comes next: agentd status add-oauth
+    ");
+}

@@ -1,5 +1,6 @@
 //! An unknown key of config.toml is never ignored.
 
+use agentd_core::diagnostic::Severity;
 use test_project::TestProject;
 
 fn misspelled() -> TestProject {
@@ -42,7 +43,7 @@ fn unknown_key_names_the_nearest() {
 
 #[test]
 fn commands_without_settings_still_work() {
-    let project = misspelled();
+    let project = misspelled().challenged(&[Severity::Low]);
     for args in [vec!["list"], vec!["show"], vec!["explain"], vec!["decide", "fix"]] {
         project.run(args).fine();
     }

@@ -27,15 +27,7 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
     let answers = project.home().join("answers");
     fs::create_dir_all(&answers).unwrap();
     fs::create_dir_all(project.home().join(".claude")).unwrap();
-    let put = |name: &str, tool: &str, arguments: &Value| {
-        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": {"name": "stand-in", "version": "1"}}});
-        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}});
-        fs::write(answers.join(name), format!("{hello}\n{ready}\n{call}\n")).unwrap();
-    };
+    let put = |name: &str, tool: &str, arguments: &Value| answer(&project, name, tool, arguments);
     put("clarify", "propose_questions", &questions());
     put("proposal-gen", "create_proposal", &proposal());
     put("spec-gen-auth-flow", "create_spec", &spec());
@@ -51,11 +43,9 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
         &verdict("NEEDS_REVISION", issues.iter().map(issue).collect()),
     );
     put("challenge-fixed", "append_review", &verdict("APPROVED", Vec::new()));
-    let edit = json!({"change_id": CHANGE, "path": "proposal.md", "old_string": AS_WRITTEN,
-        "new_string": AS_FIXED});
-    put("reproposal", "edit_file", &edit);
+    edits(&project, AS_WRITTEN, AS_FIXED);
     let script = format!(
-        "PATH=/usr/bin:/bin\nread -r agentd step change\ncat > /dev/null\n\
+        "PATH=/usr/bin:/bin\nread -r agentd step change\ncat > '{prompts}'/$step.prompt\n\
          echo \"$step\" >> '{log}'\n\
          case \"$*\" in *--resume*) [ -e '{lost}' ] && {{ echo '{LOST}'; exit 1; }};; esac\n\
          echo '{START}'\n\
@@ -67,11 +57,36 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
          [ -e $answer ] && '{agentd}' $words < $answer > /dev/null\n\
          echo '{SAY}'\necho '{END}'",
         log = log(&project).display(),
+        prompts = project.home().join(".claude").display(),
         lost = lost(&project).display(),
         answers = answers.display(),
         agentd = test_project::agentd().display(),
     );
     project.program("claude", &script)
+}
+
+/// What the stand-in does in a step: it calls this tool.
+fn answer(project: &TestProject, step: &str, tool: &str, arguments: &Value) {
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "stand-in", "version": "1"}}});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments}});
+    let path = project.home().join("answers").join(step);
+    fs::write(path, format!("{hello}\n{ready}\n{call}\n")).unwrap();
+}
+
+/// From now on, a reproposal makes this of the proposal.
+pub(crate) fn edits(project: &TestProject, old: &str, new: &str) {
+    let edit =
+        json!({"change_id": CHANGE, "path": "proposal.md", "old_string": old, "new_string": new});
+    answer(project, "reproposal", "edit_file", &edit);
+}
+
+/// The prompt of the last call of a step, without its first line.
+pub(crate) fn prompt(project: &TestProject, step: &str) -> String {
+    fs::read_to_string(project.home().join(format!(".claude/{step}.prompt"))).unwrap()
 }
 
 fn log(project: &TestProject) -> std::path::PathBuf {

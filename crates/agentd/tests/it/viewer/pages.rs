@@ -2,9 +2,11 @@
 
 use super::outline::outline;
 use super::{Viewer, project};
+use agentd_core::diagnostic::Severity;
 use agentd_core::document::comments::{self, Anchor};
 use agentd_core::phase::Phase;
 use agentd_core::state::{self, Choice};
+use test_project::TestProject;
 
 /// A page that must be there, as a text browser shows it, without its menu.
 #[track_caller]
@@ -808,8 +810,8 @@ fn decision_is_that_of_agentd_decide() {
     insta::assert_snapshot!(answer.shown(), @"
     (#main)
     # Not possible now
-    a change that is complete cannot be accepted with minor issues
-    see what comes next: agentd status dark-mode
+    `dark-mode` has nothing to decide: it is complete
+    continue with: agentd archive dark-mode
     All changes (/)
     ");
     assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=banana").status, 422);
@@ -818,20 +820,28 @@ fn decision_is_that_of_agentd_decide() {
 /// C11: with a HIGH issue, or after an edit, the plan cannot be accepted, and the page says why.
 #[test]
 fn no_button_for_unacceptable_plan() {
-    let project = project();
-    project.write("tasks.md", project.read("tasks.md").replace("Match accounts", "Match people"));
+    let project = TestProject::new().change("add-oauth").challenged(&[Severity::High]);
     let viewer = Viewer::start(&project);
     let overview = page(&viewer, "/changes/add-oauth");
     insta::assert_snapshot!(decisions(&overview), @"
     (form /changes/add-oauth/decide)
     ## Your decision
-    Round 2 ended with NEEDS REVISION: 0 high, 1 medium, 1 low.
+    Round 1 ended with NEEDS REVISION: 1 high, 0 medium, 0 low.
     Reason
-    [ Request changes ] [disabled: Accept with 2 minor issues ] [ Stop here ]
-    (#why-not) The plan cannot be accepted: the plan has changed since it was challenged.
-    Let people sign in with their company account, through OAuth 2.1 with PKCE, and keep passwords for those who have no such account.
+    [ Request changes ] [disabled: Accept with 1 minor issue ] [ Stop here ]
+    (#why-not) The plan cannot be accepted: HIGH issues or more than one MEDIUM issue are left.
+    Sign in with OAuth.
     ");
     assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=accept").status, 409);
+    // No choice of a person about a plan.
+    assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=archive").status, 422);
+
+    // A plan that was edited is challenged first.
+    project.replace("tasks.md", "src/auth.rs", "src/other.rs");
+    let overview = page(&viewer, "/changes/add-oauth");
+    assert!(!overview.contains("/decide)"), "{overview}");
+    assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=fix").status, 409);
+    assert_eq!(project.state().decisions, []);
 }
 
 #[test]

@@ -9,8 +9,14 @@ use real_agents::{Sandbox, Signal};
 use terminal::Terminal;
 use test_project::{Output, agentd, write_script};
 
-/// All questions of agentd end with a line that says so.
-const QUESTION: [&str; 3] = ["enter continues", "enter answers", "enter to confirm"];
+/// All questions of agentd end with a line that says so. Enter answers them, except that the pages
+/// implement an approved plan later.
+const QUESTION: [(&str, &str); 4] = [
+    ("The plan is approved. What next?", "\u{1b}[B\u{1b}[B"),
+    ("enter continues", "\r"),
+    ("enter answers", "\r"),
+    ("enter to confirm", "\r"),
+];
 
 pub(crate) struct Shell<'s> {
     sandbox: &'s Sandbox,
@@ -75,7 +81,7 @@ impl<'s> Shell<'s> {
 
     fn answer(&self, line: &str) -> Output {
         let terminal = Terminal::start(&mut self.command(line));
-        let (code, recording) = terminal.answer_all(120, &QUESTION, "\r");
+        let (code, recording) = terminal.answer_all(120, &QUESTION);
         let rows = recording.rows();
         let lines = rows.iter().map(|row| row.at_last().map(terminal::Shown::text));
         let lines: Vec<String> = lines.map(Option::unwrap_or_default).collect();

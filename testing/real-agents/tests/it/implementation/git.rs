@@ -135,9 +135,14 @@ fn overlaps_are_reported() {
           ]
         }
         --- stderr
+        working in place; use --git branch or --git worktree to isolate it
         warning: greeting:R1 is also touched by `other` (adds)
         warning: greet.sh is also touched by `other` (edits)
+        Layer 2/4: logic: started (claude)
+        Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
+        Review: started (codex)
+        Review: done, [DURATION], [USAGE], APPROVED - Ready for the archive!
         "#);
         let args = ["plan", "third", "Greet louder", "--skip-clarify", "--git", "in-place"];
         sandbox.run(args).exits(1);

@@ -75,7 +75,10 @@ fn a_planted_hook_never_runs_and_the_users_own_survives() {
           }
         }
         --- stderr
+        working in place; use --git branch or --git worktree to isolate it
         warning: what is not committed yet will be part of agentd's first commit
+        Layer 2/4: logic: started (claude)
+        Layer 2/4: logic: failed, [DURATION], claude modified files that others run or obey: .git/config (changed), .git/hooks/pre-commit (changed), .git/hooks/post-commit (new)
         "#);
         assert_eq!(sandbox.tool_result("planted"), "planted");
         assert_as_it_was(sandbox, &config);

@@ -152,6 +152,9 @@ fn no_implementer_plants_a_hook() {
                   }
                 }
                 --- stderr
+                working in place; use --git branch or --git worktree to isolate it
+                Layer 2/4: logic: started (gemini)
+                Layer 2/4: logic: failed, [DURATION], gemini modified files that others run or obey: .git/hooks/pre-commit (new)
                 "#);
             }
             sandbox.tool_result("tried");

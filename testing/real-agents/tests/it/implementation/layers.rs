@@ -45,6 +45,7 @@ fn layers_in_their_order_and_parts_of_them() {
           }
         }
         --- stderr
+        working in place; use --git branch or --git worktree to isolate it
         "#);
         sandbox.run(["impl", "--tasks", "x"]).exits(2);
         let part = sandbox.run(["impl", "--tasks", "2.1,1.1", "--json"]).exits(0);
@@ -108,9 +109,14 @@ fn a_task_that_is_not_done_is_not_checked_off() {
           }
         }
         --- stderr
+        working in place; use --git branch or --git worktree to isolate it
+        Layer 2/4: logic: started (claude)
+        Layer 2/4: logic: done, [DURATION], [USAGE], 0 of 1 tasks ticked
         warning: the tick of 2.1 is taken back: Task 2.1 is not done (MODIFY greet.sh): the file is as it was at [COMMIT].
         Change the file as the task says, then call complete_task again.
         warning: logic: not ticked: 2.1; asking once more
+        Layer 2/4: logic, once more: started (claude, resumed)
+        Layer 2/4: logic, once more: done, [DURATION], [USAGE], 0 of 1 tasks ticked
         "#);
         let refused = sandbox.tool_result("the file is as it was");
         insta::assert_snapshot!(sandbox.mask(refused), @"
@@ -228,6 +234,7 @@ fn only_the_approved_plan_is_implemented() {
           }
         }
         --- stderr
+        working in place; use --git branch or --git worktree to isolate it
         "#);
         assert!(sandbox.calls().is_empty(), "no agent was called");
 

@@ -245,6 +245,9 @@ fn a_budget_ends_a_call_of_claude() {
           }
         }
         --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (claude)
+        Proposal: failed, [DURATION], `add-login` has used up its budget: 1001 tokens of 100 tokens
         "#);
         let state = sandbox.state();
         let [call] = &state.llm_calls[..] else { panic!("{:?}", state.llm_calls) };

@@ -226,6 +226,13 @@ fn proposal_without_specs_and_change_id_conflict() {
         }
         --- stderr
         `add-login` exists already; this change is `add-login-1`
+        complexity: high (security (`login`))
+        Proposal: started (codex)
+        Proposal: done, [DURATION], [USAGE], proposal.md is written
+        No specs required for this change
+        Tasks: started (codex)
+        Tasks: done, [DURATION], [USAGE], tasks.md is written
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         "#);
         assert_eq!(sandbox.state_of("add-login-1").phase.name(), "proposed");
         assert_eq!(before, (sandbox.read("proposal.md"), sandbox.read("STATE.yaml")));
@@ -328,6 +335,9 @@ fn session_id_capture_fails() {
           }
         }
         --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (gemini)
+        Proposal: done, [DURATION], [USAGE], proposal.md is written
         "#);
         assert!(sandbox.path("proposal.md").is_file());
         assert_eq!(sandbox.steps(), ["proposal-gen"], "what it cost is known");
@@ -445,6 +455,8 @@ fn a_proposal_written_by_hand_is_continued() {
           }
         }
         --- stderr
+        complexity: high (security (`login`))
+        Proposal: skipped, it is written already
         "#);
         assert_eq!(sandbox.calls().len(), 0);
 
@@ -480,6 +492,9 @@ fn an_agent_that_closes_its_input_is_reported() {
           }
         }
         --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (codex)
+        Proposal: failed, [DURATION], codex failed: the agent exited with code 3 before it had read its prompt
         "#);
         assert_eq!(sandbox.steps(), ["proposal-gen"; 3], "each try is in the ledger");
         // Once only: nobody notices.

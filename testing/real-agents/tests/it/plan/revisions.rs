@@ -93,7 +93,7 @@ fn a_dropped_spec_is_dropped_everywhere() {
         --- stderr
         Reproposal 1: started (codex, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 1 issue, 1 file changed
-        fixed: proposal.md
+        I1 The wrong part: proposal.md has changed
         removed: specs/auth-flow.md, which proposal.md no longer lists
         Spec 2/2: session-flow: started (codex)
         Spec 2/2: session-flow: done, [DURATION], [USAGE], specs/session-flow.md is written

@@ -88,6 +88,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
+        Reproposal 1: started (gemini, resumed)
+        Reproposal 1: failed, [DURATION], Session not found, please re-run proposal
         exit 1
         {
           "version": 1,
@@ -101,6 +103,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
+        Reproposal 1: started (gemini, resumed)
+        Reproposal 1: failed, [DURATION], Session not found, please re-run proposal
         exit 1
         {
           "version": 1,
@@ -115,6 +119,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
+        Reproposal 1: started (gemini, resumed)
+        Reproposal 1: failed, [DURATION], `gemini --list-sessions` failed with exit code 41
         exit 1
         {
           "version": 1,
@@ -129,6 +135,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
+        Reproposal 1: started (gemini, resumed)
+        Reproposal 1: failed, [DURATION], Failed to parse session list: no "Available sessions" header, but "soon"
         exit 1
         {
           "version": 1,
@@ -143,6 +151,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
+        Reproposal 1: started (gemini, resumed)
+        Reproposal 1: failed, [DURATION], Failed to parse session list: no id in brackets at the end of " 1. no id"
         "#);
         let timeout = format!("{QUICK}[gemini]\ntimeout_secs = 1\n");
         fs::write(sandbox.root().join("agentd/config.toml"), timeout).unwrap();
@@ -162,6 +172,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
+        Reproposal 1: started (gemini, resumed)
+        Reproposal 1: failed, [DURATION], `gemini --list-sessions` took too long
         "#);
         fs::write(sandbox.root().join("agentd/config.toml"), QUICK).unwrap();
 
@@ -209,8 +221,10 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
         --- stderr
         Reproposal 1: started (gemini, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 3 issues, 2 files changed
-        fixed: proposal.md
-        fixed: specs/auth-flow.md
+        I1 No lock: proposal.md has changed
+        I2 No limit: proposal.md has changed
+        I3 No log: proposal.md has changed
+        also changed: specs/auth-flow.md
         Proposal updated based on challenge feedback
         ");
         let calls = sandbox.calls().split_off(calls);
@@ -381,7 +395,7 @@ fn a_lost_session_is_replaced_by_a_new_one() {
         --- stderr
         Reproposal 1: started (gemini)
         Reproposal 1: done, [DURATION], [USAGE], 1 issue, 1 file changed
-        fixed: proposal.md
+        I1 No lock: proposal.md has changed
         Proposal updated based on challenge feedback
         ");
         let second = sandbox.state().session_id.unwrap();
@@ -435,7 +449,7 @@ fn a_lost_session_is_replaced_by_a_new_one() {
         warning: the session to resume is gone: a fresh one is begun
         Reproposal 3: started (gemini)
         Reproposal 3: done, [DURATION], [USAGE], 1 issue, 1 file changed
-        fixed: proposal.md
+        I3 No log: proposal.md has changed
         Proposal updated based on challenge feedback
         Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         Challenge 4: started (codex)

@@ -214,8 +214,24 @@ fn needs_revision_waits_for_a_person() {
         sandbox.run(["decide", "accept"]).exits(1);
         assert_eq!(sandbox.calls().len(), calls);
 
-        sandbox.run(["decide", "fix"]).exits(0);
-        let json = sandbox.run(["plan", "--json"]).exits(0).json();
+        // W5
+        let asked = sandbox.run(["decide", "--json"]).exits(0).json();
+        assert_eq!(asked["choices"][0]["choice"], "fix");
+        let note = "a lock after 5 attempts";
+        sandbox.run(["decide", "fix", "--note", note]).exits(0);
+        let run = sandbox.run(["plan", "--json"]).exits(0);
+        let json = run.json();
+        let prompt = sandbox.prompt("reproposal");
+        assert!(
+            prompt.contains(&format!("```data: what the person says\n{note}\n```")),
+            "{prompt}"
+        );
+        // RP7: each issue, and progress beside the document.
+        insta::assert_snapshot!(lines_with(&run.stderr, "proposal.md"), @"
+        I1 No lock: proposal.md has changed
+        I2 Typo: proposal.md has changed
+        ");
+        sandbox.run(["decide", "fix"]).exits(1);
         assert_eq!(json["verdict"], "APPROVED");
         assert_eq!(json["phase"], "challenged");
         assert_eq!(json["iteration"], 1);
@@ -317,7 +333,8 @@ fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
         Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 1 MEDIUM, 0 LOW severity issues
         Reproposal 1: started (codex, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
-        fixed: proposal.md
+        I1 No lock: proposal.md has changed
+        I2 No limit: proposal.md has changed
         Proposal updated based on challenge feedback
         Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         warning: planner and challenger are both from OpenAI: they have the same blind spots
@@ -378,7 +395,8 @@ fn the_limit_of_rounds_is_a_failure() {
         Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 1 MEDIUM, 0 LOW severity issues
         Reproposal 1: started (codex, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
-        fixed: proposal.md
+        I1 No lock: proposal.md has changed
+        I2 No limit: proposal.md has changed
         Proposal updated based on challenge feedback
         Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         warning: planner and challenger are both from OpenAI: they have the same blind spots
@@ -433,7 +451,8 @@ fn rounds_without_progress_stop_and_minor_issues_may_be_accepted() {
         Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues
         Reproposal 1: started (codex, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
-        fixed: proposal.md
+        I1 No limit: proposal.md has changed
+        I2 Typo: proposal.md has changed
         Proposal updated based on challenge feedback
         Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         warning: planner and challenger are both from OpenAI: they have the same blind spots
@@ -556,7 +575,16 @@ fn a_verdict_in_prose_is_unknown_and_blocks() {
           }
         }
         --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (codex)
+        Proposal: done, [DURATION], [USAGE], proposal.md is written
+        No specs required for this change
+        Tasks: started (codex)
+        Tasks: done, [DURATION], [USAGE], tasks.md is written
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         warning: planner and challenger are both from OpenAI: they have the same blind spots
+        Challenge: started (codex)
+        Challenge: failed, [DURATION], codex reported success, but a review in proposal.md does not exist
         "#);
         assert_eq!(sandbox.state().phase.name(), "proposed");
         assert!(sandbox.state().plan_review.is_none());
@@ -587,6 +615,13 @@ fn an_independent_review_can_be_required() {
           }
         }
         --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (codex)
+        Proposal: done, [DURATION], [USAGE], proposal.md is written
+        No specs required for this change
+        Tasks: started (codex)
+        Tasks: done, [DURATION], [USAGE], tasks.md is written
+        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         "#);
         assert_eq!(sandbox.runs("challenge"), 0);
         assert_eq!(sandbox.state().phase.name(), "proposed");
@@ -614,6 +649,12 @@ fn a_budget_stops_before_the_next_call() {
           }
         }
         --- stderr
+        complexity: high (security (`login`))
+        Proposal: started (codex)
+        Proposal: done, [DURATION], [USAGE], proposal.md is written
+        No specs required for this change
+        Tasks: started (codex)
+        Tasks: failed, [DURATION], `add-login` has used up its budget: [USAGE] of 1000 tokens
         "#);
         assert_eq!(sandbox.steps(), ["proposal-gen"]);
         std::fs::write(sandbox.root().join("agentd/config.toml"), CODEX_QUICK).unwrap();
@@ -689,6 +730,16 @@ fn an_invalid_plan_is_shown_or_fixed() {
           }
         }
         --- stderr
+        Proposal: skipped, it is written already
+        No specs required for this change
+        Tasks: skipped, it is written already
+        Format validation failed: 1 HIGH, 0 MEDIUM, 0 LOW
+        Format repair 1/2: started (codex, resumed)
+        Format repair 1/2: done, [DURATION], [USAGE]
+        Format validation failed: 1 HIGH, 0 MEDIUM, 0 LOW
+        Format repair 2/2: started (codex, resumed)
+        Format repair 2/2: done, [DURATION], [USAGE]
+        Format validation failed: 1 HIGH, 0 MEDIUM, 0 LOW
         "#);
         assert_eq!((sandbox.runs("format-fix"), sandbox.runs("challenge")), (2, 0));
 
@@ -733,6 +784,7 @@ fn a_cycle_of_tasks_is_an_error() {
           }
         }
         --- stderr
+        Format validation failed: 1 HIGH, 1 MEDIUM, 0 LOW
         "#);
         assert_eq!(sandbox.runs("challenge"), 0);
     });

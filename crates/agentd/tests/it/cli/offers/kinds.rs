@@ -55,7 +55,8 @@ fn case(kind: Kind) -> Case {
         Kind::QuestionsInvalid => Not("questions that cannot be read are proposed again"),
         Kind::AnswersUnreadable => By(planned, &["clarify", "--answers", "nope.json"]),
         Kind::AnswersInvalid => By(planned, &["clarify", "--answers", "bad.json"]),
-        Kind::Refused => By(planned, &["decide", "accept"]),
+        Kind::Refused => By(needs_revision_of_high, &["decide", "accept"]),
+        Kind::NothingToDecide => By(planned, &["decide", "fix"]),
         Kind::ChangeNotReady => By(planned, &["impl"]),
         Kind::FormatInvalid => By(|| planned().edit("tasks.md", "## ", "# "), &["challenge"]),
         Kind::VerdictUnknown | Kind::StaleVerdict | Kind::SpecCycle => Not(AGENT),
@@ -304,6 +305,10 @@ fn no_signing_key() -> TestProject {
 fn not_independent() -> TestProject {
     let roles = "[roles]\nplanner = \"claude\"\nchallenger = \"claude\"\n";
     config(&format!("{roles}[policy]\nindependent_review = \"require\"\n"))
+}
+
+fn needs_revision_of_high() -> TestProject {
+    planned().challenged(&[agentd_core::diagnostic::Severity::High])
 }
 
 /// The challenger is this script.

@@ -40,7 +40,7 @@ struct Module {
     tests: &'static str,
 }
 
-const MODULES: [Module; 12] = [
+const MODULES: [Module; 13] = [
     Module {
         name: "phase",
         package: "agentd-core",
@@ -115,6 +115,12 @@ const MODULES: [Module; 12] = [
         package: "agentd-engine",
         files: &["crates/agentd-engine/src/tools/evidence.rs"],
         tests: "test(/^actions::tasks::/)",
+    },
+    Module {
+        name: "staleness",
+        package: "agentd-engine",
+        files: &["crates/agentd-engine/src/change/staleness.rs"],
+        tests: "test(/^stale::/)",
     },
 ];
 

@@ -15,6 +15,7 @@ mod kills;
 mod ledger;
 mod process;
 mod runner;
+mod stale;
 mod steps;
 mod store;
 mod support;

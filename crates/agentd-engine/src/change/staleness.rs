@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use agentd_core::state::State;
+use agentd_core::state::{CodeReview, State};
 use serde::Serialize;
 
 use super::Snapshot;
@@ -36,6 +36,11 @@ pub fn stale(project: &Project, snapshot: &Snapshot) -> Result<Vec<Stale>, Docum
     let plan = snapshot.documents.digest();
     if state.plan_review.as_ref().is_some_and(|review| review.plan_hash != plan) {
         stale.push(Stale { what: "plan", why: "it was edited since it was reviewed" });
+    }
+    // Otherwise a file that cannot be read would free a verdict from what it is about.
+    let unbound = |review: &CodeReview| review.review_hash.is_some() && review.tree.is_none();
+    if state.code_review.as_ref().is_some_and(unbound) {
+        stale.push(Stale { what: "code", why: "its files could not be read for the review" });
     }
     let reviewed = state.code_review.as_ref().and_then(|review| review.tree.as_ref());
     let tested = state.test_run.as_ref().filter(|run| run.tree.is_some());

@@ -21,14 +21,12 @@ use crate::store::map_parallel;
 /// The most that is read of git's list of files.
 const LISTED_BYTES: usize = 256 << 20;
 
+/// The largest file that git does not know of.
+const LARGEST_UNTRACKED: u64 = 1 << 30;
+
 /// The digest of the files of a working tree.
 pub fn tree(tool: &GitTool, root: &Path) -> io::Result<Digest> {
     let mut paths: BTreeSet<PathBuf> = BTreeSet::new();
-    for entry in agentd_walk::walk(root, keep).hidden(false).build().flatten() {
-        if entry.depth() > 0 && !entry.file_type().is_some_and(|kind| kind.is_dir()) {
-            paths.extend(entry.path().strip_prefix(root).map(Path::to_owned));
-        }
-    }
     // A tracked file counts, whatever rule ignores it. The index may name too much, which does no
     // harm; what it leaves out is in the commit.
     for (subcommand, args) in [
@@ -45,6 +43,13 @@ pub fn tree(tool: &GitTool, root: &Path) -> io::Result<Digest> {
         let path = |name: &[u8]| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec()));
         paths.extend(names.map(path).filter(|path| is_counted(path)));
     }
+    for entry in agentd_walk::walk(root, keep).hidden(false).build().flatten() {
+        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let Ok(path) = entry.path().strip_prefix(root) else { continue };
+        if entry.depth() > 0 && !is_dir && paths.insert(path.to_owned()) {
+            refuse_huge(&entry, path)?;
+        }
+    }
     let paths: Vec<PathBuf> = paths.into_iter().collect();
     let lines = map_parallel(&paths, |path| line(root, path));
     let mut digester = Digester::default();
@@ -52,6 +57,19 @@ pub fn tree(tool: &GitTool, root: &Path) -> io::Result<Digest> {
         digester.update(&line?.unwrap_or_default());
     }
     Ok(digester.finish())
+}
+
+/// A file that nobody has added to git can claim any size, and reading it would never end.
+fn refuse_huge(entry: &ignore::DirEntry, path: &Path) -> io::Result<()> {
+    let is_huge =
+        entry.metadata().is_ok_and(|data| data.is_file() && data.len() > LARGEST_UNTRACKED);
+    if is_huge {
+        let path = path.display();
+        return Err(io::Error::other(format!(
+            "{path} is larger than 1 GiB and not tracked; add it to .gitignore, or to git"
+        )));
+    }
+    Ok(())
 }
 
 fn keep(entry: &ignore::DirEntry) -> bool {

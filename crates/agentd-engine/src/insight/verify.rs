@@ -359,7 +359,9 @@ fn by(reviewer: Option<&Actor>, authors: &[Actor], independent: Option<bool>) ->
     let of = match (independent, names.is_empty()) {
         (_, true) => String::new(),
         (Some(false), false) => format!(", NOT independent of {}", names.join(", ")),
-        (_, false) => format!(", independent of {}", names.join(", ")),
+        (Some(true), false) => format!(", independent of {}", names.join(", ")),
+        // Nobody has compared them.
+        (None, false) => format!(", written by {}", names.join(", ")),
     };
     format!(" by {}{of}", named(reviewer))
 }

@@ -79,3 +79,27 @@ fn a_verdict_is_about_the_files_that_it_was_given_on() {
     };
     check(&project, &State { git: Some(setup), ..approved }, &["code"]);
 }
+
+/// Whoever plants a file that cannot be read must not free a verdict from what it is about.
+#[test]
+fn a_verdict_on_files_that_could_not_be_read_is_stale() {
+    let project = TestProject::new().change("add-oauth").root_file("src/a.rs", "old\n");
+    let project = project.repository();
+    let files = tree(&GitTool::default(), &project.root()).unwrap();
+    let huge = std::fs::File::create(project.root().join("huge")).unwrap();
+    huge.set_len(1 << 42).unwrap();
+    let error = tree(&GitTool::default(), &project.root()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "huge is larger than 1 GiB and not tracked; add it to .gitignore, or to git"
+    );
+    let mut state = state(&project, None, Some(&files), None);
+    check(&project, &state, &["code"]);
+    project.write_root(".gitignore", "huge\n");
+    let review = state.code_review.as_mut().unwrap();
+    (review.tree, review.review_hash) = (None, Some(Digest::of("review")));
+    check(&project, &state, &["code"]);
+    // Versions before the journal recorded neither.
+    state.code_review.as_mut().unwrap().review_hash = None;
+    check(&project, &state, &[]);
+}

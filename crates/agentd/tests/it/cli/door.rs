@@ -199,8 +199,8 @@ fn heavy_every_command_repairs_leftovers() {
         let warnings = stderr.lines().filter(|line| line.contains(" was interrupted "));
         let warnings = warnings.map(in_order).collect::<Vec<_>>().join("\n");
         insta::allow_duplicates! { insta::assert_snapshot!(warnings, arguments[0], @"
-        warning: add-ready-implement-data was interrupted after it changed files that are not its own; restored: agentd/changes/add-ready/STATE.yaml (changed)
-        warning: add-ready-implement-data was interrupted after it changed files that are not its own; restored: .git/hooks/post-checkout (new), .git/hooks/post-index-change (new), .git/hooks/pre-commit (new)
+        warning: add-ready-implement-logic was interrupted after it changed files that are not its own; restored: agentd/changes/add-ready/STATE.yaml (changed)
+        warning: add-ready-implement-logic was interrupted after it changed files that are not its own; restored: .git/hooks/post-checkout (new), .git/hooks/post-index-change (new), .git/hooks/pre-commit (new)
         warning: archiving `big` was interrupted and has been reverted
         warning: agentd was interrupted while it recorded something for `big`: the journal is whole
         "); }

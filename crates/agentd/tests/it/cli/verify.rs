@@ -268,7 +268,9 @@ fn what_cannot_be_signed_is_not_recorded() {
     let files = || {
         let mut files = project.contents();
         // Written before each call.
-        files.remove(&PathBuf::from(format!("agentd/changes/{ID}/AGENTS.md")));
+        for file in ["AGENTS.md", "CHALLENGE.md"] {
+            files.remove(&PathBuf::from(format!("agentd/changes/{ID}/{file}")));
+        }
         (files, test_project::contents(&project.home().join(".local/state")))
     };
     settings(&project, "");

@@ -39,9 +39,9 @@ fn issues_in_three_files_are_fixed_in_place() {
         --- stderr
         Reproposal 1: started (gemini, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 3 issues, 3 files changed
-        fixed: proposal.md
-        fixed: tasks.md
-        fixed: specs/auth-flow.md
+        I1 Vague: proposal.md has changed
+        I2 Too slow: auth-flow:R1 has changed
+        I3 No test: tasks.md has changed
         Proposal updated based on challenge feedback
         ");
         let prompt = sandbox.prompt("reproposal");

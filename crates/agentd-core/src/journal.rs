@@ -159,7 +159,7 @@ pub struct Entry {
     pub files: Files,
     /// The digest of the line before, with its signature; none in the first.
     pub prev: Option<Digest>,
-    /// The signature of whoever wrote the line, where lines are signed.
+    /// The signature of the person who wrote the line, where lines are signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sig: Option<Signature>,
 }

@@ -235,6 +235,11 @@ impl Explain for Refused {
                 CommandLine::agentd(["archive", self.change.as_str(), "--force"])
                     .placeholder("\"<why>\""),
             ),
+            // The plan is not known to be the one that was approved (C39).
+            Phase::Challenged if self.reason.is_some() => report.run(
+                "have it challenged again",
+                CommandLine::agentd(["challenge", self.change.as_str()]),
+            ),
             // What comes next depends on the documents, too, which a state does not know.
             _ => report
                 .run("see what comes next", CommandLine::agentd(["status", self.change.as_str()])),

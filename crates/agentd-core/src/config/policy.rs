@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Policy {
     /// Whether a plan or code may be reviewed by the vendor that wrote it.
     pub independent_review: IndependentReview,
-    /// Whether each line of a journal is signed by whoever writes it.
+    /// Whether each line of a journal is signed by the person who writes it.
     pub sign: Sign,
 }
 

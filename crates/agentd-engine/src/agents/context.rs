@@ -89,7 +89,7 @@ pub enum ContextError {
     Lock(#[from] LockError),
 }
 
-/// Builds a context of at most `budget` bytes, and for a challenger at most [`PLAN_BYTES`] of the
+/// Builds a context of at most `budget` bytes, and for a challenger at most `PLAN_BYTES` of the
 /// plan on top; budgets outside of the range that the settings allow are brought into it.
 pub fn build(
     documents: &Documents,

@@ -56,7 +56,7 @@ pub enum DocumentError {
         change: ChangeId,
         /// Why nothing waits.
         why: &'static str,
-        /// The command that goes on.
+        /// The command that comes next.
         next: NextStep,
     },
     /// The files of a change are not what agentd recorded.

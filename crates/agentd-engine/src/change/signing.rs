@@ -2,7 +2,7 @@
 //!
 //! A repository may ask that lines are signed (`[policy] sign`). With which key and by which program
 //! is in the user's own git settings: what is set in the repository's is not taken, because an agent
-//! may write there, or whoever prepared the directory.
+//! may write there, or the person who prepared the directory.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

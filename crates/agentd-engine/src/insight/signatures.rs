@@ -1,7 +1,7 @@
 //! Who signed what a change claims (T6).
 //!
-//! Each line names the one before, so the signature of the last one covers all of them: whoever made
-//! it went on from exactly these lines. That does not make earlier lines theirs, so the lines with a
+//! Each line names the one before, so the signature of the last one covers all of them: its
+//! signer continued exactly these lines. That does not make earlier lines theirs, so the lines with a
 //! verdict, a test run or a decision must be signed themselves. Only these and the last are checked,
 //! since each check starts a program.
 

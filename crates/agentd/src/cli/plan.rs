@@ -108,7 +108,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
 
 /// What follows an answer.
 enum Then {
-    /// The plan goes on.
+    /// Planning continues.
     Continue,
     /// It is left as it is.
     Stop,

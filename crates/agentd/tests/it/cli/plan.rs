@@ -47,7 +47,14 @@ fn an_approved_plan_that_was_edited_is_challenged_again() {
     let calls = stand_in::calls(&project).len();
     let edited = project.read_root(&proposal).replace("which is locked", "which is locked well");
     project.write_root(&proposal, edited.replace("locked well", "which is locked well"));
-    insta::assert_snapshot!(project.run(["impl"]), @"");
+    insta::assert_snapshot!(project.run(["impl"]), @"
+    exit 1
+    --- stderr
+    Working in place, without git: git is not installed.
+    error: a change that is challenged cannot be implemented: the plan has changed since it was approved
+
+    hint: have it challenged again: agentd challenge add-login
+    ");
     let third = project.run(["plan", "--auto", "--json"]).json();
     assert_eq!(third["action"], "challenged", "{third:#}");
     assert_eq!(stand_in::calls(&project)[calls..], ["challenge"]);

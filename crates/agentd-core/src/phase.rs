@@ -135,6 +135,18 @@ pub struct Refused {
     pub allowed: Vec<NextStep>,
 }
 
+/// Why a plan is not implemented: it is not known to be the one that was approved.
+pub(crate) const PLAN_UNKNOWN: &str = "it is not known which plan was approved";
+/// Or it is known not to be.
+pub(crate) const PLAN_EDITED: &str = "the plan has changed since it was approved";
+
+impl Refused {
+    /// Whether the plan has to be challenged again first (C39).
+    pub fn needs_a_challenge(&self) -> bool {
+        matches!(self.reason, Some(PLAN_UNKNOWN | PLAN_EDITED))
+    }
+}
+
 fn because(reason: Option<&'static str>) -> String {
     reason.map(|reason| format!(": {reason}")).unwrap_or_default()
 }

@@ -236,7 +236,7 @@ impl Explain for Refused {
                     .placeholder("\"<why>\""),
             ),
             // The plan is not known to be the one that was approved (C39).
-            Phase::Challenged if self.reason.is_some() => report.run(
+            Phase::Challenged if self.needs_a_challenge() => report.run(
                 "have it challenged again",
                 CommandLine::agentd(["challenge", self.change.as_str()]),
             ),

@@ -4,7 +4,7 @@ use super::{CodeReview, PlanReview, State};
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
 use crate::hash::Digest;
-use crate::phase::{Phase, Refused, Transition, allowed};
+use crate::phase::{PLAN_EDITED, PLAN_UNKNOWN, Phase, Refused, Transition, allowed};
 
 impl State {
     /// Whether the latest verdict on the plan is a rejection.
@@ -84,10 +84,10 @@ impl State {
             Transition::ImplementationStarted { plan } => match self.phase {
                 Phase::Challenged | Phase::Implementing => {
                     let Some(review) = &self.plan_review else {
-                        return refuse(Some("it is not known which plan was approved"));
+                        return refuse(Some(PLAN_UNKNOWN));
                     };
                     if review.plan_hash != *plan {
-                        return refuse(Some("the plan has changed since it was approved"));
+                        return refuse(Some(PLAN_EDITED));
                     }
                     next.phase = Phase::Implementing;
                 }

@@ -200,7 +200,7 @@ fn refused_steps_leave_the_state_as_it_is() {
     planned, implement: change_not_ready: plan it first: agentd plan add-oauth
     approved, review: change_not_ready: implement it first: agentd impl add-oauth
     approved, fix: change_not_ready: implement it first: agentd impl add-oauth
-    edited, review: refused: see what comes next: agentd status add-oauth
-    edited, fix: refused: see what comes next: agentd status add-oauth
+    edited, review: refused: have it challenged again: agentd challenge add-oauth
+    edited, fix: refused: have it challenged again: agentd challenge add-oauth
     ");
 }

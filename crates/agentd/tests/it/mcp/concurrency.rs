@@ -9,7 +9,7 @@ use super::{CHANGE, Servers as _, plan, planned};
 
 /// 200 calls from 4 processes, 50 in flight in each.
 #[test]
-fn parallel_writes_are_all_kept() {
+fn heavy_parallel_writes_are_all_kept() {
     const CLIENTS: usize = 4;
     const CALLS: usize = 50;
     let project = planned();

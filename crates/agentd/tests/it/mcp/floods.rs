@@ -19,7 +19,7 @@ fn memory(client: &Client) -> u64 {
 /// Attack M4: 3.2 GB for 29,850 requests whose answers nobody read.
 #[cfg(target_os = "linux")]
 #[test]
-fn slow_client_is_not_read() {
+fn heavy_slow_client_is_not_read() {
     const REQUESTS: u64 = 3000;
     let project = project();
     let mut client = project.free_client();
@@ -67,7 +67,7 @@ fn too_long_message_is_answered() {
 
 /// Sixteen calls wait for a lock, and the seventeenth for them.
 #[test]
-fn hangup_is_noticed_while_nothing_is_read() {
+fn heavy_hangup_is_noticed_while_nothing_is_read() {
     let project = project();
     let _lock = super::lifecycle::hold_lock(&project);
     let mut client = project.client("planner");

@@ -3,8 +3,9 @@
 //!
 //! Each section has a share of the budget; what a section does not need goes to those
 //! that want more, the most important first. A challenger is given the plan as well, with a budget
-//! of its own. Whatever is left out is said at the end of the text and returned. Texts of the repository and of people are fenced as data: a
-//! context describes how things are, it gives no orders.
+//! of its own. Whatever is left out is said at the end of the text and returned. Texts of the
+//! repository and of people are fenced as data: a context describes how things are, it gives no
+//! orders.
 
 mod tree;
 

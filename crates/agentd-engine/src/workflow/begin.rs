@@ -356,7 +356,7 @@ pub enum CodeStep {
     /// It is written.
     Implement,
     /// What was written is reviewed or fixed.
-    GoOn,
+    Continue,
 }
 
 /// Gets the directory ready in which the code of a change is worked on. For a step that will be

@@ -80,7 +80,7 @@ fn a_verdict_is_about_the_files_that_it_was_given_on() {
     check(&project, &State { git: Some(setup), ..approved }, &["code"]);
 }
 
-/// Whoever plants a file that cannot be read must not free a verdict from what it is about.
+/// A planted file that cannot be read must not free a verdict from what it is about.
 #[test]
 fn a_verdict_on_files_that_could_not_be_read_is_stale() {
     let project = TestProject::new().change("add-oauth").root_file("src/a.rs", "old\n");

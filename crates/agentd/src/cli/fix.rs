@@ -19,7 +19,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let built = planning::building(context, args.id.as_deref(), CodeStep::GoOn)?;
+    let built = planning::building(context, args.id.as_deref(), CodeStep::Continue)?;
     let report = run_workflow(context, &built.agents, &built.id, workflow::fix)?;
     built.finish(context, &report, false)
 }

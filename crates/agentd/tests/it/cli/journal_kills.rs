@@ -101,7 +101,7 @@ fn whole_or_short(begin: fn() -> TestProject, command: &[&str]) {
         assert!(found == Left::Whole || marked, "call {at}: nothing makes the next command look");
         let expected = (found == Left::Short, found == Left::Whole && marked);
         assert_eq!(said, expected, "call {at} of {total}: {}", run.stderr);
-        // It is repaired: whoever asks next is not warned again, and the journal holds.
+        // It is repaired: the next command does not warn again, and the journal holds.
         let [public, private] = journals(&project);
         assert_eq!(left(&project, at), Left::Whole, "call {at}");
         if found == Left::Short {

@@ -199,7 +199,7 @@ fn what_somebody_without_the_key_writes_is_not_signed() {
     verify(&project, &signers).exits(0);
 }
 
-/// Whoever signs a later line went on from a forged one, and did not write it.
+/// The signer of a later line continued a journal with a forged one, and did not write that.
 // contract T6
 #[test]
 fn a_later_signature_does_not_make_a_decision_somebody_elses() {

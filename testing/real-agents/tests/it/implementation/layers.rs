@@ -229,7 +229,7 @@ fn only_the_approved_plan_is_implemented() {
             "message": "a change that is challenged cannot be implemented: the plan has changed since it was approved",
             "cause": null,
             "hints": [
-              "see what comes next: agentd status add-login"
+              "have it challenged again: agentd challenge add-login"
             ]
           }
         }

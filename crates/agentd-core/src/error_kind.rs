@@ -260,7 +260,7 @@ kinds! {
             "Switching branches would lose uncommitted work.",
             "Commit or stash it; or use `--git worktree`, which leaves this checkout alone.";
         GitPathTaken:
-            "Something already exists where the worktree of the change would be.",
+            "Something already exists where the worktree of the change would be, or other documents of the change are in it.",
             "Move it away, or use `--git branch`.";
         GitOtherBranch:
             "The worktree of the change has another branch checked out.",

@@ -72,6 +72,11 @@ pub fn change_dir(change: &ChangeId) -> RelPath {
     below_agentd(&format!("changes/{change}"))
 }
 
+/// Where a change is put together before it appears in [`changes_dir`], in one step.
+pub fn arriving_change(change: &ChangeId) -> RelPath {
+    below_agentd(&format!("changes/{TEMP_PREFIX}{change}"))
+}
+
 /// `agentd/archive/`
 pub fn archive_dir() -> RelPath {
     below_agentd("archive")
@@ -137,6 +142,26 @@ pub fn journal_copy(change: &ChangeId) -> RelPath {
 /// The key for the receipt of the call that is running for a change.
 pub fn receipt_key(change: &ChangeId) -> RelPath {
     RelPath::from_safe(format!("receipts/{change}"))
+}
+
+/// Where the changes are noted that live in a worktree, in the same place.
+pub fn moves_dir() -> RelPath {
+    RelPath::from_safe("moves".to_owned())
+}
+
+/// The note of where a change lives that began here and moved into its worktree.
+pub fn move_note(change: &ChangeId) -> RelPath {
+    RelPath::from_safe(format!("moves/{change}.json"))
+}
+
+/// The note of which checkout the changes in a worktree came from.
+pub fn origin_note() -> RelPath {
+    RelPath::from_safe("origin.json".to_owned())
+}
+
+/// The change of a note with this name.
+pub fn change_of_move_note(name: &str) -> Option<ChangeId> {
+    ChangeId::new(name.strip_suffix(".json")?).ok()
 }
 
 /// Is there while the journal of a change is being written.

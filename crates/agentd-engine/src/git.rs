@@ -32,7 +32,7 @@ pub use changes::{ChangedFile, Commit, Diff, FileChange, OmitReason, OmittedFile
 pub use commit::CommitScope;
 pub use error::GitError;
 pub use person::person;
-pub use set_up::{Setup, SetupResult, begin, branch_of, set_up, work_tree};
+pub use set_up::{Setup, SetupResult, begin, branch_of, change_of_branch, set_up, work_tree};
 pub use status::{Dirty, Head, Worktree};
 pub use tool::GitTool;
 
@@ -130,6 +130,6 @@ pub(crate) fn is_hash(text: &str) -> bool {
     (7..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-fn canonical(path: &Path) -> Result<PathBuf, GitError> {
+pub(crate) fn canonical(path: &Path) -> Result<PathBuf, GitError> {
     std::fs::canonicalize(path).map_err(|source| GitError::Path { path: path.to_owned(), source })
 }

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use agentd_core::ids::ChangeId;
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
 
@@ -19,6 +20,7 @@ use crate::guard::git_files::{self, UncheckedCall};
 use crate::guard::sandbox;
 use crate::guard::state_file;
 use crate::store::{Holder, Project, StoreError, UserDirs};
+use crate::workflow::relocation;
 
 /// A project, and what had to be repaired before it could be used.
 #[derive(Debug)]
@@ -44,6 +46,8 @@ pub enum Repair {
     Journal(Interrupted),
     /// A journal that was being written could not be looked at.
     JournalFailed(DocumentError),
+    /// What is left of a change that has moved into its worktree could not be removed.
+    MoveFailed(DocumentError),
     /// Files in the project that agentd does not act on.
     LeftAlone(Vec<RelPath>),
 }
@@ -85,6 +89,9 @@ impl fmt::Display for Repair {
             Self::JournalFailed(error) => {
                 write!(f, "an interrupted record cannot be completed: {error}")
             }
+            Self::MoveFailed(error) => {
+                write!(f, "cannot remove what is left of a change that is in a worktree: {error}")
+            }
             Self::LeftAlone(files) => {
                 let names: Vec<&str> = files.iter().map(RelPath::as_str).collect();
                 write!(
@@ -117,6 +124,16 @@ pub fn open_root(
     let project = Project::open(root)?.for_user(user);
     let repaired = repair(&project, holder);
     Ok(Opened { project, repaired })
+}
+
+/// Opens the project that a change lives in: that of its worktree, or the given one (C36).
+pub fn home_of(project: Project, id: &ChangeId, holder: &dyn Fn() -> Holder) -> Opened {
+    let home = project.home_of(id);
+    if home.root() == project.root() {
+        return Opened { project, repaired: Vec::new() };
+    }
+    let repaired = repair(&home, holder);
+    Opened { project: home, repaired }
 }
 
 /// The root of the project that `start` is in.
@@ -152,6 +169,9 @@ fn repair(project: &Project, holder: &dyn Fn() -> Holder) -> Vec<Repair> {
     match journal::recover(project, holder) {
         Ok(journals) => repaired.extend(journals.into_iter().map(Repair::Journal)),
         Err(error) => repaired.push(Repair::JournalFailed(error)),
+    }
+    if let Err(error) = relocation::recover(project, holder) {
+        repaired.push(Repair::MoveFailed(error));
     }
     let is_there = |path: &RelPath| matches!(project.dir().kind(path), Ok(Some(_)));
     let ignored: Vec<RelPath> =

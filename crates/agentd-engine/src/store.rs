@@ -27,6 +27,7 @@
 
 mod confined;
 mod error;
+mod homes;
 mod lock;
 mod outside;
 mod parallel;
@@ -42,6 +43,7 @@ pub use confined::EntryKind;
 pub use confined::FileStamp;
 pub use confined::ProjectDir;
 pub use error::StoreError;
+pub(crate) use homes::MoveNote;
 pub use lock::Holder;
 pub use lock::Lock;
 pub use lock::LockError;

@@ -20,6 +20,7 @@ mod plan;
 mod prompts;
 mod provenance;
 mod reading;
+pub(crate) mod relocation;
 mod report;
 mod reproposal;
 

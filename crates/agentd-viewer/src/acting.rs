@@ -62,7 +62,7 @@ pub(super) async fn comment(
         })?;
         let Ok(at) = form.at.parse::<Anchor>();
         let new = NewComment { on: &file, at, by: &app.person, text: &form.text };
-        Ok(comments::add(&app.project, &id, &new, &app.holder(), now())?)
+        Ok(comments::add(&app.home_of(&id), &id, &new, &app.holder(), now())?)
     })
     .await?;
     Ok(back(&base, &requested))
@@ -102,8 +102,8 @@ pub(super) async fn settle(
             FateName::Resolved => Fate::Resolved,
             FateName::Open => Fate::Open,
         };
-        let (project, person) = (&app.project, &app.person);
-        Ok(comments::settle(project, &id, number, fate, person, &app.holder(), now())?)
+        let (project, person) = (app.home_of(&id), &app.person);
+        Ok(comments::settle(&project, &id, number, fate, person, &app.holder(), now())?)
     })
     .await?;
     Ok(back(&base, &requested))
@@ -125,8 +125,8 @@ pub(super) async fn decide(
     let id = open(&id)?;
     let base = format!("/changes/{id}");
     blocking(move || {
-        let (project, person) = (&app.project, &app.person);
-        Ok(decisions::decide(project, &id, form.choice, &form.note, person, &app.holder(), now())?)
+        let (project, person) = (app.home_of(&id), &app.person);
+        Ok(decisions::decide(&project, &id, form.choice, &form.note, person, &app.holder(), now())?)
     })
     .await?;
     Ok(back(&base, &base))

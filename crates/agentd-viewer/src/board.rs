@@ -30,11 +30,18 @@ impl Board {
         let project = &app.project;
         let mut hasher = DefaultHasher::new();
         app.conflicts.times().hash(&mut hasher);
-        let changes = app.summaries.of(project, &project.change_ids()?.ids);
+        let open = project.open_everywhere()?;
+        let changes = app.summaries.of(&open);
         for known in &changes {
             known.mark(&mut hasher);
         }
-        let running = running(project);
+        let mut running = running(project);
+        let elsewhere = open.iter().filter(|(_, home)| home.root() != project.root());
+        running.extend(
+            elsewhere
+                .filter(|(id, home)| subject::running(home, id).is_some())
+                .map(|(id, _)| id.clone()),
+        );
         let (specs, archived) = (project.spec_ids()?.ids, project.archived()?.ids);
         for id in &running {
             id.as_str().hash(&mut hasher);

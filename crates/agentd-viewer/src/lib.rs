@@ -29,7 +29,9 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 
+use agentd_core::ids::ChangeId;
 use agentd_engine::agents::redact::Redactor;
+use agentd_engine::opening;
 use agentd_engine::store::{Holder, Project};
 use jiff::Timestamp;
 
@@ -84,6 +86,11 @@ impl App {
         format!("agentd_view_{}", self.port)
     }
 
+    /// The project that a change lives in, to act on it.
+    fn home_of(&self, id: &ChangeId) -> Project {
+        opening::home_of(self.project.clone(), id, &|| self.holder()).project
+    }
+
     fn project_name(&self) -> String {
         let name = self.project.root().file_name();
         name.map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
@@ -132,8 +139,8 @@ impl Server {
         // While the browser starts, read what the first page needs.
         let app = Arc::clone(&self.app);
         std::thread::spawn(move || {
-            let ids = app.project.change_ids().map(|listed| listed.ids).unwrap_or_default();
-            let summaries = app.summaries.of(&app.project, &ids);
+            let open = app.project.open_everywhere().unwrap_or_default();
+            let summaries = app.summaries.of(&open);
             app.conflicts.of(&app, &summaries);
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -203,7 +203,7 @@ async fn follow(
     let id = open(&id)?;
     let position = Position::parse(last_event(&headers).unwrap_or(&after.after));
     let redactor = app.redactor.clone();
-    let change = blocking(move || Ok(app.project.change(&id)?)).await?;
+    let change = blocking(move || Ok(app.project.home_of(&id).change(&id)?)).await?;
     Ok(live::change(change, position, redactor).into_response())
 }
 

@@ -34,7 +34,15 @@ impl ChangeRef {
         }
     }
 
-    pub(super) fn open(&self, project: &Project) -> Result<Change, Problem> {
+    /// The project that it lives in.
+    fn home(&self, project: &Project) -> Project {
+        match self {
+            Self::Open(id) => project.home_of(id),
+            Self::Archived(_) => project.clone(),
+        }
+    }
+
+    fn open(&self, project: &Project) -> Result<Change, Problem> {
         Ok(match self {
             Self::Open(id) => project.change(id)?,
             Self::Archived(name) => project.archived_change(name)?,
@@ -57,6 +65,7 @@ pub(super) struct Subject {
 
 impl Subject {
     pub(super) fn load(project: &Project, which: ChangeRef) -> Result<Self, Problem> {
+        let project = &which.home(project);
         let snapshot = which.open(project)?.snapshot()?;
         let problem = snapshot.state_if_begun().err().map(|error| error.to_string());
         let (reports, running) = match &which {

@@ -40,11 +40,11 @@ pub(super) struct Summaries(Mutex<BTreeMap<ChangeId, Arc<ChangeOverview>>>);
 impl Summaries {
     /// The current summaries of these changes. One that cannot be read is left out, so that the
     /// others can still be shown.
-    pub(super) fn of(&self, project: &Project, ids: &[ChangeId]) -> Vec<Arc<ChangeOverview>> {
+    pub(super) fn of(&self, open: &[(ChangeId, Project)]) -> Vec<Arc<ChangeOverview>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = &*kept;
         let now: Vec<Arc<ChangeOverview>> =
-            map_parallel(ids, |id| read(project, id, before.get(id)))
+            map_parallel(open, |(id, project)| read(project, id, before.get(id)))
                 .into_iter()
                 .flatten()
                 .collect();

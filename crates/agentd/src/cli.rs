@@ -47,6 +47,7 @@ use agentd_core::agent::AgentKind;
 use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
+use agentd_core::layout::ArchiveName;
 use agentd_core::nearest::nearest;
 use agentd_core::stamp::Stamp;
 use agentd_engine::git::{self, GitTool};
@@ -179,6 +180,29 @@ impl Context {
         Ok(self.opened(opening::open(&self.start, UserDirs::from_env(), &|| self.holder())?))
     }
 
+    /// The project that a change lives in: that of its worktree, or the one that the command was
+    /// started in.
+    pub(crate) fn project_of(&self, id: Option<&str>) -> Result<Project, CommandError> {
+        self.home_of(self.project()?, id)
+    }
+
+    /// The same, from a project that is open.
+    pub(crate) fn home_of(
+        &self,
+        project: Project,
+        id: Option<&str>,
+    ) -> Result<Project, CommandError> {
+        let archived = |id: &str| Some(id.parse::<ArchiveName>().ok()?.change);
+        let id = match id {
+            Some(id) => ChangeId::new(id).ok().or_else(|| archived(id)),
+            None => only_change(&project)?.ok().map(|(id, _)| id),
+        };
+        Ok(match id {
+            Some(id) => self.opened(opening::home_of(project, &id, &|| self.holder())),
+            None => project,
+        })
+    }
+
     /// This directory as a project, even if agentd was not set up in it.
     pub(crate) fn project_at(&self, root: &Path) -> Result<Project, CommandError> {
         Ok(self.opened(opening::open_root(root, UserDirs::from_env(), &|| self.holder())?))
@@ -199,24 +223,24 @@ impl Context {
         Holder::this_process(&self.command_line, Timestamp::now())
     }
 
-    /// The change that is meant: the one named, or the only one that is open.
+    /// The change that is meant: the one named, the only one that is open, or the one whose branch
+    /// is checked out.
     pub(crate) fn change(
         &self,
         project: &Project,
         id: Option<&str>,
     ) -> Result<Change, CommandError> {
-        let open = || -> Result<Vec<ChangeId>, StoreError> { Ok(project.change_ids()?.ids) };
         let Some(id) = id else {
-            let ids = open()?;
-            return match ids.as_slice() {
-                [only] => Ok(project.change(only)?),
-                [] => Err(no_change()),
-                several => Err(which_one(several)),
+            return match only_change(project)? {
+                Ok((id, home)) => Ok(home.change(&id)?),
+                Err(none) if none.is_empty() => Err(no_change()),
+                Err(several) => Err(which_one(&several)),
             };
         };
         let wrong = |error: &dyn std::fmt::Display| {
             let error = CommandError::new(Kind::NoSuchChange, error.to_string());
-            let ids = open().unwrap_or_default();
+            let open = project.open_everywhere().unwrap_or_default();
+            let ids: Vec<ChangeId> = open.into_iter().map(|(id, _)| id).collect();
             let archived = project.archived().map(|listed| listed.ids).unwrap_or_default();
             if let Some(name) = archived.iter().rev().find(|name| name.change.as_str() == id) {
                 return error.hint(format!("it is archived: agentd/archive/{name}"));
@@ -232,6 +256,23 @@ impl Context {
             Err(error @ StoreError::NoSuchChange { .. }) => Err(wrong(&error)),
             result => Ok(result?),
         }
+    }
+}
+
+/// The only open change, or the one whose branch is checked out, with its project; otherwise all.
+fn only_change(
+    project: &Project,
+) -> Result<Result<(ChangeId, Project), Vec<ChangeId>>, StoreError> {
+    let mut open = project.open_everywhere()?;
+    if open.len() > 1
+        && let Some(current) = git::change_of_branch(&GitTool::default(), project.root())
+        && let Some(at) = open.iter().position(|(id, _)| *id == current)
+    {
+        return Ok(Ok(open.swap_remove(at)));
+    }
+    match open.pop() {
+        Some(only) if open.is_empty() => Ok(Ok(only)),
+        last => Ok(Err(open.into_iter().chain(last).map(|(id, _)| id).collect())),
     }
 }
 

@@ -61,7 +61,8 @@ impl TestProject {
 
     /// The state of the change.
     pub fn state(&self) -> State {
-        documents::load_state(&self.store().change(&self.id()).unwrap()).unwrap()
+        let id = self.id();
+        documents::load_state(&self.store().home_of(&id).change(&id).unwrap()).unwrap()
     }
 
     /// Does something as the tools do it for an agent, at a given time.

@@ -173,7 +173,17 @@ impl TestProject {
 
     /// The directory of the change.
     pub fn change_dir(&self) -> PathBuf {
-        self.root().join("agentd/changes").join(&self.change)
+        let below = |root: PathBuf| root.join("agentd/changes").join(&self.change);
+        let moved = below(self.worktree());
+        if moved.is_dir() { moved } else { below(self.root()) }
+    }
+
+    /// Where agentd puts the worktree of the change.
+    pub fn worktree(&self) -> PathBuf {
+        let root = self.root();
+        let mut name = root.file_name().unwrap().to_owned();
+        name.push("-agentd");
+        root.with_file_name(name).join(&self.change)
     }
 
     /// A file of the change.

@@ -33,6 +33,12 @@ pub struct Summary {
     /// The last step or command that ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_action: Option<LastAction>,
+    /// Its branch; nothing where it is worked on in place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The checkout that its documents are in, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work_tree: Option<String>,
     /// What is wrong with the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -82,6 +88,8 @@ impl Summary {
             cost_usd: known.map_or(0.0, |state| state.total_cost),
             updated_at: known.and_then(|state| state.updated_at).map(|at| at.to_string()),
             last_action: known.and_then(|state| state.last_action.clone()),
+            branch: known.and_then(|state| state.git.as_ref()?.branch.clone()),
+            work_tree: None,
             problem: state.err().map(|error| error.to_string()),
         }
     }

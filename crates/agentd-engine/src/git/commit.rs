@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::{self, ChangeFile};
 use agentd_core::rel_path::RelPath;
 
 use super::Git;
@@ -14,8 +16,26 @@ use super::status::{Uncommitted, UncommittedKind};
 pub enum CommitScope<'a> {
     /// Everything in the project, except what belongs to agentd's changes.
     Everything,
+    /// The same, and if there is any of it, the documents of this change: they belong to its branch.
+    WithDocuments {
+        /// The change.
+        change: &'a ChangeId,
+        /// Whether the records of its calls are committed, too.
+        runs: bool,
+    },
     /// These files or directories of the project, as far as they are changed.
     Paths(&'a [RelPath]),
+}
+
+/// The pathspecs for the documents of a change, without what is of one machine or of one call.
+fn documents(change: &ChangeId, runs: bool) -> Vec<String> {
+    let dir = layout::change_dir(change);
+    let local = [ChangeFile::Receipt, ChangeFile::GeminiContext, ChangeFile::AgentsContext];
+    let local = local.map(|file| file.path_in_project(change).to_string());
+    let local = local.into_iter().chain((!runs).then(|| format!("{dir}/runs")));
+    let mut paths = vec![format!(":(literal){dir}")];
+    paths.extend(local.map(|path| format!(":(exclude,literal){path}")));
+    paths
 }
 
 impl Git {
@@ -24,6 +44,13 @@ impl Git {
     pub fn commit(&self, what: CommitScope<'_>, message: &str) -> Result<Option<String>, GitError> {
         let files = match what {
             CommitScope::Everything => self.status(&["-uall"], &self.everything())?,
+            CommitScope::WithDocuments { change, runs } => {
+                let mut files = self.status(&["-uall"], &self.everything())?;
+                if !files.is_empty() {
+                    files.extend(self.status(&["-uall"], &documents(change, runs))?);
+                }
+                files
+            }
             CommitScope::Paths([]) => Vec::new(),
             CommitScope::Paths(paths) => {
                 let literal = |path: &RelPath| format!(":(literal){path}");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
 use agentd_core::hint::Hint;
+use agentd_core::ids::ChangeId;
 
 use crate::explain::{ErrorReport, Explain};
 use crate::process::ProcessError;
@@ -89,6 +90,14 @@ pub enum GitError {
     #[error("{} already exists and is not a worktree of this repository", path.display())]
     PathTaken {
         /// Where.
+        path: PathBuf,
+    },
+    /// The worktree has documents of the change that are in no commit.
+    #[error("the worktree has other documents of `{change}`: {}", path.display())]
+    DocumentsThere {
+        /// The change.
+        change: ChangeId,
+        /// Where they are.
         path: PathBuf,
     },
     /// The worktree of the change has another branch checked out.
@@ -250,15 +259,11 @@ impl Explain for GitError {
                 )
                 .run("or stash them", CommandLine::git(["stash", "--include-untracked"]))
                 .run("or leave this checkout alone", with_git("worktree")),
+            Self::DocumentsThere { path, .. } => report(Kind::GitPathTaken)
+                .cause("they are not committed, and would be replaced")
+                .run("move them away", move_away(path)),
             Self::PathTaken { path } => report(Kind::GitPathTaken)
-                .run(
-                    "move it away",
-                    CommandLine::new([
-                        "mv".to_owned(),
-                        shown(path),
-                        format!("{}-old", shown(path)),
-                    ]),
-                )
+                .run("move it away", move_away(path))
                 .run("or work on a branch in this checkout", with_git("branch")),
             Self::OtherBranchThere { path, branch, found } => report(Kind::GitOtherBranch)
                 .cause(match found {
@@ -343,6 +348,10 @@ fn make_room() -> Hint {
         "free some space, or check who may write there",
         CommandLine::new(["df", "-h", "."]).and(list),
     )
+}
+
+fn move_away(path: &Path) -> CommandLine {
+    CommandLine::new(["mv".to_owned(), shown(path), format!("{}-old", shown(path))])
 }
 
 fn shown(path: &Path) -> String {

@@ -56,6 +56,12 @@ pub fn branch_of(change: &ChangeId) -> String {
     format!("agentd/{change}")
 }
 
+/// The change whose branch is checked out in a directory, by its name.
+pub fn change_of_branch(tool: &GitTool, dir: &Path) -> Option<ChangeId> {
+    let head = tool.call(dir, "symbolic-ref").args(["--quiet", "--short", "HEAD"]).ask().ok()?;
+    ChangeId::new(head.text().trim_end().strip_prefix("agentd/")?).ok()
+}
+
 /// Sets a change up in the requested way, otherwise as it was before. If nothing was requested and
 /// git offers no choice, it is worked on in place, with a note that says why.
 pub fn begin(
@@ -230,7 +236,8 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
             if existing.is_none() {
                 notes.extend(remote_note(git, &branch)?);
             }
-            let dirty = git.dirty()?;
+            // Settings and main specs come along, and the change itself.
+            let dirty = git.dirty_outside_agentd()?;
             if !dirty.is_clean() {
                 notes.push(format!("{} did not come along to the worktree.", uncommitted(&dirty)));
             }

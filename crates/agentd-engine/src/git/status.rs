@@ -4,6 +4,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
+use agentd_core::layout;
+use agentd_core::rel_path::RelPath;
+
 use super::error::GitError;
 use super::{Git, is_hash};
 
@@ -131,7 +134,16 @@ impl Git {
     /// What is not committed, in the whole checkout.
     pub fn dirty(&self) -> Result<Dirty, GitError> {
         let [_, no_changes] = self.everything();
-        let output = self.status(&["--untracked-files=normal"], &[":/".to_owned(), no_changes])?;
+        self.dirty_except(no_changes)
+    }
+
+    /// The same without anything of agentd's.
+    pub(super) fn dirty_outside_agentd(&self) -> Result<Dirty, GitError> {
+        self.dirty_except(format!(":(exclude,literal){}", layout::agentd_dir()))
+    }
+
+    fn dirty_except(&self, except: String) -> Result<Dirty, GitError> {
+        let output = self.status(&["--untracked-files=normal"], &[":/".to_owned(), except])?;
         let mut dirty = Dirty::default();
         for file in output {
             match file.kind {
@@ -143,6 +155,18 @@ impl Git {
             }
         }
         Ok(dirty)
+    }
+
+    /// Whether git knows a file at this path of the project, or below it.
+    pub(crate) fn is_tracked(&self, path: &RelPath) -> Result<bool, GitError> {
+        let call = self.call("ls-files").literal_paths().args(["-z", "--", path.as_str()]);
+        Ok(!call.run()?.stdout.is_empty())
+    }
+
+    /// Whether everything at this path of the project is committed, except for what git ignores.
+    pub(crate) fn is_committed(&self, path: &RelPath) -> Result<bool, GitError> {
+        let path = format!(":(literal){path}");
+        Ok(self.status(&["--untracked-files=normal"], &[path])?.is_empty())
     }
 
     /// The files of these paths that are not committed.

@@ -196,6 +196,20 @@ pub fn grant(project: &Project, config: Config) -> Result<Trusted, TrustError> {
     Ok(Trusted(config))
 }
 
+/// Lets consent count in another checkout of the same repository, which has none of its own. It is
+/// for exact settings, so others need consent there nevertheless.
+pub(crate) fn share(from: &Project, to: &Project) -> Result<(), StoreError> {
+    let Some(state) = from.state_dir_if_there()? else { return Ok(()) };
+    match state.read(&file()?) {
+        Ok(text) => match to.state_dir()?.write_new(&file()?, &text) {
+            Err(StoreError::AlreadyExists { .. }) => Ok(()),
+            written => written,
+        },
+        Err(error) if error.is_not_found() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Withdraws consent, and returns whether there was any.
 pub fn revoke(project: &Project) -> Result<bool, TrustError> {
     let Some(state) = project.state_dir_if_there()? else { return Ok(false) };

@@ -90,13 +90,13 @@ type Effects = BTreeMap<Key, Effect>;
 
 /// The overlaps of all open changes, or those of one change with the others.
 pub fn overlaps(project: &Project, only: Option<&Documents>) -> Result<Vec<Overlap>, StoreError> {
-    let ids = project.change_ids()?.ids;
+    let open = project.open_everywhere()?;
     let own = only.map(|documents| touched_by(documents, &Filter::Everything));
     if own.as_ref().is_some_and(Effects::is_empty) {
         return Ok(Vec::new());
     }
     let interest = own.as_ref().map_or(Filter::Everything, Filter::of);
-    let touched = map_parallel(&ids, |id| match &own {
+    let touched = map_parallel(&open, |(id, project)| match &own {
         Some(own) if only.is_some_and(|only| only.id == *id) => Ok(own.clone()),
         _ => touched_in(project, id, &interest),
     });
@@ -106,20 +106,21 @@ pub fn overlaps(project: &Project, only: Option<&Documents>) -> Result<Vec<Overl
             all.entry(key).or_default().push((i, effect));
         }
     }
-    let wanted = only.and_then(|only| ids.iter().position(|id| *id == only.id));
+    let wanted = only.and_then(|only| open.iter().position(|(id, _)| *id == only.id));
     let concerns = |who: &[(usize, Effect)]| {
         who.len() > 1 && (only.is_none() || who.iter().any(|(i, ..)| Some(*i) == wanted))
     };
     let shared = all.into_iter().filter(|(_, who)| concerns(who));
     let overlaps = shared.map(|((kind, what), who)| {
         let changes = who.into_iter().map(|(i, (how, requirement))| {
+            let (change_id, project) = &open[i];
             let how = match requirement {
                 Some((spec, id)) if how == Operation::Touches => {
-                    adds_or_edits(project, &ids[i], &spec, id)
+                    adds_or_edits(project, change_id, &spec, id)
                 }
                 _ => how,
             };
-            Touch { change_id: ids[i].clone(), how }
+            Touch { change_id: change_id.clone(), how }
         });
         Overlap { kind, what, changes: changes.collect() }
     });
@@ -240,19 +241,19 @@ pub(crate) fn open_ground(
     except: &ChangeId,
     most: usize,
 ) -> Result<Vec<String>, StoreError> {
-    let mut ids = project.change_ids()?.ids;
-    ids.retain(|id| id != except);
-    if ids.len() > most {
-        let touched = |id: &ChangeId| {
+    let mut open = project.open_everywhere()?;
+    open.retain(|(id, _)| id != except);
+    if open.len() > most {
+        let touched = |(id, project): &(ChangeId, Project)| {
             let path = project.root().join(layout::change_dir(id).as_path()).join("STATE.yaml");
             std::fs::metadata(path).and_then(|file| file.modified()).ok()
         };
-        ids.sort_by_cached_key(|id| std::cmp::Reverse(touched(id)));
-        ids.truncate(most);
+        open.sort_by_cached_key(|change| std::cmp::Reverse(touched(change)));
+        open.truncate(most);
     }
-    let touched = map_parallel(&ids, |id| touched_in(project, id, &Filter::Everything));
+    let touched = map_parallel(&open, |(id, project)| touched_in(project, id, &Filter::Everything));
     let mut lines = Vec::new();
-    for (id, touched) in ids.iter().zip(touched) {
+    for ((id, _), touched) in open.iter().zip(touched) {
         // Of a spec its requirements say enough.
         let named = touched?.into_keys().filter(|(kind, _)| *kind != OverlapKind::Scenario);
         let named: Vec<String> = named.map(|(_, what)| what).collect();

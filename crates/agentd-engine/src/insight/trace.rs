@@ -138,8 +138,8 @@ impl Source {
 fn sources(project: &Project) -> Result<Vec<Source>, StoreError> {
     // The open ones are looked for first: what is archived meanwhile is found there.
     let mut open = Vec::new();
-    for id in project.change_ids()?.ids {
-        open.extend(unless_gone(Source::new(project, &id, &layout::change_dir(&id), None))?);
+    for (id, home) in project.open_everywhere()? {
+        open.extend(unless_gone(Source::new(&home, &id, &layout::change_dir(&id), None))?);
     }
     let mut sources = Vec::new();
     for name in project.archived()?.ids {

@@ -196,7 +196,10 @@ impl ProjectDir {
 
     /// Removes what is at a path, with everything in it. Nothing there is fine.
     pub(crate) fn remove_tree(&self, path: &RelPath) -> Result<(), StoreError> {
-        let (parent, name) = self.parent_to_change(path)?;
+        let (parent, name) = match self.parent_to_change(path) {
+            Err(error) if error.is_not_found() => return Ok(()),
+            result => result?,
+        };
         super::remove_tree::remove_tree(parent.get(), name.as_ref())
             .map_err(|error| StoreError::from_io("remove", self.shown(path), error))
     }

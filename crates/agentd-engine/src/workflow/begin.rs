@@ -20,6 +20,7 @@ use agentd_core::step_name::StepName;
 use agentd_core::text::{Prose, counted};
 
 use super::clarify::{self, ClarifyError};
+use super::relocation::relocate;
 use super::{Call, Workflow, WorkflowError};
 use crate::agents::installed;
 use crate::agents::step::{Agents, Artifact};
@@ -72,6 +73,8 @@ pub enum Person {
 pub enum Prepared {
     /// The change can be planned.
     Ready,
+    /// The change has moved into its worktree, the project at this path. Go on there.
+    Moved(PathBuf),
     /// A person has to answer first.
     Ask(Question),
 }
@@ -170,7 +173,8 @@ pub fn prepare(
     };
     match set_up_git(workflow, &state, request.placement, Recheck::No, request.person)? {
         GitReady::Ask(repository) => Ok(Prepared::Ask(Question::Placement(repository))),
-        GitReady::At(_) | GitReady::Before => Ok(Prepared::Ready),
+        GitReady::Moved(root) => Ok(Prepared::Moved(root)),
+        GitReady::Here | GitReady::Before => Ok(Prepared::Ready),
     }
 }
 
@@ -293,8 +297,10 @@ enum Recheck {
 
 /// How far git is.
 enum GitReady {
-    /// The code is worked on in this directory.
-    At(PathBuf),
+    /// The code is worked on in the project.
+    Here,
+    /// The change has moved into its worktree, the project at this path.
+    Moved(PathBuf),
     /// It was set up before, and was not checked again.
     Before,
     /// A person has to choose.
@@ -331,12 +337,19 @@ fn set_up_git(
     for note in &setup.notes {
         workflow.note(note);
     }
+    if setup.work_tree != git::canonical(root)? {
+        let notes = relocate(&agents.project, &id, &setup.work_tree, &tool, &agents.holder)?;
+        for note in &notes {
+            workflow.note(note);
+        }
+        return Ok(GitReady::Moved(setup.work_tree));
+    }
     let recorded = setup.to_state(root);
     workflow.update(|state| {
         state.git = Some(recorded);
         Ok(())
     })?;
-    Ok(GitReady::At(setup.work_tree))
+    Ok(GitReady::Here)
 }
 
 /// Where the code of a change is worked on.
@@ -344,8 +357,10 @@ fn set_up_git(
 pub enum CodeAt {
     /// Nowhere: the change is in a phase in which no code is written.
     Nowhere,
-    /// In this directory, with the right branch checked out.
-    Dir(PathBuf),
+    /// In the project, with the right branch checked out.
+    Here,
+    /// In its worktree, the project at this path, into which the change has moved. Go on there.
+    Moved(PathBuf),
     /// A person has to choose first; the answer is a [`Placement`].
     Ask(Git),
 }
@@ -373,7 +388,8 @@ pub fn place_code(
         return Ok(CodeAt::Nowhere);
     }
     Ok(match set_up_git(workflow, &state, placement, Recheck::Yes, person)? {
-        GitReady::At(work_tree) => CodeAt::Dir(work_tree),
+        GitReady::Here => CodeAt::Here,
+        GitReady::Moved(root) => CodeAt::Moved(root),
         GitReady::Ask(repository) => CodeAt::Ask(repository),
         GitReady::Before => CodeAt::Nowhere,
     })
@@ -400,7 +416,7 @@ pub fn free_id(
 }
 
 fn is_free(project: &Project, id: &ChangeId, description: &str) -> Result<bool, WorkflowError> {
-    let change = match project.change(id) {
+    let change = match project.home_of(id).change(id) {
         Err(StoreError::NoSuchChange { .. }) => return Ok(true),
         change => change?,
     };

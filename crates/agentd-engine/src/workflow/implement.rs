@@ -11,7 +11,7 @@ use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, Layer, RequirementId, SpecId, TaskId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::{Phase, Transition};
-use agentd_core::state::State;
+use agentd_core::state::{Placement, State};
 use agentd_core::step_name::StepName;
 
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, prompts};
@@ -342,7 +342,15 @@ pub(super) fn commit_work(workflow: &mut Workflow<'_>, message: &str) -> Result<
         workflow.warn("git.commit is set, but there is no git repository");
         return Ok(());
     };
-    let commit = git.commit(CommitScope::Everything, message);
+    let in_place = workflow.state()?.git.is_none_or(|git| git.workflow == Placement::InPlace);
+    let scope = match &workflow.change {
+        change if !in_place => {
+            let runs = workflow.agents.config.git.commit_runs;
+            CommitScope::WithDocuments { change, runs }
+        }
+        _ => CommitScope::Everything,
+    };
+    let commit = git.commit(scope, message);
     // It runs hooks.
     workflow.forget();
     if let Some(commit) = commit? {

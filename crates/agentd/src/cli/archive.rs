@@ -73,7 +73,7 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(args.id.as_deref())?;
     let change = context.change(&project, args.id.as_deref())?;
     let (holder, by) = (context.holder(), user(&project));
     let request = Request {

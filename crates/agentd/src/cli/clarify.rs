@@ -61,7 +61,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(args.id.as_deref())?;
     if args.show {
         return show(context, &project, &context.change(&project, args.id.as_deref())?);
     }

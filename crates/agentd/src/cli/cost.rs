@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(args.id.as_deref())?;
     let change = context.change(&project, args.id.as_deref())?;
     let state = documents::load_state(&change)?;
     let budget = documents::load_config(&project)?.budget;

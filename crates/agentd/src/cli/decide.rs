@@ -68,7 +68,7 @@ impl Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let (id, choice) = args.read();
-    let project = context.project()?;
+    let project = context.project_of(id)?;
     let change = context.change(&project, id)?;
     let Some(choice) = choice else {
         if args.note.is_some() {

@@ -35,7 +35,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(args.id.as_deref())?;
     let (dir, id) = find(context, &project, args.id.as_deref())?;
     let path = args.output.clone().unwrap_or_else(|| context.start.join(format!("{id}.tar")));
     let to_stdout = path == Path::new("-");

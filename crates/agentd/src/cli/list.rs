@@ -3,6 +3,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::ids::SpecId;
+use agentd_core::text::printable;
 use agentd_engine::change::summary::Summary;
 use agentd_engine::store::{Project, StoreError, map_parallel};
 use serde::Serialize;
@@ -64,8 +65,10 @@ fn open_changes(context: &Context, project: &Project) -> Result<ChangeList, Stor
             .ui
             .warn(&format!("agentd/changes/{} is not a change: its name is not an id", odd.name));
     }
-    let summaries = map_parallel(&listed.ids, |id| -> Result<_, StoreError> {
-        Ok(project.change_if_open(id)?.as_ref().map(Summary::read))
+    let summaries = map_parallel(&project.open_everywhere()?, |(id, home)| {
+        let Some(change) = home.change_if_open(id)? else { return Ok(None) };
+        let elsewhere = (home.root() != project.root()).then(|| home.root().display().to_string());
+        Ok::<_, StoreError>(Some(Summary { work_tree: elsewhere, ..Summary::read(&change) }))
     });
     let changes: Vec<Summary> =
         summaries.into_iter().filter_map(Result::transpose).collect::<Result<_, _>>()?;
@@ -99,6 +102,8 @@ impl Output for ChangeList {
             cost_usd: 0.02,
             updated_at: Some("2026-11-04T10:00:00Z".to_owned()),
             last_action: Some(LastAction::Decide),
+            branch: Some("agentd/add-oauth".to_owned()),
+            work_tree: Some("/home/me/shop-agentd/add-oauth".to_owned()),
             problem: Some("cannot read STATE.yaml".to_owned()),
         };
         Self { changes: vec![summary] }
@@ -124,6 +129,9 @@ fn line(screen: &mut Screen<'_>, summary: &Summary, width: usize) -> io::Result<
     write!(screen, "  {tasks:>12}  {:>8}", format!("${:.2}", summary.cost_usd))?;
     if !summary.title.is_empty() {
         write!(screen, "  {DIM}{}{DIM:#}", fit(&summary.title, TITLE_COLUMNS))?;
+    }
+    if let Some(work_tree) = &summary.work_tree {
+        write!(screen, "  {DIM}in {}{DIM:#}", printable(work_tree))?;
     }
     writeln!(screen)
 }

@@ -77,7 +77,7 @@ impl EventKind {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(args.id.as_deref())?;
     let snapshot = context.change(&project, args.id.as_deref())?.snapshot()?;
     let state = snapshot.state()?;
     let mut events = events(&snapshot, state, &code_rounds(&snapshot)?);

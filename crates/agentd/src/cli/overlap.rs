@@ -24,7 +24,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
-    let only = args.id.as_deref().map(|id| context.change(&project, Some(id))).transpose()?;
+    let only = |id| context.change(&context.project_of(Some(id))?, Some(id));
+    let only = args.id.as_deref().map(only).transpose()?;
     let documents = only.as_ref().map(Change::snapshot).transpose()?;
     let documents = documents.as_ref().map(|snapshot| &snapshot.documents);
     let overlaps = overlap::overlaps(&project, documents)?;

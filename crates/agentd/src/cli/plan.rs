@@ -52,7 +52,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = planning::project(context)?;
+    let project = context.home_of(planning::project(context)?, args.id.as_deref())?;
     let id = planning::change_to_plan(context, &project, args.id.as_deref())?;
     let mut agents = agents_for(context, &project, &id)?;
     planning::find_planner(context, &mut agents)?;
@@ -61,7 +61,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         clarify: &args.clarify,
         git: args.git,
     };
-    planning::prepare(context, &agents, &id, &begun)?;
+    let agents = planning::prepare(context, agents, &id, &begun)?;
     let mode = planning::mode(&agents, args.auto);
     let mut lost = if context.ui.can_prompt() { LostSession::Ask } else { LostSession::Fail };
     let (report, shown) = loop {
@@ -78,7 +78,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
                 continue;
             }
         };
-        let question = decisions::question(&project, &id, mode)?;
+        let question = decisions::question(&agents.project, &id, mode)?;
         let Some(question) = question.filter(|_| context.ui.can_prompt()) else {
             break (report, false);
         };

@@ -4,6 +4,7 @@
 mod report;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 
 use agentd_core::agent::{AgentKind, Role};
@@ -121,13 +122,14 @@ pub(crate) fn project(context: &Context) -> Result<Project, CommandError> {
     }
 }
 
-/// Gets a change ready to be planned, and asks what only a person can answer.
+/// Gets a change ready to be planned, and asks what only a person can answer. Returns the agents,
+/// who may have to work in another project by now.
 pub(crate) fn prepare(
     context: &Context,
-    agents: &AgentRun,
+    mut agents: AgentRun,
     id: &ChangeId,
     begin: &Begin<'_>,
-) -> Result<(), CommandError> {
+) -> Result<AgentRun, CommandError> {
     let clarify = match &begin.clarify.answers {
         Some(file) => Clarify::File { name: file.clone(), text: clarify::read_answers(file)? },
         None if begin.clarify.skip_clarify => Clarify::Skip,
@@ -140,9 +142,10 @@ pub(crate) fn prepare(
         person: person(context),
     };
     loop {
-        let prepared = run_workflow(context, agents, id, |w| begin::prepare(w, &mut request))?;
+        let prepared = run_workflow(context, &agents, id, |w| begin::prepare(w, &mut request))?;
         match prepared {
-            Prepared::Ready => return Ok(()),
+            Prepared::Ready => return Ok(agents),
+            Prepared::Moved(root) => agents = moved(context, agents, &root, id)?,
             Prepared::Ask(Question::Clarify(questions)) => {
                 let ask = || clarify::ask_person(context, &questions);
                 request.clarify = Clarify::Answered(agents.cancel.while_waiting(ask)?);
@@ -153,6 +156,24 @@ pub(crate) fn prepare(
             }
         }
     }
+}
+
+/// The agents for a change that has moved into its worktree. The lock on where it was is released.
+fn moved(
+    context: &Context,
+    agents: AgentRun,
+    root: &Path,
+    id: &ChangeId,
+) -> Result<AgentRun, CommandError> {
+    let (roles, played) = (agents.config.roles, agents.played());
+    drop(agents);
+    let mut there = agents_for(context, &context.project_at(root)?, id)?;
+    // A person may have agreed to the built-in agent, which is for this command only.
+    if roles.planner == AgentKind::Builtin {
+        there.agents.config = there.agents.config.with_roles(roles);
+    }
+    there.have_played(&played);
+    Ok(there)
 }
 
 fn person(context: &Context) -> Person {
@@ -213,7 +234,7 @@ pub(crate) fn building(
     id: Option<&str>,
     step: CodeStep,
 ) -> Result<CodeWork, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(id)?;
     let change = context.change(&project, id)?;
     let id = change.id().clone();
     let mut agents = agents_for(context, &project, &id)?;
@@ -222,11 +243,8 @@ pub(crate) fn building(
         let place =
             |w: &mut workflow::Workflow<'_>| begin::place_code(w, step, placement, person(context));
         match run_workflow(context, &agents, &id, place)? {
-            CodeAt::Nowhere => break,
-            CodeAt::Dir(work_tree) => {
-                agents.agents.work_tree = work_tree;
-                break;
-            }
+            CodeAt::Nowhere | CodeAt::Here => break,
+            CodeAt::Moved(root) => agents = moved(context, agents, &root, &id)?,
             CodeAt::Ask(git) => {
                 let ask = || ask::git_workflow(&git, &id);
                 placement = Some(agents.cancel.while_waiting(ask)?);

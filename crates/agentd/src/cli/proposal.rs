@@ -41,7 +41,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let wanted = planning::new_id(&args.id)?;
     let (id, mut agents) = loop {
         let id = free_id(&project, &wanted, &args.description)?;
-        let agents = agents_for(context, &project, &id)?;
+        let home = context.home_of(project.clone(), Some(id.as_str()))?;
+        let agents = agents_for(context, &home, &id)?;
         // Another process may have taken the id before we had its lock.
         if free_id(&project, &wanted, &args.description)? == id {
             break (id, agents);
@@ -56,7 +57,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         clarify: &args.clarify,
         git: args.git,
     };
-    planning::prepare(context, &agents, &id, &begun)?;
+    let agents = planning::prepare(context, agents, &id, &begun)?;
     let report = run_workflow(context, &agents, &id, workflow::propose)?;
     let mode = planning::mode(&agents, false);
     let (change, report) = (&id, &report);

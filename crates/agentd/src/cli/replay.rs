@@ -72,7 +72,7 @@ fn source(context: &Context, source: &Path) -> Result<PathBuf, CommandError> {
     if path.is_dir() {
         return here(&path);
     }
-    let project = context.project()?;
+    let project = context.project_of(source.to_str())?;
     let change = context.change(&project, source.to_str())?;
     here(&project.root().join(agentd_core::layout::change_dir(change.id()).as_path()))
 }

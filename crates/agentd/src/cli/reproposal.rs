@@ -29,7 +29,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(args.id.as_deref())?;
     let change = context.change(&project, args.id.as_deref())?.id().clone();
     let mut agents = agents_for(context, &project, &change)?;
     planning::find_planner(context, &mut agents)?;

@@ -52,7 +52,7 @@ impl Output for ShownDocument {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(args.id.as_deref())?;
     context.ui.print(&find(context, &project, args)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::{Phase, allowed};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
-use agentd_core::state::{LastAction, PlanReview, State};
+use agentd_core::state::{GitSetup, LastAction, Placement, PlanReview, State};
 use agentd_core::text::printable;
 use agentd_engine::change::Snapshot;
 use agentd_engine::change::documents::{self, DocumentError};
@@ -19,6 +19,7 @@ use agentd_engine::change::journal::record_problem;
 use agentd_engine::change::staleness::{self, Stale};
 use agentd_engine::change::summary::{self, LayerProgress, Progress, Summary};
 use agentd_engine::insight::validate;
+use agentd_engine::store::Project;
 use serde::Serialize;
 
 use super::Context;
@@ -67,16 +68,43 @@ pub(super) struct StatusReport {
     cost_usd: f64,
     tokens_in: u64,
     tokens_out: u64,
+    /// Where it is worked on; none if git was not asked yet.
+    git: Option<GitPlace>,
     next: Vec<NextStep>,
 }
 
+/// Where a change is worked on.
+#[derive(Debug, Serialize)]
+struct GitPlace {
+    workflow: Placement,
+    /// None in place.
+    branch: Option<String>,
+    /// The commit that the work starts from; none without git.
+    base_commit: Option<String>,
+    /// The checkout with its code and its documents.
+    work_tree: String,
+}
+
+impl GitPlace {
+    fn new(project: &Project, setup: &GitSetup) -> Self {
+        Self {
+            workflow: setup.workflow,
+            branch: setup.branch.clone(),
+            base_commit: setup.base_commit.clone(),
+            work_tree: project.root().display().to_string(),
+        }
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(args.id.as_deref())?;
     let snapshot = context.change(&project, args.id.as_deref())?.snapshot()?;
     let extras = documents::load_config(&project)?.extras();
     let reports = validate::validate(&project, &snapshot, &extras);
     let findings = check::counts(&reports);
     let mut report = report(&snapshot, findings, context.now())?;
+    let setup = snapshot.state_if_begun()?.and_then(|state| state.git.as_ref());
+    report.git = setup.map(|setup| GitPlace::new(&project, setup));
     report.stale = staleness::stale(&project, &snapshot)?;
     report.foreign_reviews = foreign_reviews(&reports);
     report.record = record_problem(&project, &snapshot)?;
@@ -136,6 +164,7 @@ fn report(
         cost_usd: state.total_cost,
         tokens_in: state.total_tokens_in,
         tokens_out: state.total_tokens_out,
+        git: None,
         next,
     })
 }
@@ -181,6 +210,12 @@ impl Output for StatusReport {
             "cost      ${:.4}, {} tokens in, {} out, {} calls",
             self.cost_usd, self.tokens_in, self.tokens_out, self.calls
         )?;
+        if let Some(GitPlace { branch: Some(branch), base_commit, work_tree, .. }) = &self.git {
+            let base = base_commit.as_deref().map(|commit| commit.get(..10).unwrap_or(commit));
+            let base = base.map(|base| format!(" from {base}")).unwrap_or_default();
+            let (branch, work_tree) = (printable(branch), printable(work_tree));
+            writeln!(screen, "branch    {branch}{base}, in {work_tree}")?;
+        }
         if let Some(action) = &self.last_action {
             writeln!(screen, "last      {}", printable(&action.to_string()))?;
         }
@@ -218,6 +253,12 @@ impl Output for StatusReport {
             cost_usd: 0.02,
             tokens_in: 12_000,
             tokens_out: 800,
+            git: Some(GitPlace {
+                workflow: Placement::Worktree,
+                branch: Some("agentd/add-oauth".to_owned()),
+                base_commit: Some("0123456789abcdef0123456789abcdef01234567".to_owned()),
+                work_tree: "/home/me/shop-agentd/add-oauth".to_owned(),
+            }),
             next: vec![Command::Challenge.on(&change_id)],
             change_id,
         }

@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(Some(&args.id))?;
     let traces = find(&project, &args.id)?;
     context.ui.print(&TraceReport { id: args.id.clone(), traces })?;
     Ok(ExitCode::SUCCESS)

@@ -42,7 +42,7 @@ pub(super) struct UnarchiveReport {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(Some(&args.id))?;
     let back = archive::unarchive(&project, &args.id, &context.holder())?;
     context.ui.print(&UnarchiveReport {
         action: "unarchived",

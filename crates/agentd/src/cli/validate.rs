@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project()?;
+    let project = context.project_of(args.id.as_deref())?;
     let extras = documents::load_config(&project)?.extras();
     let (what, reports) = if args.all {
         let found = validate::validate_all(&project, &extras)?;

@@ -53,7 +53,10 @@ impl Output for ViewReport {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
     let path = match &args.id {
-        Some(id) => format!("/changes/{}", context.change(&project, Some(id))?.id()),
+        Some(id) => {
+            let home = context.project_of(Some(id))?;
+            format!("/changes/{}", context.change(&home, Some(id))?.id())
+        }
         None => "/".to_owned(),
     };
     let person = super::user(&project);

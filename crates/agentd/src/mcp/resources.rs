@@ -15,13 +15,13 @@ pub(super) fn list(
     project: &Project,
     bound: Option<&ChangeId>,
 ) -> Result<Vec<Resource>, StoreError> {
-    let ids = match bound {
-        Some(id) => vec![id.clone()],
-        None => project.change_ids()?.ids,
+    let open = match bound {
+        Some(id) => vec![(id.clone(), project.clone())],
+        None => project.open_everywhere()?,
     };
     let mut resources = Vec::new();
-    for id in ids.into_iter().take(MAX_CHANGES) {
-        let Some(change) = project.change_if_open(&id)? else { continue };
+    for (id, home) in open.into_iter().take(MAX_CHANGES) {
+        let Some(change) = home.change_if_open(&id)? else { continue };
         for file in documents(&change)? {
             if change.has(&file)? {
                 let name = file.path();
@@ -73,7 +73,8 @@ pub(super) fn read(
     if bound.is_some_and(|bound| *bound != id) {
         return Ok(None);
     }
-    let text = match project.change(&id) {
+    let home = if bound.is_some() { project.clone() } else { project.home_of(&id) };
+    let text = match home.change(&id) {
         Err(error) if error.is_not_found() => None,
         result => result?.read_if_exists(&file)?,
     };

@@ -139,6 +139,16 @@ impl Inner {
         Holder::this_process(&command, now)
     }
 
+    /// The project that the change of a call lives in, where the server is for all changes. What a
+    /// name means that is none is for the tool to say.
+    fn home_of(&self, arguments: &rmcp::model::JsonObject) -> Option<Project> {
+        if self.change.is_some() {
+            return None;
+        }
+        let id = ChangeId::new(arguments.get("change_id")?.as_str()?).ok()?;
+        Some(self.project.home_of(&id))
+    }
+
     fn call(
         &self,
         tool: &Tool,
@@ -147,8 +157,10 @@ impl Inner {
         on_wait: &dyn Fn(&Waiting) -> ControlFlow<()>,
     ) -> Result<CallToolResult, ErrorData> {
         let now = Timestamp::now();
+        let arguments = request.arguments.unwrap_or_default();
+        let home = self.home_of(&arguments);
         let session = Session {
-            project: &self.project,
+            project: home.as_ref().unwrap_or(&self.project),
             actor: self.actor(context.client_info()),
             holder: self.holder(tool, now),
             now: self.now(context),
@@ -156,7 +168,6 @@ impl Inner {
             receipt: self.receipt.clone(),
             on_wait,
         };
-        let arguments = request.arguments.unwrap_or_default();
         match tool.call(&session, self.change.as_ref(), arguments) {
             Ok(answer) => Ok(result(answer)),
             Err(ActionError::Refused(refusal)) => {

@@ -40,3 +40,4 @@ mod trust;
 mod uninstall;
 mod validate;
 mod verify;
+mod worktrees;

@@ -92,7 +92,7 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
     let clarify = ClarifyArgs { skip_clarify: true, answers: None };
     let git = Some(GitArg::Branch);
     let begun = Begin { description: Some(DESCRIPTION), clarify: &clarify, git };
-    planning::prepare(context, &agents, id, &begun)?;
+    let agents = planning::prepare(context, agents, id, &begun)?;
     let mode = Mode::Automatic;
     let lost = LostSession::Fail;
     let report = match run_workflow(context, &agents, id, |w| workflow::plan(w, mode, lost))? {

@@ -66,6 +66,7 @@ fn status_of_a_change() {
       "cost_usd": 0.0,
       "tokens_in": 0,
       "tokens_out": 0,
+      "git": null,
       "next": [
         "agentd plan add-oauth"
       ]

@@ -10,8 +10,8 @@ use super::project::{
     GREET, RIGHT, TESTED, approved, bash, commits_logged, does, greets, look, says, tick, write,
 };
 
-/// P6: on a branch of its own, in a worktree beside the project; the change itself stays in
-/// the main checkout, the MCP server finds it, and the implementer writes nowhere else.
+/// P6, C36: on a branch of its own, in a worktree beside the project. The documents move there, the
+/// MCP server finds them, and the implementer writes nowhere else. Both checkouts know the change.
 #[test]
 fn an_implementer_writes_only_in_its_work_tree() {
     let outside =
@@ -39,6 +39,17 @@ fn an_implementer_writes_only_in_its_work_tree() {
         assert!(!sandbox.home().join("outside.txt").exists());
         let log = test_project::git(&tree, &["log", "--format=%an %s", "-1"]);
         assert_eq!(log.trim(), "Tester add-login: logic layer");
+        // The documents are on the branch, with the code.
+        let files = test_project::git(&tree, &["show", "--name-only", "--format=", "HEAD"]);
+        insta::assert_snapshot!(files, @"
+        agentd/changes/add-login/STATE.yaml
+        agentd/changes/add-login/base/greeting.md
+        agentd/changes/add-login/journal.jsonl
+        agentd/changes/add-login/proposal.md
+        agentd/changes/add-login/specs/greeting.md
+        agentd/changes/add-login/tasks.md
+        greet.sh
+        ");
         assert_eq!(
             sandbox.git(&["log", "--format=%s"]).trim(),
             "Start",
@@ -59,6 +70,27 @@ fn an_implementer_writes_only_in_its_work_tree() {
         --- stderr
         ");
         assert_eq!(commits_logged(sandbox), ["add-login: logic layer"]);
+
+        assert!(tree.join("agentd/changes/add-login/STATE.yaml").is_file());
+        assert_eq!(fs::read_dir(sandbox.root().join("agentd/changes")).unwrap().count(), 0);
+        let checkouts = [sandbox.root(), tree.clone()];
+        for checkout in &checkouts {
+            let status = ["-C", checkout.to_str().unwrap(), "status", "--json"];
+            let status = sandbox.run(status).exits(0).json();
+            assert_eq!(status["phase"], "complete");
+            assert_eq!(status["stale"], serde_json::json!([]));
+            assert_eq!(status["git"]["work_tree"], tree.to_str().unwrap());
+            let proven = ["-C", checkout.to_str().unwrap(), "verify", "add-login", "--json"];
+            assert_eq!(sandbox.run(proven).exits(0).json()["valid"], true);
+        }
+        sandbox.run(["archive", "add-login"]).exits(0);
+        let spec = "agentd/specs/greeting.md";
+        assert!(tree.join(spec).is_file() && !sandbox.root().join(spec).exists());
+        let name = sandbox.run(["-C", tree.to_str().unwrap(), "list", "--archived"]).stdout;
+        assert!(tree.join("agentd/archive").join(name.trim()).is_dir(), "{name}");
+        assert_eq!(sandbox.git(&["status", "--porcelain"]).trim(), "?? agentd/.locks/");
+        let proven = sandbox.run(["verify", "add-login", "--json"]).exits(0).json();
+        assert_eq!(proven["changes"][0]["phase"], "archived", "{proven:#}");
     });
 }
 

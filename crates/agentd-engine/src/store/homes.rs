@@ -1,0 +1,155 @@
+//! Where a change lives: in this checkout, or in the worktree of its branch (C36).
+//!
+//! A change in worktree mode has its documents in the worktree, which is a project of its own with
+//! locks and state. The checkout where it began keeps a note of where that is, and the worktree one of
+//! where it came from. Both are in the user's state directory: if git or a file of the project decided,
+//! an agent could make a change live where a forged copy of it lies.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use agentd_core::ids::ChangeId;
+use agentd_core::layout;
+use agentd_core::rel_path::RelPath;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::confined::EntryKind;
+use super::error::StoreError;
+use super::project::Project;
+
+/// The root of a project: the bytes of a path, which need not be text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Root(Vec<u8>);
+
+impl Root {
+    fn new(path: &Path) -> Self {
+        Self(path.as_os_str().as_bytes().to_vec())
+    }
+
+    fn path(&self) -> PathBuf {
+        PathBuf::from(OsString::from_vec(self.0.clone()))
+    }
+}
+
+/// Where a change has moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MoveNote {
+    root: Root,
+    /// Whether the documents in the old place are part of a commit, and stay.
+    pub(crate) stays: bool,
+    /// Whether something is left to do in the old place.
+    pub(crate) unfinished: bool,
+}
+
+impl MoveNote {
+    pub(crate) fn new(root: &Path, stays: bool) -> Self {
+        Self { root: Root::new(root), stays, unfinished: true }
+    }
+}
+
+impl Project {
+    /// The project that a change lives in: that of its worktree, the checkout where it began, or
+    /// this one, no matter whether the change is there.
+    #[must_use]
+    pub fn home_of(&self, id: &ChangeId) -> Self {
+        match self.origin() {
+            Some(origin) => {
+                let home = origin.home_from_here(id);
+                if home.has(id) { home } else { self.clone() }
+            }
+            None => self.home_from_here(id),
+        }
+    }
+
+    /// Archived changes in a worktree count if this project knows none of that name.
+    fn home_from_here(&self, id: &ChangeId) -> Self {
+        match self.moved_to(id) {
+            Some(other) if other.has_open(id) || (!self.has(id) && other.has_archived(id)) => other,
+            _ => self.clone(),
+        }
+    }
+
+    /// The open changes of all checkouts that agentd knows, with the projects that they live in.
+    pub fn open_everywhere(&self) -> Result<Vec<(ChangeId, Self)>, StoreError> {
+        let origin = self.origin();
+        let main = origin.as_ref().unwrap_or(self);
+        let mut found = main.in_worktrees();
+        let mut add = |project: &Self| -> Result<(), StoreError> {
+            for id in project.change_ids()?.ids {
+                if found.iter().all(|(known, _)| *known != id) {
+                    found.push((id, project.clone()));
+                }
+            }
+            Ok(())
+        };
+        add(main)?;
+        if origin.is_some() {
+            add(self)?;
+        }
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(found)
+    }
+
+    /// The open changes that have moved from here into worktrees.
+    pub(crate) fn in_worktrees(&self) -> Vec<(ChangeId, Self)> {
+        let state = self.state_dir_if_there().ok().flatten();
+        let notes = state.and_then(|state| state.list_dir(&layout::moves_dir()).ok());
+        let ids = notes.unwrap_or_default();
+        ids.iter()
+            .filter_map(|entry| layout::change_of_move_note(&entry.name))
+            .filter_map(|id| self.moved_to(&id).map(|home| (id, home)))
+            .filter(|(id, home)| home.has_open(id))
+            .collect()
+    }
+
+    /// The project that a change has moved to, if that is still there.
+    fn moved_to(&self, id: &ChangeId) -> Option<Self> {
+        self.checkout(&self.move_note(id)?.root)
+    }
+
+    /// The checkout where the changes in this worktree began, if it is one.
+    fn origin(&self) -> Option<Self> {
+        self.checkout(&self.note::<Root>(&layout::origin_note())?)
+    }
+
+    fn checkout(&self, root: &Root) -> Option<Self> {
+        Some(Self::open(&root.path()).ok()?.for_user(self.user().clone()))
+    }
+
+    /// One that cannot be read says nothing: then the change lives here.
+    fn note<T: DeserializeOwned>(&self, path: &RelPath) -> Option<T> {
+        let state = self.state_dir_if_there().ok().flatten()?;
+        serde_json::from_slice(&state.read(path).ok()?).ok()
+    }
+
+    pub(crate) fn move_note(&self, id: &ChangeId) -> Option<MoveNote> {
+        self.note(&layout::move_note(id))
+    }
+
+    pub(crate) fn write_move_note(&self, id: &ChangeId, note: &MoveNote) -> Result<(), StoreError> {
+        let text = serde_json::to_vec(note).unwrap_or_default();
+        self.state_dir()?.write_atomic(&layout::move_note(id), &text)
+    }
+
+    pub(crate) fn write_origin(&self, origin: &Self) -> Result<(), StoreError> {
+        let text = serde_json::to_vec(&Root::new(origin.root())).unwrap_or_default();
+        self.state_dir()?.write_atomic(&layout::origin_note(), &text)
+    }
+
+    fn has(&self, id: &ChangeId) -> bool {
+        self.has_open(id) || self.has_archived(id)
+    }
+
+    fn has_open(&self, id: &ChangeId) -> bool {
+        matches!(self.dir().kind(&layout::change_dir(id)), Ok(Some(EntryKind::Dir)))
+    }
+
+    fn has_archived(&self, id: &ChangeId) -> bool {
+        let archived = self.archived().map(|listed| listed.ids).unwrap_or_default();
+        archived.iter().any(|name| name.change == *id)
+    }
+}

@@ -1,8 +1,8 @@
 //! `agentd-fuzz [--seconds N] [--seed N] [--input FILE] [target]...`: random
 //! runs of fuzz targets, on any toolchain.
 //!
-//! Exits 1 at the first input that makes a target panic or take longer than
-//! [`TOO_LONG`], after writing that input to a file and saying how to run it
+//! Targets run side by side, one on each core. Exits 1 if an input makes one panic or take longer
+//! than [`TOO_LONG`], after writing that input to a file and saying how to run it
 //! again. Where the process itself dies, the input is `crashes/<target>-current`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
@@ -41,22 +42,46 @@ struct Options {
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let options = options(std::env::args().skip(1))?;
-    for target in &options.targets {
-        let found = match &options.input {
-            Some(path) => {
-                let input = fs::read(path)?;
-                search(target, std::iter::once(input), Duration::MAX)?.1
+    // Each core takes the next target; what they are given does not depend on it.
+    let next = AtomicUsize::new(0);
+    let worker = || -> io::Result<bool> {
+        while let Some(target) = options.targets.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if goes_wrong(target, &options)? {
+                return Ok(true);
             }
-            None => random_run(target, &options)?,
-        };
-        if let Some((input, what)) = found {
-            let path = keep(target, &input)?;
-            println!("{}: {what}; the input is {}", target.name, path.display());
-            println!("again: cargo xtask fuzz {} --input {}", target.name, path.display());
-            return Ok(ExitCode::FAILURE);
         }
+        Ok(false)
+    };
+    let cores = thread::available_parallelism()?.get();
+    let results: Vec<io::Result<bool>> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(worker)).collect();
+        let ended = workers.into_iter().map(|worker| worker.join());
+        ended
+            .map(|result| result.unwrap_or_else(|_| Err(io::Error::other("a worker died"))))
+            .collect()
+    });
+    let mut wrong = false;
+    for result in results {
+        wrong |= result?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Runs a target, and says how to run the input again that went wrong, if one did.
+fn goes_wrong(target: &Target, options: &Options) -> io::Result<bool> {
+    let found = match &options.input {
+        Some(path) => {
+            let input = fs::read(path)?;
+            search(target, std::iter::once(input), Duration::MAX)?.1
+        }
+        None => random_run(target, options)?,
+    };
+    if let Some((input, what)) = &found {
+        let path = keep(target, input)?;
+        println!("{}: {what}; the input is {}", target.name, path.display());
+        println!("again: cargo xtask fuzz {} --input {}", target.name, path.display());
+    }
+    Ok(found.is_some())
 }
 
 fn options(mut words: impl Iterator<Item = String>) -> Result<Options, Box<dyn Error>> {

@@ -96,7 +96,7 @@ fn leave(from: &Project, id: &ChangeId, note: &mut MoveNote) -> Result<(), Store
 
 /// Gives a worktree the settings and main specs that it lacks because nobody has committed them.
 fn share_settings(from: &Project, to: &Project) -> Result<Vec<String>, StoreError> {
-    let mut came = Vec::new();
+    let (mut came, mut notes) = (Vec::new(), Vec::new());
     let specs = from.spec_ids()?.ids;
     let specs = specs.iter().map(layout::main_spec);
     let fixed =
@@ -106,27 +106,20 @@ fn share_settings(from: &Project, to: &Project) -> Result<Vec<String>, StoreErro
             continue;
         }
         let text = from.dir().read(&file)?;
-        match to.dir().kind(&file)? {
-            None => {
-                to.dir().write_new(&file, &text)?;
-                came.push(file.to_string());
-            }
-            Some(_)
-                if file == layout::config()
-                    && to.dir().read(&file).ok().as_ref() != Some(&text) =>
-            {
-                return Ok(vec![format!(
-                    "{file} has changes that are not committed; the worktree has it as it was committed."
-                )]);
-            }
-            Some(_) => {}
+        if to.dir().kind(&file)?.is_none() {
+            to.dir().write_new(&file, &text)?;
+            came.push(file.to_string());
+        } else if file == layout::config() && to.dir().read(&file).ok().as_ref() != Some(&text) {
+            notes.push(format!(
+                "{file} has changes that are not committed; the worktree has it as it was committed."
+            ));
         }
     }
     trust::share(from, to)?;
-    if came.is_empty() {
-        return Ok(Vec::new());
+    if !came.is_empty() {
+        notes.push(format!("Not committed, but copied to the worktree: {}.", came.join(", ")));
     }
-    Ok(vec![format!("Not committed, but copied to the worktree: {}.", came.join(", "))])
+    Ok(notes)
 }
 
 fn copy_state(from: &Project, to: &Project, id: &ChangeId) -> Result<(), StoreError> {

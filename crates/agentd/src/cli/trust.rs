@@ -3,11 +3,13 @@ use std::process::ExitCode;
 
 use agentd_core::command_line::CommandLine;
 use agentd_core::config::Config;
+use agentd_core::hint::Hint;
 use agentd_core::text::{counted, printable};
 use agentd_engine::change::documents;
 use agentd_engine::guard::trust::{
     self, ComparedSetting, Consent, SettingChange, TrustError, TrustStatus, Trusted,
 };
+use agentd_engine::opening;
 use agentd_engine::store::Project;
 use serde::Serialize;
 
@@ -92,6 +94,19 @@ pub(super) fn trusted(
                 TrustAnswer::Once => Ok(trust::check(project, config, Consent::Given)?),
                 TrustAnswer::No => Err(TrustError::NotTrusted(standing).into()),
             }
+        }
+        Err(error @ TrustError::NotTrusted(_)) => {
+            let mut error = CommandError::from(error);
+            // From here, the plain command would be about the settings of another checkout.
+            if opening::root_of(&context.start).is_ok_and(|root| root != project.root()) {
+                let root = project.root().to_string_lossy();
+                for hint in &mut error.hints {
+                    if let Hint::Run { command, .. } = hint {
+                        *command = CommandLine::agentd(["-C", &root, "trust"]);
+                    }
+                }
+            }
+            Err(error)
         }
         result => Ok(result?),
     }

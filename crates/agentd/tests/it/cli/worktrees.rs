@@ -306,3 +306,32 @@ fn heavy_killed_move_leaves_the_change_whole() {
     }
     assert!(before > 10 && after > 5, "{before} before, {after} after");
 }
+
+/// Consent to what settings run goes along, for exactly these settings.
+#[test]
+fn consent_holds_in_the_worktree_for_the_same_settings() {
+    let tested = |command: &str| format!("{ROLES}[implementation]\ntest_command = \"{command}\"\n");
+    let shared = project();
+    shared.write_root("agentd/config.toml", tested("make test"));
+    shared.run(["trust", "--yes"]).exits(0);
+    plan(&shared);
+    assert_eq!(json_in(&shared, &shared.worktree(), &["trust", "--show"])["trusted"], true);
+
+    let edited = project();
+    edited.write_root("agentd/config.toml", tested("make test"));
+    edited.commit("Settings");
+    edited.write_root("agentd/config.toml", tested("make check"));
+    edited.run(["trust", "--yes"]).exits(0);
+    let command = ["plan", ID, WHAT, "--auto", "--skip-clarify", "--git", "worktree"];
+    insta::assert_snapshot!(edited.run(command), @r#"
+    exit 1
+    --- stderr
+    agentd/config.toml has changes that are not committed; the worktree has it as it was committed.
+    The documents of `add-login` are in the worktree: [ROOT]-agentd/add-login/agentd/changes/add-login.
+    error: agentd/config.toml of this project makes agentd run programs, and you have not trusted it
+      cause: implementation.test_command = "make test"
+
+    hint: see what would run, and agree to it: agentd -C [ROOT]-agentd/add-login trust
+    hint: for this one command: --trust; for a CI job: AGENTD_TRUST=all
+    "#);
+}

@@ -34,6 +34,7 @@ pub mod provider;
 pub mod receipt;
 pub mod recording;
 pub mod rel_path;
+pub mod revision;
 pub mod rules;
 pub mod run_format;
 pub mod span;

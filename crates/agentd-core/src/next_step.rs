@@ -40,6 +40,8 @@ pub enum Command {
     Reproposal,
     /// Has the implementation judged.
     Review,
+    /// Goes back to planning.
+    Revise,
     /// Prints a document.
     Show,
     /// Reviews and accepts what the settings of a repository run.

@@ -112,7 +112,7 @@ impl Transition {
             Self::MinorIssuesAccepted { .. } => "be accepted with minor issues",
             Self::ImplementationStarted { .. } => "be implemented",
             Self::CodeReviewed { .. } => "have its implementation reviewed",
-            Self::Reopened => "be reopened",
+            Self::Reopened => "go back to planning",
             Self::Archived { .. } => "be archived",
             Self::Unarchived => "be unarchived",
         }
@@ -156,10 +156,10 @@ fn because(reason: Option<&'static str>) -> String {
 pub fn allowed(phase: Phase) -> &'static [Command] {
     match phase {
         Phase::Proposed => &[Command::Plan, Command::Challenge, Command::Reproposal],
-        Phase::Challenged => &[Command::Impl, Command::Plan],
-        Phase::Rejected => &[Command::Challenge],
-        Phase::Implementing => &[Command::Impl, Command::Review, Command::Fix],
-        Phase::Complete => &[Command::Archive],
+        Phase::Challenged => &[Command::Impl, Command::Plan, Command::Revise],
+        Phase::Rejected => &[Command::Challenge, Command::Revise],
+        Phase::Implementing => &[Command::Impl, Command::Review, Command::Fix, Command::Revise],
+        Phase::Complete => &[Command::Archive, Command::Revise],
         Phase::Archived => &[Command::Unarchive],
     }
 }

@@ -21,7 +21,9 @@ use crate::step_name::StepName;
 use crate::text::Prose;
 use crate::yaml::from_yaml;
 
-pub use records::{Actor, Choice, CodeReview, Decision, PlanReview, TestRun, is_independent};
+pub use records::{
+    Actor, Choice, CodeReview, Decision, PlanReview, Revision, TestRun, is_independent,
+};
 
 /// The state of a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +60,9 @@ pub struct State {
     /// The latest verdict on the implementation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_review: Option<CodeReview>,
+    /// The revision that is under way, until its plan is implemented.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
     /// Where in git it is worked on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitSetup>,
@@ -91,6 +96,8 @@ pub enum LastAction {
     Step(StepName),
     /// A person decided.
     Decide,
+    /// A person went back to planning.
+    Revise,
     /// It was archived.
     Archive,
 }
@@ -99,6 +106,7 @@ impl LastAction {
     fn of(name: &str) -> Self {
         match name {
             "decide" => Self::Decide,
+            "revise" => Self::Revise,
             "archive" => Self::Archive,
             name => Self::Step(StepName::of(name)),
         }
@@ -110,6 +118,7 @@ impl fmt::Display for LastAction {
         match self {
             Self::Step(step) => step.fmt(f),
             Self::Decide => f.pad("decide"),
+            Self::Revise => f.pad("revise"),
             Self::Archive => f.pad("archive"),
         }
     }
@@ -269,6 +278,7 @@ impl State {
             iteration: 0,
             plan_review: None,
             code_review: None,
+            revision: None,
             git: None,
             test_run: None,
             archived_from: None,

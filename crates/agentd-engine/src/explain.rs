@@ -240,6 +240,11 @@ impl Explain for Refused {
                 "have it challenged again",
                 CommandLine::agentd(["challenge", self.change.as_str()]),
             ),
+            // A plan that has changed after code was written for it (W1).
+            Phase::Implementing if self.needs_a_challenge() => report.run(
+                "go back to planning with the plan as it is now; the code stays",
+                CommandLine::agentd(["revise", self.change.as_str()]),
+            ),
             // What comes next depends on the documents, too, which a state does not know.
             _ => report
                 .run("see what comes next", CommandLine::agentd(["status", self.change.as_str()])),

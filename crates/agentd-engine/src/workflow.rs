@@ -23,6 +23,7 @@ mod reading;
 pub(crate) mod relocation;
 mod report;
 mod reproposal;
+pub(crate) mod revision;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -29,6 +29,7 @@ mod reference;
 mod replay;
 mod reproposal;
 mod review;
+mod revise;
 mod show;
 mod status;
 mod trace;
@@ -104,6 +105,7 @@ enum Command {
     Log(log::Args),
     Cost(cost::Args),
     Decide(decide::Args),
+    Revise(revise::Args),
     Archive(archive::Args),
     Unarchive(unarchive::Args),
     Overlap(overlap::Args),
@@ -158,6 +160,7 @@ impl Command {
             | Self::Log(_)
             | Self::Cost(_)
             | Self::Decide(_)
+            | Self::Revise(_)
             | Self::Archive(_)
             | Self::Unarchive(_)
             | Self::Overlap(_)
@@ -344,6 +347,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Log(args) => log::run(&context, args),
         Command::Cost(args) => cost::run(&context, args),
         Command::Decide(args) => decide::run(&context, args),
+        Command::Revise(args) => revise::run(&context, args),
         Command::Archive(args) => archive::run(&context, args),
         Command::Unarchive(args) => unarchive::run(&context, args),
         Command::Overlap(args) => overlap::run(&context, args),

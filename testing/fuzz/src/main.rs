@@ -55,7 +55,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let cores = thread::available_parallelism()?.get();
     let results: Vec<io::Result<bool>> = thread::scope(|scope| {
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(worker)).collect();
-        let ended = workers.into_iter().map(|worker| worker.join());
+        let ended = workers.into_iter().map(thread::ScopedJoinHandle::join);
         ended
             .map(|result| result.unwrap_or_else(|_| Err(io::Error::other("a worker died"))))
             .collect()

@@ -10,7 +10,7 @@ use strum::IntoStaticStr;
 
 use super::previous::{IssueStatus, Previous};
 use super::review::Review;
-use super::review_block::{Issue, ReviewBlock};
+use super::review_block::{Issue, PlanVerdict, ReviewBlock};
 use crate::diagnostic::Severity;
 use crate::text::Line;
 
@@ -176,6 +176,11 @@ pub fn in_words(issues: impl IntoIterator<Item = (u32, Fate)>) -> String {
 /// Whether the latest round has brought the plan forward: an issue of an earlier round is settled,
 /// is no longer mentioned, or has less weight. A first round always has.
 pub fn made_progress(reviews: &[ReviewBlock]) -> bool {
+    // An approval ends a series of rounds; what comes after it is about another plan.
+    let last = reviews.len().saturating_sub(1);
+    let approved = |review: &ReviewBlock| review.verdict == PlanVerdict::Approved;
+    let begin = reviews[..last].iter().rposition(approved).map_or(0, |index| index + 1);
+    let reviews = &reviews[begin..];
     let [earlier @ .., _] = reviews else { return true };
     if earlier.is_empty() {
         return true;
@@ -195,7 +200,6 @@ pub fn made_progress(reviews: &[ReviewBlock]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::review_block::PlanVerdict;
     use crate::span::Uncompared;
     use IssueStatus as Said;
     use Severity::{High, Low, Medium};

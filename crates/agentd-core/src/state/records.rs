@@ -219,6 +219,21 @@ pub struct Decision {
     pub plan_hash: Option<Digest>,
 }
 
+/// A revision of the plan that is under way (W1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Revision {
+    /// What is to be different, for the planner; empty where people edit the plan themselves.
+    #[serde(default, skip_serializing_if = "Line::is_empty")]
+    pub note: Line,
+    /// The last call before it.
+    #[serde(default)]
+    pub after_run: u32,
+    /// The review of the plan for which code was written; none if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built: Option<u32>,
+}
+
 /// The ways on from a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -229,6 +244,8 @@ pub enum Choice {
     Accept,
     /// Leave it here.
     Stop,
+    /// Go back to planning.
+    Revise,
     /// Archive it although its implementation is not approved.
     Archive,
     /// Archive it although it was edited since its review.

@@ -16,7 +16,8 @@ use agentd_core::phase::Phase;
 use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{
-    Actor, Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, State, TestRun,
+    Actor, Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, Revision, State,
+    TestRun,
 };
 use agentd_core::text::{Line, Prose};
 use jiff::Timestamp;
@@ -372,7 +373,8 @@ fn llm_call() -> impl Strategy<Value = LlmCall> {
 }
 
 fn decision() -> impl Strategy<Value = Decision> {
-    let choice = prop::sample::select(vec![Choice::Fix, Choice::Accept, Choice::Stop]);
+    let choice =
+        prop::sample::select(vec![Choice::Fix, Choice::Accept, Choice::Stop, Choice::Revise]);
     (choice, line(), line(), stamp(), option::of(nasty())).prop_map(
         |(choice, note, by, at, plan)| Decision {
             choice,
@@ -382,6 +384,14 @@ fn decision() -> impl Strategy<Value = Decision> {
             plan_hash: plan.map(Digest::of),
         },
     )
+}
+
+fn revision() -> impl Strategy<Value = Revision> {
+    (line(), any::<u32>(), any::<Option<u32>>()).prop_map(|(note, after_run, built)| Revision {
+        note,
+        after_run,
+        built,
+    })
 }
 
 fn plan_verdict() -> impl Strategy<Value = PlanReview> {
@@ -493,7 +503,12 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
         (change_id(), phase(), option::of(stamp()), option::of(stamp()), option::of(prose())),
         (option::of(raw()), option::of(complexity), option::of(raw()), any::<u32>()),
         (option::of(plan_verdict()), option::of(code_verdict()), option::of(git_setup())),
-        (option::of(test_run()), option::of(phase()), vec(decision(), 0..3)),
+        (
+            option::of(test_run()),
+            option::of(phase()),
+            vec(decision(), 0..3),
+            option::of(revision()),
+        ),
         (vec(llm_call(), 0..4), cost(), any::<u64>(), any::<u64>()),
     )
         .prop_map(|(head, more, reviews, work, calls)| State {
@@ -508,6 +523,7 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
             iteration: more.3,
             plan_review: reviews.0,
             code_review: reviews.1,
+            revision: work.3,
             git: reviews.2,
             test_run: work.0,
             archived_from: work.1,

@@ -1,5 +1,6 @@
 //! What was edited since it was reviewed or tested (T3).
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use agentd_core::state::{CodeReview, State};
@@ -10,12 +11,13 @@ use super::documents::DocumentError;
 use super::tree::tree;
 use crate::git::{self, GitTool};
 use crate::store::Project;
+use crate::workflow::revision;
 
 /// Something whose verdict is about an earlier version of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stale {
-    /// `plan`, `code` or `tests`.
-    pub what: &'static str,
+    /// `plan`, `code`, `tests`, or a requirement whose code was written for another plan (W2).
+    pub what: Cow<'static, str>,
     /// Why.
     pub why: &'static str,
 }
@@ -35,12 +37,18 @@ pub fn stale(project: &Project, snapshot: &Snapshot) -> Result<Vec<Stale>, Docum
     let mut stale = Vec::new();
     let plan = snapshot.documents.digest();
     if state.plan_review.as_ref().is_some_and(|review| review.plan_hash != plan) {
-        stale.push(Stale { what: "plan", why: "it was edited since it was reviewed" });
+        stale.push(Stale { what: "plan".into(), why: "it was edited since it was reviewed" });
     }
+    let changes = revision::changes(snapshot, state).unwrap_or_default();
+    stale.extend(changes.specs.iter().map(|(what, how)| Stale {
+        what: what.to_string().into(),
+        why: how.since_the_code_was_written(),
+    }));
     // Otherwise a file that cannot be read would free a verdict from what it is about.
     let unbound = |review: &CodeReview| review.review_hash.is_some() && review.tree.is_none();
     if state.code_review.as_ref().is_some_and(unbound) {
-        stale.push(Stale { what: "code", why: "its files could not be read for the review" });
+        stale
+            .push(Stale { what: "code".into(), why: "its files could not be read for the review" });
     }
     let reviewed = state.code_review.as_ref().and_then(|review| review.tree.as_ref());
     let tested = state.test_run.as_ref().filter(|run| run.tree.is_some());
@@ -49,14 +57,15 @@ pub fn stale(project: &Project, snapshot: &Snapshot) -> Result<Vec<Stale>, Docum
     }
     let now = code_root(project, state).ok().and_then(|root| tree(&GitTool::default(), &root).ok());
     let Some(now) = now else {
-        stale.push(Stale { what: "code", why: "its working tree cannot be read" });
+        stale.push(Stale { what: "code".into(), why: "its working tree cannot be read" });
         return Ok(stale);
     };
     if reviewed.is_some_and(|reviewed| *reviewed != now) {
-        stale.push(Stale { what: "code", why: "files were edited since they were reviewed" });
+        stale
+            .push(Stale { what: "code".into(), why: "files were edited since they were reviewed" });
     }
     if tested.is_some_and(|run| !run.covers(&now)) {
-        stale.push(Stale { what: "tests", why: "files were edited since the tests ran" });
+        stale.push(Stale { what: "tests".into(), why: "files were edited since the tests ran" });
     }
     Ok(stale)
 }

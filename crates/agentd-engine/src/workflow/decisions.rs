@@ -5,13 +5,13 @@ use agentd_core::diagnostic::{Counts, Diagnostic};
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
-use agentd_core::layout::ChangeFile;
+use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::{Phase, Refused, Transition};
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::LastAction;
-use agentd_core::state::{Choice, Decision, State};
+use agentd_core::state::{Choice, Decision, Revision, State};
 use agentd_core::text::Line;
 use serde::Deserialize;
 use strum::IntoStaticStr;
@@ -239,6 +239,42 @@ pub fn decide(
         let (choice, note, by) = (choice.into(), Line::new(note), Line::new(by));
         state.decisions.push(Decision { choice, note, by, at: now, plan_hash });
         state.last_action = Some(LastAction::Decide);
+        Ok(state.clone())
+    })
+}
+
+/// Takes a change back to planning, from wherever it is (W1). Code, ticks, verdicts and costs stay. A
+/// note says what is to be different, for the planner; without one, people have edited the plan
+/// themselves, or will.
+pub fn revise(
+    project: &Project,
+    id: &ChangeId,
+    note: &str,
+    by: &str,
+    holder: &Holder,
+    now: Stamp,
+) -> Result<State, DocumentError> {
+    update_state(project, id, holder, now, |state| {
+        let snapshot = project.change(id)?.snapshot()?;
+        let (documents, runs) = (&snapshot.documents, snapshot.runs()?);
+        let has_code = matches!(state.phase, Phase::Implementing | Phase::Complete);
+        let reviewed = state
+            .plan_review
+            .as_ref()
+            .and_then(|known| documents.reviews().iter().rfind(|review| known.is_of(review)));
+        // Code that was written before an earlier revision is still that of the plan of then.
+        let built = match reviewed.filter(|_| has_code) {
+            Some(review) => Some(review.iteration),
+            None => state.revision.as_ref().and_then(|earlier| earlier.built),
+        };
+        let mut next = state.apply(&Transition::Reopened)?;
+        let note = Line::new(note);
+        let after_run = runs.last().map_or(0, RunName::number);
+        next.revision = Some(Revision { note: note.clone(), after_run, built });
+        let (choice, by, plan_hash) = (Choice::Revise, Line::new(by), Some(documents.digest()));
+        next.decisions.push(Decision { choice, note, by, at: now, plan_hash });
+        next.last_action = Some(LastAction::Revise);
+        *state = next;
         Ok(state.clone())
     })
 }

@@ -14,7 +14,7 @@ use agentd_core::phase::{Phase, Transition};
 use agentd_core::state::{Placement, State};
 use agentd_core::step_name::StepName;
 
-use super::{Action, Call, Progress, Report, Workflow, WorkflowError, prompts};
+use super::{Action, Call, Progress, Report, Workflow, WorkflowError, prompts, revision};
 use crate::agents::step::{Artifact, StepError};
 use crate::change::documents;
 use crate::git::{CommitScope, Git};
@@ -102,8 +102,10 @@ pub(super) fn start(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         return Ok(());
     }
     warn_of_uncommitted(workflow)?;
+    revision::reopen_tasks(workflow)?;
     workflow.update(|state| {
         *state = state.apply(&Transition::ImplementationStarted { plan })?;
+        state.revision = None;
         Ok(())
     })
 }
@@ -214,11 +216,11 @@ fn ask(
 }
 
 /// What became of ticks.
-struct Ticks {
+pub(super) struct Ticks {
     /// Those that stay.
     kept: Vec<TaskId>,
     /// Those that were taken back, and why.
-    taken_back: Vec<(TaskId, String)>,
+    pub(super) taken_back: Vec<(TaskId, String)>,
 }
 
 fn done(tasks: &[Task]) -> BTreeSet<TaskId> {
@@ -255,7 +257,7 @@ pub(super) fn prove_ticks(workflow: &mut Workflow<'_>) -> Result<Vec<TaskId>, Wo
 }
 
 /// Takes back the ticks for which there is a reason to. State and tasks are read under the lock.
-fn take_back(
+pub(super) fn take_back(
     workflow: &Workflow<'_>,
     why_not: impl Fn(&Task, &State) -> Option<String>,
 ) -> Result<Ticks, WorkflowError> {

@@ -9,6 +9,7 @@ use agentd_core::text::counted;
 
 use super::challenge::challenge_valid;
 use super::generate::Existing;
+use super::revision;
 use super::{
     Action, PlannerSession, Report, Verdict, Workflow, WorkflowError, format, generate, repropose,
 };
@@ -148,6 +149,9 @@ fn next(
     {
         return Ok(Next::Repropose);
     }
+    if revision::asked(state, &history).is_some() {
+        return Ok(Next::Repropose);
+    }
     let Some(review) = documents.counted_review(state) else { return Ok(Next::Challenge) };
     match (review.verdict, mode) {
         // An approval that was not taken, because somebody went back to planning.
@@ -164,9 +168,10 @@ fn decided(workflow: &Workflow<'_>, state: &State) -> Result<Next, WorkflowError
     let decision = state.decisions.last().filter(|d| d.plan_hash.as_ref() == Some(&plan));
     Ok(match decision.map(|decision| decision.choice) {
         Some(Choice::Fix) => Next::Repropose,
-        Some(Choice::Accept | Choice::Stop | Choice::Archive | Choice::AcceptStale) | None => {
-            Next::Stop(Action::WaitingForDecision)
-        }
+        Some(
+            Choice::Accept | Choice::Stop | Choice::Revise | Choice::Archive | Choice::AcceptStale,
+        )
+        | None => Next::Stop(Action::WaitingForDecision),
     })
 }
 
@@ -179,7 +184,8 @@ fn automatic(
     let settings = &workflow.agents.config.workflow;
     let (limit, accept_minor) = (settings.planning_iterations, settings.accept_minor);
     let stuck = !made_progress(reviews);
-    if state.iteration < limit && !stuck {
+    let rounds = revision::rounds(state, &workflow.history()?);
+    if rounds < limit && !stuck {
         return Ok(Next::Repropose);
     }
     if accept_minor && decisions::accepted(state, &workflow.documents()?).is_ok() {

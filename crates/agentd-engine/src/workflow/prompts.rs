@@ -130,18 +130,25 @@ fn earlier_issues(fates: &[IssueFate<'_>]) -> (Vec<IssueView>, Vec<IssueView>) {
     (views(open), views(settled))
 }
 
+/// Why a plan is revised: a review, or what a person asks for.
+#[derive(Clone, Copy)]
+pub(super) struct RevisionReason<'r> {
+    pub(super) review: Option<&'r ReviewBlock>,
+    pub(super) request: Option<&'r str>,
+}
+
 /// The prompt that asks for a revision of the plan, of a session that knows it.
 pub(super) fn reproposal(
     workflow: &Workflow<'_>,
-    review: &ReviewBlock,
+    reason: RevisionReason<'_>,
 ) -> Result<String, WorkflowError> {
-    revision(workflow, review, |reproposal| Ok(reproposal.render()))
+    revision(workflow, reason, |reproposal| Ok(reproposal.render()))
 }
 
 /// The same for a new session, which is given the plan as well (C31).
 pub(super) fn fresh_reproposal(
     workflow: &Workflow<'_>,
-    review: &ReviewBlock,
+    reason: RevisionReason<'_>,
 ) -> Result<String, WorkflowError> {
     let plan = workflow.documents()?;
     let specs = spec_order(workflow)?.into_iter().map(ChangeFile::Spec);
@@ -153,7 +160,7 @@ pub(super) fn fresh_reproposal(
         })
         .collect();
     let (description, clarified) = (description(workflow)?, clarified(workflow)?);
-    revision(workflow, review, |reproposal| {
+    revision(workflow, reason, |reproposal| {
         let (description, documents) = (&*description, &*documents);
         Ok(FreshReproposal { reproposal, description, clarified, documents }.render())
     })
@@ -161,10 +168,12 @@ pub(super) fn fresh_reproposal(
 
 fn revision(
     workflow: &Workflow<'_>,
-    review: &ReviewBlock,
+    reason: RevisionReason<'_>,
     render: impl FnOnce(Reproposal<'_>) -> Result<String, WorkflowError>,
 ) -> Result<String, WorkflowError> {
-    let issues: Vec<IssueView> = review.issues.iter().map(IssueView::from).collect();
+    let RevisionReason { review, request } = reason;
+    let issues = review.iter().flat_map(|review| &review.issues);
+    let issues: Vec<IssueView> = issues.map(IssueView::from).collect();
     let open = comments::open(&workflow.change()?)?;
     let comments: Vec<CommentView> = open
         .iter()
@@ -175,7 +184,9 @@ fn revision(
         })
         .collect();
     let state = workflow.state()?;
-    let note: Vec<&str> = decisions::notes(&state, review).map(|made| made.note.as_str()).collect();
+    let notes = review.into_iter().flat_map(|review| decisions::notes(&state, review));
+    let notes = notes.map(|made| made.note.as_str());
+    let note: Vec<&str> = notes.chain(request).collect();
     let (change, note) = (&workflow.change, &*note.join("\n"));
     render(Reproposal { change, issues: &issues, comments: &comments, note })
 }

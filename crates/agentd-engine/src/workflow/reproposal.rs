@@ -19,7 +19,8 @@ use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
 use super::generate::{self, Existing, write_context};
-use super::{Action, Call, LOST, Report, Workflow, WorkflowError, prompts};
+use super::prompts::{self, RevisionReason};
+use super::{Action, Call, LOST, Report, Workflow, WorkflowError, revision};
 use crate::agents::context::ContextKind;
 use crate::agents::step::Artifact;
 
@@ -43,16 +44,21 @@ pub fn repropose(
     session: PlannerSession,
 ) -> Result<Report, WorkflowError> {
     workflow.check_record()?;
-    workflow.history()?;
+    let history = workflow.history()?;
     let state = workflow.state()?;
     if state.phase != Phase::Proposed {
         return Err(state.refuse("be revised", None).into());
     }
     let before = workflow.documents()?;
-    let review =
-        before.reviews().last().filter(|review| asks_for_revision(review)).ok_or_else(|| {
-            WorkflowError::NoReview { change: workflow.change.clone(), review: Command::Challenge }
-        })?;
+    let request = revision::asked(&state, &history);
+    let review = before.reviews().last().filter(|review| asks_for_revision(review));
+    // After a person went back to planning, only what is found from then on is to be fixed.
+    let review = review.filter(|_| request.is_none());
+    if review.is_none() && request.is_none() {
+        let (change, review) = (workflow.change.clone(), Command::Challenge);
+        return Err(WorkflowError::NoReview { change, review });
+    }
+    let reason = RevisionReason { review, request };
     let resumed = match session {
         PlannerSession::Resume => Some(state.session_id.clone().ok_or(SessionError::NotStored)?),
         PlannerSession::ResumeOrFresh => state.session_id.clone(),
@@ -61,12 +67,13 @@ pub fn repropose(
     write_context(workflow, ContextKind::Planner)?;
     // A reproposal that was cut short may have done all of it, or a person has: then there
     // may be nothing left to change.
-    let is_as_reviewed = review.plan.as_ref() == Some(&before.digest());
-    let artifact = if is_as_reviewed { Artifact::Plan } else { Artifact::Nothing };
+    let reviewed = review.and_then(|review| review.plan.as_ref());
+    let is_as_asked = request.is_some() || reviewed == Some(&before.digest());
+    let artifact = if is_as_asked { Artifact::Plan } else { Artifact::Nothing };
     let ask = |workflow: &mut Workflow<'_>, resume: Option<String>| {
         let prompt = match resume {
-            Some(_) => prompts::reproposal(workflow, review)?,
-            None => prompts::fresh_reproposal(workflow, review)?,
+            Some(_) => prompts::reproposal(workflow, reason)?,
+            None => prompts::fresh_reproposal(workflow, reason)?,
         };
         workflow.run(
             Call {
@@ -79,8 +86,11 @@ pub fn repropose(
             },
             |report| {
                 let changed = report.after.documents.changed_since(&before).len();
-                let issues = counted(review.issues.len(), "issue");
-                format!("{issues}, {} changed", counted(changed, "file"))
+                let changed = format!("{} changed", counted(changed, "file"));
+                match review {
+                    Some(review) => format!("{}, {changed}", counted(review.issues.len(), "issue")),
+                    None => changed,
+                }
             },
         )
     };
@@ -105,7 +115,10 @@ pub fn repropose(
     }
     log_fixes(workflow, review, &before, &report.after.documents);
     settle_specs(workflow, &before, review)?;
-    workflow.note("Proposal updated based on challenge feedback");
+    workflow.note(match review {
+        Some(_) => "Proposal updated based on challenge feedback",
+        None => "The plan was revised as asked",
+    });
     workflow.report(Action::Reproposed)
 }
 
@@ -113,19 +126,20 @@ pub fn repropose(
 /// Whether it is fixed is for the next reviewer to say.
 fn log_fixes(
     workflow: &mut Workflow<'_>,
-    review: &ReviewBlock,
+    review: Option<&ReviewBlock>,
     before: &Documents,
     after: &Documents,
 ) {
     let mut named = Vec::new();
-    for issue in &review.issues {
+    for issue in review.iter().flat_map(|review| &review.issues) {
         let (words, files) = issue_places::seen(issue.location.as_str(), before, after);
         let title = one_line(issue.title.as_str(), TITLE_BYTES);
         workflow.note(&format!("I{} {title}: {words}", issue.number));
         named.extend(files);
     }
     for file in after.changed_since(before).iter().filter(|file| !named.contains(file)) {
-        workflow.note(&format!("also changed: {}", file.path()));
+        let also = if review.is_some() { "also " } else { "" };
+        workflow.note(&format!("{also}changed: {}", file.path()));
     }
 }
 
@@ -135,9 +149,11 @@ fn log_fixes(
 fn settle_specs(
     workflow: &mut Workflow<'_>,
     before: &Documents,
-    review: &ReviewBlock,
+    review: Option<&ReviewBlock>,
 ) -> Result<(), WorkflowError> {
-    let reviewed = workflow.change()?.read_if_exists(&ChangeFile::Round(review.iteration))?;
+    let round = review.map(|review| ChangeFile::Round(review.iteration));
+    let change = workflow.change()?;
+    let reviewed = round.map(|round| change.read_if_exists(&round)).transpose()?.flatten();
     let reviewed = reviewed.as_deref().and_then(round::parse).unwrap_or_default();
     let reviewed = reviewed.files.get(ChangeFile::Proposal.path().as_str());
     let mut had = before.proposal.value().affected_specs.clone();

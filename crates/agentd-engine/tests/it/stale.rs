@@ -42,7 +42,7 @@ fn check(project: &TestProject, state: &State, expected: &[&str]) {
     let store = project.store();
     let snapshot = store.change(&project.id()).unwrap().snapshot().unwrap();
     let stale = staleness::stale(&store, &snapshot).unwrap();
-    assert_eq!(stale.iter().map(|stale| stale.what).collect::<Vec<_>>(), expected, "{stale:?}");
+    assert_eq!(stale.iter().map(|stale| &*stale.what).collect::<Vec<_>>(), expected, "{stale:?}");
 }
 
 /// contract T3

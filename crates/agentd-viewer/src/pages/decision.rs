@@ -76,6 +76,7 @@ pub(super) fn choice_name(choice: Choice) -> &'static str {
         Choice::Fix => "changes requested",
         Choice::Accept => "accepted",
         Choice::Stop => "stopped",
+        Choice::Revise => "went back to planning",
         Choice::Archive => "archived by force",
         Choice::AcceptStale => "archived although it was edited",
     }

@@ -19,6 +19,7 @@ use super::list::{ArchivedList, ChangeList, SpecList};
 use super::log::LogReport;
 use super::planning::WorkflowReport;
 use super::replay::ReplayReport;
+use super::revise::RevisionReport;
 use super::show::ShownDocument;
 use super::status::StatusReport;
 use super::trust::TrustReport;
@@ -94,6 +95,7 @@ fn acting() -> Vec<Row> {
         row::<ClarifyReport>("clarify add-oauth --answers FILE"),
         row::<ClarificationsReport>("clarify add-oauth --show"),
         row::<DecisionReport>("decide add-oauth fix"),
+        row::<RevisionReport>("revise add-oauth"),
         row::<ArchiveReport>("archive add-oauth"),
         row::<UnarchiveReport>("unarchive add-oauth"),
         row::<ExportReport>("export add-oauth"),

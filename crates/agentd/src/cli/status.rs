@@ -244,7 +244,7 @@ impl Output for StatusReport {
             previous: vec![crate::cli::planning::earlier_issue()],
             plan_changed_since_review: Some(false),
             foreign_reviews: vec!["proposal.md: review 2 (APPROVED) …".to_owned()],
-            stale: vec![Stale { what: "code", why: "files were edited" }],
+            stale: vec![Stale { what: "code".into(), why: "files were edited" }],
             record: Some("STATE.yaml was edited".to_owned()),
             validation: Counts::default(),
             tasks,
@@ -275,6 +275,7 @@ fn next_steps(summary: &Summary, high: usize, plan_changed: Option<bool>) -> Vec
         // A plan is not judged twice, and no plan is implemented but the one that was approved.
         (Some(Phase::Rejected), Some(false)) | (None, _) => Command::Show,
         (Some(Phase::Challenged), Some(true)) => Command::Challenge,
+        (Some(Phase::Implementing | Phase::Complete), Some(true)) => Command::Revise,
         (Some(phase), _) => allowed(phase).first().copied().unwrap_or(Command::Show),
     };
     vec![command.on(id)]

@@ -30,6 +30,7 @@ mod pipes;
 mod plan;
 mod plan_kills;
 mod plan_terminal;
+mod revise;
 mod sarif;
 mod settings;
 mod show;

@@ -11,4 +11,5 @@ mod layers;
 mod project;
 mod project_tests;
 mod reviews;
+mod revisions;
 mod story;

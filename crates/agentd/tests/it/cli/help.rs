@@ -68,6 +68,7 @@ fn no_command_shows_help() {
       log          Show what has happened to a change, oldest first
       cost         Show the cost of a change by step
       decide       Decide what to do with a plan that needs revision
+      revise       Change the plan of a change that is approved, rejected, being implemented or complete
       archive      Merge the specs of a change into the main specs and move the change to the archive
       unarchive    Reopen an archived change
       overlap      Show open changes that touch the same requirement, scenario, or file

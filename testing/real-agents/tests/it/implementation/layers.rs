@@ -247,7 +247,7 @@ fn only_the_approved_plan_is_implemented() {
         Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
         error: a change that is implementing cannot be implemented: the plan has changed since it was approved
 
-        hint: see what comes next: agentd status add-login
+        hint: go back to planning with the plan as it is now; the code stays: agentd revise add-login
         ");
         assert_eq!(sandbox.steps(), ["implement-logic"]);
         insta::assert_snapshot!(sandbox.run(["review"]), @"
@@ -255,7 +255,7 @@ fn only_the_approved_plan_is_implemented() {
         --- stderr
         error: a change that is implementing cannot be implemented: the plan has changed since it was approved
 
-        hint: see what comes next: agentd status add-login
+        hint: go back to planning with the plan as it is now; the code stays: agentd revise add-login
         ");
         assert_eq!(sandbox.calls().len(), 1);
     });

@@ -1,0 +1,58 @@
+//! Going on after somebody went back to planning: what the planner is still to be told, and which
+//! finished tasks are open again (W1, W2).
+
+use agentd_core::document::round;
+use agentd_core::layout::ChangeFile;
+use agentd_core::revision::PlanChanges;
+use agentd_core::state::State;
+use agentd_core::step_name::StepName;
+
+use super::history::History;
+use super::implement::take_back;
+use super::{Workflow, WorkflowError};
+use crate::change::Snapshot;
+
+/// What the planner was asked for and has not done yet.
+pub(super) fn asked<'s>(state: &'s State, history: &History) -> Option<&'s str> {
+    let revision = state.revision.as_ref().filter(|revision| !revision.note.is_empty())?;
+    let is_done = history.succeeded_after(&StepName::Reproposal, revision.after_run) > 0;
+    (!is_done).then(|| revision.note.as_str())
+}
+
+/// How many rounds of revision there were since a person last said what they want.
+pub(super) fn rounds(state: &State, history: &History) -> u32 {
+    let Some(revision) = &state.revision else { return state.iteration };
+    let rounds = history.succeeded_after(&StepName::Reproposal, revision.after_run);
+    let asked = usize::from(!revision.note.is_empty());
+    u32::try_from(rounds.saturating_sub(asked)).unwrap_or(u32::MAX)
+}
+
+/// What has changed in the plan since code was written for it; nothing if that is not known.
+pub(crate) fn changes(snapshot: &Snapshot, state: &State) -> Option<PlanChanges> {
+    let built = state.revision.as_ref()?.built?;
+    let text = snapshot.change().read_if_exists(&ChangeFile::Round(built)).ok().flatten()?;
+    Some(PlanChanges::between(&round::parse(&text)?, &snapshot.documents))
+}
+
+/// Takes back the ticks of tasks that were done for another plan: what they ask for has changed, or
+/// a requirement behind them.
+pub(super) fn reopen_tasks(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let snapshot = workflow.snapshot()?;
+    let state = snapshot.state()?;
+    let Some(built) = state.revision.as_ref().and_then(|revision| revision.built) else {
+        return Ok(());
+    };
+    let Some(changes) = changes(&snapshot, state) else {
+        workflow.warn(&format!(
+            "the plan that the code was written for is not known ({} cannot be read): finished \
+             tasks stay finished",
+            ChangeFile::Round(built).path()
+        ));
+        return Ok(());
+    };
+    let ticks = take_back(workflow, |task, _| changes.reopens(task))?;
+    for (id, why) in ticks.taken_back {
+        workflow.note(&format!("task {id} is open again: {why}"));
+    }
+    Ok(())
+}

@@ -10,7 +10,7 @@ use agentd_core::journal::{self, Entry, Event};
 use agentd_core::phase::Phase;
 use test_project::{TestProject, write};
 
-use crate::cli::archive_kills::traced;
+use crate::cli::archive_kills::{traced, try_each};
 
 const ID: &str = "add-oauth";
 const ROLES: &str = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n";
@@ -82,8 +82,7 @@ fn left(project: &TestProject, at: usize) -> Left {
 /// Kills a command in front of each call, each time from the same beginning.
 fn whole_or_short(begin: fn() -> TestProject, command: &[&str]) {
     let total = traced(&begin(), command, None);
-    let (mut whole, mut short) = (0, 0);
-    for at in 0..total {
+    let found = try_each(&(0..total).collect::<Vec<_>>(), |at| {
         let project = begin();
         traced(&project, command, Some(at));
         let found = left(&project, at);
@@ -94,10 +93,6 @@ fn whole_or_short(begin: fn() -> TestProject, command: &[&str]) {
             says("the journal was one entry short, and the entry was added"),
             says("the journal is whole"),
         );
-        match found {
-            Left::Whole => whole += 1,
-            Left::Short => short += 1,
-        }
         assert!(found == Left::Whole || marked, "call {at}: nothing makes the next command look");
         let expected = (found == Left::Short, found == Left::Whole && marked);
         assert_eq!(said, expected, "call {at} of {total}: {}", run.stderr);
@@ -118,8 +113,9 @@ fn whole_or_short(begin: fn() -> TestProject, command: &[&str]) {
         }
         let verified = project.run(["verify", ID, "--json"]).exits(0);
         assert_eq!(verified.json()["valid"], true, "call {at}");
-    }
-    assert!(whole > 0 && short > 0, "{whole} times whole, {short} times short");
+        found
+    });
+    assert!(found.contains(&Left::Whole) && found.contains(&Left::Short), "{found:?}");
 }
 
 // contract T6

@@ -157,7 +157,7 @@ fn refusals_say_why_and_what_is_allowed() {
             7,
             "a change that is challenged cannot have its implementation reviewed",
         ),
-        (Phase::Proposed, 10, "a change that is proposed cannot be reopened"),
+        (Phase::Proposed, 10, "a change that is proposed cannot go back to planning"),
         (
             Phase::Implementing,
             11,

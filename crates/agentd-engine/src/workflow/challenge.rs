@@ -10,6 +10,7 @@ use agentd_core::phase::Transition;
 use agentd_core::state::{State, is_independent};
 use agentd_core::step_name::StepName;
 
+use super::clarify;
 use super::generate::write_context;
 use super::provenance::{authors_of, last_actor};
 use super::{Action, Call, Mode, Report, Verdict, Workflow, WorkflowError, format, prompts};
@@ -20,6 +21,11 @@ use crate::agents::step::{Artifact, StepError};
 /// Challenges the plan, unless a verdict on this very plan waits to be taken. The
 /// structure check of P21 comes first: nobody is paid for reading what cannot be worked with.
 pub fn challenge(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+    let (agents, now) = (workflow.agents, (workflow.now)());
+    if clarify::adopt(&agents.project, &workflow.change, &agents.holder, now)?.is_some() {
+        workflow.forget();
+        workflow.note(&clarify::adopted(&workflow.change));
+    }
     workflow.check_record()?;
     format::ensure(workflow, Mode::HumanInLoop)?;
     challenge_valid(workflow)

@@ -21,8 +21,9 @@ use agentd_core::text::{Line, Prose};
 use serde_json::{Map, Value, json};
 
 use crate::change::documents::{self, DocumentError};
+use crate::change::journal;
 use crate::explain::{ErrorReport, Explain};
-use crate::store::{Holder, LockError, Project, StoreError};
+use crate::store::{Change, Holder, LockError, Project, StoreError};
 use crate::tools::{self, ActionError, Session, Written, input};
 
 /// Why a change could not be clarified.
@@ -156,8 +157,10 @@ pub fn begin(
         None => project.create_change(id)?,
     };
     let Some(old) = documents::load_state_if_begun(&change)? else {
-        let Some(description) = description else {
-            return Err(ClarifyError::NoDescription(id.clone()));
+        let description = match description {
+            Some(description) => description,
+            None => proposed(project, &change)?
+                .ok_or_else(|| ClarifyError::NoDescription(id.clone()))?,
         };
         let state = State::new(id.clone(), description.as_str(), now);
         documents::create_state(project, &change, &lock, &state, now)?;
@@ -179,6 +182,40 @@ pub fn begin(
         Ok(state.clone())
     };
     Ok(documents::update_state(project, id, holder, now, update)?)
+}
+
+/// Takes up a plan that was written by hand or by an interactive agent: a change without a state gets
+/// one, with what its proposal says (W4). Nothing where there is a state, or no proposal that says
+/// anything.
+pub fn adopt(
+    project: &Project,
+    id: &ChangeId,
+    holder: &Holder,
+    now: Stamp,
+) -> Result<Option<State>, ClarifyError> {
+    let change = project.change(id)?;
+    if documents::load_state_if_begun(&change)?.is_some() || proposed(project, &change)?.is_none() {
+        return Ok(None);
+    }
+    begin(project, id, None, holder, now).map(Some)
+}
+
+/// Says that a change was taken up.
+pub fn adopted(id: &ChangeId) -> String {
+    format!("`{id}` had no STATE.yaml: agentd takes it up as it is")
+}
+
+/// What the proposal of a change without a state says that it is about. A change with a record had a
+/// state: somebody has removed it, and with it what counted.
+fn proposed(project: &Project, change: &Change) -> Result<Option<Prose>, ClarifyError> {
+    let recorded =
+        change.has(&ChangeFile::Journal)? || journal::read_copy(project, change.id())?.is_some();
+    if recorded {
+        return Err(DocumentError::NoState { change: change.id().clone() }.into());
+    }
+    let documents = change.documents([ChangeFile::Proposal]);
+    let summary = documents.proposal.value().summary.clone();
+    Ok((!summary.is_empty()).then_some(summary))
 }
 
 fn forget_questions(project: &Project, id: &ChangeId) -> Result<(), StoreError> {

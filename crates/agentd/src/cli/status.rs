@@ -7,6 +7,7 @@ use agentd_core::diagnostic::Counts;
 use agentd_core::document::issue_fate::{EarlierIssue, earlier, fates};
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::{Phase, allowed};
 use agentd_core::rules;
@@ -140,7 +141,11 @@ fn report(
     let summary = Summary::of(snapshot);
     let is_changed = |review: &PlanReview| snapshot.documents.digest() != review.plan_hash;
     let plan_changed_since_review = state.plan_review.as_ref().map(is_changed);
-    let next = next_steps(&summary, validation.high, plan_changed_since_review);
+    let is_written = snapshot.documents.has(&ChangeFile::Proposal);
+    let next = match phase {
+        None if validation.high == 0 && is_written => vec![Command::Plan.on(&summary.change_id)],
+        _ => next_steps(&summary, validation.high, plan_changed_since_review),
+    };
     Ok(StatusReport {
         change_id: summary.change_id,
         phase,

@@ -7,6 +7,7 @@ use agentd_core::diagnostic::Counts;
 use agentd_core::text::counted;
 use agentd_engine::change::documents;
 use agentd_engine::insight::validate;
+use agentd_engine::workflow::clarify;
 use serde::Serialize;
 
 use super::Context;
@@ -50,6 +51,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         (what, found.reports)
     } else {
         let change = context.change(&project, args.id.as_deref())?;
+        let (holder, now) = (context.holder(), context.now());
+        // Where it cannot be written, the documents can be checked nevertheless.
+        if let Ok(Some(_)) = clarify::adopt(&project, change.id(), &holder, now) {
+            context.ui.note(&clarify::adopted(change.id()));
+        }
         (change.id().to_string(), validate::validate(&project, &change.snapshot()?, &extras))
     };
     let counts = check::counts(&reports);

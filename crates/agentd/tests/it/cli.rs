@@ -1,6 +1,7 @@
 //! The commands of agentd, as a person or a program meets them: the real
 //! binary, its exit code, stdout and stderr.
 
+mod adopt;
 mod archive;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod archive_kills;

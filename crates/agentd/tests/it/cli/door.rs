@@ -40,6 +40,7 @@ const COMMANDS: &[&[&str]] = &[
     &["replay", "add-ready", "--into", "replayed"],
     &["reproposal", "add-ready"],
     &["review", "add-ready"],
+    &["revise", "add-ready"],
     &["show", "add-ready"],
     &["status", "add-ready"],
     &["trace", "add-ready"],

@@ -58,7 +58,7 @@ fn what_is_being_planned_or_archived_is_not_revised() {
     insta::assert_snapshot!(project.run(["revise", ID, "Something else"]), @"
     exit 1
     --- stderr
-    error: a change that is proposed cannot be reopened
+    error: a change that is proposed cannot go back to planning
 
     hint: see what comes next: agentd status add-oauth
     ");

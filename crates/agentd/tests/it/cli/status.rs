@@ -301,7 +301,7 @@ fn change_without_state_is_new() {
               logic        0/1
     cost      $0.0000, 0 tokens in, 0 out, 0 calls
 
-    Next: agentd show add-oauth
+    Next: agentd plan add-oauth
     --- stderr
     ");
     let json = project.run(["status", "--json"]).fine().json();

@@ -100,6 +100,8 @@ pub enum LastAction {
     Revise,
     /// It was archived.
     Archive,
+    /// It was given up.
+    Drop,
 }
 
 impl LastAction {
@@ -108,6 +110,7 @@ impl LastAction {
             "decide" => Self::Decide,
             "revise" => Self::Revise,
             "archive" => Self::Archive,
+            "drop" => Self::Drop,
             name => Self::Step(StepName::of(name)),
         }
     }
@@ -120,6 +123,7 @@ impl fmt::Display for LastAction {
             Self::Decide => f.pad("decide"),
             Self::Revise => f.pad("revise"),
             Self::Archive => f.pad("archive"),
+            Self::Drop => f.pad("drop"),
         }
     }
 }

@@ -47,6 +47,8 @@ pub struct Request<'a> {
     pub force: Option<&'a str>,
     /// Why it is archived although it was edited since its review.
     pub accept_stale: Option<&'a str>,
+    /// Why it is given up: it is put away without merging anything (W3).
+    pub drop: Option<&'a str>,
     /// Whether the conflicts that were shown last time end with the change's text.
     pub resume: bool,
     /// Who asks.

@@ -11,6 +11,7 @@ mod cost;
 mod decide;
 mod demo;
 mod doctor;
+mod drop;
 mod explain;
 mod export;
 mod fix;
@@ -107,6 +108,7 @@ enum Command {
     Decide(decide::Args),
     Revise(revise::Args),
     Archive(archive::Args),
+    Drop(drop::Args),
     Unarchive(unarchive::Args),
     Overlap(overlap::Args),
     Trace(trace::Args),
@@ -162,6 +164,7 @@ impl Command {
             | Self::Decide(_)
             | Self::Revise(_)
             | Self::Archive(_)
+            | Self::Drop(_)
             | Self::Unarchive(_)
             | Self::Overlap(_)
             | Self::Trace(_)
@@ -349,6 +352,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Decide(args) => decide::run(&context, args),
         Command::Revise(args) => revise::run(&context, args),
         Command::Archive(args) => archive::run(&context, args),
+        Command::Drop(args) => drop::run(&context, args),
         Command::Unarchive(args) => unarchive::run(&context, args),
         Command::Overlap(args) => overlap::run(&context, args),
         Command::Trace(args) => trace::run(&context, args),

@@ -246,6 +246,8 @@ pub enum Choice {
     Stop,
     /// Go back to planning.
     Revise,
+    /// Give it up.
+    Drop,
     /// Archive it although its implementation is not approved.
     Archive,
     /// Archive it although it was edited since its review.

@@ -25,6 +25,7 @@ use crate::change::staleness::{self, Stale};
 use crate::store::{Change, Project, StoreError, WriteLock, map_parallel};
 
 /// What archiving will do.
+#[derive(Default)]
 pub(super) struct Plan {
     pub(super) specs: Vec<SpecChange>,
     pub(super) conflicts: Vec<SpecConflict>,
@@ -70,7 +71,7 @@ impl StateBefore {
         let snapshot = change.snapshot()?;
         let documents = snapshot.documents.clone();
         let Some(state) = snapshot.state_if_begun()? else {
-            if request.force.is_none() {
+            if request.force.is_none() && request.drop.is_none() {
                 return Err(DocumentError::NoState { change: change.id().clone() }.into());
             }
             let state = State::new(change.id().clone(), "", request.now);
@@ -79,7 +80,8 @@ impl StateBefore {
         };
         let text = documents.state.source().text().unwrap_or_default().to_owned();
         let recorded = journal::check(project, change, state, &text)?.is_some();
-        let approved = state.phase == Phase::Complete && request.force.is_none();
+        let approved =
+            state.phase == Phase::Complete && request.force.is_none() && request.drop.is_none();
         let stale = if approved { staleness::stale(project, &snapshot)? } else { Vec::new() };
         let (state, known) = (state.clone(), Some((state.clone(), text)));
         Ok(Self { known, state, documents, recorded, stale })
@@ -92,9 +94,10 @@ impl StateBefore {
         request: &Request<'_>,
     ) -> Result<State, ArchiveError> {
         let state = &self.state;
-        let mut after = state.apply(&Transition::Archived { forced: request.force.is_some() })?;
+        let forced = request.force.is_some() || request.drop.is_some();
+        let mut after = state.apply(&Transition::Archived { forced })?;
         let is_approved = state.phase == Phase::Complete && self.is_approved(change);
-        if !is_approved && request.force.is_none() {
+        if !is_approved && !forced {
             let reason = "no run of a reviewer is known that has approved its code";
             let refused = state.refuse("be archived", Some(reason));
             return Err(Refused { allowed: Vec::new(), ..refused }.into());
@@ -106,7 +109,8 @@ impl StateBefore {
         let forced = request.force.filter(|_| !is_approved).map(|why| (Choice::Archive, why));
         let accepted = request.accept_stale.filter(|_| !self.stale.is_empty());
         let accepted = accepted.map(|why| (Choice::AcceptStale, why));
-        for (choice, why) in forced.into_iter().chain(accepted) {
+        let dropped = request.drop.map(|why| (Choice::Drop, why));
+        for (choice, why) in forced.into_iter().chain(accepted).chain(dropped) {
             after.decisions.push(Decision {
                 choice,
                 note: Line::new(why),
@@ -115,7 +119,8 @@ impl StateBefore {
                 plan_hash: Some(self.documents.digest()),
             });
         }
-        after.last_action = Some(LastAction::Archive);
+        let dropped = request.drop.is_some();
+        after.last_action = Some(if dropped { LastAction::Drop } else { LastAction::Archive });
         after.updated_at = Some(request.now);
         Ok(after)
     }
@@ -164,6 +169,9 @@ pub(super) fn make(
     change: &Change,
     request: &Request<'_>,
 ) -> Result<Plan, ArchiveError> {
+    if request.drop.is_some() {
+        return Ok(Plan::default());
+    }
     let (ids, unlisted) = specs_to_merge(change)?;
     let read = map_parallel(&ids, |id| read(project, change, id));
     let mut texts: Vec<Texts> = read.into_iter().collect::<Result<_, _>>()?;

@@ -156,7 +156,10 @@ pub(super) fn prepare(
     request: &Request<'_>,
 ) -> Result<Prepared, ArchiveError> {
     let name = free_name(project, change.id(), request.now)?;
-    let summary = summary(change, state);
+    let summary = match request.drop {
+        Some(_) => Line::new(&format!("Dropped: {}", summary(change, state))),
+        None => summary(change, state),
+    };
     let touched: Vec<(SpecId, Touched)> =
         plan.specs.iter().map(|spec| (spec.spec.clone(), spec.touched.clone())).collect();
     let entry = changelog::entry(&request.now.date(), change.id(), &summary, &touched);

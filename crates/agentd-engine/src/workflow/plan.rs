@@ -169,7 +169,12 @@ fn decided(workflow: &Workflow<'_>, state: &State) -> Result<Next, WorkflowError
     Ok(match decision.map(|decision| decision.choice) {
         Some(Choice::Fix) => Next::Repropose,
         Some(
-            Choice::Accept | Choice::Stop | Choice::Revise | Choice::Archive | Choice::AcceptStale,
+            Choice::Accept
+            | Choice::Stop
+            | Choice::Revise
+            | Choice::Drop
+            | Choice::Archive
+            | Choice::AcceptStale,
         )
         | None => Next::Stop(Action::WaitingForDecision),
     })

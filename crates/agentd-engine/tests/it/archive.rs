@@ -92,7 +92,7 @@ impl Archiving for TestProject {
         let (change, holder, by, now) = (&id(change), &holder(), "ada", now());
         archive::archive(
             &self.store(),
-            &Request { change, force, accept_stale: None, resume, by, holder, now },
+            &Request { change, force, accept_stale: None, drop: None, resume, by, holder, now },
         )
     }
 

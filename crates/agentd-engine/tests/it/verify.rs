@@ -183,7 +183,7 @@ fn one_changed_byte_in_an_archived_change_is_found() {
     let (force, accept_stale, resume) = (None, None, false);
     archive::archive(
         &project.store(),
-        &Request { change, force, accept_stale, resume, by, holder, now },
+        &Request { change, force, accept_stale, drop: None, resume, by, holder, now },
     )
     .unwrap();
     let archive = project.root().join("agentd/archive");

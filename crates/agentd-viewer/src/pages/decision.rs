@@ -77,6 +77,7 @@ pub(super) fn choice_name(choice: Choice) -> &'static str {
         Choice::Accept => "accepted",
         Choice::Stop => "stopped",
         Choice::Revise => "went back to planning",
+        Choice::Drop => "dropped",
         Choice::Archive => "archived by force",
         Choice::AcceptStale => "archived although it was edited",
     }

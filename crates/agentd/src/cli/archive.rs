@@ -80,6 +80,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         change: change.id(),
         force: args.force.as_deref(),
         accept_stale: args.stale.note.as_deref().filter(|_| args.stale.accept_stale),
+        drop: None,
         resume: args.resume,
         by: &by,
         holder: &holder,

@@ -12,6 +12,7 @@ use super::completions::CompletionScript;
 use super::decide::{DecisionReport, QuestionReport};
 use super::demo::DemoReport;
 use super::doctor::DoctorReport;
+use super::drop::DropReport;
 use super::explain::{ErrorExplanation, ExplainList};
 use super::export::ExportReport;
 use super::init::InstallReport;
@@ -96,6 +97,7 @@ fn acting() -> Vec<Row> {
         row::<ClarificationsReport>("clarify add-oauth --show"),
         row::<DecisionReport>("decide add-oauth fix"),
         row::<RevisionReport>("revise add-oauth"),
+        row::<DropReport>("drop add-oauth --yes"),
         row::<ArchiveReport>("archive add-oauth"),
         row::<UnarchiveReport>("unarchive add-oauth"),
         row::<ExportReport>("export add-oauth"),

@@ -121,6 +121,13 @@ pub(crate) fn trust() -> Result<TrustAnswer, CommandError> {
     )
 }
 
+/// Asks whether to give a change up. Enter alone keeps it.
+pub(crate) fn drop_change(change: &ChangeId) -> Result<bool, CommandError> {
+    let offers = vec![Offer::new(false, "No, keep it"), Offer::new(true, "Yes, drop it")];
+    let question = format!("Drop {change}?");
+    choose(&question, offers, KEYS, Hint::Text("without asking: --yes".to_owned()))
+}
+
 /// Asks where a change is worked on (P6).
 pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Placement, CommandError> {
     let branch = branch_of(change);

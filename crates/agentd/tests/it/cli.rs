@@ -12,6 +12,7 @@ mod decide;
 mod doctor;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod door;
+mod drop;
 mod explain;
 mod forgeries;
 mod help;

@@ -137,6 +137,7 @@ fn put_away(context: &Context, project: &Project, id: &ChangeId) -> Result<Archi
         change: id,
         force: None,
         accept_stale: None,
+        drop: None,
         resume: false,
         by: &by,
         holder: &holder,

@@ -26,6 +26,7 @@ const COMMANDS: &[&[&str]] = &[
     &["cost", "add-ready"],
     &["decide", "add-ready", "stop"],
     &["doctor"],
+    &["drop", "add-ready", "--yes"],
     &["export", "add-ready", "-o", "-"],
     &["fix", "add-ready"],
     &["impl", "add-ready"],

@@ -70,6 +70,7 @@ fn no_command_shows_help() {
       decide       Decide what to do with a plan that needs revision
       revise       Change the plan of a change that is approved, rejected, being implemented or complete
       archive      Merge the specs of a change into the main specs and move the change to the archive
+      drop         Give up a change
       unarchive    Reopen an archived change
       overlap      Show open changes that touch the same requirement, scenario, or file
       trace        Trace a requirement to its tasks, files, commits, scenarios, and review

@@ -78,6 +78,7 @@ const COMMANDS: &[(Reach, &[&str])] = &[
     (Reach::Agents, &["fix", "add-ready"]),
     (Reach::Own, &["decide", "add-fixes", "stop"]),
     (Reach::Own, &["revise", "add-done", "Something else"]),
+    (Reach::Own, &["drop", "add-fixes", "--yes"]),
     (Reach::Own, &["unarchive", "add-oauth"]),
     (Reach::Own, &["unarchive", "add-other"]),
     (Reach::Own, &["archive", "add-oauth"]),

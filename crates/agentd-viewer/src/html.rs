@@ -1,7 +1,7 @@
 //! The frame of every page, and the parts that pages share.
 //!
 //! Pages are built with maud, which escapes every text that is put into them. The one place
-//! that makes HTML out of text is [`markdown`](super::markdown), after a sanitizer.
+//! that makes HTML out of text is [`markdown`](super::markdown).
 
 use std::borrow::Cow;
 
@@ -154,9 +154,9 @@ mod tests {
         assert_eq!(slug("R1: <script>alert(1)</script> É"), "h-r1-script-alert-1-script-é");
     }
 
-    /// HTML that is not escaped comes from the sanitizer, and from nowhere else.
+    /// HTML that is not escaped comes from Markdown, and from nowhere else.
     #[test]
-    fn only_sanitized_markdown_is_inserted_unescaped() {
+    fn only_markdown_is_inserted_unescaped() {
         let unescaped = concat!("Pre", "Escaped");
         let mut files = Vec::new();
         let mut dirs = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];

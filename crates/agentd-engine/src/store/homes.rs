@@ -5,6 +5,7 @@
 //! where it came from. Both are in the user's state directory: if git or a file of the project decided,
 //! an agent could make a change live where a forged copy of it lies.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -77,21 +78,14 @@ impl Project {
     pub fn open_everywhere(&self) -> Result<Vec<(ChangeId, Self)>, StoreError> {
         let origin = self.origin();
         let main = origin.as_ref().unwrap_or(self);
-        let mut found = main.in_worktrees();
-        let mut add = |project: &Self| -> Result<(), StoreError> {
+        // Where a change has moved to outweighs what is left of it elsewhere.
+        let mut found: BTreeMap<ChangeId, Self> = main.in_worktrees().into_iter().collect();
+        for project in [Some(main), origin.is_some().then_some(self)].into_iter().flatten() {
             for id in project.change_ids()?.ids {
-                if found.iter().all(|(known, _)| *known != id) {
-                    found.push((id, project.clone()));
-                }
+                found.entry(id).or_insert_with(|| project.clone());
             }
-            Ok(())
-        };
-        add(main)?;
-        if origin.is_some() {
-            add(self)?;
         }
-        found.sort_by(|(one, _), (other, _)| one.cmp(other));
-        Ok(found)
+        Ok(found.into_iter().collect())
     }
 
     /// The open changes that have moved from here into worktrees.

@@ -84,6 +84,8 @@ fn how(example: &str) -> How {
         }
         "clarify" => How { answers: true, ..at("initialised") },
         "challenge" | "reproposal" | "decide" => at("waiting"),
+        // Enter alone keeps it.
+        "drop" => How { answers: !has("--yes"), ..at("planned") },
         "review" => at("implemented"),
         "fix" => at("to-fix"),
         "archive" if has("--force") => at("planned"),

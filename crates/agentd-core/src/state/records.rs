@@ -223,10 +223,11 @@ pub struct Decision {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Revision {
-    /// What is to be different, for the planner; empty where people edit the plan themselves.
+    /// What is to be different, for the planner; empty once it is done, and where people edit the plan
+    /// themselves.
     #[serde(default, skip_serializing_if = "Line::is_empty")]
     pub note: Line,
-    /// The last call before it.
+    /// The last call before it, or the one in which it was done.
     #[serde(default)]
     pub after_run: u32,
     /// The review of the plan for which code was written; none if there is none.

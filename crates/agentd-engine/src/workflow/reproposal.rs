@@ -115,6 +115,9 @@ pub fn repropose(
     }
     log_fixes(workflow, review, &before, &report.after.documents);
     settle_specs(workflow, &before, review)?;
+    if request.is_some() {
+        revision::answered(workflow)?;
+    }
     workflow.note(match review {
         Some(_) => "Proposal updated based on challenge feedback",
         None => "The plan was revised as asked",

@@ -6,6 +6,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::revision::PlanChanges;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
+use agentd_core::text::Line;
 
 use super::history::History;
 use super::implement::take_back;
@@ -17,6 +18,19 @@ pub(super) fn asked<'s>(state: &'s State, history: &History) -> Option<&'s str> 
     let revision = state.revision.as_ref().filter(|revision| !revision.note.is_empty())?;
     let is_done = history.succeeded_after(&StepName::Reproposal, revision.after_run) > 0;
     (!is_done).then(|| revision.note.as_str())
+}
+
+/// Records that the planner has done what was asked. Runs alone do not say so to others: git ignores
+/// them.
+pub(super) fn answered(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let last = workflow.history()?.last_number(|step| *step == StepName::Reproposal);
+    workflow.update(|state| {
+        if let Some(revision) = &mut state.revision {
+            revision.note = Line::default();
+            revision.after_run = last;
+        }
+        Ok(())
+    })
 }
 
 /// How many rounds of revision there were since a person last said what they want.

@@ -121,6 +121,8 @@ fn only_what_a_revision_changed_is_implemented_again() {
         Challenge 2: started (codex)
         Challenge 2: done, [DURATION], [USAGE], APPROVED - Ready for implementation!
         ");
+        // Another machine, which has none of the runs, does not ask again.
+        assert_eq!(sandbox.state().revision.unwrap().note.as_str(), "");
         let prompt = sandbox.prompt("reproposal");
         assert_eq!(prompt.matches(text).count(), 1, "{prompt}");
         let status = sandbox.run(["status", "--json"]).json();

@@ -41,7 +41,9 @@ pub(crate) fn relocate(
     let dir = layout::change_dir(id);
     let path = root.join(dir.as_path());
     if to.dir().kind(&dir)?.is_some() {
-        if !repository(tool, root)?.is_committed(&dir)? {
+        let git = repository(tool, root)?;
+        // What git ignores has no changes either.
+        if !git.is_tracked(&dir)? || !git.is_committed(&dir)? {
             return Err(GitError::DocumentsThere { change: id.clone(), path }.into());
         }
         to.dir().remove_tree(&dir)?;

@@ -42,7 +42,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project_of(args.id.as_deref())?;
+    let project =
+        if args.all { context.project()? } else { context.project_of(args.id.as_deref())? };
     let extras = documents::load_config(&project)?.extras();
     let (what, reports) = if args.all {
         let found = validate::validate_all(&project, &extras)?;

@@ -43,7 +43,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.project_of(args.id.as_deref())?;
+    let project =
+        if args.all { context.project()? } else { context.project_of(args.id.as_deref())? };
     if args.accept {
         let change = context.change(&project, args.id.as_deref())?;
         journal::accept(&project, change.id(), &user(&project), &context.holder(), context.now())?;

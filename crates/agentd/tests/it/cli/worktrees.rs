@@ -94,6 +94,9 @@ fn documents_of_a_change_are_in_its_worktree() {
         let again = json_in(&project, checkout, &["plan", ID, "--auto"]);
         assert_eq!(again["action"], "already_challenged");
     }
+    // Everything is everything in this checkout.
+    assert_eq!(json_in(&project, &root, &["verify", "--all"])["changes"], json!([]));
+    assert_eq!(json_in(&project, &tree, &["verify", "--all"])["changes"][0]["change_id"], ID);
     insta::assert_snapshot!(project.run(["list"]), @"
     exit 0
     add-login  challenged       0/5 tasks     $0.00  Add login with email and password (and 1 more)  in [ROOT]-agentd/add-login
@@ -245,7 +248,8 @@ fn worktree_of_somebody_else_does_not_take_a_change_over() {
     }
     let status = json_in(&project, &project.root(), &["status", ID]);
     assert_eq!((&status["phase"], &status["record"]), (&json!("challenged"), &Value::Null));
-    // Nor is it overwritten.
+    // Nor is it overwritten, even where git does not look at it.
+    write(&project.root().join(".git/info/exclude"), "agentd/\n");
     let refused = project.run(["plan", ID, "--auto", "--git", "worktree"]);
     insta::assert_snapshot!(refused, @"
     exit 1

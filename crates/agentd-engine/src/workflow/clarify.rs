@@ -202,7 +202,7 @@ pub fn adopt(
 
 /// Says that a change was taken up.
 pub fn adopted(id: &ChangeId) -> String {
-    format!("`{id}` had no STATE.yaml: agentd takes it up as it is")
+    format!("adopted `{id}`, which had no STATE.yaml")
 }
 
 /// What the proposal of a change without a state says that it is about. A change with a record had a

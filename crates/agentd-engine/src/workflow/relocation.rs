@@ -113,7 +113,7 @@ fn share_settings(from: &Project, to: &Project) -> Result<Vec<String>, StoreErro
             came.push(file.to_string());
         } else if file == layout::config() && to.dir().read(&file).ok().as_ref() != Some(&text) {
             notes.push(format!(
-                "{file} has changes that are not committed; the worktree has it as it was committed."
+                "{file} has uncommitted changes; the worktree uses the committed version."
             ));
         }
     }

@@ -6,7 +6,7 @@ use test_project::TestProject;
 
 const ID: &str = "add-oauth";
 const ROLES: &str = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n";
-const ADOPTED: &str = "`add-oauth` had no STATE.yaml: agentd takes it up as it is";
+const ADOPTED: &str = "adopted `add-oauth`, which had no STATE.yaml";
 
 /// A whole plan, and no state.
 fn project() -> TestProject {
@@ -34,7 +34,7 @@ fn plan_challenge_and_validate_adopt_a_plan_without_a_state() {
         assert!(project.read("proposal.md").contains(&description), "{description}");
         // Once is enough.
         let again = project.run(command);
-        assert!(!again.stderr.contains("had no STATE.yaml"), "{again:?}");
+        assert!(!again.stderr.contains("adopted"), "{again:?}");
     }
 }
 

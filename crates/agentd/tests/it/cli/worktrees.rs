@@ -330,7 +330,7 @@ fn consent_holds_in_the_worktree_for_the_same_settings() {
     insta::assert_snapshot!(edited.run(command), @r#"
     exit 1
     --- stderr
-    agentd/config.toml has changes that are not committed; the worktree has it as it was committed.
+    agentd/config.toml has uncommitted changes; the worktree uses the committed version.
     The documents of `add-login` are in the worktree: [ROOT]-agentd/add-login/agentd/changes/add-login.
     error: agentd/config.toml of this project makes agentd run programs, and you have not trusted it
       cause: implementation.test_command = "make test"

@@ -103,7 +103,10 @@ fn write_project(project: &Path) -> Result<()> {
     change.push_str(title);
     (1..=EACH).for_each(|n| requirement(&mut change, n, " or sooner"));
     (REQUIREMENTS + 1..=REQUIREMENTS + EACH).for_each(|n| requirement(&mut change, n, ""));
-    let state = "change_id: big\nphase: complete\niteration: 0\nllm_calls: []\n";
+    // Only code that a known run has approved is archived.
+    let state = "change_id: big\nphase: complete\niteration: 0\ncode_review:\n  verdict: APPROVED\n  \
+                 iteration: 1\n  reviewer: codex\n  at: 2026-11-15T09:00:00Z\n  run: 1\nllm_calls:\n  \
+                 - step: review\n    run: 1\n";
     let files = [
         ("agentd/specs/server.md", main.as_str()),
         ("agentd/changes/big/base/server.md", main.as_str()),

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use crate::document::round::Round;
-use crate::document::spec::{self, Requirement, Spec};
+use crate::document::spec::{self, Requirement, Scenario, Spec};
 use crate::document::tasks::{self, Task};
 use crate::documents::Documents;
 use crate::ids::{SpecId, SpecRef, TaskId};
 use crate::layout::ChangeFile;
 use crate::rel_path::RelPath;
+use crate::text::Prose;
 
 /// How two versions of a plan differ.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,15 +42,6 @@ impl Difference {
             Self::Removed => "was removed",
         }
     }
-
-    /// Why code is stale that was written before it happened.
-    pub fn since_the_code_was_written(self) -> &'static str {
-        match self {
-            Self::Added => "it was added since the code was written",
-            Self::Changed => "it has changed since the code was written",
-            Self::Removed => "it was removed since the code was written",
-        }
-    }
 }
 
 impl PlanChanges {
@@ -72,9 +64,12 @@ impl PlanChanges {
             compare(id, before, &Spec::default(), &mut specs);
         }
         let tasks = earlier.files.get(ChangeFile::Tasks.path().as_str());
-        let known = tasks.map(|text| tasks::parse(text).value.tasks).unwrap_or_default();
+        let known = tasks.map(|text| tasks::parse(text).value).unwrap_or_default();
         let tasks = now.tasks.value().tasks.iter();
-        let is_other = |task: &&Task| !known.iter().any(|old| is_same(old, task));
+        let is_other = |task: &&Task| {
+            let old = known.get(task.id).map(tasks::reviewed_text);
+            old != Some(tasks::reviewed_text(task))
+        };
         Self { specs, tasks: tasks.filter(is_other).map(|task| task.id).collect() }
     }
 
@@ -95,34 +90,27 @@ impl PlanChanges {
     }
 }
 
-/// Whether a task asks for the same. Its status and the order of work are no part of that.
-fn is_same(one: &Task, other: &Task) -> bool {
-    let asks = |task: &Task| {
-        let Task { id, title, action, file, spec_refs, description, .. } = task.clone();
-        (id, title, action, file, spec_refs, description)
-    };
-    asks(one) == asks(other)
-}
-
 fn compare(id: &SpecId, before: &Spec, now: &Spec, into: &mut Vec<(SpecRef, Difference)>) {
+    fn find<'s>(spec: &'s Spec, wanted: &Requirement) -> Option<&'s Requirement> {
+        spec.requirements.iter().find(|it| it.id == wanted.id)
+    }
+    // These belong to no single requirement.
+    fn shared(spec: &Spec) -> (&[Scenario], &Prose, &Prose) {
+        (&spec.scenarios, &spec.interfaces, &spec.data_model)
+    }
     let of =
         |requirement: &Requirement| SpecRef { spec: id.clone(), requirement: Some(requirement.id) };
-    let find = |spec: &Spec, wanted: &Requirement| {
-        spec.requirements.iter().find(|it| it.id == wanted.id).cloned()
-    };
     for requirement in &now.requirements {
         match find(before, requirement) {
             None => into.push((of(requirement), Difference::Added)),
-            Some(old) if old != *requirement => into.push((of(requirement), Difference::Changed)),
+            Some(old) if old != requirement => into.push((of(requirement), Difference::Changed)),
             Some(_) => {}
         }
     }
     for old in before.requirements.iter().filter(|old| find(now, old).is_none()) {
         into.push((of(old), Difference::Removed));
     }
-    // These belong to no single requirement. They count where the spec itself is not new or gone.
-    let shared =
-        |spec: &Spec| (spec.scenarios.clone(), spec.interfaces.clone(), spec.data_model.clone());
+    // Of a spec that is new or gone, the requirements say enough.
     let in_both = !before.requirements.is_empty() && !now.requirements.is_empty();
     if in_both && shared(before) != shared(now) {
         let whole = SpecRef { spec: id.clone(), requirement: None };

@@ -25,6 +25,7 @@
 //! and so it must not itself hold a write lock while it waits for a child.
 //! Nobody asks for an earlier lock while holding a later one.
 
+mod bytes;
 mod confined;
 mod error;
 mod homes;
@@ -37,6 +38,7 @@ mod temporary;
 mod user_dirs;
 mod write;
 
+pub(crate) use bytes::Bytes;
 pub use confined::DOCUMENT_CAP;
 pub use confined::Entry;
 pub use confined::EntryKind;

@@ -19,7 +19,7 @@ pub struct Stale {
     /// `plan`, `code`, `tests`, or a requirement whose code was written for another plan (W2).
     pub what: Cow<'static, str>,
     /// Why.
-    pub why: &'static str,
+    pub why: Cow<'static, str>,
 }
 
 /// Where the code of a change is.
@@ -37,18 +37,21 @@ pub fn stale(project: &Project, snapshot: &Snapshot) -> Result<Vec<Stale>, Docum
     let mut stale = Vec::new();
     let plan = snapshot.documents.digest();
     if state.plan_review.as_ref().is_some_and(|review| review.plan_hash != plan) {
-        stale.push(Stale { what: "plan".into(), why: "it was edited since it was reviewed" });
+        stale
+            .push(Stale { what: "plan".into(), why: "it was edited since it was reviewed".into() });
     }
     let changes = revision::changes(snapshot, state).unwrap_or_default();
     stale.extend(changes.specs.iter().map(|(what, how)| Stale {
         what: what.to_string().into(),
-        why: how.since_the_code_was_written(),
+        why: format!("it {} since the code was written", how.words()).into(),
     }));
     // Otherwise a file that cannot be read would free a verdict from what it is about.
     let unbound = |review: &CodeReview| review.review_hash.is_some() && review.tree.is_none();
     if state.code_review.as_ref().is_some_and(unbound) {
-        stale
-            .push(Stale { what: "code".into(), why: "its files could not be read for the review" });
+        stale.push(Stale {
+            what: "code".into(),
+            why: "its files could not be read for the review".into(),
+        });
     }
     let reviewed = state.code_review.as_ref().and_then(|review| review.tree.as_ref());
     let tested = state.test_run.as_ref().filter(|run| run.tree.is_some());
@@ -57,15 +60,20 @@ pub fn stale(project: &Project, snapshot: &Snapshot) -> Result<Vec<Stale>, Docum
     }
     let now = code_root(project, state).ok().and_then(|root| tree(&GitTool::default(), &root).ok());
     let Some(now) = now else {
-        stale.push(Stale { what: "code".into(), why: "its working tree cannot be read" });
+        stale.push(Stale { what: "code".into(), why: "its working tree cannot be read".into() });
         return Ok(stale);
     };
     if reviewed.is_some_and(|reviewed| *reviewed != now) {
-        stale
-            .push(Stale { what: "code".into(), why: "files were edited since they were reviewed" });
+        stale.push(Stale {
+            what: "code".into(),
+            why: "files were edited since they were reviewed".into(),
+        });
     }
     if tested.is_some_and(|run| !run.covers(&now)) {
-        stale.push(Stale { what: "tests".into(), why: "files were edited since the tests ran" });
+        stale.push(Stale {
+            what: "tests".into(),
+            why: "files were edited since the tests ran".into(),
+        });
     }
     Ok(stale)
 }

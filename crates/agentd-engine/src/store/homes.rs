@@ -6,9 +6,7 @@
 //! an agent could make a change live where a forged copy of it lies.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
@@ -16,30 +14,17 @@ use agentd_core::rel_path::RelPath;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::bytes::Bytes;
 use super::confined::EntryKind;
 use super::error::StoreError;
 use super::project::Project;
-
-/// The root of a project: the bytes of a path, which need not be text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-struct Root(Vec<u8>);
-
-impl Root {
-    fn new(path: &Path) -> Self {
-        Self(path.as_os_str().as_bytes().to_vec())
-    }
-
-    fn path(&self) -> PathBuf {
-        PathBuf::from(OsString::from_vec(self.0.clone()))
-    }
-}
 
 /// Where a change has moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MoveNote {
-    root: Root,
+    /// The root of the project there: a path need not be text.
+    root: Bytes,
     /// Whether the documents in the old place are part of a commit, and stay.
     pub(crate) stays: bool,
     /// Whether something is left to do in the old place.
@@ -48,7 +33,7 @@ pub(crate) struct MoveNote {
 
 impl MoveNote {
     pub(crate) fn new(root: &Path, stays: bool) -> Self {
-        Self { root: Root::new(root), stays, unfinished: true }
+        Self { root: root.into(), stays, unfinished: true }
     }
 }
 
@@ -107,10 +92,10 @@ impl Project {
 
     /// The checkout where the changes in this worktree began, if it is one.
     fn origin(&self) -> Option<Self> {
-        self.checkout(&self.note::<Root>(&layout::origin_note())?)
+        self.checkout(&self.note::<Bytes>(&layout::origin_note())?)
     }
 
-    fn checkout(&self, root: &Root) -> Option<Self> {
+    fn checkout(&self, root: &Bytes) -> Option<Self> {
         Some(Self::open(&root.path()).ok()?.for_user(self.user().clone()))
     }
 
@@ -130,7 +115,7 @@ impl Project {
     }
 
     pub(crate) fn write_origin(&self, origin: &Self) -> Result<(), StoreError> {
-        let text = serde_json::to_vec(&Root::new(origin.root())).unwrap_or_default();
+        let text = serde_json::to_vec(&Bytes::from(origin.root())).unwrap_or_default();
         self.state_dir()?.write_atomic(&layout::origin_note(), &text)
     }
 

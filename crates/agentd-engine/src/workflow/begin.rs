@@ -161,11 +161,8 @@ pub fn prepare(
         Some(state) if state.phase != Phase::Proposed => state,
         _ => {
             let (holder, now) = (&workflow.agents.holder, (workflow.now)());
-            let adopts = known.is_none()
-                && request.description.is_none()
-                && clarify::adopt(project, &id, holder, now).is_ok_and(|state| state.is_some());
             let state = clarify::begin(project, &id, request.description, holder, now)?;
-            if adopts {
+            if known.is_none() && request.description.is_none() {
                 workflow.note(&clarify::adopted(&id));
             }
             if let Some(answers) = &answers {

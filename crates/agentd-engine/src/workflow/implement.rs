@@ -345,12 +345,11 @@ pub(super) fn commit_work(workflow: &mut Workflow<'_>, message: &str) -> Result<
         return Ok(());
     };
     let in_place = workflow.state()?.git.is_none_or(|git| git.workflow == Placement::InPlace);
-    let scope = match &workflow.change {
-        change if !in_place => {
-            let runs = workflow.agents.config.git.commit_runs;
-            CommitScope::WithDocuments { change, runs }
-        }
-        _ => CommitScope::Everything,
+    let scope = if in_place {
+        CommitScope::Everything
+    } else {
+        let runs = workflow.agents.config.git.commit_runs;
+        CommitScope::WithDocuments { change: &workflow.change, runs }
     };
     let commit = git.commit(scope, message);
     // It runs hooks.

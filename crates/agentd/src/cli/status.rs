@@ -6,6 +6,7 @@ use agentd_core::check::{self, FileReport};
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::issue_fate::{EarlierIssue, earlier, fates};
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
+use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::{Command, NextStep};
@@ -141,11 +142,8 @@ fn report(
     let summary = Summary::of(snapshot);
     let is_changed = |review: &PlanReview| snapshot.documents.digest() != review.plan_hash;
     let plan_changed_since_review = state.plan_review.as_ref().map(is_changed);
-    let is_written = snapshot.documents.has(&ChangeFile::Proposal);
-    let next = match phase {
-        None if validation.high == 0 && is_written => vec![Command::Plan.on(&summary.change_id)],
-        _ => next_steps(&summary, validation.high, plan_changed_since_review),
-    };
+    let next =
+        next_steps(&summary, &snapshot.documents, validation.high, plan_changed_since_review);
     Ok(StatusReport {
         change_id: summary.change_id,
         phase,
@@ -249,7 +247,7 @@ impl Output for StatusReport {
             previous: vec![crate::cli::planning::earlier_issue()],
             plan_changed_since_review: Some(false),
             foreign_reviews: vec!["proposal.md: review 2 (APPROVED) …".to_owned()],
-            stale: vec![Stale { what: "code".into(), why: "files were edited" }],
+            stale: vec![Stale { what: "code".into(), why: "files were edited".into() }],
             record: Some("STATE.yaml was edited".to_owned()),
             validation: Counts::default(),
             tasks,
@@ -271,12 +269,19 @@ impl Output for StatusReport {
 }
 
 /// What to run next.
-fn next_steps(summary: &Summary, high: usize, plan_changed: Option<bool>) -> Vec<NextStep> {
+fn next_steps(
+    summary: &Summary,
+    documents: &Documents,
+    high: usize,
+    plan_changed: Option<bool>,
+) -> Vec<NextStep> {
     let id = &summary.change_id;
     if high > 0 {
         return vec![Command::Validate.on(id)];
     }
     let command = match (summary.phase, plan_changed) {
+        // What was written without agentd is adopted (W4).
+        (None, _) if documents.has(&ChangeFile::Proposal) => Command::Plan,
         // A plan is not judged twice, and no plan is implemented but the one that was approved.
         (Some(Phase::Rejected), Some(false)) | (None, _) => Command::Show,
         (Some(Phase::Challenged), Some(true)) => Command::Challenge,

@@ -6,17 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use agentd_core::hash::{hex, unhex};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 
 use super::GuardError;
 use super::agent_settings::{AgentSettings, deciding, with_deciding};
 use super::restore::restore;
 use crate::git::runnable::{HOOKS, Runnable};
+use crate::store::Bytes;
 
 /// The most that a snapshot holds: paths, bytes of one file, and bytes of all files.
 const MOST_PLACES: usize = 8192;
@@ -24,35 +23,6 @@ const LARGEST: u64 = 4 << 20;
 const KEPT: u64 = 32 << 20;
 /// How deep a directory of hooks is walked.
 const DEPTH: usize = 6;
-
-/// Bytes, serialized as hex digits: names and hooks need not be text.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Bytes(pub(super) Vec<u8>);
-
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hex(&self.0))
-    }
-}
-
-impl<'de> Deserialize<'de> for Bytes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let digits = String::deserialize(deserializer)?;
-        unhex(&digits).map(Self).ok_or_else(|| de::Error::custom("not hex digits"))
-    }
-}
-
-impl From<&Path> for Bytes {
-    fn from(path: &Path) -> Self {
-        Self(path.as_os_str().as_bytes().to_vec())
-    }
-}
-
-impl Bytes {
-    pub(super) fn path(&self) -> PathBuf {
-        PathBuf::from(std::ffi::OsString::from_vec(self.0.clone()))
-    }
-}
 
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

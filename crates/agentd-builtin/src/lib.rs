@@ -80,7 +80,7 @@ fn act(task: &Task<'_>, transcript: &mut Transcript<'_>) -> Result<(), AgentErro
             "give the planner's role to another agent in [roles]",
         ));
     }
-    if matches!(step, StepName::Implement(_) | StepName::Fix) {
+    if matches!(step, StepName::Reproduce | StepName::Implement(_) | StepName::Fix) {
         return Err(AgentError::new(
             FailureKind::Refused,
             "the built-in agent does not write code: it has no model",

@@ -76,6 +76,7 @@ impl Planner<'_, '_, '_> {
             StepName::Reproposal => self.repropose(),
             StepName::Challenge
             | StepName::Review
+            | StepName::Reproduce
             | StepName::Implement(_)
             | StepName::Fix
             | StepName::Unknown(_) => {

@@ -26,6 +26,7 @@ use crate::nearest::nearest;
 use crate::provider::models::ModelChoice;
 use crate::provider::prices::Price;
 use crate::span::{Span, line_column};
+use crate::state::Track;
 
 /// The file that `init` writes: every key with its default, commented out.
 pub const TEMPLATE: &str = include_str!("../templates/config.toml");
@@ -75,6 +76,8 @@ pub struct Config {
 pub struct Workflow {
     /// Whether a person decides at the gates.
     pub human_in_loop: bool,
+    /// How much planning a change gets (W7).
+    pub ceremony: Ceremony,
     /// One session per document, or one for all.
     pub generation: Generation,
     /// How often a planner reviews each of its documents.
@@ -103,6 +106,7 @@ impl Default for Workflow {
     fn default() -> Self {
         Self {
             human_in_loop: true,
+            ceremony: Ceremony::Full,
             generation: Generation::Sequential,
             self_review_iterations: 1,
             planning_iterations: 2,
@@ -114,6 +118,29 @@ impl Default for Workflow {
             rechallenge: Rechallenge::Fresh,
             require_independent_review: None,
             context_bytes: 65_536,
+        }
+    }
+}
+
+/// How much planning a change gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ceremony {
+    /// Questions, a call for every document, and a review of each by its planner.
+    Full,
+    /// One call for the whole plan.
+    Quick,
+    /// One call if the change is simple.
+    Auto,
+}
+
+impl Ceremony {
+    /// The track of a change; its complexity is found out only if that matters.
+    pub fn track(self, complexity: impl FnOnce() -> Complexity) -> Track {
+        match self {
+            Self::Quick => Track::Quick,
+            Self::Auto if complexity() == Complexity::Low => Track::Quick,
+            Self::Full | Self::Auto => Track::Full,
         }
     }
 }

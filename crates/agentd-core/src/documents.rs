@@ -340,7 +340,10 @@ impl Documents {
                 files.insert(file.path().to_string(), round::body(text).to_owned());
             }
         }
-        Round { plan: Some(self.digest()), files }
+        let edits = self.readable_specs().filter_map(|(id, spec)| {
+            Some((ChangeFile::Spec(id.clone()).path().to_string(), spec.main_edits()?))
+        });
+        Round { plan: Some(self.digest()), files, main_edits: edits.collect() }
     }
 
     /// The documents of the plan that differ from an earlier reading of them.

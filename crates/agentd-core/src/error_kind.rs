@@ -168,6 +168,15 @@ kinds! {
         TasksLeft:
             "The implementer left tasks of a layer open, even when asked again.",
             "See what it said (`agentd log <id>`). Run `agentd impl <id>` again, or do the task by hand and check it off in `tasks.md`.";
+        NoTests:
+            "A change that `agentd bug` began needs a test that fails, and agentd does not know how the tests of the project are run.",
+            "Set `test_command` under `[implementation]` in `agentd/config.toml`, agree to it with `agentd trust`, and run the same command again.";
+        TestsFailing:
+            "The tests of the project fail before there is one for the bug, so a test that fails would prove nothing.",
+            "Fix them first, or set a narrower `test_command`, then run the same command again.";
+        NotReproduced:
+            "The implementer was asked for a test that fails because of the bug, and agentd did not see one fail.",
+            "See what it did (`agentd log <id>`). Run `agentd impl <id>` again, or say more about the bug: `agentd revise <id> \"<how it shows>\"`.";
         NoSuchTask:
             "`--tasks` names a task that the plan does not have.",
             "`agentd show <id> tasks` shows their IDs.";

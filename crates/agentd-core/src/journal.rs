@@ -23,7 +23,7 @@ use crate::document::review_block::PlanVerdict;
 use crate::hash::Digest;
 use crate::phase::Phase;
 use crate::stamp::Stamp;
-use crate::state::{Actor, Choice, GitSetup, LlmCall, State};
+use crate::state::{Actor, Choice, GitSetup, LlmCall, State, Track};
 use crate::step_name::StepName;
 use crate::text::Line;
 
@@ -283,7 +283,12 @@ pub fn claims(state: &State) -> Digest {
     let State { phase, plan_review, code_review, git, test_run, archived_from, decisions, .. } =
         state;
     let all = (phase, plan_review, code_review, git, test_run, archived_from, decisions);
-    Digest::of(serde_json::to_string(&all).unwrap_or_default())
+    let all = match state.track {
+        // Most changes, and all of versions that knew no other track.
+        Track::Full => serde_json::to_string(&all),
+        track => serde_json::to_string(&(all, track, &state.reproduction)),
+    };
+    Digest::of(all.unwrap_or_default())
 }
 
 /// What happened between two states. There is always something: the state was written.

@@ -39,6 +39,7 @@ pub mod rules;
 pub mod run_format;
 pub mod span;
 pub mod stamp;
+pub mod standing;
 pub mod state;
 pub mod step_name;
 pub mod text;

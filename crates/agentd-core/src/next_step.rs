@@ -34,6 +34,8 @@ pub enum Command {
     Init,
     /// Lists changes and specs.
     List,
+    /// Shows the calls of a change.
+    Log,
     /// Writes, judges and revises a plan.
     Plan,
     /// Has the plan revised.
@@ -50,6 +52,8 @@ pub enum Command {
     Unarchive,
     /// Checks documents.
     Validate,
+    /// Compares a change with its record.
+    Verify,
 }
 
 impl Command {

@@ -23,7 +23,7 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use crate::ids::ChangeId;
 use crate::step_name::StepName;
 
-pub use building::{Fix, Implement, ImplementAgain, Review};
+pub use building::{Fix, Implement, ImplementAgain, Reproduce, Reproduced, Review};
 pub use data::{FENCE_OVERHEAD, KeepEnd, fenced, one_line};
 pub use planning::{
     Challenge, Clarify, FormatFix, FreshReproposal, NewPlan, Reproposal, Reviewed, SelfReview,
@@ -43,7 +43,7 @@ macro_rules! templates {
     };
 }
 
-const TEMPLATES: [(&str, &str); 14] = templates![
+const TEMPLATES: [(&str, &str); 15] = templates![
     "frame",
     "clarify",
     "proposal-gen",
@@ -56,6 +56,7 @@ const TEMPLATES: [(&str, &str); 14] = templates![
     "reproposal",
     "implement",
     "implement-again",
+    "reproduce",
     "review",
     "fix",
 ];

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::document::proposal;
 use crate::document::round::Round;
 use crate::document::spec::{self, Requirement, Scenario, Spec};
 use crate::document::tasks::{self, Task};
@@ -20,6 +21,10 @@ pub struct PlanChanges {
     pub specs: Vec<(SpecRef, Difference)>,
     /// Tasks that were not in the earlier version, or were different.
     tasks: Vec<TaskId>,
+    /// Tasks that are gone.
+    removed_tasks: Vec<TaskId>,
+    /// What else is different, in words.
+    others: Vec<String>,
 }
 
 /// How a part of a plan differs from an earlier version.
@@ -55,10 +60,27 @@ impl PlanChanges {
                 _ => None,
             })
             .collect();
-        let mut specs = Vec::new();
+        let (mut specs, mut others) = (Vec::new(), Vec::new());
+        let proposal = earlier.files.get(ChangeFile::Proposal.path().as_str());
+        let proposal_now = now.proposal.text().map(proposal::reviewed_text);
+        if proposal.map(|text| text.trim_end()) != proposal_now.as_deref().map(str::trim_end) {
+            others.push("proposal.md has changed".to_owned());
+        }
         for (id, now) in now.planned_specs() {
-            let before = before.remove(id).unwrap_or_default();
-            compare(id, &before, now, &mut specs);
+            let known = before.remove(id);
+            if let Some(before) = &known {
+                let about = |spec: &Spec| (spec.title.clone(), spec.overview.clone());
+                if about(before) != about(now) || before.flow != now.flow {
+                    others.push(format!("the title, overview or flow of {id} has changed"));
+                }
+            }
+            let path = ChangeFile::Spec(id.clone()).path().to_string();
+            match (earlier.main_edits.get(&path), now.main_edits()) {
+                (before, now) if before == now.as_ref() => {}
+                (_, Some(now)) => others.push(format!("{id} now {now} in the main spec")),
+                (_, None) => others.push(format!("{id} no longer edits the main spec")),
+            }
+            compare(id, &known.unwrap_or_default(), now, &mut specs);
         }
         for (id, before) in &before {
             compare(id, before, &Spec::default(), &mut specs);
@@ -70,7 +92,22 @@ impl PlanChanges {
             let old = known.get(task.id).map(tasks::reviewed_text);
             old != Some(tasks::reviewed_text(task))
         };
-        Self { specs, tasks: tasks.filter(is_other).map(|task| task.id).collect() }
+        let gone = |task: &&Task| now.tasks.value().get(task.id).is_none();
+        Self {
+            specs,
+            tasks: tasks.filter(is_other).map(|task| task.id).collect(),
+            removed_tasks: known.tasks.iter().filter(gone).map(|task| task.id).collect(),
+            others,
+        }
+    }
+
+    /// What is different, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let others = self.others.iter().cloned();
+        let specs = self.specs.iter().map(|(what, how)| format!("{what} {}", how.words()));
+        let tasks = self.tasks.iter().map(|id| format!("task {id} is new or has changed"));
+        let removed = self.removed_tasks.iter().map(|id| format!("task {id} was removed"));
+        others.chain(specs).chain(tasks).chain(removed).collect()
     }
 
     /// Why a task that was done for the earlier plan is not done for this one, if so.

@@ -22,7 +22,8 @@ use crate::text::Prose;
 use crate::yaml::from_yaml;
 
 pub use records::{
-    Actor, Choice, CodeReview, Decision, PlanReview, Revision, TestRun, is_independent,
+    Actor, Choice, CodeReview, Decision, PlanReview, Reproduction, Revision, SeenFile, TestRun,
+    Track, is_independent,
 };
 
 /// The state of a change.
@@ -48,6 +49,9 @@ pub struct State {
     /// How hard the change is; picks the models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complexity: Option<Complexity>,
+    /// The way that it takes (W7).
+    #[serde(default, skip_serializing_if = "Track::is_full")]
+    pub track: Track,
     /// What was done last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_action: Option<LastAction>,
@@ -69,6 +73,9 @@ pub struct State {
     /// The latest run of the project's tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_run: Option<TestRun>,
+    /// The test that shows the bug, once agentd has seen it fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproduction: Option<Reproduction>,
     /// The phase from which it was archived, and to which it would come back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_from: Option<Phase>,
@@ -278,6 +285,7 @@ impl State {
             description: (!description.is_empty()).then_some(description),
             session_id: None,
             complexity: None,
+            track: Track::Full,
             last_action: None,
             iteration: 0,
             plan_review: None,
@@ -285,6 +293,7 @@ impl State {
             revision: None,
             git: None,
             test_run: None,
+            reproduction: None,
             archived_from: None,
             decisions: Vec::new(),
             llm_calls: Vec::new(),

@@ -38,6 +38,8 @@ pub enum StepName {
     Challenge,
     /// The planner fixes what the challenger has found.
     Reproposal,
+    /// The implementer writes a test that shows a bug.
+    Reproduce,
     /// The implementer builds a layer.
     Implement(Layer),
     /// The reviewer judges the implementation.
@@ -54,7 +56,7 @@ const IMPLEMENT: &str = "implement-";
 
 impl StepName {
     /// The steps that are named without a spec or a layer.
-    pub const PLAIN: [Self; 12] = [
+    pub const PLAIN: [Self; 13] = [
         Self::Clarify,
         Self::ProposalGen,
         Self::ProposalReview,
@@ -65,6 +67,7 @@ impl StepName {
         Self::FormatFix,
         Self::Challenge,
         Self::Reproposal,
+        Self::Reproduce,
         Self::Review,
         Self::Fix,
     ];
@@ -90,7 +93,7 @@ impl StepName {
             | Self::FormatFix
             | Self::Reproposal => Role::Planner,
             Self::Challenge => Role::Challenger,
-            Self::Implement(_) | Self::Fix => Role::Implementer,
+            Self::Reproduce | Self::Implement(_) | Self::Fix => Role::Implementer,
             Self::Review => Role::Reviewer,
             Self::Unknown(_) => return None,
         })
@@ -111,6 +114,7 @@ impl StepName {
             Self::FormatFix => "format-fix",
             Self::Challenge => "challenge",
             Self::Reproposal => "reproposal",
+            Self::Reproduce => "reproduce",
             Self::Implement(_) => IMPLEMENT,
             Self::Review => "review",
             Self::Fix => "fix",
@@ -199,7 +203,7 @@ mod tests {
         names.push(StepName::SpecReview(spec).to_string());
         names.extend(Layer::ALL.map(|layer| StepName::Implement(layer).to_string()));
         let expected = "clarify proposal-gen proposal-review tasks-gen tasks-review plan-gen \
-                        plan-review format-fix challenge reproposal review fix spec-gen-auth-flow \
+                        plan-review format-fix challenge reproposal reproduce review fix spec-gen-auth-flow \
                         spec-review-auth-flow implement-data implement-logic \
                         implement-integration implement-testing";
         assert_eq!(names.join(" "), expected);

@@ -3,6 +3,7 @@
 pub mod comments;
 pub mod documents;
 pub mod journal;
+pub mod position;
 pub mod signing;
 mod snapshot;
 pub mod staleness;

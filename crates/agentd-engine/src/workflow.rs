@@ -6,6 +6,7 @@
 //! where it stood, and a step that is done and still valid is not paid for twice.
 
 pub mod begin;
+pub(crate) mod bug_test;
 mod challenge;
 pub mod clarify;
 mod code_review;
@@ -30,6 +31,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use agentd_core::agent::{AgentKind, Role};
+use agentd_core::check;
 use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::issue_fate::{EarlierIssue, earlier, fates};
@@ -37,6 +39,7 @@ use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::{Issue, PlanVerdict};
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
+use agentd_core::next_step::NextStep;
 use agentd_core::outcome::AgentOutcome;
 use agentd_core::phase::Phase;
 use agentd_core::stamp::Stamp;
@@ -47,7 +50,7 @@ use agentd_core::text::Line;
 use strum::IntoStaticStr;
 
 use crate::agents::step::{self, Agents, Artifact, Step, StepReport};
-use crate::change::Snapshot;
+use crate::change::{Snapshot, position};
 use crate::insight::overlap::{self, OverlapKind};
 use crate::store::RunLock;
 
@@ -117,6 +120,8 @@ pub struct Report {
     pub reviewer: Line,
     /// What became of the issues of earlier rounds.
     pub previous: Vec<EarlierIssue>,
+    /// The commands that take the change on from here.
+    pub next: Vec<NextStep>,
 }
 
 impl Report {
@@ -387,6 +392,13 @@ impl Workflow<'_> {
         Ok(report)
     }
 
+    /// The commands that take the change on from here (W6).
+    fn next_steps(&self) -> Result<Vec<NextStep>, WorkflowError> {
+        let (snapshot, project) = (self.snapshot()?, &self.agents.project);
+        let reports = snapshot.findings(project, &self.agents.config.extras());
+        Ok(position::course(project, &snapshot, check::counts(&reports).high)?.next)
+    }
+
     /// What is known of the plan as it stands, or of its code once that is begun.
     fn report(&self, action: Action) -> Result<Report, WorkflowError> {
         let state = self.state()?;
@@ -400,6 +412,7 @@ impl Workflow<'_> {
             summary: String::new(),
             reviewer: Line::default(),
             previous: Vec::new(),
+            next: self.next_steps()?,
         };
         let begun = matches!(state.phase, Phase::Implementing | Phase::Complete | Phase::Archived);
         if begun {

@@ -97,7 +97,7 @@ pub(super) fn timeline(calls: &[LlmCall]) -> Option<Markup> {
 fn kind(step: &StepName) -> &'static str {
     match step {
         StepName::Challenge | StepName::Review => "k-review",
-        StepName::Implement(_) | StepName::Fix => "k-code",
+        StepName::Reproduce | StepName::Implement(_) | StepName::Fix => "k-code",
         _ => "k-plan",
     }
 }

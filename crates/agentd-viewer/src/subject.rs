@@ -12,6 +12,7 @@ use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::layout::{ArchiveName, ChangeFile, RunName};
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
+use agentd_engine::change::position::{Position, position};
 use agentd_engine::change::{Snapshot, comments, documents};
 use agentd_engine::store::{Change, LockName, LockState, Project, lock_state};
 
@@ -61,6 +62,7 @@ pub(super) struct Subject {
     pub(super) comments: Comments,
     /// The command that is working on it now.
     pub(super) running: Option<String>,
+    home: Project,
 }
 
 impl Subject {
@@ -76,7 +78,14 @@ impl Subject {
             ChangeRef::Archived(_) => (Vec::new(), None),
         };
         let comments = comments::list(snapshot.change())?;
-        Ok(Self { which, snapshot, problem, reports, comments, running })
+        let home = project.clone();
+        Ok(Self { which, snapshot, problem, reports, comments, running, home })
+    }
+
+    /// Where it stands; none where it is archived, or that cannot be found out.
+    pub(super) fn position(&self) -> Option<Position> {
+        let high = check::counts(&self.reports).high;
+        self.is_open().then(|| position(&self.home, &self.snapshot, high).ok()).flatten()
     }
 
     pub(super) fn id(&self) -> &ChangeId {

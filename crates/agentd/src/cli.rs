@@ -2,6 +2,7 @@
 
 mod agents_setup;
 mod archive;
+mod bug;
 mod challenge;
 mod clarify;
 mod completions;
@@ -87,6 +88,7 @@ enum Command {
     Demo(demo::Args),
     Init(init::Args),
     Plan(plan::Args),
+    Bug(bug::Args),
     #[command(name = "impl")]
     Implementation(implementation::Args),
     Clarify(clarify::Args),
@@ -142,6 +144,7 @@ impl Command {
     fn calls(&self) -> CallArgs {
         match self {
             Self::Plan(args) => args.calls,
+            Self::Bug(args) => args.calls,
             Self::Implementation(args) => args.calls,
             Self::Implement(args) => args.calls,
             Self::Review(args) => args.calls,
@@ -333,6 +336,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Demo(args) => demo::run(&context, args),
         Command::Init(args) => init::run(&context, args),
         Command::Plan(args) => plan::run(&context, args),
+        Command::Bug(args) => bug::run(&context, args),
         Command::Implementation(args) => implementation::run(&context, args),
         Command::Implement(args) => implement::run(&context, args),
         Command::Review(args) => review::run(&context, args),

@@ -3,6 +3,7 @@
 
 pub(crate) mod ask;
 pub(crate) mod diagnostics;
+pub(crate) mod editor;
 pub(crate) mod issues;
 pub(crate) mod output;
 pub(crate) mod progress;

@@ -2,7 +2,7 @@
 //!
 //! A review names the plan by its digest only. To show what has changed between two
 //! rounds, the texts themselves are needed, so each round keeps them: one file, written
-//! by agentd, read by nobody but its viewer.
+//! by agentd, with which its viewer and a later challenge compare.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +19,9 @@ pub struct Round {
     pub plan: Option<Digest>,
     /// The texts, by their path in the change. Of the proposal what reviewers judge.
     pub files: BTreeMap<String, String>,
+    /// What the specs say in their frontmatter about the main specs, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub main_edits: BTreeMap<String, String>,
 }
 
 /// A text without its frontmatter, whose times and versions move by themselves.

@@ -41,6 +41,43 @@ impl Implement<'_> {
     }
 }
 
+/// Asks the implementer for a test that shows a bug.
+#[derive(Debug, Clone)]
+pub struct Reproduce<'a> {
+    /// The change.
+    pub change: &'a ChangeId,
+    /// What is wrong, as it was reported.
+    pub description: &'a str,
+    /// The tasks of the testing layer.
+    pub tasks: &'a [TaskView],
+    /// What the tasks refer to.
+    pub specs: &'a [SpecView],
+    /// The rules of the project; empty for none.
+    pub rules: &'a str,
+    /// How the project's tests are run.
+    pub test_command: &'a str,
+    /// What the sandbox allows, a sentence a line; empty where there is none.
+    pub sandbox: &'a str,
+    /// Whether it was asked before, and wrote a test that does not fail.
+    pub passed: bool,
+}
+
+impl Reproduce<'_> {
+    /// The prompt.
+    pub fn render(&self) -> String {
+        let context = context! {
+            description => self.description,
+            tasks => views::tasks(self.tasks),
+            specs => views::specs(self.specs),
+            rules => self.rules.trim(),
+            test_command => self.test_command,
+            sandbox => self.sandbox.trim(),
+            passed => self.passed,
+        };
+        render(&StepName::Reproduce, self.change, "reproduce", context)
+    }
+}
+
 /// Asks the implementer once more for what is left of a layer.
 #[derive(Debug, Clone)]
 pub struct ImplementAgain<'a> {
@@ -64,6 +101,15 @@ impl ImplementAgain<'_> {
     }
 }
 
+/// How the tests failed before a bug was fixed.
+#[derive(Debug, Clone, Copy)]
+pub struct Reproduced<'a> {
+    /// The end of what they printed.
+    pub output: &'a str,
+    /// Files of the test that were changed since.
+    pub changed: &'a [String],
+}
+
 /// Asks the reviewer what is wrong with the implementation.
 #[derive(Debug, Clone)]
 pub struct Review<'a> {
@@ -77,6 +123,8 @@ pub struct Review<'a> {
     pub diff: &'a str,
     /// How the tests went; none where the project has no test command.
     pub tests: Option<&'a TestEvidence>,
+    /// How the tests failed before a bug was fixed; none where the change fixes none.
+    pub reproduced: Option<Reproduced<'a>>,
     /// What earlier rounds have found and is not settled, with the ids of the findings.
     pub earlier: &'a [IssueView],
     /// What is settled of it, and may be back.
@@ -90,6 +138,9 @@ impl Review<'_> {
             specs => views::specs(self.specs),
             tasks => views::tasks(self.tasks),
             diff => self.diff,
+            is_fix => self.reproduced.is_some(),
+            reproduced => self.reproduced.map(|seen| seen.output).unwrap_or_default(),
+            changed_tests => self.reproduced.map(|seen| seen.changed.join("\n")).unwrap_or_default(),
             earlier => views::issues(self.earlier),
             settled => views::titles(self.settled),
             has_tests => self.tests.is_some(),

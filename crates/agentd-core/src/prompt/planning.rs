@@ -10,6 +10,7 @@ use super::{FENCE_OVERHEAD, KeepEnd, PROMPT_BYTES, fenced, listed, render, safe}
 use crate::check::FileReport;
 use crate::ids::{ChangeId, SpecId};
 use crate::layout;
+use crate::state::Track;
 use crate::step_name::StepName;
 
 /// Asks the planner for questions.
@@ -56,6 +57,8 @@ pub struct NewPlan<'a> {
     pub main_specs: &'a [SpecTitle],
     /// Other open changes and what they touch, a line each.
     pub overlaps: &'a [String],
+    /// The way that the change takes.
+    pub track: Track,
 }
 
 impl NewPlan<'_> {
@@ -75,6 +78,8 @@ impl NewPlan<'_> {
             clarified => self.clarified,
             main_specs => titles(self.main_specs),
             overlaps => self.overlaps.join("\n"),
+            small => self.track != Track::Full,
+            bug => self.track == Track::Bug,
             main_specs_dir => safe(&layout::main_specs_dir()),
         };
         render(step, self.change, template, context)
@@ -240,6 +245,8 @@ pub struct Challenge<'a> {
     pub earlier: &'a [IssueView],
     /// What is settled of it, and may be back.
     pub settled: &'a [IssueView],
+    /// What has changed since a verdict that stands for the rest, a line each (W2).
+    pub changed: &'a [String],
 }
 
 impl Challenge<'_> {
@@ -252,6 +259,7 @@ impl Challenge<'_> {
             clarified => self.clarified,
             earlier => views::issues(self.earlier),
             settled => views::titles(self.settled),
+            changed => self.changed.join("\n"),
         };
         render(&StepName::Challenge, self.change, "challenge", context)
     }

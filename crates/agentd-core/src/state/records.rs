@@ -54,6 +54,9 @@ pub struct PlanReview {
     /// The digest of the review block in proposal.md.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review_hash: Option<Digest>,
+    /// The digest of the record of the plan in `rounds/`, which others can write to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_hash: Option<Digest>,
     /// The agents that wrote the plan; none where people did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub authors: Vec<Actor>,
@@ -88,6 +91,7 @@ impl PlanReview {
             at,
             run: None,
             review_hash: None,
+            round_hash: None,
             authors: Vec::new(),
             challenger: None,
             independent: None,
@@ -201,6 +205,47 @@ impl TestRun {
     }
 }
 
+/// The way that a change takes from a sentence to code (W7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Track {
+    /// Questions, a call for every document, and a review of each by its planner.
+    #[default]
+    Full,
+    /// One call writes the plan.
+    Quick,
+    /// The same, for a bug: a test that fails comes before the code.
+    Bug,
+}
+
+impl Track {
+    /// Whether it is the way that most changes take.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    pub fn is_full(&self) -> bool {
+        *self == Self::Full
+    }
+}
+
+/// A test that has failed because of a bug, as agentd has seen it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reproduction {
+    /// The run of the tests that failed.
+    pub run: TestRun,
+    /// The files that were written for it.
+    pub files: Vec<SeenFile>,
+}
+
+/// A file as agentd has seen it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenFile {
+    /// Its path in the project.
+    pub path: String,
+    /// What was in it.
+    pub digest: Digest,
+}
+
 /// What a person has decided at a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -233,6 +278,9 @@ pub struct Revision {
     /// The review of the plan for which code was written; none if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub built: Option<u32>,
+    /// The digest of the record of that plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built_hash: Option<Digest>,
 }
 
 /// The ways on from a gate.

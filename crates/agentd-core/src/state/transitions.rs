@@ -1,6 +1,6 @@
 //! The one way from phase to phase: [`State::apply`].
 
-use super::{CodeReview, PlanReview, State};
+use super::{CodeReview, PlanReview, State, TestRun, Track};
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
 use crate::hash::Digest;
@@ -101,6 +101,12 @@ impl State {
                     && self.test_run.as_ref().is_some_and(|run| !run.passed())
                 {
                     return refuse(Some("the recorded test run failed"));
+                }
+                if *verdict == CodeVerdict::Approved && self.track == Track::Bug {
+                    let passed = self.test_run.as_ref().is_some_and(TestRun::passed);
+                    if self.reproduction.is_none() || !passed {
+                        return refuse(Some("no test for the bug was seen to fail and then pass"));
+                    }
                 }
                 if *verdict == CodeVerdict::Approved {
                     next.phase = Phase::Complete;

@@ -16,8 +16,8 @@ use agentd_core::phase::Phase;
 use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{
-    Actor, Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, Revision, State,
-    TestRun,
+    Actor, Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, Reproduction,
+    Revision, SeenFile, State, TestRun, Track,
 };
 use agentd_core::text::{Line, Prose};
 use jiff::Timestamp;
@@ -391,6 +391,7 @@ fn revision() -> impl Strategy<Value = Revision> {
         note,
         after_run,
         built,
+        built_hash: built.map(|built| Digest::of(built.to_string())),
     })
 }
 
@@ -404,6 +405,7 @@ fn plan_verdict() -> impl Strategy<Value = PlanReview> {
     (verdict, nasty(), any::<u32>(), line(), stamp(), provenance(), old).prop_map(
         |(verdict, plan, iteration, reviewer, at, provenance, (planner, challenger))| PlanReview {
             run: provenance.run,
+            round_hash: provenance.hash.clone(),
             review_hash: provenance.hash,
             authors: provenance.authors,
             challenger: provenance.by,
@@ -479,6 +481,12 @@ fn test_run() -> impl Strategy<Value = TestRun> {
     )
 }
 
+fn reproduction() -> impl Strategy<Value = Option<Reproduction>> {
+    let file = (raw(), raw()).prop_map(|(path, text)| SeenFile { path, digest: Digest::of(text) });
+    let files = vec(file, 0..3);
+    option::of((test_run(), files).prop_map(|(run, files)| Reproduction { run, files }))
+}
+
 fn git_setup() -> impl Strategy<Value = GitSetup> {
     let workflow = prop::sample::select(Placement::ALL.to_vec());
     (workflow, option::of(raw()), option::of(raw()), option::of(raw())).prop_map(
@@ -508,6 +516,7 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
             option::of(phase()),
             vec(decision(), 0..3),
             option::of(revision()),
+            (prop::sample::select(vec![Track::Full, Track::Quick, Track::Bug]), reproduction()),
         ),
         (vec(llm_call(), 0..4), cost(), any::<u64>(), any::<u64>()),
     )
@@ -519,6 +528,8 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
             description: head.4,
             session_id: more.0,
             complexity: more.1,
+            track: work.4.0,
+            reproduction: work.4.1,
             last_action: more.2.as_deref().map(Into::into),
             iteration: more.3,
             plan_review: reviews.0,

@@ -18,3 +18,4 @@ mod round_trip;
 mod rules;
 mod states;
 mod streams;
+mod walks;

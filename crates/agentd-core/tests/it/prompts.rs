@@ -8,11 +8,12 @@ use agentd_core::ids::{ChangeId, Layer, SpecId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::prompt::{
     Challenge, Clarify, CommentView, Fix, FormatFix, FreshReproposal, Implement, ImplementAgain,
-    IssueView, NewPlan, PROMPT_BYTES, Reproposal, Review, Reviewed, SelfReview, SpecGen, SpecTitle,
-    SpecView, TaskView, TasksGen, TestEvidence,
+    IssueView, NewPlan, PROMPT_BYTES, Reproduce, Reproduced, Reproposal, Review, Reviewed,
+    SelfReview, SpecGen, SpecTitle, SpecView, TaskView, TasksGen, TestEvidence,
 };
 use agentd_core::rules;
 use agentd_core::span::Span;
+use agentd_core::state::Track;
 use agentd_core::step_name::StepName;
 use proptest::prelude::*;
 
@@ -186,6 +187,7 @@ impl Given {
                     clarified: true,
                     main_specs: &self.main_specs,
                     overlaps: &self.lines,
+                    track: Track::Bug,
                 }
                 .render_proposal(),
             ),
@@ -198,6 +200,7 @@ impl Given {
                     clarified: true,
                     main_specs: &self.main_specs,
                     overlaps: &self.lines,
+                    track: Track::Bug,
                 }
                 .render_plan(),
             ),
@@ -239,6 +242,7 @@ impl Given {
                     clarified: true,
                     earlier: &self.issues,
                     settled: &self.issues,
+                    changed: &self.lines,
                 }
                 .render(),
             ),
@@ -294,6 +298,21 @@ impl Given {
                 ImplementAgain { change, layer: Layer::Data, tasks: &self.tasks }.render(),
             ),
             (
+                "reproduce",
+                StepName::Reproduce,
+                Reproduce {
+                    change,
+                    description: &self.text,
+                    tasks: &self.tasks,
+                    specs: &self.views,
+                    rules: &self.text,
+                    test_command: &self.text,
+                    sandbox: &self.text,
+                    passed: false,
+                }
+                .render(),
+            ),
+            (
                 "review",
                 StepName::Review,
                 Review {
@@ -302,6 +321,7 @@ impl Given {
                     tasks: &self.tasks,
                     diff: &self.text,
                     tests,
+                    reproduced: Some(Reproduced { output: &self.text, changed: &self.lines }),
                     earlier: &self.issues,
                     settled: &self.issues,
                 }
@@ -322,7 +342,9 @@ fn the_tests_in_the_prompt_of_a_review_are_read_back() {
     let stated = |given: &Given, tests: Option<&TestEvidence>| {
         let (change, specs, tasks) = (&given.change, &*given.views, &*given.tasks);
         let (diff, earlier) = (&*given.text, &*given.issues);
-        let prompt = Review { change, specs, tasks, diff, tests, earlier, settled: &[] }.render();
+        let prompt =
+            Review { change, specs, tasks, diff, tests, reproduced: None, earlier, settled: &[] }
+                .render();
         Review::tests_reported(&prompt)
     };
     let example = Given::example();
@@ -382,8 +404,15 @@ fn each_prompt_works_without_optional_parts() {
     let spec = SpecId::new("auth-flow").unwrap();
     let c = &change;
     let prompts = [
-        NewPlan { change: c, description: "x", clarified: false, main_specs: &[], overlaps: &[] }
-            .render_proposal(),
+        NewPlan {
+            change: c,
+            description: "x",
+            clarified: false,
+            main_specs: &[],
+            overlaps: &[],
+            track: Track::Full,
+        }
+        .render_proposal(),
         SpecGen {
             change: c,
             spec: &spec,
@@ -395,7 +424,15 @@ fn each_prompt_works_without_optional_parts() {
         }
         .render(),
         TasksGen { change: c, specs: &[], clarified: false, outdated: &[] }.render(),
-        Challenge { change: c, specs: &[], clarified: false, earlier: &[], settled: &[] }.render(),
+        Challenge {
+            change: c,
+            specs: &[],
+            clarified: false,
+            earlier: &[],
+            settled: &[],
+            changed: &[],
+        }
+        .render(),
         Reproposal { change: c, issues: &[], comments: &[], note: "" }.render(),
         Implement {
             change: c,
@@ -413,6 +450,7 @@ fn each_prompt_works_without_optional_parts() {
             tasks: &[],
             diff: "",
             tests: None,
+            reproduced: None,
             earlier: &[],
             settled: &[],
         }

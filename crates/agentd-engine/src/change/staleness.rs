@@ -11,12 +11,13 @@ use super::documents::DocumentError;
 use super::tree::tree;
 use crate::git::{self, GitTool};
 use crate::store::Project;
-use crate::workflow::revision;
+use crate::workflow::{bug_test, revision};
 
 /// Something whose verdict is about an earlier version of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stale {
-    /// `plan`, `code`, `tests`, or a requirement whose code was written for another plan (W2).
+    /// `plan`, `code`, `tests`, a requirement whose code was written for another plan (W2), or a file
+    /// of the test for a bug.
     pub what: Cow<'static, str>,
     /// Why.
     pub why: Cow<'static, str>,
@@ -44,6 +45,11 @@ pub fn stale(project: &Project, snapshot: &Snapshot) -> Result<Vec<Stale>, Docum
     stale.extend(changes.specs.iter().map(|(what, how)| Stale {
         what: what.to_string().into(),
         why: format!("it {} since the code was written", how.words()).into(),
+    }));
+    let changed = bug_test::changed(project.root(), state);
+    stale.extend(changed.into_iter().map(|file| Stale {
+        what: file.into(),
+        why: "it was edited since agentd saw its test fail".into(),
     }));
     // Otherwise a file that cannot be read would free a verdict from what it is about.
     let unbound = |review: &CodeReview| review.review_hash.is_some() && review.tree.is_none();

@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 
 use agentd_core::agent::AgentKind;
+use agentd_core::complexity::{self, ChangeFacts};
 use agentd_core::description::detailed_enough;
 use agentd_core::document::answers;
 use agentd_core::document::clarifications::Answered;
@@ -15,13 +16,14 @@ use agentd_core::document::questions::Questions;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
-use agentd_core::state::{Placement, State};
+use agentd_core::state::{Placement, State, Track};
 use agentd_core::step_name::StepName;
 use agentd_core::text::{Prose, counted};
 
 use super::clarify::{self, ClarifyError};
 use super::relocation::relocate;
 use super::{Call, Workflow, WorkflowError};
+use crate::agents::context::Tree;
 use crate::agents::installed;
 use crate::agents::step::{Agents, Artifact};
 use crate::change::{Snapshot, documents};
@@ -35,6 +37,8 @@ pub struct Request<'r> {
     pub description: Option<&'r str>,
     /// How to find out what is meant.
     pub clarify: Clarify,
+    /// The way that it takes; none for what the configuration says.
+    pub track: Option<Track>,
     /// Where to work on it.
     pub placement: Option<Placement>,
     /// Whether questions can be answered.
@@ -154,14 +158,18 @@ pub fn prepare(
         let planner = workflow.agents.config.roles.planner;
         installed::must_be_installed(workflow.agents, planner)?;
     }
+    let track = track(workflow, known.as_ref(), request);
+    if track == Some(Track::Bug) && workflow.agents.config.implementation.test_command.is_none() {
+        return Err(WorkflowError::NoTests { change: id });
+    }
     if known.is_none() && answers.is_none() && request.person == Person::Absent {
-        must_be_clear(project, &id, request)?;
+        must_be_clear(project, &id, request, track)?;
     }
     let state = match known {
         Some(state) if state.phase != Phase::Proposed => state,
         _ => {
             let (holder, now) = (&workflow.agents.holder, (workflow.now)());
-            let state = clarify::begin(project, &id, request.description, holder, now)?;
+            let state = clarify::begin(project, &id, request.description, track, holder, now)?;
             if known.is_none() && request.description.is_none() {
                 workflow.note(&clarify::adopted(&id));
             }
@@ -179,6 +187,19 @@ pub fn prepare(
         GitReady::Moved(root) => Ok(Prepared::Moved(root)),
         GitReady::Here | GitReady::Before => Ok(Prepared::Ready),
     }
+}
+
+/// The track that a change is put on: what is asked for, and for a new one what the configuration
+/// says. None to leave it as it is.
+fn track(workflow: &Workflow<'_>, known: Option<&State>, request: &Request<'_>) -> Option<Track> {
+    let agents = workflow.agents;
+    let complexity = || {
+        let description = request.description.unwrap_or_default();
+        let project_files = Tree::scan(agents.project.root()).files();
+        complexity::assess(&ChangeFacts { description, project_files }).0
+    };
+    let configured = || agents.config.workflow.ceremony.track(complexity);
+    request.track.or_else(|| known.is_none().then(configured))
 }
 
 fn answers(
@@ -214,12 +235,14 @@ fn must_be_clear(
     project: &Project,
     id: &ChangeId,
     request: &Request<'_>,
+    track: Option<Track>,
 ) -> Result<(), ClarifyError> {
     let description = request.description.unwrap_or_default();
     let change = project.change(id);
     let clarified = change.is_ok_and(|c| c.has(&ChangeFile::Clarifications).unwrap_or_default());
-    let clear =
-        clarified || matches!(request.clarify, Clarify::Skip) || detailed_enough(description);
+    let quick = track.is_some_and(|track| track != Track::Full);
+    let skipped = quick || matches!(request.clarify, Clarify::Skip);
+    let clear = clarified || skipped || detailed_enough(description);
     // Without a description the change cannot begin, which has an error of its own.
     if clear || description.trim().is_empty() {
         return Ok(());
@@ -240,6 +263,7 @@ fn open_questions(
     let change = workflow.change()?;
     let settled = change.has(&ChangeFile::Proposal)?
         || change.has(&ChangeFile::Clarifications)?
+        || state.track != Track::Full
         || matches!(request.clarify, Clarify::Skip)
         || state.description.as_ref().is_some_and(|text| detailed_enough(text.as_str()));
     if settled {

@@ -5,8 +5,10 @@ use agentd_core::agent::Role;
 use agentd_core::config::Rechallenge;
 use agentd_core::document::issue_fate::{fates, in_words};
 use agentd_core::document::review_block::{self, PlanVerdict, ReviewBlock};
+use agentd_core::document::round;
+use agentd_core::hash::Digest;
 use agentd_core::layout::ChangeFile;
-use agentd_core::phase::Transition;
+use agentd_core::phase::{Phase, Transition};
 use agentd_core::state::{State, is_independent};
 use agentd_core::step_name::StepName;
 
@@ -38,12 +40,36 @@ pub(super) fn challenge_valid(workflow: &mut Workflow<'_>) -> Result<Report, Wor
     let state = workflow.state()?;
     state.may_be_challenged(&plan)?;
     workflow.check_independence(Role::Planner, Role::Challenger)?;
+    if stands(workflow, &state)? {
+        return retake(workflow, plan);
+    }
     if unread_verdict(workflow)?.is_none() {
         ask(workflow)?;
     } else {
         workflow.note("a review of this plan is there already; taking its verdict");
     }
     take_verdict(workflow)?;
+    workflow.report(Action::Challenged)
+}
+
+/// Whether this very plan was approved, before somebody went back to planning.
+fn stands(workflow: &Workflow<'_>, state: &State) -> Result<bool, WorkflowError> {
+    let documents = workflow.documents()?;
+    let review = documents.counted_review(state);
+    let is_approved = review.is_some_and(|review| review.verdict == PlanVerdict::Approved);
+    Ok(is_approved && state.phase == Phase::Proposed)
+}
+
+/// Approves a plan by the verdict that it has: nothing of it has changed (W2).
+fn retake(workflow: &mut Workflow<'_>, plan: Digest) -> Result<Report, WorkflowError> {
+    workflow.note("this plan was approved before, and is the same");
+    workflow.update(|state| {
+        let Some(known) = state.plan_review.clone() else { return Ok(()) };
+        let (verdict, reviewer, at) = (known.verdict, known.reviewer.clone(), known.at);
+        *state = state.apply(&Transition::PlanReviewed { verdict, plan, reviewer, at })?;
+        state.plan_review = Some(known);
+        Ok(())
+    })?;
     workflow.report(Action::Challenged)
 }
 
@@ -111,6 +137,8 @@ fn take_verdict(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let Some(plan) = review.plan.clone() else {
         return Err(WorkflowError::StaleVerdict { change: workflow.change.clone() });
     };
+    let round = workflow.change()?.read_if_exists(&ChangeFile::Round(review.iteration))?;
+    let round_hash = round.filter(|text| is_of(text, &plan)).map(Digest::of);
     let at = review.date.unwrap_or_else(|| (workflow.now)());
     workflow.update(|state| {
         let (verdict, reviewer) = (review.verdict, review.reviewer.clone());
@@ -120,6 +148,7 @@ fn take_verdict(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         if let Some(recorded) = &mut state.plan_review {
             recorded.run = challenger.as_ref().and_then(|(_, run)| *run);
             recorded.review_hash = Some(review.hash());
+            recorded.round_hash = round_hash;
             recorded.challenger = challenger.map(|(actor, _)| actor);
             recorded.independent =
                 recorded.challenger.as_ref().map(|actor| is_independent(&authors, actor));
@@ -130,6 +159,11 @@ fn take_verdict(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     })?;
     workflow.close_receipt()?;
     report_fates(workflow)
+}
+
+/// Whether this is the record of a plan.
+fn is_of(round: &str, plan: &Digest) -> bool {
+    round::parse(round).is_some_and(|round| round.plan.as_ref() == Some(plan))
 }
 
 /// Reports what the challenger has said of earlier issues, from the second round on.

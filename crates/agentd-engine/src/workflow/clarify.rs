@@ -15,7 +15,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::phase::Phase;
 use agentd_core::stamp::Stamp;
-use agentd_core::state::State;
+use agentd_core::state::{State, Track};
 use agentd_core::step_name::StepName;
 use agentd_core::text::{Line, Prose};
 use serde_json::{Map, Value, json};
@@ -131,11 +131,12 @@ impl From<LockError> for ClarifyError {
 
 /// Begins a change, or takes up one that is there: its directory, and its state with
 /// what is asked for. A change keeps its description unless another one is given, and
-/// then the questions about the old one are dropped.
+/// then the questions about the old one are dropped. The same goes for its track.
 pub fn begin(
     project: &Project,
     id: &ChangeId,
     description: Option<&str>,
+    track: Option<Track>,
     holder: &Holder,
     now: Stamp,
 ) -> Result<State, ClarifyError> {
@@ -162,23 +163,32 @@ pub fn begin(
             None => proposed(project, &change)?
                 .ok_or_else(|| ClarifyError::NoDescription(id.clone()))?,
         };
-        let state = State::new(id.clone(), description.as_str(), now);
+        let mut state = State::new(id.clone(), description.as_str(), now);
+        state.track = track.unwrap_or_default();
         documents::create_state(project, &change, &lock, &state, now)?;
         return Ok(state);
     };
     if !matches!(old.phase, Phase::Proposed | Phase::Rejected) {
         return Err(ClarifyError::BeyondPlanning { change: id.clone(), phase: old.phase });
     }
-    if description.is_none() || description == old.description {
+    let same = description.is_none() || description == old.description;
+    // What was reported as a bug stays one.
+    let track = track.filter(|_| old.track != Track::Bug).unwrap_or(old.track);
+    if same && track == old.track {
         return Ok(old);
     }
-    if old.description.is_some() && change.has(&ChangeFile::Proposal)? {
-        return Err(ClarifyError::Planned(id.clone()));
+    if !same {
+        if old.description.is_some() && change.has(&ChangeFile::Proposal)? {
+            return Err(ClarifyError::Planned(id.clone()));
+        }
+        forget_questions(project, id)?;
     }
-    forget_questions(project, id)?;
     drop(lock);
     let update = |state: &mut State| {
-        state.description = description;
+        if !same {
+            state.description = description;
+        }
+        state.track = track;
         Ok(state.clone())
     };
     Ok(documents::update_state(project, id, holder, now, update)?)
@@ -197,7 +207,7 @@ pub fn adopt(
     if documents::load_state_if_begun(&change)?.is_some() || proposed(project, &change)?.is_none() {
         return Ok(None);
     }
-    begin(project, id, None, holder, now).map(Some)
+    begin(project, id, None, None, holder, now).map(Some)
 }
 
 /// Says that a change was taken up.

@@ -130,7 +130,7 @@ fn unread(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
 }
 
 /// Runs the project's tests and records what came of it.
-fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+pub(super) fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     let settings = &workflow.agents.config.implementation;
     let limit = Duration::from_secs(settings.test_timeout_secs);
     let Some(command) = settings.test_command.clone() else {

@@ -1,8 +1,12 @@
 //! What people are asked at the gates of a plan, and what they decide: the terminal, `decide`, the
 //! skills and the viewer all ask the same.
 
+use std::collections::BTreeSet;
+
 use agentd_core::diagnostic::{Counts, Diagnostic};
+use agentd_core::diff;
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
+use agentd_core::document::round::{self, Round};
 use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{ChangeFile, RunName};
@@ -17,6 +21,7 @@ use serde::Deserialize;
 use strum::IntoStaticStr;
 
 use super::{Mode, Verdict};
+use crate::change::Snapshot;
 use crate::change::documents::{DocumentError, update_state};
 use crate::store::{Holder, Project};
 
@@ -48,6 +53,12 @@ pub enum PlanAnswer {
     View,
     /// Its issues are shown, and the person says who fixes them.
     Review,
+    /// The planner fixes them, and is given what the person says.
+    Tell,
+    /// The person edits the plan in their editor, and it is challenged again.
+    Edit,
+    /// What the last revision has changed is shown, and the question comes again.
+    Diff,
     /// It stays as it is, which is recorded.
     Stop,
     /// It is implemented some other time.
@@ -71,6 +82,9 @@ impl PlanAnswer {
             (Self::View, Gate::Approved) => "View the plan",
             (Self::View, _) => "View the issues",
             (Self::Review, _) => "Review manually",
+            (Self::Tell, _) => "Tell the planner something, then fix",
+            (Self::Edit, _) => "Edit the plan in your editor",
+            (Self::Diff, _) => "Show what the last revision changed",
             (Self::Stop, _) => "Stop here",
             (Self::Later, _) => "Later",
         }
@@ -81,7 +95,8 @@ impl PlanAnswer {
         let decide = |choice| Command::Decide.on(change).arg(choice);
         let issues = || Command::Show.on(change).arg("challenge");
         match (self, gate) {
-            (Self::Fix, _) => vec![decide("fix"), Command::Plan.on(change)],
+            (Self::Fix | Self::Tell, _) => vec![decide("fix"), Command::Plan.on(change)],
+            (Self::Edit | Self::Diff, _) => Vec::new(),
             (Self::Accept, _) => vec![decide("accept")],
             (Self::Implement, Gate::Approved) => vec![Command::Impl.on(change)],
             (Self::Implement, _) => vec![decide("accept"), Command::Impl.on(change)],
@@ -103,6 +118,18 @@ pub struct PlanQuestion {
 }
 
 impl PlanQuestion {
+    /// What can be answered in a terminal, where a person can also write and read (W5).
+    pub fn terminal_answers(&self, has_diff: bool) -> Vec<PlanAnswer> {
+        let mut answers = self.answers.clone();
+        if self.gate != Gate::Approved {
+            let diff = has_diff.then_some(PlanAnswer::Diff);
+            let more = [PlanAnswer::Tell, PlanAnswer::Edit].into_iter().chain(diff);
+            let at = answers.len().saturating_sub(1);
+            answers.splice(at..at, more);
+        }
+        answers
+    }
+
     /// The question itself.
     pub fn text(&self) -> String {
         match self.gate {
@@ -160,6 +187,24 @@ pub fn waiting(state: &State, documents: &Documents) -> Option<PlanQuestion> {
         | Phase::Archived => return None,
     };
     Some(PlanQuestion { gate, answers })
+}
+
+/// What has changed in the plan since the review before the last one, file by file, as `diff -u` shows
+/// it; none before the second review.
+pub fn last_revision(snapshot: &Snapshot) -> Option<String> {
+    let [.., before, last] = snapshot.documents.reviews() else { return None };
+    let kept = |review: &ReviewBlock| {
+        let text = snapshot.change().read_if_exists(&ChangeFile::Round(review.iteration));
+        round::parse(&text.ok().flatten()?)
+    };
+    let (before, last) = (kept(before)?, kept(last)?);
+    let files: BTreeSet<&String> = before.files.keys().chain(last.files.keys()).collect();
+    let of = |round: &'_ Round, file: &String| round.files.get(file).cloned();
+    let diffs = files.into_iter().map(|file| {
+        let (old, new) = (of(&before, file), of(&last, file));
+        diff::unified(file, old.as_deref(), new.as_deref())
+    });
+    Some(diffs.collect())
 }
 
 /// The question that is answered with a decision, or why there is none (W5).
@@ -263,14 +308,26 @@ pub fn revise(
             .as_ref()
             .and_then(|known| documents.reviews().iter().rfind(|review| known.is_of(review)));
         // Code that was written before an earlier revision is still that of the plan of then.
-        let built = match reviewed.filter(|_| has_code) {
-            Some(review) => Some(review.iteration),
-            None => state.revision.as_ref().and_then(|earlier| earlier.built),
+        let (built, built_hash) = match reviewed.filter(|_| has_code) {
+            Some(review) => {
+                let round = state.plan_review.as_ref().and_then(|known| known.round_hash.clone());
+                (Some(review.iteration), round)
+            }
+            None => {
+                let earlier = state.revision.as_ref();
+                earlier.map(|it| (it.built, it.built_hash.clone())).unwrap_or_default()
+            }
         };
-        let mut next = state.apply(&Transition::Reopened)?;
         let note = Line::new(note);
+        // A plan that is still being made is revised as they say.
+        let tells = !note.is_empty() && documents.has(&ChangeFile::Tasks);
+        let mut next = if state.phase == Phase::Proposed && tells {
+            state.clone()
+        } else {
+            state.apply(&Transition::Reopened)?
+        };
         let after_run = runs.last().map_or(0, RunName::number);
-        next.revision = Some(Revision { note: note.clone(), after_run, built });
+        next.revision = Some(Revision { note: note.clone(), after_run, built, built_hash });
         let (choice, by, plan_hash) = (Choice::Revise, Line::new(by), Some(documents.digest()));
         next.decisions.push(Decision { choice, note, by, at: now, plan_hash });
         next.last_action = Some(LastAction::Revise);

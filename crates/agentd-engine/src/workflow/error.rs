@@ -114,6 +114,26 @@ pub enum WorkflowError {
         /// The tasks.
         tasks: Vec<TaskId>,
     },
+    /// A bug cannot be fixed by its test where no tests can be run.
+    #[error("no tests can be run, so a test for the bug of `{change}` proves nothing")]
+    NoTests {
+        /// The change.
+        change: ChangeId,
+    },
+    /// The tests fail before the test for a bug is there.
+    #[error("the tests fail already, before there is one for the bug of `{change}`")]
+    TestsFailing {
+        /// The change.
+        change: ChangeId,
+    },
+    /// The implementer has written no test that fails.
+    #[error("no test shows the bug of `{change}`: {why}")]
+    NotReproduced {
+        /// The change.
+        change: ChangeId,
+        /// What was seen instead.
+        why: &'static str,
+    },
     /// A task was asked for that the plan does not have.
     #[error("`{change}` has no task {task}")]
     NoSuchTask {
@@ -250,6 +270,21 @@ impl Explain for WorkflowError {
                 .hint(newest_run(change))
                 .run("do them by hand and check them off in tasks.md, then", implement(change))
                 .run("or ask again", implement(change)),
+            Self::NoTests { .. } => report(Kind::NoTests)
+                .set("say how they are run", "implementation", "test_command", "…")
+                .hint("then run the same command again"),
+            Self::TestsFailing { change } => report(Kind::TestsFailing)
+                .cause("a test for the bug could not be told from those that fail anyway")
+                .run("see what failed", CommandLine::agentd(["log", change.as_str()]))
+                .run("fix them, then", implement(change)),
+            Self::NotReproduced { change, .. } => report(Kind::NotReproduced)
+                .hint(newest_run(change))
+                .run("ask again", implement(change))
+                .run(
+                    "or say more about the bug",
+                    CommandLine::agentd(["revise", change.as_str()])
+                        .placeholder("\"<how it shows>\""),
+                ),
             Self::NoSuchTask { change, .. } => report(Kind::NoSuchTask).run(
                 "see which tasks there are",
                 CommandLine::agentd(["show", change.as_str(), "tasks"]),

@@ -11,6 +11,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::Command;
 use agentd_core::outcome::ReviewMark;
 use agentd_core::provider::sessions::SessionError;
+use agentd_core::state::Track;
 use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
@@ -62,13 +63,18 @@ struct PlanWriter {
 
 /// Writes every document of the plan that is not there, and runs the self-reviews that
 /// were not run.
-pub(super) fn generate(workflow: &mut Workflow<'_>, found: Existing) -> Result<(), WorkflowError> {
+pub(super) fn generate(
+    workflow: &mut Workflow<'_>,
+    mut found: Existing,
+) -> Result<(), WorkflowError> {
     let history = workflow.history()?;
     recover_session(workflow, &history)?;
     assess(workflow)?;
-    let one_shot = workflow.agents.config.workflow.generation == Generation::OneShot;
-    if one_shot {
+    let quick = workflow.state()?.track != Track::Full;
+    let one_shot = quick || workflow.agents.config.workflow.generation == Generation::OneShot;
+    if one_shot && !workflow.has(&ChangeFile::Proposal)? {
         plan_at_once(workflow)?;
+        found = Existing::Silent;
     }
     let mut writing =
         PlanWriter { found, review: !one_shot, context_is_new: false, outdated: None };
@@ -103,7 +109,7 @@ pub(super) fn generate(workflow: &mut Workflow<'_>, found: Existing) -> Result<(
         writing.outdated = Some(ChangeFile::Tasks);
     }
     write_part(workflow, &history, &tasks, &mut writing)?;
-    if one_shot {
+    if one_shot && !quick {
         review_at_once(workflow, &history)?;
     }
     Ok(())
@@ -306,9 +312,6 @@ fn review_once(
 
 /// The opt-in way: one session writes all documents.
 fn plan_at_once(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
-    if workflow.has(&ChangeFile::Proposal)? {
-        return Ok(());
-    }
     write_context(workflow, ContextKind::Planner)?;
     let report = workflow.run(
         Call {

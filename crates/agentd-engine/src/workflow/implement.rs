@@ -14,7 +14,7 @@ use agentd_core::phase::{Phase, Transition};
 use agentd_core::state::{Placement, State};
 use agentd_core::step_name::StepName;
 
-use super::{Action, Call, Progress, Report, Workflow, WorkflowError, prompts, revision};
+use super::{Action, Call, Progress, Report, Workflow, WorkflowError, bug_test, prompts, revision};
 use crate::agents::step::{Artifact, StepError};
 use crate::change::documents;
 use crate::git::{CommitScope, Git};
@@ -48,6 +48,7 @@ pub fn implement(
     start(workflow)?;
     prove_ticks(workflow)?;
     let all = wanted_tasks(workflow, wanted)?;
+    bug_test::ensure(workflow)?;
     for layer in Layer::ALL {
         if all.iter().any(|task| layer_of(task) == layer) {
             build(workflow, layer, wanted)?;
@@ -142,7 +143,7 @@ pub(super) fn read_tasks(workflow: &Workflow<'_>) -> Result<Vec<Task>, WorkflowE
 }
 
 /// The tasks of a layer that are wanted and not ticked.
-fn open_tasks(
+pub(super) fn open_tasks(
     workflow: &Workflow<'_>,
     layer: Layer,
     wanted: &TaskSelection,
@@ -169,7 +170,7 @@ fn build(
         return commit_late(workflow, layer, wanted);
     }
     let prompt = prompts::implement(workflow, layer, &open)?;
-    let session = ask(workflow, layer, label.clone(), prompt, None, &open)?;
+    let session = ask(workflow, name.clone(), label.clone(), prompt, None, &open)?;
     let left = open_tasks(workflow, layer, wanted)?;
     if !left.is_empty() {
         workflow.warn(&format!("{layer}: not ticked: {}; asking once more", ids(&left)));
@@ -178,7 +179,7 @@ fn build(
             // Without a session nothing is remembered.
             None => prompts::implement(workflow, layer, &left)?,
         };
-        ask(workflow, layer, format!("{label}, once more"), prompt, session, &left)?;
+        ask(workflow, name, format!("{label}, once more"), prompt, session, &left)?;
     }
     let left = open_tasks(workflow, layer, wanted)?;
     if !left.is_empty() {
@@ -189,15 +190,14 @@ fn build(
 }
 
 /// One call of the implementer; returns its session.
-fn ask(
+pub(super) fn ask(
     workflow: &mut Workflow<'_>,
-    layer: Layer,
+    step: StepName,
     label: String,
     prompt: String,
     resume: Option<String>,
     asked: &[Task],
 ) -> Result<Option<String>, WorkflowError> {
-    let step = StepName::Implement(layer);
     let (role, artifact) = (Role::Implementer, Artifact::Nothing);
     let earlier = done(&read_tasks(workflow)?);
     let (report, ticks) = workflow.run_checked(
@@ -386,7 +386,7 @@ pub(super) fn referred(tasks: &[Task]) -> BTreeMap<SpecId, Option<BTreeSet<Requi
 
 /// Whether a step is one in which the implementer works.
 pub(super) fn is_work(step: &StepName) -> bool {
-    matches!(step, StepName::Implement(_) | StepName::Fix)
+    matches!(step, StepName::Reproduce | StepName::Implement(_) | StepName::Fix)
 }
 
 /// The session in which the implementer worked last.

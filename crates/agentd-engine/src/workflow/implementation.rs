@@ -10,7 +10,7 @@ use super::code_review::{FixOutcome, run_fix, taken_review};
 use super::implement::{
     TaskSelection, commit_done, implement, is_work, prove_ticks, read_tasks, start, wanted_tasks,
 };
-use super::{Action, Report, Workflow, WorkflowError, review};
+use super::{Action, Report, Workflow, WorkflowError, bug_test, review};
 
 /// Implements, reviews and fixes until the code is approved, a person has to look, or the
 /// rounds are used up.
@@ -23,6 +23,7 @@ pub fn implementation(
     workflow.warn_of_overlaps()?;
     wanted_tasks(workflow, wanted)?;
     prove_ticks(workflow)?;
+    bug_test::ensure(workflow)?;
     if has_open_tasks(workflow)? {
         let report = implement(workflow, wanted)?;
         // A part of the tasks is a part of the work: it is reviewed when all of it is there.

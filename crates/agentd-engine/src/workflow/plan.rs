@@ -107,7 +107,7 @@ fn go_on(
                 }
             }
             // A rejection stands until the plan is another one (C20).
-            Phase::Rejected if workflow.documents()?.counted_review(&state).is_some() => {
+            Phase::Rejected if decisions::is_reviewed(&state, &workflow.documents()?) => {
                 Action::Rejected
             }
             Phase::Challenged if decisions::is_reviewed(&state, &workflow.documents()?) => {
@@ -127,7 +127,13 @@ fn go_on(
 /// Has a plan challenged that is valid or was made so. Nothing: it needs revision, and
 /// nobody has to be asked.
 fn judged(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Option<Report>, WorkflowError> {
+    let before = workflow.documents()?.digest();
     format::ensure(workflow, mode)?;
+    let plan = workflow.documents()?.digest();
+    if plan != before && workflow.state()?.may_be_challenged(&plan).is_err() {
+        // What was edited is now what was judged.
+        return Ok(None);
+    }
     let report = challenge_valid(workflow)?;
     let revise = report.verdict == Some(Verdict::Plan(PlanVerdict::NeedsRevision));
     Ok(Some(report).filter(|_| mode == Mode::HumanInLoop || !revise))
@@ -152,9 +158,13 @@ fn next(
     if revision::asked(state, &history).is_some() {
         return Ok(Next::Repropose);
     }
-    let Some(review) = documents.counted_review(state) else { return Ok(Next::Challenge) };
+    let Some(review) = documents.counted_review(state) else {
+        // Its review may be gone; what was rejected is rejected (C20).
+        let may_be = state.may_be_challenged(&documents.digest()).is_ok();
+        return Ok(if may_be { Next::Challenge } else { Next::Stop(Action::Rejected) });
+    };
     match (review.verdict, mode) {
-        // An approval that was not taken, because somebody went back to planning.
+        // Somebody went back to planning, and has changed nothing.
         (PlanVerdict::Approved, _) => Ok(Next::Challenge),
         (PlanVerdict::Rejected, _) => Ok(Next::Stop(Action::Rejected)),
         (PlanVerdict::NeedsRevision, Mode::HumanInLoop) => Ok(decided(workflow, state)?),

@@ -10,14 +10,14 @@ use agentd_core::ids::{Layer, RequirementId, SpecId};
 use agentd_core::layout::{self, ChangeFile};
 use agentd_core::prompt::{
     Challenge, CommentView, Fix, FormatFix, FreshReproposal, Implement, ImplementAgain, IssueView,
-    NewPlan, Reproposal, Review as ReviewCode, Reviewed, SelfReview, SpecGen, SpecView, TaskView,
-    TasksGen, TestEvidence,
+    NewPlan, Reproduce, Reproduced, Reproposal, Review as ReviewCode, Reviewed, SelfReview,
+    SpecGen, SpecView, TaskView, TasksGen, TestEvidence,
 };
 use agentd_core::step_name::StepName;
 
 use super::generate::spec_order;
 use super::implement::{read_tasks, referred};
-use super::{Workflow, WorkflowError, decisions};
+use super::{Workflow, WorkflowError, bug_test, decisions, revision};
 use crate::agents::context;
 use crate::change::comments;
 use crate::change::documents;
@@ -75,6 +75,7 @@ pub(super) fn generate(workflow: &Workflow<'_>, step: &StepName) -> Result<Strin
                 clarified,
                 main_specs: &context::main_specs(project)?,
                 overlaps: &overlap::open_ground(project, change, OTHERS)?,
+                track: workflow.state()?.track,
             };
             match step {
                 StepName::PlanGen => new_plan.render_plan(),
@@ -119,7 +120,10 @@ pub(super) fn challenge(workflow: &Workflow<'_>) -> Result<String, WorkflowError
     let (earlier, settled) = earlier_issues(&fates(documents.reviews()));
     let (change, clarified) = (&workflow.change, clarified(workflow)?);
     let (specs, earlier, settled) = (&specs, &earlier, &settled);
-    Ok(Challenge { change, specs, clarified, earlier, settled }.render())
+    let snapshot = workflow.snapshot()?;
+    let changes = revision::since_verdict(&snapshot, snapshot.state()?);
+    let changed = &changes.map(|changes| changes.lines()).unwrap_or_default();
+    Ok(Challenge { change, specs, clarified, earlier, settled, changed }.render())
 }
 
 /// The issues of earlier rounds that a reviewer has to look at, and those that are settled, which
@@ -142,7 +146,7 @@ pub(super) fn reproposal(
     workflow: &Workflow<'_>,
     reason: RevisionReason<'_>,
 ) -> Result<String, WorkflowError> {
-    revision(workflow, reason, |reproposal| Ok(reproposal.render()))
+    revised(workflow, reason, |reproposal| Ok(reproposal.render()))
 }
 
 /// The same for a new session, which is given the plan as well (C31).
@@ -160,13 +164,13 @@ pub(super) fn fresh_reproposal(
         })
         .collect();
     let (description, clarified) = (description(workflow)?, clarified(workflow)?);
-    revision(workflow, reason, |reproposal| {
+    revised(workflow, reason, |reproposal| {
         let (description, documents) = (&*description, &*documents);
         Ok(FreshReproposal { reproposal, description, clarified, documents }.render())
     })
 }
 
-fn revision(
+fn revised(
     workflow: &Workflow<'_>,
     reason: RevisionReason<'_>,
     render: impl FnOnce(Reproposal<'_>) -> Result<String, WorkflowError>,
@@ -199,18 +203,43 @@ pub(super) fn implement(
 ) -> Result<String, WorkflowError> {
     let tasks = task_views(open);
     let specs = spec_views(workflow, Some(open))?;
-    let project = &workflow.agents.project;
-    let rules = project.dir().read_to_string(&layout::project_context()).unwrap_or_default();
     Ok(Implement {
         change: &workflow.change,
         layer,
         tasks: &tasks,
         specs: &specs,
-        rules: &rules,
+        rules: &rules(workflow),
         test_command: workflow.agents.config.implementation.test_command.as_deref(),
         sandbox: &sandbox::for_prompt(workflow.agents),
     }
     .render())
+}
+
+/// The prompt that asks for a test that shows a bug. `passed`: what was written does not.
+pub(super) fn reproduce(
+    workflow: &Workflow<'_>,
+    open: &[Task],
+    passed: bool,
+) -> Result<String, WorkflowError> {
+    let (tasks, specs) = (task_views(open), spec_views(workflow, Some(open))?);
+    let implementation = &workflow.agents.config.implementation;
+    Ok(Reproduce {
+        change: &workflow.change,
+        description: &description(workflow)?,
+        tasks: &tasks,
+        specs: &specs,
+        rules: &rules(workflow),
+        test_command: implementation.test_command.as_deref().unwrap_or_default(),
+        sandbox: &sandbox::for_prompt(workflow.agents),
+        passed,
+    }
+    .render())
+}
+
+/// How the project is built, as it says itself.
+fn rules(workflow: &Workflow<'_>) -> String {
+    let project = &workflow.agents.project;
+    project.dir().read_to_string(&layout::project_context()).unwrap_or_default()
 }
 
 /// The prompt that asks for what was left of a layer.
@@ -228,6 +257,10 @@ pub(super) fn review(
     let tasks = task_views(&read_tasks(workflow)?);
     let specs = spec_views(workflow, None)?;
     let tests = test_evidence(workflow)?;
+    let state = workflow.state()?;
+    let output = state.reproduction.as_ref().map(|seen| seen.run.output_tail.to_string());
+    let changed = bug_test::changed(workflow.agents.project.root(), &state);
+    let reproduced = output.as_deref().map(|output| Reproduced { output, changed: &changed });
     let (earlier, settled) = earlier_issues(&fates(rounds));
     Ok(ReviewCode {
         change: &workflow.change,
@@ -235,6 +268,7 @@ pub(super) fn review(
         tasks: &tasks,
         diff,
         tests: tests.as_ref(),
+        reproduced,
         earlier: &earlier,
         settled: &settled,
     }

@@ -1,7 +1,9 @@
 //! Going on after somebody went back to planning: what the planner is still to be told, and which
 //! finished tasks are open again (W1, W2).
 
+use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::document::round;
+use agentd_core::hash::Digest;
 use agentd_core::layout::ChangeFile;
 use agentd_core::revision::PlanChanges;
 use agentd_core::state::State;
@@ -43,8 +45,28 @@ pub(super) fn rounds(state: &State, history: &History) -> u32 {
 
 /// What has changed in the plan since code was written for it; nothing if that is not known.
 pub(crate) fn changes(snapshot: &Snapshot, state: &State) -> Option<PlanChanges> {
-    let built = state.revision.as_ref()?.built?;
-    let text = snapshot.change().read_if_exists(&ChangeFile::Round(built)).ok().flatten()?;
+    let revision = state.revision.as_ref()?;
+    since(snapshot, revision.built?, revision.built_hash.as_ref())
+}
+
+/// What has changed in the plan since a challenger has judged it, where the verdict stands for the
+/// rest: it was approved, or a person went back to planning after it.
+pub(super) fn since_verdict(snapshot: &Snapshot, state: &State) -> Option<PlanChanges> {
+    let review = state.plan_review.as_ref()?;
+    if review.verdict != PlanVerdict::Approved && state.revision.is_none() {
+        return None;
+    }
+    let block = snapshot.documents.reviews().iter().rfind(|block| review.is_of(block))?;
+    since(snapshot, block.iteration, Some(review.round_hash.as_ref()?))
+}
+
+/// Compares the plan with the record of a round. A record that is not the one that agentd wrote
+/// says nothing.
+fn since(snapshot: &Snapshot, round: u32, hash: Option<&Digest>) -> Option<PlanChanges> {
+    let text = snapshot.change().read_if_exists(&ChangeFile::Round(round)).ok().flatten()?;
+    if hash.is_some_and(|hash| Digest::of(&text) != *hash) {
+        return None;
+    }
     Some(PlanChanges::between(&round::parse(&text)?, &snapshot.documents))
 }
 
@@ -58,8 +80,8 @@ pub(super) fn reopen_tasks(workflow: &mut Workflow<'_>) -> Result<(), WorkflowEr
     };
     let Some(changes) = changes(&snapshot, state) else {
         workflow.warn(&format!(
-            "the plan that the code was written for is not known ({} cannot be read): finished \
-             tasks stay finished",
+            "the plan that the code was written for is not known ({} is not as agentd wrote it): \
+             finished tasks stay finished",
             ChangeFile::Round(built).path()
         ));
         return Ok(());

@@ -6,6 +6,7 @@ use agentd_core::figures::tokens;
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_core::state::State;
+use agentd_engine::change::position::{Position, Running};
 use maud::{Markup, html};
 
 use super::decision::{choice_name, decision_form, note_of};
@@ -31,6 +32,9 @@ pub(crate) fn overview(app: &App, subject: &Subject) -> Result<Markup, Problem> 
         @if let Some(problem) = &subject.problem {
             p.alert role="alert" { (problem) }
         }
+        div data-live="course" {
+            @if let Some(position) = subject.position() { (course(&position)) }
+        }
         div data-live="decision" { (decision_form(subject)) }
         @if let Some(lead) = lead(subject) {
             section.prose.lead { (markdown::fragment(lead)) }
@@ -48,6 +52,28 @@ pub(crate) fn overview(app: &App, subject: &Subject) -> Result<Markup, Problem> 
         }
     };
     Ok(change_page(app, subject, &subject.address(), &subject.title(), &body))
+}
+
+/// What comes next, and what is stale.
+fn course(position: &Position) -> Markup {
+    let Position { course, stale, record, running } = position;
+    html! {
+        section.course {
+            p {
+                strong { (course.standing.name()) } ": " (course.why)
+                @if let Some(Running { step: Some(step), agent: Some(agent), .. }) = running {
+                    ", at " (step) " with " (agent)
+                }
+            }
+            @if let Some(problem) = record { p.alert role="alert" { (problem) } }
+            @if !stale.is_empty() {
+                ul { @for stale in stale { li { code { (stale.what) } ": " (stale.why) } } }
+            }
+            @for (index, next) in course.next.iter().enumerate() {
+                p { @if index == 0 { "Next: " } @else { "or: " } code { (next) } }
+            }
+        }
+    }
 }
 
 /// What the change is about: the summary of its proposal, or else what was asked for.

@@ -45,6 +45,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             agents: agents.played(),
             exit_code: args.exit_code,
             shown: false,
+            next: None,
         },
     )
 }

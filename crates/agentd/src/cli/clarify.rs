@@ -133,7 +133,7 @@ fn started(
     id: &ChangeId,
     description: Option<&str>,
 ) -> Result<State, CommandError> {
-    Ok(clarify::begin(project, id, description, &context.holder(), context.now())?)
+    Ok(clarify::begin(project, id, description, None, &context.holder(), context.now())?)
 }
 
 /// Asks on the terminal. Stopping loses nothing but the answers of this time.

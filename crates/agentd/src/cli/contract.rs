@@ -85,6 +85,7 @@ fn reading() -> Vec<Row> {
 fn acting() -> Vec<Row> {
     vec![
         row::<WorkflowReport>("plan add-oauth"),
+        row::<WorkflowReport>("bug add-oauth TEXT"),
         row::<WorkflowReport>("proposal add-oauth TEXT"),
         row::<WorkflowReport>("challenge add-oauth"),
         row::<WorkflowReport>("reproposal add-oauth"),

@@ -8,6 +8,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
 use agentd_core::state::Choice;
+use agentd_engine::change::position;
 use agentd_engine::store::Change;
 use agentd_engine::workflow::decisions::{self, PlanChoice};
 #[cfg(test)]
@@ -93,14 +94,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         &context.holder(),
         context.now(),
     )?;
-    let next = match choice {
-        PlanChoice::Fix => Command::Plan,
-        PlanChoice::Accept => Command::Impl,
-        PlanChoice::Stop => Command::Reproposal,
-    };
     context.ui.print(&DecisionReport {
         action: "decided",
-        next: vec![next.on(&state.change_id)],
+        next: position::next_steps(&project, change.id())?,
         change_id: state.change_id,
         phase: state.phase,
         choice: choice.into(),

@@ -1,8 +1,10 @@
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agentd_core::document::review_block;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::Command;
+use agentd_core::state::Track;
 use agentd_engine::workflow::decisions::{self, Gate, PlanAnswer, PlanChoice, PlanQuestion};
 use agentd_engine::workflow::{self, LostSession, Planned, Report, Workflow};
 
@@ -12,6 +14,7 @@ use super::implement;
 use super::planning::{self, GitArg, Outcome, run_workflow};
 use crate::error::CommandError;
 use crate::ui::ask::{self, SessionAnswer, WhoFixes};
+use crate::ui::editor;
 
 /// Take a change from one sentence to an approved plan.
 ///
@@ -23,7 +26,7 @@ use crate::ui::ask::{self, SessionAnswer, WhoFixes};
 /// If interrupted, run the command again to resume; finished steps are not repeated.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd plan add-oauth \"Let people sign in with GitHub\"\n  agentd plan add-oauth                          resume\n  agentd plan add-oauth \"…\" --auto --skip-clarify --git in-place --json     in CI"
+    after_help = "Examples:\n  agentd plan add-oauth \"Let people sign in with GitHub\"\n  agentd plan add-oauth                          resume\n  agentd plan fix-typo \"Say receive, not recieve\" --quick\n  agentd plan add-oauth \"…\" --auto --skip-clarify --git in-place --json     in CI"
 )]
 pub(crate) struct Args {
     /// Change ID; optional if only one change is open.
@@ -35,6 +38,10 @@ pub(crate) struct Args {
     /// Don't ask: revise and re-challenge until the plan is approved.
     #[arg(long)]
     auto: bool,
+
+    /// Plan a small change in one call: no questions, no self-reviews.
+    #[arg(long)]
+    quick: bool,
 
     #[command(flatten)]
     clarify: planning::ClarifyArgs,
@@ -52,19 +59,39 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let project = context.home_of(planning::project(context)?, args.id.as_deref())?;
-    let id = planning::change_to_plan(context, &project, args.id.as_deref())?;
-    let mut agents = agents_for(context, &project, &id)?;
-    planning::find_planner(context, &mut agents)?;
-    let begun = planning::Begin {
+    let begin = planning::Begin {
         description: args.description.as_deref(),
         clarify: &args.clarify,
+        track: args.quick.then_some(Track::Quick),
         git: args.git,
     };
-    let agents = planning::prepare(context, agents, &id, &begun)?;
-    let mode = planning::mode(&agents, args.auto);
+    let (auto, exit_code) = (args.auto, args.exit_code);
+    take_to_plan(context, args.id.as_deref(), &begin, &Ending { auto, exit_code })
+}
+
+/// How a plan comes to its end.
+pub(super) struct Ending {
+    /// Nobody is asked.
+    pub(super) auto: bool,
+    /// A plan that waits for a decision is a failure.
+    pub(super) exit_code: bool,
+}
+
+/// Takes a change to an approved plan, and on to its implementation if a person says so.
+pub(super) fn take_to_plan(
+    context: &Context,
+    id: Option<&str>,
+    begin: &planning::Begin<'_>,
+    ending: &Ending,
+) -> Result<ExitCode, CommandError> {
+    let project = context.home_of(planning::project(context)?, id)?;
+    let id = planning::change_to_plan(context, &project, id)?;
+    let mut agents = agents_for(context, &project, &id)?;
+    planning::find_planner(context, &mut agents)?;
+    let agents = planning::prepare(context, agents, &id, begin)?;
+    let mode = planning::mode(&agents, ending.auto);
     let mut lost = if context.ui.can_prompt() { LostSession::Ask } else { LostSession::Fail };
-    let (report, shown) = loop {
+    let (report, shown, next) = loop {
         let plan = |w: &mut Workflow<'_>| workflow::plan(w, mode, lost);
         let report = match run_workflow(context, &agents, &id, plan)? {
             Planned::Done(report) => report,
@@ -80,11 +107,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         };
         let question = decisions::question(&agents.project, &id, mode)?;
         let Some(question) = question.filter(|_| context.ui.can_prompt()) else {
-            break (report, false);
+            break (report, false, None);
         };
         match answer(context, &agents, &id, &report, &question)? {
             Then::Continue => {}
-            Then::Stop => break (report, true),
+            Then::Stop => break (report, true, None),
+            Then::Edit => break (report, true, Some(vec![Command::Plan.on(&id)])),
             Then::Implement => {
                 // Its lock and its agents; those of the implementation are others.
                 drop(agents);
@@ -100,8 +128,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             report,
             mode,
             agents: agents.played(),
-            exit_code: args.exit_code,
+            exit_code: ending.exit_code,
             shown,
+            next,
         },
     )
 }
@@ -112,6 +141,8 @@ enum Then {
     Continue,
     /// It is left as it is.
     Stop,
+    /// The person edits it, and comes back.
+    Edit,
     /// It is implemented.
     Implement,
 }
@@ -134,11 +165,14 @@ fn answer(
         context.ui.note(&report.summary);
         context.ui.show_issues(&report.issues);
     };
+    let tell = || agents.cancel.while_waiting(|| ask::note_for_planner(id));
     if question.gate != Gate::Approved {
         show_issues();
     }
+    let last_revision = decisions::last_revision(&agents.project.change(id)?.snapshot()?);
     loop {
-        let answer = agents.cancel.while_waiting(|| ask::plan(id, question))?;
+        let ask = || ask::plan(id, question, last_revision.is_some());
+        let answer = agents.cancel.while_waiting(ask)?;
         return Ok(match answer {
             PlanAnswer::Fix => {
                 record(PlanChoice::Fix, "")?;
@@ -169,14 +203,29 @@ fn answer(
                     WhoFixes::Person => {
                         let again = Command::Plan.on(id);
                         context.ui.note(&format!("edit agentd/changes/{id}/, then: {again}"));
-                        Then::Stop
+                        Then::Edit
                     }
                     WhoFixes::Planner => {
-                        let note = agents.cancel.while_waiting(|| ask::note_for_planner(id))?;
-                        record(PlanChoice::Fix, &note)?;
+                        record(PlanChoice::Fix, &tell()?)?;
                         Then::Continue
                     }
                 }
+            }
+            PlanAnswer::Tell => {
+                record(PlanChoice::Fix, &tell()?)?;
+                Then::Continue
+            }
+            PlanAnswer::Edit => {
+                if !edit(agents, id)? {
+                    context.ui.note("the plan is as it was");
+                    continue;
+                }
+                Then::Continue
+            }
+            PlanAnswer::Diff => {
+                let diff = last_revision.as_deref().unwrap_or_default();
+                context.ui.note(if diff.is_empty() { "nothing was changed" } else { diff });
+                continue;
             }
             PlanAnswer::Stop => {
                 record(PlanChoice::Stop, "")?;
@@ -185,6 +234,16 @@ fn answer(
             PlanAnswer::Later => Then::Stop,
         });
     }
+}
+
+/// Lets the person edit the plan; says whether they have changed it.
+fn edit(agents: &AgentRun, id: &ChangeId) -> Result<bool, CommandError> {
+    let change = agents.project.change(id)?;
+    let before = change.snapshot()?.documents;
+    let files: Vec<PathBuf> =
+        before.plan_files().map(|file| change.path().join(file.path().as_path())).collect();
+    agents.cancel.while_waiting(|| editor::edit(&files, agents.project.root()))?;
+    Ok(change.snapshot()?.documents.digest() != before.digest())
 }
 
 /// Shows the documents of a plan, without its reviews.

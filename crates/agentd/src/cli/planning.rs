@@ -8,17 +8,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use agentd_core::agent::{AgentKind, Role};
-use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::ids::ChangeId;
-use agentd_core::next_step::{Command, NextStep};
-use agentd_core::phase::Phase;
-use agentd_core::state::Placement;
+use agentd_core::next_step::NextStep;
+use agentd_core::state::{Placement, Track};
 use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::begin::{
     self, Clarify, CodeAt, CodeStep, Person, Planner, Prepared, Question, Request,
 };
-use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
+use agentd_engine::workflow::{self, Mode, Report, WorkflowError};
 
 use self::report::Issues;
 pub(super) use self::report::WorkflowReport;
@@ -58,6 +56,7 @@ pub(crate) struct ClarifyArgs {
 pub(crate) struct Begin<'b> {
     pub(crate) description: Option<&'b str>,
     pub(crate) clarify: &'b ClarifyArgs,
+    pub(crate) track: Option<Track>,
     pub(crate) git: Option<GitArg>,
 }
 
@@ -138,6 +137,7 @@ pub(crate) fn prepare(
     let mut request = Request {
         description: begin.description,
         clarify,
+        track: begin.track,
         placement: begin.git.map(Placement::from),
         person: person(context),
     };
@@ -265,7 +265,10 @@ impl CodeWork {
         let mode = mode(&self.agents, false);
         let change = &self.id;
         let agents = self.agents.played();
-        finish(context, &Outcome { change, report, mode, agents, exit_code, shown: false })
+        finish(
+            context,
+            &Outcome { change, report, mode, agents, exit_code, shown: false, next: None },
+        )
     }
 }
 
@@ -280,12 +283,14 @@ pub(crate) struct Outcome<'o> {
     pub(crate) exit_code: bool,
     /// Whether the person has seen the issues already.
     pub(crate) shown: bool,
+    /// What comes next, where the person has just said it.
+    pub(crate) next: Option<Vec<NextStep>>,
 }
 
 /// Prints the result and says how the command ends.
 pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCode, CommandError> {
     let Outcome { change, report, .. } = outcome;
-    let next = next_steps(change, report);
+    let next = outcome.next.clone().unwrap_or_else(|| report.next.clone());
     let issues = if outcome.shown { Issues::Seen } else { Issues::New };
     let agents = outcome.agents.clone();
     context.ui.print(&WorkflowReport::new(change, report, agents, next, issues))?;
@@ -294,25 +299,4 @@ pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCod
     } else {
         ExitCode::SUCCESS
     })
-}
-
-/// The commands that take the change on from here.
-fn next_steps(change: &ChangeId, report: &Report) -> Vec<NextStep> {
-    let needs = |verdict| report.verdict == Some(verdict);
-    if report.phase == Phase::Challenged && report.rules_only().is_some() {
-        // Nobody has judged the idea yet: a person reads the plan first.
-        return [Command::Show, Command::Impl].map(|command| command.on(change)).to_vec();
-    }
-    let commands: &[Command] = match (report.phase, report.action) {
-        (Phase::Proposed, Action::Reproposed | Action::Proposed) => &[Command::Challenge],
-        (Phase::Proposed, _) if needs(Verdict::Plan(PlanVerdict::NeedsRevision)) => {
-            &[Command::Reproposal]
-        }
-        (Phase::Rejected, _) => &[Command::Show],
-        (Phase::Implementing, Action::Fixed) => &[Command::Review],
-        (Phase::Implementing, Action::StillNeedsFix) => &[Command::Review],
-        (Phase::Implementing, Action::Reviewed) => &[Command::Fix],
-        (phase, _) => agentd_core::phase::allowed(phase),
-    };
-    commands.iter().take(1).map(|command| command.on(change)).collect()
 }

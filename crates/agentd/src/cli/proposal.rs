@@ -55,6 +55,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let begun = planning::Begin {
         description: Some(&args.description),
         clarify: &args.clarify,
+        track: None,
         git: args.git,
     };
     let agents = planning::prepare(context, agents, &id, &begun)?;
@@ -63,7 +64,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let (change, report) = (&id, &report);
     planning::finish(
         context,
-        &Outcome { change, report, mode, agents: agents.played(), exit_code: false, shown: false },
+        &Outcome {
+            change,
+            report,
+            mode,
+            agents: agents.played(),
+            exit_code: false,
+            shown: false,
+            next: None,
+        },
     )
 }
 

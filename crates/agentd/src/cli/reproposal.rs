@@ -39,6 +39,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let (change, report) = (&change, &report);
     planning::finish(
         context,
-        &Outcome { change, report, mode, agents: agents.played(), exit_code: false, shown: false },
+        &Outcome {
+            change,
+            report,
+            mode,
+            agents: agents.played(),
+            exit_code: false,
+            shown: false,
+            next: None,
+        },
     )
 }

@@ -2,8 +2,11 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agentd_core::ids::ChangeId;
-use agentd_core::next_step::{Command, NextStep};
+#[cfg(test)]
+use agentd_core::next_step::Command;
+use agentd_core::next_step::NextStep;
 use agentd_core::phase::Phase;
+use agentd_engine::change::position;
 use agentd_engine::workflow::decisions;
 use serde::Serialize;
 
@@ -11,9 +14,9 @@ use super::{Context, user};
 use crate::error::CommandError;
 use crate::ui::{BOLD, Output, Screen};
 
-/// Change the plan of a change that is approved, rejected, being implemented or complete.
+/// Change the plan of a change, also if it is approved, rejected, being implemented or complete.
 ///
-/// The change goes back to planning. Say what is different now, and the planner revises the plan
+/// The change goes back to planning, if it is past that. Say what is different now, and the planner revises the plan
 /// when you run `agentd plan`; or edit the documents yourself; or both. The plan is challenged
 /// again. Code, ticks, verdicts and costs stay: after the approval, only tasks that have changed,
 /// or whose requirement has, are implemented again.
@@ -39,6 +42,9 @@ pub(super) struct RevisionReport {
     change_id: ChangeId,
     /// Its phase now.
     phase: Phase,
+    /// Whether it was in a later phase.
+    #[serde(skip)]
+    goes_back: bool,
     /// Commands that continue from here.
     next: Vec<NextStep>,
 }
@@ -51,24 +57,27 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let _run = project.try_run_lock(change.id(), &holder)?;
     let what = args.what.as_deref().unwrap_or_default();
     let by = user(&project);
+    let before = change.snapshot()?.state()?.phase;
     let state = decisions::revise(&project, change.id(), what, &by, &holder, context.now())?;
     context.ui.print(&RevisionReport {
         action: "revised",
-        next: vec![Command::Plan.on(&state.change_id)],
+        next: position::next_steps(&project, change.id())?,
         change_id: state.change_id,
         phase: state.phase,
+        goes_back: before != state.phase,
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Output for RevisionReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        writeln!(
-            screen,
-            "{} is {} again; its code and its records stay",
-            self.change_id, self.phase
-        )?;
-        for next in &self.next {
+        let Self { change_id, phase, .. } = self;
+        if self.goes_back {
+            writeln!(screen, "{change_id} is {phase} again; its code and its records stay")?;
+        } else {
+            writeln!(screen, "the plan of {change_id} will be revised as you say")?;
+        }
+        if let Some(next) = self.next.first() {
             writeln!(screen, "\nNext: {BOLD}{next}{BOLD:#}")?;
         }
         Ok(())
@@ -78,6 +87,6 @@ impl Output for RevisionReport {
     fn sample() -> Self {
         let change_id = ChangeId::new("add-oauth").unwrap();
         let next = vec![Command::Plan.on(&change_id)];
-        Self { action: "revised", change_id, phase: Phase::Proposed, next }
+        Self { action: "revised", change_id, phase: Phase::Proposed, goes_back: true, next }
     }
 }

@@ -3,22 +3,23 @@ use std::process::ExitCode;
 
 use agentd_core::agent::Complexity;
 use agentd_core::check::{self, FileReport};
-use agentd_core::diagnostic::Counts;
+use agentd_core::diagnostic::{Counts, Diagnostic};
 use agentd_core::document::issue_fate::{EarlierIssue, earlier, fates};
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
-use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
-use agentd_core::layout::ChangeFile;
-use agentd_core::next_step::{Command, NextStep};
-use agentd_core::phase::{Phase, allowed};
+#[cfg(test)]
+use agentd_core::next_step::Command;
+use agentd_core::next_step::NextStep;
+use agentd_core::phase::Phase;
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
+use agentd_core::standing::Standing;
 use agentd_core::state::{GitSetup, LastAction, Placement, PlanReview, State};
 use agentd_core::text::printable;
 use agentd_engine::change::Snapshot;
 use agentd_engine::change::documents::{self, DocumentError};
-use agentd_engine::change::journal::record_problem;
-use agentd_engine::change::staleness::{self, Stale};
+use agentd_engine::change::position::{self, Position, Running};
+use agentd_engine::change::staleness::Stale;
 use agentd_engine::change::summary::{self, LayerProgress, Progress, Summary};
 use agentd_engine::insight::validate;
 use agentd_engine::store::Project;
@@ -42,6 +43,10 @@ pub(super) struct StatusReport {
     change_id: ChangeId,
     /// None if no workflow has run on the change yet.
     phase: Option<Phase>,
+    /// What it is waiting for.
+    standing: Standing,
+    /// The command that is working on it.
+    running: Option<Running>,
     title: String,
     created_at: Option<Stamp>,
     updated_at: Option<Stamp>,
@@ -104,14 +109,25 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let extras = documents::load_config(&project)?.extras();
     let reports = validate::validate(&project, &snapshot, &extras);
     let findings = check::counts(&reports);
-    let mut report = report(&snapshot, findings, context.now())?;
+    let position = position::position(&project, &snapshot, findings.high)?;
+    // What is not written yet is no mistake.
+    let findings = match position.course.standing {
+        Standing::Unfinished => counts_without_missing(&reports),
+        _ => findings,
+    };
+    let mut report = report(&snapshot, findings, position, context.now())?;
     let setup = snapshot.state_if_begun()?.and_then(|state| state.git.as_ref());
     report.git = setup.map(|setup| GitPlace::new(&project, setup));
-    report.stale = staleness::stale(&project, &snapshot)?;
     report.foreign_reviews = foreign_reviews(&reports);
-    report.record = record_problem(&project, &snapshot)?;
     context.ui.print(&report)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The findings, without documents that are missing.
+fn counts_without_missing(reports: &[FileReport]) -> Counts {
+    let all = reports.iter().flat_map(|report| &report.diagnostics);
+    let missing = [&rules::FILE_MISSING, &rules::AFFECTED_SPEC_MISSING];
+    Counts::of(all.filter(|found| !missing.contains(&found.rule)).map(Diagnostic::severity))
 }
 
 fn foreign_reviews(reports: &[FileReport]) -> Vec<String> {
@@ -128,6 +144,7 @@ fn foreign_reviews(reports: &[FileReport]) -> Vec<String> {
 fn report(
     snapshot: &Snapshot,
     validation: Counts,
+    position: Position,
     now: Stamp,
 ) -> Result<StatusReport, DocumentError> {
     let begun = snapshot.state_if_begun()?.cloned();
@@ -142,11 +159,12 @@ fn report(
     let summary = Summary::of(snapshot);
     let is_changed = |review: &PlanReview| snapshot.documents.digest() != review.plan_hash;
     let plan_changed_since_review = state.plan_review.as_ref().map(is_changed);
-    let next =
-        next_steps(&summary, &snapshot.documents, validation.high, plan_changed_since_review);
+    let Position { course, stale, record, running } = position;
     Ok(StatusReport {
         change_id: summary.change_id,
         phase,
+        standing: course.standing,
+        running,
         title: summary.title,
         created_at: state.created_at,
         updated_at: state.updated_at,
@@ -158,8 +176,8 @@ fn report(
         previous: earlier(&fates(snapshot.documents.reviews())),
         plan_changed_since_review,
         foreign_reviews: Vec::new(),
-        stale: Vec::new(),
-        record: None,
+        stale,
+        record,
         validation,
         tasks: summary.tasks,
         layers: summary::layers(&snapshot.documents),
@@ -168,7 +186,7 @@ fn report(
         tokens_in: state.total_tokens_in,
         tokens_out: state.total_tokens_out,
         git: None,
-        next,
+        next: course.next,
     })
 }
 
@@ -180,6 +198,12 @@ impl Output for StatusReport {
             writeln!(screen, "{DIM}{}{DIM:#}", printable(&self.title))?;
         }
         writeln!(screen)?;
+        if let Some(Running { command, since, step, agent, .. }) = &self.running {
+            let step = step.as_ref().map(|step| format!(", at {step}")).unwrap_or_default();
+            let agent = agent.map(|agent| format!(" with {agent}")).unwrap_or_default();
+            let (command, at) = (printable(command), since.strftime("%Y-%m-%d %H:%M:%S UTC"));
+            writeln!(screen, "running   {command}{step}{agent}, since {at}")?;
+        }
         if let (Some(verdict), Some(Counts { high, medium, low })) = (self.verdict, self.issues) {
             let stale = self.plan_changed_since_review == Some(true);
             let stale = if stale { ", of an earlier plan" } else { "" };
@@ -222,8 +246,9 @@ impl Output for StatusReport {
         if let Some(action) = &self.last_action {
             writeln!(screen, "last      {}", printable(&action.to_string()))?;
         }
-        for command in &self.next {
-            writeln!(screen, "\nNext: {command}")?;
+        for (index, command) in self.next.iter().enumerate() {
+            let words = if index == 0 { "\nNext:" } else { "  or:" };
+            writeln!(screen, "{words} {command}")?;
         }
         Ok(())
     }
@@ -236,6 +261,14 @@ impl Output for StatusReport {
         let tasks = Progress { total: 4, completed: 1 };
         Self {
             phase: Some(Phase::Proposed),
+            standing: Standing::Ready,
+            running: Some(Running {
+                pid: 4711,
+                command: "agentd plan add-oauth".to_owned(),
+                since: jiff::Timestamp::UNIX_EPOCH,
+                step: Some("challenge".into()),
+                agent: Some(agentd_core::agent::AgentKind::Codex),
+            }),
             title: "Sign in with Google".to_owned(),
             created_at: at,
             updated_at: at,
@@ -266,27 +299,4 @@ impl Output for StatusReport {
             change_id,
         }
     }
-}
-
-/// What to run next.
-fn next_steps(
-    summary: &Summary,
-    documents: &Documents,
-    high: usize,
-    plan_changed: Option<bool>,
-) -> Vec<NextStep> {
-    let id = &summary.change_id;
-    if high > 0 {
-        return vec![Command::Validate.on(id)];
-    }
-    let command = match (summary.phase, plan_changed) {
-        // What was written without agentd is adopted (W4).
-        (None, _) if documents.has(&ChangeFile::Proposal) => Command::Plan,
-        // A plan is not judged twice, and no plan is implemented but the one that was approved.
-        (Some(Phase::Rejected), Some(false)) | (None, _) => Command::Show,
-        (Some(Phase::Challenged), Some(true)) => Command::Challenge,
-        (Some(Phase::Implementing | Phase::Complete), Some(true)) => Command::Revise,
-        (Some(phase), _) => allowed(phase).first().copied().unwrap_or(Command::Show),
-    };
-    vec![command.on(id)]
 }

@@ -8,6 +8,7 @@ use agentd_core::prompt::{
     Challenge, Clarify, Fix, FormatFix, Implement, ImplementAgain, IssueView, NewPlan, Reproposal,
     Review, Reviewed, SelfReview, SpecGen, TasksGen,
 };
+use agentd_core::state::Track;
 use agentd_core::step_name::StepName;
 use agentd_engine::agents::context::ContextKind;
 use agentd_engine::tools::{self, Toolset};
@@ -20,7 +21,8 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
     let specs = std::slice::from_ref(spec);
     let clarified = false;
     let (description, main_specs, overlaps) = ("Add login", &[], &[]);
-    let new_plan = NewPlan { change, description, clarified, main_specs, overlaps };
+    let track = Track::Full;
+    let new_plan = NewPlan { change, description, clarified, main_specs, overlaps, track };
     let layer = Layer::Data;
     // What is said of earlier issues is asked for only where there are some.
     let earlier = &[IssueView {
@@ -52,7 +54,7 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
         (TasksGen { change, specs, clarified, outdated: &[] }.render(), &["create_tasks"]),
         (FormatFix { change, reports: &[] }.render(), &["edit_file", "write_spec"]),
         (
-            Challenge { change, specs, clarified, earlier, settled: &[] }.render(),
+            Challenge { change, specs, clarified, earlier, settled: &[], changed: &[] }.render(),
             &["append_review"],
         ),
         (
@@ -74,8 +76,17 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
         ),
         (ImplementAgain { change, layer, tasks: &[] }.render(), &["complete_task"]),
         (
-            Review { change, specs: &[], tasks: &[], diff: "", tests: None, earlier, settled: &[] }
-                .render(),
+            Review {
+                change,
+                specs: &[],
+                tasks: &[],
+                diff: "",
+                tests: None,
+                reproduced: None,
+                earlier,
+                settled: &[],
+            }
+            .render(),
             &["create_review"],
         ),
         (Fix { change, findings: &[], tests: None, sandbox: "" }.render(), &["complete_task"]),

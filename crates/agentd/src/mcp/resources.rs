@@ -2,11 +2,15 @@
 
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::ChangeFile;
+use agentd_engine::change::position::{self, Position};
 use agentd_engine::store::{Change, Project, StoreError};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
+use serde_json::json;
 
 /// How the address of a resource starts; the rest is `<change>/<file>`.
 const SCHEME: &str = "agentd://changes/";
+/// Where the change stands, which is no file.
+const STATUS: &str = "status.json";
 /// The most changes whose documents are listed.
 const MAX_CHANGES: usize = 100;
 
@@ -60,6 +64,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
         template("specs/{spec_id}.md", "What the change adds to a spec", "text/markdown"),
         template("tasks.md", what(&ChangeFile::Tasks), "text/markdown"),
         template("STATE.yaml", what(&ChangeFile::State), "application/yaml"),
+        template(STATUS, "Where the change stands, and what comes next", "application/json"),
     ]
 }
 
@@ -69,6 +74,9 @@ pub(super) fn read(
     bound: Option<&ChangeId>,
     uri: &str,
 ) -> Result<Option<ResourceContents>, StoreError> {
+    if let Some(id) = status_of(uri) {
+        return status(project, bound, &id, uri);
+    }
     let Some((id, file)) = parse(uri) else { return Ok(None) };
     if bound.is_some_and(|bound| *bound != id) {
         return Ok(None);
@@ -79,6 +87,40 @@ pub(super) fn read(
         result => result?.read_if_exists(&file)?,
     };
     Ok(text.map(|text| ResourceContents::text(text, uri).with_mime_type(mime_type(&file))))
+}
+
+/// The change whose status an address means.
+fn status_of(uri: &str) -> Option<ChangeId> {
+    let (id, file) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+    (file == STATUS).then(|| ChangeId::new(id).ok()).flatten()
+}
+
+/// Where a change stands, as `agentd status --json` says it (W6).
+fn status(
+    project: &Project,
+    bound: Option<&ChangeId>,
+    id: &ChangeId,
+    uri: &str,
+) -> Result<Option<ResourceContents>, StoreError> {
+    if bound.is_some_and(|bound| bound != id) {
+        return Ok(None);
+    }
+    let home = if bound.is_some() { project.clone() } else { project.home_of(id) };
+    let Some(change) = home.change_if_open(id)? else { return Ok(None) };
+    let snapshot = change.snapshot()?;
+    let Ok(Position { course, stale, running, .. }) = position::of(&home, &snapshot) else {
+        return Ok(None);
+    };
+    let text = json!({
+        "change_id": id,
+        "standing": course.standing,
+        "why": course.why,
+        "running": running,
+        "stale": stale,
+        "next": course.next,
+    });
+    let contents = ResourceContents::text(text.to_string(), uri);
+    Ok(Some(contents.with_mime_type("application/json")))
 }
 
 fn address(id: &ChangeId, file: &ChangeFile) -> String {

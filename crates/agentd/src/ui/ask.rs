@@ -19,9 +19,14 @@ use crate::error::CommandError;
 const KEYS: &str = "arrow keys move, enter continues";
 
 /// Asks what to do with a plan (P24, C34). What it is about was shown before.
-pub(crate) fn plan(change: &ChangeId, question: &PlanQuestion) -> Result<PlanAnswer, CommandError> {
+pub(crate) fn plan(
+    change: &ChangeId,
+    question: &PlanQuestion,
+    has_diff: bool,
+) -> Result<PlanAnswer, CommandError> {
     let gate = question.gate;
-    let offers = question.answers.iter().map(|answer| Offer::new(*answer, answer.label(gate)));
+    let answers = question.terminal_answers(has_diff);
+    let offers = answers.into_iter().map(|answer| Offer::new(answer, answer.label(gate)));
     let later = match gate {
         Gate::Approved => Hint::run("implement it later", &Command::Impl.on(change)),
         Gate::NeedsRevision | Gate::ManyRounds(_) => {

@@ -43,4 +43,5 @@ mod trust;
 mod uninstall;
 mod validate;
 mod verify;
+mod walks;
 mod worktrees;

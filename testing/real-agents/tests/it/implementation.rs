@@ -12,4 +12,5 @@ mod project;
 mod project_tests;
 mod reviews;
 mod revisions;
+mod sizes;
 mod story;

@@ -91,7 +91,7 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
     let agents = agents_for(context, project, id)?;
     let clarify = ClarifyArgs { skip_clarify: true, answers: None };
     let git = Some(GitArg::Branch);
-    let begun = Begin { description: Some(DESCRIPTION), clarify: &clarify, git };
+    let begun = Begin { description: Some(DESCRIPTION), clarify: &clarify, track: None, git };
     let agents = planning::prepare(context, agents, id, &begun)?;
     let mode = Mode::Automatic;
     let lost = LostSession::Fail;
@@ -102,7 +102,7 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
     if !context.ui.json {
         let (report, agents) = (&report, agents.played());
         let (exit_code, shown) = (false, false);
-        let outcome = Outcome { change: id, report, mode, agents, exit_code, shown };
+        let outcome = Outcome { change: id, report, mode, agents, exit_code, shown, next: None };
         planning::finish(context, &outcome)?;
     }
     reached(&report, Phase::Challenged)

@@ -50,7 +50,7 @@ fn is_driven() {
             let answers =
                 vec![PlanAnswer::Fix, PlanAnswer::Accept, PlanAnswer::Review, PlanAnswer::Stop];
             let question = PlanQuestion { gate: Gate::NeedsRevision, answers };
-            let answer = ask::plan(&ChangeId::new("add-oauth").unwrap(), &question);
+            let answer = ask::plan(&ChangeId::new("add-oauth").unwrap(), &question, false);
             eprintln!("over");
             progress.watch(&Progress::Note(&match &answer {
                 Ok(answer) => format!("answered {answer:?}"),
@@ -278,7 +278,7 @@ fn a_question_after_a_step_has_the_terminal_for_itself() {
         scope.spawn(|| check(&["\r"], "answered Fix"));
         scope.spawn(|| check(&[DOWN, "\r"], "answered Accept"));
         scope.spawn(|| check(&[DOWN, DOWN, "\r"], "answered Review"));
-        scope.spawn(|| check(&[DOWN, DOWN, DOWN, "\r"], "answered Stop"));
+        scope.spawn(|| check(&[DOWN, DOWN, DOWN, DOWN, DOWN, "\r"], "answered Stop"));
         scope.spawn(|| check(&[CTRL_C], "exit 130"));
         scope.spawn(|| check(&[ESC], "exit 130"));
     });

@@ -190,7 +190,7 @@ fn decision_is_recorded() {
     exit 0
     add-oauth is proposed; the decision is recorded
 
-    To continue later: agentd reproposal add-oauth
+    To continue later: agentd reproposal add-oauth --fresh
     --- stderr
     ");
     insta::assert_snapshot!(project.read_masked("STATE.yaml"), @r#"
@@ -228,7 +228,7 @@ fn decision_is_recorded() {
       "choice": "fix",
       "decisions": 2,
       "next": [
-        "agentd plan add-oauth"
+        "agentd reproposal add-oauth --fresh"
       ]
     }
     --- stderr

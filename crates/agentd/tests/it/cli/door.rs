@@ -21,6 +21,7 @@ const WITHOUT_PROJECT: [&str; 4] = ["completions", "demo", "explain", "help"];
 /// Every other command, with arguments with which it opens the project.
 const COMMANDS: &[&[&str]] = &[
     &["archive", "add-ready"],
+    &["bug", "add-more", "It adds too little", "--auto", "--git", "branch"],
     &["challenge", "add-ready"],
     &["clarify", "add-ready", "--show"],
     &["cost", "add-ready"],

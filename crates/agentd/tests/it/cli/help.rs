@@ -51,6 +51,7 @@ fn no_command_shows_help() {
       demo         Watch a change go from one sentence to merged specs, without agents
       init         Set up agentd in a project
       plan         Take a change from one sentence to an approved plan
+      bug          Fix a bug, starting with a test that fails because of it
       impl         Take an approved plan to approved code: implement, review, fix
       clarify      Answer open questions about a change before planning it
       proposal     Have the planner write the proposal, specs, and tasks of a new change
@@ -68,7 +69,8 @@ fn no_command_shows_help() {
       log          Show what has happened to a change, oldest first
       cost         Show the cost of a change by step
       decide       Decide what to do with a plan that needs revision
-      revise       Change the plan of a change that is approved, rejected, being implemented or complete
+      revise       Change the plan of a change, also if it is approved, rejected, being implemented or
+                   complete
       archive      Merge the specs of a change into the main specs and move the change to the archive
       drop         Give up a change
       unarchive    Reopen an archived change

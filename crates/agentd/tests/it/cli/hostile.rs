@@ -68,6 +68,7 @@ const COMMANDS: &[(Reach, &[&str])] = &[
     (Reach::Own, &["uninstall", "--dry-run"]),
     (Reach::Own, &["replay", "add-oauth", "--into", "agentd/replayed"]),
     (Reach::Agents, &["plan", "add-login", "Add a login", "--skip-clarify", "--git", "in-place"]),
+    (Reach::Agents, &["bug", "add-bug", "It adds too little", "--git", "in-place"]),
     (Reach::Agents, &["clarify", "add-more", "Add more", "--json"]),
     (Reach::Agents, &["proposal", "add-more", "Add more"]),
     (Reach::Agents, &["challenge", "add-oauth"]),

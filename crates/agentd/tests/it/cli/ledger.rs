@@ -107,9 +107,17 @@ fn review_run(hour: u32, exit_code: Option<i32>, verdicts: &[(&str, bool)]) -> S
         output: "ok".to_owned(),
     };
     let (tests, diff) = (Some(&tests), "+x");
-    let prompt =
-        Review { change: &change, specs: &[], tasks: &[], diff, tests, earlier: &[], settled: &[] }
-            .render();
+    let prompt = Review {
+        change: &change,
+        specs: &[],
+        tasks: &[],
+        diff,
+        tests,
+        reproduced: None,
+        earlier: &[],
+        settled: &[],
+    }
+    .render();
     let mut lines = vec![json!({"run": 1, "step": "review", "change": "add-oauth",
         "agent": "codex", "role": "reviewer", "attempt": 1, "argv": ["codex"], "env": [],
         "cwd": "/p", "prompt": prompt, "started_at": format!("2026-11-04T{hour}:00:00Z")})];

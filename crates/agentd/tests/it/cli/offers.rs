@@ -24,7 +24,7 @@ const NOW: &str = "2026-11-04T11:00:00Z";
 const ROLES: &str = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n";
 
 /// Kinds that mean: this command makes no sense here.
-const REFUSALS: [&str; 16] = [
+pub(crate) const REFUSALS: [&str; 16] = [
     "change_not_ready",
     "change_open",
     "internal",

@@ -77,7 +77,7 @@ fn invalid_new_proposal_is_a_warning() {
     ✓ add-login: the plan is written
     cost so far: $0.7500
 
-    Next: agentd challenge add-login
+    Next: agentd validate add-login
     --- stderr
     Working in place, without git: git is not installed.
     complexity: high (security (`login`))
@@ -114,7 +114,6 @@ fn one_shot_last_review_is_a_warning() {
     complexity: high (security (`login`))
     Plan: started (claude)
     Plan: done, [DURATION], 10 in, 2 out, $0.2500, proposal.md is written
-    Proposal: skipped, it is written already
     Spec 1/1: auth-flow: started (claude)
     Spec 1/1: auth-flow: done, [DURATION], 10 in, 2 out, $0.2500, specs/auth-flow.md is written
     Tasks: started (claude)

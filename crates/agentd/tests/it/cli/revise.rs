@@ -6,6 +6,8 @@ use agentd_engine::change::documents::update_state;
 use serde_json::json;
 use test_project::{TestProject, now};
 
+use super::stand_in::{self, CHANGE};
+
 const ID: &str = "add-oauth";
 const ROLES: &str = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n";
 
@@ -33,7 +35,7 @@ fn edited_plan_goes_back_to_planning_from_every_later_phase() {
         assert_eq!(
             revised,
             json!({"version": 1, "action": "revised", "change_id": ID, "phase": "proposed",
-                "next": ["agentd plan add-oauth"]})
+                "next": ["agentd challenge add-oauth"]})
         );
         let state = project.state();
         assert_eq!(state.plan_review, before.plan_review, "{phase}: nothing is lost");
@@ -53,9 +55,9 @@ fn edited_plan_goes_back_to_planning_from_every_later_phase() {
 }
 
 #[test]
-fn what_is_being_planned_or_archived_is_not_revised() {
+fn plan_that_is_being_made_is_revised_only_as_somebody_says() {
     let project = TestProject::new().change(ID).challenged(&[Severity::High]);
-    insta::assert_snapshot!(project.run(["revise", ID, "Something else"]), @"
+    insta::assert_snapshot!(project.run(["revise", ID]), @"
     exit 1
     --- stderr
     error: a change that is proposed cannot go back to planning
@@ -63,6 +65,15 @@ fn what_is_being_planned_or_archived_is_not_revised() {
     hint: see what comes next: agentd status add-oauth
     ");
     assert_eq!(project.state().decisions, []);
+    insta::assert_snapshot!(project.run(["revise", ID, "Something else"]), @"
+    exit 0
+    the plan of add-oauth will be revised as you say
+
+    Next: agentd reproposal add-oauth --fresh
+    --- stderr
+    ");
+    assert_eq!(project.state().decisions.len(), 1);
+    assert_eq!(project.state().phase, Phase::Proposed);
     let wrong = project.run(["revise", "add-oath", "--json"]).exits(1).json_error();
     assert_eq!(wrong["kind"], "no_such_change");
 }
@@ -92,4 +103,46 @@ fn second_revision_remembers_the_plan_that_was_built() {
     assert_eq!(project.state().revision.unwrap().built, Some(1));
     let status = project.run(["status", ID, "--json"]).exits(0).json();
     assert_eq!(status["stale"][0]["what"], "auth-flow:R1", "{status:#}");
+}
+
+/// W2: the challenger judges what is new, and the record of what was judged before is believed only
+/// where it is the one that agentd wrote.
+#[test]
+fn challenger_of_a_revised_plan_is_told_what_is_new() {
+    let project = stand_in::project("self_review_iterations = 0\n", &[]);
+    let approved =
+        json!({"change_id": CHANGE, "verdict": "APPROVED", "summary": "Read.", "issues": []});
+    stand_in::answers(&project, "challenge", &[("append_review", approved)]);
+    let plan = ["plan", CHANGE, "Add a login", "--quick", "--auto", "--git", "in-place"];
+    project.run(plan).exits(0);
+    let prompt = stand_in::prompt(&project, "challenge");
+    assert!(!prompt.contains("Only this is new"), "{prompt}");
+    let spec = format!("agentd/changes/{CHANGE}/specs/auth-flow.md");
+    let edit = |from: &str, to: &str| {
+        project.write_root(&spec, project.read_root(&spec).replace(from, to));
+        project.run(["revise", CHANGE]).exits(0);
+        project.run(["challenge", CHANGE]).exits(0);
+        stand_in::prompt(&project, "challenge")
+    };
+    let prompt = edit("within 2 s", "within 3 s");
+    let told = "Only this is new:\n```data: what has changed\nauth-flow:R1 has changed\n```\n";
+    assert!(prompt.contains(told), "{prompt}");
+
+    let round = format!("agentd/changes/{CHANGE}/rounds/0002.json");
+    let forged = project.read_root(&round).replace("within 3 s", "within 4 s");
+    project.write_root(&round, forged);
+    let prompt = edit("within 3 s", "within 4 s");
+    assert!(!prompt.contains("Only this is new"), "{prompt}");
+}
+
+/// A plan that goes back to planning and stays the same is approved by the verdict that it has.
+#[test]
+fn unchanged_plan_is_approved_again_without_a_call() {
+    let project = project(Phase::Implementing);
+    project.run(["revise", ID]).exits(0);
+    let calls = project.state().llm_calls.len();
+    let report = project.run(["challenge", ID, "--json"]).exits(0).json();
+    assert_eq!(report["phase"], "challenged", "{report:#}");
+    assert_eq!(project.state().llm_calls.len(), calls);
+    assert_eq!(project.run(["verify", ID, "--json"]).exits(0).json()["valid"], true);
 }

@@ -24,14 +24,17 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
     let roles = "[roles]\nplanner = \"claude\"\nchallenger = \"claude\"\n";
     let config = format!("{roles}[workflow]\nscript_retries = 0\n{workflow}");
     let project = TestProject::new().root_file("agentd/config.toml", config);
-    let answers = project.home().join("answers");
-    fs::create_dir_all(&answers).unwrap();
+    let dir = project.home().join("answers");
+    fs::create_dir_all(&dir).unwrap();
     fs::create_dir_all(project.home().join(".claude")).unwrap();
     let put = |name: &str, tool: &str, arguments: &Value| answer(&project, name, tool, arguments);
     put("clarify", "propose_questions", &questions());
     put("proposal-gen", "create_proposal", &proposal());
     put("spec-gen-auth-flow", "create_spec", &spec());
     put("tasks-gen", "create_tasks", &tasks());
+    let whole =
+        [("create_proposal", proposal()), ("create_spec", spec()), ("create_tasks", tasks())];
+    answers(&project, "plan-gen", &whole);
     let verdict = |verdict: &str, issues: Vec<Value>| json!({"change_id": CHANGE, "verdict": verdict, "summary": "Read it.", "issues": issues});
     let issue = |(severity, title): &(&str, &str)| {
         json!({"severity": severity, "title": title, "description": format!("{title} goes wrong."),
@@ -54,12 +57,13 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
          if [ $step = challenge ]; then\n\
          grep -q 'which is locked' agentd/changes/$change/proposal.md && answer=$answer-fixed; fi\n\
          words=$(sed 's/.*\"args\":\\[\\([^]]*\\)\\].*/\\1/; s/\",\"/ /g; s/\"//g' \"$server\")\n\
+         case $step in implement-*|fix) mkdir -p src; date +%N >> src/login.rs;; esac\n\
          [ -e $answer ] && '{agentd}' $words < $answer > /dev/null\n\
          echo '{SAY}'\necho '{END}'",
         log = log(&project).display(),
         prompts = project.home().join(".claude").display(),
         lost = lost(&project).display(),
-        answers = answers.display(),
+        answers = dir.display(),
         agentd = test_project::agentd().display(),
     );
     project.program("claude", &script)
@@ -67,14 +71,22 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
 
 /// What the stand-in does in a step: it calls this tool.
 fn answer(project: &TestProject, step: &str, tool: &str, arguments: &Value) {
+    answers(project, step, &[(tool, arguments.clone())]);
+}
+
+/// What the stand-in does in a step: it calls these tools.
+pub(crate) fn answers(project: &TestProject, step: &str, calls: &[(&str, Value)]) {
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "stand-in", "version": "1"}}});
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
-        "params": {"name": tool, "arguments": arguments}});
-    let path = project.home().join("answers").join(step);
-    fs::write(path, format!("{hello}\n{ready}\n{call}\n")).unwrap();
+    let mut text = format!("{hello}\n{ready}\n");
+    for (index, (tool, arguments)) in calls.iter().enumerate() {
+        let call = json!({"jsonrpc": "2.0", "id": index + 2, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}});
+        text.push_str(&format!("{call}\n"));
+    }
+    fs::write(project.home().join("answers").join(step), text).unwrap();
 }
 
 /// From now on, a reproposal makes this of the proposal.

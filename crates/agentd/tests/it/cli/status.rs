@@ -18,7 +18,7 @@ fn status_of_a_change() {
     cost      $0.0000, 0 tokens in, 0 out, 0 calls
     last      proposal
 
-    Next: agentd plan add-oauth
+    Next: agentd challenge add-oauth
     --- stderr
     ");
     assert_eq!(project.run(["status", "add-oauth"]).fine().stdout, run.stdout);
@@ -28,6 +28,8 @@ fn status_of_a_change() {
       "version": 1,
       "change_id": "add-oauth",
       "phase": "proposed",
+      "standing": "ready",
+      "running": null,
       "title": "Sign in with OAuth.",
       "created_at": "[TIME]",
       "updated_at": "[TIME]",
@@ -68,7 +70,7 @@ fn status_of_a_change() {
       "tokens_out": 0,
       "git": null,
       "next": [
-        "agentd plan add-oauth"
+        "agentd challenge add-oauth"
       ]
     }
     --- stderr
@@ -92,11 +94,15 @@ fn status_puts_findings_first() {
     last      proposal
 
     Next: agentd validate add-oauth
+      or: agentd plan add-oauth --auto
     --- stderr
     ");
     let json = project.run(["status", "--json"]).fine().json();
     assert_eq!(json["validation"]["high"], 1);
-    assert_eq!(json["next"], serde_json::json!(["agentd validate add-oauth"]));
+    assert_eq!(
+        json["next"],
+        serde_json::json!(["agentd validate add-oauth", "agentd plan add-oauth --auto"])
+    );
 }
 
 #[test]
@@ -116,7 +122,7 @@ fn verdict_of_an_earlier_plan_is_marked() {
     cost      $0.0000, 0 tokens in, 0 out, 0 calls
     last      proposal
 
-    Next: agentd plan add-oauth
+    Next: agentd reproposal add-oauth --fresh
     --- stderr
     ");
     let json = project.run(["status", "--json"]).fine().json();
@@ -138,7 +144,7 @@ fn verdict_of_an_earlier_plan_is_marked() {
     cost      $0.0000, 0 tokens in, 0 out, 0 calls
     last      proposal
 
-    Next: agentd plan add-oauth
+    Next: agentd challenge add-oauth
     --- stderr
     ");
     let json = project.run(["status", "--json"]).fine().json();
@@ -278,7 +284,7 @@ fn corrupt_state_is_left_alone() {
 
     hint: restore it: git checkout -- agentd/changes/add-oauth/STATE.yaml
     hint: agentd never overwrites a state that it cannot read
-    error: cannot use the STATE.yaml of `add-oauth`: unknown field `unknown_key`, expected one of change_id, phase, created_at, updated_at, description, session_id, complexity, last_action, iteration, plan_review, code_review, revision, git, test_run, archived_from, decisions, llm_calls, total_cost, total_tokens_in, total_tokens_out (line 3, column 1)
+    error: cannot use the STATE.yaml of `add-oauth`: unknown field `unknown_key`, expected one of change_id, phase, created_at, updated_at, description, session_id, complexity, track, last_action, iteration, plan_review, code_review, revision, git, test_run, reproduction, archived_from, decisions, llm_calls, total_cost, total_tokens_in, total_tokens_out (line 3, column 1)
 
     hint: restore it: git checkout -- agentd/changes/add-oauth/STATE.yaml
     hint: agentd never overwrites a state that it cannot read

@@ -119,7 +119,8 @@ fn documents_of_a_change_are_in_its_worktree() {
     branch    agentd/add-login from [BASE], in [ROOT]-agentd/add-login
     last      challenge
 
-    Next: agentd impl add-login
+    Next: agentd show add-login
+      or: agentd impl add-login
     --- stderr
     ");
     assert!(!root.join("agentd/changes").join(ID).exists(), "nothing came back");
@@ -186,6 +187,15 @@ fn tools_and_viewer_reach_a_change_in_its_worktree() {
     assert!(listed.iter().any(|resource| resource["uri"] == *uri), "{resources:#}");
     let read = client.result("resources/read", json!({"uri": uri}));
     assert_eq!(read["contents"][0]["text"], project.read("tasks.md"));
+    // What comes next is the same everywhere (W6).
+    let uri = format!("agentd://changes/{ID}/status.json");
+    let read = client.result("resources/read", json!({"uri": uri}));
+    let status: Value =
+        serde_json::from_str(read["contents"][0]["text"].as_str().unwrap()).unwrap();
+    let shown = project.run(["status", ID, "--json"]).exits(0).json();
+    for key in ["standing", "next"] {
+        assert_eq!(status[key], shown[key], "{key}");
+    }
 
     let viewer = Viewer::start(&project);
     assert_eq!(viewer.get(&format!("/changes/{ID}/tasks")).status, 200);

@@ -437,7 +437,7 @@ fn documents_are_resources() {
     assert_eq!(read["contents"][0]["text"], project.read("specs/auth-flow.md"));
     assert_eq!(read["contents"][0]["mimeType"], "text/markdown");
     let templates = client.result("resources/templates/list", json!({}));
-    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 4);
+    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 5);
     let mut bound = project.client("planner");
     assert_eq!(bound.result("resources/list", json!({}))["resources"].as_array().unwrap().len(), 4);
     for bad in

@@ -90,6 +90,8 @@ fn board_and_overview() {
     - Implementing
     - Complete
     - Archived
+    waiting: its plan needs revision
+    Next: agentd reproposal add-oauth --fresh
     (form /changes/add-oauth/decide)
     ## Your decision
     Round 2 ended with NEEDS REVISION: 0 high, 1 medium, 1 low.

@@ -63,6 +63,9 @@ const QUESTIONS: &str = "agentd clarify add-oauth 'Let people log in' --json";
 const ANSWERS: &str = "agentd clarify add-oauth 'Let people log in' --json && echo '{\"Provider\": \
     \"GitHub only\", \"Accounts\": \"Link by email\", \"Session\": \"A cookie\"}' > answers.json";
 
+const TESTED: &str = "printf '[implementation]\\ntest_command = \"true\"\\n' >> agentd/config.toml \
+    && agentd trust --yes";
+
 fn how(example: &str) -> How {
     let at = |place| How { place, before: "true", answers: false, code: 0 };
     let words: Vec<&str> = example.split_whitespace().collect();
@@ -77,6 +80,7 @@ fn how(example: &str) -> How {
         "mcp" if words[0] == "claude" => at("initialised"),
         "uninstall" | "doctor" => at("initialised"),
         "plan" if words.len() == 3 => at("waiting"),
+        "bug" => How { before: TESTED, answers: true, ..at("initialised") },
         "plan" | "proposal" => How { answers: !has("--skip-clarify"), ..at("initialised") },
         "clarify" if has("--answers") => How { before: ANSWERS, ..at("initialised") },
         "clarify" if has("--json") || has("--show") => {
@@ -142,8 +146,9 @@ fn run(is_wanted: impl Fn(&str) -> bool + Send) {
 }
 
 /// Commands that call agents, and take their time.
-const WITH_AGENTS: [&str; 9] = [
+const WITH_AGENTS: [&str; 10] = [
     "plan",
+    "bug",
     "proposal",
     "clarify",
     "challenge",

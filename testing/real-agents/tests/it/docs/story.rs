@@ -1,7 +1,7 @@
 //! What the models say about `add-oauth`, the change of all pages.
 
 use real_agents::models::{
-    approved, calls, challenges, edit, look, plan, reproposals, review, write,
+    approved, calls, challenges, edit, look, plan, proposal, reproposals, review, write,
 };
 use scripted_models::{Reply, Rule, Script};
 use serde_json::{Value, json};
@@ -21,6 +21,13 @@ pub(crate) struct FirstIssues {
 pub(crate) fn script(issues: FirstIssues) -> Script {
     let mut script = Script::new()
         .rule(calls("clarify", "propose_questions", questions()))
+        .rule(
+            Rule::new()
+                .step("plan-gen")
+                .reply(Reply::call("create_proposal", proposal(&json!([]))))
+                .reply(Reply::call("create_tasks", real_agents::models::tasks(&[])))
+                .reply(Reply::text("Planned.")),
+        )
         .rule(calls("tasks-gen", "create_tasks", tasks()))
         .rule(implements("implement-data", "src/user.rs", "1.1"))
         .rule(implements("implement-logic", "src/auth-flow.rs", "2.1"))

@@ -49,7 +49,7 @@ pub(crate) fn approved<'s>(
     sandbox.git(&["commit", "-q", "-m", "Start"]);
     let (project, holder) = (sandbox.store(), sandbox.holder());
     let what = Some("Greet people by name");
-    clarify::begin(&project, &sandbox.id(), what, &holder, now()).unwrap();
+    clarify::begin(&project, &sandbox.id(), what, None, &holder, now()).unwrap();
     sandbox.as_agent("planner", now(), |session| {
         let proposal = object(&proposal(&json!(["greeting"])));
         tools::create_proposal(session, input::read(proposal).unwrap()).unwrap();

@@ -63,6 +63,8 @@ fn case(kind: Kind) -> Case {
         Kind::TasksLeft | Kind::McpUnavailable | Kind::NoArtefact | Kind::InvalidArtefact => {
             Not(AGENT)
         }
+        Kind::NoTests => By(project, &["bug", "new-one", "It is wrong"]),
+        Kind::TestsFailing | Kind::NotReproduced => Not(CODE),
         Kind::StateEdited => By(forged_phase, &["plan", ID]),
         Kind::JournalChanged => By(foreign_journal, &["plan", ID]),
         Kind::ReviewStale => By(edited_since, &["archive", ID]),

@@ -1,0 +1,248 @@
+//! Where a change stands, and the commands that take it on from there: one answer for the terminal,
+//! `--json`, the skills and the viewer (W6).
+//!
+//! Every command named here is accepted in that state, and following them always leads to the
+//! archive; a test walks through random commands, edits and kills to see that.
+
+use serde::Serialize;
+use strum::IntoStaticStr;
+
+use crate::agent::AgentKind;
+use crate::description::detailed_enough;
+use crate::document::review::CodeVerdict;
+use crate::document::review_block::PlanVerdict;
+use crate::document::tasks::Status;
+use crate::documents::Documents;
+use crate::graph;
+use crate::layout::ChangeFile;
+use crate::next_step::{Command, NextStep};
+use crate::phase::Phase;
+use crate::state::{Choice, CodeReview, State, Track};
+use crate::step_name::StepName;
+
+/// What a change is waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Standing {
+    /// Its plan is not whole.
+    Unfinished,
+    /// A command is working on it.
+    Running,
+    /// A person has to answer, decide or edit something.
+    Waiting,
+    /// Something was edited since it was judged.
+    Stale,
+    /// The next step can begin.
+    Ready,
+    /// Nothing is left to do.
+    Done,
+}
+
+impl Standing {
+    /// `unfinished`, `running`, …
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// Where a change stands, and what comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Course {
+    /// Where it stands.
+    pub standing: Standing,
+    /// Why, as the end of a sentence.
+    pub why: &'static str,
+    /// The commands that take it on, the usual one first.
+    pub next: Vec<NextStep>,
+}
+
+/// What is known of a change.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'f> {
+    /// Its documents.
+    pub documents: &'f Documents,
+    /// Its state; none if no workflow has run on it yet.
+    pub state: Option<&'f State>,
+    /// How many HIGH findings its documents have.
+    pub high: usize,
+    /// Whether a command is working on it.
+    pub is_running: bool,
+    /// Whether its files are not those that its record is about.
+    pub record_differs: bool,
+    /// Whether code or tests were edited since they were judged.
+    pub code_is_stale: bool,
+}
+
+impl Facts<'_> {
+    /// Where the change stands, and what comes next.
+    pub fn course(&self) -> Course {
+        use Standing::{Done, Ready, Running, Unfinished, Waiting};
+        let id = &self.documents.id;
+        let is = |standing, why, next| Course { standing, why, next };
+        if self.is_running {
+            return is(Running, "a command is working on it", vec![Command::Log.on(id)]);
+        }
+        if self.record_differs {
+            let verify = vec![Command::Verify.on(id)];
+            return is(Waiting, "its files are not as agentd wrote them", verify);
+        }
+        let Some(state) = self.state else {
+            // What was written without agentd is adopted (W4).
+            let has_plan = !self.documents.proposal.value().summary.is_empty();
+            let next = if has_plan { Command::Plan } else { Command::Validate };
+            return is(Unfinished, "no workflow has run on it yet", vec![next.on(id)]);
+        };
+        let edited = !self.is_judged(state);
+        match state.phase {
+            Phase::Proposed => self.planning(state),
+            Phase::Challenged | Phase::Rejected if edited => {
+                self.to_judge(Standing::Stale, "its plan was edited since it was judged")
+            }
+            Phase::Challenged if self.by_rules(state) => {
+                let next = vec![Command::Show.on(id), Command::Impl.on(id)];
+                is(Ready, "its plan passes the rules; nobody has judged the idea", next)
+            }
+            Phase::Challenged => is(Ready, "its plan is approved", vec![Command::Impl.on(id)]),
+            Phase::Rejected => {
+                let next = vec![Command::Revise.on(id), Command::Show.on(id)];
+                is(Waiting, "its plan is rejected", next)
+            }
+            Phase::Implementing | Phase::Complete if edited => {
+                let next = vec![Command::Revise.on(id)];
+                is(Standing::Stale, "its plan was edited since it was approved", next)
+            }
+            Phase::Implementing => self.building(state),
+            Phase::Complete if self.code_is_stale => {
+                let next = vec![Command::Revise.on(id)];
+                is(Standing::Stale, "its code was edited since it was reviewed", next)
+            }
+            Phase::Complete => is(Ready, "its code is approved", vec![Command::Archive.on(id)]),
+            Phase::Archived => is(Done, "it is archived", vec![Command::Unarchive.on(id)]),
+        }
+    }
+
+    /// Whether the verdict on the plan is about the plan as it is.
+    fn is_judged(&self, state: &State) -> bool {
+        state.plan_review.as_ref().is_some_and(|known| known.plan_hash == self.documents.digest())
+    }
+
+    /// Whether only rules have approved the plan.
+    fn by_rules(&self, state: &State) -> bool {
+        let review = self.documents.counted_review(state);
+        review.is_some_and(|review| review.reviewer.as_str() == AgentKind::Builtin.name())
+    }
+
+    /// A plan that a challenger is to judge, if it is valid.
+    fn to_judge(&self, standing: Standing, why: &'static str) -> Course {
+        let id = &self.documents.id;
+        if self.high > 0 {
+            // The planner repairs it, or a person does.
+            let next = vec![Command::Validate.on(id), Command::Plan.on(id).arg("--auto")];
+            return Course { standing: Standing::Waiting, why: "its documents break rules", next };
+        }
+        Course { standing, why, next: vec![Command::Challenge.on(id)] }
+    }
+
+    /// A plan that is proposed.
+    fn planning(&self, state: &State) -> Course {
+        use Standing::{Ready, Unfinished, Waiting};
+        let id = &self.documents.id;
+        let is = |standing, why, next| Course { standing, why, next };
+        let plan = || vec![Command::Plan.on(id)];
+        let revise = || match state.session_id {
+            Some(_) => Command::Reproposal.on(id),
+            // Nothing can be resumed; a new session is given the plan.
+            None => Command::Reproposal.on(id).arg("--fresh"),
+        };
+        if !self.documents.has(&ChangeFile::Proposal) {
+            let is_clear = self.documents.has(&ChangeFile::Clarifications)
+                || state.track != Track::Full
+                || state.description.as_ref().is_some_and(|text| detailed_enough(text.as_str()));
+            if is_clear {
+                return is(Unfinished, "its plan is not written yet", plan());
+            }
+            let next = vec![Command::Clarify.on(id), Command::Plan.on(id).arg("--skip-clarify")];
+            return is(Waiting, "questions about it are open", next);
+        }
+        let specs = &self.documents.proposal.value().affected_specs;
+        if graph::spec_order(specs).is_err() {
+            let next = vec![Command::Validate.on(id)];
+            return is(Waiting, "its specs depend on each other", next);
+        }
+        let is_there = |file: ChangeFile| self.documents.has(&file);
+        let is_whole = is_there(ChangeFile::Tasks)
+            && specs.iter().all(|spec| is_there(ChangeFile::Spec(spec.id.clone())));
+        if !is_whole {
+            return is(Unfinished, "its plan is not written to the end", plan());
+        }
+        if state.revision.as_ref().is_some_and(|revision| !revision.note.is_empty()) {
+            let next = if state.session_id.is_some() { plan() } else { vec![revise()] };
+            return is(Ready, "its plan is to be revised as you said", next);
+        }
+        let Some(review) = self.documents.counted_review(state) else {
+            return match &state.plan_review {
+                // Its review was removed, so the planner cannot be asked to follow it.
+                Some(known) if self.is_judged(state) && known.verdict == PlanVerdict::Rejected => {
+                    is(Waiting, "its plan is rejected: edit it", vec![Command::Show.on(id)])
+                }
+                Some(_) => {
+                    self.to_judge(Standing::Stale, "its plan was edited since it was judged")
+                }
+                None => self.to_judge(Ready, "its plan was not challenged yet"),
+            };
+        };
+        let decided = state.decisions.last();
+        let decided = decided.filter(|made| made.plan_hash == review.plan).map(|made| made.choice);
+        match review.verdict {
+            PlanVerdict::Approved => self.to_judge(Ready, "its plan was approved before"),
+            PlanVerdict::NeedsRevision
+                if decided == Some(Choice::Fix) && state.session_id.is_some() =>
+            {
+                is(Ready, "its plan is to be fixed", plan())
+            }
+            PlanVerdict::NeedsRevision => is(Waiting, "its plan needs revision", vec![revise()]),
+            PlanVerdict::Rejected => is(Waiting, "its plan is rejected", vec![revise()]),
+        }
+    }
+
+    /// A change whose code is being written or reviewed.
+    fn building(&self, state: &State) -> Course {
+        use Standing::{Ready, Waiting};
+        let id = &self.documents.id;
+        let is = |standing, why, next| Course { standing, why, next };
+        let tasks = &self.documents.tasks.value().tasks;
+        if tasks.iter().any(|task| task.status == Status::Pending) {
+            return is(Ready, "tasks are open", vec![Command::Impl.on(id)]);
+        }
+        if state.track == Track::Bug && state.reproduction.is_none() {
+            return is(
+                Ready,
+                "no test was seen to fail because of the bug",
+                vec![Command::Impl.on(id)],
+            );
+        }
+        match state.code_review.as_ref().filter(|review| self.stands(state, review)) {
+            Some(review) if review.verdict == CodeVerdict::MajorIssues => {
+                let next = vec![Command::Fix.on(id), Command::Show.on(id).arg("review")];
+                is(Waiting, "its code has major issues", next)
+            }
+            Some(review) if review.verdict == CodeVerdict::NeedsFix => {
+                is(Ready, "its code needs fixing", vec![Command::Fix.on(id)])
+            }
+            Some(_) | None => is(Ready, "its code is to be reviewed", vec![Command::Review.on(id)]),
+        }
+    }
+
+    /// Whether the review of the code is there, asks for something, and nothing was done about it.
+    fn stands(&self, state: &State, review: &CodeReview) -> bool {
+        let is_work = |step: &StepName| matches!(step, StepName::Implement(_) | StepName::Fix);
+        let worked = state.llm_calls.iter().rfind(|call| is_work(&call.step));
+        let since = worked.and_then(|call| call.run) > review.run;
+        let found = self.documents.review.value_if_there();
+        let asks = found.is_some_and(|found| !found.issues.is_empty());
+        let text = self.documents.review.text().map(crate::hash::Digest::of);
+        let is_it = review.review_hash.is_none() || review.review_hash == text;
+        asks && is_it && !since && !self.code_is_stale
+    }
+}

@@ -26,7 +26,7 @@ use crate::agents::installed;
 use crate::agents::step::{Agents, Artifact};
 use crate::change::{Snapshot, documents};
 use crate::git::{self, Git, SetupResult};
-use crate::store::{Project, StoreError};
+use crate::store::{Change, Project, StoreError};
 
 /// What is asked for.
 #[derive(Debug)]
@@ -237,12 +237,8 @@ fn open_questions(
     state: &State,
     request: &Request<'_>,
 ) -> Result<Option<Questions>, WorkflowError> {
-    let change = workflow.change()?;
-    let settled = change.has(&ChangeFile::Proposal)?
-        || change.has(&ChangeFile::Clarifications)?
-        || matches!(request.clarify, Clarify::Skip)
-        || state.description.as_ref().is_some_and(|text| detailed_enough(text.as_str()));
-    if settled {
+    if matches!(request.clarify, Clarify::Skip) || !needs_answers(&workflow.change()?, Some(state))?
+    {
         return Ok(None);
     }
     if request.person == Person::Absent {
@@ -250,6 +246,15 @@ fn open_questions(
         return Err(ClarifyError::Missing { change, description: None }.into());
     }
     propose_questions(workflow, state).map(|asked| Some(asked.questions))
+}
+
+/// Whether a change leaves open what is meant, so that its plan waits for answers (P2).
+pub fn needs_answers(change: &Change, state: Option<&State>) -> Result<bool, StoreError> {
+    let description = state.and_then(|state| state.description.as_ref());
+    let clear = change.has(&ChangeFile::Proposal)?
+        || change.has(&ChangeFile::Clarifications)?
+        || description.is_some_and(|text| detailed_enough(text.as_str()));
+    Ok(!clear)
 }
 
 /// Questions, and what they cost.

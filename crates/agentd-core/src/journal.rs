@@ -21,6 +21,7 @@ use crate::agent::AgentKind;
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
 use crate::hash::Digest;
+use crate::ids::ChangeId;
 use crate::phase::Phase;
 use crate::stamp::Stamp;
 use crate::state::{Actor, Choice, GitSetup, LlmCall, State};
@@ -127,6 +128,15 @@ pub enum Event {
     Placed {
         /// Where.
         git: GitSetup,
+    },
+    /// The change has another ID from here on. What entries before say of it stands.
+    Renamed {
+        /// The ID that it had.
+        from: ChangeId,
+        /// The one that it has now.
+        to: ChangeId,
+        /// Who renamed it.
+        by: Line,
     },
     /// The change moved to another phase without a verdict.
     Moved {
@@ -283,13 +293,23 @@ pub fn claims(state: &State) -> Digest {
     let State { phase, plan_review, code_review, git, test_run, archived_from, decisions, .. } =
         state;
     let all = (phase, plan_review, code_review, git, test_run, archived_from, decisions);
-    Digest::of(serde_json::to_string(&all).unwrap_or_default())
+    let all = if state.renamed.is_empty() {
+        serde_json::to_string(&all)
+    } else {
+        // Under which IDs a verdict was given.
+        serde_json::to_string(&(all, &state.renamed))
+    };
+    Digest::of(all.unwrap_or_default())
 }
 
 /// What happened between two states. There is always something: the state was written.
 pub fn events(before: Option<&State>, after: &State) -> Vec<Event> {
     let Some(before) = before else { return vec![Event::Begun {}] };
     let mut events = Vec::new();
+    for rename in after.renamed.iter().skip(before.renamed.len()) {
+        let (from, to, by) = (&rename.from, &after.change_id, &rename.by);
+        events.push(Event::Renamed { from: from.clone(), to: to.clone(), by: by.clone() });
+    }
     // Calls of killed runs are sorted in by number, so a place says nothing; of those without a
     // number there are only ever more.
     let mut unnumbered = before.llm_calls.iter().filter(|call| call.run.is_none());

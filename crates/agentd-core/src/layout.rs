@@ -115,6 +115,11 @@ pub fn archive_journal() -> RelPath {
     RelPath::from_safe("archive.json".to_owned())
 }
 
+/// `rename.json` in the user's state directory: the renaming that is under way.
+pub fn rename_note() -> RelPath {
+    RelPath::from_safe("rename.json".to_owned())
+}
+
 /// `agentd/.locks/<id>.conflicts.json`: the conflicts that somebody was shown.
 pub fn shown_conflicts(change: &ChangeId) -> RelPath {
     below_agentd(&format!(".locks/{change}.conflicts.json"))

@@ -22,7 +22,7 @@ use crate::text::Prose;
 use crate::yaml::from_yaml;
 
 pub use records::{
-    Actor, Choice, CodeReview, Decision, PlanReview, Revision, TestRun, is_independent,
+    Actor, Choice, CodeReview, Decision, PlanReview, Rename, Revision, TestRun, is_independent,
 };
 
 /// The state of a change.
@@ -72,6 +72,9 @@ pub struct State {
     /// The phase from which it was archived, and to which it would come back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_from: Option<Phase>,
+    /// What it was called before, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub renamed: Vec<Rename>,
     /// What people have decided, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
@@ -286,6 +289,7 @@ impl State {
             git: None,
             test_run: None,
             archived_from: None,
+            renamed: Vec::new(),
             decisions: Vec::new(),
             llm_calls: Vec::new(),
             total_cost: 0.0,
@@ -297,6 +301,11 @@ impl State {
     /// The commit from which the work started, where it is known.
     pub fn base_commit(&self) -> Option<&str> {
         self.git.as_ref().and_then(|git| git.base_commit.as_deref())
+    }
+
+    /// Every ID that it has had, the present one first.
+    pub fn ids(&self) -> impl Iterator<Item = &ChangeId> {
+        std::iter::once(&self.change_id).chain(self.renamed.iter().map(|rename| &rename.from))
     }
 
     /// Adds a call to the ledger and to the totals. A cost that is no number,

@@ -21,6 +21,7 @@ mod prompts;
 mod provenance;
 mod reading;
 pub(crate) mod relocation;
+pub mod rename;
 mod report;
 mod reproposal;
 pub(crate) mod revision;

@@ -351,7 +351,7 @@ fn elsewhere(branch: String, tree: &Worktree) -> GitError {
 }
 
 /// A branch is a file, so `agentd/x` cannot exist beside `agentd` or `agentd/x/y`.
-fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
+pub(super) fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
     let taken = |blocking: String| GitError::NameTaken { branch: branch.to_owned(), blocking };
     if let Some((above, _)) = branch.split_once('/')
         && git.branch_commit(above)?.is_some()
@@ -369,15 +369,12 @@ fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
 
 /// A branch of that name may have been pushed.
 fn remote_note(git: &Git, branch: &str) -> Result<Option<String>, GitError> {
-    let pattern = format!("refs/remotes/*/{branch}");
-    let output =
-        git.call("for-each-ref").args(["--format=%(refname:short)", "--", &pattern]).run()?;
-    let note = |remote: &str| {
+    let note = |remote: String| {
         format!(
             "There is a branch `{remote}`, too: `{branch}` does not start from it, but from here."
         )
     };
-    Ok(output.text().lines().next().map(note))
+    Ok(git.remote_of(branch)?.map(note))
 }
 
 fn uncommitted(dirty: &Dirty) -> String {

@@ -119,6 +119,36 @@ impl Project {
         self.state_dir()?.write_atomic(&layout::origin_note(), &text)
     }
 
+    /// Whether a change has this ID in any checkout that agentd knows, and if so, whether it is
+    /// archived there.
+    pub(crate) fn knows(&self, id: &ChangeId) -> Option<bool> {
+        let origin = self.origin();
+        let main = origin.as_ref().unwrap_or(self);
+        let places = [Some(self.clone()), Some(main.clone()), main.moved_to(id)];
+        let places: Vec<Self> = places.into_iter().flatten().collect();
+        let archived = || places.iter().any(|place| place.has_archived(id)).then_some(true);
+        places.iter().any(|place| place.has_open(id)).then_some(false).or_else(archived)
+    }
+
+    /// The checkout from which a change has moved here.
+    pub(crate) fn began_in(&self, id: &ChangeId) -> Option<Self> {
+        let is_here = |origin: &Self| {
+            origin.move_note(id).is_some_and(|note| note.root.path() == self.root())
+        };
+        self.origin().filter(is_here)
+    }
+
+    /// Notes under another ID where a change lives; nothing of that ID is left here.
+    pub(crate) fn copy_move_note(&self, from: &ChangeId, to: &ChangeId) -> Result<(), StoreError> {
+        let Some(note) = self.move_note(from) else { return Ok(()) };
+        self.write_move_note(to, &MoveNote { stays: false, unfinished: false, ..note })
+    }
+
+    /// Removes the note of where a change lives.
+    pub(crate) fn forget_move(&self, id: &ChangeId) -> Result<(), StoreError> {
+        self.state_dir()?.remove_tree(&layout::move_note(id))
+    }
+
     fn has(&self, id: &ChangeId) -> bool {
         self.has_open(id) || self.has_archived(id)
     }

@@ -21,7 +21,7 @@ struct Workflow {
     text: &'static str,
 }
 
-const WORKFLOWS: [Workflow; 5] = [
+const WORKFLOWS: [Workflow; 6] = [
     Workflow {
         id: "plan",
         description: "Plan a change with agentd: clarify, propose, challenge",
@@ -49,6 +49,13 @@ const WORKFLOWS: [Workflow; 5] = [
         arguments: "<id> [what is different now]",
         tools: &[],
         text: include_str!("../../assets/workflows/revise.md"),
+    },
+    Workflow {
+        id: "rename",
+        description: "Give a change another ID with agentd",
+        arguments: "<id> <new id>",
+        tools: &[],
+        text: include_str!("../../assets/workflows/rename.md"),
     },
     Workflow {
         id: "drop",
@@ -208,7 +215,7 @@ mod tests {
             assert_eq!(with_workflow(Some(text), text), FileAction::Unchanged);
             assert_eq!(without_workflow(text), FileAction::Remove);
             for edited in [
-                text.replace("agentd status", "agentd  status"),
+                text.replace("agentd list", "agentd  list"),
                 format!("{text}\nmine\n"),
                 format!("mine\n{text}"),
                 text.replacen("digest: ", "digest: 0", 1),

@@ -25,6 +25,7 @@ fn init_in_fresh_directory() {
     created    .gemini/commands/agentd/impl.toml
     created    .gemini/commands/agentd/archive.toml
     created    .gemini/commands/agentd/revise.toml
+    created    .gemini/commands/agentd/rename.toml
     created    .gemini/commands/agentd/drop.toml
     created    CLAUDE.md
     created    .mcp.json
@@ -32,6 +33,7 @@ fn init_in_fresh_directory() {
     created    .claude/commands/agentd/impl.md
     created    .claude/commands/agentd/archive.md
     created    .claude/commands/agentd/revise.md
+    created    .claude/commands/agentd/rename.md
     created    .claude/commands/agentd/drop.md
 
     Next: describe your project in agentd/project.md, then: agentd doctor
@@ -66,12 +68,14 @@ fn init_twice_changes_nothing() {
     unchanged  .gemini/commands/agentd/impl.toml
     unchanged  .gemini/commands/agentd/archive.toml
     unchanged  .gemini/commands/agentd/revise.toml
+    unchanged  .gemini/commands/agentd/rename.toml
     unchanged  .gemini/commands/agentd/drop.toml
     unchanged  AGENTS.md
     unchanged  .agents/skills/agentd-plan/SKILL.md
     unchanged  .agents/skills/agentd-impl/SKILL.md
     unchanged  .agents/skills/agentd-archive/SKILL.md
     unchanged  .agents/skills/agentd-revise/SKILL.md
+    unchanged  .agents/skills/agentd-rename/SKILL.md
     unchanged  .agents/skills/agentd-drop/SKILL.md
     unchanged  CLAUDE.md
     unchanged  .mcp.json
@@ -79,6 +83,7 @@ fn init_twice_changes_nothing() {
     unchanged  .claude/commands/agentd/impl.md
     unchanged  .claude/commands/agentd/archive.md
     unchanged  .claude/commands/agentd/revise.md
+    unchanged  .claude/commands/agentd/rename.md
     unchanged  .claude/commands/agentd/drop.md
 
     Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
@@ -182,12 +187,14 @@ fn init_leaves_unknown_files() {
     created    .gemini/commands/agentd/impl.toml
     created    .gemini/commands/agentd/archive.toml
     created    .gemini/commands/agentd/revise.toml
+    created    .gemini/commands/agentd/rename.toml
     created    .gemini/commands/agentd/drop.toml
     left       AGENTS.md: its agentd block has no `<!-- agentd:end -->`
     created    .agents/skills/agentd-plan/SKILL.md
     created    .agents/skills/agentd-impl/SKILL.md
     created    .agents/skills/agentd-archive/SKILL.md
     created    .agents/skills/agentd-revise/SKILL.md
+    created    .agents/skills/agentd-rename/SKILL.md
     created    .agents/skills/agentd-drop/SKILL.md
     left       CLAUDE.md: `CLAUDE.md` leads outside of the directory it must stay in
     left       .mcp.json: it is not plain JSON; add the server `agentd` with the command `agentd mcp` by hand
@@ -195,6 +202,7 @@ fn init_leaves_unknown_files() {
     created    .claude/commands/agentd/impl.md
     created    .claude/commands/agentd/archive.md
     created    .claude/commands/agentd/revise.md
+    created    .claude/commands/agentd/rename.md
     created    .claude/commands/agentd/drop.md
 
     Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
@@ -280,6 +288,7 @@ fn init_without_terminal_asks_nothing() {
     created    .agents/skills/agentd-impl/SKILL.md
     created    .agents/skills/agentd-archive/SKILL.md
     created    .agents/skills/agentd-revise/SKILL.md
+    created    .agents/skills/agentd-rename/SKILL.md
     created    .agents/skills/agentd-drop/SKILL.md
 
     Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
@@ -326,6 +335,7 @@ fn init_dry_run_writes_nothing() {
     create     .claude/commands/agentd/impl.md
     create     .claude/commands/agentd/archive.md
     create     .claude/commands/agentd/revise.md
+    create     .claude/commands/agentd/rename.md
     create     .claude/commands/agentd/drop.md
 
     Nothing was written: this was a dry run.
@@ -381,21 +391,24 @@ fn init_with_file_in_the_way() {
     assert_eq!(project.read_root("agentd"), "a file\n");
 }
 
-const WORKFLOWS: [&str; 15] = [
+const WORKFLOWS: [&str; 18] = [
     ".claude/commands/agentd/plan.md",
     ".claude/commands/agentd/impl.md",
     ".claude/commands/agentd/archive.md",
     ".claude/commands/agentd/revise.md",
+    ".claude/commands/agentd/rename.md",
     ".claude/commands/agentd/drop.md",
     ".gemini/commands/agentd/plan.toml",
     ".gemini/commands/agentd/impl.toml",
     ".gemini/commands/agentd/archive.toml",
     ".gemini/commands/agentd/revise.toml",
+    ".gemini/commands/agentd/rename.toml",
     ".gemini/commands/agentd/drop.toml",
     ".agents/skills/agentd-plan/SKILL.md",
     ".agents/skills/agentd-impl/SKILL.md",
     ".agents/skills/agentd-archive/SKILL.md",
     ".agents/skills/agentd-revise/SKILL.md",
+    ".agents/skills/agentd-rename/SKILL.md",
     ".agents/skills/agentd-drop/SKILL.md",
 ];
 
@@ -415,12 +428,14 @@ fn workflows_for_every_agent() {
     create     .gemini/commands/agentd/impl.toml
     create     .gemini/commands/agentd/archive.toml
     create     .gemini/commands/agentd/revise.toml
+    create     .gemini/commands/agentd/rename.toml
     create     .gemini/commands/agentd/drop.toml
     create     AGENTS.md
     create     .agents/skills/agentd-plan/SKILL.md
     create     .agents/skills/agentd-impl/SKILL.md
     create     .agents/skills/agentd-archive/SKILL.md
     create     .agents/skills/agentd-revise/SKILL.md
+    create     .agents/skills/agentd-rename/SKILL.md
     create     .agents/skills/agentd-drop/SKILL.md
     create     CLAUDE.md
     create     .mcp.json
@@ -428,6 +443,7 @@ fn workflows_for_every_agent() {
     create     .claude/commands/agentd/impl.md
     create     .claude/commands/agentd/archive.md
     create     .claude/commands/agentd/revise.md
+    create     .claude/commands/agentd/rename.md
     create     .claude/commands/agentd/drop.md
 
     Nothing was written: this was a dry run.
@@ -493,12 +509,14 @@ fn edited_workflow_is_kept() {
     unchanged  .gemini/commands/agentd/impl.toml
     left       .gemini/commands/agentd/archive.toml: it was edited; remove it to get agentd's own
     unchanged  .gemini/commands/agentd/revise.toml
+    unchanged  .gemini/commands/agentd/rename.toml
     unchanged  .gemini/commands/agentd/drop.toml
     unchanged  AGENTS.md
     unchanged  .agents/skills/agentd-plan/SKILL.md
     unchanged  .agents/skills/agentd-impl/SKILL.md
     unchanged  .agents/skills/agentd-archive/SKILL.md
     unchanged  .agents/skills/agentd-revise/SKILL.md
+    unchanged  .agents/skills/agentd-rename/SKILL.md
     unchanged  .agents/skills/agentd-drop/SKILL.md
     unchanged  CLAUDE.md
     unchanged  .mcp.json
@@ -506,6 +524,7 @@ fn edited_workflow_is_kept() {
     unchanged  .claude/commands/agentd/impl.md
     unchanged  .claude/commands/agentd/archive.md
     unchanged  .claude/commands/agentd/revise.md
+    unchanged  .claude/commands/agentd/rename.md
     unchanged  .claude/commands/agentd/drop.md
 
     Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
@@ -522,12 +541,14 @@ fn edited_workflow_is_kept() {
     removed    .gemini/commands/agentd/impl.toml
     left       .gemini/commands/agentd/archive.toml: it was edited
     removed    .gemini/commands/agentd/revise.toml
+    removed    .gemini/commands/agentd/rename.toml
     removed    .gemini/commands/agentd/drop.toml
     removed    AGENTS.md
     removed    .agents/skills/agentd-plan/SKILL.md
     removed    .agents/skills/agentd-impl/SKILL.md
     removed    .agents/skills/agentd-archive/SKILL.md
     removed    .agents/skills/agentd-revise/SKILL.md
+    removed    .agents/skills/agentd-rename/SKILL.md
     removed    .agents/skills/agentd-drop/SKILL.md
     removed    CLAUDE.md
     removed    .mcp.json
@@ -535,6 +556,7 @@ fn edited_workflow_is_kept() {
     removed    .claude/commands/agentd/impl.md
     removed    .claude/commands/agentd/archive.md
     removed    .claude/commands/agentd/revise.md
+    removed    .claude/commands/agentd/rename.md
     removed    .claude/commands/agentd/drop.md
     removed    agentd/config.toml
     removed    agentd/project.md

@@ -36,6 +36,7 @@ fn claude_expands_the_commands() {
         ("/agentd:impl add-oauth", "agentd impl <id> --json"),
         ("/agentd:archive add-oauth", "agentd archive <id> --dry-run --json"),
         ("/agentd:revise add-oauth Sessions end", "agentd revise <id> \"<what is different>\""),
+        ("/agentd:rename add-oauth add-login", "agentd rename <id> <new-id> --json"),
         ("/agentd:drop add-oauth We use SAML", "agentd drop <id> --note \"<why>\" --yes --json"),
     ] {
         let (run, requests) = type_in(Cli::Claude, typed);

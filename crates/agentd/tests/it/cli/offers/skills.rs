@@ -81,6 +81,7 @@ fn commands(text: &str) -> BTreeSet<String> {
 fn filled_in(command: &str) -> Vec<String> {
     let places = [
         ("<id>", ID),
+        ("<new-id>", "add-login"),
         ("<spec>", "auth-flow"),
         ("<answer>", "in-place"),
         ("<description>", "Sign in"),
@@ -155,7 +156,7 @@ fn skills_know_every_answer_to_a_plan() {
 /// All workflows, as every agent reads them.
 fn workflows(project: &TestProject) -> Vec<(String, String)> {
     project.run(["init", "--yes", "--agents", "claude,codex,gemini"]).exits(0);
-    let names = ["plan", "impl", "archive", "revise", "drop"];
+    let names = ["plan", "impl", "archive", "revise", "rename", "drop"];
     let paths = names.iter().flat_map(|name| SKILLS.map(|path| path.replace("plan", name)));
     paths.map(|path| (project.read_root(&path), path)).map(|(text, path)| (path, text)).collect()
 }

@@ -149,6 +149,11 @@ pub fn receipt_key(change: &ChangeId) -> RelPath {
     RelPath::from_safe(format!("receipts/{change}"))
 }
 
+/// The note of what agentd has created in git for a change.
+pub fn created_note(change: &ChangeId) -> RelPath {
+    RelPath::from_safe(format!("created/{change}.json"))
+}
+
 /// Where the changes are noted that live in a worktree, in the same place.
 pub fn moves_dir() -> RelPath {
     RelPath::from_safe("moves".to_owned())

@@ -10,6 +10,7 @@ mod challenge;
 pub mod clarify;
 mod code_review;
 pub mod decisions;
+pub mod deletion;
 mod error;
 mod format;
 mod generate;

@@ -1,4 +1,6 @@
-//! Branches that get another name.
+//! Branches that get another name, and branches and worktrees that are deleted.
+
+use std::path::Path;
 
 use super::{Git, GitError};
 
@@ -21,6 +23,42 @@ impl Git {
             return Ok(());
         }
         self.call("branch").long().args(["-m", from, to]).run().map(drop)
+    }
+
+    /// The branch that was checked out before, if it is still there.
+    pub(crate) fn previous_branch(&self) -> Result<Option<String>, GitError> {
+        let args = ["--quiet", "--verify", "--symbolic-full-name", "@{-1}"];
+        let output = self.call("rev-parse").args(args).ask()?;
+        Ok(output.text().trim_end().strip_prefix("refs/heads/").map(str::to_owned))
+    }
+
+    /// How many commits of a branch are on no other branch, here or in a remote repository, and in no
+    /// tag.
+    pub(crate) fn commits_only_on(&self, branch: &str) -> Result<usize, GitError> {
+        let (its, others) = (format!("refs/heads/{branch}"), format!("--exclude={branch}"));
+        let args = ["--count", &its, "--not", &others, "--branches", "--remotes", "--tags", "--"];
+        Ok(self.call("rev-list").patient().args(args).run()?.text().trim().parse().unwrap_or(0))
+    }
+
+    /// Switches to a branch. Git refuses if a file that is not committed would be overwritten.
+    pub(crate) fn switch_to(&self, branch: &str) -> Result<(), GitError> {
+        let call = self.call("switch").long().args(["--quiet", "--no-guess", branch]);
+        let output = call.ask()?;
+        // Git also fails if it has switched and a hook failed afterwards.
+        if output.code == 0 || self.head()?.branch() == Some(branch) {
+            return Ok(());
+        }
+        Err(GitError::SwitchRefused { branch: branch.to_owned(), output: output.combined() })
+    }
+
+    /// Deletes a branch, merged or not. Git refuses if it is checked out.
+    pub(crate) fn delete_branch(&self, branch: &str) -> Result<(), GitError> {
+        self.call("branch").long().args(["--quiet", "-D", "--", branch]).run().map(drop)
+    }
+
+    /// Deletes a worktree with everything in it. Git refuses if it is locked.
+    pub(crate) fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
+        self.call("worktree").long().args(["remove", "--force", "--"]).args([path]).run().map(drop)
     }
 
     /// The branch of this name in a remote repository, as far as git knows.

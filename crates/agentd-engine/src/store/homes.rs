@@ -11,6 +11,7 @@ use std::path::Path;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
+use agentd_core::stamp::Stamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,51 @@ impl MoveNote {
     }
 }
 
+/// What agentd has created in git for a change, and may delete. What was there before belongs to
+/// someone else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Created {
+    /// The branch.
+    pub branch: bool,
+    /// The worktree.
+    pub work_tree: bool,
+}
+
+/// The note of it, for the change that began then: a later one with the same ID is another.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreatedNote {
+    began: Option<Stamp>,
+    created: Created,
+}
+
 impl Project {
+    /// What agentd has created in git for a change that began then.
+    pub(crate) fn created(&self, id: &ChangeId, began: Option<Stamp>) -> Created {
+        let note = self.note::<CreatedNote>(&layout::created_note(id));
+        note.filter(|note| note.began == began).map(|note| note.created).unwrap_or_default()
+    }
+
+    /// Notes what agentd has created, besides what it had created before.
+    pub(crate) fn note_created(
+        &self,
+        id: &ChangeId,
+        began: Option<Stamp>,
+        more: Created,
+    ) -> Result<(), StoreError> {
+        let known = self.created(id, began);
+        let created = Created {
+            branch: known.branch || more.branch,
+            work_tree: known.work_tree || more.work_tree,
+        };
+        if created == known {
+            return Ok(());
+        }
+        let text = serde_json::to_vec(&CreatedNote { began, created }).unwrap_or_default();
+        self.state_dir()?.write_atomic(&layout::created_note(id), &text)
+    }
+
     /// The project that a change lives in: that of its worktree, the checkout where it began, or
     /// this one, no matter whether the change is there.
     #[must_use]

@@ -345,6 +345,11 @@ fn set_up_git(
     for note in &setup.notes {
         workflow.note(note);
     }
+    match agents.project.note_created(&id, state.created_at, setup.created) {
+        // Then nothing is known to be deletable.
+        Err(StoreError::NoUserDir | StoreError::StateInProject { .. }) => {}
+        noted => noted?,
+    }
     if setup.work_tree != git::canonical(root)? {
         let notes = relocate(&agents.project, &id, &setup.work_tree, &tool, &agents.holder)?;
         for note in &notes {

@@ -303,6 +303,9 @@ fn finish(
     if let Some(record) = &note.record {
         state.write_atomic(&layout::journal_copy(to), record.journal.as_bytes())?;
     }
+    if let Ok(note) = state.read(&layout::created_note(from)) {
+        state.write_atomic(&layout::created_note(to), &note)?;
+    }
     receipts::rename(project, &change, &lock, from)?;
     rename_questions(project.dir(), from, to)?;
     for file in rename::FILES {
@@ -326,8 +329,12 @@ fn finish(
             change.write(&lock, &file, text.as_bytes())?;
         }
     }
-    for file in [layout::journal_copy(from), layout::journal_mark(from), layout::receipt_key(from)]
-    {
+    for file in [
+        layout::journal_copy(from),
+        layout::journal_mark(from),
+        layout::receipt_key(from),
+        layout::created_note(from),
+    ] {
         state.remove_tree(&file)?;
     }
     for id in [from, to] {
@@ -364,7 +371,8 @@ fn leave_origin(
     }
     origin.dir().remove_tree(&dir)?;
     let state = origin.state_dir()?;
-    for file in [layout::journal_copy(from), layout::receipt_key(from)] {
+    for file in [layout::journal_copy(from), layout::receipt_key(from), layout::created_note(from)]
+    {
         state.remove_tree(&file)?;
     }
     Ok(Some(format!("{} is removed; git has it in a commit.", path.display())))

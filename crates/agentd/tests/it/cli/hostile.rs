@@ -82,7 +82,7 @@ const COMMANDS: &[(Reach, &[&str])] = &[
     (Reach::Own, &["rename", "add-repairs", "add-fixes"]),
     (Reach::Own, &["rename", "add-oauth", "add-login"]),
     (Reach::Own, &["rename", "add-login", "add-oauth"]),
-    (Reach::Own, &["drop", "add-fixes", "--yes"]),
+    (Reach::Own, &["drop", "add-fixes", "--delete", "--yes"]),
     (Reach::Own, &["unarchive", "add-oauth"]),
     (Reach::Own, &["unarchive", "add-other"]),
     (Reach::Own, &["archive", "add-oauth"]),

@@ -326,7 +326,11 @@ fn heavy_killed_rename_leaves_one_name() {
             assert!(!kept(&project).contains(&"rename.json".to_owned()), "{placement} call {at}");
             let mut checkouts = vec![project.root()];
             checkouts.extend((placement == "worktree").then(|| project.worktree()));
+            let branches =
+                || project.git(&["branch", "--list", "agentd/*", "--format=%(refname:short)"]);
             if !moved {
+                let expected = if placement == "in-place" { "" } else { "agentd/add-oauth" };
+                assert_eq!(branches(), expected, "{placement} call {at}");
                 for checkout in &checkouts {
                     let verified = json_in(&project, checkout, &["verify", OLD]);
                     assert_eq!(verified["valid"], true, "{placement} call {at}: {verified:#}");
@@ -337,10 +341,8 @@ fn heavy_killed_rename_leaves_one_name() {
                 project.run(command).exits(0);
             }
             is_whole(&project, &checkouts);
-            let branches =
-                project.git(&["branch", "--list", "agentd/*", "--format=%(refname:short)"]);
             let expected = if placement == "in-place" { "" } else { "agentd/add-login" };
-            assert_eq!(branches, expected, "{placement} call {at}");
+            assert_eq!(branches(), expected, "{placement} call {at}");
             moved
         });
         let after = done.iter().filter(|moved| **moved).count();

@@ -258,8 +258,10 @@ impl Documents {
 
     fn check_review(&self) -> Vec<Diagnostic> {
         let mut found = self.review.diagnostics().to_vec();
+        // A reviewer names the change as it was called then.
+        let named = self.review.value().change_id.as_ref().filter(|id| !self.is_called(id));
         if let Some(text) = self.review.text() {
-            check_owner(self.review.value().change_id.as_ref(), &self.id, text, &mut found);
+            check_owner(named, &self.id, text, &mut found);
         }
         found
     }

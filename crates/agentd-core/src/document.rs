@@ -14,6 +14,7 @@ pub mod issue_fate;
 pub mod previous;
 pub mod proposal;
 pub mod questions;
+pub mod rename;
 pub mod review;
 pub mod review_block;
 pub mod rewrite;

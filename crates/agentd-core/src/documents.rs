@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use crate::diagnostic::{Diagnostic, Parsed};
 use crate::document::clarifications::{self, Clarifications};
 use crate::document::proposal::{self, Proposal};
+use crate::document::rename;
 use crate::document::review::{self, Review};
 use crate::document::review_block::ReviewBlock;
 use crate::document::round::{self, Round};
@@ -303,6 +304,22 @@ impl Documents {
         self.reviews().iter().rfind(|review| known.is_of(review))
     }
 
+    /// The state of a change that was renamed. That is rare, so others are not parsed for it.
+    fn renamed(&self) -> Option<&State> {
+        let text = self.state.source().text()?;
+        text.contains("\nrenamed:").then(|| self.state.value()?.ok()).flatten()
+    }
+
+    /// The ID with which a change began that has another one now.
+    fn first_id(&self) -> Option<&ChangeId> {
+        Some(&self.renamed()?.renamed.first()?.from)
+    }
+
+    /// Whether the change has or had this ID.
+    pub(crate) fn is_called(&self, id: &ChangeId) -> bool {
+        *id == self.id || self.renamed().is_some_and(|state| state.ids().any(|its| its == id))
+    }
+
     /// The digest of the plan: of everything that a reviewer judges and nothing that moves by
     /// itself, such as times, versions, reviews and ticks.
     pub fn digest(&self) -> Digest {
@@ -313,7 +330,15 @@ impl Documents {
             all.push_str(&format!("{name} {}\n", text.len()));
             all.push_str(&text);
         };
-        add("proposal", &proposal::reviewed_text(self.proposal.text().unwrap_or_default()));
+        let proposal = self.proposal.text().unwrap_or_default();
+        match self.first_id() {
+            // A verdict is not about the name, which stands in the title.
+            Some(first) => {
+                let text = rename::with_title(proposal, &ChangeFile::Proposal, &self.id, first);
+                add("proposal", &proposal::reviewed_text(&text));
+            }
+            None => add("proposal", &proposal::reviewed_text(proposal)),
+        }
         for spec in &self.proposal.value().affected_specs {
             add("affected", spec.id.as_str());
         }

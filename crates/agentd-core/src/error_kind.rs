@@ -109,6 +109,9 @@ kinds! {
         NoChange:
             "No change was named, and none is open.",
             "Start one: `agentd plan <id> \"<what you want>\"`.";
+        IdTaken:
+            "The new ID belongs to another change, which is open or archived.",
+            "Choose another ID: `agentd list` and `agentd list --archived` show those that are taken.";
         NoSuchDocument:
             "The change or the project has no document of that name.",
             "`agentd status <id>` shows which documents there are.";

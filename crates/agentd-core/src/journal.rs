@@ -21,6 +21,7 @@ use crate::agent::AgentKind;
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
 use crate::hash::Digest;
+use crate::ids::ChangeId;
 use crate::phase::Phase;
 use crate::stamp::Stamp;
 use crate::state::{Actor, Choice, GitSetup, LlmCall, State, Track};
@@ -127,6 +128,15 @@ pub enum Event {
     Placed {
         /// Where.
         git: GitSetup,
+    },
+    /// The change has another ID from here on. What entries before say of it stands.
+    Renamed {
+        /// The ID that it had.
+        from: ChangeId,
+        /// The one that it has now.
+        to: ChangeId,
+        /// Who renamed it.
+        by: Line,
     },
     /// The change moved to another phase without a verdict.
     Moved {
@@ -283,10 +293,13 @@ pub fn claims(state: &State) -> Digest {
     let State { phase, plan_review, code_review, git, test_run, archived_from, decisions, .. } =
         state;
     let all = (phase, plan_review, code_review, git, test_run, archived_from, decisions);
-    let all = match state.track {
-        // Most changes, and all of versions that knew no other track.
-        Track::Full => serde_json::to_string(&all),
-        track => serde_json::to_string(&(all, track, &state.reproduction)),
+    // Most changes are on the full track and keep their ID, as all of earlier versions.
+    let is_plain = state.track == Track::Full && state.renamed.is_empty();
+    let all = if is_plain {
+        serde_json::to_string(&all)
+    } else {
+        // Also under which IDs a verdict was given.
+        serde_json::to_string(&(all, state.track, &state.reproduction, &state.renamed))
     };
     Digest::of(all.unwrap_or_default())
 }
@@ -295,6 +308,10 @@ pub fn claims(state: &State) -> Digest {
 pub fn events(before: Option<&State>, after: &State) -> Vec<Event> {
     let Some(before) = before else { return vec![Event::Begun {}] };
     let mut events = Vec::new();
+    for rename in after.renamed.iter().skip(before.renamed.len()) {
+        let (from, to, by) = (&rename.from, &after.change_id, &rename.by);
+        events.push(Event::Renamed { from: from.clone(), to: to.clone(), by: by.clone() });
+    }
     // Calls of killed runs are sorted in by number, so a place says nothing; of those without a
     // number there are only ever more.
     let mut unnumbered = before.llm_calls.iter().filter(|call| call.run.is_none());

@@ -115,6 +115,11 @@ pub fn archive_journal() -> RelPath {
     RelPath::from_safe("archive.json".to_owned())
 }
 
+/// `rename.json` in the user's state directory: the renaming that is under way.
+pub fn rename_note() -> RelPath {
+    RelPath::from_safe("rename.json".to_owned())
+}
+
 /// `agentd/.locks/<id>.conflicts.json`: the conflicts that somebody was shown.
 pub fn shown_conflicts(change: &ChangeId) -> RelPath {
     below_agentd(&format!(".locks/{change}.conflicts.json"))
@@ -142,6 +147,11 @@ pub fn journal_copy(change: &ChangeId) -> RelPath {
 /// The key for the receipt of the call that is running for a change.
 pub fn receipt_key(change: &ChangeId) -> RelPath {
     RelPath::from_safe(format!("receipts/{change}"))
+}
+
+/// The note of what agentd has created in git for a change.
+pub fn created_note(change: &ChangeId) -> RelPath {
+    RelPath::from_safe(format!("created/{change}.json"))
 }
 
 /// Where the changes are noted that live in a worktree, in the same place.

@@ -8,7 +8,6 @@ use serde::Serialize;
 use strum::IntoStaticStr;
 
 use crate::agent::AgentKind;
-use crate::description::detailed_enough;
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
 use crate::document::tasks::Status;
@@ -156,10 +155,7 @@ impl Facts<'_> {
             None => Command::Reproposal.on(id).arg("--fresh"),
         };
         if !self.documents.has(&ChangeFile::Proposal) {
-            let is_clear = self.documents.has(&ChangeFile::Clarifications)
-                || state.track != Track::Full
-                || state.description.as_ref().is_some_and(|text| detailed_enough(text.as_str()));
-            if is_clear {
+            if self.documents.has(&ChangeFile::Clarifications) || state.is_clear() {
                 return is(Unfinished, "its plan is not written yet", plan());
             }
             let next = vec![Command::Clarify.on(id), Command::Plan.on(id).arg("--skip-clarify")];

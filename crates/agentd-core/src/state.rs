@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use strum::IntoStaticStr;
 
 use crate::agent::{AgentKind, Complexity};
+use crate::description::detailed_enough;
 use crate::frontmatter::quoted;
 use crate::ids::ChangeId;
 use crate::phase::Phase;
@@ -22,8 +23,8 @@ use crate::text::Prose;
 use crate::yaml::from_yaml;
 
 pub use records::{
-    Actor, Choice, CodeReview, Decision, PlanReview, Reproduction, Revision, SeenFile, TestRun,
-    Track, is_independent,
+    Actor, Choice, CodeReview, Decision, PlanReview, Rename, Reproduction, Revision, SeenFile,
+    TestRun, Track, is_independent,
 };
 
 /// The state of a change.
@@ -79,6 +80,9 @@ pub struct State {
     /// The phase from which it was archived, and to which it would come back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_from: Option<Phase>,
+    /// What it was called before, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub renamed: Vec<Rename>,
     /// What people have decided, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
@@ -295,6 +299,7 @@ impl State {
             test_run: None,
             reproduction: None,
             archived_from: None,
+            renamed: Vec::new(),
             decisions: Vec::new(),
             llm_calls: Vec::new(),
             total_cost: 0.0,
@@ -306,6 +311,17 @@ impl State {
     /// The commit from which the work started, where it is known.
     pub fn base_commit(&self) -> Option<&str> {
         self.git.as_ref().and_then(|git| git.base_commit.as_deref())
+    }
+
+    /// Every ID that it has had, the present one first.
+    pub fn ids(&self) -> impl Iterator<Item = &ChangeId> {
+        std::iter::once(&self.change_id).chain(self.renamed.iter().map(|rename| &rename.from))
+    }
+
+    /// Whether what is asked for leaves no question that has to be answered before it is planned.
+    pub fn is_clear(&self) -> bool {
+        let description = self.description.as_ref();
+        self.track != Track::Full || description.is_some_and(|text| detailed_enough(text.as_str()))
     }
 
     /// Adds a call to the ledger and to the totals. A cost that is no number,

@@ -6,6 +6,7 @@
 //! STATE.yaml becomes an option: revisions are checked to be hashes, and paths come after
 //! `--` or by standard input.
 
+mod branches;
 mod caged;
 mod changes;
 mod commit;

@@ -21,6 +21,7 @@ use crate::guard::sandbox;
 use crate::guard::state_file;
 use crate::store::{Holder, Project, StoreError, UserDirs};
 use crate::workflow::relocation;
+use crate::workflow::rename::{self, RenameError};
 
 /// A project, and what had to be repaired before it could be used.
 #[derive(Debug)]
@@ -48,6 +49,10 @@ pub enum Repair {
     JournalFailed(DocumentError),
     /// What is left of a change that has moved into its worktree could not be removed.
     MoveFailed(DocumentError),
+    /// An interrupted renaming was finished or taken back.
+    Rename(rename::Recovered),
+    /// An interrupted renaming could not be repaired.
+    RenameFailed(RenameError),
     /// Files in the project that agentd does not act on.
     LeftAlone(Vec<RelPath>),
 }
@@ -91,6 +96,14 @@ impl fmt::Display for Repair {
             }
             Self::MoveFailed(error) => {
                 write!(f, "cannot remove what is left of a change that is in a worktree: {error}")
+            }
+            Self::Rename(rename::Recovered { from, to, finished, notes }) => {
+                let outcome = if *finished { "it is finished now" } else { "it was taken back" };
+                write!(f, "renaming `{from}` to `{to}` was interrupted; {outcome}")?;
+                notes.iter().try_for_each(|note| write!(f, "; {note}"))
+            }
+            Self::RenameFailed(error) => {
+                write!(f, "an interrupted renaming cannot be finished: {error}")
             }
             Self::LeftAlone(files) => {
                 let names: Vec<&str> = files.iter().map(RelPath::as_str).collect();
@@ -169,6 +182,10 @@ fn repair(project: &Project, holder: &dyn Fn() -> Holder) -> Vec<Repair> {
     match journal::recover(project, holder) {
         Ok(journals) => repaired.extend(journals.into_iter().map(Repair::Journal)),
         Err(error) => repaired.push(Repair::JournalFailed(error)),
+    }
+    match rename::recover(project, holder) {
+        Ok(renamed) => repaired.extend(renamed.into_iter().map(Repair::Rename)),
+        Err(error) => repaired.push(Repair::RenameFailed(error)),
     }
     if let Err(error) = relocation::recover(project, holder) {
         repaired.push(Repair::MoveFailed(error));

@@ -45,6 +45,7 @@ pub use confined::EntryKind;
 pub use confined::FileStamp;
 pub use confined::ProjectDir;
 pub use error::StoreError;
+pub use homes::Created;
 pub(crate) use homes::MoveNote;
 pub use lock::Holder;
 pub use lock::Lock;

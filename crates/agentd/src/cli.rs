@@ -28,6 +28,7 @@ mod planning;
 mod proposal;
 #[cfg(test)]
 mod reference;
+mod rename;
 mod replay;
 mod reproposal;
 mod review;
@@ -109,6 +110,7 @@ enum Command {
     Cost(cost::Args),
     Decide(decide::Args),
     Revise(revise::Args),
+    Rename(rename::Args),
     Archive(archive::Args),
     Drop(drop::Args),
     Unarchive(unarchive::Args),
@@ -166,6 +168,7 @@ impl Command {
             | Self::Cost(_)
             | Self::Decide(_)
             | Self::Revise(_)
+            | Self::Rename(_)
             | Self::Archive(_)
             | Self::Drop(_)
             | Self::Unarchive(_)
@@ -355,6 +358,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Cost(args) => cost::run(&context, args),
         Command::Decide(args) => decide::run(&context, args),
         Command::Revise(args) => revise::run(&context, args),
+        Command::Rename(args) => rename::run(&context, args),
         Command::Archive(args) => archive::run(&context, args),
         Command::Drop(args) => drop::run(&context, args),
         Command::Unarchive(args) => unarchive::run(&context, args),

@@ -4,6 +4,7 @@ use super::{Event, Journal};
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::PlanVerdict;
 use crate::hash::Digest;
+use crate::ids::ChangeId;
 use crate::phase::Phase;
 use crate::state::{Actor, Choice};
 use crate::text::Line;
@@ -74,6 +75,8 @@ pub struct Record {
     pub decisions: Vec<(u64, Choice, Line, Line)>,
     /// Where the record begins with a state whose history is not known: the entry and the phase.
     pub adopted: Option<(u64, Phase)>,
+    /// What it was called before: the entry that renamed it, the ID, and who renamed it.
+    pub renamed: Vec<(u64, ChangeId, Line)>,
     /// How many calls of agents are recorded, and what they cost together.
     pub calls: (u64, f64),
 }
@@ -97,6 +100,7 @@ impl Record {
                     adopted: Some((seq, *phase)),
                     calls: self.calls,
                     decisions: std::mem::take(&mut self.decisions),
+                    renamed: std::mem::take(&mut self.renamed),
                     ..Self::default()
                 };
             }
@@ -147,6 +151,9 @@ impl Record {
             }
             Event::Decided { choice, by, note, .. } => {
                 self.decisions.push((seq, *choice, by.clone(), note.clone()));
+            }
+            Event::Renamed { from, by, .. } => {
+                self.renamed.push((seq, from.clone(), by.clone()));
             }
             Event::Placed { .. } | Event::Moved { .. } | Event::Updated {} => {}
         }

@@ -6,6 +6,7 @@ use crate::agent::AgentKind;
 use crate::document::review::CodeVerdict;
 use crate::document::review_block::{PlanVerdict, ReviewBlock};
 use crate::hash::Digest;
+use crate::ids::ChangeId;
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose};
 
@@ -262,6 +263,18 @@ pub struct Decision {
     /// The plan that they had before them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_hash: Option<Digest>,
+}
+
+/// Another ID for the change (W3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rename {
+    /// The ID that it had.
+    pub from: ChangeId,
+    /// Who renamed it.
+    pub by: Line,
+    /// When.
+    pub at: Stamp,
 }
 
 /// A revision of the plan that is under way (W1).

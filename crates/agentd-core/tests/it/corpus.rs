@@ -16,8 +16,8 @@ use agentd_core::phase::Phase;
 use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{
-    Actor, Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, Reproduction,
-    Revision, SeenFile, State, TestRun, Track,
+    Actor, Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, Rename,
+    Reproduction, Revision, SeenFile, State, TestRun, Track,
 };
 use agentd_core::text::{Line, Prose};
 use jiff::Timestamp;
@@ -499,6 +499,10 @@ fn git_setup() -> impl Strategy<Value = GitSetup> {
     )
 }
 
+fn rename() -> impl Strategy<Value = Rename> {
+    (change_id(), line(), stamp()).prop_map(|(from, by, at)| Rename { from, by, at })
+}
+
 pub(crate) fn state() -> impl Strategy<Value = State> {
     let phase = || prop::sample::select(Phase::ALL.to_vec());
     let complexity = prop::sample::select(vec![
@@ -516,7 +520,11 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
             option::of(phase()),
             vec(decision(), 0..3),
             option::of(revision()),
-            (prop::sample::select(vec![Track::Full, Track::Quick, Track::Bug]), reproduction()),
+            (
+                prop::sample::select(vec![Track::Full, Track::Quick, Track::Bug]),
+                reproduction(),
+                vec(rename(), 0..3),
+            ),
         ),
         (vec(llm_call(), 0..4), cost(), any::<u64>(), any::<u64>()),
     )
@@ -538,6 +546,7 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
             git: reviews.2,
             test_run: work.0,
             archived_from: work.1,
+            renamed: work.4.2,
             decisions: work.2,
             llm_calls: calls.0,
             total_cost: calls.1,

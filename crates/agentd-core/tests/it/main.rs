@@ -13,6 +13,7 @@ mod merge;
 mod phases;
 mod prompts;
 mod records;
+mod renames;
 mod reviews;
 mod round_trip;
 mod rules;

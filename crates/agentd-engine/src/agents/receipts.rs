@@ -13,7 +13,7 @@ use agentd_core::layout::{self, ChangeFile};
 use agentd_core::receipt::{Receipt, ReceiptKey};
 
 use crate::change::documents::DocumentError;
-use crate::store::{Change, Holder, Project, StoreError};
+use crate::store::{Change, Holder, Project, StoreError, WriteLock};
 
 /// Whether a role gives verdicts.
 pub(crate) fn gives_verdicts(role: Role) -> bool {
@@ -59,6 +59,26 @@ pub(crate) fn proves(
     let receipt = change.read(&ChangeFile::Receipt).ok();
     let receipt = receipt.as_deref().and_then(Receipt::parse);
     Ok(key.zip(receipt).is_some_and(|(key, receipt)| key.proves(&receipt, id, role, review)))
+}
+
+/// Lets the proof of a verdict that waits to be taken hold for the new ID of its change.
+pub(crate) fn rename(
+    project: &Project,
+    change: &Change,
+    lock: &WriteLock,
+    from: &ChangeId,
+) -> Result<(), StoreError> {
+    let state = project.state_dir()?;
+    let Ok(text) = state.read_to_string(&layout::receipt_key(from)) else { return Ok(()) };
+    let receipt = change.read(&ChangeFile::Receipt).ok();
+    let receipt = receipt.as_deref().and_then(Receipt::parse);
+    let (Some(key), Some(receipt)) = (ReceiptKey::parse(&text), receipt) else { return Ok(()) };
+    let (role, review) = (receipt.role, &receipt.review);
+    if key.proves(&receipt, from, role, review) {
+        let receipt = key.receipt(change.id(), role, review);
+        change.write(lock, &ChangeFile::Receipt, receipt.render().as_bytes())?;
+    }
+    state.write_atomic(&layout::receipt_key(change.id()), text.as_bytes())
 }
 
 /// The verdict of the last call is taken: its key and its receipt prove nothing more.

@@ -136,7 +136,10 @@ impl Explain for ArchiveError {
             Self::NoRecord { .. } => {
                 report(Kind::NoArchiveRecord).hint("agentd did not archive it; revert it with git")
             }
-            Self::IsOpen { .. } => report(Kind::ChangeOpen),
+            Self::IsOpen { change } => report(Kind::ChangeOpen).run(
+                "rename the open one",
+                CommandLine::agentd(["rename", change.as_str()]).placeholder("<new-id>"),
+            ),
             Self::ChangedSince { files, .. } => {
                 let files: Vec<String> = files.iter().map(ToString::to_string).collect();
                 report(Kind::ChangedSince)

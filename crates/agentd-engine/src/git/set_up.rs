@@ -11,7 +11,7 @@ use super::error::GitError;
 use super::status::{Dirty, Head, Worktree};
 use super::tool::{GitOutput, GitTool};
 use super::{Git, canonical};
-use crate::store::OutsideDir;
+use crate::store::{Created, OutsideDir};
 
 /// Where a change is worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct Setup {
     pub work_tree: PathBuf,
     /// The commit from which the work starts; none without git.
     pub base_commit: Option<String>,
+    /// What was created for it now.
+    pub created: Created,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
@@ -81,6 +83,7 @@ pub fn begin(
             branch: None,
             work_tree,
             base_commit: None,
+            created: Created::default(),
             notes,
         }))
     };
@@ -156,6 +159,7 @@ fn in_place(git: &Git) -> Result<Setup, GitError> {
         branch: None,
         work_tree: git.root.clone(),
         base_commit: git.head_commit()?,
+        created: Created::default(),
         notes: Vec::new(),
     })
 }
@@ -163,15 +167,16 @@ fn in_place(git: &Git) -> Result<Setup, GitError> {
 fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
     let branch = branch_of(change);
     let (head, start) = born(git, &branch)?;
-    let ready = |base: String, notes| Setup {
+    let ready = |base: String, created, notes| Setup {
         workflow: Placement::Branch,
         branch: Some(branch_of(change)),
         work_tree: git.root.clone(),
         base_commit: Some(base),
+        created,
         notes,
     };
     if head.branch() == Some(&branch) {
-        return Ok(ready(start, Vec::new()));
+        return Ok(ready(start, Created::default(), Vec::new()));
     }
     let trees = git.worktrees()?;
     if let Some(other) = checked_out(&trees, &branch) {
@@ -210,7 +215,8 @@ fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
             "The project is in `{sub}` of the repository {top}: the branch covers all of it."
         ));
     }
-    Ok(ready(existing.unwrap_or(start), notes))
+    let created = Created { branch: existing.is_none(), work_tree: false };
+    Ok(ready(existing.unwrap_or(start), created, notes))
 }
 
 fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
@@ -218,6 +224,7 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
     let (_, start) = born(git, &branch)?;
     let trees = git.worktrees()?;
     let mut notes = Vec::new();
+    let mut created = Created::default();
     let existing = git.branch_commit(&branch)?;
     let path = place(git, &trees, change);
     let path = match checked_out(&trees, &branch) {
@@ -233,6 +240,7 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
         Some(_) | None => {
             let existing_branch = existing.is_some().then_some(&*branch);
             notes.extend(make(git, &trees, &path, &branch, existing_branch, &start)?);
+            created = Created { branch: existing.is_none(), work_tree: true };
             if existing.is_none() {
                 notes.extend(remote_note(git, &branch)?);
             }
@@ -255,6 +263,7 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
         branch: Some(branch),
         work_tree: project_in(git, &path)?,
         base_commit: Some(existing.unwrap_or(start)),
+        created,
         notes,
     })
 }
@@ -351,7 +360,7 @@ fn elsewhere(branch: String, tree: &Worktree) -> GitError {
 }
 
 /// A branch is a file, so `agentd/x` cannot exist beside `agentd` or `agentd/x/y`.
-fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
+pub(super) fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
     let taken = |blocking: String| GitError::NameTaken { branch: branch.to_owned(), blocking };
     if let Some((above, _)) = branch.split_once('/')
         && git.branch_commit(above)?.is_some()
@@ -369,15 +378,12 @@ fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
 
 /// A branch of that name may have been pushed.
 fn remote_note(git: &Git, branch: &str) -> Result<Option<String>, GitError> {
-    let pattern = format!("refs/remotes/*/{branch}");
-    let output =
-        git.call("for-each-ref").args(["--format=%(refname:short)", "--", &pattern]).run()?;
-    let note = |remote: &str| {
+    let note = |remote: String| {
         format!(
             "There is a branch `{remote}`, too: `{branch}` does not start from it, but from here."
         )
     };
-    Ok(output.text().lines().next().map(note))
+    Ok(git.remote_of(branch)?.map(note))
 }
 
 fn uncommitted(dirty: &Dirty) -> String {

@@ -342,7 +342,11 @@ fn journal_claim(compared: &Compared, said: &Record) -> Claim {
         }
         None => String::new(),
     };
-    claim("journal", status, None, format!("{entries}, unbroken; {known}{begins}"))
+    let renamed = said.renamed.iter();
+    let renamed: String = renamed
+        .map(|(entry, from, by)| format!("; `{from}` until {by} renamed it in entry {entry}"))
+        .collect();
+    claim("journal", status, None, format!("{entries}, unbroken; {known}{begins}{renamed}"))
 }
 
 fn by(reviewer: Option<&Actor>, authors: &[Actor], independent: Option<bool>) -> String {

@@ -11,6 +11,7 @@ use std::path::Path;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
+use agentd_core::stamp::Stamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,51 @@ impl MoveNote {
     }
 }
 
+/// What agentd has created in git for a change, and may delete. What was there before belongs to
+/// someone else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Created {
+    /// The branch.
+    pub branch: bool,
+    /// The worktree.
+    pub work_tree: bool,
+}
+
+/// The note of it, for the change that began then: a later one with the same ID is another.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreatedNote {
+    began: Option<Stamp>,
+    created: Created,
+}
+
 impl Project {
+    /// What agentd has created in git for a change that began then.
+    pub(crate) fn created(&self, id: &ChangeId, began: Option<Stamp>) -> Created {
+        let note = self.note::<CreatedNote>(&layout::created_note(id));
+        note.filter(|note| note.began == began).map(|note| note.created).unwrap_or_default()
+    }
+
+    /// Notes what agentd has created, besides what it had created before.
+    pub(crate) fn note_created(
+        &self,
+        id: &ChangeId,
+        began: Option<Stamp>,
+        more: Created,
+    ) -> Result<(), StoreError> {
+        let known = self.created(id, began);
+        let created = Created {
+            branch: known.branch || more.branch,
+            work_tree: known.work_tree || more.work_tree,
+        };
+        if created == known {
+            return Ok(());
+        }
+        let text = serde_json::to_vec(&CreatedNote { began, created }).unwrap_or_default();
+        self.state_dir()?.write_atomic(&layout::created_note(id), &text)
+    }
+
     /// The project that a change lives in: that of its worktree, the checkout where it began, or
     /// this one, no matter whether the change is there.
     #[must_use]
@@ -117,6 +162,36 @@ impl Project {
     pub(crate) fn write_origin(&self, origin: &Self) -> Result<(), StoreError> {
         let text = serde_json::to_vec(&Bytes::from(origin.root())).unwrap_or_default();
         self.state_dir()?.write_atomic(&layout::origin_note(), &text)
+    }
+
+    /// Whether a change has this ID in any checkout that agentd knows, and if so, whether it is
+    /// archived there.
+    pub(crate) fn knows(&self, id: &ChangeId) -> Option<bool> {
+        let origin = self.origin();
+        let main = origin.as_ref().unwrap_or(self);
+        let places = [Some(self.clone()), Some(main.clone()), main.moved_to(id)];
+        let places: Vec<Self> = places.into_iter().flatten().collect();
+        let archived = || places.iter().any(|place| place.has_archived(id)).then_some(true);
+        places.iter().any(|place| place.has_open(id)).then_some(false).or_else(archived)
+    }
+
+    /// The checkout from which a change has moved here.
+    pub(crate) fn began_in(&self, id: &ChangeId) -> Option<Self> {
+        let is_here = |origin: &Self| {
+            origin.move_note(id).is_some_and(|note| note.root.path() == self.root())
+        };
+        self.origin().filter(is_here)
+    }
+
+    /// Notes under another ID where a change lives; nothing of that ID is left here.
+    pub(crate) fn copy_move_note(&self, from: &ChangeId, to: &ChangeId) -> Result<(), StoreError> {
+        let Some(note) = self.move_note(from) else { return Ok(()) };
+        self.write_move_note(to, &MoveNote { stays: false, unfinished: false, ..note })
+    }
+
+    /// Removes the note of where a change lives.
+    pub(crate) fn forget_move(&self, id: &ChangeId) -> Result<(), StoreError> {
+        self.state_dir()?.remove_tree(&layout::move_note(id))
     }
 
     fn has(&self, id: &ChangeId) -> bool {

@@ -28,7 +28,7 @@ use crate::agents::installed;
 use crate::agents::step::{Agents, Artifact};
 use crate::change::{Snapshot, documents};
 use crate::git::{self, Git, SetupResult};
-use crate::store::{Project, StoreError};
+use crate::store::{Change, Project, StoreError};
 
 /// What is asked for.
 #[derive(Debug)]
@@ -260,13 +260,8 @@ fn open_questions(
     state: &State,
     request: &Request<'_>,
 ) -> Result<Option<Questions>, WorkflowError> {
-    let change = workflow.change()?;
-    let settled = change.has(&ChangeFile::Proposal)?
-        || change.has(&ChangeFile::Clarifications)?
-        || state.track != Track::Full
-        || matches!(request.clarify, Clarify::Skip)
-        || state.description.as_ref().is_some_and(|text| detailed_enough(text.as_str()));
-    if settled {
+    if matches!(request.clarify, Clarify::Skip) || !needs_answers(&workflow.change()?, Some(state))?
+    {
         return Ok(None);
     }
     if request.person == Person::Absent {
@@ -274,6 +269,14 @@ fn open_questions(
         return Err(ClarifyError::Missing { change, description: None }.into());
     }
     propose_questions(workflow, state).map(|asked| Some(asked.questions))
+}
+
+/// Whether a change leaves open what is meant, so that its plan waits for answers (P2).
+pub fn needs_answers(change: &Change, state: Option<&State>) -> Result<bool, StoreError> {
+    let clear = change.has(&ChangeFile::Proposal)?
+        || change.has(&ChangeFile::Clarifications)?
+        || state.is_some_and(State::is_clear);
+    Ok(!clear)
 }
 
 /// Questions, and what they cost.
@@ -363,6 +366,11 @@ fn set_up_git(
     };
     for note in &setup.notes {
         workflow.note(note);
+    }
+    match agents.project.note_created(&id, state.created_at, setup.created) {
+        // Then nothing is known to be deletable.
+        Err(StoreError::NoUserDir | StoreError::StateInProject { .. }) => {}
+        noted => noted?,
     }
     if setup.work_tree != git::canonical(root)? {
         let notes = relocate(&agents.project, &id, &setup.work_tree, &tool, &agents.holder)?;

@@ -20,8 +20,9 @@ use crate::store::{EntryKind, Holder, MoveNote, Project, ProjectDir, StoreError}
 
 /// What agentd keeps about a change outside of its directory: in the user's state directory, and in
 /// that of agentd in the project.
-fn kept_apart(id: &ChangeId) -> ([RelPath; 2], RelPath) {
-    ([layout::journal_copy(id), layout::receipt_key(id)], layout::questions(id))
+fn kept_apart(id: &ChangeId) -> ([RelPath; 3], RelPath) {
+    let state = [layout::journal_copy(id), layout::receipt_key(id), layout::created_note(id)];
+    (state, layout::questions(id))
 }
 
 /// Moves a change to the project at `root`, which is in another checkout of the repository. Returns
@@ -64,6 +65,42 @@ pub(crate) fn relocate(
     Ok(notes)
 }
 
+/// Moves a change back into the project where it began, out of a worktree that is to be deleted. That
+/// it is there counts from when the note of its move is gone; until then, what is here is removed by
+/// the next command.
+pub(crate) fn bring_back(
+    from: &Project,
+    to: &Project,
+    id: &ChangeId,
+    tool: &GitTool,
+    holder: &Holder,
+) -> Result<(), WorkflowError> {
+    let _run = from.try_run_lock(id, holder).map_err(DocumentError::from)?;
+    let _run_there = to.try_run_lock(id, holder).map_err(DocumentError::from)?;
+    let _write = from.write_lock(id, holder).map_err(DocumentError::from)?;
+    let _write_there = to.write_lock(id, holder).map_err(DocumentError::from)?;
+    let dir = layout::change_dir(id);
+    if to.dir().kind(&dir)?.is_some() {
+        let git = repository(tool, to.root())?;
+        if !git.is_tracked(&dir)? || !git.is_committed(&dir)? {
+            let path = to.root().join(dir.as_path());
+            return Err(GitError::DocumentsThere { change: id.clone(), path }.into());
+        }
+    }
+    to.write_move_note(id, &MoveNote::new(from.root(), false))?;
+    to.dir().remove_tree(&dir)?;
+    let arriving = layout::arriving_change(id);
+    to.dir().remove_tree(&arriving)?;
+    to.dir().create_dir_new(&arriving)?;
+    let change = from.change(id)?;
+    copy_tree(change.dir(), &to.dir().strict_subdir(&arriving)?, &RelPath::root())?;
+    copy_state(from, to, id)?;
+    to.dir().rename_dir(&arriving, &dir)?;
+    to.forget_move(id)?;
+    remove_from(from, id)?;
+    Ok(())
+}
+
 fn repository(tool: &GitTool, root: &Path) -> Result<Git, GitError> {
     Git::discover_with(tool, root)?.ok_or_else(|| GitError::NoRepository { root: root.to_owned() })
 }
@@ -84,16 +121,21 @@ pub(crate) fn recover(project: &Project, holder: &dyn Fn() -> Holder) -> Result<
 
 fn leave(from: &Project, id: &ChangeId, note: &mut MoveNote) -> Result<(), StoreError> {
     if !note.stays {
-        from.dir().remove_tree(&layout::change_dir(id))?;
-        let (state, questions) = kept_apart(id);
-        let dir = from.state_dir()?;
-        for file in state {
-            dir.remove_tree(&file)?;
-        }
-        from.dir().remove_tree(&questions)?;
+        remove_from(from, id)?;
     }
     note.unfinished = false;
     from.write_move_note(id, note)
+}
+
+/// Removes a change that is somewhere else now, with what is kept about it.
+fn remove_from(project: &Project, id: &ChangeId) -> Result<(), StoreError> {
+    project.dir().remove_tree(&layout::change_dir(id))?;
+    let (state, questions) = kept_apart(id);
+    let dir = project.state_dir()?;
+    for file in state {
+        dir.remove_tree(&file)?;
+    }
+    project.dir().remove_tree(&questions)
 }
 
 /// Gives a worktree the settings and main specs that it lacks because nobody has committed them.

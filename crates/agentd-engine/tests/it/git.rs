@@ -10,6 +10,7 @@ use agentd_engine::explain::Explain as _;
 use agentd_engine::git::{
     Dirty, Git, GitError, GitTool, Head, Setup, SetupResult, begin, set_up, work_tree,
 };
+use agentd_engine::store::Created;
 use test_project::{TestProject, git};
 
 /// A repository with a commit.
@@ -101,6 +102,11 @@ fn facts_are_those_of_git() {
     assert_eq!(git.branch_commit("--help").unwrap(), None);
 }
 
+/// The same, set up before: there is nothing to report, and nothing is created.
+fn set_up_before(setup: &Setup) -> Setup {
+    Setup { notes: vec![], created: Created::default(), ..setup.clone() }
+}
+
 #[test]
 fn a_branch_keeps_uncommitted_files_and_is_created_once() {
     let repo = repository();
@@ -121,7 +127,8 @@ fn a_branch_keeps_uncommitted_files_and_is_created_once() {
     repo.commit("work");
     let known = setup.to_state(&repo.root());
     let again = set_up(&repo.found(), &change(), Placement::Branch, Some(&known)).unwrap();
-    assert_eq!(again, Setup { notes: vec![], ..setup });
+    assert_eq!(setup.created, Created { branch: true, work_tree: false });
+    assert_eq!(again, set_up_before(&setup));
     // A start that was rebased away, or never was, counts for nothing.
     for base in ["0123456789abcdef0123456789abcdef01234567", "--help", ""] {
         let known = GitSetup { base_commit: Some(base.to_owned()), ..known.clone() };
@@ -180,7 +187,8 @@ fn a_work_tree_is_created_beside_the_project_and_reused() {
     assert_eq!(there(&["branch", "--show-current"]), "agentd/add-oauth");
     let state = setup.to_state(&repo.root());
     assert_eq!(state.work_tree.as_deref(), Some("../project-agentd/add-oauth"));
-    assert_eq!(repo.set_up(Placement::Worktree).unwrap(), Setup { notes: vec![], ..setup.clone() });
+    assert_eq!(setup.created, Created { branch: true, work_tree: true });
+    assert_eq!(repo.set_up(Placement::Worktree).unwrap(), set_up_before(&setup));
     // From inside of it, too.
     let inside = Git::discover_with(&repo.tool(), &repo.in_worktree()).unwrap().unwrap();
     for workflow in [Placement::Worktree, Placement::Branch] {
@@ -307,6 +315,7 @@ fn in_place_nothing_is_touched() {
         branch: None,
         work_tree: repo.root(),
         base_commit: Some(base.clone()),
+        created: Created::default(),
         notes: vec![],
     };
     assert_eq!(setup, expected);

@@ -13,6 +13,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::Command;
 use agentd_core::state::State;
+use agentd_engine::change::documents;
 use agentd_engine::store::{Change, Project};
 use agentd_engine::workflow::Workflow;
 use agentd_engine::workflow::begin::{self, ProposedQuestions};
@@ -227,6 +228,7 @@ fn show(context: &Context, project: &Project, change: &Change) -> Result<ExitCod
         action: "shown",
         change_id: id.clone(),
         clarified: answered.is_some(),
+        needed: begin::needs_answers(change, documents::load_state_if_begun(change)?.as_ref())?,
         questions: questions.map(|kept| kept.questions).unwrap_or_default(),
         answers: answered.into_iter().flatten().map(AnswerReport::from).collect(),
     })?;

@@ -19,6 +19,7 @@ use super::init::InstallReport;
 use super::list::{ArchivedList, ChangeList, SpecList};
 use super::log::LogReport;
 use super::planning::WorkflowReport;
+use super::rename::RenameReport;
 use super::replay::ReplayReport;
 use super::revise::RevisionReport;
 use super::show::ShownDocument;
@@ -98,6 +99,7 @@ fn acting() -> Vec<Row> {
         row::<ClarificationsReport>("clarify add-oauth --show"),
         row::<DecisionReport>("decide add-oauth fix"),
         row::<RevisionReport>("revise add-oauth"),
+        row::<RenameReport>("rename add-oauth add-google-login"),
         row::<DropReport>("drop add-oauth --yes"),
         row::<ArchiveReport>("archive add-oauth"),
         row::<UnarchiveReport>("unarchive add-oauth"),

@@ -28,8 +28,8 @@ use crate::ui::{BOLD, DIM, Output, Screen, WARN};
 ///
 /// Writes agentd/config.toml and agentd/project.md. For each agent, adds a block to the file
 /// that it reads (CLAUDE.md, AGENTS.md, GEMINI.md), an entry for the MCP server (.mcp.json,
-/// .gemini/settings.json), and the workflow as commands or skills: /agentd:plan, /agentd:impl
-/// and /agentd:archive in Claude Code and Gemini CLI, $agentd-plan and so on in Codex.
+/// .gemini/settings.json), and the workflow as commands or skills: /agentd:plan, /agentd:impl,
+/// /agentd:archive and so on in Claude Code and Gemini CLI, $agentd-plan and so on in Codex.
 /// Existing content is kept, and running the command again changes nothing. Nothing outside
 /// the project is written.
 #[derive(Debug, clap::Args)]

@@ -1,5 +1,5 @@
-//! The workflow for agents that a person talks to: `/agentd:plan`, `/agentd:impl` and
-//! `/agentd:archive`, in the form that each agent reads. One text serves all of them.
+//! The workflow for agents that a person talks to: `/agentd:plan`, `/agentd:impl`,
+//! `/agentd:archive` and so on, in the form that each agent reads. One text serves all of them.
 //!
 //! Each file carries a digest of itself in a comment of its header, so that agentd can
 //! distinguish what it wrote, in any version, from what a person edited since.
@@ -16,27 +16,53 @@ struct Workflow {
     id: &'static str,
     description: &'static str,
     arguments: &'static str,
+    /// What Claude Code need not ask about, beside running agentd and asking.
+    tools: &'static [&'static str],
     text: &'static str,
 }
 
-const WORKFLOWS: [Workflow; 3] = [
+const WORKFLOWS: [Workflow; 6] = [
     Workflow {
         id: "plan",
         description: "Plan a change with agentd: clarify, propose, challenge",
         arguments: "<id> [what you want]",
+        tools: &["mcp__agentd__create_clarifications"],
         text: include_str!("../../assets/workflows/plan.md"),
     },
     Workflow {
         id: "impl",
         description: "Implement an approved change with agentd: write, test, review",
         arguments: "<id>",
+        tools: &[],
         text: include_str!("../../assets/workflows/impl.md"),
     },
     Workflow {
         id: "archive",
         description: "Archive a finished change with agentd: merge its specs",
         arguments: "<id>",
+        tools: &[],
         text: include_str!("../../assets/workflows/archive.md"),
+    },
+    Workflow {
+        id: "revise",
+        description: "Change the plan of a change with agentd, and redo only what is different",
+        arguments: "<id> [what is different now]",
+        tools: &[],
+        text: include_str!("../../assets/workflows/revise.md"),
+    },
+    Workflow {
+        id: "rename",
+        description: "Give a change another ID with agentd",
+        arguments: "<id> <new id>",
+        tools: &[],
+        text: include_str!("../../assets/workflows/rename.md"),
+    },
+    Workflow {
+        id: "drop",
+        description: "Give up a change with agentd; its record is kept",
+        arguments: "<id> [why]",
+        tools: &[],
+        text: include_str!("../../assets/workflows/drop.md"),
     },
 ];
 
@@ -94,8 +120,9 @@ fn text(agent: Reader, workflow: &Workflow) -> String {
             "---\n".to_owned(),
             format!(
                 "description: \"{description}\"\nargument-hint: \"{arguments}\"\n\
-                 allowed-tools: Bash(agentd:*), AskUserQuestion, mcp__agentd__create_clarifications\n\
-                 disable-model-invocation: true\n---\n\n{body}"
+                 allowed-tools: {}\n\
+                 disable-model-invocation: true\n---\n\n{body}",
+                [&["Bash(agentd:*)", "AskUserQuestion"], workflow.tools].concat().join(", ")
             ),
         ),
         Reader::Gemini => {
@@ -188,7 +215,7 @@ mod tests {
             assert_eq!(with_workflow(Some(text), text), FileAction::Unchanged);
             assert_eq!(without_workflow(text), FileAction::Remove);
             for edited in [
-                text.replace("agentd status", "agentd  status"),
+                text.replace("agentd list", "agentd  list"),
                 format!("{text}\nmine\n"),
                 format!("mine\n{text}"),
                 text.replacen("digest: ", "digest: 0", 1),

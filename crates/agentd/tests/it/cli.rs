@@ -32,6 +32,7 @@ mod pipes;
 mod plan;
 mod plan_kills;
 mod plan_terminal;
+mod rename;
 mod revise;
 mod sarif;
 mod settings;

@@ -52,9 +52,17 @@ pub(super) fn of_tasks(
     // A worktree has a HEAD of its own. Once that is gone, its commits may be in the main one.
     let tree = setup.and_then(|it| git::work_tree(&tool, project.root(), change, it).ok());
     let root = tree.as_deref().unwrap_or(project.root());
-    let grep = format!("--grep={change}");
-    let mut found = log(root, &["--fixed-strings", &grep]).unwrap_or_default();
-    found.retain(|commit| names(&commit.message, change.as_str()));
+    // Commits name the change as it was called then.
+    let ids: Vec<&str> = match state {
+        Some(state) => state.ids().map(ChangeId::as_str).collect(),
+        None => vec![change.as_str()],
+    };
+    let names_change = |message: &str| ids.iter().any(|id| names(message, id));
+    let grep: Vec<String> = ids.iter().map(|id| format!("--grep={id}")).collect();
+    let arguments: Vec<&str> =
+        std::iter::once("--fixed-strings").chain(grep.iter().map(String::as_str)).collect();
+    let mut found = log(root, &arguments).unwrap_or_default();
+    found.retain(|commit| names_change(&commit.message));
     let base = state.and_then(State::base_commit);
     if let Some(base) = base.filter(|text| is_hash(text)) {
         let range = format!("{base}..HEAD");
@@ -71,7 +79,7 @@ pub(super) fn of_tasks(
         let own = tasks.iter().filter(|task| {
             let file = task.file.as_ref().and_then(|file| RelPath::new(file.as_str()).ok());
             file.is_some_and(|file| raw.files.contains(file.as_str()))
-                || names(&raw.message, change.as_str()) && names(&raw.message, &task.id.to_string())
+                || names_change(&raw.message) && names(&raw.message, &task.id.to_string())
         });
         let tasks: BTreeSet<TaskId> = own.map(|task| task.id).collect();
         if tasks.is_empty() {

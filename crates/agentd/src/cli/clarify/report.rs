@@ -97,6 +97,8 @@ pub(in crate::cli) struct ClarificationsReport {
     pub(super) change_id: ChangeId,
     /// Whether the change has a clarifications.md.
     pub(super) clarified: bool,
+    /// Whether `agentd plan` waits for answers.
+    pub(super) needed: bool,
     /// The questions that were proposed.
     pub(super) questions: Vec<Question>,
     /// The questions that were answered.
@@ -158,6 +160,7 @@ impl Output for ClarificationsReport {
             action: "shown",
             change_id: ChangeId::new("add-oauth").unwrap(),
             clarified: true,
+            needed: false,
             questions: vec![question],
             answers: vec![answer],
         }

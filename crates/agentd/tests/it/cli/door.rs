@@ -39,6 +39,7 @@ const COMMANDS: &[&[&str]] = &[
     &["overlap"],
     &["plan", "add-more", "Add more of it", "--auto", "--skip-clarify", "--git", "branch"],
     &["proposal", "add-more", "Add more of it", "--skip-clarify", "--git", "branch"],
+    &["rename", "add-ready", "add-steady"],
     &["replay", "add-ready", "--into", "replayed"],
     &["reproposal", "add-ready"],
     &["review", "add-ready"],

@@ -71,6 +71,7 @@ fn no_command_shows_help() {
       decide       Decide what to do with a plan that needs revision
       revise       Change the plan of a change, also if it is approved, rejected, being implemented or
                    complete
+      rename       Give an open change another ID
       archive      Merge the specs of a change into the main specs and move the change to the archive
       drop         Give up a change
       unarchive    Reopen an archived change

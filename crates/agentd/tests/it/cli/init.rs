@@ -24,11 +24,17 @@ fn init_in_fresh_directory() {
     created    .gemini/commands/agentd/plan.toml
     created    .gemini/commands/agentd/impl.toml
     created    .gemini/commands/agentd/archive.toml
+    created    .gemini/commands/agentd/revise.toml
+    created    .gemini/commands/agentd/rename.toml
+    created    .gemini/commands/agentd/drop.toml
     created    CLAUDE.md
     created    .mcp.json
     created    .claude/commands/agentd/plan.md
     created    .claude/commands/agentd/impl.md
     created    .claude/commands/agentd/archive.md
+    created    .claude/commands/agentd/revise.md
+    created    .claude/commands/agentd/rename.md
+    created    .claude/commands/agentd/drop.md
 
     Next: describe your project in agentd/project.md, then: agentd doctor
     --- stderr
@@ -61,15 +67,24 @@ fn init_twice_changes_nothing() {
     unchanged  .gemini/commands/agentd/plan.toml
     unchanged  .gemini/commands/agentd/impl.toml
     unchanged  .gemini/commands/agentd/archive.toml
+    unchanged  .gemini/commands/agentd/revise.toml
+    unchanged  .gemini/commands/agentd/rename.toml
+    unchanged  .gemini/commands/agentd/drop.toml
     unchanged  AGENTS.md
     unchanged  .agents/skills/agentd-plan/SKILL.md
     unchanged  .agents/skills/agentd-impl/SKILL.md
     unchanged  .agents/skills/agentd-archive/SKILL.md
+    unchanged  .agents/skills/agentd-revise/SKILL.md
+    unchanged  .agents/skills/agentd-rename/SKILL.md
+    unchanged  .agents/skills/agentd-drop/SKILL.md
     unchanged  CLAUDE.md
     unchanged  .mcp.json
     unchanged  .claude/commands/agentd/plan.md
     unchanged  .claude/commands/agentd/impl.md
     unchanged  .claude/commands/agentd/archive.md
+    unchanged  .claude/commands/agentd/revise.md
+    unchanged  .claude/commands/agentd/rename.md
+    unchanged  .claude/commands/agentd/drop.md
 
     Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
 
@@ -171,15 +186,24 @@ fn init_leaves_unknown_files() {
     created    .gemini/commands/agentd/plan.toml
     created    .gemini/commands/agentd/impl.toml
     created    .gemini/commands/agentd/archive.toml
+    created    .gemini/commands/agentd/revise.toml
+    created    .gemini/commands/agentd/rename.toml
+    created    .gemini/commands/agentd/drop.toml
     left       AGENTS.md: its agentd block has no `<!-- agentd:end -->`
     created    .agents/skills/agentd-plan/SKILL.md
     created    .agents/skills/agentd-impl/SKILL.md
     created    .agents/skills/agentd-archive/SKILL.md
+    created    .agents/skills/agentd-revise/SKILL.md
+    created    .agents/skills/agentd-rename/SKILL.md
+    created    .agents/skills/agentd-drop/SKILL.md
     left       CLAUDE.md: `CLAUDE.md` leads outside of the directory it must stay in
     left       .mcp.json: it is not plain JSON; add the server `agentd` with the command `agentd mcp` by hand
     created    .claude/commands/agentd/plan.md
     created    .claude/commands/agentd/impl.md
     created    .claude/commands/agentd/archive.md
+    created    .claude/commands/agentd/revise.md
+    created    .claude/commands/agentd/rename.md
+    created    .claude/commands/agentd/drop.md
 
     Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
 
@@ -263,6 +287,9 @@ fn init_without_terminal_asks_nothing() {
     created    .agents/skills/agentd-plan/SKILL.md
     created    .agents/skills/agentd-impl/SKILL.md
     created    .agents/skills/agentd-archive/SKILL.md
+    created    .agents/skills/agentd-revise/SKILL.md
+    created    .agents/skills/agentd-rename/SKILL.md
+    created    .agents/skills/agentd-drop/SKILL.md
 
     Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
 
@@ -307,6 +334,9 @@ fn init_dry_run_writes_nothing() {
     create     .claude/commands/agentd/plan.md
     create     .claude/commands/agentd/impl.md
     create     .claude/commands/agentd/archive.md
+    create     .claude/commands/agentd/revise.md
+    create     .claude/commands/agentd/rename.md
+    create     .claude/commands/agentd/drop.md
 
     Nothing was written: this was a dry run.
     --- stderr
@@ -361,16 +391,25 @@ fn init_with_file_in_the_way() {
     assert_eq!(project.read_root("agentd"), "a file\n");
 }
 
-const WORKFLOWS: [&str; 9] = [
+const WORKFLOWS: [&str; 18] = [
     ".claude/commands/agentd/plan.md",
     ".claude/commands/agentd/impl.md",
     ".claude/commands/agentd/archive.md",
+    ".claude/commands/agentd/revise.md",
+    ".claude/commands/agentd/rename.md",
+    ".claude/commands/agentd/drop.md",
     ".gemini/commands/agentd/plan.toml",
     ".gemini/commands/agentd/impl.toml",
     ".gemini/commands/agentd/archive.toml",
+    ".gemini/commands/agentd/revise.toml",
+    ".gemini/commands/agentd/rename.toml",
+    ".gemini/commands/agentd/drop.toml",
     ".agents/skills/agentd-plan/SKILL.md",
     ".agents/skills/agentd-impl/SKILL.md",
     ".agents/skills/agentd-archive/SKILL.md",
+    ".agents/skills/agentd-revise/SKILL.md",
+    ".agents/skills/agentd-rename/SKILL.md",
+    ".agents/skills/agentd-drop/SKILL.md",
 ];
 
 #[test]
@@ -388,15 +427,24 @@ fn workflows_for_every_agent() {
     create     .gemini/commands/agentd/plan.toml
     create     .gemini/commands/agentd/impl.toml
     create     .gemini/commands/agentd/archive.toml
+    create     .gemini/commands/agentd/revise.toml
+    create     .gemini/commands/agentd/rename.toml
+    create     .gemini/commands/agentd/drop.toml
     create     AGENTS.md
     create     .agents/skills/agentd-plan/SKILL.md
     create     .agents/skills/agentd-impl/SKILL.md
     create     .agents/skills/agentd-archive/SKILL.md
+    create     .agents/skills/agentd-revise/SKILL.md
+    create     .agents/skills/agentd-rename/SKILL.md
+    create     .agents/skills/agentd-drop/SKILL.md
     create     CLAUDE.md
     create     .mcp.json
     create     .claude/commands/agentd/plan.md
     create     .claude/commands/agentd/impl.md
     create     .claude/commands/agentd/archive.md
+    create     .claude/commands/agentd/revise.md
+    create     .claude/commands/agentd/rename.md
+    create     .claude/commands/agentd/drop.md
 
     Nothing was written: this was a dry run.
     --- stderr
@@ -410,17 +458,20 @@ fn workflows_for_every_agent() {
             .filter(|line| line.starts_with("- Ask ") || line.contains("agentd clarify <id>"));
         lines.map(|line| format!("{line}\n")).collect::<String>()
     };
-    insta::assert_snapshot!(asking(WORKFLOWS[0]), @r#"
+    insta::assert_snapshot!(asking(".claude/commands/agentd/plan.md"), @r#"
+       - `proposed`, or `null`: `agentd clarify <id> --show --json`. With `needed` true, continue
        `agentd clarify <id> "<description>" --json` answers with 3 to 5 `questions`. Ask the user
        `agentd clarify <id> --answers - --json` on standard input.
     - Ask with the tool AskUserQuestion: at most four questions in one call, headers of at most 12 characters, the recommended option first with " (Recommended)" behind its label.
     "#);
-    insta::assert_snapshot!(asking(WORKFLOWS[3]), @r#"
+    insta::assert_snapshot!(asking(".gemini/commands/agentd/plan.toml"), @r#"
+       - `proposed`, or `null`: `agentd clarify <id> --show --json`. With `needed` true, continue
        `agentd clarify <id> "<description>" --json` answers with 3 to 5 `questions`. Ask the user
        `agentd clarify <id> --answers - --json` on standard input.
     - Ask with the tool `ask_user` if you have it, else in plain words with numbered options, the recommended one first; then wait for the answer.
     "#);
-    insta::assert_snapshot!(asking(WORKFLOWS[6]), @r#"
+    insta::assert_snapshot!(asking(".agents/skills/agentd-plan/SKILL.md"), @r#"
+       - `proposed`, or `null`: `agentd clarify <id> --show --json`. With `needed` true, continue
        `agentd clarify <id> "<description>" --json` answers with 3 to 5 `questions`. Ask the user
        `agentd clarify <id> --answers - --json` on standard input.
     - Ask in plain words with numbered options, the recommended one first, or with a question tool if you have one; then wait for the answer.
@@ -428,7 +479,11 @@ fn workflows_for_every_agent() {
     let claude = TestProject::empty();
     claude.run(["init", "--agents", "claude"]).fine();
     let there = |name: &&&str| claude.root().join(name).exists();
-    assert_eq!(WORKFLOWS.iter().filter(there).count(), 3, "those of the agent only");
+    assert_eq!(
+        WORKFLOWS.iter().filter(there).count(),
+        WORKFLOWS.len() / 3,
+        "those of the agent only"
+    );
 }
 
 /// Lesson 12.
@@ -437,7 +492,9 @@ fn edited_workflow_is_kept() {
     let project = TestProject::empty();
     project.run(["init", "--agents", "all"]).fine();
     let mine = "# My own plan\n";
-    let project = project.root_file(WORKFLOWS[0], mine).root_file(WORKFLOWS[5], mine);
+    let project = project
+        .root_file(".claude/commands/agentd/plan.md", mine)
+        .root_file(".gemini/commands/agentd/archive.toml", mine);
     let before = project.tree();
     insta::assert_snapshot!(project.run(["init", "--agents", "all"]), @"
     exit 0
@@ -451,15 +508,24 @@ fn edited_workflow_is_kept() {
     unchanged  .gemini/commands/agentd/plan.toml
     unchanged  .gemini/commands/agentd/impl.toml
     left       .gemini/commands/agentd/archive.toml: it was edited; remove it to get agentd's own
+    unchanged  .gemini/commands/agentd/revise.toml
+    unchanged  .gemini/commands/agentd/rename.toml
+    unchanged  .gemini/commands/agentd/drop.toml
     unchanged  AGENTS.md
     unchanged  .agents/skills/agentd-plan/SKILL.md
     unchanged  .agents/skills/agentd-impl/SKILL.md
     unchanged  .agents/skills/agentd-archive/SKILL.md
+    unchanged  .agents/skills/agentd-revise/SKILL.md
+    unchanged  .agents/skills/agentd-rename/SKILL.md
+    unchanged  .agents/skills/agentd-drop/SKILL.md
     unchanged  CLAUDE.md
     unchanged  .mcp.json
     left       .claude/commands/agentd/plan.md: it was edited; remove it to get agentd's own
     unchanged  .claude/commands/agentd/impl.md
     unchanged  .claude/commands/agentd/archive.md
+    unchanged  .claude/commands/agentd/revise.md
+    unchanged  .claude/commands/agentd/rename.md
+    unchanged  .claude/commands/agentd/drop.md
 
     Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
     --- stderr
@@ -474,21 +540,30 @@ fn edited_workflow_is_kept() {
     removed    .gemini/commands/agentd/plan.toml
     removed    .gemini/commands/agentd/impl.toml
     left       .gemini/commands/agentd/archive.toml: it was edited
+    removed    .gemini/commands/agentd/revise.toml
+    removed    .gemini/commands/agentd/rename.toml
+    removed    .gemini/commands/agentd/drop.toml
     removed    AGENTS.md
     removed    .agents/skills/agentd-plan/SKILL.md
     removed    .agents/skills/agentd-impl/SKILL.md
     removed    .agents/skills/agentd-archive/SKILL.md
+    removed    .agents/skills/agentd-revise/SKILL.md
+    removed    .agents/skills/agentd-rename/SKILL.md
+    removed    .agents/skills/agentd-drop/SKILL.md
     removed    CLAUDE.md
     removed    .mcp.json
     left       .claude/commands/agentd/plan.md: it was edited
     removed    .claude/commands/agentd/impl.md
     removed    .claude/commands/agentd/archive.md
+    removed    .claude/commands/agentd/revise.md
+    removed    .claude/commands/agentd/rename.md
+    removed    .claude/commands/agentd/drop.md
     removed    agentd/config.toml
     removed    agentd/project.md
     removed    agentd/.gitignore
     --- stderr
     ");
-    assert_eq!(project.read_root(WORKFLOWS[0]), mine);
+    assert_eq!(project.read_root(".claude/commands/agentd/plan.md"), mine);
     insta::assert_snapshot!(project.names().join("\n"), @"
     .claude
     .claude/commands

@@ -14,15 +14,24 @@ fn uninstall_leaves_nothing() {
     removed    .gemini/commands/agentd/plan.toml
     removed    .gemini/commands/agentd/impl.toml
     removed    .gemini/commands/agentd/archive.toml
+    removed    .gemini/commands/agentd/revise.toml
+    removed    .gemini/commands/agentd/rename.toml
+    removed    .gemini/commands/agentd/drop.toml
     removed    AGENTS.md
     removed    .agents/skills/agentd-plan/SKILL.md
     removed    .agents/skills/agentd-impl/SKILL.md
     removed    .agents/skills/agentd-archive/SKILL.md
+    removed    .agents/skills/agentd-revise/SKILL.md
+    removed    .agents/skills/agentd-rename/SKILL.md
+    removed    .agents/skills/agentd-drop/SKILL.md
     removed    CLAUDE.md
     removed    .mcp.json
     removed    .claude/commands/agentd/plan.md
     removed    .claude/commands/agentd/impl.md
     removed    .claude/commands/agentd/archive.md
+    removed    .claude/commands/agentd/revise.md
+    removed    .claude/commands/agentd/rename.md
+    removed    .claude/commands/agentd/drop.md
     removed    agentd/config.toml
     removed    agentd/project.md
     removed    agentd/.gitignore
@@ -77,6 +86,9 @@ fn uninstall_keeps_edits() {
     removed    .claude/commands/agentd/plan.md
     removed    .claude/commands/agentd/impl.md
     removed    .claude/commands/agentd/archive.md
+    removed    .claude/commands/agentd/revise.md
+    removed    .claude/commands/agentd/rename.md
+    removed    .claude/commands/agentd/drop.md
     removed    agentd/config.toml
     left       agentd/project.md: it was edited
     removed    agentd/.gitignore
@@ -119,15 +131,24 @@ fn uninstall_dry_run() {
     remove     .gemini/commands/agentd/plan.toml
     remove     .gemini/commands/agentd/impl.toml
     remove     .gemini/commands/agentd/archive.toml
+    remove     .gemini/commands/agentd/revise.toml
+    remove     .gemini/commands/agentd/rename.toml
+    remove     .gemini/commands/agentd/drop.toml
     remove     AGENTS.md
     remove     .agents/skills/agentd-plan/SKILL.md
     remove     .agents/skills/agentd-impl/SKILL.md
     remove     .agents/skills/agentd-archive/SKILL.md
+    remove     .agents/skills/agentd-revise/SKILL.md
+    remove     .agents/skills/agentd-rename/SKILL.md
+    remove     .agents/skills/agentd-drop/SKILL.md
     remove     CLAUDE.md
     remove     .mcp.json
     remove     .claude/commands/agentd/plan.md
     remove     .claude/commands/agentd/impl.md
     remove     .claude/commands/agentd/archive.md
+    remove     .claude/commands/agentd/revise.md
+    remove     .claude/commands/agentd/rename.md
+    remove     .claude/commands/agentd/drop.md
     remove     agentd/config.toml
     remove     agentd/project.md
     remove     agentd/.gitignore

@@ -35,6 +35,9 @@ fn claude_expands_the_commands() {
         ("/agentd:plan add-oauth Log in with Google", "agentd plan <id> \"<description>\""),
         ("/agentd:impl add-oauth", "agentd impl <id> --json"),
         ("/agentd:archive add-oauth", "agentd archive <id> --dry-run --json"),
+        ("/agentd:revise add-oauth Sessions end", "agentd revise <id> \"<what is different>\""),
+        ("/agentd:rename add-oauth add-login", "agentd rename <id> <new-id> --json"),
+        ("/agentd:drop add-oauth We use SAML", "agentd drop <id> --note \"<why>\" --yes --json"),
     ] {
         let (run, requests) = type_in(Cli::Claude, typed);
         assert_eq!(run.exit_code, Some(0), "{run:?}");

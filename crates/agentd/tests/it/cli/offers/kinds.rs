@@ -46,6 +46,7 @@ fn case(kind: Kind) -> Case {
         Kind::Store => By(unreadable_proposal, &["show"]),
         Kind::Locked => While(planned, hold_run_lock, PLAN),
         Kind::NoSuchChange => By(planned, &["status", "nope"]),
+        Kind::IdTaken => By(|| planned().change("other"), &["rename", "other", ID]),
         Kind::NoChange => By(project, &["status"]),
         Kind::NoSuchDocument => By(planned, &["show", ID, "nope"]),
         Kind::NoSuchRule => By(planned, &["explain", "nope"]),

@@ -19,7 +19,7 @@ const EDIT: &str = "edit";
 /// A state in which a plan waits, and what is run there, in order.
 type Decision = (fn() -> TestProject, &'static [&'static str]);
 
-const DECISIONS: [Decision; 9] = [
+const DECISIONS: [Decision; 10] = [
     (is_approved, &["agentd impl <id> --json"]),
     (
         is_approved,
@@ -30,6 +30,7 @@ const DECISIONS: [Decision; 9] = [
         ],
     ),
     (is_rejected, &["agentd show <id> challenge --json", EDIT, "agentd challenge <id> --json"]),
+    (is_rejected, &["agentd revise <id> \"<what>\" --json"]),
     (waits, &["agentd show <id> challenge --json", "agentd decide <id> --json"]),
     (
         waits,
@@ -76,6 +77,23 @@ fn commands(text: &str) -> BTreeSet<String> {
     spans.filter(|span| span.starts_with("agentd ")).map(str::to_owned).collect()
 }
 
+/// The words of a command, with something in its places.
+fn filled_in(command: &str) -> Vec<String> {
+    let places = [
+        ("<id>", ID),
+        ("<new-id>", "add-login"),
+        ("<spec>", "auth-flow"),
+        ("<answer>", "in-place"),
+        ("<description>", "Sign in"),
+        ("<what is different>", "Sessions end after 30 minutes"),
+        ("<what>", "Sessions end after 30 minutes"),
+        ("<why>", "We use SAML"),
+        ("<note>", "lock after 5 attempts"),
+    ];
+    let fill = |text: String, (place, value): (&str, &str)| text.replace(place, value);
+    shell_words::split(&places.into_iter().fold(command.to_owned(), fill)).unwrap()
+}
+
 // contract P24, C34
 #[test]
 fn commands_of_the_skills_are_accepted_where_they_are_named() {
@@ -93,12 +111,10 @@ fn commands_of_the_skills_are_accepted_where_they_are_named() {
                 edits = true;
                 continue;
             }
-            let command = command.replace("<id>", ID).replace("<spec>", "auth-flow");
-            let command = command.replace("<note>", "lock after 5 attempts");
+            let words = filled_in(command);
             if std::mem::take(&mut edits) {
                 project.replace("tasks.md", "src/auth.rs", "src/other.rs");
             }
-            let words = shell_words::split(&command).unwrap();
             let run = project.run(&words[1..]);
             // Agents may be missing here, which is no refusal.
             let calls = ["impl", "challenge", "reproposal"].contains(&&*words[1]);
@@ -134,5 +150,93 @@ fn skills_know_every_answer_to_a_plan() {
         for words in ["implement / view", "manually or let me help?", "agentd reproposal <id>"] {
             assert!(skill.contains(words), "{words}: {skill}");
         }
+    }
+}
+
+/// All workflows, as every agent reads them.
+fn workflows(project: &TestProject) -> Vec<(String, String)> {
+    project.run(["init", "--yes", "--agents", "claude,codex,gemini"]).exits(0);
+    let names = ["plan", "impl", "archive", "revise", "rename", "drop"];
+    let paths = names.iter().flat_map(|name| SKILLS.map(|path| path.replace("plan", name)));
+    paths.map(|path| (project.read_root(&path), path)).map(|(text, path)| (path, text)).collect()
+}
+
+// contract W9
+#[test]
+fn every_command_of_the_workflows_exists() {
+    for (path, text) in workflows(&planned()) {
+        let commands = commands(&text);
+        assert!(commands.len() > 1, "{path}: {text}");
+        // Named as the first line of a prompt.
+        for command in commands.iter().filter(|command| *command != "agentd <step> <id>") {
+            let mut words = filled_in(command);
+            assert!(!words.iter().any(|word| word.contains('<')), "{path}: {command}");
+            if words.ends_with(&["--answers".into(), "-".into(), "--json".into()]) {
+                continue;
+            }
+            words.push("--json".to_owned());
+            words.dedup();
+            let run = planned().run(&words[1..]);
+            assert_ne!(run.code, 2, "{path}: {command}: {run:#?}");
+        }
+    }
+}
+
+/// A mistake in a command is not taken for an old program, and no workflow has tools that it does
+/// not use.
+// contract W9
+#[test]
+fn workflows_ask_for_no_more_than_they_need() {
+    for (path, text) in workflows(&planned()) {
+        assert!(text.contains("`usage`") && !text.contains("exit code"), "{path}: {text}");
+        let allowed = text.lines().find(|line| line.starts_with("allowed-tools:"));
+        let writes = text.contains("call the tool `create_clarifications`");
+        assert_eq!(writes, path.contains("plan"), "{path}");
+        if path.starts_with(".claude") {
+            let allows = allowed.unwrap().contains("mcp__agentd__create_clarifications");
+            assert_eq!(allows, writes, "{path}: {allowed:?}");
+        }
+    }
+}
+
+/// Someone who leaves the questions is asked them again, and is still asked where to work (M20).
+// contract W9
+#[test]
+fn plan_goes_on_where_its_questions_were_left() {
+    let project = TestProject::empty().programs(&["git"]).repository();
+    project.commit("Start");
+    let project = project.root_file("agentd/config.toml", super::ROLES);
+    let json = |arguments: &[&str]| project.run(arguments).exits(0).json();
+    // The first command does not fail where nothing is open yet.
+    assert_eq!(json(&["list", "--json"])["changes"], serde_json::json!([]));
+    let asked = json(&["clarify", ID, "Sign in with Google", "--json"]);
+    // Here the person presses Esc, and starts the workflow again.
+    let listed = json(&["list", "--json"]);
+    assert_eq!(listed["changes"][0]["phase"], "proposed");
+    assert_eq!(json(&["clarify", ID, "--show", "--json"])["needed"], true);
+    assert_eq!(json(&["status", ID, "--json"])["git"], serde_json::Value::Null);
+    let refused = project.run(["plan", ID, "--json"]).json();
+    assert_eq!(refused["error"]["kind"], "clarifications_missing");
+
+    assert_eq!(json(&["clarify", ID, "--json"])["questions"], asked["questions"]);
+    let questions = asked["questions"].as_array().unwrap();
+    let answer = |question: &serde_json::Value| {
+        let label = question["options"][0]["label"].clone();
+        (question["header"].as_str().unwrap().to_owned(), label)
+    };
+    let answers: serde_json::Map<_, _> = questions.iter().map(answer).collect();
+    let project = project.root_file("answers.json", serde_json::Value::from(answers).to_string());
+    project.run(["clarify", ID, "--answers", "answers.json", "--json"]).exits(0);
+    let shown = project.run(["clarify", ID, "--show", "--json"]).exits(0).json();
+    assert_eq!((&shown["clarified"], &shown["needed"]), (&true.into(), &false.into()));
+    let planned = project.run(["plan", ID, "--git", "branch", "--json"]).json();
+    assert_eq!(planned["change_id"], ID, "{planned:#}");
+    let status = project.run(["status", ID, "--json"]).exits(0).json();
+    assert_eq!(status["git"]["branch"], "agentd/add-oauth");
+    for (path, text) in workflows(&project).into_iter().filter(|(path, _)| path.contains("plan")) {
+        for words in ["agentd clarify <id> --show --json", "`needed`", "whose `git` is `null`"] {
+            assert!(text.contains(words), "{path}: {words}: {text}");
+        }
+        assert!(text.find("agentd list --json") < text.find("agentd status <id>"), "{path}");
     }
 }

@@ -1,0 +1,71 @@
+//! Branches that get another name, and branches and worktrees that are deleted.
+
+use std::path::Path;
+
+use super::{Git, GitError};
+
+impl Git {
+    /// Whether there is a branch to be renamed; an error where the new name is not free.
+    pub(crate) fn can_rename_branch(&self, from: &str, to: &str) -> Result<bool, GitError> {
+        if self.branch_commit(from)?.is_none() {
+            return Ok(false);
+        }
+        if self.branch_commit(to)?.is_some() {
+            return Err(GitError::NameTaken { branch: to.to_owned(), blocking: to.to_owned() });
+        }
+        super::set_up::name_is_free(self, to)?;
+        Ok(true)
+    }
+
+    /// Renames a branch, in every checkout that is on it, unless that was done before.
+    pub(crate) fn rename_branch(&self, from: &str, to: &str) -> Result<(), GitError> {
+        if self.branch_commit(from)?.is_none() && self.branch_commit(to)?.is_some() {
+            return Ok(());
+        }
+        self.call("branch").long().args(["-m", from, to]).run().map(drop)
+    }
+
+    /// The branch that was checked out before, if it is still there.
+    pub(crate) fn previous_branch(&self) -> Result<Option<String>, GitError> {
+        let args = ["--quiet", "--verify", "--symbolic-full-name", "@{-1}"];
+        let output = self.call("rev-parse").args(args).ask()?;
+        Ok(output.text().trim_end().strip_prefix("refs/heads/").map(str::to_owned))
+    }
+
+    /// How many commits of a branch are on no other branch, here or in a remote repository, and in no
+    /// tag.
+    pub(crate) fn commits_only_on(&self, branch: &str) -> Result<usize, GitError> {
+        let (its, others) = (format!("refs/heads/{branch}"), format!("--exclude={branch}"));
+        let args = ["--count", &its, "--not", &others, "--branches", "--remotes", "--tags", "--"];
+        Ok(self.call("rev-list").patient().args(args).run()?.text().trim().parse().unwrap_or(0))
+    }
+
+    /// Switches to a branch. Git refuses if a file that is not committed would be overwritten.
+    pub(crate) fn switch_to(&self, branch: &str) -> Result<(), GitError> {
+        let call = self.call("switch").long().args(["--quiet", "--no-guess", branch]);
+        let output = call.ask()?;
+        // Git also fails if it has switched and a hook failed afterwards.
+        if output.code == 0 || self.head()?.branch() == Some(branch) {
+            return Ok(());
+        }
+        Err(GitError::SwitchRefused { branch: branch.to_owned(), output: output.combined() })
+    }
+
+    /// Deletes a branch, merged or not. Git refuses if it is checked out.
+    pub(crate) fn delete_branch(&self, branch: &str) -> Result<(), GitError> {
+        self.call("branch").long().args(["--quiet", "-D", "--", branch]).run().map(drop)
+    }
+
+    /// Deletes a worktree with everything in it. Git refuses if it is locked.
+    pub(crate) fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
+        self.call("worktree").long().args(["remove", "--force", "--"]).args([path]).run().map(drop)
+    }
+
+    /// The branch of this name in a remote repository, as far as git knows.
+    pub(crate) fn remote_of(&self, branch: &str) -> Result<Option<String>, GitError> {
+        let pattern = format!("refs/remotes/*/{branch}");
+        let output =
+            self.call("for-each-ref").args(["--format=%(refname:short)", "--", &pattern]).run()?;
+        Ok(output.text().lines().next().map(str::to_owned))
+    }
+}

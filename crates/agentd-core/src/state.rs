@@ -22,7 +22,7 @@ use crate::text::Prose;
 use crate::yaml::from_yaml;
 
 pub use records::{
-    Actor, Choice, CodeReview, Decision, PlanReview, Revision, TestRun, is_independent,
+    Actor, Choice, CodeReview, Decision, PlanReview, Ranges, Revision, TestRun, is_independent,
 };
 
 /// The state of a change.
@@ -48,6 +48,9 @@ pub struct State {
     /// How hard the change is; picks the models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complexity: Option<Complexity>,
+    /// What the whole change was expected to use when its first document was to be written (W8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Ranges>,
     /// What was done last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_action: Option<LastAction>,
@@ -278,6 +281,7 @@ impl State {
             description: (!description.is_empty()).then_some(description),
             session_id: None,
             complexity: None,
+            forecast: None,
             last_action: None,
             iteration: 0,
             plan_review: None,

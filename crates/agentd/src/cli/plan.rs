@@ -3,13 +3,14 @@ use std::process::ExitCode;
 use agentd_core::document::review_block;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::Command;
+use agentd_engine::insight::forecast::Wanted;
 use agentd_engine::workflow::decisions::{self, Gate, PlanAnswer, PlanChoice, PlanQuestion};
 use agentd_engine::workflow::{self, LostSession, Planned, Report, Workflow};
 
 use super::Context;
 use super::agents_setup::{AgentRun, CallArgs, agents_for};
-use super::implement;
 use super::planning::{self, GitArg, Outcome, run_workflow};
+use super::{forecast, implement};
 use crate::error::CommandError;
 use crate::ui::ask::{self, SessionAnswer, WhoFixes};
 
@@ -43,6 +44,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WORKFLOW")]
     git: Option<GitArg>,
 
+    /// Only estimate what the change will use until its code is approved: calls, tokens, cost, and
+    /// time. Calls no agent and writes nothing.
+    #[arg(long)]
+    forecast: bool,
+
     /// Also exit with 1 if the plan is waiting for a decision.
     #[arg(long)]
     exit_code: bool,
@@ -52,6 +58,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.forecast {
+        let questions = !args.clarify.skip_clarify && args.clarify.answers.is_none();
+        let wanted = Wanted { description: args.description.as_deref(), questions };
+        return forecast::run(context, args.id.as_deref(), wanted);
+    }
     let project = context.home_of(planning::project(context)?, args.id.as_deref())?;
     let id = planning::change_to_plan(context, &project, args.id.as_deref())?;
     let mut agents = agents_for(context, &project, &id)?;

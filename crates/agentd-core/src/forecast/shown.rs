@@ -68,7 +68,7 @@ impl Forecast {
     /// Where the figures come from.
     pub fn basis_shown(&self) -> String {
         match (self.basis, self.based_on) {
-            (Basis::BuiltIn, _) => "built-in guesses; this project has no ledger yet".to_owned(),
+            (Basis::BuiltIn, _) => "built-in guesses".to_owned(),
             (Basis::Ledger, 0) => "calls of unfinished changes, and built-in guesses".to_owned(),
             (Basis::Ledger, changes) => {
                 format!("{} of this project", counted(changes, "finished change"))

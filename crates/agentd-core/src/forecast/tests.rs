@@ -330,7 +330,7 @@ fn ranges_are_rounded_outward() {
 fn a_forecast_is_shown_on_one_line() {
     let mut forecast = new_change(&[]);
     assert_eq!(forecast.summary(), "9–25 calls, 1.2M–14.0M tokens, $0.66–$9.00, 11 min–100 min");
-    assert_eq!(forecast.basis_shown(), "built-in guesses; this project has no ledger yet");
+    assert_eq!(forecast.basis_shown(), "built-in guesses");
     (forecast.basis, forecast.based_on) = (Basis::Ledger, 1);
     assert_eq!(forecast.basis_shown(), "1 finished change of this project");
     let (cost_usd, seconds) = ([0.0, 0.0123], [0, 7201]);

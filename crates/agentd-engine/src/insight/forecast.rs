@@ -7,7 +7,7 @@ use agentd_core::description::detailed_enough;
 use agentd_core::documents::Documents;
 use agentd_core::forecast::{Forecast, Outlook, PastChange, Stage, forecast};
 use agentd_core::ids::ChangeId;
-use agentd_core::state::State;
+use agentd_core::state::{Ranges, State};
 use serde::Serialize;
 
 use crate::agents::context::Tree;
@@ -89,6 +89,20 @@ pub(crate) fn of_documents(
     let forecast = forecast(&Outlook { complexity, config, stage }, &past);
     let (change_id, budget) = (documents.id.clone(), config.budget);
     Some(ForecastReport { change_id, complexity, forecast, budget })
+}
+
+/// What a change will have used in the end: what it has used, and the rest.
+pub(crate) fn with_spent(state: &State, rest: &Ranges) -> Ranges {
+    let calls = u64::try_from(state.llm_calls.len()).unwrap_or(u64::MAX);
+    let tokens = state.total_tokens_in.saturating_add(state.total_tokens_out);
+    let milliseconds = state.llm_calls.iter().map(|call| call.duration_ms);
+    let seconds = milliseconds.fold(0, u64::saturating_add) / 1000;
+    Ranges {
+        calls: rest.calls.map(|rest| rest.saturating_add(calls)),
+        tokens: rest.tokens.map(|rest| rest.saturating_add(tokens)),
+        cost_usd: rest.cost_usd.map(|rest| rest + state.total_cost.max(0.0)),
+        seconds: rest.seconds.map(|rest| rest.saturating_add(seconds)),
+    }
 }
 
 /// The changes of the project, with all their calls. One that cannot be read says nothing.

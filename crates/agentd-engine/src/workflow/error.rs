@@ -122,6 +122,18 @@ pub enum WorkflowError {
         /// The task.
         task: TaskId,
     },
+    /// The change may cost more than is spent without asking (W8).
+    #[error("`{change}` may cost {cost}, which is above ${limit:.2}")]
+    AboveAskLimit {
+        /// The change.
+        change: ChangeId,
+        /// What it may cost.
+        cost: String,
+        /// From where on a person has to agree.
+        limit: f64,
+        /// What was asked for: the arguments of `plan`.
+        plan: Vec<String>,
+    },
     /// Git could not do its part.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -250,6 +262,14 @@ impl Explain for WorkflowError {
                 .hint(newest_run(change))
                 .run("do them by hand and check them off in tasks.md, then", implement(change))
                 .run("or ask again", implement(change)),
+            Self::AboveAskLimit { plan, .. } => {
+                let plan = |flag| CommandLine::agentd(["plan"]).args(plan.clone()).args([flag]);
+                report(Kind::AboveAskLimit)
+                    .cause("`[budget] ask_above_usd` wants a person to agree to it first")
+                    .run("see what it is made of", plan("--forecast"))
+                    .run("agree to it", plan("--yes"))
+                    .edit("or raise ask_above_usd in [budget]", "agentd/config.toml")
+            }
             Self::NoSuchTask { change, .. } => report(Kind::NoSuchTask).run(
                 "see which tasks there are",
                 CommandLine::agentd(["show", change.as_str(), "tasks"]),

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use agentd_core::forecast::StepForecast;
+use agentd_core::forecast::{Basis, StepForecast};
 use agentd_core::state::Ranges;
 use agentd_core::text::printable;
 use agentd_engine::agents::installed;
@@ -15,6 +15,19 @@ use agentd_engine::store::StoreError;
 use super::{Context, planning};
 use crate::error::CommandError;
 use crate::ui::{BOLD, DIM, Output, Screen};
+
+/// What a command takes that begins a workflow.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ForecastArgs {
+    /// Only estimate what the change will use until its code is approved: calls, tokens, cost, and
+    /// time. Calls no agent and writes nothing.
+    #[arg(long)]
+    pub(super) forecast: bool,
+
+    /// Don't ask if the forecast is above `budget.ask_above_usd`.
+    #[arg(long, short = 'y')]
+    pub(super) yes: bool,
+}
 
 /// Forecasts a change. Nothing is written, not even where agentd was not set up yet.
 pub(super) fn run(
@@ -67,8 +80,12 @@ impl Output for ForecastReport {
                 row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
             writeln!(screen, "{style}{}{style:#}", cells.join("  ").trim_end())?;
         }
-        let complexity = self.complexity;
-        writeln!(screen, "\n{complexity} complexity; from {}", forecast.basis_shown())?;
+        let (complexity, basis) = (self.complexity, forecast.basis_shown());
+        let why = match forecast.basis {
+            Basis::BuiltIn => ": this project has no ledger yet",
+            Basis::Ledger => "",
+        };
+        writeln!(screen, "\n{complexity} complexity; from {basis}{why}")?;
         if let Some(error) = forecast.error.shown() {
             writeln!(screen, "{error}")?;
         }
@@ -86,7 +103,7 @@ impl Output for ForecastReport {
     fn sample() -> Self {
         use agentd_core::agent::{AgentKind, Complexity};
         use agentd_core::config::Budget;
-        use agentd_core::forecast::{Basis, Forecast, PastError, StepKind};
+        use agentd_core::forecast::{Forecast, PastError, StepKind};
         use agentd_core::ids::ChangeId;
         let ranges = Ranges {
             calls: [1, 2],

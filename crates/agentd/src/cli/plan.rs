@@ -44,10 +44,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WORKFLOW")]
     git: Option<GitArg>,
 
-    /// Only estimate what the change will use until its code is approved: calls, tokens, cost, and
-    /// time. Calls no agent and writes nothing.
-    #[arg(long)]
-    forecast: bool,
+    #[command(flatten)]
+    cost: forecast::ForecastArgs,
 
     /// Also exit with 1 if the plan is waiting for a decision.
     #[arg(long)]
@@ -58,7 +56,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    if args.forecast {
+    if args.cost.forecast {
         let questions = !args.clarify.skip_clarify && args.clarify.answers.is_none();
         let wanted = Wanted { description: args.description.as_deref(), questions };
         return forecast::run(context, args.id.as_deref(), wanted);
@@ -71,6 +69,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         description: args.description.as_deref(),
         clarify: &args.clarify,
         git: args.git,
+        yes: args.cost.yes,
     };
     let agents = planning::prepare(context, agents, &id, &begun)?;
     let mode = planning::mode(&agents, args.auto);

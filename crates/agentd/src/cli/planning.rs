@@ -16,7 +16,7 @@ use agentd_core::state::Placement;
 use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::begin::{
-    self, Clarify, CodeAt, CodeStep, Person, Planner, Prepared, Question, Request,
+    self, Clarify, CodeAt, CodeStep, CostConsent, Person, Planner, Prepared, Question, Request,
 };
 use agentd_engine::workflow::{self, Action, Mode, Report, Verdict, WorkflowError};
 
@@ -59,6 +59,8 @@ pub(crate) struct Begin<'b> {
     pub(crate) description: Option<&'b str>,
     pub(crate) clarify: &'b ClarifyArgs,
     pub(crate) git: Option<GitArg>,
+    /// Whether it may cost more than is spent without asking.
+    pub(crate) yes: bool,
 }
 
 /// Finds out who plans, and asks if only a person can say.
@@ -139,6 +141,7 @@ pub(crate) fn prepare(
         description: begin.description,
         clarify,
         placement: begin.git.map(Placement::from),
+        cost: if begin.yes { CostConsent::Given } else { CostConsent::Ask },
         person: person(context),
     };
     loop {
@@ -153,6 +156,13 @@ pub(crate) fn prepare(
             Prepared::Ask(Question::Placement(git)) => {
                 let ask = || ask::git_workflow(&git, id);
                 request.placement = Some(agents.cancel.while_waiting(ask)?);
+            }
+            Prepared::Ask(Question::Cost(question)) => {
+                let ask = || ask::accept_cost(&question);
+                if !agents.cancel.while_waiting(ask)? {
+                    return Err(question.decline().into());
+                }
+                request.cost = CostConsent::Given;
             }
         }
     }

@@ -1,7 +1,22 @@
 //! `plan --forecast`, the forecast before the first call, and what is asked above a limit (W8).
 
 use serde_json::{Value, json};
+use terminal::{DOWN, Terminal};
 use test_project::{TestProject, without_times};
+
+use crate::cli::stand_in::{self, CHANGE, calls};
+
+const PLAN: [&str; 6] = ["plan", CHANGE, "Add a login", "--skip-clarify", "--git", "in-place"];
+
+/// A project in which the stand-in plays the planner, with a limit.
+fn limited(usd: &str) -> TestProject {
+    let settings = format!("self_review_iterations = 0\n[budget]\nask_above_usd = {usd}\n");
+    stand_in::project(&settings, &[("high", "No lock")])
+}
+
+fn has_begun(project: &TestProject) -> bool {
+    project.has_root(&format!("agentd/changes/{CHANGE}"))
+}
 
 /// The state of a change that is complete, with calls that cost these dollars each.
 fn finished(id: &str, usd: f64, more: &str) -> String {
@@ -66,7 +81,7 @@ fn forecast_calls_nobody_and_writes_nothing() {
     fix              claude  sonnet       0–2    0–2.1M        $0–$1.40       0 s–15 min
     all                                   9–25   1.2M–14.0M    $0.66–$9.00    11 min–100 min
 
-    medium complexity; from built-in guesses; this project has no ledger yet
+    medium complexity; from built-in guesses: this project has no ledger yet
     --- stderr
     "
     );
@@ -127,4 +142,93 @@ fn only_the_rest_of_a_change_is_forecast() {
     --- stderr
     `add-oauth` needs no more calls of agents.
     ");
+}
+
+// contract W8
+#[test]
+fn above_the_limit_nothing_begins_without_consent() {
+    let project = limited("0.5");
+    let refused = project.run(PLAN.iter().chain(&["--auto", "--json"])).exits(1);
+    insta::assert_snapshot!(format!("{:#}", refused.json_error()), @r#"
+    {
+      "kind": "above_ask_limit",
+      "message": "`add-login` may cost $2.50–$34, which is above $0.50",
+      "cause": "`[budget] ask_above_usd` wants a person to agree to it first",
+      "hints": [
+        "see what it is made of: agentd plan add-login 'Add a login' --skip-clarify --forecast",
+        "agree to it: agentd plan add-login 'Add a login' --skip-clarify --yes",
+        "or raise ask_above_usd in [budget]: agentd/config.toml"
+      ]
+    }
+    "#);
+    assert!(!has_begun(&project) && calls(&project).is_empty());
+    let begun = project.run(PLAN.iter().chain(&["--auto", "--yes", "--json"])).exits(0);
+    assert_eq!(begun.json()["phase"], "challenged");
+    assert_eq!(begun.stderr.matches("forecast: ").count(), 1, "{}", begun.stderr);
+    // A change that has begun goes on.
+    assert_eq!(project.run(["plan", CHANGE, "--json"]).fine().json()["phase"], "challenged");
+    // What it may cost less than needs no consent.
+    let project = limited("1000.0");
+    project.run(PLAN.iter().chain(&["--auto"])).exits(0);
+}
+
+// contract W8
+#[test]
+fn what_was_expected_is_kept_and_held_against_the_truth() {
+    let project = limited("1000.0");
+    project.run(PLAN.iter().chain(&["--auto"])).exits(0);
+    let state = format!("agentd/changes/{CHANGE}/STATE.yaml");
+    let text = project.read_root(&state);
+    let kept = text.lines().skip_while(|line| *line != "forecast:").take(13);
+    insta::assert_snapshot!(kept.collect::<Vec<_>>().join("\n"), @"
+    forecast:
+      calls:
+        - 7
+        - 21
+      tokens:
+        - 2100000
+        - 24000000
+      cost_usd:
+        - 2.5
+        - 34.0
+      seconds:
+        - 1100
+        - 11000
+    ");
+    // Finished by hand: a dollar and a half, which is less than the least.
+    project.write_root(&state, text.replace("phase: challenged", "phase: complete"));
+    let error = |description| {
+        let json = project.run(["plan", "add-more", description, "--forecast", "--json"]);
+        json.fine().json()["error"].clone()
+    };
+    assert_eq!(error("Add more"), json!({"changes": 1, "inside": 0}));
+    let inside = text.replace("phase: challenged", "phase: complete").replace("- 2.5\n", "- 0.5\n");
+    project.write_root(&state, inside);
+    assert_eq!(error("Add more"), json!({"changes": 1, "inside": 1}));
+    let plan = ["plan", "add-more", "Add more", "--skip-clarify", "--git", "in-place", "--auto"];
+    let next = project.run(plan);
+    let line = "1 finished change of this project; of 1 earlier change with a forecast, 1 was inside the range)";
+    assert!(next.stderr.contains(line), "{}", next.stderr);
+}
+
+// contract W8
+#[test]
+fn on_a_terminal_a_person_is_asked_above_the_limit() {
+    let project = limited("0.5");
+    let start = || Terminal::start(project.command(PLAN).env("NO_COLOR", "1"));
+    let mut terminal = start();
+    terminal.wait_for("`add-login` may cost $");
+    terminal.wait_for("> No, stop here");
+    terminal.press("\r");
+    terminal.wait_for("more: agentd explain above_ask_limit");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(1), "{seen}");
+    assert!(!has_begun(&project) && calls(&project).is_empty());
+    let mut terminal = start();
+    terminal.wait_for("> No, stop here");
+    terminal.press(DOWN);
+    terminal.wait_for("> Yes, begin");
+    terminal.press("\r");
+    terminal.wait_for("What next?");
+    assert_eq!(calls(&project).len(), 4);
 }

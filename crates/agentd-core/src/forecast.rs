@@ -15,7 +15,9 @@ mod shown;
 mod spread;
 mod stage;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde::Serialize;
 
@@ -34,7 +36,9 @@ use expected::{ExpectedCalls, ExpectedStep, expected_steps};
 use spread::{Residuals, outward};
 
 /// How many calls of one change are looked at.
-const MOST_CALLS: usize = 500;
+const MOST_CALLS: usize = 200;
+/// How much of the name of a model is looked at, in characters.
+const MOST_OF_MODEL: usize = 100;
 /// How much a built-in figure counts, in calls.
 const PRIOR_CALLS: f64 = 0.5;
 /// How much a built-in number of calls counts, in changes.
@@ -126,7 +130,8 @@ impl PastCall {
             seconds: sane(spread::number(call.duration_ms) / 1e3, 1e7),
         };
         let figures = (!own && figures.tokens > 0.0).then_some(figures);
-        Some(Self { kind, model: call.model.clone(), figures })
+        let model = call.model.chars().take(MOST_OF_MODEL).collect();
+        Some(Self { kind, model, figures })
     }
 }
 
@@ -283,24 +288,42 @@ impl PerCall {
     }
 }
 
+/// What the calls of a step in one change used, as calls for another change would have.
+#[derive(Debug, Clone, Copy, Default)]
+struct Used {
+    change: usize,
+    tokens: spread::LogMean,
+    cost: spread::LogMean,
+    seconds: spread::LogMean,
+    samples: usize,
+}
+
+/// The same of all changes.
+type AllUsed = Rc<[Used]>;
+
 /// The calls of a project, by step.
 struct Ledger<'a> {
     config: &'a Config,
     prices: PriceTable,
     past: &'a [PastChange],
-    /// The calls with figures, and which change they are of.
-    calls: BTreeMap<StepKind, Vec<(usize, &'a PastCall)>>,
+    /// How often each step was called, by change.
+    counts: Vec<BTreeMap<StepKind, u64>>,
+    /// What was compared already: each finished change is forecast from all others.
+    used: RefCell<BTreeMap<(StepKind, Complexity), AllUsed>>,
 }
 
 impl<'a> Ledger<'a> {
     fn new(config: &'a Config, past: &'a [PastChange]) -> Self {
-        let mut calls: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for (change, call) in
-            past.iter().enumerate().flat_map(|(i, change)| change.calls.iter().map(move |c| (i, c)))
-        {
-            calls.entry(call.kind).or_default().push((change, call));
-        }
-        Self { config, prices: PriceTable::default().with(config.prices.clone()), past, calls }
+        let count = |change: &PastChange| {
+            let mut counts = BTreeMap::new();
+            for call in &change.calls {
+                *counts.entry(call.kind).or_default() += 1;
+            }
+            counts
+        };
+        let counts = past.iter().map(count).collect();
+        let prices = PriceTable::default().with(config.prices.clone());
+        Self { config, prices, past, counts, used: RefCell::default() }
     }
 
     /// Who does a step of a change of this complexity.
@@ -319,41 +342,62 @@ impl<'a> Ledger<'a> {
             let typical = Figures { tokens: 0.0, cost: 0.0, seconds: 1.0 };
             return PerCall { typical, deviation: 0.5, samples: 0, unpriced: false };
         }
+        let used = self.used(kind, complexity, &who);
         let mut guess = figures(kind, complexity, who.price.as_ref());
         if who.price.is_none() {
-            guess.cost = guess.tokens * self.cost_per_token(&who.model, without);
+            guess.cost = guess.tokens * self.cost_per_token(&who.model);
         }
         let mut tokens = spread::LogMean::new(guess.tokens, PRIOR_CALLS);
         let mut cost = spread::LogMean::new(guess.cost, PRIOR_CALLS);
         let mut seconds = spread::LogMean::new(guess.seconds, PRIOR_CALLS);
         let mut samples = 0;
-        for (change, call) in self.calls.get(&kind).into_iter().flatten() {
-            let Some(used) = call.figures.filter(|_| Some(*change) != without) else { continue };
-            let same_model = models::answers_to(&who.model, &call.model);
-            let then = self.past[*change].complexity;
-            let mut weight = if same_model { 1.0 } else { OTHER_MODEL };
-            if then != complexity {
-                weight *= OTHER_COMPLEXITY;
-            }
-            let used = self.comparable(&used, kind, (call, then), (&who, complexity));
-            samples += 1;
-            tokens.add(used.tokens, weight);
-            cost.add(used.cost, weight);
-            seconds.add(used.seconds, weight);
+        for used in used.iter().filter(|used| Some(used.change) != without) {
+            tokens.merge(&used.tokens);
+            cost.merge(&used.cost);
+            seconds.merge(&used.seconds);
+            samples += used.samples;
         }
         let unpriced = cost.is_empty();
         let typical = Figures { tokens: tokens.mean(), cost: cost.mean(), seconds: seconds.mean() };
         PerCall { typical, deviation: tokens.deviation(), samples, unpriced }
     }
 
+    /// What the calls of a step used in each change, nearest in model and complexity first.
+    fn used(&self, kind: StepKind, complexity: Complexity, who: &Who) -> AllUsed {
+        if let Some(known) = self.used.borrow().get(&(kind, complexity)) {
+            return Rc::clone(known);
+        }
+        let in_change = |(number, change): (usize, &PastChange)| {
+            let mut all = Used { change: number, ..Used::default() };
+            for call in change.calls.iter().filter(|call| call.kind == kind) {
+                let Some(used) = call.figures else { continue };
+                let same_model = models::answers_to(&who.model, &call.model);
+                let mut weight = if same_model { 1.0 } else { OTHER_MODEL };
+                if change.complexity != complexity {
+                    weight *= OTHER_COMPLEXITY;
+                }
+                let from = (call, change.complexity);
+                let used = self.comparable(&used, kind, from, (who, complexity));
+                all.samples += 1;
+                all.tokens.add(used.tokens, weight);
+                all.cost.add(used.cost, weight);
+                all.seconds.add(used.seconds, weight);
+            }
+            all
+        };
+        let used: AllUsed = self.past.iter().enumerate().map(in_change).collect();
+        self.used.borrow_mut().insert((kind, complexity), Rc::clone(&used));
+        used
+    }
+
     /// What a model has cost that has no price: CLIs may report it.
-    fn cost_per_token(&self, model: &str, without: Option<usize>) -> f64 {
-        let calls = self.calls.values().flatten().filter(|(change, call)| {
-            Some(*change) != without && models::answers_to(model, &call.model)
-        });
+    fn cost_per_token(&self, model: &str) -> f64 {
+        let calls = self.past.iter().flat_map(|change| &change.calls);
         let mut mean = spread::LogMean::default();
-        for used in calls.filter_map(|(_, call)| call.figures) {
-            mean.add(used.cost / used.tokens, 1.0);
+        for call in calls.filter(|call| models::answers_to(model, &call.model)) {
+            if let Some(used) = call.figures {
+                mean.add(used.cost / used.tokens, 1.0);
+            }
         }
         mean.mean()
     }
@@ -400,8 +444,7 @@ impl<'a> Ledger<'a> {
             if Some(i) == without || !change.is_whole() {
                 continue;
             }
-            let calls = change.calls.iter().filter(|call| call.kind == step.kind).count();
-            let calls = u64::try_from(calls).unwrap_or(u64::MAX);
+            let calls = self.counts[i].get(&step.kind).copied().unwrap_or(0);
             let weight = if change.complexity == complexity { 1.0 } else { OTHER_COMPLEXITY };
             sum += spread::number(calls) * weight;
             weights += weight;

@@ -106,6 +106,13 @@ impl LogMean {
         }
     }
 
+    /// Adds what others have added.
+    pub(super) fn merge(&mut self, others: &Self) {
+        self.weight += others.weight;
+        self.sum += others.sum;
+        self.squares += others.squares;
+    }
+
     /// Whether nothing is known, not even a guess.
     pub(super) fn is_empty(&self) -> bool {
         self.weight <= 0.0

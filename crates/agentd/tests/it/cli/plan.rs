@@ -79,7 +79,7 @@ fn invalid_new_proposal_is_a_warning() {
 
     Next: agentd challenge add-login
     --- stderr
-    forecast: 7–21 calls, 2.1M–24.0M tokens, $2.50–$34, 18 min–3 h (from built-in guesses)
+    forecast: [FIGURES] (from built-in guesses)
     Working in place, without git: git is not installed.
     complexity: high (security (`login`))
     Proposal: started (claude)
@@ -111,7 +111,7 @@ fn one_shot_last_review_is_a_warning() {
 
     Next: agentd challenge add-login
     --- stderr
-    forecast: 6–16 calls, 2.1M–24.0M tokens, $2.40–$33, 18 min–3 h (from built-in guesses)
+    forecast: [FIGURES] (from built-in guesses)
     Working in place, without git: git is not installed.
     complexity: high (security (`login`))
     Plan: started (claude)

@@ -96,7 +96,7 @@ fn consent_lasts_until_revoked_or_edited() {
     insta::assert_snapshot!(failed, @"
     exit 1
     --- stderr
-    forecast: 7–21 calls, 2.1M–24.0M tokens, $2.50–$34, 18 min–3 h (from built-in guesses)
+    forecast: [FIGURES] (from built-in guesses)
     Working in place, without git: git is not installed.
     complexity: high (security (`login`))
     Proposal: started (claude)

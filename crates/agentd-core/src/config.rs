@@ -282,6 +282,8 @@ pub struct Budget {
     pub max_cost_usd: Option<f64>,
     /// The most tokens, in and out, that a change may use.
     pub max_tokens: Option<u64>,
+    /// A change that may cost more than this, by its forecast, is begun only if a person agrees (W8).
+    pub ask_above_usd: Option<f64>,
 }
 
 /// `[implementation]`
@@ -418,6 +420,15 @@ impl Config {
             if agent.resume.is_some() && name != "gemini" {
                 return fail("resume", format!("`resume` is for [gemini] only, not for [{name}]"));
             }
+        }
+        let limits = [
+            ("max_cost_usd", self.budget.max_cost_usd),
+            ("ask_above_usd", self.budget.ask_above_usd),
+        ];
+        // Compared with something that is no number, everything would be within the limit.
+        let unusable = |limit: f64| limit.is_nan() || limit < 0.0;
+        if let Some((key, _)) = limits.into_iter().find(|(_, limit)| limit.is_some_and(unusable)) {
+            return fail(key, format!("{key} is a positive number"));
         }
         for (model, price) in &self.prices {
             let figures =

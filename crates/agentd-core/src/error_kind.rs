@@ -186,6 +186,9 @@ kinds! {
         Budget:
             "The change has used up what `[budget]` allows, and the next call was not made.",
             "`agentd cost <id>` shows where it went. Raise the limit in `agentd/config.toml` and run the same command again.";
+        AboveAskLimit:
+            "The change may cost more than `[budget] ask_above_usd`, by its forecast, and nobody has agreed to that. No agent was called.",
+            "`agentd plan <id> \"…\" --forecast` shows the steps. Pass `--yes` to agree, or raise the limit in `agentd/config.toml`.";
         NoTerminal:
             "agentd needs an answer, and there is no terminal to ask on.",
             "Answer with a flag or a file, as the hints describe, or run the command in a terminal.";

@@ -15,6 +15,7 @@ pub mod documents;
 pub mod error_kind;
 pub mod event;
 pub mod figures;
+pub mod forecast;
 pub mod frontmatter;
 pub mod graph;
 pub mod hash;

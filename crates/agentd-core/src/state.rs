@@ -23,8 +23,8 @@ use crate::text::Prose;
 use crate::yaml::from_yaml;
 
 pub use records::{
-    Actor, Choice, CodeReview, Decision, PlanReview, Rename, Reproduction, Revision, SeenFile,
-    TestRun, Track, is_independent,
+    Actor, Choice, CodeReview, Decision, PlanReview, Ranges, Rename, Reproduction, Revision,
+    SeenFile, TestRun, Track, is_independent,
 };
 
 /// The state of a change.
@@ -53,6 +53,9 @@ pub struct State {
     /// The way that it takes (W7).
     #[serde(default, skip_serializing_if = "Track::is_full")]
     pub track: Track,
+    /// What the whole change was expected to use when its first document was to be written (W8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Ranges>,
     /// What was done last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_action: Option<LastAction>,
@@ -290,6 +293,7 @@ impl State {
             session_id: None,
             complexity: None,
             track: Track::Full,
+            forecast: None,
             last_action: None,
             iteration: 0,
             plan_review: None,

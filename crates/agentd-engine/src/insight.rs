@@ -3,6 +3,7 @@
 pub mod code_rounds;
 pub mod cost;
 pub mod export;
+pub mod forecast;
 pub mod overlap;
 pub mod signatures;
 pub mod trace;

@@ -16,6 +16,7 @@ mod drop;
 mod explain;
 mod export;
 mod fix;
+mod forecast;
 mod implement;
 mod implementation;
 mod init;

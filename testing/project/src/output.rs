@@ -18,6 +18,8 @@ const MASKS: &[(&str, &str)] = &[
     // How long a step took, in a line of progress.
     (r"\b(done|failed), \d+(\.\d s| ms| m \d\d s)", "$1, [DURATION]"),
     (r"\b(the tests [a-z0-9 ]+) after \d+(\.\d s| ms| m \d\d s)", "$1 after [DURATION]"),
+    // It follows from built-in figures, which have tests of their own.
+    (r"\bforecast: .* \(from ", "forecast: [FIGURES] (from "),
     (r"\b(committed|commit)( +)[0-9a-f]{10,12}\b", "$1$2[COMMIT]"),
     (r"\b[0-9a-f]{40}\b", "[COMMIT]"),
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "[SESSION]"),

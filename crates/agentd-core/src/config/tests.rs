@@ -62,7 +62,10 @@ fn a_misspelt_key_is_an_error_that_names_the_right_one() {
         "unknown key `timeout` (line 2, column 1) did you mean `timeout_secs`?"
     );
     assert!(error("[roles]\nplanner = \"gemnii\"\n").contains("did you mean `gemini`?"));
-    assert!(error("[budget]\nzzz = 1\n").contains("known here: max_cost_usd, max_tokens"));
+    assert!(
+        error("[budget]\nzzz = 1\n")
+            .contains("known here: max_cost_usd, max_tokens, ask_above_usd")
+    );
     assert!(error("[gemini.models]\nhuge = \"x\"\n").contains("unknown value `huge`"));
 }
 
@@ -79,6 +82,11 @@ fn values_are_checked() {
     assert!(error("[validation]\nscenario_pattern = '('\n").contains("not a pattern"));
     assert!(error("[codex]\nresume = \"uuid\"\n").contains("for [gemini] only"));
     assert!(error("[prices.x]\ninput = -1.0\noutput = 1.0\n").contains("positive"));
+    for limit in ["max_cost_usd = nan", "ask_above_usd = nan", "ask_above_usd = -1.0"] {
+        let error = error(&format!("[budget]\n{limit}\n"));
+        assert!(error.contains("_usd is a positive number (line 2"), "{error}");
+    }
+    assert!(Config::parse("[budget]\nask_above_usd = 0\n").is_ok());
     assert!(error("a = [\n").contains("line "));
     // `gemini -m --approval-mode=yolo` would be two flags.
     for model in ["gemini.models]\nlow = '-y'", "claude.models]\nlow = { effort = '--x' }"] {

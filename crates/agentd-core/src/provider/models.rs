@@ -82,6 +82,32 @@ pub fn choose(
     }
 }
 
+/// The model that an alias of a CLI means, as far as is known; other names are their own.
+pub(crate) fn full_name(agent: AgentKind, model: &str) -> &str {
+    match (agent, model) {
+        (AgentKind::Gemini, "flash-lite") => "gemini-3.5-flash-lite",
+        (AgentKind::Gemini, "flash") => "gemini-3.8-flash",
+        (AgentKind::Gemini, "pro") => "gemini-3.1-pro",
+        (AgentKind::Claude, "haiku") => "claude-haiku-5-5",
+        (AgentKind::Claude, "sonnet") => "claude-sonnet-5-5",
+        (AgentKind::Claude, "opus") => "claude-opus-5-5",
+        (_, model) => model,
+    }
+}
+
+/// Whether this model may answer where that one is asked for: it is the same one, a version of it,
+/// or one that the alias means.
+pub(crate) fn answers_to(asked: &str, answered: &str) -> bool {
+    let words = |name: &str| -> Vec<String> {
+        name.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()
+    };
+    let (asked, answered) = (words(asked), words(answered));
+    // A light model is another one.
+    let is_lite = |words: &[String]| words.iter().any(|word| word == "lite" || word == "mini");
+    is_lite(&asked) == is_lite(&answered)
+        && answered.windows(asked.len()).any(|part| part == asked.as_slice())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +130,31 @@ mod tests {
         let chosen = choose(AgentKind::Claude, Complexity::Critical, Some(&effort));
         assert_eq!(chosen.model.as_deref(), Some("opus"));
         assert_eq!(chosen.effort.as_deref(), Some("low"));
+    }
+    #[test]
+    fn aliases_are_answered_by_the_models_that_they_mean() {
+        for (asked, answered, expected) in [
+            ("flash", "gemini-3.8-flash", true),
+            ("flash", "gemini-3.8-flash-preview", true),
+            ("flash", "gemini-3.5-flash-lite", false),
+            ("flash-lite", "gemini-3.5-flash-lite", true),
+            ("gpt-6.1-sol", "gpt-6.1-sol", true),
+            ("gpt-6.1-sol", "gpt-6-sol", false),
+            ("sonnet", "claude-sonnet-5-5[1m]", true),
+            ("sonnet", "claude-opus-5-5", false),
+            ("sonnet", "", false),
+            ("", "anything", false),
+        ] {
+            assert_eq!(answers_to(asked, answered), expected, "{asked} {answered}");
+        }
+        let complexities = Complexity::ALL;
+        for agent in AgentKind::CLIS {
+            for asked in complexities.map(|c| default_model(agent, c).model.unwrap()) {
+                let full = full_name(agent, &asked);
+                assert!(answers_to(&asked, full), "{full}");
+                let prices = crate::provider::prices::PriceTable::default();
+                assert!(prices.price(full).is_some(), "{full}");
+            }
+        }
     }
 }

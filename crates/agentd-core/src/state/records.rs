@@ -296,6 +296,20 @@ pub struct Revision {
     pub built_hash: Option<Digest>,
 }
 
+/// What work uses, each from the least to the most.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ranges {
+    /// Calls of agents.
+    pub calls: [u64; 2],
+    /// Tokens, in and out.
+    pub tokens: [u64; 2],
+    /// US dollars.
+    pub cost_usd: [f64; 2],
+    /// Seconds in which agents work.
+    pub seconds: [u64; 2],
+}
+
 /// The ways on from a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -16,7 +16,7 @@ use agentd_core::phase::Phase;
 use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{
-    Actor, Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, Rename,
+    Actor, Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, Ranges, Rename,
     Reproduction, Revision, SeenFile, State, TestRun, Track,
 };
 use agentd_core::text::{Line, Prose};
@@ -503,6 +503,12 @@ fn rename() -> impl Strategy<Value = Rename> {
     (change_id(), line(), stamp()).prop_map(|(from, by, at)| Rename { from, by, at })
 }
 
+fn ranges() -> impl Strategy<Value = Ranges> {
+    (any::<[u64; 2]>(), any::<[u64; 2]>(), (cost(), cost()), any::<[u64; 2]>()).prop_map(
+        |(calls, tokens, cost, seconds)| Ranges { calls, tokens, cost_usd: cost.into(), seconds },
+    )
+}
+
 pub(crate) fn state() -> impl Strategy<Value = State> {
     let phase = || prop::sample::select(Phase::ALL.to_vec());
     let complexity = prop::sample::select(vec![
@@ -513,7 +519,13 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
     ]);
     (
         (change_id(), phase(), option::of(stamp()), option::of(stamp()), option::of(prose())),
-        (option::of(raw()), option::of(complexity), option::of(raw()), any::<u32>()),
+        (
+            option::of(raw()),
+            option::of(complexity),
+            option::of(raw()),
+            any::<u32>(),
+            option::of(ranges()),
+        ),
         (option::of(plan_verdict()), option::of(code_verdict()), option::of(git_setup())),
         (
             option::of(test_run()),
@@ -538,6 +550,7 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
             complexity: more.1,
             track: work.4.0,
             reproduction: work.4.1,
+            forecast: more.4,
             last_action: more.2.as_deref().map(Into::into),
             iteration: more.3,
             plan_review: reviews.0,

@@ -7,6 +7,7 @@ mod check;
 mod corpus;
 mod docs;
 mod example;
+mod forecast;
 mod hand_written;
 mod journal;
 mod merge;

@@ -5,6 +5,8 @@
 //! how to continue. The front end asks in its own way, puts the answer into the [`Request`], and
 //! calls it again. What is done is on disk, and is not done again.
 
+mod cost;
+
 use std::path::PathBuf;
 
 use agentd_core::agent::AgentKind;
@@ -20,6 +22,7 @@ use agentd_core::state::{Placement, State, Track};
 use agentd_core::step_name::StepName;
 use agentd_core::text::{Prose, counted};
 
+pub use self::cost::{CostConsent, CostQuestion};
 use super::clarify::{self, ClarifyError};
 use super::relocation::relocate;
 use super::{Call, Workflow, WorkflowError};
@@ -41,6 +44,8 @@ pub struct Request<'r> {
     pub track: Option<Track>,
     /// Where to work on it.
     pub placement: Option<Placement>,
+    /// Whether it may cost what the forecast says.
+    pub cost: CostConsent,
     /// Whether questions can be answered.
     pub person: Person,
 }
@@ -90,6 +95,8 @@ pub enum Question {
     Clarify(Questions),
     /// Where to work; answered by [`Request::placement`].
     Placement(Git),
+    /// Whether it may cost that much; answered by [`Request::cost`].
+    Cost(CostQuestion),
 }
 
 /// Who plans and judges plans.
@@ -165,6 +172,10 @@ pub fn prepare(
     if known.is_none() && answers.is_none() && request.person == Person::Absent {
         must_be_clear(project, &id, request, track)?;
     }
+    if let Some(question) = cost::expect_cost(workflow, known.as_ref(), request)? {
+        return Ok(Prepared::Ask(Question::Cost(question)));
+    }
+    let project = &workflow.agents.project;
     let state = match known {
         Some(state) if state.phase != Phase::Proposed => state,
         _ => {

@@ -142,6 +142,18 @@ pub enum WorkflowError {
         /// The task.
         task: TaskId,
     },
+    /// The change may cost more than is spent without asking (W8).
+    #[error("`{change}` may cost {cost}, which is above ${limit:.2}")]
+    AboveAskLimit {
+        /// The change.
+        change: ChangeId,
+        /// What it may cost.
+        cost: String,
+        /// From where on a person has to agree.
+        limit: f64,
+        /// The command that was given, without the name of the program.
+        plan: Vec<String>,
+    },
     /// Git could not do its part.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -285,6 +297,19 @@ impl Explain for WorkflowError {
                     CommandLine::agentd(["revise", change.as_str()])
                         .placeholder("\"<how it shows>\""),
                 ),
+            Self::AboveAskLimit { plan, .. } => {
+                let with = |flag: &str| {
+                    let words = plan.iter().map(String::as_str).chain([flag]);
+                    CommandLine::agentd(words)
+                };
+                let is_plan = plan.first().is_some_and(|word| word == "plan");
+                let forecast = is_plan.then(|| with("--forecast"));
+                report(Kind::AboveAskLimit)
+                    .cause("`[budget] ask_above_usd` wants a person to agree to it first")
+                    .hints(forecast.map(|line| Hint::run("see what it is made of", line)))
+                    .run("agree to it", with("--yes"))
+                    .edit("or raise ask_above_usd in [budget]", "agentd/config.toml")
+            }
             Self::NoSuchTask { change, .. } => report(Kind::NoSuchTask).run(
                 "see which tasks there are",
                 CommandLine::agentd(["show", change.as_str(), "tasks"]),

@@ -11,7 +11,7 @@ use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::Command;
 use agentd_core::outcome::ReviewMark;
 use agentd_core::provider::sessions::SessionError;
-use agentd_core::state::Track;
+use agentd_core::state::{Ranges, Track};
 use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
@@ -20,6 +20,7 @@ use super::{Action, Call, Progress, Report, Workflow, WorkflowError, format, pro
 use crate::agents::context::{self, ContextKind, Tree};
 use crate::agents::step::Artifact;
 use crate::change::documents::main_specs_for;
+use crate::insight::forecast::{self, Wanted};
 
 /// Whether to report which documents exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,8 +127,10 @@ fn assess(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         project_files: Tree::scan(workflow.agents.project.root()).files(),
     };
     let (complexity, reasons) = complexity::assess(&known);
+    let forecast = expected(workflow)?;
     workflow.update(|state| {
         state.complexity = Some(complexity);
+        state.forecast = forecast;
         Ok(())
     })?;
     let name = complexity.name();
@@ -135,6 +138,20 @@ fn assess(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         if reasons.is_empty() { "nothing special".to_owned() } else { reasons.join(", ") };
     workflow.note(&format!("complexity: {name} ({reasons})"));
     Ok(())
+}
+
+/// What the change is expected to use in the end: kept, so that it can be compared with what it did
+/// use (W8). Nothing where agentd itself plans, which costs nothing.
+fn expected(workflow: &Workflow<'_>) -> Result<Option<Ranges>, WorkflowError> {
+    let agents = workflow.agents;
+    if agents.config.roles.planner.is_own() {
+        return Ok(None);
+    }
+    let (documents, state) = (workflow.documents()?, workflow.state()?);
+    let wanted = Wanted { description: None, questions: false, track: None };
+    let rest =
+        forecast::of_documents(&agents.project, &agents.config, &documents, Some(&state), wanted);
+    Ok(rest.map(|rest| forecast::with_spent(&state, &rest.forecast.ranges)))
 }
 
 /// Whether a revision has left tasks that are not those of the specs. Asked once for each

@@ -33,6 +33,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WORKFLOW")]
     git: Option<GitArg>,
 
+    /// Don't ask if the forecast is above `budget.ask_above_usd`.
+    #[arg(long, short = 'y')]
+    yes: bool,
+
     /// Also exit with 1 if the plan is waiting for a decision.
     #[arg(long)]
     exit_code: bool,
@@ -47,6 +51,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         clarify: &ClarifyArgs { skip_clarify: true, answers: None },
         track: Some(Track::Bug),
         git: args.git,
+        yes: args.yes,
     };
     let (auto, exit_code) = (args.auto, args.exit_code);
     take_to_plan(context, Some(&args.id), &begin, &Ending { auto, exit_code })

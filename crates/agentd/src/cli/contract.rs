@@ -2,6 +2,7 @@
 
 use agentd_core::diagnostic::Rule;
 use agentd_engine::insight::cost::CostReport;
+use agentd_engine::insight::forecast::ForecastReport;
 use agentd_engine::insight::overlap::OverlapReport;
 use agentd_engine::insight::trace::TraceReport;
 use serde_json::{Map, Value};
@@ -70,6 +71,7 @@ fn reading() -> Vec<Row> {
         row::<ValidationReport>("validate add-oauth").optional("omitted"),
         row::<VerifyReport>("verify add-oauth"),
         row::<CostReport>("cost add-oauth"),
+        row::<ForecastReport>("plan add-oauth --forecast"),
         row::<OverlapReport>("overlap"),
         row::<TraceReport>("trace auth-flow:R1"),
         row::<DoctorReport>("doctor"),

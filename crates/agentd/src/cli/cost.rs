@@ -88,7 +88,11 @@ impl Output for CostReport {
             tokens_out: step.tokens_out,
             duration_ms: step.duration_ms,
             calls: step.calls,
-            budget: Budget { max_cost_usd: Some(5.0), max_tokens: Some(1_000_000) },
+            budget: Budget {
+                max_cost_usd: Some(5.0),
+                max_tokens: Some(1_000_000),
+                ask_above_usd: Some(10.0),
+            },
             steps: vec![step],
         }
     }

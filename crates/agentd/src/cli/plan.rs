@@ -5,13 +5,14 @@ use agentd_core::document::review_block;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::Command;
 use agentd_core::state::Track;
+use agentd_engine::insight::forecast::Wanted;
 use agentd_engine::workflow::decisions::{self, Gate, PlanAnswer, PlanChoice, PlanQuestion};
 use agentd_engine::workflow::{self, LostSession, Planned, Report, Workflow};
 
 use super::Context;
 use super::agents_setup::{AgentRun, CallArgs, agents_for};
-use super::implement;
 use super::planning::{self, GitArg, Outcome, run_workflow};
+use super::{forecast, implement};
 use crate::error::CommandError;
 use crate::ui::ask::{self, SessionAnswer, WhoFixes};
 use crate::ui::editor;
@@ -50,6 +51,9 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WORKFLOW")]
     git: Option<GitArg>,
 
+    #[command(flatten)]
+    cost: forecast::ForecastArgs,
+
     /// Also exit with 1 if the plan is waiting for a decision.
     #[arg(long)]
     exit_code: bool,
@@ -59,11 +63,18 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.cost.forecast {
+        let questions = !args.clarify.skip_clarify && args.clarify.answers.is_none();
+        let track = args.quick.then_some(Track::Quick);
+        let wanted = Wanted { description: args.description.as_deref(), questions, track };
+        return forecast::run(context, args.id.as_deref(), wanted);
+    }
     let begin = planning::Begin {
         description: args.description.as_deref(),
         clarify: &args.clarify,
         track: args.quick.then_some(Track::Quick),
         git: args.git,
+        yes: args.cost.yes,
     };
     let (auto, exit_code) = (args.auto, args.exit_code);
     take_to_plan(context, args.id.as_deref(), &begin, &Ending { auto, exit_code })

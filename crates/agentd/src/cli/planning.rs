@@ -14,7 +14,7 @@ use agentd_core::state::{Placement, Track};
 use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::begin::{
-    self, Clarify, CodeAt, CodeStep, Person, Planner, Prepared, Question, Request,
+    self, Clarify, CodeAt, CodeStep, CostConsent, Person, Planner, Prepared, Question, Request,
 };
 use agentd_engine::workflow::{self, Mode, Report, WorkflowError};
 
@@ -58,6 +58,8 @@ pub(crate) struct Begin<'b> {
     pub(crate) clarify: &'b ClarifyArgs,
     pub(crate) track: Option<Track>,
     pub(crate) git: Option<GitArg>,
+    /// Whether it may cost more than is spent without asking.
+    pub(crate) yes: bool,
 }
 
 /// Finds out who plans, and asks if only a person can say.
@@ -139,6 +141,7 @@ pub(crate) fn prepare(
         clarify,
         track: begin.track,
         placement: begin.git.map(Placement::from),
+        cost: if begin.yes { CostConsent::Given } else { CostConsent::Ask },
         person: person(context),
     };
     loop {
@@ -153,6 +156,13 @@ pub(crate) fn prepare(
             Prepared::Ask(Question::Placement(git)) => {
                 let ask = || ask::git_workflow(&git, id);
                 request.placement = Some(agents.cancel.while_waiting(ask)?);
+            }
+            Prepared::Ask(Question::Cost(question)) => {
+                let ask = || ask::accept_cost(&question);
+                if !agents.cancel.while_waiting(ask)? {
+                    return Err(question.decline().into());
+                }
+                request.cost = CostConsent::Given;
             }
         }
     }

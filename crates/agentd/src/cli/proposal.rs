@@ -32,6 +32,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WORKFLOW")]
     git: Option<GitArg>,
 
+    /// Don't ask if the forecast is above `budget.ask_above_usd`.
+    #[arg(long, short = 'y')]
+    yes: bool,
+
     #[command(flatten)]
     pub(super) calls: CallArgs,
 }
@@ -57,6 +61,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         clarify: &args.clarify,
         track: None,
         git: args.git,
+        yes: args.yes,
     };
     let agents = planning::prepare(context, agents, &id, &begun)?;
     let report = run_workflow(context, &agents, &id, workflow::propose)?;

@@ -10,7 +10,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::state::Placement;
 use agentd_engine::git::{Git, branch_of};
-use agentd_engine::workflow::begin::BuiltinAnswer;
+use agentd_engine::workflow::begin::{BuiltinAnswer, CostQuestion};
 use agentd_engine::workflow::decisions::{Gate, PlanAnswer, PlanQuestion};
 use inquire::{InquireError, Select, Text};
 
@@ -131,6 +131,13 @@ pub(crate) fn drop_change(change: &ChangeId) -> Result<bool, CommandError> {
     let offers = vec![Offer::new(false, "No, keep it"), Offer::new(true, "Yes, drop it")];
     let question = format!("Drop {change}?");
     choose(&question, offers, KEYS, Hint::Text("without asking: --yes".to_owned()))
+}
+
+/// Asks whether a change may cost that much (W8). Enter alone spends nothing.
+pub(crate) fn accept_cost(question: &CostQuestion) -> Result<bool, CommandError> {
+    let offers = vec![Offer::new(false, "No, stop here"), Offer::new(true, "Yes, begin")];
+    let text = format!("{}. Begin?", question.text());
+    choose(&text, offers, KEYS, Hint::Text("without asking: --yes".to_owned()))
 }
 
 /// Asks where a change is worked on (P6).

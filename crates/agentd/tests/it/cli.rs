@@ -14,6 +14,7 @@ mod doctor;
 mod door;
 mod drop;
 mod explain;
+mod forecast;
 mod forgeries;
 mod help;
 mod hints;

@@ -7,6 +7,7 @@
 mod clis;
 mod docs;
 mod implementation;
+mod ledgers;
 mod plan;
 mod runner;
 mod steps;

@@ -91,7 +91,8 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
     let agents = agents_for(context, project, id)?;
     let clarify = ClarifyArgs { skip_clarify: true, answers: None };
     let git = Some(GitArg::Branch);
-    let begun = Begin { description: Some(DESCRIPTION), clarify: &clarify, track: None, git };
+    let begun =
+        Begin { description: Some(DESCRIPTION), clarify: &clarify, track: None, git, yes: true };
     let agents = planning::prepare(context, agents, id, &begun)?;
     let mode = Mode::Automatic;
     let lost = LostSession::Fail;

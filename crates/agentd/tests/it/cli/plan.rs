@@ -79,6 +79,7 @@ fn invalid_new_proposal_is_a_warning() {
 
     Next: agentd validate add-login
     --- stderr
+    forecast: [FIGURES] (from built-in guesses)
     Working in place, without git: git is not installed.
     complexity: high (security (`login`))
     Proposal: started (claude)
@@ -110,6 +111,7 @@ fn one_shot_last_review_is_a_warning() {
 
     Next: agentd challenge add-login
     --- stderr
+    forecast: [FIGURES] (from built-in guesses)
     Working in place, without git: git is not installed.
     complexity: high (security (`login`))
     Plan: started (claude)

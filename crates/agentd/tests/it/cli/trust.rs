@@ -96,6 +96,7 @@ fn consent_lasts_until_revoked_or_edited() {
     insta::assert_snapshot!(failed, @"
     exit 1
     --- stderr
+    forecast: [FIGURES] (from built-in guesses)
     Working in place, without git: git is not installed.
     complexity: high (security (`login`))
     Proposal: started (claude)

@@ -245,6 +245,7 @@ fn a_budget_ends_a_call_of_claude() {
           }
         }
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (claude)
         Proposal: failed, [DURATION], `add-login` has used up its budget: 1001 tokens of 100 tokens

@@ -66,6 +66,7 @@ fn new_proposal_with_specs() {
 
         Next: agentd challenge add-login
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (gemini)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -190,6 +191,7 @@ fn proposal_without_specs_and_change_id_conflict() {
 
         Next: agentd challenge add-login
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -226,6 +228,7 @@ fn proposal_without_specs_and_change_id_conflict() {
         }
         --- stderr
         `add-login` exists already; this change is `add-login-1`
+        forecast: [FIGURES] (from calls of unfinished changes, and built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -288,6 +291,7 @@ fn self_review_finds_issues() {
 
         Next: agentd challenge add-login
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -335,6 +339,7 @@ fn session_id_capture_fails() {
           }
         }
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (gemini)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -365,6 +370,7 @@ fn one_shot_generation_reviews_in_the_same_session() {
 
         Next: agentd impl add-login
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Plan: started (gemini)
         Plan: done, [DURATION], [USAGE], proposal.md is written
@@ -405,6 +411,7 @@ fn specs_are_written_in_the_order_of_their_dependencies() {
 
         Next: agentd challenge add-login
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -455,6 +462,7 @@ fn a_proposal_written_by_hand_is_continued() {
           }
         }
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: skipped, it is written already
         "#);
@@ -492,6 +500,7 @@ fn an_agent_that_closes_its_input_is_reported() {
           }
         }
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: failed, [DURATION], codex failed: the agent exited with code 3 before it had read its prompt

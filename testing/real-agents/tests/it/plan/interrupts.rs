@@ -37,6 +37,7 @@ fn ctrl_c_ends_the_agent_and_the_same_command_resumes() {
         insta::assert_snapshot!(ran.without_usage(), @"
         exit 130
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written

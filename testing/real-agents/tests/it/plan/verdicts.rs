@@ -175,6 +175,7 @@ fn needs_revision_waits_for_a_person() {
 
         Next: agentd reproposal add-login
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -263,6 +264,7 @@ fn a_rejected_plan_stops_until_it_is_edited() {
 
         Next: agentd show add-login
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -321,6 +323,7 @@ fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
 
         Next: agentd impl add-login
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -383,6 +386,7 @@ fn the_limit_of_rounds_is_a_failure() {
 
         Next: agentd reproposal add-login
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -439,6 +443,7 @@ fn rounds_without_progress_stop_and_minor_issues_may_be_accepted() {
 
         Next: agentd reproposal add-login
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -575,6 +580,7 @@ fn a_verdict_in_prose_is_unknown_and_blocks() {
           }
         }
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -615,6 +621,7 @@ fn an_independent_review_can_be_required() {
           }
         }
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -649,6 +656,7 @@ fn a_budget_stops_before_the_next_call() {
           }
         }
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written
@@ -687,6 +695,7 @@ fn an_invalid_plan_is_shown_or_fixed() {
         insta::assert_snapshot!(sandbox.plan(&[]).without_usage(), @"
         exit 1
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))
         Proposal: started (codex)
         Proposal: done, [DURATION], [USAGE], proposal.md is written

@@ -74,6 +74,7 @@ fn case(kind: Kind) -> Case {
         Kind::NoDocument => Not("the check of documents finds what is missing first"),
         Kind::NoSuchTask => By(approved_plan, &["implement", "--tasks", "9.9"]),
         Kind::Budget => By(|| config(&with_roles("[budget]\nmax_cost_usd = 0.0\n")), PLAN),
+        Kind::AboveAskLimit => By(|| config(&with_roles("[budget]\nask_above_usd = 0.0\n")), PLAN),
         Kind::NoTerminal | Kind::Prompt => Not(TERMINAL),
         Kind::AgentNotInstalled => By(approved_plan, &["impl"]),
         Kind::AgentAuth => By(no_login, &["challenge"]),

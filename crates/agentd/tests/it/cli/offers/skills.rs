@@ -85,6 +85,7 @@ fn filled_in(command: &str) -> Vec<String> {
         ("<spec>", "auth-flow"),
         ("<answer>", "in-place"),
         ("<description>", "Sign in"),
+        ("<what is wrong>", "It never ends"),
         ("<what is different>", "Sessions end after 30 minutes"),
         ("<what>", "Sessions end after 30 minutes"),
         ("<why>", "We use SAML"),

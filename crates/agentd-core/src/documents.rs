@@ -366,7 +366,7 @@ impl Documents {
             }
         }
         let edits = self.readable_specs().filter_map(|(id, spec)| {
-            Some((ChangeFile::Spec(id.clone()).path().to_string(), spec.main_edits()?))
+            Some((ChangeFile::Spec(id.clone()).path().to_string(), round::main_edits(spec)?))
         });
         Round { plan: Some(self.digest()), files, main_edits: edits.collect() }
     }

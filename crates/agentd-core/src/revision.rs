@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::document::proposal;
-use crate::document::round::Round;
+use crate::document::round::{self, Round};
 use crate::document::spec::{self, Requirement, Scenario, Spec};
 use crate::document::tasks::{self, Task};
 use crate::documents::Documents;
@@ -75,7 +75,7 @@ impl PlanChanges {
                 }
             }
             let path = ChangeFile::Spec(id.clone()).path().to_string();
-            match (earlier.main_edits.get(&path), now.main_edits()) {
+            match (earlier.main_edits.get(&path), round::main_edits(now)) {
                 (before, now) if before == now.as_ref() => {}
                 (_, Some(now)) => others.push(format!("{id} now {now} in the main spec")),
                 (_, None) => others.push(format!("{id} no longer edits the main spec")),

@@ -96,7 +96,7 @@ impl Facts<'_> {
         match state.phase {
             Phase::Proposed => self.planning(state),
             Phase::Challenged | Phase::Rejected if edited => {
-                self.to_judge(Standing::Stale, "its plan was edited since it was judged")
+                self.for_judgment(Standing::Stale, "its plan was edited since it was judged")
             }
             Phase::Challenged if self.by_rules(state) => {
                 let next = vec![Command::Show.on(id), Command::Impl.on(id)];
@@ -133,7 +133,7 @@ impl Facts<'_> {
     }
 
     /// A plan that a challenger is to judge, if it is valid.
-    fn to_judge(&self, standing: Standing, why: &'static str) -> Course {
+    fn for_judgment(&self, standing: Standing, why: &'static str) -> Course {
         let id = &self.documents.id;
         if self.high > 0 {
             // The planner repairs it, or a person does.
@@ -183,15 +183,15 @@ impl Facts<'_> {
                     is(Waiting, "its plan is rejected: edit it", vec![Command::Show.on(id)])
                 }
                 Some(_) => {
-                    self.to_judge(Standing::Stale, "its plan was edited since it was judged")
+                    self.for_judgment(Standing::Stale, "its plan was edited since it was judged")
                 }
-                None => self.to_judge(Ready, "its plan was not challenged yet"),
+                None => self.for_judgment(Ready, "its plan was not challenged yet"),
             };
         };
         let decided = state.decisions.last();
         let decided = decided.filter(|made| made.plan_hash == review.plan).map(|made| made.choice);
         match review.verdict {
-            PlanVerdict::Approved => self.to_judge(Ready, "its plan was approved before"),
+            PlanVerdict::Approved => self.for_judgment(Ready, "its plan was approved before"),
             PlanVerdict::NeedsRevision
                 if decided == Some(Choice::Fix) && state.session_id.is_some() =>
             {

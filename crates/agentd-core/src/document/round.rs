@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::document::spec::Spec;
 use crate::hash::Digest;
 use crate::outline::Outline;
 
@@ -27,6 +28,14 @@ pub struct Round {
 /// A text without its frontmatter, whose times and versions move by themselves.
 pub(crate) fn body(text: &str) -> &str {
     text[Outline::scan(text).body_start..].trim_start_matches(['\r', '\n'])
+}
+
+/// What a spec removes from the main spec and renames there, in words; none for nothing.
+pub(crate) fn main_edits(spec: &Spec) -> Option<String> {
+    let removes = spec.removes.iter().map(|id| format!("removes {id}"));
+    let renames = spec.renames.iter().map(|(id, title)| format!("renames {id} to {title}"));
+    let all: Vec<String> = removes.chain(renames).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// Reads a round; nothing where the text is none.

@@ -50,16 +50,6 @@ pub struct Spec {
     pub place: SpecLocations,
 }
 
-impl Spec {
-    /// What it removes from the main spec and renames there, in words; none for nothing.
-    pub(crate) fn main_edits(&self) -> Option<String> {
-        let removes = self.removes.iter().map(|id| format!("removes {id}"));
-        let renames = self.renames.iter().map(|(id, title)| format!("renames {id} to {title}"));
-        let all: Vec<String> = removes.chain(renames).collect();
-        (!all.is_empty()).then(|| all.join(", "))
-    }
-}
-
 /// Where the parts of a spec stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SpecLocations {

@@ -353,7 +353,7 @@ fn shorter_tracks_are_expected_to_take_fewer_calls() {
         let steps: Vec<&str> = found.steps.iter().map(|step| step.step.name()).collect();
         (found.ranges.calls[0], steps.join(" "))
     };
-    assert_eq!(of(Track::Full).0, 8);
+    assert_eq!(of(Track::Full).0, 7);
     let quick = "plan-gen format-fix challenge reproposal implement review fix";
     assert_eq!(of(Track::Quick), (4, quick.to_owned()));
     let bug = "plan-gen format-fix challenge reproposal reproduce implement review fix";

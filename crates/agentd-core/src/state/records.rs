@@ -221,7 +221,6 @@ pub enum Track {
 
 impl Track {
     /// Whether it is the way that most changes take.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
     pub fn is_full(&self) -> bool {
         *self == Self::Full
     }

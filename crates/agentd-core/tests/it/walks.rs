@@ -6,7 +6,7 @@
 //! program walk the same way with processes.
 
 use agentd_core::description::detailed_enough;
-use agentd_core::diagnostic::{Counts, Severity};
+use agentd_core::diagnostic::Severity;
 use agentd_core::document::review::{self, CodeVerdict, Review};
 use agentd_core::document::review_block::{self, Issue, PlanVerdict, ReviewBlock};
 use agentd_core::document::tasks::Status;
@@ -15,6 +15,7 @@ use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::{Phase, Transition};
+use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
 use agentd_core::standing::{Course, Facts};
 use agentd_core::state::{
@@ -43,12 +44,17 @@ impl Dice {
     }
 
     fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[usize::try_from(self.roll(all.len() as u64)).unwrap()]
+        *self.among(all)
+    }
+
+    fn among<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[usize::try_from(self.roll(all.len() as u64)).unwrap()]
     }
 }
 
 /// A change, and what is around it.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is true or not by itself")]
 struct World {
     documents: Documents,
     state: Option<State>,
@@ -99,7 +105,7 @@ fn tested(code: i32) -> TestRun {
     }
 }
 
-fn refused(why: impl ToString) -> Done {
+fn refused(why: &str) -> Done {
     Err(why.to_string())
 }
 
@@ -150,7 +156,7 @@ impl World {
         self.documents = self.documents.with(file, Source::Text(text));
     }
 
-    fn call(&mut self, step: StepName) -> u32 {
+    fn call(&mut self, step: &StepName) -> u32 {
         let run = u32::try_from(self.state().llm_calls.len()).unwrap() + 1;
         let call = serde_json::json!({"step": step, "run": run});
         let call: LlmCall = serde_json::from_value(call).unwrap();
@@ -266,7 +272,7 @@ impl World {
                 Ok(())
             }
             "log" => Ok(()),
-            other => refused(format!("no such command: {other}")),
+            other => refused(&format!("no such command: {other}")),
         }
     }
 
@@ -407,7 +413,7 @@ impl World {
             summary: Prose::new("So."),
             previous: Vec::new(),
             issues,
-            place: Default::default(),
+            place: Uncompared::default(),
         };
         let text = review_block::append(self.documents.proposal.text().unwrap(), &block);
         self.put(&ChangeFile::Proposal, text);
@@ -456,7 +462,7 @@ impl World {
         let choice = match choice {
             "fix" => Choice::Fix,
             "accept" => {
-                let left = review.map(ReviewBlock::counts).unwrap_or(Counts::default());
+                let left = review.map(ReviewBlock::counts).unwrap_or_default();
                 self.apply(&Transition::MinorIssuesAccepted { plan: plan.clone(), left })?;
                 Choice::Accept
             }
@@ -496,7 +502,7 @@ impl World {
         }
         if self.has_open_tasks() {
             self.code += 1;
-            self.call(StepName::of("implement-logic"));
+            self.call(&StepName::of("implement-logic"));
             self.tick(Status::Done);
         }
         if self.kill || self.has_open_tasks() {
@@ -513,7 +519,7 @@ impl World {
         if self.has_open_tasks() {
             return refused("tasks left");
         }
-        let run = self.call(StepName::Review);
+        let run = self.call(&StepName::Review);
         if self.kill {
             return Ok(());
         }
@@ -546,7 +552,7 @@ impl World {
             return refused("no review");
         }
         self.code += 1;
-        self.call(StepName::Fix);
+        self.call(&StepName::Fix);
         Ok(())
     }
 
@@ -633,7 +639,7 @@ fn walk(seed: u64) -> usize {
             }
             _ => {
                 let next = world.course().next;
-                let command = next[dice.roll(next.len() as u64) as usize].to_string();
+                let command = dice.among(&next).to_string();
                 format!("{command}: {:?}", world.run(&command, dice))
             }
         };

@@ -360,7 +360,7 @@ fn recover_one(
 }
 
 /// Why the record of a change does not match its files, if so.
-pub fn record_problem(
+pub(crate) fn record_problem(
     project: &Project,
     snapshot: &Snapshot,
 ) -> Result<Option<String>, DocumentError> {

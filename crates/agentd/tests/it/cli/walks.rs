@@ -25,7 +25,11 @@ impl Dice {
     }
 
     fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[usize::try_from(self.roll(all.len() as u64)).unwrap()]
+        *self.among(all)
+    }
+
+    fn among<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[usize::try_from(self.roll(all.len() as u64)).unwrap()]
     }
 }
 
@@ -195,7 +199,7 @@ impl Walk {
         let text = "Add a login with email and password";
         let begin = ["plan", CHANGE, text, "--quick", "--git", "in-place"].map(str::to_owned);
         if self.dice.roll(3) == 0 {
-            self.kill(&begin)
+            self.kill(&begin);
         } else {
             self.run(&begin, false);
         }
@@ -205,7 +209,7 @@ impl Walk {
         }
         for _ in 0..self.dice.roll(5) {
             let Some(next) = self.next() else { return };
-            let suggested = next[self.dice.roll(next.len() as u64) as usize].clone();
+            let suggested = self.dice.among(&next).clone();
             let random: Vec<String> =
                 self.dice.of(&COMMANDS).iter().map(|word| (*word).to_owned()).collect();
             match self.dice.roll(6) {

@@ -192,6 +192,10 @@ pub fn forecast(outlook: &Outlook<'_>, past: &[PastChange]) -> Forecast {
     let mut unpriced: Vec<String> = Vec::new();
     for step in &steps {
         let calls = ledger.calls(step, outlook.complexity, None);
+        if calls.most == 0 {
+            // Enough changes have done without it.
+            continue;
+        }
         let per_call = ledger.per_call(step.kind, outlook.complexity, None);
         total.add(calls.typical, &per_call.typical);
         total.least += calls.least;

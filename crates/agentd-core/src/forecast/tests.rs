@@ -99,9 +99,9 @@ fn harder_changes_cost_more() {
 // contract W8
 #[test]
 fn the_ledger_outweighs_what_is_built_in() {
-    let past: Vec<_> = (0..8).map(|_| PastChange::of(&plain_change(5000, 0.01, 10))).collect();
+    let past: Vec<_> = (0..7).map(|_| PastChange::of(&plain_change(5000, 0.01, 10))).collect();
     let forecast = new_change(&past);
-    assert_eq!((forecast.basis, forecast.based_on), (Basis::Ledger, 8));
+    assert_eq!((forecast.basis, forecast.based_on), (Basis::Ledger, 7));
     let [least, most] = forecast.ranges.cost_usd;
     assert!(least <= 0.10 && 0.10 <= most, "ten calls of a cent: {least} to {most}");
     assert!(most < 0.3, "{most}");
@@ -110,6 +110,17 @@ fn the_ledger_outweighs_what_is_built_in() {
     let basis = |kind| forecast.steps.iter().find(|step| step.step == kind).unwrap().basis;
     assert_eq!(basis(StepKind::Implement), Basis::Ledger);
     assert_eq!(basis(StepKind::Fix), Basis::BuiltIn, "nobody had to fix anything");
+}
+
+#[test]
+fn what_no_change_has_needed_is_not_expected() {
+    let past = vec![PastChange::of(&plain_change(5000, 0.01, 10)); 8];
+    assert_eq!(
+        kinds(&new_change(&past)).join(" "),
+        "proposal-gen proposal-review spec-gen spec-review tasks-gen tasks-review challenge \
+         implement review"
+    );
+    assert!(kinds(&new_change(&past[1..])).contains(&"fix"), "seven are not enough");
 }
 
 #[test]

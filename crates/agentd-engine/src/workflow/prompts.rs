@@ -13,6 +13,7 @@ use agentd_core::prompt::{
     NewPlan, Reproduce, Reproduced, Reproposal, Review as ReviewCode, Reviewed, SelfReview,
     SpecGen, SpecView, TaskView, TasksGen, TestEvidence,
 };
+use agentd_core::revision::Difference;
 use agentd_core::step_name::StepName;
 
 use super::generate::spec_order;
@@ -60,7 +61,9 @@ pub(super) fn generate(workflow: &Workflow<'_>, step: &StepName) -> Result<Strin
             let documents = workflow.documents()?;
             let outdated = if documents.has(&ChangeFile::Tasks) {
                 let main = documents::main_specs_for(&workflow.agents.project, &documents);
-                documents.outdated_tasks(&main)
+                let mut outdated = documents.outdated_tasks(&main);
+                outdated.extend(removed_with_code(workflow)?);
+                outdated
             } else {
                 Vec::new()
             };
@@ -83,6 +86,16 @@ pub(super) fn generate(workflow: &Workflow<'_>, step: &StepName) -> Result<Strin
             }
         }
     })
+}
+
+/// The requirements that are gone and have code, with what is to be done about it (W2).
+fn removed_with_code(workflow: &Workflow<'_>) -> Result<Vec<String>, WorkflowError> {
+    let snapshot = workflow.snapshot()?;
+    let changes = revision::changes(&snapshot, snapshot.state()?).unwrap_or_default();
+    let gone = changes.specs.into_iter().filter(|(_, how)| *how == Difference::Removed);
+    Ok(gone
+        .map(|(what, _)| format!("{what} was removed: add a task that removes its code"))
+        .collect())
 }
 
 /// The prompt of a self-review.

@@ -71,7 +71,8 @@ fn is_whole(project: &TestProject, checkouts: &[PathBuf]) {
         assert_eq!((&status["phase"], &status["record"]), (&json!("challenged"), &Value::Null));
         assert_eq!((&status["stale"], &status["validation"]["high"]), (&json!([]), &json!(0)));
         assert_eq!(status["plan_changed_since_review"], false, "{status:#}");
-        assert_eq!(status["next"], json!(["agentd show add-login", "agentd impl add-login"]));
+        let next = status["next"].as_array().unwrap();
+        assert_eq!(next.last(), Some(&json!("agentd impl add-login")), "{status:#}");
         let verified = json_in(project, checkout, &["verify", NEW]);
         assert_eq!(verified["valid"], true, "{verified:#}");
         let gone = project.run(["-C", checkout.to_str().unwrap(), "status", OLD, "--json"]);

@@ -63,8 +63,8 @@ const QUESTIONS: &str = "agentd clarify add-oauth 'Let people log in' --json";
 const ANSWERS: &str = "agentd clarify add-oauth 'Let people log in' --json && echo '{\"Provider\": \
     \"GitHub only\", \"Accounts\": \"Link by email\", \"Session\": \"A cookie\"}' > answers.json";
 
-const TESTED: &str = "printf '[implementation]\\ntest_command = \"true\"\\n' >> agentd/config.toml \
-    && agentd trust --yes";
+const TESTED: &str = "grep -q ^test_command agentd/config.toml || printf '[implementation]\\ntest_command = \"true\"\\n' >> agentd/config.toml; \
+    agentd trust --yes";
 
 fn how(example: &str) -> How {
     let at = |place| How { place, before: "true", answers: false, code: 0 };

@@ -57,7 +57,7 @@ fn layers_in_their_order_and_parts_of_them() {
         ✓ add-login: the tasks are done
         cost so far: $[COST]
 
-        Next: agentd impl add-login
+        Next: agentd review add-login
         --- stderr
         Layer 1/4: data: skipped, its tasks are ticked already
         Layer 2/4: logic: skipped, its tasks are ticked already

@@ -38,7 +38,8 @@ fn major_issues_stop() {
             "reviewer": "codex"
           },
           "next": [
-            "agentd review add-login"
+            "agentd fix add-login",
+            "agentd show add-login review"
           ]
         }
         --- stderr
@@ -56,7 +57,7 @@ fn major_issues_stop() {
         fix them by hand, then: agentd review add-login
         cost so far: $[COST]
 
-        Next: agentd review add-login
+        Next: agentd fix add-login
         --- stderr
         warning: the review found major issues: a person has to look
         Read all of it.
@@ -116,7 +117,7 @@ fn rounds_of_fixes_are_limited() {
             "reviewer": "codex"
           },
           "next": [
-            "agentd review add-login"
+            "agentd fix add-login"
           ]
         }
         --- stderr

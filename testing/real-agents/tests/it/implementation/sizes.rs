@@ -58,6 +58,7 @@ fn typo_takes_two_calls_before_its_code() {
 
         Next: agentd impl add-login
         --- stderr
+        forecast: [FIGURES] (from built-in guesses)
         complexity: low (a small matter (`typo`))
         Plan: started (gemini)
         Plan: done, [DURATION], [USAGE], proposal.md is written

@@ -374,9 +374,6 @@ fn one_shot_generation_reviews_in_the_same_session() {
         complexity: high (security (`login`))
         Plan: started (gemini)
         Plan: done, [DURATION], [USAGE], proposal.md is written
-        Proposal: skipped, it is written already
-        Spec 1/1: auth-flow: skipped, it is written already
-        Tasks: skipped, it is written already
         Plan, review: started (gemini, resumed)
         Plan, review: done, [DURATION], [USAGE], Review 1: PASS
         Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW

@@ -89,7 +89,7 @@ fn a_dropped_spec_is_dropped_everywhere() {
         ✓ Proposal updated based on challenge feedback
         cost so far: $[COST]
 
-        Next: agentd challenge add-login
+        Next: agentd validate add-login
         --- stderr
         Reproposal 1: started (codex, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 1 issue, 1 file changed

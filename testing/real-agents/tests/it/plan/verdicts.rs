@@ -262,7 +262,7 @@ fn a_rejected_plan_stops_until_it_is_edited() {
         edit the plan in agentd/changes/add-login/, then: agentd challenge add-login
         cost so far: $[COST]
 
-        Next: agentd show add-login
+        Next: agentd revise add-login
         --- stderr
         forecast: [FIGURES] (from built-in guesses)
         complexity: high (security (`login`))

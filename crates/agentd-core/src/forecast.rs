@@ -1,16 +1,17 @@
 //! What the rest of a workflow will use: calls, tokens, money and time, as ranges (W8).
 //!
 //! The typical figures of a step are those of its earlier calls in the project's ledger, nearest in
-//! model and complexity first, with a [built-in guess](built_in) that counts as half a call. How
+//! model and complexity first, with a guess that comes with agentd and counts as half a call. How
 //! often a step is called comes from the finished changes in the same way. The range is then as wide
 //! as such a forecast would have been wrong: each finished change is forecast from the others, and
-//! what it really used is compared with that ([`spread`]). With few changes, the range stays wide.
+//! what it really used is compared with that. With few changes, the range stays wide.
 //!
 //! Figures of a ledger are untrusted text of a repository: they are brought into sane limits first,
 //! so that none of them can do more than make a forecast wrong.
 
 mod built_in;
 mod expected;
+mod past_error;
 mod shown;
 mod spread;
 mod stage;
@@ -22,6 +23,7 @@ use std::rc::Rc;
 use serde::Serialize;
 
 pub use expected::StepKind;
+pub use past_error::PastError;
 pub use stage::Stage;
 
 use crate::agent::{AgentKind, Complexity};
@@ -33,6 +35,7 @@ use crate::state::{LlmCall, Ranges, State, Track};
 
 use built_in::{Figures, figures, usage};
 use expected::{ExpectedCalls, ExpectedStep, expected_steps};
+use past_error::past_error;
 use spread::{Residuals, outward};
 
 /// How many calls of one change are looked at.
@@ -173,33 +176,24 @@ pub struct StepForecast {
     pub basis: Basis,
 }
 
-/// How earlier forecasts turned out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct PastError {
-    /// How many finished changes had a forecast when they began.
-    pub changes: usize,
-    /// How many of them cost as much as it said.
-    pub inside: usize,
-}
-
 /// Forecasts the rest of a workflow from what the changes of the project have used.
 pub fn forecast(outlook: &Outlook<'_>, past: &[PastChange]) -> Forecast {
     let ledger = Ledger::new(outlook.config, past);
-    let steps =
-        expected_steps(outlook.complexity, &outlook.config.workflow, outlook.track, outlook.stage);
+    let Outlook { complexity, config, track, stage } = *outlook;
+    let steps = expected_steps(complexity, &config.workflow, track, stage);
     let mut total = Total::default();
     let mut forecasts = Vec::new();
     let mut unpriced: Vec<String> = Vec::new();
     for step in &steps {
-        let calls = ledger.calls(step, outlook.complexity, None);
+        let calls = ledger.calls(step, complexity, None);
         if calls.most == 0 {
             // Enough changes have done without it.
             continue;
         }
-        let per_call = ledger.per_call(step.kind, outlook.complexity, None);
+        let per_call = ledger.per_call(step.kind, complexity, None);
         total.add(calls.typical, &per_call.typical);
         total.least += calls.least;
-        let who = ledger.who(step.kind, outlook.complexity);
+        let who = ledger.who(step.kind, complexity);
         if per_call.unpriced && !unpriced.contains(&who.model) {
             unpriced.push(who.model.clone());
         }
@@ -211,7 +205,7 @@ pub fn forecast(outlook: &Outlook<'_>, past: &[PastChange]) -> Forecast {
             basis: if per_call.samples > 0 { Basis::Ledger } else { Basis::BuiltIn },
         });
     }
-    let residuals = ledger.residuals(outlook.stage);
+    let residuals = ledger.residuals(stage);
     let known = forecasts.iter().any(|step| step.basis == Basis::Ledger);
     Forecast {
         ranges: total.ranges(&residuals),
@@ -221,18 +215,6 @@ pub fn forecast(outlook: &Outlook<'_>, past: &[PastChange]) -> Forecast {
         steps: forecasts,
         unpriced,
     }
-}
-
-/// How the forecasts that were recorded when changes began turned out.
-fn past_error(past: &[PastChange]) -> PastError {
-    let mut error = PastError::default();
-    for change in past.iter().filter(|change| change.is_whole()) {
-        let Some(forecast) = change.forecast else { continue };
-        error.changes += 1;
-        let [least, most] = forecast.cost_usd;
-        error.inside += usize::from(least <= change.total_cost && change.total_cost <= most);
-    }
-    error
 }
 
 /// Typical figures, added up.
@@ -473,8 +455,7 @@ impl<'a> Ledger<'a> {
     fn residuals(&self, stage: Stage) -> Residuals {
         let mut residuals = Residuals::default();
         for (i, change) in self.past.iter().enumerate().filter(|(_, change)| change.is_whole()) {
-            let complexity = change.complexity;
-            let settings = &self.config.workflow;
+            let (complexity, settings) = (change.complexity, &self.config.workflow);
             let steps = expected_steps(complexity, settings, change.track, Stage::new());
             let mut expected = Total::default();
             for step in steps.iter().filter(|step| stage.includes(step.kind)) {

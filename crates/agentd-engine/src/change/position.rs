@@ -93,7 +93,8 @@ fn judge(
     is_running: bool,
 ) -> Result<(Vec<Stale>, Course), DocumentError> {
     let state = snapshot.state_if_begun()?;
-    let stale = staleness::stale(project, snapshot)?;
+    // Files that somebody is working on are not compared with anything.
+    let stale = if is_running { Vec::new() } else { staleness::stale(project, snapshot)? };
     // While code is written, tests are older than it as a rule.
     let code_is_stale = match state.map(|state| state.phase) {
         Some(Phase::Complete) => !stale.is_empty(),

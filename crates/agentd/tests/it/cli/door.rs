@@ -163,7 +163,10 @@ impl Killed {
             .unwrap();
         let until = Instant::now() + Duration::from_mins(1);
         while child.try_wait().unwrap().is_none() {
-            let serves = arguments[0] == "view" && !self.journal().exists();
+            // The last of the warnings; a pause would be a guess.
+            let warned =
+                || fs::read_to_string(&errors).is_ok_and(|e| e.contains("journal is whole"));
+            let serves = arguments[0] == "view" && !self.journal().exists() && warned();
             if serves || Instant::now() > until {
                 kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGTERM).unwrap();
             }

@@ -218,6 +218,7 @@ fn filled_in(command: &str) -> String {
         .replace("\"<what you want>\"", "'Print the greeting, and exit with 0'")
         .replace("\"<why>\"", "'It was reviewed by hand'")
         .replace("<id>", "new-one")
+        .replace("<new-id>", "another-one")
         .replace("<directory>", "../checkout")
 }
 

@@ -1,6 +1,7 @@
 //! Which steps are still to come in a workflow, and how often each of them.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use strum::IntoStaticStr;
 
 use super::Stage;
 use crate::agent::{Complexity, Role};
@@ -9,7 +10,9 @@ use crate::state::Track;
 use crate::step_name::StepName;
 
 /// A step, no matter for which spec or layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, IntoStaticStr)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum StepKind {
     /// Questions about the change.
     Clarify,
@@ -71,24 +74,7 @@ impl StepKind {
 
     /// The name of the step, without a spec or a layer.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Clarify => "clarify",
-            Self::ProposalGen => "proposal-gen",
-            Self::ProposalReview => "proposal-review",
-            Self::SpecGen => "spec-gen",
-            Self::SpecReview => "spec-review",
-            Self::TasksGen => "tasks-gen",
-            Self::TasksReview => "tasks-review",
-            Self::PlanGen => "plan-gen",
-            Self::PlanReview => "plan-review",
-            Self::FormatFix => "format-fix",
-            Self::Challenge => "challenge",
-            Self::Reproposal => "reproposal",
-            Self::Reproduce => "reproduce",
-            Self::Implement => "implement",
-            Self::Review => "review",
-            Self::Fix => "fix",
-        }
+        self.into()
     }
 
     /// Who does it.
@@ -109,12 +95,6 @@ impl StepKind {
             Self::Reproduce | Self::Implement | Self::Fix => Role::Implementer,
             Self::Review => Role::Reviewer,
         }
-    }
-}
-
-impl Serialize for StepKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 

@@ -147,9 +147,9 @@ fn other_models_and_complexities_are_converted() {
     };
     let (basis, same, tokens) = used("gpt-6.1-sol", Complexity::Medium);
     assert_eq!(basis, Basis::Ledger);
-    // What a dearer model cost, the cheaper one will not.
-    let (_, dearer, same_tokens) = used("gpt-5.5", Complexity::Medium);
-    assert!(dearer < same && same_tokens <= tokens * 2, "{dearer} {same}");
+    // What an expensive model cost, a cheap one will not.
+    let (_, expensive, same_tokens) = used("gpt-5.5", Complexity::Medium);
+    assert!(expensive < same && same_tokens <= tokens * 2, "{expensive} {same}");
     // What was used for a hard change, an ordinary one will not need.
     let (_, harder, fewer) = used("gpt-6.1-sol", Complexity::Critical);
     assert!(harder < same && fewer < tokens, "{harder} {same}");

@@ -49,12 +49,7 @@ pub(crate) fn relocate(
         }
         to.dir().remove_tree(&dir)?;
     }
-    let arriving = layout::arriving_change(id);
-    to.dir().remove_tree(&arriving)?;
-    to.dir().create_dir_new(&arriving)?;
-    let change = from.change(id)?;
-    copy_tree(change.dir(), &to.dir().strict_subdir(&arriving)?, &RelPath::root())?;
-    copy_state(from, &to, id)?;
+    let arriving = copy_in(from, &to, id)?;
     let stays = repository(tool, from.root())?.is_tracked(&dir)?;
     let mut note = MoveNote::new(root, stays);
     to.write_origin(from)?;
@@ -63,6 +58,17 @@ pub(crate) fn relocate(
     leave(from, id, &mut note)?;
     notes.push(format!("The documents of `{id}` are in the worktree: {}.", path.display()));
     Ok(notes)
+}
+
+/// Copies a change and what is kept about it to where it goes, under the name of one that arrives.
+fn copy_in(from: &Project, to: &Project, id: &ChangeId) -> Result<RelPath, WorkflowError> {
+    let arriving = layout::arriving_change(id);
+    to.dir().remove_tree(&arriving)?;
+    to.dir().create_dir_new(&arriving)?;
+    let change = from.change(id)?;
+    copy_tree(change.dir(), &to.dir().strict_subdir(&arriving)?, &RelPath::root())?;
+    copy_state(from, to, id)?;
+    Ok(arriving)
 }
 
 /// Moves a change back into the project where it began, out of a worktree that is to be deleted. That
@@ -89,12 +95,7 @@ pub(crate) fn bring_back(
     }
     to.write_move_note(id, &MoveNote::new(from.root(), false))?;
     to.dir().remove_tree(&dir)?;
-    let arriving = layout::arriving_change(id);
-    to.dir().remove_tree(&arriving)?;
-    to.dir().create_dir_new(&arriving)?;
-    let change = from.change(id)?;
-    copy_tree(change.dir(), &to.dir().strict_subdir(&arriving)?, &RelPath::root())?;
-    copy_state(from, to, id)?;
+    let arriving = copy_in(from, to, id)?;
     to.dir().rename_dir(&arriving, &dir)?;
     to.forget_move(id)?;
     remove_from(from, id)?;

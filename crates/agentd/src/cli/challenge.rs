@@ -34,18 +34,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let mut agents = agents_for(context, &project, &change)?;
     planning::find_planner(context, &mut agents)?;
     let report = run_workflow(context, &agents, &change, workflow::challenge)?;
-    let mode = planning::mode(&agents, false);
-    let (change, report) = (&change, &report);
-    planning::finish(
-        context,
-        &Outcome {
-            change,
-            report,
-            mode,
-            agents: agents.played(),
-            exit_code: args.exit_code,
-            shown: false,
-            next: None,
-        },
-    )
+    let exit_code = args.exit_code;
+    planning::finish(context, &Outcome { exit_code, ..Outcome::new(&change, &report, &agents) })
 }

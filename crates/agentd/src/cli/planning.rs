@@ -272,13 +272,8 @@ impl CodeWork {
         report: &Report,
         exit_code: bool,
     ) -> Result<ExitCode, CommandError> {
-        let mode = mode(&self.agents, false);
-        let change = &self.id;
-        let agents = self.agents.played();
-        finish(
-            context,
-            &Outcome { change, report, mode, agents, exit_code, shown: false, next: None },
-        )
+        let outcome = Outcome::new(&self.id, report, &self.agents);
+        finish(context, &Outcome { exit_code, ..outcome })
     }
 }
 
@@ -295,6 +290,14 @@ pub(crate) struct Outcome<'o> {
     pub(crate) shown: bool,
     /// What comes next, where the person has just said it.
     pub(crate) next: Option<Vec<NextStep>>,
+}
+
+impl<'o> Outcome<'o> {
+    /// The result of a command that asks nobody: what comes next is for the report to say.
+    pub(crate) fn new(change: &'o ChangeId, report: &'o Report, agents: &AgentRun) -> Self {
+        let (mode, agents) = (mode(agents, false), agents.played());
+        Self { change, report, mode, agents, exit_code: false, shown: false, next: None }
+    }
 }
 
 /// Prints the result and says how the command ends.

@@ -65,20 +65,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     };
     let agents = planning::prepare(context, agents, &id, &begun)?;
     let report = run_workflow(context, &agents, &id, workflow::propose)?;
-    let mode = planning::mode(&agents, false);
-    let (change, report) = (&id, &report);
-    planning::finish(
-        context,
-        &Outcome {
-            change,
-            report,
-            mode,
-            agents: agents.played(),
-            exit_code: false,
-            shown: false,
-            next: None,
-        },
-    )
+    planning::finish(context, &Outcome::new(&id, &report, &agents))
 }
 
 /// An id that no change has yet (C18).

@@ -35,18 +35,5 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     planning::find_planner(context, &mut agents)?;
     let session = if args.fresh { PlannerSession::Fresh } else { PlannerSession::Resume };
     let report = run_workflow(context, &agents, &change, |w| workflow::repropose(w, session))?;
-    let mode = planning::mode(&agents, false);
-    let (change, report) = (&change, &report);
-    planning::finish(
-        context,
-        &Outcome {
-            change,
-            report,
-            mode,
-            agents: agents.played(),
-            exit_code: false,
-            shown: false,
-            next: None,
-        },
-    )
+    planning::finish(context, &Outcome::new(&change, &report, &agents))
 }

@@ -283,6 +283,9 @@ kinds! {
         GitLeadsOut:
             "The directory of the project in a worktree leads outside of it, through a link.",
             "Remove the link.";
+        GitNoBaseBranch:
+            "The branch that `[git] base` names is not in this repository, so no branch can start from it.",
+            "Set `[git] base` in `agentd/config.toml` to a branch that exists, or fetch it: `git fetch origin`.";
         GitNoSuchCommit:
             "A commit that the change refers to is not in this repository, for example after a rebase and a garbage collection, or in a shallow clone.",
             "Fetch the missing history: `git fetch --unshallow`.";

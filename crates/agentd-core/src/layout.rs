@@ -19,13 +19,25 @@ pub const AGENTD_DIR: &str = "agentd";
 /// How the names of unfinished writes start. The store sweeps what a crash left.
 pub const TEMP_PREFIX: &str = ".agentd-tmp-";
 
-/// What `agentd/.gitignore` must hold: locks, what is written for a running agent,
-/// and leftovers are of one machine; [`GITIGNORE_RUNS`] unless the project wants them in git.
-pub const GITIGNORE_LINES: [&str; 5] =
-    ["/.locks/", "/.agents/", ".agentd-tmp-*", GITIGNORE_RUNS[0], GITIGNORE_RUNS[1]];
+/// What `agentd/.gitignore` must hold: locks, what is written for a running agent (its context
+/// too), and leftovers are of one machine; [`GITIGNORE_RUNS`] unless the project wants them in git.
+pub const GITIGNORE_LINES: [&str; 9] = [
+    "/.locks/",
+    "/.agents/",
+    ".agentd-tmp-*",
+    "/changes/*/GEMINI.md",
+    "/changes/*/AGENTS.md",
+    "/archive/*/GEMINI.md",
+    "/archive/*/AGENTS.md",
+    GITIGNORE_RUNS[0],
+    GITIGNORE_RUNS[1],
+];
 
 /// The lines for the records of what agents did, which hold their prompts and outputs.
 pub const GITIGNORE_RUNS: [&str; 2] = ["/changes/*/runs/", "/archive/*/runs/"];
+
+/// What is in the directory of a change and of one machine or one call only: it is not for git.
+pub const LOCAL_FILES: [&str; 4] = ["runs", "GEMINI.md", "AGENTS.md", "receipt.json"];
 
 /// `agentd/`
 pub fn agentd_dir() -> RelPath {
@@ -152,6 +164,11 @@ pub fn receipt_key(change: &ChangeId) -> RelPath {
 /// The note of what agentd has created in git for a change.
 pub fn created_note(change: &ChangeId) -> RelPath {
     RelPath::from_safe(format!("created/{change}.json"))
+}
+
+/// The note of what is uncommitted where a change is worked on, by whose it is.
+pub fn uncommitted_note(change: &ChangeId) -> RelPath {
+    RelPath::from_safe(format!("uncommitted/{change}.json"))
 }
 
 /// Where the changes are noted that live in a worktree, in the same place.

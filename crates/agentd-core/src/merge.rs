@@ -12,6 +12,7 @@ mod prose;
 mod renumber;
 mod splice;
 mod three_way;
+mod versions;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,7 @@ use crate::stamp::Stamp;
 
 pub use parts::{Group, Key};
 pub use renumber::{Renumbered, collisions, renumber_references, renumber_spec, renumber_tasks};
+pub use versions::Versions;
 
 /// The texts that are merged.
 #[derive(Debug, Clone, Copy)]

@@ -182,6 +182,9 @@ pub struct GitSetup {
     /// The commit from which the work started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_commit: Option<String>,
+    /// The branch from which its branch was started, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_branch: Option<String>,
 }
 
 /// Where the code of a change is written (P6).

@@ -12,20 +12,23 @@
 //! removes.
 //!
 //! **Locks** are kept by the operating system and so end with their process.
-//! There are four kinds, and they are always taken in this order:
+//! There are six kinds, and they are always taken in this order:
 //!
 //! 1. the *run* lock of a change, held by `plan`, `impl` and `archive` for as
 //!    long as they run;
-//! 2. the *sessions* lock, held while the sessions of an agent are listed and one of them is
+//! 2. the *branch* of a checkout, which runs in it share, and the *code* of a checkout, which the
+//!    one that works on it holds alone; for as long as the run lasts;
+//! 3. the *sessions* lock, held while the sessions of an agent are listed and one of them is
 //!    opened;
-//! 3. the *project* lock, held while main specs or the archive are rewritten;
-//! 4. the *write* lock of a change, held for one read-modify-write.
+//! 4. the *project* lock, held while main specs or the archive are rewritten;
+//! 5. the *write* lock of a change, held for one read-modify-write.
 //!
 //! A parent that holds a run lock may start children that take write locks,
 //! and so it must not itself hold a write lock while it waits for a child.
 //! Nobody asks for an earlier lock while holding a later one.
 
 mod bytes;
+mod checkout;
 mod confined;
 mod error;
 mod homes;

@@ -10,6 +10,7 @@ pub(crate) mod bug_test;
 mod challenge;
 pub mod clarify;
 mod code_review;
+mod commits;
 pub mod decisions;
 pub mod deletion;
 mod error;
@@ -29,12 +30,13 @@ mod reproposal;
 pub(crate) mod revision;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::check;
 use agentd_core::command_line::CommandLine;
+use agentd_core::config::GitCommit;
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::issue_fate::{EarlierIssue, earlier, fates};
 use agentd_core::document::review::CodeVerdict;
@@ -54,10 +56,11 @@ use strum::IntoStaticStr;
 use crate::agents::step::{self, Agents, Artifact, Step, StepReport};
 use crate::change::{Snapshot, position};
 use crate::insight::overlap::{self, OverlapKind};
-use crate::store::RunLock;
+use crate::store::{Bytes, RunLock};
 
 pub use challenge::challenge;
 pub use code_review::{fix, review};
+pub use commits::commit_archived;
 pub use error::WorkflowError;
 pub use generate::propose;
 pub use implement::{TaskSelection, implement};
@@ -89,6 +92,8 @@ pub struct Workflow<'w> {
     pub lock: &'w RunLock,
     /// The files as they were when a reviewer was called.
     reviewed_tree: Option<Digest>,
+    /// The files that the user had changed and not committed before an agent was called.
+    users_files: Option<BTreeSet<Bytes>>,
     /// The change as it was read last; none where somebody may have written to it since.
     kept: RefCell<Option<Snapshot>>,
     /// The agents that were called, by the role that they played.
@@ -269,7 +274,8 @@ impl<'w> Workflow<'w> {
         lock: &'w RunLock,
     ) -> Self {
         let (kept, played) = (RefCell::new(None), BTreeMap::new());
-        Self { agents, change, now, watch, lock, reviewed_tree: None, kept, played }
+        let (reviewed_tree, users_files) = (None, None);
+        Self { agents, change, now, watch, lock, reviewed_tree, users_files, kept, played }
     }
 }
 
@@ -327,14 +333,13 @@ impl Workflow<'_> {
         check: impl FnOnce(&Self, &StepReport) -> Result<T, WorkflowError>,
         summary: impl FnOnce(&StepReport, &T) -> String,
     ) -> Result<(StepReport, T), WorkflowError> {
-        let name = call.step;
-        let label = call.label;
-        let agent = self.agents.config.roles.agent(call.role);
+        let (name, label, role) = (call.step, call.label, call.role);
+        let agent = self.agents.config.roles.agent(role);
         let resumed = call.resume.is_some();
         (self.watch)(Progress::Started { step: &name, label: &label, agent, resumed });
         let step = Step {
             change: self.change.clone(),
-            role: call.role,
+            role,
             name: name.clone(),
             prompt: call.prompt,
             resume: call.resume,
@@ -362,6 +367,9 @@ impl Workflow<'_> {
                 duration: started.elapsed(),
             }),
         }
+        if result.is_ok() && self.commits_each_step(role) {
+            commits::commit_documents(self, &format!("{}: {label}", self.change))?;
+        }
         result
     }
 
@@ -383,15 +391,36 @@ impl Workflow<'_> {
 
     /// Calls the agent of a step. What it may have changed is read again.
     fn call_once(&mut self, step: &Step) -> Result<StepReport, WorkflowError> {
+        let edits = step.role.edits_the_work_tree();
+        if edits {
+            commits::before_call(self)?;
+        }
         let before = self.snapshot()?;
         self.forget();
         let watch = &mut *self.watch;
         let mut observer =
             |event: &agentd_core::event::AgentEvent<'_>| watch(Progress::Agent(event));
-        let report = step::run_on(self.agents, step, &before, self.now, &mut observer)?;
+        let report = step::run_on(self.agents, step, &before, self.now, &mut observer);
+        if edits {
+            commits::after_call(self)?;
+        }
+        let report = report?;
         self.played.insert(step.role, report.agent);
         self.keep(report.after.clone());
         Ok(report)
+    }
+
+    /// Whether the documents are committed after each step. An implementer's are committed with
+    /// the work.
+    fn commits_each_step(&self, role: Role) -> bool {
+        self.agents.config.git.commit == GitCommit::Step && !role.edits_the_work_tree()
+    }
+
+    /// Commits the documents, where the project wants that, and reports what was done.
+    fn report(&mut self, action: Action) -> Result<Report, WorkflowError> {
+        let message = format!("{}: {}", self.change, commits::subject(action));
+        commits::commit_documents(self, &message)?;
+        self.standing(action)
     }
 
     /// The commands that take the change on from here (W6).
@@ -402,7 +431,7 @@ impl Workflow<'_> {
     }
 
     /// What is known of the plan as it stands, or of its code once that is begun.
-    fn report(&self, action: Action) -> Result<Report, WorkflowError> {
+    fn standing(&self, action: Action) -> Result<Report, WorkflowError> {
         let state = self.state()?;
         let mut report = Report {
             action,

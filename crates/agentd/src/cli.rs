@@ -258,6 +258,10 @@ impl Context {
             if let Some(name) = archived.iter().rev().find(|name| name.change.as_str() == id) {
                 return error.hint(format!("it is archived: agentd/archive/{name}"));
             }
+            if let Some(branch) = on_another_branch(project, id) {
+                let switch = CommandLine::git(["switch", &branch]);
+                return error.run(format!("it is on the branch `{branch}`"), switch);
+            }
             match nearest(id, ids.iter().map(ChangeId::as_str)) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
                 None if ids.is_empty() => error.hint("no change is open"),
@@ -270,6 +274,13 @@ impl Context {
             result => Ok(result?),
         }
     }
+}
+
+/// The branch of a change whose documents are there and not in this checkout.
+fn on_another_branch(project: &Project, id: &str) -> Option<String> {
+    let id = ChangeId::new(id).ok()?;
+    let repository = git::Git::discover(project.root()).ok()??;
+    repository.is_on_its_branch(&id).then(|| git::branch_of(&id))
 }
 
 /// The only open change, or the one whose branch is checked out, with its project; otherwise all.

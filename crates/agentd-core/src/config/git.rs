@@ -12,6 +12,9 @@ pub struct Git {
     /// Where the code of a change is written; nothing means that the person is asked once.
     #[serde(deserialize_with = "placement_or_ask")]
     pub workflow: Option<Placement>,
+    /// The branch from which new branches start; `HEAD` for what is checked out. Nothing means the
+    /// branch that the repository is about.
+    pub base: Option<String>,
     /// What is committed.
     pub commit: GitCommit,
     /// Whether the records of what agents did go into git with the change. They hold prompts,
@@ -30,12 +33,14 @@ fn placement_or_ask<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Placeme
     named.map(Some).ok_or_else(|| D::Error::unknown_variant(&text, expected))
 }
 
-/// What is committed during an implementation.
+/// What is committed, on the branch of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GitCommit {
-    /// Each layer, once it is done.
+    /// Each layer and each fix once it is done, and the documents at the end of each command.
     Layer,
+    /// The same, and the documents after each step.
+    Step,
     /// Nothing; that is left to the person.
     #[default]
     None,

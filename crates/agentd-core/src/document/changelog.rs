@@ -98,6 +98,58 @@ pub fn remove(text: &str, entry: &str) -> Option<String> {
     Some(if after.is_empty() { format!("{}{newline}", before.trim_end()) } else { rest })
 }
 
+/// Two versions of a changelog, each with entries of its own, in one; none if both have edited the
+/// same. What a person has written between entries belongs to the entry above it.
+pub fn merge(base: &str, ours: &str, theirs: &str) -> Option<String> {
+    let [base, ours, theirs] = [base, ours, theirs].map(Entries::of);
+    // Where each side has created the file, there is no base.
+    let heading = match base.heading.trim() {
+        old if old == theirs.heading.trim() || theirs.heading.trim() == ours.heading.trim() => {
+            ours.heading
+        }
+        old if old == ours.heading.trim() => theirs.heading,
+        _ => return None,
+    };
+    let has = |side: &Entries<'_>, entry: &str| side.entries.contains(&entry);
+    let kept = ours.entries.iter().filter(|it| has(&theirs, it) || !has(&base, it));
+    let came = theirs.entries.iter().filter(|it| !has(&ours, it) && !has(&base, it));
+    let (old, mut new): (Vec<&str>, Vec<&str>) =
+        kept.chain(came).copied().partition(|it| has(&base, it));
+    let title = |entry: &str| entry.lines().next().unwrap_or_default().to_owned();
+    // An entry that both sides have edited is there twice.
+    let mut titles: Vec<String> = new.iter().chain(&old).map(|entry| title(entry)).collect();
+    titles.sort_unstable();
+    if titles.windows(2).any(|pair| pair[0] == pair[1]) {
+        return None;
+    }
+    new.sort_by_key(|entry| std::cmp::Reverse(title(entry)));
+    let newline = newline_of(heading);
+    let texts = new.iter().chain(&old).map(|entry| entry.trim_end());
+    let mut out = heading.trim_end().to_owned();
+    for text in texts {
+        out.push_str(&newline.repeat(2));
+        out.push_str(text);
+    }
+    out.push_str(newline);
+    Some(out)
+}
+
+/// A changelog in pieces.
+struct Entries<'t> {
+    heading: &'t str,
+    entries: Vec<&'t str>,
+}
+
+impl<'t> Entries<'t> {
+    fn of(text: &'t str) -> Self {
+        let outline = Outline::scan(text);
+        let sections = outline.sections(text, 2, outline.body(text));
+        let first = sections.first().map_or(text.len(), |section| section.span.start);
+        let entries = sections.iter().map(|section| text[section.span.range()].trim_end());
+        Self { heading: &text[..first], entries: entries.collect() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +164,28 @@ mod tests {
         };
         let specs = [("auth-flow".parse().unwrap(), touched)];
         entry("2026-11-15", &change.parse().unwrap(), &Line::new("Add OAuth."), &specs)
+    }
+
+    #[test]
+    fn entries_of_both_sides_come_together() {
+        let base = add(None, &entry_of("one"));
+        let [ours, theirs] = ["two", "three"].map(|id| add(Some(&base), &entry_of(id)));
+        let both = add(Some(&add(Some(&base), &entry_of("three"))), &entry_of("two"));
+        assert_eq!(merge(&base, &ours, &theirs).unwrap(), both);
+        assert_eq!(merge(&base, &theirs, &ours).unwrap(), both, "in either order");
+        let [first, second] = ["two", "three"].map(|id| add(None, &entry_of(id)));
+        let created = add(Some(&second), &entry_of("two"));
+        assert_eq!(merge("", &first, &second).unwrap(), created, "each has created it");
+        // One that is removed stays so.
+        let without = remove(&ours, &entry_of("one")).unwrap();
+        let merged = merge(&base, &without, &theirs).unwrap();
+        assert_eq!(merged, remove(&both, &entry_of("one")).unwrap());
+        // Both have edited the same.
+        let [a, b] = ["a", "b"].map(|by| base.replace("Add OAuth", &format!("Add {by}")));
+        assert_eq!(merge(&base, &a, &b), None);
+        assert_eq!(merge(&base, &a, &base).unwrap(), a);
+        let [a, b] = ["a", "b"].map(|by| base.replace("newest first", by));
+        assert_eq!(merge(&base, &a, &b), None);
     }
 
     #[test]

@@ -489,14 +489,10 @@ fn reproduction() -> impl Strategy<Value = Option<Reproduction>> {
 
 fn git_setup() -> impl Strategy<Value = GitSetup> {
     let workflow = prop::sample::select(Placement::ALL.to_vec());
-    (workflow, option::of(raw()), option::of(raw()), option::of(raw())).prop_map(
-        |(workflow, branch, work_tree, base_commit)| GitSetup {
-            workflow,
-            branch,
-            work_tree,
-            base_commit,
-        },
-    )
+    let texts = (option::of(raw()), option::of(raw()), option::of(raw()), option::of(raw()));
+    (workflow, texts).prop_map(|(workflow, (branch, work_tree, base_commit, base_branch))| {
+        GitSetup { workflow, branch, work_tree, base_commit, base_branch }
+    })
 }
 
 fn rename() -> impl Strategy<Value = Rename> {

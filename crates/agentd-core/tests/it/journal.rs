@@ -228,7 +228,13 @@ fn every_call_is_recorded_once() {
 #[test]
 fn where_it_is_worked_on_is_recorded_when_it_changes() {
     let new = State::new(ChangeId::new("a").unwrap(), "", at(0));
-    let setup = |workflow| GitSetup { workflow, branch: None, work_tree: None, base_commit: None };
+    let setup = |workflow| GitSetup {
+        workflow,
+        branch: None,
+        work_tree: None,
+        base_commit: None,
+        base_branch: None,
+    };
     let with = |workflow| State { git: Some(setup(workflow)), ..new.clone() };
     assert_eq!(news(&new, &with(Placement::Branch)), ["placed branch"]);
     assert_eq!(news(&with(Placement::Branch), &with(Placement::Branch)), ["updated"]);

@@ -126,6 +126,7 @@ fn a_new_state_has_no_calls_and_no_commit() {
         branch: None,
         work_tree: None,
         base_commit: base_commit.map(str::to_owned),
+        base_branch: None,
     };
     let begun = State { git: Some(commit(Some("0123456"))), ..new.clone() };
     assert_eq!(begun.base_commit(), Some("0123456"));

@@ -92,6 +92,7 @@ fn a_state_is_written_in_block_style() {
         branch: Some("agentd/add-oauth".to_owned()),
         work_tree: Some("../p-agentd/add-oauth".to_owned()),
         base_commit: Some("0123456".to_owned()),
+        base_branch: Some("main".to_owned()),
     });
     let mut challenge = call("challenge", "gpt-5", (10, 2, 4, 7), 0.5, "2026-01-19T10:31:00Z");
     challenge.session_id = Some("0199".to_owned());

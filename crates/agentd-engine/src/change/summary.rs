@@ -36,6 +36,9 @@ pub struct Summary {
     /// Its branch; nothing where it is worked on in place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// The branch that it was started from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_branch: Option<String>,
     /// The checkout that its documents are in, if that is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_tree: Option<String>,
@@ -89,6 +92,7 @@ impl Summary {
             updated_at: known.and_then(|state| state.updated_at).map(|at| at.to_string()),
             last_action: known.and_then(|state| state.last_action.clone()),
             branch: known.and_then(|state| state.git.as_ref()?.branch.clone()),
+            base_branch: known.and_then(|state| state.git.as_ref()?.base_branch.clone()),
             work_tree: None,
             problem: state.err().map(|error| error.to_string()),
         }

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::{Git, GitError};
+use agentd_core::ids::ChangeId;
+use agentd_core::layout;
+
+use super::{Git, GitError, branch_of};
 
 impl Git {
     /// Whether there is a branch to be renamed; an error where the new name is not free.
@@ -59,6 +62,45 @@ impl Git {
     /// Deletes a worktree with everything in it. Git refuses if it is locked.
     pub(crate) fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
         self.call("worktree").long().args(["remove", "--force", "--"]).args([path]).run().map(drop)
+    }
+
+    /// Whether the branch of a change has its documents, while another one is checked out.
+    pub fn is_on_its_branch(&self, change: &ChangeId) -> bool {
+        let dir = self.prefix.join(layout::change_dir(change).as_path());
+        let name = format!("refs/heads/{}:{}", branch_of(change), dir.display());
+        let found = self.call("rev-parse").args(["--quiet", "--verify", &name]).ask();
+        found.is_ok_and(|output| output.code == 0)
+    }
+
+    /// The branch that the repository is about, and its commit: the one that a clone checks out, or
+    /// one with a usual name.
+    pub(crate) fn default_branch(&self) -> Result<Option<(String, String)>, GitError> {
+        let args = ["--quiet", "refs/remotes/origin/HEAD"];
+        let head = self.call("symbolic-ref").args(args).ask()?;
+        let of_remote =
+            head.text().trim_end().strip_prefix("refs/remotes/origin/").map(str::to_owned);
+        for name in of_remote.iter().map(String::as_str).chain(["main", "master"]) {
+            if let Some(found) = self.branch_or_remote(name)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The branch of this name, here or in a remote repository, and its commit.
+    pub(crate) fn branch_or_remote(
+        &self,
+        name: &str,
+    ) -> Result<Option<(String, String)>, GitError> {
+        if let Some(commit) = self.branch_commit(name)? {
+            return Ok(Some((name.to_owned(), commit)));
+        }
+        for remote in [name.to_owned(), format!("origin/{name}")] {
+            if let Some(commit) = self.commit_of(&format!("refs/remotes/{remote}"))? {
+                return Ok(Some((remote, commit)));
+            }
+        }
+        Ok(None)
     }
 
     /// The branch of this name in a remote repository, as far as git knows.

@@ -1,15 +1,17 @@
 //! Committing what an agent has done, with the user's hooks and in the user's name.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 
-use agentd_core::ids::ChangeId;
-use agentd_core::layout::{self, ChangeFile};
+use agentd_core::ids::{ChangeId, SpecId};
+use agentd_core::layout::{self, ArchiveName};
 use agentd_core::rel_path::RelPath;
 
 use super::Git;
 use super::error::GitError;
 use super::status::{Uncommitted, UncommittedKind};
+use crate::store::Bytes;
 
 /// What is committed.
 #[derive(Debug, Clone, Copy)]
@@ -23,33 +25,76 @@ pub enum CommitScope<'a> {
         /// Whether the records of its calls are committed, too.
         runs: bool,
     },
+    /// The documents of this change.
+    Documents {
+        /// The change.
+        change: &'a ChangeId,
+        /// Whether the records of its calls are committed, too.
+        runs: bool,
+    },
+    /// What archiving this change has done.
+    Archived {
+        /// The change.
+        change: &'a ArchiveName,
+        /// Whether the records of its calls are committed, too.
+        runs: bool,
+        /// The main specs that were edited.
+        specs: &'a [SpecId],
+    },
     /// These files or directories of the project, as far as they are changed.
     Paths(&'a [RelPath]),
 }
 
-/// The pathspecs for the documents of a change, without what is of one machine or of one call.
-fn documents(change: &ChangeId, runs: bool) -> Vec<String> {
-    let dir = layout::change_dir(change);
-    let local = [ChangeFile::Receipt, ChangeFile::GeminiContext, ChangeFile::AgentsContext];
-    let local = local.map(|file| file.path_in_project(change).to_string());
-    let local = local.into_iter().chain((!runs).then(|| format!("{dir}/runs")));
+/// The pathspecs for the directory of a change, without what is of one machine or of one call.
+fn documents(dir: &RelPath, runs: bool) -> Vec<String> {
+    let local = layout::LOCAL_FILES.iter().filter(|name| !(runs && **name == "runs"));
     let mut paths = vec![format!(":(literal){dir}")];
-    paths.extend(local.map(|path| format!(":(exclude,literal){path}")));
+    paths.extend(local.map(|name| format!(":(exclude,literal){dir}/{name}")));
     paths
 }
 
 impl Git {
+    /// The files of the project that are not committed, except what belongs to agentd's changes; by
+    /// their paths from the top of the checkout.
+    pub(crate) fn uncommitted(&self) -> Result<BTreeSet<Bytes>, GitError> {
+        let files = self.status(&["-uall"], &self.everything())?;
+        Ok(files.iter().map(Uncommitted::bytes).collect())
+    }
+
     /// Commits, and returns the commit; none if there is nothing to commit. What the user has
     /// staged besides stays staged; a commit that is refused leaves the index unchanged.
     pub fn commit(&self, what: CommitScope<'_>, message: &str) -> Result<Option<String>, GitError> {
-        let files = match what {
+        self.commit_without(what, &BTreeSet::new(), message)
+    }
+
+    /// The same without files that are to be `left` out, named by their paths from the top of the
+    /// checkout.
+    pub(crate) fn commit_without(
+        &self,
+        what: CommitScope<'_>,
+        left: &BTreeSet<Bytes>,
+        message: &str,
+    ) -> Result<Option<String>, GitError> {
+        let mut files = match what {
             CommitScope::Everything => self.status(&["-uall"], &self.everything())?,
             CommitScope::WithDocuments { change, runs } => {
                 let mut files = self.status(&["-uall"], &self.everything())?;
                 if !files.is_empty() {
-                    files.extend(self.status(&["-uall"], &documents(change, runs))?);
+                    let dir = layout::change_dir(change);
+                    files.extend(self.status(&["-uall"], &documents(&dir, runs))?);
                 }
                 files
+            }
+            CommitScope::Documents { change, runs } => {
+                self.status(&["-uall"], &documents(&layout::change_dir(change), runs))?
+            }
+            CommitScope::Archived { change, runs, specs } => {
+                let mut paths = documents(&layout::archived_change(change), runs);
+                let before = layout::change_dir(&change.change);
+                let others = specs.iter().map(layout::main_spec);
+                let others = others.chain([before, layout::changelog()]);
+                paths.extend(others.map(|path| format!(":(literal){path}")));
+                self.status(&["-uall"], &paths)?
             }
             CommitScope::Paths([]) => Vec::new(),
             CommitScope::Paths(paths) => {
@@ -58,6 +103,7 @@ impl Git {
                 self.status(&["-uall"], &paths)?
             }
         };
+        files.retain(|file| !left.contains(&file.bytes()));
         let of = |kind| files.iter().filter(move |file: &&Uncommitted| file.kind == kind);
         let conflicts: Vec<String> = of(UncommittedKind::Conflict)
             .map(|file| file.path.to_string_lossy().into_owned())

@@ -116,6 +116,20 @@ pub enum GitError {
         /// The directory.
         path: PathBuf,
     },
+    /// The documents of the change are on its branch, and another one is checked out.
+    #[error("`{change}` is on the branch `{branch}`, which is not checked out")]
+    OnItsBranch {
+        /// The change.
+        change: ChangeId,
+        /// Its branch.
+        branch: String,
+    },
+    /// The branch from which others are to start is not there.
+    #[error("there is no branch `{base}` to start from")]
+    NoBaseBranch {
+        /// Its name, from the settings.
+        base: String,
+    },
     /// What should be a commit is none.
     #[error("`{revision}` is not a commit of this repository")]
     NoSuchCommit {
@@ -277,6 +291,14 @@ impl Explain for GitError {
             Self::LeadsOut { .. } => report(Kind::GitLeadsOut)
                 .run("work on a branch in this checkout", with_git("branch"))
                 .hint(in_place()),
+            Self::OnItsBranch { branch, .. } => {
+                report(Kind::NoSuchChange).run("check it out", CommandLine::git(["switch", branch]))
+            }
+            Self::NoBaseBranch { .. } => report(Kind::GitNoBaseBranch)
+                .cause("`[git] base` in agentd/config.toml names it")
+                .hint(
+                    "set `[git] base` to a branch that exists, or to HEAD for what is checked out",
+                ),
             Self::NoSuchCommit { .. } => report(Kind::GitNoSuchCommit)
                 .run("check if it was rebased away", CommandLine::git(["reflog"])),
             Self::Damaged { .. } => report(Kind::GitDamaged)

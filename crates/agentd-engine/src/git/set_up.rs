@@ -24,6 +24,8 @@ pub struct Setup {
     pub work_tree: PathBuf,
     /// The commit from which the work starts; none without git.
     pub base_commit: Option<String>,
+    /// The branch from which a new branch was started.
+    pub base_branch: Option<String>,
     /// What was created for it now.
     pub created: Created,
     /// Notes for the user.
@@ -40,6 +42,7 @@ impl Setup {
             branch: self.branch.clone(),
             work_tree: elsewhere.then(|| relative(&root, &self.work_tree)),
             base_commit: self.base_commit.clone(),
+            base_branch: self.base_branch.clone(),
         }
     }
 }
@@ -72,6 +75,7 @@ pub fn begin(
     change: &ChangeId,
     asked: Option<Placement>,
     known: Option<&GitSetup>,
+    base: Option<&str>,
 ) -> Result<SetupResult, GitError> {
     let asked = asked.or(known.map(|known| known.workflow));
     let found = Git::discover_with(tool, root);
@@ -83,13 +87,14 @@ pub fn begin(
             branch: None,
             work_tree,
             base_commit: None,
+            base_branch: None,
             created: Created::default(),
             notes,
         }))
     };
     match (found, asked) {
         (Ok(Some(git)), Some(workflow)) => {
-            Ok(SetupResult::Ready(set_up(&git, change, workflow, known)?))
+            Ok(SetupResult::Ready(set_up(&git, change, workflow, known, base)?))
         }
         (Ok(Some(git)), None) if git.head_commit()?.is_some() => Ok(SetupResult::Ask(git)),
         (Ok(Some(_)), None) => {
@@ -108,18 +113,26 @@ pub fn begin(
 }
 
 /// Sets a change up. `known` is how it was set up before, if it was: the work still starts
-/// from the same commit, as long as that makes sense.
+/// from the same commit, as long as that makes sense. A new branch starts from `base`, or from the
+/// branch that the repository is about.
 pub fn set_up(
     git: &Git,
     change: &ChangeId,
     workflow: Placement,
     known: Option<&GitSetup>,
+    base: Option<&str>,
 ) -> Result<Setup, GitError> {
     let mut setup = match workflow {
         Placement::InPlace => in_place(git)?,
-        Placement::Branch => on_branch(git, change)?,
-        Placement::Worktree => in_worktree(git, change)?,
+        Placement::Branch => on_branch(git, change, base)?,
+        Placement::Worktree => in_worktree(git, change, base)?,
     };
+    if setup.base_branch.is_none() && workflow != Placement::InPlace {
+        setup.base_branch = match (known, &setup.base_commit) {
+            (None, Some(commit)) => branch_with(git, commit, base)?,
+            _ => known.and_then(|known| known.base_branch.clone()),
+        };
+    }
     if let (Some(base), Some(tip)) =
         (known.and_then(|known| known.base_commit.as_deref()), setup.base_commit.as_deref())
         && let Ok(base) = git.commit_by_hash(base)
@@ -159,24 +172,26 @@ fn in_place(git: &Git) -> Result<Setup, GitError> {
         branch: None,
         work_tree: git.root.clone(),
         base_commit: git.head_commit()?,
+        base_branch: None,
         created: Created::default(),
         notes: Vec::new(),
     })
 }
 
-fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
+fn on_branch(git: &Git, change: &ChangeId, base: Option<&str>) -> Result<Setup, GitError> {
     let branch = branch_of(change);
-    let (head, start) = born(git, &branch)?;
-    let ready = |base: String, created, notes| Setup {
+    let (head, tip) = born(git, &branch)?;
+    let ready = |base_commit: String, base_branch, created, notes| Setup {
         workflow: Placement::Branch,
         branch: Some(branch_of(change)),
         work_tree: git.root.clone(),
-        base_commit: Some(base),
+        base_commit: Some(base_commit),
+        base_branch,
         created,
         notes,
     };
     if head.branch() == Some(&branch) {
-        return Ok(ready(start, Created::default(), Vec::new()));
+        return Ok(ready(tip, None, Created::default(), Vec::new()));
     }
     let trees = git.worktrees()?;
     if let Some(other) = checked_out(&trees, &branch) {
@@ -187,17 +202,18 @@ fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
     let existing = git.branch_commit(&branch)?;
     // Quietly: to report what is changed, git would enter submodules and follow their settings.
     let switch = git.call("switch").args(["--quiet"]).long();
+    let (mut base_commit, mut base_branch) = (existing.clone(), None);
     let output = if existing.is_some() {
         notes.push(format!("Switched to `{branch}`, which was there already."));
         switch.args(["--no-guess", &branch]).ask()?
     } else {
         name_is_free(git, &branch)?;
-        if let Head::Detached { commit } = &head {
-            let short = commit.get(..10).unwrap_or(commit);
-            notes.push(format!("HEAD was on no branch: `{branch}` starts from {short}."));
-        }
+        let start = start(git, &head, tip, base)?;
+        notes.push(start.note(&branch, &head));
         notes.extend(remote_note(git, &branch)?);
-        switch.args(["--no-track", "-c", &branch, &start]).ask()?
+        let output = switch.args(["--no-track", "-c", &branch, &start.commit]).ask()?;
+        (base_commit, base_branch) = (Some(start.commit), start.branch);
+        output
     };
     if output.code != 0 {
         // Git also fails if it has switched and a hook failed afterwards.
@@ -216,16 +232,17 @@ fn on_branch(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
         ));
     }
     let created = Created { branch: existing.is_none(), work_tree: false };
-    Ok(ready(existing.unwrap_or(start), created, notes))
+    Ok(ready(base_commit.unwrap_or_default(), base_branch, created, notes))
 }
 
-fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
+fn in_worktree(git: &Git, change: &ChangeId, base: Option<&str>) -> Result<Setup, GitError> {
     let branch = branch_of(change);
-    let (_, start) = born(git, &branch)?;
+    let (head, tip) = born(git, &branch)?;
     let trees = git.worktrees()?;
     let mut notes = Vec::new();
     let mut created = Created::default();
     let existing = git.branch_commit(&branch)?;
+    let (mut base_commit, mut base_branch) = (existing.clone(), None);
     let path = place(git, &trees, change);
     let path = match checked_out(&trees, &branch) {
         Some(tree) if tree.main => return Err(GitError::CheckedOutHere { branch }),
@@ -239,10 +256,16 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
         }
         Some(_) | None => {
             let existing_branch = existing.is_some().then_some(&*branch);
-            notes.extend(make(git, &trees, &path, &branch, existing_branch, &start)?);
+            let start = match existing {
+                Some(_) => Start { commit: tip, branch: None },
+                None => start(git, &head, tip, base)?,
+            };
+            notes.extend(make(git, &trees, &path, &branch, existing_branch, &start.commit)?);
             created = Created { branch: existing.is_none(), work_tree: true };
             if existing.is_none() {
+                notes.push(start.note(&branch, &head));
                 notes.extend(remote_note(git, &branch)?);
+                (base_commit, base_branch) = (Some(start.commit), start.branch);
             }
             // Settings and main specs come along, and the change itself.
             let dirty = git.dirty_outside_agentd()?;
@@ -262,7 +285,8 @@ fn in_worktree(git: &Git, change: &ChangeId) -> Result<Setup, GitError> {
         workflow: Placement::Worktree,
         branch: Some(branch),
         work_tree: project_in(git, &path)?,
-        base_commit: Some(existing.unwrap_or(start)),
+        base_commit,
+        base_branch,
         created,
         notes,
     })
@@ -343,6 +367,57 @@ fn project_in(git: &Git, checkout: &Path) -> Result<PathBuf, GitError> {
     if real.starts_with(&checkout) { Ok(real) } else { Err(GitError::LeadsOut { path: inside }) }
 }
 
+/// Where a new branch starts.
+struct Start {
+    commit: String,
+    /// The branch that it is the tip of.
+    branch: Option<String>,
+}
+
+impl Start {
+    fn note(&self, branch: &str, head: &Head) -> String {
+        let short = self.commit.get(..10).unwrap_or(&self.commit);
+        match (&self.branch, head.branch()) {
+            (Some(base), Some(here)) if base != here => {
+                format!("`{branch}` starts from `{base}`, not from `{here}`, which is checked out.")
+            }
+            (Some(base), _) => format!("`{branch}` starts from `{base}`."),
+            (None, _) => format!("HEAD was on no branch: `{branch}` starts from {short}."),
+        }
+    }
+}
+
+/// Where a new branch starts: from the base that was set; otherwise from the branch that the
+/// repository is about, so that the commits of another change do not come along. A commit without a
+/// branch was checked out for a reason.
+fn start(git: &Git, head: &Head, tip: String, base: Option<&str>) -> Result<Start, GitError> {
+    let here = head.branch().map(str::to_owned);
+    let base = match base {
+        Some("HEAD") => return Ok(Start { commit: tip, branch: here }),
+        Some(name) => match git.branch_or_remote(name)? {
+            Some(start) => return Ok(Start { commit: start.1, branch: Some(start.0) }),
+            None => return Err(GitError::NoBaseBranch { base: name.to_owned() }),
+        },
+        None if here.is_none() => None,
+        None => git.default_branch()?,
+    };
+    Ok(match base {
+        Some((name, commit)) => Start { commit, branch: Some(name) },
+        None => Start { commit: tip, branch: here },
+    })
+}
+
+/// The base branch, if a commit is on it.
+fn branch_with(git: &Git, commit: &str, base: Option<&str>) -> Result<Option<String>, GitError> {
+    let found = match base {
+        Some(name) => git.branch_or_remote(name)?,
+        None => git.default_branch()?,
+    };
+    let Some((name, tip)) = found else { return Ok(None) };
+    let is_on = git.call("merge-base").args(["--is-ancestor", commit, &tip]).ask()?.code == 0;
+    Ok(is_on.then_some(name))
+}
+
 fn born(git: &Git, branch: &str) -> Result<(Head, String), GitError> {
     let head = git.head()?;
     match head.commit().map(str::to_owned) {
@@ -379,9 +454,7 @@ pub(super) fn name_is_free(git: &Git, branch: &str) -> Result<(), GitError> {
 /// A branch of that name may have been pushed.
 fn remote_note(git: &Git, branch: &str) -> Result<Option<String>, GitError> {
     let note = |remote: String| {
-        format!(
-            "There is a branch `{remote}`, too: `{branch}` does not start from it, but from here."
-        )
+        format!("There is a branch `{remote}`, too: `{branch}` does not start from it.")
     };
     Ok(git.remote_of(branch)?.map(note))
 }

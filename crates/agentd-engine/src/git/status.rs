@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
 
 use super::error::GitError;
 use super::{Git, is_hash};
+use crate::store::Bytes;
 
 /// What is checked out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +95,12 @@ pub(super) struct Uncommitted {
     /// From the top of the checkout.
     pub(super) path: OsString,
     pub(super) kind: UncommittedKind,
+}
+
+impl Uncommitted {
+    pub(super) fn bytes(&self) -> Bytes {
+        Bytes::from(Path::new(&self.path))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +203,7 @@ impl Git {
         self.commit_of("HEAD")
     }
 
-    fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
+    pub(super) fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
         let commit = format!("{name}^{{commit}}");
         let args = ["--verify", "--quiet", "--end-of-options", &commit];
         let output = self.call("rev-parse").args(args).ask()?;

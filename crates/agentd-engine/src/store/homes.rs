@@ -145,7 +145,7 @@ impl Project {
     }
 
     /// One that cannot be read says nothing: then the change lives here.
-    fn note<T: DeserializeOwned>(&self, path: &RelPath) -> Option<T> {
+    pub(crate) fn note<T: DeserializeOwned>(&self, path: &RelPath) -> Option<T> {
         let state = self.state_dir_if_there().ok().flatten()?;
         serde_json::from_slice(&state.read(path).ok()?).ok()
     }

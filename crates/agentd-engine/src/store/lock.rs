@@ -8,6 +8,8 @@
 //!
 //! The order in which locks are taken is written in [the module](super).
 
+mod error;
+
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -17,7 +19,6 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
@@ -28,13 +29,17 @@ use serde::{Deserialize, Serialize};
 
 use super::confined::{EntryKind, ProjectDir};
 use super::error::StoreError;
-use crate::explain::{ErrorReport, Explain};
+
+pub use error::LockError;
 
 /// How long a wait goes unreported, and the interval of reports afterwards.
 const FIRST_NOTICE: Duration = Duration::from_millis(200);
 const NEXT_NOTICE: Duration = Duration::from_millis(100);
 /// Attempts of [`try_lock`]: another process may just be checking, see [`lock_state`].
 const TRIES: u32 = 4;
+/// How long to wait for one who has a lock alone that is otherwise shared: git switches a branch
+/// meanwhile.
+const SHARED_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_COMMAND_CHARS: usize = 200;
 
 /// Which lock.
@@ -44,6 +49,11 @@ pub enum LockName {
     Run(ChangeId),
     /// Held for one read-modify-write of a change.
     Write(ChangeId),
+    /// Held for as long as a workflow runs in a checkout, by all of them together; alone while
+    /// another branch is switched to.
+    Branch,
+    /// Held for as long as somebody works on the code in a checkout.
+    Code,
     /// Held from the list of an agent's sessions until the session to resume has been opened.
     Sessions,
     /// Held while main specs or the archive are rewritten.
@@ -56,6 +66,8 @@ impl LockName {
             Self::Run(change) => format!("{change}.run"),
             Self::Write(change) => format!("{change}.write"),
             // No id has an underscore, so no change can be meant.
+            Self::Branch => "_branch.run".to_owned(),
+            Self::Code => "_code.run".to_owned(),
             Self::Sessions => "_sessions.run".to_owned(),
             Self::Project => "_project.write".to_owned(),
         }
@@ -67,6 +79,8 @@ impl fmt::Display for LockName {
         match self {
             Self::Run(change) => write!(f, "change `{change}`"),
             Self::Write(change) => write!(f, "the files of change `{change}`"),
+            Self::Branch => f.write_str("the branch of this checkout"),
+            Self::Code => f.write_str("the code in this checkout"),
             Self::Sessions => f.write_str("the list of Gemini's sessions"),
             Self::Project => f.write_str("the project"),
         }
@@ -112,70 +126,6 @@ fn host() -> String {
     String::new()
 }
 
-/// Why a lock was not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum LockError {
-    /// Somebody else has it.
-    #[error("{name} is held by {}", shown(holder.as_ref()))]
-    Held {
-        /// The lock.
-        name: LockName,
-        /// Who has it, where that could be read.
-        holder: Option<Holder>,
-    },
-    /// Somebody else had it for as long as we were willing to wait.
-    #[error("{name} is still held by {} after {} s", shown(holder.as_ref()), waited.as_secs())]
-    TimedOut {
-        /// The lock.
-        name: LockName,
-        /// Who has it, where that could be read.
-        holder: Option<Holder>,
-        /// How long we waited.
-        waited: Duration,
-    },
-    /// The caller that waited was asked to stop.
-    #[error("stopped waiting for {name}")]
-    Cancelled {
-        /// The lock.
-        name: LockName,
-    },
-    /// The file system has no locks. Continuing without them would corrupt files.
-    #[error("the file system of this project does not support locks")]
-    Unsupported {
-        /// The lock.
-        name: LockName,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The file of the lock cannot be used.
-    #[error("cannot lock {name}")]
-    Store {
-        /// The lock.
-        name: LockName,
-        /// Why.
-        source: StoreError,
-    },
-}
-
-impl Explain for LockError {
-    fn explain(&self) -> ErrorReport {
-        match self {
-            Self::Store { source, .. } => ErrorReport::of(Kind::Store, self).remedy(source.io()),
-            Self::Unsupported { .. } => ErrorReport::of(Kind::Store, self).hint(
-                "move the project to a file system that supports locks, such as a local disk",
-            ),
-            Self::Held { .. } | Self::TimedOut { .. } | Self::Cancelled { .. } => {
-                ErrorReport::of(Kind::Locked, self)
-                    .hint("wait for it to finish, or stop it; the lock ends with its process")
-            }
-        }
-    }
-}
-
-fn shown(holder: Option<&Holder>) -> String {
-    holder.map_or_else(|| "another process".to_owned(), Holder::to_string)
-}
-
 /// What is reported to a waiting caller from time to time.
 #[derive(Debug)]
 pub struct Waiting {
@@ -201,6 +151,8 @@ pub enum LockState {
 pub struct Lock {
     name: LockName,
     file: File,
+    /// Whether others hold it, too; then it does not say by whom it is held.
+    shared: bool,
 }
 
 impl Lock {
@@ -208,12 +160,33 @@ impl Lock {
     pub fn name(&self) -> &LockName {
         &self.name
     }
+
+    /// Makes a shared lock an exclusive one, unless somebody else holds it.
+    pub(super) fn try_alone(&self) -> Result<bool, LockError> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(true),
+            // The system gives up the shared lock before it tries.
+            Err(TryLockError::WouldBlock) => self.share_again().map(|()| false),
+            Err(TryLockError::Error(source)) => Err(self.unsupported(source)),
+        }
+    }
+
+    /// Shares a lock again; whoever has it alone needs it for a moment only.
+    pub(super) fn share_again(&self) -> Result<(), LockError> {
+        self.file.lock_shared().map_err(|source| self.unsupported(source))
+    }
+
+    fn unsupported(&self, source: io::Error) -> LockError {
+        LockError::Unsupported { name: self.name.clone(), source }
+    }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // So that a process that checks before the next holder has signed does not read our name.
-        let _ = self.file.set_len(0);
+        if !self.shared {
+            // So that a process that checks before the next holder has signed does not read our name.
+            let _ = self.file.set_len(0);
+        }
         let _ = self.file.unlock();
     }
 }
@@ -234,6 +207,28 @@ pub(crate) fn try_lock(
         }
     }
     Err(LockError::Held { name: name.clone(), holder: locks.holder() })
+}
+
+/// Takes a lock that others may have, too, waiting for one who has it alone.
+pub(super) fn lock_shared(project: &ProjectDir, name: &LockName) -> Result<Lock, LockError> {
+    let locks = Locks::open(project, name)?;
+    let start = Instant::now();
+    loop {
+        let fail = |source| LockError::Store { name: name.clone(), source };
+        let file = locks.open_lock_file().map_err(fail)?;
+        match file.try_lock_shared() {
+            Ok(()) => return Ok(Lock { name: name.clone(), file, shared: true }),
+            Err(TryLockError::WouldBlock) if start.elapsed() < SHARED_TIMEOUT => {
+                thread::sleep(NEXT_NOTICE);
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(LockError::Held { name: name.clone(), holder: None });
+            }
+            Err(TryLockError::Error(source)) => {
+                return Err(LockError::Unsupported { name: name.clone(), source });
+            }
+        }
+    }
 }
 
 /// Takes a lock, waiting for up to `timeout` while somebody else has it.
@@ -359,7 +354,7 @@ impl Locks {
         if !self.is_current(&file).map_err(fail)? {
             return Ok(None);
         }
-        let mut lock = Lock { name: name.clone(), file };
+        let mut lock = Lock { name: name.clone(), file, shared: false };
         sign(&mut lock.file, holder).map_err(fail)?;
         if !matches!(name, LockName::Write(_)) {
             // What killed writers left beside the locks: nobody else comes by here often.

@@ -1,5 +1,6 @@
 //! A project and its changes, found on disk.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use agentd_core::layout::{self, AGENTD_DIR, ArchiveName, ChangeFile, RunName};
 use agentd_core::rel_path::RelPath;
 use agentd_core::step_name::StepName;
 
+use super::checkout::Checkout;
 use super::confined::{Entry, EntryKind, ProjectDir};
 use super::error::StoreError;
 use super::lock::{self, Holder, Lock, LockError, LockName, Waiting};
@@ -40,7 +42,15 @@ pub struct Listed<T> {
 #[derive(Debug)]
 #[must_use = "the lock ends when this is dropped"]
 pub struct RunLock {
+    pub(super) change: ChangeId,
+    pub(super) checkout: RefCell<Option<Checkout>>,
     _lock: Lock,
+}
+
+impl RunLock {
+    fn new(change: &ChangeId, lock: Lock) -> Self {
+        Self { change: change.clone(), checkout: RefCell::default(), _lock: lock }
+    }
 }
 
 /// The lock without which a change cannot be written.
@@ -111,10 +121,25 @@ impl Project {
     /// The open changes.
     pub fn change_ids(&self) -> Result<Listed<ChangeId>, StoreError> {
         self.listed(&layout::changes_dir(), |entry| match entry.kind {
-            EntryKind::Dir => ListedName::from(ChangeId::new(&entry.name).ok()),
+            EntryKind::Dir => match ChangeId::new(&entry.name) {
+                Ok(id) if self.is_left_over(&id) => ListedName::Ignored,
+                id => ListedName::from(id.ok()),
+            },
             EntryKind::Symlink => ListedName::Odd,
             EntryKind::File | EntryKind::Other => ListedName::Ignored,
         })
+    }
+
+    /// Whether of a change only those files are here that git ignores: its documents are on a branch
+    /// that is not checked out.
+    fn is_left_over(&self, id: &ChangeId) -> bool {
+        let dir = layout::change_dir(id);
+        if self.dir.is_file(&dir.join(&ChangeFile::State.path())).unwrap_or(true) {
+            return false;
+        }
+        let entries = self.dir.list_dir(&dir).unwrap_or_default();
+        let is_local = |entry: &Entry| layout::LOCAL_FILES.contains(&&*entry.name);
+        !entries.is_empty() && entries.iter().all(is_local)
     }
 
     /// The main specs.
@@ -134,6 +159,7 @@ impl Project {
     /// Opens a change that exists.
     pub fn change(&self, id: &ChangeId) -> Result<Change, StoreError> {
         match self.dir.strict_subdir(&layout::change_dir(id)) {
+            Ok(_) if self.is_left_over(id) => Err(StoreError::NoSuchChange { change: id.clone() }),
             Ok(dir) => Ok(self.opened(id, dir, &layout::change_dir(id))),
             Err(StoreError::NotFound { .. }) => {
                 Err(StoreError::NoSuchChange { change: id.clone() })
@@ -166,14 +192,17 @@ impl Project {
     /// Creates a change that must not exist yet. Of many who try, one succeeds,
     /// and the others get [`StoreError::AlreadyExists`].
     pub fn create_change(&self, id: &ChangeId) -> Result<Change, StoreError> {
-        self.dir.create_dir_new(&layout::change_dir(id))?;
-        self.change(id)
+        let path = layout::change_dir(id);
+        if !self.is_left_over(id) {
+            self.dir.create_dir_new(&path)?;
+        }
+        Ok(self.opened(id, self.dir.strict_subdir(&path)?, &path))
     }
 
     /// Takes the run lock of a change, or reports who has it.
     pub fn try_run_lock(&self, change: &ChangeId, holder: &Holder) -> Result<RunLock, LockError> {
         let lock = lock::try_lock(&self.dir, &LockName::Run(change.clone()), holder)?;
-        Ok(RunLock { _lock: lock })
+        Ok(RunLock::new(change, lock))
     }
 
     /// Takes the run lock of a change, waiting for it.
@@ -186,7 +215,7 @@ impl Project {
     ) -> Result<RunLock, LockError> {
         let name = LockName::Run(change.clone());
         let lock = lock::lock(&self.dir, &name, holder, timeout, on_wait)?;
-        Ok(RunLock { _lock: lock })
+        Ok(RunLock::new(change, lock))
     }
 
     /// Takes the write lock of a change, waiting for its turn.

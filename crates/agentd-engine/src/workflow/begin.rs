@@ -6,6 +6,7 @@
 //! calls it again. What is done is on disk, and is not done again.
 
 mod cost;
+mod placement;
 
 use std::path::PathBuf;
 
@@ -23,14 +24,15 @@ use agentd_core::step_name::StepName;
 use agentd_core::text::{Prose, counted};
 
 pub use self::cost::{CostConsent, CostQuestion};
+pub use self::placement::{CodeAt, CodeStep, enter_checkout, place_code};
+use self::placement::{GitReady, Recheck, set_up_git};
 use super::clarify::{self, ClarifyError};
-use super::relocation::relocate;
 use super::{Call, Workflow, WorkflowError};
 use crate::agents::context::Tree;
 use crate::agents::installed;
 use crate::agents::step::{Agents, Artifact};
 use crate::change::{Snapshot, documents};
-use crate::git::{self, Git, SetupResult};
+use crate::git::{self, Git, GitError};
 use crate::store::{Change, Project, StoreError};
 
 /// What is asked for.
@@ -159,6 +161,14 @@ pub fn prepare(
         Err(StoreError::NoSuchChange { .. }) => None,
         change => documents::load_state_if_begun(&change?)?,
     };
+    if known.is_none()
+        && project.change_if_open(&id)?.is_none()
+        && let Ok(Some(git)) =
+            Git::discover_with(&workflow.agents.git_tool_outside(), project.root())
+        && git.is_on_its_branch(&id)
+    {
+        return Err(GitError::OnItsBranch { branch: git::branch_of(&id), change: id }.into());
+    }
     // Read before anything begins, so that a mistake leaves nothing behind.
     let answers = answers(project, &id, &request.clarify)?;
     if known.is_none() {
@@ -325,120 +335,6 @@ pub fn propose_questions(
         |_, questions| counted(questions.questions.len(), "question"),
     )?;
     Ok(ProposedQuestions { questions, cost_usd: report.cost_usd })
-}
-
-/// Whether a change that is set up in git is set up once more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Recheck {
-    /// Before code is written: the right branch must be checked out.
-    Yes,
-    /// Before a plan is written: somebody who works elsewhere may have reasons.
-    No,
-}
-
-/// How far git is.
-enum GitReady {
-    /// The code is worked on in the project.
-    Here,
-    /// The change has moved into its worktree, the project at this path.
-    Moved(PathBuf),
-    /// It was set up before, and was not checked again.
-    Before,
-    /// A person has to choose.
-    Ask(Git),
-}
-
-/// Sets the change up in git.
-fn set_up_git(
-    workflow: &mut Workflow<'_>,
-    state: &State,
-    asked: Option<Placement>,
-    recheck: Recheck,
-    person: Person,
-) -> Result<GitReady, WorkflowError> {
-    if state.git.is_some() && asked.is_none() && recheck == Recheck::No {
-        return Ok(GitReady::Before);
-    }
-    let (agents, id) = (workflow.agents, workflow.change.clone());
-    let (tool, root) = (agents.git_tool_outside(), agents.project.root());
-    let known = state.git.as_ref();
-    // What was chosen for this change outweighs what is chosen for most.
-    let configured = || agents.config.git.workflow;
-    let asked = asked.or(known.map(|known| known.workflow)).or_else(configured);
-    let setup = match git::begin(&tool, root, &id, asked, known)? {
-        SetupResult::Ready(setup) => setup,
-        SetupResult::Ask(repository) if person == Person::Present => {
-            return Ok(GitReady::Ask(repository));
-        }
-        SetupResult::Ask(repository) => {
-            workflow.note("working in place; use --git branch or --git worktree to isolate it");
-            git::set_up(&repository, &id, Placement::InPlace, known)?
-        }
-    };
-    for note in &setup.notes {
-        workflow.note(note);
-    }
-    match agents.project.note_created(&id, state.created_at, setup.created) {
-        // Then nothing is known to be deletable.
-        Err(StoreError::NoUserDir | StoreError::StateInProject { .. }) => {}
-        noted => noted?,
-    }
-    if setup.work_tree != git::canonical(root)? {
-        let notes = relocate(&agents.project, &id, &setup.work_tree, &tool, &agents.holder)?;
-        for note in &notes {
-            workflow.note(note);
-        }
-        return Ok(GitReady::Moved(setup.work_tree));
-    }
-    let recorded = setup.to_state(root);
-    workflow.update(|state| {
-        state.git = Some(recorded);
-        Ok(())
-    })?;
-    Ok(GitReady::Here)
-}
-
-/// Where the code of a change is worked on.
-#[derive(Debug)]
-pub enum CodeAt {
-    /// Nowhere: the change is in a phase in which no code is written.
-    Nowhere,
-    /// In the project, with the right branch checked out.
-    Here,
-    /// In its worktree, the project at this path, into which the change has moved. Go on there.
-    Moved(PathBuf),
-    /// A person has to choose first; the answer is a [`Placement`].
-    Ask(Git),
-}
-
-/// What is to be done with the code of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CodeStep {
-    /// It is written.
-    Implement,
-    /// What was written is reviewed or fixed.
-    Continue,
-}
-
-/// Gets the directory ready in which the code of a change is worked on. For a step that will be
-/// refused nothing is set up, and so nothing recorded.
-pub fn place_code(
-    workflow: &mut Workflow<'_>,
-    step: CodeStep,
-    placement: Option<Placement>,
-    person: Person,
-) -> Result<CodeAt, WorkflowError> {
-    let state = workflow.state()?;
-    let begins = step == CodeStep::Implement && state.phase == Phase::Challenged;
-    if !begins && state.phase != Phase::Implementing {
-        return Ok(CodeAt::Nowhere);
-    }
-    Ok(match set_up_git(workflow, &state, placement, Recheck::Yes, person)? {
-        GitReady::Here => CodeAt::Here,
-        GitReady::Moved(root) => CodeAt::Moved(root),
-        GitReady::Ask(repository) => CodeAt::Ask(repository),
-        GitReady::Before => CodeAt::Nowhere,
-    })
 }
 
 /// The id, or the first of `-1`, `-2`, … that is free (C18); none if they get too long. A change

@@ -10,7 +10,8 @@ use agentd_core::state::{Reproduction, SeenFile, State, TestRun, Track};
 use agentd_core::step_name::StepName;
 
 use super::code_review::run_tests;
-use super::implement::{TaskSelection, ask, open_tasks, read_tasks, repository};
+use super::commits::repository;
+use super::implement::{TaskSelection, ask, open_tasks, read_tasks};
 use super::{Workflow, WorkflowError, prompts};
 use crate::git::canonical;
 

@@ -14,8 +14,9 @@ use agentd_core::state::{State, TestRun, is_independent};
 use agentd_core::step_name::StepName;
 use agentd_core::text::{Line, Prose, counted, head};
 
+use super::commits::{commit_work, repository};
 use super::generate::write_context;
-use super::implement::{all_proven, commit_work, last_session, repository, still_approved};
+use super::implement::{all_proven, last_session, still_approved};
 use super::provenance::{authors_of, last_actor};
 use super::{Action, Call, Report, Verdict, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;

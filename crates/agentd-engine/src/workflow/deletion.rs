@@ -194,7 +194,11 @@ pub fn bring_home(
 }
 
 /// Deletes what was agreed to. The change is put away by now; whatever git refuses stays.
-pub fn delete(project: &Project, deletion: &Deletion) -> Result<Deleted, WorkflowError> {
+pub fn delete(
+    project: &Project,
+    deletion: &Deletion,
+    holder: &Holder,
+) -> Result<Deleted, WorkflowError> {
     let mut deleted = Deleted { notes: deletion.left.clone(), ..Deleted::default() };
     let Some(git) = Git::discover_with(&GitTool::default(), project.root())? else {
         return Ok(deleted);
@@ -213,7 +217,7 @@ pub fn delete(project: &Project, deletion: &Deletion) -> Result<Deleted, Workflo
         }
     }
     if let Some(branch) = &deletion.branch {
-        match delete_branch(&git, branch) {
+        match delete_branch(project, &git, branch, holder) {
             Ok(note) => {
                 deleted.notes.extend(note);
                 deleted.branch = Some(branch.name.clone());
@@ -224,14 +228,20 @@ pub fn delete(project: &Project, deletion: &Deletion) -> Result<Deleted, Workflo
     Ok(deleted)
 }
 
-fn delete_branch(git: &Git, branch: &Branch) -> Result<Option<String>, String> {
+fn delete_branch(
+    project: &Project,
+    git: &Git,
+    branch: &Branch,
+    holder: &Holder,
+) -> Result<Option<String>, String> {
     let tip = git.branch_commit(&branch.name).map_err(|error| said(&error))?;
     if tip.as_ref() != Some(&branch.tip) {
         return Err("it has other commits by now".to_owned());
     }
     let mut note = None;
     if let Some(other) = &branch.switch_to {
-        git.switch_to(other).map_err(|error| said(&error))?;
+        let switched = project.alone_in(git.top(), holder, || git.switch_to(other));
+        switched.map_err(|error| error.to_string())?.map_err(|error| said(&error))?;
         note = Some(format!("Switched to `{other}`."));
     }
     git.delete_branch(&branch.name).map_err(|error| said(&error))?;

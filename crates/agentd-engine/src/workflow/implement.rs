@@ -11,13 +11,13 @@ use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, Layer, RequirementId, SpecId, TaskId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::{Phase, Transition};
-use agentd_core::state::{Placement, State};
+use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
+use super::commits::{commit_work, repository};
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, bug_test, prompts, revision};
-use crate::agents::step::{Artifact, StepError};
+use crate::agents::step::Artifact;
 use crate::change::documents;
-use crate::git::{CommitScope, Git};
 use crate::tools;
 
 /// Which tasks are to be done.
@@ -102,7 +102,6 @@ pub(super) fn start(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     if state.phase == Phase::Implementing {
         return Ok(());
     }
-    warn_of_uncommitted(workflow)?;
     revision::reopen_tasks(workflow)?;
     workflow.update(|state| {
         *state = state.apply(&Transition::ImplementationStarted { plan })?;
@@ -118,18 +117,6 @@ pub(super) fn still_approved(workflow: &Workflow<'_>) -> Result<Digest, Workflow
     let plan = snapshot.documents.digest();
     snapshot.state()?.apply(&Transition::ImplementationStarted { plan: plan.clone() })?;
     Ok(plan)
-}
-
-/// Commits take in all that is changed: users with uncommitted changes should know.
-fn warn_of_uncommitted(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
-    if workflow.agents.config.git.commit == GitCommit::None {
-        return Ok(());
-    }
-    let Some(git) = repository(workflow)? else { return Ok(()) };
-    if !git.dirty()?.is_clean() {
-        workflow.warn("what is not committed yet will be part of agentd's first commit");
-    }
-    Ok(())
 }
 
 /// The tasks as they stand in tasks.md now.
@@ -333,39 +320,6 @@ fn commit_late(
     let mut done = wanted_tasks(workflow, wanted)?;
     done.retain(|task| layer_of(task) == layer);
     commit_work(workflow, &layer_message(&workflow.change, layer, &done))
-}
-
-/// Commits what has changed in the working tree, where the project wants that.
-pub(super) fn commit_work(workflow: &mut Workflow<'_>, message: &str) -> Result<(), WorkflowError> {
-    if workflow.agents.config.git.commit == GitCommit::None {
-        return Ok(());
-    }
-    let Some(git) = repository(workflow)? else {
-        workflow.warn("git.commit is set, but there is no git repository");
-        return Ok(());
-    };
-    let in_place = workflow.state()?.git.is_none_or(|git| git.workflow == Placement::InPlace);
-    let scope = if in_place {
-        CommitScope::Everything
-    } else {
-        let runs = workflow.agents.config.git.commit_runs;
-        CommitScope::WithDocuments { change: &workflow.change, runs }
-    };
-    let commit = git.commit(scope, message);
-    // It runs hooks.
-    workflow.forget();
-    if let Some(commit) = commit? {
-        let subject = message.lines().next().unwrap_or_default();
-        let short = commit.get(..10).unwrap_or(&commit);
-        workflow.note(&format!("committed {short} {subject}"));
-    }
-    Ok(())
-}
-
-/// The repository of the working tree.
-pub(super) fn repository(workflow: &Workflow<'_>) -> Result<Option<Git>, WorkflowError> {
-    let tool = workflow.agents.git_tool().map_err(StepError::from)?;
-    Ok(Git::discover_with(&tool, &workflow.agents.work_tree)?)
 }
 
 /// The specs that tasks refer to, and the requirements in them; none for all of them.

@@ -42,11 +42,11 @@ impl Repository for TestProject {
     }
 
     fn set_up(&self, workflow: Placement) -> Result<Setup, GitError> {
-        set_up(&self.found(), &change(), workflow, None)
+        set_up(&self.found(), &change(), workflow, None, None)
     }
 
     fn begin(&self, asked: Option<Placement>) -> Result<SetupResult, GitError> {
-        begin(&self.tool(), &self.root(), &change(), asked, None)
+        begin(&self.tool(), &self.root(), &change(), asked, None, None)
     }
 
     fn in_worktree(&self) -> PathBuf {
@@ -119,20 +119,24 @@ fn a_branch_keeps_uncommitted_files_and_is_created_once() {
     let setup = repo.set_up(Placement::Branch).unwrap();
     assert_eq!(setup.branch.as_deref(), Some("agentd/add-oauth"));
     assert_eq!((&setup.work_tree, setup.base_commit.as_ref()), (&repo.root(), Some(&base)));
-    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"2 uncommitted files came along to `agentd/add-oauth`, unchanged.");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"
+    `agentd/add-oauth` starts from `main`.
+    2 uncommitted files came along to `agentd/add-oauth`, unchanged.
+    ");
     assert_eq!(repo.branch(), "agentd/add-oauth");
     assert_eq!(repo.git(&["status", "--porcelain=v2"]), before, "staged and not, as it was");
     assert_eq!(repo.git(&["stash", "list"]), "");
     // Again, with a commit on it: the start is kept where it is known.
     repo.commit("work");
     let known = setup.to_state(&repo.root());
-    let again = set_up(&repo.found(), &change(), Placement::Branch, Some(&known)).unwrap();
+    let again = set_up(&repo.found(), &change(), Placement::Branch, Some(&known), None).unwrap();
     assert_eq!(setup.created, Created { branch: true, work_tree: false });
     assert_eq!(again, set_up_before(&setup));
     // A start that was rebased away, or never was, counts for nothing.
     for base in ["0123456789abcdef0123456789abcdef01234567", "--help", ""] {
         let known = GitSetup { base_commit: Some(base.to_owned()), ..known.clone() };
-        let again = set_up(&repo.found(), &change(), Placement::Branch, Some(&known)).unwrap();
+        let again =
+            set_up(&repo.found(), &change(), Placement::Branch, Some(&known), None).unwrap();
         assert_eq!(again.base_commit, Some(repo.git(&["rev-parse", "HEAD"])), "{base}");
     }
 }
@@ -179,7 +183,10 @@ fn a_work_tree_is_created_beside_the_project_and_reused() {
     repo.git(&["config", "branch.autoSetupMerge", "always"]);
     let setup = repo.set_up(Placement::Worktree).unwrap();
     assert_eq!(setup.work_tree, repo.in_worktree());
-    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"1 uncommitted file did not come along to the worktree.");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"
+    `agentd/add-oauth` starts from `main`.
+    1 uncommitted file did not come along to the worktree.
+    ");
     assert_eq!(repo.branch(), "main");
     assert_eq!(repo.read_root("a.txt"), "mine\n");
     assert_eq!(fs::read_to_string(repo.in_worktree().join("a.txt")).unwrap(), "one\n");
@@ -192,7 +199,7 @@ fn a_work_tree_is_created_beside_the_project_and_reused() {
     // From inside of it, too.
     let inside = Git::discover_with(&repo.tool(), &repo.in_worktree()).unwrap().unwrap();
     for workflow in [Placement::Worktree, Placement::Branch] {
-        let again = set_up(&inside, &change(), workflow, None).unwrap();
+        let again = set_up(&inside, &change(), workflow, None, None).unwrap();
         assert_eq!((again.work_tree, again.notes), (repo.in_worktree(), vec![]), "{workflow:?}");
     }
     let found = work_tree(&repo.tool(), &repo.root(), &change(), &state).unwrap();
@@ -219,6 +226,7 @@ fn a_path_in_the_state_leads_nowhere() {
         branch: Some("main".into()),
         work_tree: Some("../../../etc".into()),
         base_commit: None,
+        base_branch: None,
     };
     let error = work_tree(&repo.tool(), &repo.root(), &change(), &state).unwrap_err();
     assert_eq!(error.kind(), Kind::GitNoWorkTreeOfChange);
@@ -301,7 +309,99 @@ fn a_pushed_branch_is_mentioned() {
     let repo = repository();
     repo.git(&["update-ref", "refs/remotes/origin/agentd/add-oauth", "HEAD"]);
     let setup = repo.set_up(Placement::Branch).unwrap();
-    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"There is a branch `origin/agentd/add-oauth`, too: `agentd/add-oauth` does not start from it, but from here.");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"
+    `agentd/add-oauth` starts from `main`.
+    There is a branch `origin/agentd/add-oauth`, too: `agentd/add-oauth` does not start from it.
+    ");
+}
+
+/// The work of another change, or of a person, does not come along.
+#[test]
+fn a_new_branch_starts_from_the_base_branch() {
+    for workflow in [Placement::Branch, Placement::Worktree] {
+        let repo = repository();
+        let main = repo.git(&["rev-parse", "HEAD"]);
+        repo.git(&["switch", "-c", "agentd/other"]);
+        repo.write_root("other.txt", "other\n");
+        repo.commit("other work");
+        let setup = repo.set_up(workflow).unwrap();
+        assert_eq!(
+            (setup.base_branch.as_deref(), setup.base_commit.as_ref()),
+            (Some("main"), Some(&main))
+        );
+        assert_eq!(repo.git(&["rev-parse", "agentd/add-oauth"]), main);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(setup.notes[0], @"`agentd/add-oauth` starts from `main`, not from `agentd/other`, which is checked out.");
+        }
+        // Once more: what was the base stays known.
+        let known = setup.to_state(&repo.root());
+        let again = set_up(&repo.found(), &change(), workflow, Some(&known), None).unwrap();
+        assert_eq!(again.base_branch.as_deref(), Some("main"));
+        assert_eq!(again.base_commit, Some(main));
+    }
+}
+
+#[test]
+fn the_base_branch_is_the_one_that_is_set_or_that_a_clone_has() {
+    let base_of = |repo: &TestProject, base: Option<&str>| {
+        let setup = set_up(&repo.found(), &change(), Placement::Branch, None, base);
+        setup.map(|setup| (setup.base_branch, setup.notes[0].clone()))
+    };
+    let on_work = || {
+        let repo = repository();
+        repo.git(&["branch", "release"]);
+        repo.git(&["switch", "-c", "work"]);
+        repo
+    };
+    insta::assert_debug_snapshot!(base_of(&on_work(), Some("release")).unwrap(), @r#"
+    (
+        Some(
+            "release",
+        ),
+        "`agentd/add-oauth` starts from `release`, not from `work`, which is checked out.",
+    )
+    "#);
+    insta::assert_debug_snapshot!(base_of(&on_work(), Some("HEAD")).unwrap(), @r#"
+    (
+        Some(
+            "work",
+        ),
+        "`agentd/add-oauth` starts from `work`.",
+    )
+    "#);
+    let error = base_of(&on_work(), Some("--gone")).unwrap_err();
+    assert_eq!(error.kind(), Kind::GitNoBaseBranch);
+    insta::assert_snapshot!(error, @"there is no branch `--gone` to start from");
+    // A clone knows which branch its repository is about, also if that is not here.
+    let repo = on_work();
+    repo.git(&["update-ref", "refs/remotes/origin/trunk", "HEAD"]);
+    repo.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk"]);
+    insta::assert_debug_snapshot!(base_of(&repo, None).unwrap(), @r#"
+    (
+        Some(
+            "origin/trunk",
+        ),
+        "`agentd/add-oauth` starts from `origin/trunk`, not from `work`, which is checked out.",
+    )
+    "#);
+    // Without any of these, the branch that is checked out.
+    let repo = repository();
+    repo.git(&["branch", "-m", "work"]);
+    insta::assert_debug_snapshot!(base_of(&repo, None).unwrap(), @r#"
+    (
+        Some(
+            "work",
+        ),
+        "`agentd/add-oauth` starts from `work`.",
+    )
+    "#);
+    // A commit without a branch was checked out for a reason.
+    let repo = repository();
+    repo.git(&["switch", "--detach"]);
+    repo.git(&["commit", "--allow-empty", "-m", "on no branch"]);
+    let (base, note) = base_of(&repo, None).unwrap();
+    assert_eq!(base, None);
+    assert!(note.starts_with("HEAD was on no branch: `agentd/add-oauth` starts from "), "{note}");
 }
 
 #[test]
@@ -315,6 +415,7 @@ fn in_place_nothing_is_touched() {
         branch: None,
         work_tree: repo.root(),
         base_commit: Some(base.clone()),
+        base_branch: None,
         created: Created::default(),
         notes: vec![],
     };
@@ -385,7 +486,7 @@ fn without_a_repository_only_in_place_works() {
     // No git at all.
     let repo = repository();
     let tool = GitTool { program: "/nowhere/git".into(), ..GitTool::default() };
-    let begin = |asked| begin(&tool, &repo.root(), &change(), asked, None);
+    let begin = |asked| begin(&tool, &repo.root(), &change(), asked, None, None);
     assert_eq!(begin(Some(Placement::Branch)).unwrap_err().kind(), Kind::GitNotInstalled);
     insta::assert_snapshot!(ready(begin(None)).notes.join("\n"), @"Working in place, without git: git is not installed.");
 }
@@ -397,7 +498,7 @@ fn a_choice_of_workflow_is_asked_for_once() {
     let setup = ready(repo.begin(Some(Placement::Branch)));
     let known = setup.to_state(&repo.root());
     repo.git(&["switch", "-q", "main"]);
-    let again = ready(begin(&repo.tool(), &repo.root(), &change(), None, Some(&known)));
+    let again = ready(begin(&repo.tool(), &repo.root(), &change(), None, Some(&known), None));
     assert_eq!((again.workflow, repo.branch()), (Placement::Branch, "agentd/add-oauth".into()));
 }
 
@@ -418,7 +519,7 @@ fn a_bare_repository_has_no_work_tree() {
     let checkout = repo.base().join("checkout");
     repo.git(&["worktree", "add", "-q", "-b", "main", checkout.to_str().unwrap(), &commit]);
     let git = Git::discover_with(&repo.tool(), &checkout).unwrap().unwrap();
-    let setup = set_up(&git, &change(), Placement::Worktree, None).unwrap();
+    let setup = set_up(&git, &change(), Placement::Worktree, None, None).unwrap();
     assert_eq!(setup.work_tree, repo.base().join("checkout-agentd/add-oauth"));
 }
 
@@ -431,7 +532,7 @@ fn a_project_in_a_subdirectory_stays_there() {
     let project = repo.root().join("api/x");
     let git = Git::discover_with(&repo.tool(), &project).unwrap().unwrap();
     assert_eq!((git.top(), git.subdirectory()), (&*repo.root(), Some(Path::new("api/x"))));
-    let setup = set_up(&git, &change(), Placement::Worktree, None).unwrap();
+    let setup = set_up(&git, &change(), Placement::Worktree, None, None).unwrap();
     assert_eq!(setup.work_tree, repo.in_worktree().join("api/x"));
     let state = setup.to_state(&project);
     assert_eq!(state.work_tree.as_deref(), Some("../../../project-agentd/add-oauth/api/x"));
@@ -439,10 +540,11 @@ fn a_project_in_a_subdirectory_stays_there() {
     repo.write_root("new/agentd/config.toml", "");
     let git = Git::discover_with(&repo.tool(), &repo.root().join("new")).unwrap().unwrap();
     let other = ChangeId::new("other").unwrap();
-    assert!(set_up(&git, &other, Placement::Worktree, None).unwrap().work_tree.is_dir());
+    assert!(set_up(&git, &other, Placement::Worktree, None, None).unwrap().work_tree.is_dir());
     let third = ChangeId::new("third").unwrap();
-    let setup = set_up(&git, &third, Placement::Branch, None).unwrap();
+    let setup = set_up(&git, &third, Placement::Branch, None, None).unwrap();
     insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"
+    `agentd/third` starts from `main`.
     1 uncommitted file came along to `agentd/third`, unchanged.
     The project is in `new` of the repository [ROOT]: the branch covers all of it.
     ");
@@ -456,7 +558,7 @@ fn a_project_that_was_a_link_does_not_lead_outside() {
     fs::remove_file(repo.root().join("sub")).unwrap();
     fs::create_dir(repo.root().join("sub")).unwrap();
     let git = Git::discover_with(&repo.tool(), &repo.root().join("sub")).unwrap().unwrap();
-    fails(set_up(&git, &change(), Placement::Worktree, None), Kind::GitLeadsOut);
+    fails(set_up(&git, &change(), Placement::Worktree, None, None), Kind::GitLeadsOut);
 }
 
 #[test]
@@ -468,12 +570,15 @@ fn a_submodule_has_branches_and_no_work_trees() {
     repo.commit("with a submodule");
     let git = Git::discover_with(&repo.tool(), &repo.root().join("lib")).unwrap().unwrap();
     assert_eq!(git.superproject(), Some(&*repo.root()));
-    fails(set_up(&git, &change(), Placement::Worktree, None), Kind::GitSubmodule);
-    set_up(&git, &change(), Placement::Branch, None).unwrap();
+    fails(set_up(&git, &change(), Placement::Worktree, None, None), Kind::GitSubmodule);
+    set_up(&git, &change(), Placement::Branch, None, None).unwrap();
     assert_eq!(repo.branch(), "main", "that of the repository around it");
     // A repository with submodules: the working tree says that they are missing.
     let setup = repo.set_up(Placement::Worktree).unwrap();
-    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"Its submodules are not there yet: git -C [ROOT]-agentd/add-oauth submodule update --init");
+    insta::assert_snapshot!(repo.mask(setup.notes.join("\n")), @"
+    `agentd/add-oauth` starts from `main`.
+    Its submodules are not there yet: git -C [ROOT]-agentd/add-oauth submodule update --init
+    ");
 }
 
 #[test]
@@ -498,7 +603,7 @@ fn a_git_that_is_too_old_is_named() {
     fs::set_permissions(&script, mode).unwrap();
     let tool = GitTool { program: script.into(), ..repo.tool() };
     let git = Git::discover_with(&tool, &repo.root()).unwrap().unwrap();
-    let error = fails(set_up(&git, &change(), Placement::Worktree, None), Kind::GitTooOld);
+    let error = fails(set_up(&git, &change(), Placement::Worktree, None, None), Kind::GitTooOld);
     insta::assert_snapshot!(repo.explained(&error), @"
     git_too_old: this git is too old: git version 2.25.1
     cause: agentd needs git 2.36 or newer

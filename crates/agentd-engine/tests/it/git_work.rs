@@ -419,7 +419,7 @@ fn a_failed_hook_does_not_undo_the_switch() {
     {
         let repo = repository();
         hook(&repo, "post-checkout", "echo it is not content >&2; exit 3");
-        let setup = set_up(&repo.found(), &id, workflow, None).unwrap();
+        let setup = set_up(&repo.found(), &id, workflow, None, None).unwrap();
         assert_eq!(setup.work_tree, repo.base().join(place));
         let note = "`agentd/add-oauth` is checked out, but the post-checkout hook failed: \
                     it is not content";
@@ -434,7 +434,7 @@ fn a_failed_hook_does_not_undo_the_switch() {
     repo.commit("theirs");
     repo.git(&["switch", "-q", "main"]);
     repo.write_root("a.txt", "mine\n");
-    let error = set_up(&repo.found(), &id, Placement::Branch, None).unwrap_err();
+    let error = set_up(&repo.found(), &id, Placement::Branch, None, None).unwrap_err();
     assert_eq!(error.kind(), Kind::GitSwitchRefused);
 }
 

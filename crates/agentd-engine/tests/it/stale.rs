@@ -76,6 +76,7 @@ fn a_verdict_is_about_the_files_that_it_was_given_on() {
         branch: None,
         work_tree: None,
         base_commit: None,
+        base_branch: None,
     };
     check(&project, &State { git: Some(setup), ..approved }, &["code"]);
 }

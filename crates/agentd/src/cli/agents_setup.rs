@@ -16,6 +16,7 @@ use agentd_engine::guard::sandbox;
 use agentd_engine::guard::trust::Consent;
 use agentd_engine::process::{Cancel, Supervisor};
 use agentd_engine::store::{Project, RunLock};
+use agentd_engine::workflow::begin;
 
 use super::Context;
 use super::trust::{self, trusted};
@@ -139,6 +140,7 @@ pub(crate) fn agents_for(
         cancel: cancel_on_signals()?,
         holder,
     };
+    begin::enter_checkout(&agents, &lock)?;
     let (warned, played) = (Cell::new(false), RefCell::default());
     Ok(AgentRun { agents, lock, warned, played })
 }

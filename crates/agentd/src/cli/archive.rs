@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::command_line::CommandLine;
+use agentd_core::config::GitCommit;
 use agentd_core::diagnostic::Counts;
 use agentd_core::diff;
 use agentd_core::document::review;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
-use agentd_core::layout::{self, ChangeFile};
+use agentd_core::layout::{self, ArchiveName, ChangeFile};
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
 use agentd_core::rel_path::RelPath;
@@ -17,10 +18,13 @@ use agentd_core::text::{counted, printable};
 use agentd_engine::archive::{
     self, ArchiveError, Archived, Preview, Renumbering, Request, SpecChange, SpecConflict, Totals,
 };
+use agentd_engine::change::documents;
 use agentd_engine::explain::ErrorDetails;
 use agentd_engine::store::Project;
+use agentd_engine::workflow;
 use serde::Serialize;
 
+use super::agents_setup::agents_for;
 use super::{Context, user};
 use crate::error::CommandError;
 use crate::ui::{BAD, BOLD, DIM, Output, Screen};
@@ -96,12 +100,37 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     }
     match archive::archive(&project, &request) {
         Ok(archived) => {
+            let (name, specs) = (archived.name.clone(), touched(&archived.specs));
             context.ui.print(&ArchiveReport::new(&project, archived))?;
+            commit(context, &project, &name, &specs);
             context.ui.remark(&format!("To undo this: {}", Command::Unarchive.on(change.id())));
             Ok(ExitCode::SUCCESS)
         }
         Err(ArchiveError::Conflicts { conflicts }) => Err(conflict(context, &request, conflicts)?),
         Err(error) => Err(error.into()),
+    }
+}
+
+fn touched(specs: &[SpecChange]) -> Vec<SpecId> {
+    specs.iter().map(|change| change.spec.clone()).collect()
+}
+
+/// Commits the result where the project wants that. The change is archived in any case.
+fn commit(context: &Context, project: &Project, name: &ArchiveName, specs: &[SpecId]) {
+    let wanted =
+        documents::load_config(project).is_ok_and(|config| config.git.commit != GitCommit::None);
+    if !wanted {
+        return;
+    }
+    let committed = agents_for(context, project, &name.change)
+        .and_then(|agents| Ok(workflow::commit_archived(&agents, name, specs)?));
+    match committed {
+        Ok(Some(commit)) => {
+            let short = commit.get(..10).unwrap_or(&commit);
+            context.ui.note(&format!("committed {short} {}: archive", name.change));
+        }
+        Ok(None) => {}
+        Err(error) => context.ui.warn(&format!("it is not committed: {}", error.message)),
     }
 }
 

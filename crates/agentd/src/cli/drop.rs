@@ -107,7 +107,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         None => project.clone(),
     };
     let dropped = archive::archive(&home, &request)?;
-    let deleted = deletion.map(|deletion| deletion::delete(&home, &deletion)).transpose()?;
+    let deleted = deletion
+        .map(|deletion| deletion::delete(&home, &deletion, &context.holder()))
+        .transpose()?;
     for note in deleted.iter().flat_map(|deleted| &deleted.notes) {
         context.ui.note(note);
     }

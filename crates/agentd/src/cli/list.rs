@@ -103,6 +103,7 @@ impl Output for ChangeList {
             updated_at: Some("2026-11-04T10:00:00Z".to_owned()),
             last_action: Some(LastAction::Decide),
             branch: Some("agentd/add-oauth".to_owned()),
+            base_branch: Some("main".to_owned()),
             work_tree: Some("/home/me/shop-agentd/add-oauth".to_owned()),
             problem: Some("cannot read STATE.yaml".to_owned()),
         };
@@ -130,8 +131,14 @@ fn line(screen: &mut Screen<'_>, summary: &Summary, width: usize) -> io::Result<
     if !summary.title.is_empty() {
         write!(screen, "  {DIM}{}{DIM:#}", fit(&summary.title, TITLE_COLUMNS))?;
     }
+    if let Some(branch) = &summary.branch {
+        write!(screen, "  {DIM}on {}{DIM:#}", printable(branch))?;
+    }
+    if let Some(base) = &summary.base_branch {
+        write!(screen, "{DIM} from {}{DIM:#}", printable(base))?;
+    }
     if let Some(work_tree) = &summary.work_tree {
-        write!(screen, "  {DIM}in {}{DIM:#}", printable(work_tree))?;
+        write!(screen, "{DIM} in {}{DIM:#}", printable(work_tree))?;
     }
     writeln!(screen)
 }

@@ -88,6 +88,8 @@ struct GitPlace {
     branch: Option<String>,
     /// The commit that the work starts from; none without git.
     base_commit: Option<String>,
+    /// The branch that its branch was started from.
+    base_branch: Option<String>,
     /// The checkout with its code and its documents.
     work_tree: String,
 }
@@ -98,7 +100,18 @@ impl GitPlace {
             workflow: setup.workflow,
             branch: setup.branch.clone(),
             base_commit: setup.base_commit.clone(),
+            base_branch: setup.base_branch.clone(),
             work_tree: project.root().display().to_string(),
+        }
+    }
+
+    /// Where the work starts, for people.
+    fn base(&self) -> Option<String> {
+        let short = |commit: &String| commit.get(..10).unwrap_or(commit).to_owned();
+        match (&self.base_branch, self.base_commit.as_ref().map(short)) {
+            (Some(branch), Some(commit)) => Some(format!("{} ({commit})", printable(branch))),
+            (Some(branch), None) => Some(printable(branch).into_owned()),
+            (None, commit) => commit,
         }
     }
 }
@@ -237,9 +250,8 @@ impl Output for StatusReport {
             "cost      ${:.4}, {} tokens in, {} out, {} calls",
             self.cost_usd, self.tokens_in, self.tokens_out, self.calls
         )?;
-        if let Some(GitPlace { branch: Some(branch), base_commit, work_tree, .. }) = &self.git {
-            let base = base_commit.as_deref().map(|commit| commit.get(..10).unwrap_or(commit));
-            let base = base.map(|base| format!(" from {base}")).unwrap_or_default();
+        if let Some(place @ GitPlace { branch: Some(branch), work_tree, .. }) = &self.git {
+            let base = place.base().map(|base| format!(" from {base}")).unwrap_or_default();
             let (branch, work_tree) = (printable(branch), printable(work_tree));
             writeln!(screen, "branch    {branch}{base}, in {work_tree}")?;
         }
@@ -293,6 +305,7 @@ impl Output for StatusReport {
                 workflow: Placement::Worktree,
                 branch: Some("agentd/add-oauth".to_owned()),
                 base_commit: Some("0123456789abcdef0123456789abcdef01234567".to_owned()),
+                base_branch: Some("main".to_owned()),
                 work_tree: "/home/me/shop-agentd/add-oauth".to_owned(),
             }),
             next: vec![Command::Challenge.on(&change_id)],

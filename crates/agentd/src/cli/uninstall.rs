@@ -1,5 +1,7 @@
 use std::process::ExitCode;
 
+use agentd_engine::git::Git;
+
 use super::Context;
 use super::init::InstallReport;
 use crate::error::CommandError;
@@ -23,6 +25,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     if !args.dry_run {
         install::apply(project.dir(), &changes)?;
         install::tidy(project.dir(), &changes)?;
+        if let Ok(Some(git)) = Git::discover(project.root()) {
+            git.remove_merge_driver()?;
+        }
     }
     let root = project.root();
     context.ui.print(&InstallReport::new(root, changes, args.dry_run, Vec::new()))?;

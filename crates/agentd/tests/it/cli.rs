@@ -40,6 +40,7 @@ mod settings;
 mod show;
 mod stand_in;
 mod status;
+mod teams;
 mod terminal;
 mod trust;
 mod uninstall;

@@ -298,6 +298,11 @@ fn a_plan_of_very_many_specs_keeps_its_tasks() {
 #[test]
 fn a_context_replaces_the_last_one() {
     let (_dir, project) = sandbox();
+    // A directory with nothing but a context is no change.
+    let change = project.change(&id("mine")).unwrap();
+    let lock = project.write_lock(&id("mine"), &holder("plan")).unwrap();
+    change.write(&lock, &ChangeFile::Tasks, b"# Tasks\n").unwrap();
+    drop(lock);
     for (kind, file) in [
         (ContextKind::Planner, ChangeFile::GeminiContext),
         (ContextKind::Challenger, ChangeFile::AgentsContext),

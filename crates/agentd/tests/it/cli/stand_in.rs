@@ -57,16 +57,52 @@ pub(crate) fn project(workflow: &str, issues: &[(&str, &str)]) -> TestProject {
          if [ $step = challenge ]; then\n\
          grep -q 'which is locked' agentd/changes/$change/proposal.md && answer=$answer-fixed; fi\n\
          words=$(sed 's/.*\"args\":\\[\\([^]]*\\)\\].*/\\1/; s/\",\"/ /g; s/\"//g' \"$server\")\n\
-         case $step in implement-*|fix) mkdir -p src; date +%N >> src/login.rs;; esac\n\
+         case $step in implement-*|fix) mkdir -p src; date +%N >> src/login.rs\n\
+         while [ -e '{hold}' ]; do sleep 0.02; done;; esac\n\
          [ -e $answer ] && '{agentd}' $words < $answer > /dev/null\n\
          echo '{SAY}'\necho '{END}'",
         log = log(&project).display(),
         prompts = project.home().join(".claude").display(),
         lost = lost(&project).display(),
+        hold = hold(&project).display(),
         answers = dir.display(),
         agentd = test_project::agentd().display(),
     );
     project.program("claude", &script)
+}
+
+/// A repository in which the stand-in plays all roles up to approved code, with more lines of
+/// settings.
+pub(crate) fn repository(settings: &str) -> TestProject {
+    let project = project("self_review_iterations = 0\n", &[]);
+    let roles = "challenger = \"claude\"\n";
+    let all = format!("{roles}implementer = \"claude\"\nreviewer = \"claude\"\n");
+    let config = project.read_root("agentd/config.toml").replace(roles, &all);
+    let tests = "[implementation]\ntest_command = \"true\"\n";
+    project.write_root("agentd/config.toml", format!("{config}{tests}{settings}"));
+    let project = project.programs(&["git", "true", "sh", "date", "mkdir"]).repository();
+    for (name, value) in [("user.name", "Ada"), ("user.email", "ada@example.org")] {
+        project.git(&["config", name, value]);
+    }
+    project.commit("Start");
+    project.run(["trust", "--yes"]).exits(0);
+    verdicts(&project, "APPROVED", "APPROVED");
+    project
+}
+
+/// From now on, the stand-in does the task and gives these verdicts on plan and code.
+pub(crate) fn verdicts(project: &TestProject, plan: &str, code: &str) {
+    let verdict = |verdict: &str| {
+        let issue = json!({"severity": "low", "title": "A word", "description": "It is wrong.",
+            "location": "proposal.md", "recommendation": "Fix it."});
+        let issues = if verdict == "APPROVED" { vec![] } else { vec![issue] };
+        json!({"change_id": CHANGE, "verdict": verdict, "summary": "Read.", "issues": issues})
+    };
+    answers(project, "challenge", &[("append_review", verdict(plan))]);
+    answers(project, "challenge-fixed", &[("append_review", verdict(plan))]);
+    answers(project, "review", &[("create_review", verdict(code))]);
+    let tick = json!({"change_id": CHANGE, "task_id": "2.1", "note": "It builds."});
+    answers(project, "implement-logic", &[("complete_task", tick)]);
 }
 
 /// What the stand-in does in a step: it calls this tool.
@@ -109,6 +145,11 @@ fn log(project: &TestProject) -> std::path::PathBuf {
 /// Where this file is, no session of the stand-in can be resumed.
 pub(crate) fn lost(project: &TestProject) -> std::path::PathBuf {
     project.home().join(".claude/lost")
+}
+
+/// As long as this file is there, an implementer does not come to an end.
+pub(crate) fn hold(project: &TestProject) -> std::path::PathBuf {
+    project.home().join(".claude/hold")
 }
 
 /// The steps that the stand-in was called for, in order.

@@ -274,7 +274,8 @@ fn what_cannot_be_signed_is_not_recorded() {
         (files, test_project::contents(&project.home().join(".local/state")))
     };
     settings(&project, "");
-    // The directory for state is created.
+    // The directory for state is created, with its locks.
+    project.run(["challenge", ID]).exits(1);
     project.run(["archive", ID, "--force", "x"]).exits(1);
     let before = files();
     let check = |words: &str| {

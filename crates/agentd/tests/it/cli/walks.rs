@@ -63,18 +63,7 @@ struct Walk {
 
 impl Walk {
     fn new(seed: u64) -> Self {
-        let roles = "[implementation]\ntest_command = \"true\"\n";
-        let project = stand_in::project("self_review_iterations = 0\n", &[]);
-        let config = project.read_root("agentd/config.toml");
-        let roles = config.replace(
-            "challenger = \"claude\"\n",
-            "challenger = \"claude\"\nimplementer = \"claude\"\nreviewer = \"claude\"\n",
-        ) + roles;
-        project.write_root("agentd/config.toml", roles);
-        let project = project.programs(&["git", "true", "sh", "date", "mkdir"]);
-        project.git(&["init", "-q", "-b", "main"]);
-        project.commit("Start");
-        project.run(["trust", "--yes"]).exits(0);
+        let project = stand_in::repository("");
         let dice = Dice((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Self { project, dice, path: Vec::new(), edits: 0, undo: Vec::new() }
     }
@@ -93,21 +82,11 @@ impl Walk {
 
     /// What the agents will say and write: what the dice say, or what lets the change go on.
     fn prepare(&mut self, goes_home: bool) {
-        let verdict = |verdict: &str| {
-            let issue = json!({"severity": "low", "title": "It", "description": "It is.",
-                "recommendation": "Fix it."});
-            let issues = if verdict == "APPROVED" { vec![] } else { vec![issue] };
-            json!({"change_id": CHANGE, "verdict": verdict, "summary": "Read.", "issues": issues})
-        };
         let plans = ["APPROVED", "NEEDS_REVISION", "REJECTED"];
         let codes = ["APPROVED", "NEEDS_FIX", "MAJOR_ISSUES"];
         let plan = if goes_home { "APPROVED" } else { self.dice.of(&plans) };
         let code = if goes_home { "APPROVED" } else { self.dice.of(&codes) };
-        stand_in::answers(&self.project, "challenge", &[("append_review", verdict(plan))]);
-        stand_in::answers(&self.project, "challenge-fixed", &[("append_review", verdict(plan))]);
-        stand_in::answers(&self.project, "review", &[("create_review", verdict(code))]);
-        let tick = json!({"change_id": CHANGE, "task_id": "2.1", "note": "It builds."});
-        stand_in::answers(&self.project, "implement-logic", &[("complete_task", tick)]);
+        stand_in::verdicts(&self.project, plan, code);
         self.edits += 1;
         let new = format!("{AS_WRITTEN} {}", self.edits);
         stand_in::edits(&self.project, AS_WRITTEN, &new);

@@ -47,6 +47,7 @@ fn documents_of_a_change_are_in_its_worktree() {
 
     Next: agentd show add-login
     --- stderr
+    `agentd/add-login` starts from `main`.
     Not committed, but copied to the worktree: agentd/config.toml.
     The documents of `add-login` are in the worktree: [ROOT]-agentd/add-login/agentd/changes/add-login.
     complexity: high (security (`login`))
@@ -99,7 +100,7 @@ fn documents_of_a_change_are_in_its_worktree() {
     assert_eq!(json_in(&project, &tree, &["verify", "--all"])["changes"][0]["change_id"], ID);
     insta::assert_snapshot!(project.run(["list"]), @"
     exit 0
-    add-login  challenged       0/5 tasks     $0.00  Add login with email and password (and 1 more)  in [ROOT]-agentd/add-login
+    add-login  challenged       0/5 tasks     $0.00  Add login with email and password (and 1 more)  on agentd/add-login from main in [ROOT]-agentd/add-login
     --- stderr
     ");
     let base = project.git(&["rev-parse", "--short=10", "HEAD"]);
@@ -116,7 +117,7 @@ fn documents_of_a_change_are_in_its_worktree() {
               integration  0/1
               testing      0/1
     cost      $0.0000, 0 tokens in, 0 out, 7 calls
-    branch    agentd/add-login from [BASE], in [ROOT]-agentd/add-login
+    branch    agentd/add-login from main ([BASE]), in [ROOT]-agentd/add-login
     last      challenge
 
     Next: agentd show add-login
@@ -340,6 +341,7 @@ fn consent_holds_in_the_worktree_for_the_same_settings() {
     insta::assert_snapshot!(edited.run(command), @r#"
     exit 1
     --- stderr
+    `agentd/add-login` starts from `main`.
     agentd/config.toml has uncommitted changes; the worktree uses the committed version.
     The documents of `add-login` are in the worktree: [ROOT]-agentd/add-login/agentd/changes/add-login.
     error: agentd/config.toml of this project makes agentd run programs, and you have not trusted it

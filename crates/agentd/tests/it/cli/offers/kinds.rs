@@ -103,7 +103,9 @@ fn case(kind: Kind) -> Case {
         Kind::GitPathTaken => By(path_taken, WORK_TREE),
         Kind::GitOtherBranch => By(other_branch, WORK_TREE),
         Kind::GitLeadsOut => Not("hints are run in the root of a repository, which leads nowhere"),
-        Kind::GitNoSuchCommit | Kind::GitDamaged | Kind::GitConflicts => Not(CODE),
+        Kind::GitNoBaseBranch | Kind::GitNoSuchCommit | Kind::GitDamaged | Kind::GitConflicts => {
+            Not(CODE)
+        }
         Kind::GitNoIdentity | Kind::GitCommitRefused | Kind::Tampered => Not(CODE),
         Kind::GitTimedOut => Not("it would take as long as the limit for a call of git"),
         Kind::GitFailed => By(broken_link, BRANCH),

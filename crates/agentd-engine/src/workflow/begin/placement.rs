@@ -1,0 +1,150 @@
+//! Where a change is worked on, in git.
+
+use std::path::PathBuf;
+
+use agentd_core::phase::Phase;
+use agentd_core::state::{Placement, State};
+
+use super::Person;
+use crate::agents::step::Agents;
+use crate::git::{self, Git, SetupResult};
+use crate::store::{RunLock, StoreError};
+use crate::workflow::relocation::relocate;
+use crate::workflow::{Workflow, WorkflowError};
+
+/// Whether a change that is set up in git is set up once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Recheck {
+    /// Before code is written: the right branch must be checked out.
+    Yes,
+    /// Before a plan is written: somebody who works elsewhere may have reasons.
+    No,
+}
+
+/// How far git is.
+pub(super) enum GitReady {
+    /// The code is worked on in the project.
+    Here,
+    /// The change has moved into its worktree, the project at this path.
+    Moved(PathBuf),
+    /// It was set up before, and was not checked again.
+    Before,
+    /// A person has to choose.
+    Ask(Git),
+}
+
+/// Keeps others from switching the branch of the checkout that a change is worked on in, for as long
+/// as its run lasts.
+pub fn enter_checkout(agents: &Agents, lock: &RunLock) -> Result<(), WorkflowError> {
+    let root = agents.project.root();
+    let git = Git::discover_with(&agents.git_tool_outside(), root).ok().flatten();
+    let top = git.map_or_else(|| root.to_owned(), |git| git.top().to_owned());
+    Ok(lock.enter(&agents.project, &top, &agents.holder)?)
+}
+
+/// Sets the change up in git.
+pub(super) fn set_up_git(
+    workflow: &mut Workflow<'_>,
+    state: &State,
+    asked: Option<Placement>,
+    recheck: Recheck,
+    person: Person,
+) -> Result<GitReady, WorkflowError> {
+    if state.git.is_some() && asked.is_none() && recheck == Recheck::No {
+        return Ok(GitReady::Before);
+    }
+    let (agents, id) = (workflow.agents, workflow.change.clone());
+    let (tool, root) = (agents.git_tool_outside(), agents.project.root());
+    let known = state.git.as_ref();
+    // What was chosen for this change outweighs what is chosen for most.
+    let configured = || agents.config.git.workflow;
+    let asked = asked.or(known.map(|known| known.workflow)).or_else(configured);
+    let base = agents.config.git.base.as_deref();
+    let switches = asked == Some(Placement::Branch)
+        && git::change_of_branch(&tool, root).as_ref() != Some(&id);
+    let begin = || git::begin(&tool, root, &id, asked, known, base);
+    enter_checkout(agents, workflow.lock)?;
+    let begun = if switches { workflow.lock.alone(&agents.project, begin)? } else { begin() };
+    let setup = match begun? {
+        SetupResult::Ready(setup) => setup,
+        SetupResult::Ask(repository) if person == Person::Present => {
+            return Ok(GitReady::Ask(repository));
+        }
+        SetupResult::Ask(repository) => {
+            workflow.note("working in place; use --git branch or --git worktree to isolate it");
+            git::set_up(&repository, &id, Placement::InPlace, known, base)?
+        }
+    };
+    for note in &setup.notes {
+        workflow.note(note);
+    }
+    if let Ok(Some(git)) = Git::discover_with(&tool, root)
+        && let Err(error) = git.ensure_merge_driver()
+    {
+        workflow.warn(&format!("git will merge specs line by line: {error}"));
+    }
+    match agents.project.note_created(&id, state.created_at, setup.created) {
+        // Then nothing is known to be deletable.
+        Err(StoreError::NoUserDir | StoreError::StateInProject { .. }) => {}
+        noted => noted?,
+    }
+    if setup.work_tree != git::canonical(root)? {
+        let notes = relocate(&agents.project, &id, &setup.work_tree, &tool, &agents.holder)?;
+        for note in &notes {
+            workflow.note(note);
+        }
+        return Ok(GitReady::Moved(setup.work_tree));
+    }
+    let recorded = setup.to_state(root);
+    workflow.update(|state| {
+        state.git = Some(recorded);
+        Ok(())
+    })?;
+    Ok(GitReady::Here)
+}
+
+/// Where the code of a change is worked on.
+#[derive(Debug)]
+pub enum CodeAt {
+    /// Nowhere: the change is in a phase in which no code is written.
+    Nowhere,
+    /// In the project, with the right branch checked out.
+    Here,
+    /// In its worktree, the project at this path, into which the change has moved. Go on there.
+    Moved(PathBuf),
+    /// A person has to choose first; the answer is a [`Placement`].
+    Ask(Git),
+}
+
+/// What is to be done with the code of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodeStep {
+    /// It is written.
+    Implement,
+    /// What was written is reviewed or fixed.
+    Continue,
+}
+
+/// Gets the directory ready in which the code of a change is worked on. For a step that will be
+/// refused nothing is set up, and so nothing recorded.
+pub fn place_code(
+    workflow: &mut Workflow<'_>,
+    step: CodeStep,
+    placement: Option<Placement>,
+    person: Person,
+) -> Result<CodeAt, WorkflowError> {
+    let state = workflow.state()?;
+    let begins = step == CodeStep::Implement && state.phase == Phase::Challenged;
+    if !begins && state.phase != Phase::Implementing {
+        return Ok(CodeAt::Nowhere);
+    }
+    Ok(match set_up_git(workflow, &state, placement, Recheck::Yes, person)? {
+        GitReady::Here => {
+            workflow.lock.hold_code()?;
+            CodeAt::Here
+        }
+        GitReady::Moved(root) => CodeAt::Moved(root),
+        GitReady::Ask(repository) => CodeAt::Ask(repository),
+        GitReady::Before => CodeAt::Nowhere,
+    })
+}

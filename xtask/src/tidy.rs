@@ -51,6 +51,17 @@ const ABSENT: &[(&str, &[&str])] = &[
         &["agentd", "agentd-engine", "agentd-viewer", "axum", "clap", "rmcp", "tokio"],
     ),
     (
+        "crates/agentd-rank/Cargo.toml",
+        &[
+            "agentd",
+            "agentd-builtin",
+            "agentd-core",
+            "agentd-engine",
+            "agentd-viewer",
+            "agentd-walk",
+        ],
+    ),
+    (
         "crates/agentd-engine/Cargo.toml",
         &[
             "agentd",

@@ -117,7 +117,7 @@ impl Default for Workflow {
             accept_minor: false,
             rechallenge: Rechallenge::Fresh,
             require_independent_review: None,
-            context_bytes: 65_536,
+            context_bytes: 12_288,
         }
     }
 }

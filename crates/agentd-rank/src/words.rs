@@ -141,7 +141,7 @@ fn identifier(run: &[u8], mut found: impl FnMut(Stem)) {
     if start < run.len() {
         take(&run[start..]);
     }
-    if (2..=3).contains(&parts) && length > SHORTEST {
+    if parts > 1 && length > SHORTEST {
         found(number(stem(&joined[..length])));
     }
 }
@@ -266,8 +266,8 @@ mod tests {
             ("HTTPServer", "http server httpserver"),
             ("http_servers", "http server httpserver"),
             ("parseV1Pod", "parse v1 pod parsev1pod"),
-            ("a_b_c_d", ""),
-            ("one_two_three_four", "one two three four"),
+            ("a_b_c_d", "abcd"),
+            ("one_two_three_four", "one two three four onetwothreefour"),
             ("__init__", "init"),
             ("0xdeadbeef 12", ""),
             ("größen_ordnung", "GRÖßEN_ordnung"),

@@ -6,6 +6,7 @@ mod bug;
 mod challenge;
 mod clarify;
 mod completions;
+mod context;
 #[cfg(test)]
 mod contract;
 mod cost;
@@ -107,6 +108,7 @@ enum Command {
     Validate(validate::Args),
     Verify(verify::Args),
     Explain(explain::Args),
+    Context(context::Args),
     Log(log::Args),
     Cost(cost::Args),
     Decide(decide::Args),
@@ -165,6 +167,7 @@ impl Command {
             | Self::Validate(_)
             | Self::Verify(_)
             | Self::Explain(_)
+            | Self::Context(_)
             | Self::Log(_)
             | Self::Cost(_)
             | Self::Decide(_)
@@ -366,6 +369,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Validate(args) => validate::run(&context, args),
         Command::Verify(args) => verify::run(&context, args),
         Command::Explain(args) => explain::run(&context, args),
+        Command::Context(args) => context::run(&context, args),
         Command::Log(args) => log::run(&context, args),
         Command::Cost(args) => cost::run(&context, args),
         Command::Decide(args) => decide::run(&context, args),

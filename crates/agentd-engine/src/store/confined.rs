@@ -82,6 +82,13 @@ pub struct FileStamp {
     inode: u64,
 }
 
+impl FileStamp {
+    /// The size of the file, and when it was written.
+    pub(super) fn size_and_time(&self) -> (u64, Option<std::time::SystemTime>) {
+        (self.size, self.modified)
+    }
+}
+
 impl EntryKind {
     pub(super) fn of(file_type: FileType) -> Self {
         if file_type.is_file() {

@@ -16,6 +16,7 @@ use agentd_core::hash::Digest;
 use super::confined::ProjectDir;
 use super::error::StoreError;
 use super::outside::{OutsideDir, SHARED, create_own, open_own, remove_outside};
+use super::rank_cache;
 
 /// How much of a project's name is kept in the name of its directory.
 const NAME_CHARS: usize = 40;
@@ -91,7 +92,9 @@ impl UserDirs {
 
     /// Removes the state and the caches of a project that no longer exists.
     pub fn forget(&self, root: &Path) {
-        for path in [self.state_path(root), self.cache_path(root)].into_iter().flatten() {
+        let ranked = self.rank_place(root).map(|(dir, name)| rank_cache::files(&dir, &name));
+        let own = [self.state_path(root), self.cache_path(root)].into_iter().flatten();
+        for path in own.chain(ranked.into_iter().flatten()) {
             // Nothing depends on it; a link in its place is not followed.
             let _ = remove_outside(&path);
         }
@@ -101,6 +104,13 @@ impl UserDirs {
     pub(crate) fn cache_path(&self, root: &Path) -> Result<PathBuf, StoreError> {
         let cache = self.cache.as_ref().ok_or(StoreError::NoUserDir)?;
         Ok(cache.join("projects").join(name_of(root)))
+    }
+
+    /// Where the ranking of files keeps what it knows of a project: a directory for all projects,
+    /// and the name of this one. Agents cannot write there.
+    pub(super) fn rank_place(&self, root: &Path) -> Option<(PathBuf, String)> {
+        let cache = self.cache.as_ref().filter(|cache| !cache.starts_with(root))?;
+        Some((cache.join("rank"), name_of(root)))
     }
 
     fn place(&self, root: &Path) -> Result<(PathBuf, String), StoreError> {

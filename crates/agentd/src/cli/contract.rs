@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::archive::{ArchivePreview, ArchiveReport};
 use super::clarify::{ClarificationsReport, ClarifyReport, QuestionsReport};
 use super::completions::CompletionScript;
+use super::context::ContextReport;
 use super::decide::{DecisionReport, QuestionReport};
 use super::demo::DemoReport;
 use super::doctor::DoctorReport;
@@ -74,6 +75,7 @@ fn reading() -> Vec<Row> {
         row::<ForecastReport>("plan add-oauth --forecast"),
         row::<OverlapReport>("overlap"),
         row::<TraceReport>("trace auth-flow:R1"),
+        row::<ContextReport>("context \"Add login\""),
         row::<DoctorReport>("doctor"),
         row::<TrustReport>("trust --show"),
         row::<Rule>("explain T005"),

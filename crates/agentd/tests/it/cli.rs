@@ -8,6 +8,7 @@ mod archive_kills;
 mod begin;
 mod clarify;
 mod completions;
+mod context;
 mod decide;
 mod doctor;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use agentd_core::layout;
 use agentd_core::prompt::one_line;
 use agentd_core::text::counted;
+use agentd_rank::{File, Kind};
 
 /// Counting stops here; if there are more files, the text says so.
 pub(crate) const MAX_FILES: usize = 200_000;
@@ -80,6 +82,28 @@ impl Tree {
     /// outside is seen; hidden files, what git ignores, and the changes that agentd keeps
     /// are left aside. What cannot be read is not there.
     pub fn scan(root: &Path) -> Self {
+        Self::walk(root, |_, _| {})
+    }
+
+    /// The same, and the files with code in it.
+    pub(super) fn with_code(root: &Path) -> (Self, Vec<File>) {
+        let mut code = Vec::new();
+        let tree = Self::walk(root, |path, entry| {
+            let Some(path) = path.to_str().filter(|path| agentd_rank::kind(path, 0).is_some())
+            else {
+                return;
+            };
+            let Ok(metadata) = entry.metadata() else { return };
+            if let Some(kind) = agentd_rank::kind(path, metadata.len()) {
+                let mtime = metadata.mtime().wrapping_mul(1_000_000_000);
+                let mtime = mtime.wrapping_add(metadata.mtime_nsec());
+                code.push(File { path: path.to_owned(), size: metadata.len(), mtime, kind });
+            }
+        });
+        (tree, code)
+    }
+
+    fn walk(root: &Path, mut found: impl FnMut(&Path, &ignore::DirEntry)) -> Self {
         let skipped =
             [layout::changes_dir(), layout::archive_dir()].map(|dir| root.join(dir.as_path()));
         // The user's own ignore file would make the context another one on every machine.
@@ -109,6 +133,7 @@ impl Tree {
                     None => drop(tree.dirs.insert(last.1.clone(), vec![name])),
                 }
                 tree.files += 1;
+                found(path, &entry);
             }
         }
         for names in tree.dirs.values_mut() {
@@ -134,7 +159,8 @@ impl Tree {
     /// The tree as text of at most `budget` bytes, and what had to be left out.
     ///
     /// First the important files, then the directories from the top down, then the
-    /// names of files, again from the top down. `usize::MAX` gives all of it.
+    /// names of files, again from the top down. `usize::MAX` gives all of it. A directory
+    /// with directories below it and nothing but data, or nothing but tests, is one line.
     pub fn render(&self, budget: usize) -> (String, Vec<String>) {
         let mut left_out = Vec::new();
         let mut out = format!("{}\n", self.size());
@@ -150,20 +176,18 @@ impl Tree {
         }
         let mut left = budget.saturating_sub(out.len());
         let mut shown: BTreeMap<&str, Row> = BTreeMap::new();
-        let mut from_the_top: Vec<(&String, &Vec<String>)> = self.dirs.iter().collect();
-        from_the_top.sort_by_key(|(dir, _)| (depth(dir), dir.as_str()));
-        for (dir, names) in &from_the_top {
-            let head = head(dir, names);
+        let rows = self.rows();
+        for (dir, head, _) in &rows {
             if head.len() + 1 > left {
                 break;
             }
             left -= head.len() + 1;
-            shown.insert(dir, Row { head, names: None });
+            shown.insert(dir, Row { head: head.clone(), names: None });
         }
-        let hidden_dirs = self.dirs.len() - shown.len();
+        let hidden_dirs = rows.len() - shown.len();
         let mut unnamed = 0;
-        for (dir, names) in from_the_top.iter().filter(|(_, names)| !names.is_empty()) {
-            let Some(row) = shown.get_mut(dir.as_str()) else { continue };
+        for (dir, _, names) in rows.iter().filter(|(_, _, names)| !names.is_empty()) {
+            let Some(row) = shown.get_mut(dir) else { continue };
             let text = names.join(" ");
             if text.len() + 2 > left {
                 unnamed += 1;
@@ -190,6 +214,52 @@ impl Tree {
         (out, left_out)
     }
 
+    /// The directories that get a line, from the top down: path, line, and names of files.
+    fn rows(&self) -> Vec<(&str, String, &[String])> {
+        let below = self.below();
+        let mut rows = Vec::new();
+        for (dir, names) in &self.dirs {
+            let is_one_line = |dir: &str| {
+                !dir.is_empty() && below.get(dir).is_some_and(|below| below.one_line().is_some())
+            };
+            let mut above = dir.match_indices('/').map(|(at, _)| &dir[..at]);
+            if above.any(is_one_line) {
+                continue;
+            }
+            let one_line = below.get(dir.as_str()).filter(|_| !dir.is_empty());
+            match one_line.and_then(|below| Some((below, below.one_line()?))) {
+                Some((below, what)) => {
+                    let files = counted(below.files, "file");
+                    let line = format!("{dir}/ {files} in {} directories, {what}", below.dirs);
+                    rows.push((dir.as_str(), line, &[][..]));
+                }
+                None => rows.push((dir.as_str(), head(dir, names), names.as_slice())),
+            }
+        }
+        rows.sort_by_key(|(dir, _, _)| (depth(dir), *dir));
+        rows
+    }
+
+    /// For each directory, what is in it and below it.
+    fn below(&self) -> BTreeMap<&str, Below> {
+        let mut all: BTreeMap<&str, Below> = BTreeMap::new();
+        for (dir, names) in &self.dirs {
+            let mut own = Below { dirs: 1, files: names.len(), ..Below::default() };
+            for name in names {
+                match agentd_rank::kind(&format!("{dir}/{name}"), 0) {
+                    Some(Kind::Source) => own.sources += 1,
+                    Some(Kind::Test) => own.tests += 1,
+                    None => {}
+                }
+            }
+            let ends = dir.match_indices('/').map(|(at, _)| at).chain([dir.len()]);
+            for end in ends {
+                all.entry(&dir[..end]).or_default().add(&own);
+            }
+        }
+        all
+    }
+
     fn important(&self) -> Vec<String> {
         let mut found: Vec<(usize, usize, String)> = Vec::new();
         for (dir, names) in &self.dirs {
@@ -203,6 +273,33 @@ impl Tree {
         }
         found.sort();
         found.into_iter().take(MAX_IMPORTANT).map(|(_, _, path)| path).collect()
+    }
+}
+
+/// What a directory and those below it have.
+#[derive(Default)]
+struct Below {
+    dirs: usize,
+    files: usize,
+    sources: usize,
+    tests: usize,
+}
+
+impl Below {
+    fn add(&mut self, other: &Self) {
+        self.dirs += other.dirs;
+        self.files += other.files;
+        self.sources += other.sources;
+        self.tests += other.tests;
+    }
+
+    /// What to say if the directories below are not worth a line each.
+    fn one_line(&self) -> Option<&'static str> {
+        match self {
+            Self { dirs: 0..3, .. } | Self { sources: 1.., .. } => None,
+            Self { tests: 0, .. } => Some("no code, not listed"),
+            Self { .. } => Some("tests, not listed"),
+        }
     }
 }
 

@@ -96,6 +96,14 @@ fn a_context_describes_the_project_and_the_role() {
     **Provider**: Google
     ```
 
+    ## Files that matter
+
+    Found by words and by git history. It may be wrong or miss something: search further.
+
+    ```data: files
+    src/auth/login.rs
+    ```
+
     ## The project
 
     ```data: agentd/project.md
@@ -134,6 +142,73 @@ fn a_context_describes_the_project_and_the_role() {
     ");
     let roles = [planner.1, challenger.1, reviewer.1];
     assert_eq!(roles, KINDS.map(|kind| kind.instructions().to_owned()));
+}
+
+// contract R2
+#[test]
+fn files_that_matter_come_first_with_reasons() {
+    let (_dir, project) = sandbox();
+    let root = project.root();
+    put(root, "src/auth/login.rs", "pub fn log_in() {}\n\npub fn check_login() {}\n");
+    put(root, "src/auth/form.rs", "// the login form\n");
+    put(root, "src/auth/other.rs", "// nothing\n");
+    put(root, "src/store.rs", "pub struct Store;\n");
+    put(root, "tests/login.rs", "fn a_login() {}\n");
+    for number in 0..5 {
+        put(root, &format!("data/{number}/words.txt"), "login");
+    }
+    let git = |args: &[&str]| {
+        let person = ["-c", "user.name=t", "-c", "user.email=t@t"];
+        let status = std::process::Command::new("git")
+            .args(["-C", root.to_str().unwrap()])
+            .args(person)
+            .args(args)
+            .env("GIT_COMMITTER_DATE", "2026-11-04T12:00:00Z")
+            .status();
+        assert!(status.unwrap().success());
+    };
+    git(&["init", "-q"]);
+    git(&["add", "src/store.rs"]);
+    git(&["commit", "-qm", "Keep a login in the store"]);
+    let context = build(&project, ContextKind::Planner, 12_288);
+    insta::assert_snapshot!(part(&context, "Files that matter", "Tools"), @"
+    ## Files that matter
+
+    Found by words and by git history. It may be wrong or miss something: search further.
+
+    ```data: files
+    src/auth/login.rs
+      lines 1-3; defines log_in:1 check_login:3; has login
+    src/auth/form.rs
+      lines 1-1; has login
+    src/store.rs
+      1 similar commit
+    ```
+
+    ## Tests beside them
+
+    ```data: tests
+    tests/login.rs
+    ```
+
+    ## Related commits
+
+    ```data: commits
+    2026-11-04 Keep a login in the store (src/store.rs)
+    ```
+
+    ## Structure
+
+    ```data: structure
+    11 files in 11 directories
+    ./ 0 files
+    agentd/ 1 file (1 toml): config.toml
+    data/ 5 files in 6 directories, no code, not listed
+    src/ 1 file (1 rs): store.rs
+    src/auth/ 3 files (3 rs): form.rs login.rs other.rs
+    tests/ 1 file (1 rs): login.rs
+    ```
+    ");
 }
 
 #[test]
@@ -269,7 +344,7 @@ fn a_plan_is_cut_fairly_and_the_cuts_are_named() {
     Left out
 
     Read these with `read_file` where you need them:
-    - CLAUDE.md: everything after the first 62160 of 300000 bytes
+    - CLAUDE.md: everything after the first 64386 of 300000 bytes
     - specs/login.md: everything after the first 65007 of 300023 bytes
     - tasks.md: everything after the first 65006 of 300000 bytes
     ");
@@ -419,11 +494,11 @@ fn what_does_not_fit_is_listed() {
     Left out
 
     Read these with `read_file` where you need them:
-    - structure: 28 directories further down
-    - structure: the names of the files in 34 directories
-    - clarifications.md: everything after the first 1530 of 140000 bytes
-    - CLAUDE.md: everything after the first 1330 of 100000 bytes
+    - clarifications.md: everything after the first 4864 of 140000 bytes
+    - CLAUDE.md: everything after the first 945 of 100000 bytes
     - README.md: all 100000 bytes
+    - structure: 43 directories further down
+    - structure: the names of the files in 19 directories
     ");
     // Nobody is starved: every section says something.
     assert!(section(&context, "Clarifications").matches("answer").count() > 50);
@@ -454,21 +529,6 @@ fn what_does_not_fit_is_listed() {
     a/b/c21/ 20 files (20 rs)
     a/b/c22/ 20 files (20 rs)
     a/b/c23/ 20 files (20 rs)
-    a/b/c24/ 20 files (20 rs)
-    a/b/c25/ 20 files (20 rs)
-    a/b/c26/ 20 files (20 rs)
-    a/b/c27/ 20 files (20 rs)
-    a/b/c28/ 20 files (20 rs)
-    a/b/c29/ 20 files (20 rs)
-    a/b/c3/ 20 files (20 rs)
-    a/b/c30/ 20 files (20 rs)
-    a/b/c31/ 20 files (20 rs)
-    a/b/c32/ 20 files (20 rs)
-    a/b/c33/ 20 files (20 rs)
-    a/b/c34/ 20 files (20 rs)
-    a/b/c35/ 20 files (20 rs)
-    a/b/c36/ 20 files (20 rs)
-    a/b/c37/ 20 files (20 rs)
     agentd/ 1 file (1 toml)
     ```
     ");
@@ -487,12 +547,12 @@ fn unused_budget_goes_to_other_sections() {
     put(project.root(), "CLAUDE.md", &"rule\n".repeat(20_000));
     let context = build(&project, ContextKind::Planner, BUDGET);
     let (used, budget) = (context.text.len(), BUDGET);
-    assert!(used > budget * 9 / 10 && used <= budget, "{used}");
+    assert!(used > budget - 200 && used <= budget, "{used}");
 }
 
 #[test]
-fn the_default_budget_is_that_of_the_settings() {
-    assert_eq!(Config::default().workflow.context_bytes, BUDGET);
+fn the_default_budget_is_small() {
+    assert_eq!(Config::default().workflow.context_bytes, 12_288);
 }
 
 /// Ten thousand files in a thousand directories.

@@ -24,6 +24,7 @@ const COMMANDS: &[&[&str]] = &[
     &["bug", "add-more", "It adds too little", "--auto", "--git", "branch"],
     &["challenge", "add-ready"],
     &["clarify", "add-ready", "--show"],
+    &["context", "Add more of it"],
     &["cost", "add-ready"],
     &["decide", "add-ready", "stop"],
     &["doctor"],

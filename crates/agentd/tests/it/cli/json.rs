@@ -24,6 +24,8 @@ fn every_command_prints_one_document() {
         vec!["decide"],
         vec!["decide", "fix"],
         vec!["overlap"],
+        vec!["context", "Add login"],
+        vec!["context", "Add login", "--files", "3"],
         vec!["overlap", "add-oauth"],
         vec!["trace", "add-oauth"],
         vec!["trace", "auth-flow:R1"],

@@ -78,7 +78,7 @@ fn how(example: &str) -> How {
         },
         "init" => How { answers: !has("--yes"), ..at("project") },
         "mcp" if words[0] == "claude" => at("initialised"),
-        "uninstall" | "doctor" => at("initialised"),
+        "uninstall" | "doctor" | "context" => at("initialised"),
         "plan" if words.len() == 3 => at("waiting"),
         "bug" => How { before: TESTED, answers: true, ..at("initialised") },
         "plan" | "proposal" => How { answers: !has("--skip-clarify"), ..at("initialised") },

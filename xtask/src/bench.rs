@@ -9,6 +9,7 @@
 
 mod archive;
 mod context;
+mod context_cases;
 mod mcp;
 mod measure;
 mod report;

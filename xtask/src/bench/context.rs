@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::Bench;
+use super::context_cases;
 use super::report::Report;
 use super::report::Row;
 use super::report::Unit;
@@ -16,7 +17,7 @@ const DIRECTORIES: usize = 1000;
 const SLOWEST: f64 = 300.0;
 
 /// The default budget of a context, in bytes.
-const BUDGET: f64 = 65_536.0;
+const BUDGET: f64 = 12_288.0;
 
 pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
     let project = bench.scratch.join("context");
@@ -49,7 +50,7 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
         Unit::Kilobytes,
         bytes / 1000.0,
         BUDGET / 1000.0,
-        "64 KiB",
+        "12 KiB",
     ));
-    Ok(())
+    context_cases::measure(bench, report)
 }

@@ -86,6 +86,31 @@ pub(super) fn peak_rss(command: &Command) -> Result<f64> {
     Ok(f64::from(bytes) / 1000.0)
 }
 
+/// The processor time of a command and of what it has started and waited for, in milliseconds.
+#[cfg(unix)]
+pub(super) fn cpu_milliseconds(command: &mut Command) -> Result<f64> {
+    let before = children_cpu()?;
+    process::capture(command)?;
+    Ok(children_cpu()? - before)
+}
+
+#[cfg(unix)]
+fn children_cpu() -> Result<f64> {
+    use nix::sys::resource::UsageWho;
+    use nix::sys::resource::getrusage;
+    use nix::sys::time::TimeValLike as _;
+
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    #[expect(clippy::cast_precision_loss, reason = "there is no child that ran for centuries")]
+    Ok(micros as f64 / 1000.0)
+}
+
+#[cfg(not(unix))]
+pub(super) fn cpu_milliseconds(_: &mut Command) -> Result<f64> {
+    Err("no way to ask on this platform".into())
+}
+
 /// `xtask __peak-rss <program> <argument>...`: prints the kilobytes.
 pub(crate) fn peak_rss_main(mut args: lexopt::Parser) -> Result<ExitCode> {
     let mut words = args.raw_args()?;

@@ -30,6 +30,7 @@ pub(super) enum Unit {
     Milliseconds,
     Megabytes,
     Kilobytes,
+    Percent,
 }
 
 impl Unit {
@@ -38,6 +39,7 @@ impl Unit {
             Self::Milliseconds => "ms",
             Self::Megabytes => "MB",
             Self::Kilobytes => "kB",
+            Self::Percent => "%",
         }
     }
 }

@@ -71,7 +71,7 @@ impl RankCache {
             Some((modified.unwrap_or(SystemTime::UNIX_EPOCH), size, path))
         };
         let mut files: Vec<_> = entries.into_iter().filter_map(|entry| aged(entry.name)).collect();
-        files.sort_by(|a, b| b.0.cmp(&a.0));
+        files.sort_by_key(|(modified, _, _)| std::cmp::Reverse(*modified));
         let mut sum = 0;
         for (_, size, path) in files {
             sum += size;

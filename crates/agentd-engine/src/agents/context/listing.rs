@@ -12,6 +12,8 @@ use super::candidates::{Candidate, RelatedCommit};
 const DESCRIBED: usize = 12;
 /// How many more are named.
 const NAMED: usize = 120;
+/// How long the reasons for a file are at the most.
+const REASONS: usize = 160;
 /// The longest path that is shown whole.
 const PATH: usize = 200;
 
@@ -66,22 +68,27 @@ fn described_entry(file: &Candidate) -> String {
     if let Some((start, end)) = file.lines {
         why.push(format!("lines {start}-{end}"));
     }
-    let symbols: Vec<String> =
-        file.symbols.iter().map(|symbol| format!("{}:{}", symbol.name, symbol.line)).collect();
-    if !symbols.is_empty() {
-        why.push(format!("defines {}", symbols.join(" ")));
+    if file.commits > 0 {
+        why.push(counted(file.commits, "similar commit"));
     }
     if !file.words.is_empty() {
         why.push(format!("has {}", file.words.join(" ")));
     }
-    if file.commits > 0 {
-        why.push(counted(file.commits, "similar commit"));
+    let mut line = one_line(&why.join("; "), REASONS);
+    for (index, symbol) in file.symbols.iter().enumerate() {
+        let symbol = one_line(&format!("{}:{}", symbol.name, symbol.line), PATH);
+        let before = match index {
+            0 if line.is_empty() => "defines ",
+            0 => "; defines ",
+            _ => " ",
+        };
+        if line.len() + before.len() + symbol.len() > REASONS {
+            break;
+        }
+        let _ = write!(line, "{before}{symbol}");
     }
     let path = one_line(&file.path, PATH);
-    match why.as_slice() {
-        [] => format!("{path}\n"),
-        why => format!("{path}\n  {}\n", one_line(&why.join("; "), 160)),
-    }
+    if line.is_empty() { format!("{path}\n") } else { format!("{path}\n  {line}\n") }
 }
 
 /// The names of as many files as fit, by directory: `src/auth/: login.rs logout.rs`.

@@ -178,7 +178,7 @@ fn files_that_matter_come_first_with_reasons() {
 
     ```data: files
     src/auth/login.rs
-      lines 1-3; defines log_in:1 check_login:3; has login
+      lines 1-3; has login; defines log_in:1 check_login:3
     src/auth/form.rs
       lines 1-1; has login
     src/store.rs

@@ -1,0 +1,262 @@
+//! How well `agentd context` finds the files that a real commit touched, and what that costs.
+//!
+//! For each case a repository is checked out at the parent of a commit, and agentd is asked for what
+//! the commit's message says. The cases are a file of JSON lines (`AGENTD_CONTEXT_CASES`), the
+//! repositories bare mirrors (`AGENTD_MIRRORS`); neither is part of this project, so without them the
+//! rows are not measurable. Figures are means over the cases of a repository, then over repositories.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::Bench;
+use super::measure;
+use super::report::Report;
+use super::report::Row;
+use super::report::Unit;
+use crate::Result;
+use crate::process;
+
+/// The size of the contexts in which files are looked for.
+const CONTEXT_BYTES: usize = 8192;
+/// What is asked where only time and memory matter.
+const QUESTION: &str = "Fix a crash when an object is deleted while it is being updated";
+/// Where the repositories come from.
+const OWNERS: [(&str, &str); 7] = [
+    ("django", "django"),
+    ("ripgrep", "BurntSushi"),
+    ("cli", "cli"),
+    ("excalidraw", "excalidraw"),
+    ("gson", "google"),
+    ("rails", "rails"),
+    ("kubernetes", "kubernetes"),
+];
+
+/// A commit, as far as it is asked about.
+struct Case {
+    parent: String,
+    query: String,
+    files: Vec<String>,
+}
+
+pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
+    let place = |name: &str, default: &str| {
+        env::var_os(name).map_or_else(|| PathBuf::from(default), PathBuf::from)
+    };
+    let cases = place("AGENTD_CONTEXT_CASES", "../shared/context/cases-public.jsonl");
+    let mirrors = place("AGENTD_MIRRORS", "../.mirror");
+    let bars = [
+        ("wanted files missed among 20", 10.0, "10 %"),
+        ("wanted files missed among 8", 18.0, "18 %"),
+        ("wanted files not named in 8 kB", 5.0, "5 %"),
+        ("missed among 20 in the worst repository", 25.0, "25 %"),
+    ];
+    let found = match read_cases(&cases) {
+        Ok(cases) => quality(bench, &mirrors, &cases)?,
+        Err(_) => None,
+    };
+    for (index, (name, limit, bar)) in bars.into_iter().enumerate() {
+        report.add(match &found {
+            Some(missed) => Row::measured(name, Unit::Percent, missed[index], limit, bar),
+            None => Row::not_measurable(name, bar, "no mirrors".to_owned()),
+        });
+    }
+    costs(bench, &mirrors, report)
+}
+
+fn read_cases(path: &Path) -> Result<BTreeMap<String, Vec<Case>>> {
+    let mut cases: BTreeMap<String, Vec<Case>> = BTreeMap::new();
+    for line in fs::read_to_string(path)?.lines() {
+        let case: Value = serde_json::from_str(line)?;
+        let text = |key: &str| case[key].as_str().unwrap_or_default().to_owned();
+        let files = case["files"].as_array().into_iter().flatten();
+        let files = files.filter_map(Value::as_str).map(str::to_owned).collect();
+        let (parent, query) = (text("parent"), text("query_leakfree"));
+        cases.entry(text("repo")).or_default().push(Case { parent, query, files });
+    }
+    Ok(cases)
+}
+
+/// What is missed, in percent: among 20, among 8, in a context, and among 20 where it is worst.
+fn quality(
+    bench: &Bench,
+    mirrors: &Path,
+    cases: &BTreeMap<String, Vec<Case>>,
+) -> Result<Option<[f64; 4]>> {
+    let mut rows: Vec<[f64; 3]> = Vec::new();
+    for (repository, cases) in cases {
+        let Some(clone) = clone(bench, mirrors, repository)? else { continue };
+        let mut sums = [0.0; 3];
+        for case in cases {
+            check_out(&clone, &case.parent)?;
+            let agentd = |arguments: &[&str]| {
+                let mut words = vec!["context", case.query.as_str()];
+                words.extend(arguments);
+                process::capture(&mut bench.agentd(&clone, &words))
+            };
+            let listed = agentd(&["--files", "20"])?;
+            let listed: Vec<&str> = listed.lines().collect();
+            let text = agentd(&["--bytes", &CONTEXT_BYTES.to_string()])?;
+            let share = |found: &dyn Fn(&str) -> bool| {
+                let hits = case.files.iter().filter(|file| found(file)).count();
+                count(hits) / count(case.files.len())
+            };
+            sums[0] += share(&|file| listed.contains(&file));
+            sums[1] += share(&|file| listed.iter().take(8).any(|listed| *listed == file));
+            sums[2] += share(&|file| names(&text, file));
+        }
+        let means = sums.map(|sum| sum / count(cases.len()));
+        println!(
+            "{repository:12} {:3} cases: {:.3} @20, {:.3} @8, {:.3} in {CONTEXT_BYTES} bytes",
+            cases.len(),
+            means[0],
+            means[1],
+            means[2]
+        );
+        rows.push(means);
+    }
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let missed = |index: usize| {
+        let sum: f64 = rows.iter().map(|row| row[index]).sum();
+        (1.0 - sum / count(rows.len())) * 100.0
+    };
+    let worst = rows.iter().map(|row| row[0]).fold(1.0, f64::min);
+    Ok(Some([missed(0), missed(1), missed(2), (1.0 - worst) * 100.0]))
+}
+
+/// Processor time and memory, without and with what was kept from the last time.
+fn costs(bench: &Bench, mirrors: &Path, report: &mut Report) -> Result<()> {
+    for (repository, cold_bar, warm_bar, memory_bar) in
+        [("django", 1200.0, 300.0, 200.0), ("kubernetes", 4000.0, 1000.0, 300.0)]
+    {
+        let name = |what: &str| format!("context of {repository}, {what}");
+        let clone = clone(bench, mirrors, repository)?;
+        let Some(clone) = clone else {
+            for (what, bar) in [("cold", cold_bar), ("warm", warm_bar)] {
+                let why = "no mirrors".to_owned();
+                report.add(Row::not_measurable(&name(what), &format!("{bar} ms of CPU"), why));
+            }
+            continue;
+        };
+        let head = git(&clone, &["rev-parse", "origin/HEAD"]);
+        check_out(&clone, head.unwrap_or_else(|_| "HEAD".to_owned()).trim())?;
+        let command = || bench.agentd(&clone, &["context", QUESTION, "--files", "20"]);
+        // Files that were never read from disk would measure the disk.
+        process::capture(&mut command())?;
+        let cache = bench.scratch.join(".cache/agentd/rank");
+        let _ = fs::remove_dir_all(&cache);
+        for (what, bar) in [("cold", cold_bar), ("warm", warm_bar)] {
+            let used = measure::cpu_milliseconds(&mut command())?;
+            let words = format!("{bar} ms of CPU");
+            report.add(Row::measured(&name(what), Unit::Milliseconds, used, bar, &words));
+        }
+        let _ = fs::remove_dir_all(&cache);
+        let peak = measure::peak_rss(&command())?;
+        let words = format!("{memory_bar} MB");
+        report.add(Row::measured(&name("memory"), Unit::Megabytes, peak, memory_bar, &words));
+    }
+    Ok(())
+}
+
+/// A clone that shares the objects of a mirror; none if there is no mirror.
+fn clone(bench: &Bench, mirrors: &Path, repository: &str) -> Result<Option<PathBuf>> {
+    let owner = OWNERS.iter().find(|(name, _)| *name == repository).map(|(_, owner)| *owner);
+    let mirror = mirrors.join(format!("{}+{repository}/repo", owner.unwrap_or(repository)));
+    let Ok(mirror) = mirror.canonicalize() else { return Ok(None) };
+    let clone = bench.scratch.join("clones").join(repository);
+    if !clone.exists() {
+        fs::create_dir_all(&clone)?;
+        let source = mirror.to_str().ok_or("a mirror whose path is not text")?;
+        git(&clone, &["clone", "--quiet", "--shared", "--no-checkout", source, "."])?;
+        git(&clone, &["config", "gc.auto", "0"])?;
+    }
+    Ok(Some(clone))
+}
+
+/// Checks out a commit. Mirrors may lack their largest files; those alone are left out.
+fn check_out(clone: &Path, commit: &str) -> Result<()> {
+    let tree = git(clone, &["ls-tree", "-r", commit])?;
+    let entries = tree.lines().filter_map(|line| {
+        let (head, path) = line.split_once('\t')?;
+        Some((head.split_whitespace().nth(2)?, path))
+    });
+    let entries: Vec<(&str, &str)> = entries.collect();
+    let ids: String = entries.iter().map(|(id, _)| format!("{id}\n")).collect();
+    let list = clone.join(".git/objects-to-check");
+    fs::write(&list, ids)?;
+    let mut check = process::command("git", clone);
+    check.args(["cat-file", "--batch-check"]).stdin(Stdio::from(fs::File::open(&list)?));
+    let known = process::capture(&mut check)?;
+    let mut rules = String::from("/*\n");
+    for ((_, path), known) in entries.iter().zip(known.lines()) {
+        if known.ends_with("missing") {
+            rules.push_str(&format!("!/{path}\n"));
+        }
+    }
+    fs::create_dir_all(clone.join(".git/info"))?;
+    fs::write(clone.join(".git/info/sparse-checkout"), rules)?;
+    git(clone, &["config", "core.sparseCheckout", "true"])?;
+    git(clone, &["config", "core.sparseCheckoutCone", "false"])?;
+    // It fails where it finds the objects missing that are left out anyway.
+    let _ = git(clone, &["checkout", "--quiet", "--force", "--detach", commit]);
+    let there = git(clone, &["rev-parse", "HEAD"])?;
+    let wanted = git(clone, &["rev-parse", commit])?;
+    if there != wanted {
+        return Err(format!("{} cannot be checked out in {}", commit, clone.display()).into());
+    }
+    git(clone, &["clean", "-fdxq"]).map(drop)
+}
+
+fn git(directory: &Path, arguments: &[&str]) -> Result<String> {
+    let mut command: Command = process::command("git", directory);
+    process::capture(command.args(["-c", "core.quotepath=off"]).args(arguments))
+}
+
+/// Whether a context names a file: by its path, or in a line `directory/: name name`.
+fn names(text: &str, path: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let stands_in = |text: &str, name: &str, before: &[char]| {
+        text.match_indices(name).any(|(at, _)| {
+            let last = text[..at].chars().next_back();
+            let next = text[at + name.len()..].chars().next();
+            !last.is_some_and(|c| is_word(c) || before.contains(&c))
+                && !next.is_some_and(|c| is_word(c) || c == '/')
+        })
+    };
+    let (dir, name) = path.rsplit_once('/').unwrap_or((".", path));
+    let dir = format!("{dir}/");
+    stands_in(text, path, &['/', '.'])
+        || text
+            .lines()
+            .filter_map(|line| line.strip_prefix(&dir)?.strip_prefix(": "))
+            .any(|rest| stands_in(rest, name, &['.']))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of files and cases are small")]
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_by_its_path_or_behind_its_directory() {
+        let text = "src/login.rs\n  lines 1-2\nsrc/auth/: form.rs my-list.rs\nREADME.md\n";
+        for named in ["src/login.rs", "src/auth/form.rs", "src/auth/my-list.rs", "README.md"] {
+            assert!(names(text, named), "{named}");
+        }
+        for other in ["login.rs", "src/auth/list.rs", "src/form.rs", "auth/form.rs", "src/log"] {
+            assert!(!names(text, other), "{other}");
+        }
+    }
+}

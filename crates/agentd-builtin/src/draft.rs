@@ -19,8 +19,8 @@ use agentd_core::text::{Line, head};
 
 pub(crate) use spec::spec_with_headings;
 pub use spec::{arguments as spec_arguments, fixed as fixed_spec, spec};
-pub(crate) use survey::key_words;
-pub use survey::{SourceFile, Survey};
+pub use survey::Survey;
+pub(crate) use survey::{SourceFile, key_words};
 pub use tasks::tasks;
 pub(crate) use tasks::tasks_for_uncovered;
 
@@ -82,8 +82,8 @@ impl Brief {
 
     /// The files that the description is about, best first.
     fn files(&self) -> Vec<&SourceFile> {
-        let words = key_words(&format!("{} {}", self.change, self.description));
-        self.survey.about(&words).into_iter().take(NAMED_FILES).collect()
+        let wanted = format!("{}\n{}", self.description, self.change);
+        self.survey.about(&wanted).into_iter().take(NAMED_FILES).collect()
     }
 }
 

@@ -147,21 +147,62 @@ pub struct Related {
 /// Ranks the files of a project by what somebody wants.
 pub fn rank(project: &Project<'_>, wanted: &str) -> Ranking {
     let query = Query::new(wanted);
-    let index: FxHashMap<&str, u32> =
-        (0..).zip(project.files).map(|(number, file)| (file.path.as_str(), number)).collect();
+    let index = by_path(project.files);
     let (hits, cache) = look_up(project, &query, &index);
-    let rarity = Rarity::of(&hits, &query);
-    let history = History::read(project.log, &query, &index);
-    let scores = scores(project.files, &hits, &query, &rarity, &history);
+    Ranking { cache, ..ranking(project.files, &hits, project.log, &index, query) }
+}
+
+/// Files that were read once and can be asked about many times.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Index {
+    files: Vec<File>,
+    records: Vec<Vec<u8>>,
+}
+
+impl Index {
+    /// Keeps what is needed of files and their texts.
+    pub fn new(texts: impl IntoIterator<Item = (File, String)>) -> Self {
+        let mut recorder = Recorder::default();
+        let mut index = Self::default();
+        for (file, text) in texts {
+            let mut record = Vec::new();
+            recorder.record(&text.as_bytes()[..text.len().min(READ_BYTES)], &mut record);
+            index.files.push(file);
+            index.records.push(record);
+        }
+        index
+    }
+
+    /// Ranks the files by what somebody wants.
+    pub fn rank(&self, wanted: &str) -> Ranking {
+        let query = Query::new(wanted);
+        let hits = |record: &Vec<u8>| record::hits(record, &query).unwrap_or_default();
+        let hits: Vec<Hits> = self.records.iter().map(hits).collect();
+        ranking(&self.files, &hits, "", &by_path(&self.files), query)
+    }
+}
+
+fn by_path(files: &[File]) -> FxHashMap<&str, u32> {
+    (0..).zip(files).map(|(number, file)| (file.path.as_str(), number)).collect()
+}
+
+/// The ranking of files in which the words of a query were found.
+fn ranking(
+    files: &[File],
+    hits: &[Hits],
+    log: &str,
+    index: &FxHashMap<&str, u32>,
+    query: Query,
+) -> Ranking {
+    let rarity = Rarity::of(hits, &query);
+    let history = History::read(log, &query, index);
+    let scores = scores(files, hits, &query, &rarity, &history);
     let similar = history.similar();
-    let touched = touched(project.files.len(), &history, &similar);
+    let touched = touched(files.len(), &history, &similar);
     let ranked = |kind: Kind| {
-        let mut found: Vec<usize> =
-            (0..project.files.len()).filter(|at| project.files[*at].kind == kind).collect();
+        let mut found: Vec<usize> = (0..files.len()).filter(|at| files[*at].kind == kind).collect();
         found.sort_by(|a, b| {
-            scores[*b]
-                .total_cmp(&scores[*a])
-                .then_with(|| project.files[*a].path.cmp(&project.files[*b].path))
+            scores[*b].total_cmp(&scores[*a]).then_with(|| files[*a].path.cmp(&files[*b].path))
         });
         found.truncate(MOST_RANKED);
         let ranked = |file: usize| Ranked {
@@ -188,7 +229,7 @@ pub fn rank(project: &Project<'_>, wanted: &str) -> Ranking {
         sources: ranked(Kind::Source),
         tests: ranked(Kind::Test),
         commits: similar.iter().map(related).collect(),
-        cache,
+        cache: None,
         query,
     }
 }

@@ -1,7 +1,7 @@
 //! What a project's files define, as far as a line shows: enough to say where
 //! something belongs, for most languages, without a parser for any.
 
-use agentd_core::text::head;
+use agentd_rank::{File, Index, defined};
 
 /// The most names that are kept of one file.
 const MOST_NAMES: usize = 60;
@@ -19,15 +19,14 @@ pub struct SourceFile {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey {
     /// The source files, by path.
-    pub files: Vec<SourceFile>,
-    /// More files were there than are looked at.
-    pub cut: bool,
+    files: Vec<SourceFile>,
+    /// The words in them, in the same order.
+    index: Index,
 }
 
 impl SourceFile {
-    /// Looks through a text; none if the name is not that of source code.
-    pub fn scan(path: &str, text: &str) -> Option<Self> {
-        language(path)?;
+    /// Looks through a text.
+    fn scan(path: &str, text: &str) -> Self {
         let mut names: Vec<String> = Vec::new();
         for line in text.lines() {
             if names.len() == MOST_NAMES {
@@ -37,7 +36,7 @@ impl SourceFile {
                 names.push(name.to_owned());
             }
         }
-        Some(Self { path: path.to_owned(), names })
+        Self { path: path.to_owned(), names }
     }
 
     /// Whether the file holds tests, by its name.
@@ -46,30 +45,34 @@ impl SourceFile {
         lower.split(['/', '.', '_', '-']).any(|part| matches!(part, "test" | "tests" | "spec"))
     }
 
-    /// How much it has to do with some words.
-    fn score(&self, words: &[String]) -> usize {
-        let path = parts(&self.path);
-        let hits = |parts: &[String]| words.iter().filter(|word| alike(parts, word)).count();
-        let named = |name: &String| {
+    /// Whether its path or something that it defines is called by one of these words.
+    fn is_called(&self, words: &[String]) -> bool {
+        let has = |name: &str| {
             let parts = parts(name);
-            // What is called exactly so is about it; what has it in its name may be.
-            hits(&parts).min(1) * if parts.len() == 1 { 2 } else { 1 }
+            words.iter().any(|word| alike(&parts, word))
         };
-        3 * hits(&path) + self.names.iter().map(named).sum::<usize>().min(6)
+        has(&self.path) || self.names.iter().any(|name| has(name))
     }
 }
 
 impl Survey {
-    /// The files that have to do with some words, best first.
-    pub fn about(&self, words: &[String]) -> Vec<&SourceFile> {
-        let mut found: Vec<(usize, &SourceFile)> = self
-            .files
-            .iter()
-            .map(|file| (file.score(words), file))
-            .filter(|(score, _)| *score >= 2)
-            .collect();
-        found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.path.cmp(&b.1.path)));
-        found.into_iter().map(|(_, file)| file).collect()
+    /// Looks through files and their texts.
+    pub fn new(texts: impl IntoIterator<Item = (File, String)>) -> Self {
+        let mut files = Vec::new();
+        let texts = texts.into_iter().inspect(|(file, text)| {
+            files.push(SourceFile::scan(&file.path, text));
+        });
+        let index = Index::new(texts);
+        Self { files, index }
+    }
+
+    /// The files that a text is about, best first: ranked as they are for every planner, and only
+    /// those that are called by one of its words, since a draft names them without having read them.
+    pub fn about(&self, text: &str) -> Vec<&SourceFile> {
+        let words = key_words(text);
+        let ranking = self.index.rank(text);
+        let found = ranking.sources.iter().map(|found| &self.files[found.file]);
+        found.filter(|file| file.is_called(&words)).collect()
     }
 
     /// The language of most files.
@@ -86,7 +89,7 @@ impl Survey {
     }
 
     /// Whether there is such a file.
-    pub(super) fn has(&self, path: &str) -> bool {
+    pub(crate) fn has(&self, path: &str) -> bool {
         self.files.iter().any(|file| file.path == path)
     }
 
@@ -178,91 +181,6 @@ const LANGUAGES: &[Language] = &[
     Language { endings: &["sh"], sources: "scripts", tests: "tests/{}.sh", underscores: false },
 ];
 
-/// The language of a file, by its name.
-fn language(path: &str) -> Option<&'static Language> {
-    LANGUAGES.iter().find(|language| language.is_of(path))
-}
-
-/// Words in front of a definition.
-const MODIFIERS: &[&str] = &[
-    "pub",
-    "export",
-    "default",
-    "async",
-    "static",
-    "public",
-    "private",
-    "protected",
-    "final",
-    "abstract",
-    "unsafe",
-    "override",
-    "internal",
-    "sealed",
-    "data",
-    "open",
-    "declare",
-    "partial",
-    "inline",
-    "extern",
-];
-/// Words that define what follows them.
-const DEFINERS: &[&str] = &[
-    "fn",
-    "func",
-    "def",
-    "class",
-    "struct",
-    "enum",
-    "trait",
-    "interface",
-    "type",
-    "function",
-    "module",
-    "defmodule",
-    "object",
-    "record",
-    "protocol",
-    "fun",
-    "mod",
-];
-
-/// The name that a line defines.
-fn defined(line: &str) -> Option<&str> {
-    let mut rest = line.trim_start();
-    // Deep inside something nothing of interest is defined.
-    if line.len() - rest.len() > 8 || line.len() > 400 {
-        return None;
-    }
-    let mut exported = false;
-    loop {
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'))?;
-        let (word, behind) = rest.split_at(end);
-        if MODIFIERS.contains(&word) {
-            exported |= word == "export";
-            let behind = match behind.strip_prefix('(') {
-                Some(inside) => inside.split_once(')')?.1,
-                None => behind,
-            };
-            rest = behind.trim_start();
-            continue;
-        }
-        let known =
-            DEFINERS.contains(&word) || (exported && matches!(word, "const" | "let" | "var"));
-        if !known || !behind.starts_with(char::is_whitespace) {
-            return None;
-        }
-        let mut name = behind.trim_start();
-        // A method of Go names its receiver first.
-        if let Some(receiver) = name.strip_prefix('(').filter(|_| word == "func") {
-            name = receiver.split_once(')')?.1.trim_start();
-        }
-        let length = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
-        let name = head(&name[..length], 80);
-        return name.starts_with(|c: char| c.is_alphabetic() || c == '_').then_some(name);
-    }
-}
-
 /// `src/UserLogin_v2.rs` as `src user login v2 rs`.
 fn parts(name: &str) -> Vec<String> {
     let mut found = vec![String::new()];
@@ -320,51 +238,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definitions_of_many_languages_are_seen() {
-        let cases = [
-            ("pub(crate) async fn log_in(", "log_in"),
-            ("export default class LoginForm {", "LoginForm"),
-            ("export const useLogin = () => {", "useLogin"),
-            ("    def log_in(self):", "log_in"),
-            ("func (s *Server) Login(w http.ResponseWriter) {", "Login"),
-            ("public final class Login {", "Login"),
-            ("defmodule Shop.Login do", "Shop"),
-            ("type Session struct {", "Session"),
-            ("export interface Größe {", "Größe"),
-        ];
-        for (line, name) in cases {
-            assert_eq!(defined(line), Some(name), "{line}");
-        }
-        for none in [
-            "let login = 1;",
-            "// fn x",
-            "define x",
-            "class",
-            "                fn deep()",
-            "return fn",
-        ] {
-            assert_eq!(defined(none), None, "{none}");
-        }
-    }
-
-    #[test]
     fn files_are_found_by_what_they_are_called_and_define() {
-        let scan = |path: &str, text: &str| SourceFile::scan(path, text).unwrap();
-        let survey = Survey {
-            files: vec![
-                scan("src/auth/LoginForm.tsx", ""),
-                scan(
-                    "src/other.ts",
-                    "export function lockAccount() {}\nexport function locks() {}",
-                ),
-                scan("src/none.ts", "function x() {}"),
-            ],
-            cut: false,
+        let file = |path: &str, text: &str| {
+            let kind = agentd_rank::kind(path, 0).unwrap();
+            (File { path: path.to_owned(), size: 0, mtime: 0, kind }, text.to_owned())
         };
-        let found = survey.about(&key_words("Add login; lock accounts"));
+        let survey = Survey::new([
+            file("src/auth/LoginForm.tsx", ""),
+            file("src/none.ts", "function x() {} // login"),
+            file("src/other.ts", "export function lockAccount() {}\nexport function locks() {}"),
+            file("test/login.ts", "login"),
+        ]);
+        let found = survey.about("Add login; lock accounts");
         let paths: Vec<&str> = found.iter().map(|file| file.path.as_str()).collect();
-        assert_eq!(paths, ["src/auth/LoginForm.tsx", "src/other.ts"]);
+        assert_eq!(paths, ["src/other.ts", "src/auth/LoginForm.tsx"]);
         assert_eq!(survey.language().unwrap().endings[0], "ts");
-        assert_eq!(SourceFile::scan("a.png", ""), None);
     }
 }

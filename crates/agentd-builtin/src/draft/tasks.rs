@@ -204,8 +204,7 @@ fn speaks_of(requirement: &Requirement, words: &[&str]) -> bool {
 
 /// The file in which a requirement is at home: the one that is most about it, or a new one.
 fn home(brief: &Brief, id: &SpecId, requirement: &Requirement, suffix: &str) -> String {
-    let words = key_words(&format!("{} {id}", requirement.title));
-    let known = brief.survey.about(&words).into_iter().find(|file| !file.is_test());
+    let known = brief.survey.about(&format!("{} {id}", requirement.title)).into_iter().next();
     known.map_or_else(|| source_path(brief, id, suffix), |file| file.path.clone())
 }
 

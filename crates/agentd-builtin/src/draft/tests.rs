@@ -54,9 +54,14 @@ fn what_is_vague_is_quoted_and_named_as_unsettled() {
 #[test]
 fn every_change_finds_files_by_their_names() {
     let mut brief = brief("Add login with email");
-    let file = |path: &str, text: &str| SourceFile::scan(path, text).unwrap();
-    brief.survey.files =
-        vec![file("src/login.rs", "pub fn log_in() {}"), file("src/main.rs", "fn main() {}")];
+    let file = |path: &str, text: &str| {
+        let kind = agentd_rank::Kind::Source;
+        (agentd_rank::File { path: path.to_owned(), size: 0, mtime: 0, kind }, text.to_owned())
+    };
+    brief.survey = Survey::new([
+        file("src/login.rs", "pub fn log_in() {}"),
+        file("src/main.rs", "fn main() {}"),
+    ]);
     let proposal = proposal(&brief);
     assert_eq!(proposal["impact"]["affected_code"], json!(["src/login.rs"]));
     assert!(proposal["why"].as_str().unwrap().contains("`src/login.rs` defines `log_in`"));

@@ -60,6 +60,18 @@ struct Weights {
     together: f32,
 }
 
+/// How many files come first by their scores alone. Behind them a file also counts if it changes
+/// together with a good one, or is in the directory of one: that finds what has none of the words, but
+/// would put it before what has all of them.
+const FIRST: usize = 8;
+/// What that counts.
+const BEHIND: Behind = Behind { together: 0.25, beside: 0.1 };
+
+struct Behind {
+    together: f32,
+    beside: f32,
+}
+
 /// A file that can be ranked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
@@ -196,18 +208,26 @@ fn ranking(
 ) -> Ranking {
     let rarity = Rarity::of(hits, &query);
     let history = History::read(log, &query, index);
-    let scores = scores(files, hits, &query, &rarity, &history);
+    let Scores { first, behind } = scores(files, hits, &query, &rarity, &history);
     let similar = history.similar();
     let touched = touched(files.len(), &history, &similar);
     let ranked = |kind: Kind| {
         let mut found: Vec<usize> = (0..files.len()).filter(|at| files[*at].kind == kind).collect();
-        found.sort_by(|a, b| {
-            scores[*b].total_cmp(&scores[*a]).then_with(|| files[*a].path.cmp(&files[*b].path))
-        });
+        let sort = |found: &mut [usize], scores: &[f32]| {
+            found.sort_by(|a, b| {
+                scores[*b].total_cmp(&scores[*a]).then_with(|| files[*a].path.cmp(&files[*b].path))
+            });
+        };
+        sort(&mut found, &first);
+        // No score is above one of a file that comes before it.
+        let least = found.get(FIRST - 1).map_or(0.0, |file| first[*file]);
+        if let Some(rest) = found.get_mut(FIRST..) {
+            sort(rest, &behind);
+        }
         found.truncate(MOST_RANKED);
-        let ranked = |file: usize| Ranked {
+        let ranked = |(place, file): (usize, usize)| Ranked {
             file,
-            score: scores[file],
+            score: if place < FIRST { first[file] } else { behind[file].min(least) },
             words: best_words(&hits[file], &query, &rarity),
             commits: touched[file],
             passage: rarity.passages(&hits[file], &query).first().map(|(passage, _)| {
@@ -215,7 +235,7 @@ fn ranking(
                 (start + 1, start + PASSAGE_LINES)
             }),
         };
-        found.into_iter().map(ranked).collect()
+        found.into_iter().enumerate().map(ranked).collect()
     };
     let related = |at: &usize| {
         let commit = &history.commits[*at];
@@ -290,14 +310,22 @@ fn look_up(
     (hits.into_iter().map(Option::unwrap_or_default).collect(), cache)
 }
 
-/// How well each file matches. Files are brought to the same scale within their kind.
+/// How well each file matches.
+struct Scores {
+    /// For the first places.
+    first: Vec<f32>,
+    /// For those behind them.
+    behind: Vec<f32>,
+}
+
+/// Scores all files. They are brought to the same scale within their kind.
 fn scores(
     files: &[File],
     hits: &[Hits],
     query: &Query,
     rarity: &Rarity,
     history: &History<'_>,
-) -> Vec<f32> {
+) -> Scores {
     let mut stems = Stems::default();
     let passages = |file: &Hits| {
         let best = rarity.passages(file, query);
@@ -324,7 +352,24 @@ fn scores(
     let seeds = seeds(files, &sums);
     let together = history.together_scores(files.len(), &seeds);
     add(files, WEIGHTS.together, &together, &mut sums);
-    sums
+    let mut behind = sums.clone();
+    add(files, BEHIND.together, &together, &mut behind);
+    add(files, BEHIND.beside, &beside(files, &sums), &mut behind);
+    Scores { first: sums, behind }
+}
+
+/// For each file, the best score in its directory.
+fn beside(files: &[File], sums: &[f32]) -> Vec<f32> {
+    fn dir(file: &File) -> (bool, &str) {
+        let dir = file.path.rsplit_once('/').map_or("", |(dir, _)| dir);
+        (file.kind == Kind::Source, dir)
+    }
+    let mut best: FxHashMap<(bool, &str), f32> = FxHashMap::default();
+    for (file, sum) in files.iter().zip(sums) {
+        let known = best.entry(dir(file)).or_default();
+        *known = known.max(*sum);
+    }
+    files.iter().map(|file| best.get(&dir(file)).copied().unwrap_or_default()).collect()
 }
 
 /// Adds scores, each divided by the best of its kind of file.
@@ -451,6 +496,19 @@ mod tests {
             (ranking.commits[0].files.as_slice(), ranking.sources[0].commits),
             (&[2][..], 1)
         );
+    }
+
+    #[test]
+    fn behind_the_first_files_come_their_neighbors() {
+        let mut texts: Vec<(String, &str)> =
+            (0..FIRST).map(|number| (format!("a/{number}.rs"), "login")).collect();
+        texts.push(("0/x.rs".to_owned(), "nothing"));
+        texts.push(("a/x.rs".to_owned(), "nothing"));
+        let texts: Vec<(&str, &str)> =
+            texts.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        assert_eq!(paths(&texts, "", "login")[FIRST..], ["a/x.rs", "0/x.rs"]);
+        let (_, ranking) = ranked(&texts, "", "login");
+        assert!(ranking.sources.is_sorted_by(|a, b| a.score >= b.score));
     }
 
     #[test]

@@ -89,8 +89,9 @@ impl Tree {
     pub(super) fn with_code(root: &Path) -> (Self, Vec<File>) {
         let mut code = Vec::new();
         let tree = Self::walk(root, |path, entry| {
-            let Some(path) = path.to_str().filter(|path| agentd_rank::kind(path, 0).is_some())
-            else {
+            // A path with a line break would be two paths in a list.
+            let shown = path.to_str().filter(|path| !path.contains(char::is_control));
+            let Some(path) = shown.filter(|path| agentd_rank::kind(path, 0).is_some()) else {
                 return;
             };
             let Ok(metadata) = entry.metadata() else { return };

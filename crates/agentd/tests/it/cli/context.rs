@@ -58,6 +58,27 @@ fn a_wrong_question_is_refused() {
 }
 
 #[test]
+fn odd_files_and_settings_are_survived() {
+    let project = project();
+    let root = project.root();
+    let script =
+        "mkfifo src/pipe.py fifo; ln -s /dev/zero src/zero.py; ln -s /etc/passwd src/link.py
+        printf 'def login(): pass' > \"$(printf 'src/a\\nlogin.py')\"
+        printf 'def login(): pass' > \"$(printf 'src/\\377.py')\"
+        git config diff.orderFile \"$PWD/fifo\"; git config mailmap.file \"$PWD/fifo\"
+        git config log.showSignature true; git config gpg.program \"$PWD/evil\"
+        printf '#!/bin/sh\ntouch ran' > evil; chmod +x evil
+        git add src/login.py && git -c user.name=t -c user.email=t@t commit -qm 'Add login'";
+    let status = Command::new("sh").args(["-ec", script]).current_dir(&root).status();
+    assert!(status.unwrap().success());
+    let found = project.run(["context", "the login is slow", "--files", "20"]).exits(0).stdout;
+    let mut paths: Vec<&str> = found.lines().collect();
+    paths.sort_unstable();
+    assert_eq!(paths, ["src/form.py", "src/login.py", "src/other.py"]);
+    assert!(!root.join("ran").exists());
+}
+
+#[test]
 fn a_cache_of_somebody_else_is_ignored() {
     let project = project();
     let ask = || project.run(["context", "login", "--files", "2"]).exits(0).stdout;

@@ -56,7 +56,6 @@ const COMMANDS: &[(Reach, &[&str])] = &[
     (Reach::Own, &["cost", "add-oauth"]),
     (Reach::Own, &["overlap"]),
     (Reach::Own, &["context", "Add a login"]),
-    (Reach::Own, &["context", "Add a login", "--files", "20"]),
     (Reach::Own, &["trace", "add-oauth"]),
     (Reach::Own, &["-C", "agentd", "trace", "add-oauth"]),
     (Reach::Own, &["-C", "agentd/changes/add-oauth", "log", "add-oauth"]),

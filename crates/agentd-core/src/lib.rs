@@ -44,4 +44,5 @@ pub mod standing;
 pub mod state;
 pub mod step_name;
 pub mod text;
+pub mod toolchain;
 mod yaml;

@@ -6,6 +6,7 @@ pub mod export;
 pub mod forecast;
 pub mod overlap;
 pub mod signatures;
+pub mod toolchain;
 pub mod trace;
 pub mod validate;
 pub mod verify;

@@ -39,6 +39,7 @@ use agentd_core::span::Span;
 use agentd_core::span::line_column;
 use agentd_core::stamp::Stamp;
 use agentd_core::state;
+use agentd_core::toolchain;
 
 use crate::Target;
 
@@ -64,6 +65,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "draft", run: |bytes| with_text(bytes, draft) },
     Target { name: "rewrite", run: |bytes| with_text(bytes, rewrite) },
     Target { name: "merge", run: |bytes| with_text(bytes, merge) },
+    Target { name: "toolchain", run: |bytes| with_text(bytes, toolchain) },
 ];
 
 /// Hands bytes to a parser of text. Those that are no UTF-8 are read as agentd
@@ -95,6 +97,20 @@ fn draft(text: &str) {
     }
     let proposal = draft::proposal(&brief);
     assert!(proposal["why"].as_str().is_some_and(|why| why.len() <= 20_000));
+}
+
+/// Whatever manifests and CI files say, a command holds nothing of them that a shell would obey.
+fn toolchain(text: &str) {
+    let mut tree = toolchain::Tree::default();
+    for name in toolchain::TEXTS {
+        tree.names.insert(name.to_owned());
+        tree.texts.insert(name.to_owned(), text.to_owned());
+    }
+    tree.ci.insert(".gitlab-ci.yml".to_owned(), text.to_owned());
+    for (_, found) in toolchain::detect(&tree).by_purpose() {
+        let plain = |c: char| c.is_ascii_alphanumeric() || " _-:./&".contains(c);
+        assert!(found.command.chars().all(plain), "{}", found.command);
+    }
 }
 
 fn ids(text: &str) {

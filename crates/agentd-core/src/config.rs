@@ -5,6 +5,7 @@ mod executable;
 mod git;
 mod policy;
 mod replay;
+mod roles;
 mod sandbox;
 
 use std::collections::BTreeMap;
@@ -18,9 +19,10 @@ pub use executable::ExecutableSetting;
 pub use git::{Git, GitCommit};
 pub use policy::{IndependentReview, Policy, Sign};
 pub use replay::{Replay, Speed};
+pub use roles::Roles;
 pub use sandbox::{Caches, Sandbox};
 
-use crate::agent::{AgentKind, Complexity, Role};
+use crate::agent::{AgentKind, Complexity};
 use crate::check::Extras;
 use crate::nearest::nearest;
 use crate::provider::models::ModelChoice;
@@ -28,7 +30,7 @@ use crate::provider::prices::Price;
 use crate::span::{Span, line_column};
 use crate::state::Track;
 
-/// The file that `init` writes: every key with its default, commented out.
+/// The file that `init` writes: every key with its default, or with an example, commented out.
 pub const TEMPLATE: &str = include_str!("../templates/config.toml");
 
 /// How many bytes a context file may be allowed to have.
@@ -165,43 +167,6 @@ pub enum Rechallenge {
     Resume,
 }
 
-/// `[roles]`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Roles {
-    /// Writes the plan.
-    pub planner: AgentKind,
-    /// Challenges the plan.
-    pub challenger: AgentKind,
-    /// Writes the code.
-    pub implementer: AgentKind,
-    /// Reviews the code.
-    pub reviewer: AgentKind,
-}
-
-impl Default for Roles {
-    fn default() -> Self {
-        Self {
-            planner: AgentKind::Gemini,
-            challenger: AgentKind::Codex,
-            implementer: AgentKind::Claude,
-            reviewer: AgentKind::Codex,
-        }
-    }
-}
-
-impl Roles {
-    /// Who plays a role.
-    pub fn agent(&self, role: Role) -> AgentKind {
-        match role {
-            Role::Planner => self.planner,
-            Role::Challenger => self.challenger,
-            Role::Implementer => self.implementer,
-            Role::Reviewer => self.reviewer,
-        }
-    }
-}
-
 /// Which sections a file has.
 #[derive(Deserialize)]
 struct Sections {
@@ -292,13 +257,17 @@ pub struct Budget {
 pub struct Implementation {
     /// The command that runs the project's tests.
     pub test_command: Option<String>,
-    /// A limit for it.
+    /// The command that checks its code; implementers are asked to run it.
+    pub lint_command: Option<String>,
+    /// The command that builds it; implementers are asked to run it.
+    pub build_command: Option<String>,
+    /// A limit for the tests.
     pub test_timeout_secs: u64,
 }
 
 impl Default for Implementation {
     fn default() -> Self {
-        Self { test_command: None, test_timeout_secs: 600 }
+        Self { test_command: None, lint_command: None, build_command: None, test_timeout_secs: 600 }
     }
 }
 

@@ -1,6 +1,8 @@
 //! What `init` puts into a project and `uninstall` takes out again. Everything
 //! is computed from what is there; nothing that a person wrote is touched.
 
+mod codex;
+mod settings;
 mod workflows;
 
 use agentd_core::agent::AgentKind;
@@ -8,8 +10,11 @@ use agentd_core::config::{self, Config};
 use agentd_core::layout;
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::head;
+use agentd_engine::insight::toolchain::Commands;
 use agentd_engine::store::{EntryKind, ProjectDir, StoreError};
 use serde_json::{Map, Value, json};
+
+pub(crate) use settings::{Players, Settings};
 
 /// The first line of the block that agentd keeps in CLAUDE.md and its like.
 const BEGIN: &str = "<!-- agentd:begin (kept by `agentd init`; write outside of these lines) -->";
@@ -51,29 +56,17 @@ impl FileAction {
     }
 }
 
-/// Who is to play the roles, as far as the configuration says so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Players {
-    /// The defaults, which are not written.
-    Default,
-    /// The built-in agent, because a person wants no other (T2).
-    Builtin,
-}
-
 /// What `init` does.
 pub(crate) fn install(
     dir: &ProjectDir,
     agents: &[AgentKind],
-    players: Players,
+    settings: &Settings,
 ) -> Result<Vec<FileChange>, StoreError> {
     let mut changes = Vec::new();
-    for (path, text) in own_files(players) {
-        // Nobody has set anything in it yet.
-        let untouched =
-            || read(dir, &path).is_ok_and(|old| old.as_deref() == Some(config::TEMPLATE));
+    for (path, text) in own_files(settings) {
         let action = if !dir.is_file(&path)? {
             FileAction::Create(text)
-        } else if players == Players::Builtin && path == layout::config() && untouched() {
+        } else if path == layout::config() && text != config::TEMPLATE && is_unset(dir) {
             FileAction::Update(text)
         } else {
             FileAction::Unchanged
@@ -87,8 +80,8 @@ pub(crate) fn install(
         if let Some(path) = context_file(*agent)? {
             changes.push(theirs(dir, path, with_block));
         }
-        if let Some(path) = mcp_file(*agent)? {
-            changes.push(theirs(dir, path, with_mcp_entry));
+        if let Some(file) = mcp_file(*agent)? {
+            changes.push(theirs(dir, file.path, file.with));
         }
         for file in workflows::files(*agent)? {
             let with = |old: Option<&str>| workflows::with_workflow(old, &file.text);
@@ -96,6 +89,15 @@ pub(crate) fn install(
         }
     }
     Ok(changes)
+}
+
+/// Whether `init` decides what is in config.toml: it is not there, or nobody has set anything in
+/// it yet.
+pub(crate) fn is_unset(dir: &ProjectDir) -> bool {
+    match read(dir, &layout::config()) {
+        Ok(text) => text.is_none_or(|text| text == config::TEMPLATE),
+        Err(_) => false,
+    }
 }
 
 /// Whether the project wants the records of runs in git. A config that cannot be read says
@@ -125,7 +127,11 @@ fn with_ignored(before: &str, commit_runs: bool) -> String {
 }
 
 /// What `uninstall` does: only what is still as `init` wrote it goes.
-pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError> {
+/// `detected` are the commands that `init` would find.
+pub(crate) fn uninstall(
+    dir: &ProjectDir,
+    detected: &Commands,
+) -> Result<Vec<FileChange>, StoreError> {
     let mut changes = Vec::new();
     for agent in AgentKind::CLIS {
         let gone = |without: fn(&str) -> FileAction| {
@@ -134,8 +140,8 @@ pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError>
         if let Some(path) = context_file(agent)? {
             changes.push(theirs(dir, path, gone(without_block)));
         }
-        if let Some(path) = mcp_file(agent)? {
-            changes.push(theirs(dir, path, gone(without_mcp_entry)));
+        if let Some(file) = mcp_file(agent)? {
+            changes.push(theirs(dir, file.path, gone(file.without)));
         }
         for file in workflows::files(agent)? {
             changes.push(theirs(dir, file.path, gone(workflows::without_workflow)));
@@ -143,10 +149,10 @@ pub(crate) fn uninstall(dir: &ProjectDir) -> Result<Vec<FileChange>, StoreError>
     }
     changes.retain(|change| change.action != FileAction::Unchanged);
     let edited = || FileAction::Leave("it was edited".to_owned());
-    let written = own_files(Players::Default).into_iter().zip(own_files(Players::Builtin));
-    for ((path, text), (_, with_builtin)) in written {
+    for (path, text) in own_files(&Settings::default()) {
         if let Some(old) = read(dir, &path)? {
-            let is_ours = old == text || old == with_builtin;
+            let is_config = path == layout::config();
+            let is_ours = old == text || (is_config && settings::wrote(&old, detected));
             let action = if is_ours { FileAction::Remove } else { edited() };
             changes.push(FileChange { path, action });
         }
@@ -208,31 +214,8 @@ pub(crate) fn apply(dir: &ProjectDir, changes: &[FileChange]) -> Result<(), Stor
     Ok(())
 }
 
-fn own_files(players: Players) -> [(RelPath, String); 2] {
-    let config = match players {
-        Players::Default => config::TEMPLATE.to_owned(),
-        Players::Builtin => with_builtin_roles(config::TEMPLATE),
-    };
-    [(layout::config(), config), (layout::project_context(), PROJECT.to_owned())]
-}
-
-/// The template with `[roles]` for the built-in agent, which writes no code.
-fn with_builtin_roles(template: &str) -> String {
-    let mut text = String::new();
-    let mut in_roles = false;
-    for line in template.split_inclusive('\n') {
-        in_roles |= line == "# [roles]\n";
-        in_roles &= line != "\n";
-        let role = line.strip_prefix("# ").and_then(|line| line.split_once(" = "));
-        match role.map(|(role, _)| role) {
-            _ if line == "# [roles]\n" => text.push_str("[roles]\n"),
-            Some(role @ ("planner" | "challenger" | "reviewer")) if in_roles => {
-                text.push_str(&format!("{role} = \"{}\"\n", AgentKind::Builtin));
-            }
-            _ => text.push_str(line),
-        }
-    }
-    text
+fn own_files(settings: &Settings) -> [(RelPath, String); 2] {
+    [(layout::config(), settings.text()), (layout::project_context(), PROJECT.to_owned())]
 }
 
 /// The file that an agent reads at the start of every session.
@@ -245,14 +228,32 @@ fn context_file(agent: AgentKind) -> Result<Option<RelPath>, StoreError> {
     })
 }
 
-/// The file in which an agent looks for the MCP servers of a project. Codex
-/// knows only a file in the home directory, which is not ours to touch.
-fn mcp_file(agent: AgentKind) -> Result<Option<RelPath>, StoreError> {
-    Ok(match agent {
-        AgentKind::Claude => Some(RelPath::new(".mcp.json")?),
-        AgentKind::Gemini => Some(RelPath::new(".gemini/settings.json")?),
-        AgentKind::Codex | AgentKind::Builtin | AgentKind::Replay => None,
-    })
+/// The file in which an agent looks for the MCP servers of a project, and how the entry for
+/// agentd gets into it and out of it.
+struct McpFile {
+    path: RelPath,
+    with: fn(Option<&str>) -> FileAction,
+    without: fn(&str) -> FileAction,
+}
+
+fn mcp_file(agent: AgentKind) -> Result<Option<McpFile>, StoreError> {
+    let json = |path: &str| {
+        Ok(Some(McpFile {
+            path: RelPath::new(path)?,
+            with: with_mcp_entry,
+            without: without_mcp_entry,
+        }))
+    };
+    match agent {
+        AgentKind::Claude => json(".mcp.json"),
+        AgentKind::Gemini => json(".gemini/settings.json"),
+        AgentKind::Codex => Ok(Some(McpFile {
+            path: RelPath::new(".codex/config.toml")?,
+            with: codex::with_entry,
+            without: codex::without_entry,
+        })),
+        AgentKind::Builtin | AgentKind::Replay => Ok(None),
+    }
 }
 
 fn read(dir: &ProjectDir, path: &RelPath) -> Result<Option<String>, StoreError> {
@@ -430,30 +431,6 @@ mod tests {
             assert_eq!(new_text(&removed).trim_end(), mine.trim_end());
         }
         assert_eq!(without_block(&block()), FileAction::Remove);
-    }
-
-    /// T2: `init --agents none` is the choice of the built-in agent.
-    #[test]
-    fn roles_of_the_builtin_agent_are_written_into_the_template() {
-        let text = with_builtin_roles(config::TEMPLATE);
-        let config = Config::parse(&text).unwrap();
-        let default = Config::default().roles;
-        let roles = agentd_engine::agents::installed::roles_of(AgentKind::Builtin, default);
-        assert_eq!(config, Config { roles, roles_are_written: true, ..Config::default() });
-        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-        let (before, after) = (lines(config::TEMPLATE), lines(&text));
-        assert_eq!(before.len(), after.len());
-        let changed: Vec<&String> =
-            before.iter().zip(&after).filter(|(a, b)| a != b).map(|(_, b)| b).collect();
-        assert_eq!(
-            changed,
-            [
-                "[roles]",
-                "planner = \"builtin\"",
-                "challenger = \"builtin\"",
-                "reviewer = \"builtin\""
-            ]
-        );
     }
 
     #[test]

@@ -49,6 +49,8 @@ impl Config {
             agent.env.clear();
         }
         self.implementation.test_command = None;
+        self.implementation.lint_command = None;
+        self.implementation.build_command = None;
         self.sandbox.enabled = true;
         self.sandbox.writable.clear();
         if self.sandbox.caches == Caches::Shared {
@@ -80,8 +82,15 @@ impl AgentConfig {
 
 impl Implementation {
     fn executable(&self, settings: &mut Vec<ExecutableSetting>) {
-        if let Some(command) = &self.test_command {
-            settings.push(setting("implementation.test_command".to_owned(), quoted(command)));
+        let commands = [
+            ("test_command", &self.test_command),
+            ("lint_command", &self.lint_command),
+            ("build_command", &self.build_command),
+        ];
+        for (key, command) in commands {
+            if let Some(command) = command {
+                settings.push(setting(format!("implementation.{key}"), quoted(command)));
+            }
         }
     }
 }
@@ -156,6 +165,8 @@ command = "codex"
 env = { A = "1" }
 [implementation]
 test_command = "make test"
+lint_command = "make lint"
+build_command = "make"
 [sandbox]
 enabled = false
 caches = "shared"
@@ -179,6 +190,8 @@ writable = ["/srv", "~/.ssh"]
                 r#"gemini.env."a b" = "\u{202e}\n""#,
                 r#"claude.env.A = "1""#,
                 r#"implementation.test_command = "make test""#,
+                r#"implementation.lint_command = "make lint""#,
+                r#"implementation.build_command = "make""#,
                 "sandbox.enabled = false",
                 r#"sandbox.caches = "shared""#,
                 r#"sandbox.writable = ["/srv", "~/.ssh"]"#,

@@ -17,24 +17,31 @@ fn nothing_at_all_is_the_default() {
     assert_eq!(Config::parse(contract).unwrap(), Config::default());
 }
 
-/// Lesson 11: the sample is real. Uncommented, it still says the defaults.
+/// Lesson 11: the sample is real. Uncommented, it still says the defaults, and the examples work.
 #[test]
 fn the_template_shows_every_default_as_it_is() {
-    let lines: Vec<&str> = TEMPLATE
-        .lines()
-        .map(|line| match line.strip_prefix("# ") {
-            Some(rest) if rest.starts_with('[') || rest.contains(" = ") => rest,
-            _ => line,
-        })
-        .collect();
-    let config = Config::parse(&lines.join("\n")).unwrap();
-    let defaults = Config::default();
-    assert_eq!(config.workflow, defaults.workflow);
-    assert_eq!(config.roles, defaults.roles);
-    assert_eq!(config.git, defaults.git);
-    assert_eq!(config.sandbox, defaults.sandbox);
-    assert_eq!(config.gemini.timeout_secs, defaults.gemini.timeout_secs);
-    assert_eq!(config.gemini.idle_timeout_secs, defaults.gemini.idle_timeout_secs);
+    let uncommented = |prefixes: &[&str]| {
+        let line = |line: &'static str| {
+            let rest = prefixes.iter().find_map(|prefix| line.strip_prefix(prefix));
+            match rest {
+                Some(rest) if rest.starts_with("e.g. ") => line,
+                Some(rest) if rest.starts_with('[') || rest.contains(" = ") => rest,
+                _ => line,
+            }
+        };
+        let lines: Vec<&str> = TEMPLATE.lines().map(line).collect();
+        Config::parse(&lines.join("\n")).unwrap()
+    };
+    let mut config = uncommented(&["# "]);
+    assert!(config.roles_are_written);
+    config.roles_are_written = false;
+    // What stands there for a name or a place that nobody has set.
+    assert_eq!(config.gemini.command.take().as_deref(), Some("gemini"));
+    assert_eq!(config.gemini.resume.take(), Some(Resume::Index));
+    assert_eq!(config, Config::default());
+    let examples = uncommented(&["# e.g. ", "# "]);
+    assert_eq!(examples.implementation.test_command.as_deref(), Some("cargo test"));
+    assert_eq!((examples.budget.max_cost_usd, examples.prices.len()), (Some(5.0), 1));
     for section in [
         "workflow",
         "roles",

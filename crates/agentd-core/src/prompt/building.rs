@@ -22,6 +22,10 @@ pub struct Implement<'a> {
     pub rules: &'a str,
     /// How the project's tests are run.
     pub test_command: Option<&'a str>,
+    /// How its code is checked.
+    pub lint_command: Option<&'a str>,
+    /// How it is built.
+    pub build_command: Option<&'a str>,
     /// What the sandbox allows, a sentence a line; empty where there is none.
     pub sandbox: &'a str,
 }
@@ -35,6 +39,8 @@ impl Implement<'_> {
             specs => views::specs(self.specs),
             rules => self.rules.trim(),
             test_command => self.test_command.unwrap_or_default(),
+            lint_command => self.lint_command.unwrap_or_default(),
+            build_command => self.build_command.unwrap_or_default(),
             sandbox => self.sandbox.trim(),
         };
         render(&StepName::Implement(self.layer), self.change, "implement", context)

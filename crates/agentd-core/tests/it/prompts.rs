@@ -288,6 +288,8 @@ impl Given {
                     specs: &self.views,
                     rules: &self.text,
                     test_command: Some(&self.text),
+                    lint_command: Some(&self.text),
+                    build_command: Some(&self.text),
                     sandbox: &self.text,
                 }
                 .render(),
@@ -441,6 +443,8 @@ fn each_prompt_works_without_optional_parts() {
             specs: &[],
             rules: "",
             test_command: None,
+            lint_command: None,
+            build_command: None,
             sandbox: "",
         }
         .render(),

@@ -216,13 +216,16 @@ pub(super) fn implement(
 ) -> Result<String, WorkflowError> {
     let tasks = task_views(open);
     let specs = spec_views(workflow, Some(open))?;
+    let commands = &workflow.agents.config.implementation;
     Ok(Implement {
         change: &workflow.change,
         layer,
         tasks: &tasks,
         specs: &specs,
         rules: &rules(workflow),
-        test_command: workflow.agents.config.implementation.test_command.as_deref(),
+        test_command: commands.test_command.as_deref(),
+        lint_command: commands.lint_command.as_deref(),
+        build_command: commands.build_command.as_deref(),
         sandbox: &sandbox::for_prompt(workflow.agents),
     }
     .render())

@@ -1,46 +1,54 @@
-use std::io::{self, Write as _};
+mod report;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agentd_core::agent::AgentKind;
 use agentd_core::command_line::CommandLine;
-use agentd_core::config::Config;
+use agentd_core::config::{Config, Roles};
 use agentd_core::hint::Hint;
+use agentd_core::layout;
 use agentd_core::nearest::nearest;
-use agentd_core::next_step::{Command, NextStep};
-use agentd_core::rel_path::RelPath;
-use agentd_core::text::printable;
 use agentd_engine::change::documents;
 use agentd_engine::guard::trust;
+use agentd_engine::insight::toolchain::{self, Commands};
 use agentd_engine::opening;
 use agentd_engine::process;
 use agentd_engine::store::{Project, StoreError};
 use inquire::MultiSelect;
-use serde::{Serialize, Serializer};
 
 use super::Context;
 use crate::error::CommandError;
-use crate::install::{self, FileAction, FileChange, Players};
-use crate::ui::ask::answered;
-use crate::ui::{BOLD, DIM, Output, Screen, WARN};
+use crate::install::{self, FileAction, FileChange, Players, Settings};
+use crate::ui::ask::{self, answered};
+
+pub(super) use report::{InstallReport, SetUp};
 
 /// Set up agentd in a project.
 ///
-/// Writes agentd/config.toml and agentd/project.md. For each agent, adds a block to the file
+/// Writes agentd/config.toml, with the roles of the agents and the commands that test, lint and
+/// build the project, and agentd/project.md. For each agent, adds a block to the file
 /// that it reads (CLAUDE.md, AGENTS.md, GEMINI.md), an entry for the MCP server (.mcp.json,
-/// .gemini/settings.json), and the workflow as commands or skills: /agentd:plan, /agentd:impl,
-/// /agentd:archive and so on in Claude Code and Gemini CLI, $agentd-plan and so on in Codex.
-/// Existing content is kept, and running the command again changes nothing. Nothing outside
-/// the project is written.
+/// .gemini/settings.json, .codex/config.toml), and the workflow as commands or skills:
+/// /agentd:plan, /agentd:impl, /agentd:archive and so on in Claude Code and Gemini CLI,
+/// $agentd-plan and so on in Codex. Existing content is kept, and running the command again
+/// changes nothing. Nothing outside the project is written.
+///
+/// The project is the git repository. In a package of a monorepo, a directory below its root
+/// with a manifest of its own, agentd asks; without a terminal it takes the directory that it is
+/// started in, or `-C`, if that is a package.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd init\n  agentd init --yes --agents claude,codex\n  agentd init --dry-run"
+    after_help = "Examples:\n  agentd init\n  agentd init --yes --agents claude,codex\n  agentd -C apps/web init --here\n  agentd init --dry-run"
 )]
 pub(crate) struct Args {
     /// Agents to set up: claude, codex, gemini, all, or none; the default is those on PATH. With
     /// none, the built-in agent plans and reviews by rules, without a model.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     agents: Option<Vec<String>>,
+
+    #[command(flatten)]
+    place: Place,
 
     /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
@@ -51,28 +59,89 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
+/// Where the project is, in a monorepo.
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// Set up this directory, also in a git repository or in another project.
+    #[arg(long, conflicts_with = "root")]
+    here: bool,
+
+    /// Set up the whole git repository, also in one of its packages.
+    #[arg(long)]
+    root: bool,
+}
+
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let root = root(&context.start)?;
+    let root = root(context, args)?;
     let project = context.project_at(&root)?;
     let agents = choose(context, args, &root)?;
     // Only where no agents are wanted: that none is on PATH may be a mistake.
     let none = args.agents.is_some() && agents.is_empty();
-    let players = if none { Players::Builtin } else { Players::Default };
-    let changes = install::install(project.dir(), &agents, players)?;
-    let kept = |change: &FileChange| {
-        change.path == agentd_core::layout::config() && change.action == FileAction::Unchanged
-    };
-    if none && changes.iter().any(kept) && !plans_by_rules(&project)? {
+    let players = if none { Players::Builtin } else { players(&agents) };
+    let unset = install::is_unset(project.dir());
+    let commands = if unset { commands(context, args, &root)? } else { Commands::default() };
+    let settings = Settings { players, commands };
+    let changes = install::install(project.dir(), &agents, &settings)?;
+    if none && !unset && !plans_by_rules(&project)? {
         context.ui.note(
             "agentd/config.toml is yours and stays as it is; to plan without agents, set planner, \
              challenger and reviewer in [roles] to \"builtin\"",
         );
     }
+    let config = config_after(&project, &changes);
+    let set_up = SetUp::new(&root, agents, config.as_ref(), settings.commands, &here(&root));
     if !args.dry_run {
         write(&project, &changes)?;
     }
-    context.ui.print(&InstallReport::new(&root, changes, args.dry_run, agents))?;
+    context.ui.print(&InstallReport::new(&root, changes, args.dry_run, Some(set_up)))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The roles for these agents.
+fn players(agents: &[AgentKind]) -> Players {
+    Roles::among(agents).map_or(Players::Default, Players::Agents)
+}
+
+/// The roles for the agents on PATH.
+pub(super) fn players_here(root: &Path) -> Players {
+    players(&here(root))
+}
+
+/// The agents on PATH.
+fn here(root: &Path) -> Vec<AgentKind> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_here = |agent: &AgentKind| process::find_program(agent.name(), &path, root).is_some();
+    AgentKind::CLIS.into_iter().filter(is_here).collect()
+}
+
+/// The commands that are written into `[implementation]`: those that are found, if a person who
+/// can be asked agrees to them. They run what the repository says, in the sandbox.
+fn commands(context: &Context, args: &Args, root: &Path) -> Result<Commands, CommandError> {
+    let found = toolchain::detect_at(root);
+    let asks = !args.yes && !args.dry_run && context.ui.can_prompt();
+    if asks && found.by_purpose().next().is_some() {
+        for line in report::command_lines(&found) {
+            context.ui.note(&line);
+        }
+        if !ask::write_commands()? {
+            return Ok(Commands::default());
+        }
+    }
+    Ok(found)
+}
+
+/// The settings that hold once the changes are written, if they can be read.
+fn config_after(project: &Project, changes: &[FileChange]) -> Option<Config> {
+    let written = changes.iter().find_map(|change| match &change.action {
+        FileAction::Create(text) | FileAction::Update(text) if change.path == layout::config() => {
+            Some(text)
+        }
+        _ => None,
+    });
+    match written {
+        Some(text) => Config::parse(text).ok(),
+        None => documents::load_config(project).ok(),
+    }
 }
 
 /// Whether the settings that are there let the built-in agent plan.
@@ -82,7 +151,7 @@ fn plans_by_rules(project: &Project) -> Result<bool, CommandError> {
 
 fn write(project: &Project, changes: &[FileChange]) -> Result<(), CommandError> {
     install::apply(project.dir(), changes)?;
-    for dir in [agentd_core::layout::changes_dir(), agentd_core::layout::main_specs_dir()] {
+    for dir in [layout::changes_dir(), layout::main_specs_dir()] {
         project.dir().create_dir_all(&dir)?;
     }
     trust_own(project, changes)
@@ -92,7 +161,10 @@ fn write(project: &Project, changes: &[FileChange]) -> Result<(), CommandError> 
 /// the repository's, and a person has to agree to them.
 fn trust_own(project: &Project, changes: &[FileChange]) -> Result<(), CommandError> {
     let written = changes.iter().find_map(|change| match &change.action {
-        FileAction::Create(text) if change.path == agentd_core::layout::config() => Some(text),
+        // An update is of a file in which nothing was set.
+        FileAction::Create(text) | FileAction::Update(text) if change.path == layout::config() => {
+            Some(text)
+        }
         _ => None,
     });
     let config = written.and_then(|text| Config::parse(text).ok());
@@ -103,15 +175,36 @@ fn trust_own(project: &Project, changes: &[FileChange]) -> Result<(), CommandErr
 }
 
 /// Sets up a project without anything for agents.
-pub(super) fn set_up_least(project: &Project) -> Result<(), CommandError> {
-    write(project, &install::install(project.dir(), &[], Players::Default)?)
+pub(super) fn set_up_least(project: &Project, players: Players) -> Result<(), CommandError> {
+    let settings = Settings { players, ..Settings::default() };
+    write(project, &install::install(project.dir(), &[], &settings)?)
 }
 
-/// An existing project above, otherwise the repository, otherwise the current directory.
-fn root(start: &Path) -> Result<PathBuf, CommandError> {
-    match opening::root_of(start) {
-        Err(StoreError::NotInitialised { suggested, .. }) => Ok(suggested),
-        root => Ok(root?),
+/// An existing project above, otherwise the repository or a package of it, otherwise the current
+/// directory.
+fn root(context: &Context, args: &Args) -> Result<PathBuf, CommandError> {
+    let (start, repository) = match opening::root_of(&context.start) {
+        Err(StoreError::NotInitialised { start, suggested }) => (start, suggested),
+        Ok(root) if args.place.here => {
+            let start = std::fs::canonicalize(&context.start).unwrap_or(root);
+            return Ok(start);
+        }
+        Ok(root) if args.place.root => return Ok(toolchain::repository_of(&root).unwrap_or(root)),
+        root => return Ok(root?),
+    };
+    if args.place.here {
+        return Ok(start);
+    }
+    let package = toolchain::package_of(&start).filter(|_| !args.place.root);
+    match package {
+        Some(package) if !args.yes && !args.dry_run && context.ui.can_prompt() => {
+            let shown = package.strip_prefix(&repository).unwrap_or(&package);
+            let whole = ask::whole_repository(&shown.display().to_string())?;
+            Ok(if whole { repository } else { package })
+        }
+        // The package above this directory may be meant or not.
+        Some(package) if package == start => Ok(package),
+        _ => Ok(repository),
     }
 }
 
@@ -119,11 +212,7 @@ fn choose(context: &Context, args: &Args, root: &Path) -> Result<Vec<AgentKind>,
     if let Some(names) = &args.agents {
         return parse(names);
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let here: Vec<AgentKind> = AgentKind::CLIS
-        .into_iter()
-        .filter(|agent| process::find_program(agent.name(), &path, root).is_some())
-        .collect();
+    let here = here(root);
     if args.yes || args.dry_run || !context.ui.can_prompt() {
         if here.is_empty() {
             let known = "`--agents` names those that you use: claude, codex, gemini";
@@ -169,102 +258,4 @@ fn parse(names: &[String]) -> Result<Vec<AgentKind>, CommandError> {
     agents.sort_unstable();
     agents.dedup();
     Ok(agents)
-}
-
-/// What setting up a project has written, or taking agentd out of it has removed.
-#[derive(Debug, Serialize)]
-pub(super) struct InstallReport {
-    /// The project.
-    root: String,
-    /// Whether nothing was written.
-    dry_run: bool,
-    /// The agents that were set up.
-    agents: Vec<AgentKind>,
-    /// What was done with each file.
-    files: Vec<FileReport>,
-}
-
-/// What was done with one file.
-#[derive(Debug, Serialize)]
-struct FileReport {
-    /// The file.
-    path: RelPath,
-    /// What was done with it.
-    #[serde(serialize_with = "in_the_past")]
-    action: FileAction,
-    /// Why it was left as it is, if so.
-    reason: Option<String>,
-}
-
-fn in_the_past<S: Serializer>(action: &FileAction, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(action.verb(false))
-}
-
-impl InstallReport {
-    pub(super) fn new(
-        root: &Path,
-        changes: Vec<FileChange>,
-        dry_run: bool,
-        agents: Vec<AgentKind>,
-    ) -> Self {
-        let files = changes.into_iter().map(|FileChange { path, action }| {
-            let reason = match &action {
-                FileAction::Leave(reason) => Some(reason.clone()),
-                _ => None,
-            };
-            FileReport { path, action, reason }
-        });
-        Self { root: root.display().to_string(), dry_run, agents, files: files.collect() }
-    }
-}
-
-impl Output for InstallReport {
-    fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        let Self { root, dry_run, agents, files } = self;
-        writeln!(screen, "{BOLD}{}{BOLD:#}\n", printable(root))?;
-        for FileReport { path, action, .. } in files {
-            let verb = action.verb(*dry_run);
-            match action {
-                FileAction::Unchanged => writeln!(screen, "{DIM}{verb:10} {path}{DIM:#}")?,
-                FileAction::Leave(reason) => {
-                    writeln!(screen, "{WARN}{verb:10}{WARN:#} {path}: {}", printable(reason))?;
-                }
-                _ => writeln!(screen, "{BOLD}{verb:10}{BOLD:#} {path}")?,
-            }
-        }
-        if *dry_run {
-            writeln!(screen, "\nNothing was written: this was a dry run.")?;
-        } else if agents.contains(&AgentKind::Codex) {
-            writeln!(
-                screen,
-                "\nCodex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp"
-            )?;
-        }
-        if files.iter().all(|file| file.action == FileAction::Unchanged) {
-            writeln!(screen, "\nNothing to do.")?;
-        }
-        if !dry_run && files.iter().any(|file| matches!(file.action, FileAction::Create(_))) {
-            writeln!(
-                screen,
-                "\nNext: describe your project in agentd/project.md, then: {}",
-                NextStep::new(Command::Doctor)
-            )?;
-        }
-        Ok(())
-    }
-
-    #[cfg(test)]
-    fn sample() -> Self {
-        let file = FileReport {
-            path: RelPath::new(".mcp.json").unwrap(),
-            action: FileAction::Leave("it is not JSON".to_owned()),
-            reason: Some("it is not JSON".to_owned()),
-        };
-        Self {
-            root: "/home/ada/project".to_owned(),
-            dry_run: true,
-            agents: vec![AgentKind::Claude],
-            files: vec![file],
-        }
-    }
 }

@@ -112,7 +112,7 @@ pub(crate) fn project(context: &Context) -> Result<Project, CommandError> {
         Err(StoreError::NotInitialised { suggested, .. }) if suggested.join(".git").exists() => {
             root_is_text(&suggested)?;
             let project = context.project_at(&suggested)?;
-            super::init::set_up_least(&project)?;
+            super::init::set_up_least(&project, super::init::players_here(&suggested))?;
             context.ui.note(&format!(
                 "agentd is set up in {}; `agentd init` adds what agents need to know of it",
                 suggested.join("agentd").display()

@@ -84,7 +84,7 @@ fn target(context: &Context, args: &Args) -> Result<Agents, CommandError> {
     std::fs::create_dir_all(&into).map_err(cannot)?;
     let root = std::fs::canonicalize(&into).map_err(cannot)?;
     let project = context.project_at(&root)?;
-    let changes = install::install(project.dir(), &[], install::Players::Default)?;
+    let changes = install::install(project.dir(), &[], &install::Settings::default())?;
     install::apply(project.dir(), &changes)?;
     project.dir().create_dir_all(&agentd_core::layout::changes_dir())?;
     let internal = |error: std::io::Error| {

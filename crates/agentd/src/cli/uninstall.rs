@@ -1,6 +1,7 @@
 use std::process::ExitCode;
 
 use agentd_engine::git::Git;
+use agentd_engine::insight::toolchain;
 
 use super::Context;
 use super::init::InstallReport;
@@ -21,7 +22,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project()?;
-    let changes = install::uninstall(project.dir())?;
+    let detected = toolchain::detect_at(project.root());
+    let changes = install::uninstall(project.dir(), &detected)?;
     if !args.dry_run {
         install::apply(project.dir(), &changes)?;
         install::tidy(project.dir(), &changes)?;
@@ -30,6 +32,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         }
     }
     let root = project.root();
-    context.ui.print(&InstallReport::new(root, changes, args.dry_run, Vec::new()))?;
+    context.ui.print(&InstallReport::new(root, changes, args.dry_run, None))?;
     Ok(ExitCode::SUCCESS)
 }

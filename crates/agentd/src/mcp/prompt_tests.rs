@@ -69,6 +69,8 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
                 specs: &[],
                 rules: "",
                 test_command: None,
+                lint_command: None,
+                build_command: None,
                 sandbox: "",
             }
             .render(),

@@ -9,6 +9,7 @@ use agentd_core::hint::Hint;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::state::Placement;
+use agentd_core::text::printable;
 use agentd_engine::git::{Git, branch_of};
 use agentd_engine::workflow::begin::{BuiltinAnswer, CostQuestion};
 use agentd_engine::workflow::decisions::{Gate, PlanAnswer, PlanQuestion};
@@ -131,6 +132,27 @@ pub(crate) fn drop_change(change: &ChangeId) -> Result<bool, CommandError> {
     let offers = vec![Offer::new(false, "No, keep it"), Offer::new(true, "Yes, drop it")];
     let question = format!("Drop {change}?");
     choose(&question, offers, KEYS, Hint::Text("without asking: --yes".to_owned()))
+}
+
+/// Asks whether the commands that were found are right. They were shown before.
+pub(crate) fn write_commands() -> Result<bool, CommandError> {
+    let offers = vec![
+        Offer::new(true, "Yes, write them to agentd/config.toml"),
+        Offer::new(false, "No, I will set them myself"),
+    ];
+    let question = "Is this how the project is tested, checked and built?";
+    choose(question, offers, KEYS, Hint::Text("without asking: --yes".to_owned()))
+}
+
+/// Asks whether agentd is for the whole repository or for one package of it.
+pub(crate) fn whole_repository(package: &str) -> Result<bool, CommandError> {
+    let package = printable(package);
+    let offers = vec![
+        Offer::new(false, format!("Here, in {package}")),
+        Offer::new(true, "In the root of the repository, for all of it"),
+    ];
+    let question = format!("{package} is a package of its own. Where is agentd set up?");
+    choose(&question, offers, KEYS, Hint::Text("say it: --here or --root".to_owned()))
 }
 
 /// Asks whether a change may cost that much (W8). Enter alone spends nothing.

@@ -21,6 +21,7 @@ mod help;
 mod hints;
 mod hostile;
 mod init;
+mod init_fits;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod journal_kills;
 mod json;

@@ -6,6 +6,7 @@
 
 mod clis;
 mod docs;
+mod first_use;
 mod implementation;
 mod ledgers;
 mod plan;

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use super::Args;
 use crate::cli::{Context, init};
 use crate::error::{CommandError, unusable};
+use crate::install::Players;
 
 macro_rules! assets {
     ($folder:literal: $($name:literal),* $(,)?) => {
@@ -153,7 +154,7 @@ pub(super) fn furnish(
     for (name, text) in RUNS {
         write(&Path::new(RECORDING).join(name), text)?;
     }
-    init::set_up_least(&context.project_at(root)?)?;
+    init::set_up_least(&context.project_at(root)?, Players::Default)?;
     write(Path::new("agentd/config.toml"), &config(speed))?;
     Git::create(tool, root, "A greeting, and a test that it fails")?;
     Ok(())

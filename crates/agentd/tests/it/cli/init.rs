@@ -36,6 +36,14 @@ fn init_in_fresh_directory() {
     created    .claude/commands/agentd/rename.md
     created    .claude/commands/agentd/drop.md
 
+    Roles:
+      planner      gemini
+      challenger   claude
+      implementer  claude
+      reviewer     gemini
+
+    This is not a git repository: changes are worked on in place, without branches and commits, and code reviews have no diff. Create one with `git init`.
+
     Next: describe your project in agentd/project.md, then: agentd doctor
     --- stderr
     ");
@@ -55,7 +63,7 @@ fn init_twice_changes_nothing() {
     let project = TestProject::empty().root_file("CLAUDE.md", "# Mine\n");
     project.run(["init", "--agents", "all"]).fine();
     let before = project.tree();
-    insta::assert_snapshot!(project.run(["init", "--agents", "all"]), @"
+    insta::assert_snapshot!(project.run(["init", "--agents", "all"]), @r"
     exit 0
     [ROOT]
 
@@ -71,6 +79,7 @@ fn init_twice_changes_nothing() {
     unchanged  .gemini/commands/agentd/rename.toml
     unchanged  .gemini/commands/agentd/drop.toml
     unchanged  AGENTS.md
+    unchanged  .codex/config.toml
     unchanged  .agents/skills/agentd-plan/SKILL.md
     unchanged  .agents/skills/agentd-impl/SKILL.md
     unchanged  .agents/skills/agentd-archive/SKILL.md
@@ -86,7 +95,15 @@ fn init_twice_changes_nothing() {
     unchanged  .claude/commands/agentd/rename.md
     unchanged  .claude/commands/agentd/drop.md
 
-    Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
+    Roles:
+      planner      gemini
+      challenger   codex
+      implementer  claude
+      reviewer     codex
+
+    Not on PATH: gemini (planner); codex (challenger, reviewer); claude (implementer). Install what is missing, or change [roles] in agentd/config.toml.
+
+    This is not a git repository: changes are worked on in place, without branches and commits, and code reviews have no diff. Create one with `git init`.
 
     Nothing to do.
     --- stderr
@@ -174,7 +191,7 @@ fn init_leaves_unknown_files() {
     let theirs = outside.root().join("theirs.md");
     std::os::unix::fs::symlink(&theirs, project.root().join("CLAUDE.md")).unwrap();
     let before = project.tree();
-    insta::assert_snapshot!(project.run(["init", "--agents", "all"]), @"
+    insta::assert_snapshot!(project.run(["init", "--agents", "all"]), @r"
     exit 0
     [ROOT]
 
@@ -190,6 +207,7 @@ fn init_leaves_unknown_files() {
     created    .gemini/commands/agentd/rename.toml
     created    .gemini/commands/agentd/drop.toml
     left       AGENTS.md: its agentd block has no `<!-- agentd:end -->`
+    created    .codex/config.toml
     created    .agents/skills/agentd-plan/SKILL.md
     created    .agents/skills/agentd-impl/SKILL.md
     created    .agents/skills/agentd-archive/SKILL.md
@@ -205,7 +223,15 @@ fn init_leaves_unknown_files() {
     created    .claude/commands/agentd/rename.md
     created    .claude/commands/agentd/drop.md
 
-    Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
+    Roles:
+      planner      gemini
+      challenger   codex
+      implementer  claude
+      reviewer     codex
+
+    Not on PATH: gemini (planner); codex (challenger, reviewer); claude (implementer). Install what is missing, or change [roles] in agentd/config.toml.
+
+    This is not a git repository: changes are worked on in place, without branches and commits, and code reviews have no diff. Create one with `git init`.
 
     Next: describe your project in agentd/project.md, then: agentd doctor
     --- stderr
@@ -256,13 +282,15 @@ fn init_agents_named_or_on_path() {
     assert_eq!(files(&["--yes", "--agents", "claude,gemini"]), two);
     assert_eq!(files(&["--agents", "claude, gemini,claude"]), two);
     let none = TestProject::empty();
-    insta::assert_snapshot!(none.run(["init"]), @"
+    insta::assert_snapshot!(none.run(["init"]), @r"
     exit 0
     [ROOT]
 
     created    agentd/config.toml
     created    agentd/project.md
     created    agentd/.gitignore
+
+    This is not a git repository: changes are worked on in place, without branches and commits, and code reviews have no diff. Create one with `git init`.
 
     Next: describe your project in agentd/project.md, then: agentd doctor
     --- stderr
@@ -276,7 +304,7 @@ fn init_without_terminal_asks_nothing() {
     let (reader, writer) = std::io::pipe().unwrap();
     let run = project.finish(project.command(["init"]).stdin(reader)).fine();
     drop(writer);
-    insta::assert_snapshot!(run, @"
+    insta::assert_snapshot!(run, @r"
     exit 0
     [ROOT]
 
@@ -284,6 +312,7 @@ fn init_without_terminal_asks_nothing() {
     created    agentd/project.md
     created    agentd/.gitignore
     created    AGENTS.md
+    created    .codex/config.toml
     created    .agents/skills/agentd-plan/SKILL.md
     created    .agents/skills/agentd-impl/SKILL.md
     created    .agents/skills/agentd-archive/SKILL.md
@@ -291,7 +320,15 @@ fn init_without_terminal_asks_nothing() {
     created    .agents/skills/agentd-rename/SKILL.md
     created    .agents/skills/agentd-drop/SKILL.md
 
-    Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
+    Roles:
+      planner      codex
+      challenger   codex
+      implementer  codex
+      reviewer     codex
+
+    Reviews will not be independent: codex reviews its own plans and code. With a second agent, change [roles].
+
+    This is not a git repository: changes are worked on in place, without branches and commits, and code reviews have no diff. Create one with `git init`.
 
     Next: describe your project in agentd/project.md, then: agentd doctor
     --- stderr
@@ -322,7 +359,7 @@ fn misspelled_agent_is_a_usage_error() {
 fn init_dry_run_writes_nothing() {
     let project = TestProject::empty().root_file("CLAUDE.md", "# Mine\n");
     let before = project.tree();
-    insta::assert_snapshot!(project.run(["init", "--dry-run", "--agents", "claude"]), @"
+    insta::assert_snapshot!(project.run(["init", "--dry-run", "--agents", "claude"]), @r"
     exit 0
     [ROOT]
 
@@ -337,6 +374,18 @@ fn init_dry_run_writes_nothing() {
     create     .claude/commands/agentd/revise.md
     create     .claude/commands/agentd/rename.md
     create     .claude/commands/agentd/drop.md
+
+    Roles:
+      planner      claude
+      challenger   claude
+      implementer  claude
+      reviewer     claude
+
+    Reviews will not be independent: claude reviews its own plans and code. With a second agent, change [roles].
+
+    Not on PATH: claude (planner, challenger, implementer, reviewer). Install what is missing, or change [roles] in agentd/config.toml.
+
+    This is not a git repository: changes are worked on in place, without branches and commits, and code reviews have no diff. Create one with `git init`.
 
     Nothing was written: this was a dry run.
     --- stderr
@@ -415,7 +464,7 @@ const WORKFLOWS: [&str; 18] = [
 #[test]
 fn workflows_for_every_agent() {
     let project = TestProject::empty();
-    insta::assert_snapshot!(project.run(["init", "--agents", "all", "--dry-run"]), @"
+    insta::assert_snapshot!(project.run(["init", "--agents", "all", "--dry-run"]), @r"
     exit 0
     [ROOT]
 
@@ -431,6 +480,7 @@ fn workflows_for_every_agent() {
     create     .gemini/commands/agentd/rename.toml
     create     .gemini/commands/agentd/drop.toml
     create     AGENTS.md
+    create     .codex/config.toml
     create     .agents/skills/agentd-plan/SKILL.md
     create     .agents/skills/agentd-impl/SKILL.md
     create     .agents/skills/agentd-archive/SKILL.md
@@ -445,6 +495,16 @@ fn workflows_for_every_agent() {
     create     .claude/commands/agentd/revise.md
     create     .claude/commands/agentd/rename.md
     create     .claude/commands/agentd/drop.md
+
+    Roles:
+      planner      gemini
+      challenger   codex
+      implementer  claude
+      reviewer     codex
+
+    Not on PATH: gemini (planner); codex (challenger, reviewer); claude (implementer). Install what is missing, or change [roles] in agentd/config.toml.
+
+    This is not a git repository: changes are worked on in place, without branches and commits, and code reviews have no diff. Create one with `git init`.
 
     Nothing was written: this was a dry run.
     --- stderr
@@ -496,7 +556,7 @@ fn edited_workflow_is_kept() {
         .root_file(".claude/commands/agentd/plan.md", mine)
         .root_file(".gemini/commands/agentd/archive.toml", mine);
     let before = project.tree();
-    insta::assert_snapshot!(project.run(["init", "--agents", "all"]), @"
+    insta::assert_snapshot!(project.run(["init", "--agents", "all"]), @r"
     exit 0
     [ROOT]
 
@@ -512,6 +572,7 @@ fn edited_workflow_is_kept() {
     unchanged  .gemini/commands/agentd/rename.toml
     unchanged  .gemini/commands/agentd/drop.toml
     unchanged  AGENTS.md
+    unchanged  .codex/config.toml
     unchanged  .agents/skills/agentd-plan/SKILL.md
     unchanged  .agents/skills/agentd-impl/SKILL.md
     unchanged  .agents/skills/agentd-archive/SKILL.md
@@ -527,11 +588,19 @@ fn edited_workflow_is_kept() {
     unchanged  .claude/commands/agentd/rename.md
     unchanged  .claude/commands/agentd/drop.md
 
-    Codex keeps its MCP servers in your home: codex mcp add agentd -- agentd mcp
+    Roles:
+      planner      gemini
+      challenger   codex
+      implementer  claude
+      reviewer     codex
+
+    Not on PATH: gemini (planner); codex (challenger, reviewer); claude (implementer). Install what is missing, or change [roles] in agentd/config.toml.
+
+    This is not a git repository: changes are worked on in place, without branches and commits, and code reviews have no diff. Create one with `git init`.
     --- stderr
     ");
     assert_eq!(project.tree(), before);
-    insta::assert_snapshot!(project.run(["uninstall"]), @"
+    insta::assert_snapshot!(project.run(["uninstall"]), @r"
     exit 0
     [ROOT]
 
@@ -544,6 +613,7 @@ fn edited_workflow_is_kept() {
     removed    .gemini/commands/agentd/rename.toml
     removed    .gemini/commands/agentd/drop.toml
     removed    AGENTS.md
+    removed    .codex/config.toml
     removed    .agents/skills/agentd-plan/SKILL.md
     removed    .agents/skills/agentd-impl/SKILL.md
     removed    .agents/skills/agentd-archive/SKILL.md

@@ -5,7 +5,7 @@ fn uninstall_leaves_nothing() {
     let project = TestProject::empty();
     project.run(["init", "--agents", "all"]).fine();
     assert!(project.names().len() > 8);
-    insta::assert_snapshot!(project.run(["uninstall"]), @"
+    insta::assert_snapshot!(project.run(["uninstall"]), @r"
     exit 0
     [ROOT]
 
@@ -18,6 +18,7 @@ fn uninstall_leaves_nothing() {
     removed    .gemini/commands/agentd/rename.toml
     removed    .gemini/commands/agentd/drop.toml
     removed    AGENTS.md
+    removed    .codex/config.toml
     removed    .agents/skills/agentd-plan/SKILL.md
     removed    .agents/skills/agentd-impl/SKILL.md
     removed    .agents/skills/agentd-archive/SKILL.md
@@ -122,7 +123,7 @@ fn uninstall_dry_run() {
     let project = TestProject::empty();
     project.run(["init", "--agents", "all"]).fine();
     let before = project.tree();
-    insta::assert_snapshot!(project.run(["uninstall", "--dry-run"]), @"
+    insta::assert_snapshot!(project.run(["uninstall", "--dry-run"]), @r"
     exit 0
     [ROOT]
 
@@ -135,6 +136,7 @@ fn uninstall_dry_run() {
     remove     .gemini/commands/agentd/rename.toml
     remove     .gemini/commands/agentd/drop.toml
     remove     AGENTS.md
+    remove     .codex/config.toml
     remove     .agents/skills/agentd-plan/SKILL.md
     remove     .agents/skills/agentd-impl/SKILL.md
     remove     .agents/skills/agentd-archive/SKILL.md

@@ -39,7 +39,7 @@ pub(super) use report::{InstallReport, SetUp};
 /// started in, or `-C`, if that is a package.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd init\n  agentd init --yes --agents claude,codex\n  agentd -C apps/web init --here\n  agentd init --dry-run"
+    after_help = "Examples:\n  agentd init\n  agentd init --yes --agents claude,codex\n  agentd init --here          this directory, not the whole repository\n  agentd init --dry-run"
 )]
 pub(crate) struct Args {
     /// Agents to set up: claude, codex, gemini, all, or none; the default is those on PATH. With

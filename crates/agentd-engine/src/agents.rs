@@ -4,6 +4,7 @@
 pub mod context;
 pub mod files;
 pub mod installed;
+pub mod login;
 pub(crate) mod receipts;
 pub mod recording;
 pub mod redact;

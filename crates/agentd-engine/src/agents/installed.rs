@@ -1,6 +1,6 @@
 //! The agents' programs on this machine.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use agentd_core::provider::classify::not_installed;
 use rustix::process::Signal;
 
 use super::step::{Agents, StepError, program};
-use crate::process::child::{Child, ChildCommand, ChildError, ChildLimits};
+use crate::process::child::{Child, ChildCommand, ChildError, ChildLimits, ChildOutput};
 use crate::process::find_program;
 
 /// Why a program did not report its version.
@@ -20,8 +20,13 @@ pub enum VersionError {
     #[error("it cannot be started: {0}")]
     Start(#[from] std::io::Error),
     /// It took too long.
-    #[error("`--version` did not answer within {} s", .0.as_secs())]
-    TimedOut(Duration),
+    #[error("`{words}` did not answer within {} s", .limit.as_secs())]
+    TimedOut {
+        /// What it was asked.
+        words: &'static str,
+        /// How long it had.
+        limit: Duration,
+    },
     /// It failed.
     #[error("`--version` failed: {0}")]
     Failed(String),
@@ -30,30 +35,41 @@ pub enum VersionError {
     Silent,
 }
 
-/// What a program answers to `--version`, in its own words but on one line.
-pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> {
+/// Asks a program something that it answers without a model.
+pub(super) fn ask(
+    program: &Path,
+    words: &'static str,
+    env: &[(OsString, Option<OsString>)],
+    limit: Duration,
+) -> Result<ChildOutput, VersionError> {
     let limits = ChildLimits {
         time: limit,
         grace: Duration::ZERO,
         drain: Duration::from_millis(500),
         // More than this is no version.
         stdout_bytes: 4096,
-        stderr_bytes: 0,
+        stderr_bytes: 4096,
     };
+    let args: Vec<OsString> = words.split(' ').map(OsString::from).collect();
     let command = ChildCommand {
         program: program.as_os_str(),
-        args: &["--version".into()],
+        args: &args,
         // Not the current directory: some CLIs read its settings before they answer.
         cwd: Path::new("/"),
-        env: &[],
+        env,
         input: b"",
         orphan_signal: Signal::KILL,
         limits,
     };
-    let output = Child::start(&command)?.wait(None).map_err(|error| match error {
+    Child::start(&command)?.wait(None).map_err(|error| match error {
         ChildError::System(source) => VersionError::Start(source),
-        ChildError::TimedOut | ChildError::Cancelled => VersionError::TimedOut(limit),
-    })?;
+        ChildError::TimedOut | ChildError::Cancelled => VersionError::TimedOut { words, limit },
+    })
+}
+
+/// What a program answers to `--version`, in its own words but on one line.
+pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> {
+    let output = ask(program, "--version", &[], limit)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = agentd_core::text::Line::new(text.lines().next().unwrap_or_default()).to_string();
     match output.code() {
@@ -129,7 +145,7 @@ mod tests {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(&program, mode).unwrap();
             let error = version(&program, Duration::from_millis(200)).unwrap_err();
-            assert!(matches!(error, VersionError::TimedOut(_)), "{hangs}: {error}");
+            assert!(matches!(error, VersionError::TimedOut { .. }), "{hangs}: {error}");
         }
     }
 }

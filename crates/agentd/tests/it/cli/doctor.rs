@@ -7,11 +7,23 @@ fn check<'a>(json: &'a Value, name: &str) -> &'a Value {
     checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("{name}: {json:#}"))
 }
 
-/// What is reported, except about the sandbox: that depends on the system.
+/// What is reported, except about the sandbox, which depends on the system. Checks are printed as
+/// their results come; here they are sorted.
 fn without_sandbox(run: &Output) -> String {
     let text = run.transcript();
-    let lines = text.lines().filter(|line| !line.contains("sandbox"));
-    lines.map(|line| format!("{line}\n")).collect()
+    let (out, rest) = text.split_once("--- stderr").unwrap();
+    let (code, out) = out.split_once('\n').unwrap();
+    let mut checks: Vec<String> = Vec::new();
+    for line in out.lines() {
+        match checks.last_mut() {
+            Some(check) if line.starts_with(' ') => *check += &format!("{line}\n"),
+            _ => checks.push(format!("{line}\n")),
+        }
+    }
+    checks.retain(|check| !check.contains("sandbox"));
+    let name = |check: &String| check.split_whitespace().skip(1).take(2).collect::<String>();
+    checks.sort_by_key(name);
+    format!("{code}\n{}--- stderr{rest}", checks.concat())
 }
 
 #[test]
@@ -23,19 +35,28 @@ fn doctor_finds_agents_and_versions() {
         .program("claude", "echo '2.0.1 (Claude Code)'")
         .program("git", "echo git version 2.47.3");
     let run = project.run(["doctor"]).fine();
-    insta::assert_snapshot!(without_sandbox(&run), @r"
+    insta::assert_snapshot!(without_sandbox(&run), @r#"
     exit 0
-    ✓ gemini   0.9.1 ([BIN]/gemini)
-    ✓ codex    codex-cli 0.46.0 ([BIN]/codex)
-    ✓ claude   2.0.1 (Claude Code) ([BIN]/claude)
-    ✓ git      git version 2.47.3 ([BIN]/git)
-    ✓ project  [ROOT]
-    ✓ config   no agentd/config.toml; the defaults hold
-    ✓ mcp      the server answers with 9 tools
+    ✓ budget   none: a change may cost any amount
+               hint: limit it with max_cost_usd under [budget]: agentd/config.toml
     ✓ changes  1 open
+    ✓ claude   implementer: 2.0.1 (Claude Code) ([BIN]/claude)
+    ✓ codex    challenger, reviewer: codex-cli 0.46.0 ([BIN]/codex)
+    ✓ config   no agentd/config.toml; the defaults hold
+    ✓ gemini   planner: 0.9.1 ([BIN]/gemini)
+    ✓ git      git version 2.47.3 ([BIN]/git)
+    ✓ identity git has no user.name and user.email; agentd makes no commits here
     ✓ locks    nobody is at work
+    ✓ login    claude: not known, `claude auth status` does not say
+    ✓ login    codex: not known, `codex login status` does not say
+    ! login    gemini: not logged in, and no key is set
+               hint: log in: gemini
+    ✓ mcp      the server answers with 9 tools
+    ✓ project  [ROOT]
+    ! tests    no command: reviews rely on reading alone
+               hint: let agentd run the tests before every review: set test_command = "…" under [implementation] in agentd/config.toml
     --- stderr
-    ");
+    "#);
     let json = project.run(["doctor", "--json"]).fine().json();
     assert_eq!(json["healthy"], true);
     assert_eq!(check(&json, "gemini")["status"], "ok");
@@ -66,10 +87,10 @@ fn doctor_warns_of_bad_agents() {
         check["detail"].as_str().unwrap().to_owned()
     };
     let details = ["gemini", "codex", "claude", "git"].map(detail).join("\n");
-    insta::assert_snapshot!(mask(&details, &project.base()), @"
-    [BIN]/gemini: `--version` did not answer within 1 s
-    [BIN]/codex: `--version` failed: exit status: 3
-    [BIN]/claude: `--version` did not answer within 1 s
+    insta::assert_snapshot!(mask(&details, &project.base()), @r"
+    planner: [BIN]/gemini: `--version` did not answer within 1 s
+    challenger, reviewer: [BIN]/codex: `--version` failed: exit status: 3
+    implementer: [BIN]/claude: `--version` did not answer within 1 s
     `git` is not on PATH
     ");
 }
@@ -90,19 +111,26 @@ fn doctor_asks_configured_command() {
     project.run(["trust", "--yes"]).fine();
     insta::assert_snapshot!(without_sandbox(&project.run(["doctor"])), @r#"
     exit 0
-    ✓ gemini   1.0 [31m ([BIN]/my-gemini)
-    ! codex    `/no/codex` is not a program
-               hint: set [codex] command, assign its roles to another agent, or install it: npm install -g @openai/codex
-    ! claude   `claude` is not on PATH
+    ✓ budget   none: a change may cost any amount
+               hint: limit it with max_cost_usd under [budget]: agentd/config.toml
+    ✓ changes  0 open
+    ! claude   implementer: `claude` is not on PATH
                hint: set [claude] command, assign its roles to another agent, or install it: npm install -g @anthropic-ai/claude-code
+    ! codex    challenger, reviewer: `/no/codex` is not a program
+               hint: set [codex] command, assign its roles to another agent, or install it: npm install -g @openai/codex
+    ✓ config   agentd/config.toml is sound
+    ✓ gemini   planner: 1.0 [31m ([BIN]/my-gemini)
     ! git      `git` is not on PATH
                hint: install git; agentd keeps changes apart with branches and worktrees
-    ✓ project  [ROOT]
-    ✓ config   agentd/config.toml is sound
-    ✓ mcp      the server answers with 9 tools
-    ✓ trust    you have agreed to gemini.command = "[BIN]/my-gemini"; codex.command = "/no/codex"
-    ✓ changes  0 open
+    ✓ identity git has no user.name and user.email; agentd makes no commits here
     ✓ locks    nobody is at work
+    ! login    gemini: not logged in, and no key is set
+               hint: log in: gemini
+    ✓ mcp      the server answers with 9 tools
+    ✓ project  [ROOT]
+    ! tests    no command: reviews rely on reading alone
+               hint: let agentd run the tests before every review: set test_command = "…" under [implementation] in agentd/config.toml
+    ✓ trust    you have agreed to gemini.command = "[BIN]/my-gemini"; codex.command = "/no/codex"
     --- stderr
     "#);
 }
@@ -111,26 +139,31 @@ fn doctor_asks_configured_command() {
 fn doctor_reports_broken_change() {
     let project = TestProject::new().change("add-oauth").file("STATE.yaml", "phase: [");
     std::fs::create_dir(project.root().join("agentd/changes/Odd")).unwrap();
-    insta::assert_snapshot!(without_sandbox(&project.run(["doctor"])), @"
+    insta::assert_snapshot!(without_sandbox(&project.run(["doctor"])), @r#"
     exit 1
-    ! gemini   `gemini` is not on PATH
-               hint: set [gemini] command, assign its roles to another agent, or install it: npm install -g @google/gemini-cli
-    ! codex    `codex` is not on PATH
-               hint: set [codex] command, assign its roles to another agent, or install it: npm install -g @openai/codex
-    ! claude   `claude` is not on PATH
-               hint: set [claude] command, assign its roles to another agent, or install it: npm install -g @anthropic-ai/claude-code
-    ! git      `git` is not on PATH
-               hint: install git; agentd keeps changes apart with branches and worktrees
-    ✓ project  [ROOT]
-    ✓ config   no agentd/config.toml; the defaults hold
-    ✓ mcp      the server answers with 9 tools
+    ✓ budget   none: a change may cost any amount
+               hint: limit it with max_cost_usd under [budget]: agentd/config.toml
     ! changes  agentd/changes/Odd is not a change
                hint: rename it to an id, or move it away
+    ! claude   implementer: `claude` is not on PATH
+               hint: set [claude] command, assign its roles to another agent, or install it: npm install -g @anthropic-ai/claude-code
+    ! codex    challenger, reviewer: `codex` is not on PATH
+               hint: set [codex] command, assign its roles to another agent, or install it: npm install -g @openai/codex
+    ✓ config   no agentd/config.toml; the defaults hold
+    ! gemini   planner: `gemini` is not on PATH
+               hint: set [gemini] command, assign its roles to another agent, or install it: npm install -g @google/gemini-cli
+    ! git      `git` is not on PATH
+               hint: install git; agentd keeps changes apart with branches and worktrees
+    ✓ identity git has no user.name and user.email; agentd makes no commits here
+    ✓ locks    nobody is at work
+    ✓ mcp      the server answers with 9 tools
+    ✓ project  [ROOT]
     ✗ state    cannot use the STATE.yaml of `add-oauth`: externally tagged enum expected scalar or mapping (line 1, column 8)
                hint: restore it: git checkout -- agentd/changes/add-oauth/STATE.yaml
-    ✓ locks    nobody is at work
+    ! tests    no command: reviews rely on reading alone
+               hint: let agentd run the tests before every review: set test_command = "…" under [implementation] in agentd/config.toml
     --- stderr
-    ");
+    "#);
     assert_eq!(project.run(["doctor", "--json"]).exits(1).json()["healthy"], false);
 }
 
@@ -165,17 +198,81 @@ fn doctor_names_lock_holder() {
 #[test]
 fn doctor_outside_of_a_project() {
     let project = TestProject::empty().program("git", "echo git version 2.47.3");
-    insta::assert_snapshot!(without_sandbox(&project.run(["doctor"])), @"
+    insta::assert_snapshot!(without_sandbox(&project.run(["doctor"])), @r"
     exit 0
-    ! gemini   `gemini` is not on PATH
-               hint: set [gemini] command, assign its roles to another agent, or install it: npm install -g @google/gemini-cli
-    ! codex    `codex` is not on PATH
-               hint: set [codex] command, assign its roles to another agent, or install it: npm install -g @openai/codex
-    ! claude   `claude` is not on PATH
+    ! claude   implementer: `claude` is not on PATH
                hint: set [claude] command, assign its roles to another agent, or install it: npm install -g @anthropic-ai/claude-code
+    ! codex    challenger, reviewer: `codex` is not on PATH
+               hint: set [codex] command, assign its roles to another agent, or install it: npm install -g @openai/codex
+    ! gemini   planner: `gemini` is not on PATH
+               hint: set [gemini] command, assign its roles to another agent, or install it: npm install -g @google/gemini-cli
     ✓ git      git version 2.47.3 ([BIN]/git)
     ! project  there is no agentd project here
                hint: set one up in [ROOT]: agentd init
     --- stderr
     ");
+}
+
+/// R3: all of it takes as long as the slowest check, and what is known is printed meanwhile.
+#[test]
+fn doctor_waits_for_the_slowest_check_only() {
+    let slow = |seconds: u32| format!("/bin/sleep {seconds}; echo 1.0");
+    let project = TestProject::new()
+        .program("gemini", &slow(3))
+        .program("codex", &slow(2))
+        .program("claude", &slow(2))
+        .program("git", &slow(2));
+    let started = std::time::Instant::now();
+    let run = project.run(["doctor"]).fine();
+    // One after the other: 3 + 2 for each of two agents and their logins + 2 for git.
+    assert!(started.elapsed().as_secs() < 8, "{:?}", started.elapsed());
+    let last = run.stdout.lines().last().unwrap();
+    assert!(last.starts_with("✓ gemini"), "{}", run.stdout);
+    assert!(run.stdout.starts_with("✓ project"), "{}", run.stdout);
+}
+
+// contract R3
+#[test]
+fn doctor_checks_roles_and_not_vendors() {
+    let config = "[roles]\nplanner = \"claude\"\nchallenger = \"builtin\"\nimplementer = \"claude\"\n\
+        reviewer = \"claude\"\n[implementation]\ntest_command = \"A=1 no-such-program x\"\n\
+        [git]\ncommit = \"layer\"\n[budget]\nmax_cost_usd = 5.0\n";
+    let status = "case $1 in auth) echo '{\"loggedIn\": false, \"authMethod\": \"none\"}';; *) echo 2.0;; esac";
+    let project = TestProject::new()
+        .root_file("agentd/config.toml", config)
+        .root_file("Cargo.toml", "")
+        .program("claude", status);
+    project.run(["trust", "--yes"]).fine();
+    insta::assert_snapshot!(without_sandbox(&project.run(["doctor"])), @r#"
+    exit 0
+    ✓ budget   at most $5 for a change
+    ✓ builtin  challenger: part of agentd
+    ✓ changes  0 open
+    ✓ claude   planner, implementer, reviewer: 2.0 ([BIN]/claude)
+    ✓ config   agentd/config.toml is sound
+    ! git      `git` is not on PATH
+               hint: install git; agentd keeps changes apart with branches and worktrees
+    ! identity git has no user.name and user.email, and [git] commit makes commits
+               hint: set both, user.email like user.name: git config --global user.name 'Your Name'
+    ✓ locks    nobody is at work
+    ! login    claude: not logged in, and no key is set
+               hint: log in: claude auth login
+    ✓ mcp      the server answers with 9 tools
+    ✓ project  [ROOT]
+    ! tests    `A=1 no-such-program x`: `no-such-program` is not on PATH
+               hint: install `no-such-program`, or correct test_command: agentd/config.toml
+    ✓ trust    you have agreed to implementation.test_command = "A=1 no-such-program x"
+    --- stderr
+    "#);
+    let json = project.run(["doctor", "--json"]).fine().json();
+    assert_eq!(check(&json, "login")["status"], "warning");
+    assert_eq!(check(&json, "identity")["status"], "warning");
+    let names: Vec<&Value> =
+        json["checks"].as_array().unwrap().iter().map(|check| &check["name"]).collect();
+    assert!(!names.contains(&&Value::from("gemini")), "it plays nothing: {names:?}");
+    // A test command that nobody has set, but that could be.
+    project.write_root("agentd/config.toml", "[roles]\nplanner = \"builtin\"\n");
+    let json = project.run(["doctor", "--json"]).fine().json();
+    assert!(check(&json, "tests")["hint"].as_str().unwrap().contains("\"cargo test\""));
+    assert_eq!(check(&json, "identity")["status"], "ok", "no commits are made");
 }

@@ -78,8 +78,8 @@ fn without_consent_nothing_runs() {
     hint: for this one command: --trust; for a CI job: AGENTD_TRUST=all
     "#);
     insta::assert_snapshot!(checks(&project, &["claude", "trust"]), @r#"
-    ! claude   `./evil.sh` of agentd/config.toml is not trusted, and not run
     ! trust    not trusted, and not run: claude.command = "./evil.sh"; claude.env.A = "b"
+    ! claude   planner, challenger, implementer: `./evil.sh` of agentd/config.toml is not trusted, and not run
     "#);
     for args in [&["trust", "--show"][..], &["list"], &["validate", "--all"], &["init", "--yes"]] {
         project.run(args);
@@ -147,8 +147,8 @@ fn consent_lasts_until_revoked_or_edited() {
     project.run(PLAN).exits(1);
     assert!(ran(&project));
     insta::assert_snapshot!(checks(&project, &["claude", "trust"]), @r#"
-    ! claude   [ROOT]/./evil.sh: `--version` printed nothing
     ✓ trust    you have agreed to claude.command = "./evil.sh"; claude.env.A = "b"
+    ! claude   planner, challenger, implementer: [ROOT]/./evil.sh: `--version` printed nothing
     "#);
     assert!(ran(&project), "the doctor asks it for its version");
 
@@ -256,7 +256,7 @@ fn plain_names_never_run_project_programs() {
     {
       "name": "claude",
       "status": "warning",
-      "detail": "`claude`: only the project itself has it, [ROOT]/./node_modules/.bin/claude; set its `command` in agentd/config.toml to that path if it is meant"
+      "detail": "planner, challenger, implementer: `claude`: only the project itself has it, [ROOT]/./node_modules/.bin/claude; set its `command` in agentd/config.toml to that path if it is meant"
     }
     "#);
     assert!(!ran(&project));

@@ -58,8 +58,10 @@ fn settings_of_init_are_sound() {
     assert_eq!(config, Some("✓ config   agentd/config.toml is sound"));
     let text = project.read_root("agentd/config.toml");
     let uncommented = |line: &str| {
-        let is_key = line.starts_with("# [") || (line.starts_with("# ") && line.contains(" = "));
-        if is_key { line[2..].to_owned() } else { line.to_owned() }
+        let is_section = line.starts_with("# [") || line.starts_with("# e.g. [");
+        let is_key = is_section || (line.starts_with("# ") && line.contains(" = "));
+        let example = line.strip_prefix("# e.g. ");
+        if is_key { example.unwrap_or(&line[2..]).to_owned() } else { line.to_owned() }
     };
     let text: Vec<String> = text.lines().map(uncommented).collect();
     let project = project.root_file("agentd/config.toml", text.join("\n"));

@@ -1,14 +1,18 @@
 //! Validation: looks at the texts of a change or of a main spec and reports
 //! everything that is wrong with them. Pure; the rules are in [`crate::rules`].
 
+mod allow;
 mod proposal;
 mod quality;
+mod settings;
 mod spec;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use quality::{is_unhappy, open_points, vague_words};
+pub use allow::Allowed;
+pub use quality::{is_unhappy, obliges, open_points, vague_words};
+pub use settings::{RuleSettings, SettingError, Weight};
 
 use crate::diagnostic::{Counts, Diagnostic, Rule, Severity};
 use crate::document;
@@ -16,10 +20,13 @@ use crate::document::clarifications::MAX_QUESTIONS;
 use crate::document::spec::Spec;
 use crate::documents::{Doc, Documents, Source};
 use crate::ids::{ChangeId, RequirementId, SpecId};
+use crate::language;
 use crate::layout::{self, ChangeFile};
+use crate::nearest::nearest;
 use crate::outline::Outline;
 use crate::rules;
 use crate::span::Span;
+use crate::text::excerpt;
 
 /// What a project may ask for beyond the built-in rules.
 #[derive(Debug, Clone)]
@@ -30,11 +37,18 @@ pub struct Extras {
     pub scenario_pattern: Option<regex_lite::Regex>,
     /// How many scenarios a spec must have.
     pub scenario_min_count: usize,
+    /// How much rules weigh here.
+    pub rules: RuleSettings,
 }
 
 impl Default for Extras {
     fn default() -> Self {
-        Self { required_headings: Vec::new(), scenario_pattern: None, scenario_min_count: 1 }
+        Self {
+            required_headings: Vec::new(),
+            scenario_pattern: None,
+            scenario_min_count: 1,
+            rules: RuleSettings::default(),
+        }
     }
 }
 
@@ -82,6 +96,8 @@ pub struct FileReport {
     pub diagnostics: Vec<Diagnostic>,
     /// What is wrong too and was left out by [`cap`].
     pub omitted: Vec<Omitted>,
+    /// What the document says does not matter, with its reasons. It counts as no finding.
+    pub allowed: Vec<Allowed>,
 }
 
 /// Findings of a rule that are counted, but not listed.
@@ -89,6 +105,8 @@ pub struct FileReport {
 pub struct Omitted {
     /// The rule that was broken.
     pub rule: &'static Rule,
+    /// How much it weighs in this project.
+    pub severity: Severity,
     /// How many more times.
     pub count: usize,
 }
@@ -99,7 +117,7 @@ impl FileReport {
         let listed = Counts::of(self.diagnostics.iter().map(Diagnostic::severity));
         self.omitted.iter().fold(listed, |sum, omitted| {
             let count = omitted.count;
-            sum.plus(match omitted.rule.severity {
+            sum.plus(match omitted.severity {
                 Severity::High => Counts { high: count, ..Counts::default() },
                 Severity::Medium => Counts { medium: count, ..Counts::default() },
                 Severity::Low => Counts { low: count, ..Counts::default() },
@@ -118,20 +136,22 @@ pub fn cap(reports: &mut [FileReport]) {
     for report in reports {
         let mut omitted: BTreeMap<&str, Omitted> = BTreeMap::new();
         report.diagnostics.retain(|diagnostic| {
-            let rule = diagnostic.rule;
+            let (rule, severity) = (diagnostic.rule, diagnostic.severity());
             let listed = listed.entry(rule.code).or_default();
             *listed += 1;
             if *listed > FINDINGS_PER_RULE {
-                omitted.entry(rule.code).or_insert(Omitted { rule, count: 0 }).count += 1;
+                omitted.entry(rule.code).or_insert(Omitted { rule, severity, count: 0 }).count += 1;
             }
             *listed <= FINDINGS_PER_RULE
         });
         report.diagnostics.shrink_to_fit();
+        report.allowed.truncate(FINDINGS_PER_RULE);
         report.omitted.extend(omitted.into_values());
     }
 }
 
-/// Adds findings about a document to what was found in it already.
+/// Adds findings about a document to what was found in it already. They are about what was
+/// proven, which is not for a project to set.
 pub fn add(
     reports: &mut Vec<FileReport>,
     documents: &Documents,
@@ -144,8 +164,8 @@ pub fn add(
             report.diagnostics.sort_by_key(|d| (d.span.start, d.rule.code));
         }
         None => {
-            let source = documents.get(&file);
-            push(reports, CheckedFile::Change(documents.id.clone(), file), source, found);
+            let (source, extras) = (documents.get(&file), Extras::default());
+            push(reports, CheckedFile::Change(documents.id.clone(), file), source, &extras, found);
         }
     }
 }
@@ -161,12 +181,18 @@ pub fn stray_spec(name: &str, path: String) -> FileReport {
         text: String::new(),
         diagnostics: vec![finding],
         omitted: Vec::new(),
+        allowed: Vec::new(),
     }
 }
 
 /// How many findings there are in several files.
 pub fn counts(reports: &[FileReport]) -> Counts {
     reports.iter().fold(Counts::default(), |sum, report| sum.plus(report.counts()))
+}
+
+/// How many findings the documents say do not matter.
+pub fn allowed(reports: &[FileReport]) -> usize {
+    reports.iter().map(|report| report.allowed.len()).sum()
 }
 
 /// The diagnostics of one document of a change.
@@ -209,7 +235,8 @@ impl Documents {
         let mut reports = Vec::new();
         let mut add = |file: ChangeFile, found: Vec<Diagnostic>| {
             let source = self.get(&file);
-            push(&mut reports, CheckedFile::Change(self.id.clone(), file), source, found);
+            let file = CheckedFile::Change(self.id.clone(), file);
+            push(&mut reports, file, source, extras, found);
         };
         add(ChangeFile::Proposal, self.check_proposal(&context));
         for (id, spec) in &self.specs {
@@ -238,8 +265,8 @@ impl Documents {
     fn check_tasks(&self, context: &Context<'_>) -> Vec<Diagnostic> {
         let mut found = self.tasks.diagnostics().to_vec();
         check_presence(self.tasks.source(), "tasks.md", &mut found);
-        if let Some(tasks) = self.tasks.value_if_there() {
-            tasks::check(tasks, context, &mut found);
+        if let Some(text) = self.tasks.text() {
+            tasks::check(self.tasks.value(), text, context, &mut found);
         }
         found
     }
@@ -274,7 +301,7 @@ pub fn main_spec(id: &SpecId, spec: &Doc<Spec>, extras: &Extras) -> Option<FileR
         spec::check_text(id, spec.value(), text, extras, &mut found);
     }
     let mut reports = Vec::new();
-    push(&mut reports, CheckedFile::MainSpec(id.clone()), spec.source(), found);
+    push(&mut reports, CheckedFile::MainSpec(id.clone()), spec.source(), extras, found);
     reports.pop()
 }
 
@@ -298,21 +325,84 @@ fn check_owner(named: Option<&ChangeId>, id: &ChangeId, text: &str, found: &mut 
     }
 }
 
+/// For so many values the place is looked up in each list. A list of a megabyte may have a hundred
+/// thousand that are wrong, and each look goes through all of it.
+const LOOKED_UP: usize = 20;
+
+/// Looks places up, as long as that is cheap; behind that, it is the place of the whole.
+fn looked_up(whole: Span) -> impl FnMut(&dyn Fn() -> Option<Span>) -> Span {
+    let mut left = LOOKED_UP;
+    move |look| {
+        if left == 0 {
+            return whole;
+        }
+        left -= 1;
+        look().unwrap_or(whole)
+    }
+}
+
+/// Says that a section is missing: at the heading that was probably meant for it, or else at the
+/// title of the document.
+fn missing_section(
+    rule: &'static Rule,
+    name: &str,
+    known: &[&str],
+    text: &str,
+    top: Span,
+) -> Diagnostic {
+    let outline = Outline::scan(text);
+    let is_known = |title: &str| known.iter().any(|known| known.eq_ignore_ascii_case(title));
+    let meant = outline.headings.iter().find(|heading| {
+        let title = heading.title.of(text);
+        let at_wrong_level = heading.level != 2 && title.eq_ignore_ascii_case(name);
+        let translated = language::heading(title) == Some(name);
+        let misspelled = || nearest(title, std::iter::once(name)).is_some();
+        at_wrong_level || !is_known(title) && heading.level <= 3 && (translated || misspelled())
+    });
+    let message = format!("the section `## {name}` is missing");
+    if let Some(heading) = meant {
+        let shown = excerpt(heading.span.of(text), 60);
+        return rule
+            .at(heading.span, format!("{message}; did you mean it by `{shown}`?"))
+            .with_fix(format!(
+                "Write `## {name}`. Headings and keywords are English in every language."
+            ));
+    }
+    let title = outline.headings.iter().find(|heading| heading.level == 1);
+    rule.at(title.map_or(top, |title| title.span), message)
+}
+
 /// Whether a rule was broken already.
 fn has(found: &[Diagnostic], rule: &Rule) -> bool {
     found.iter().any(|diagnostic| diagnostic.rule == rule)
 }
 
+/// Weighs what was found as the project does, and leaves out what it switched off and what the
+/// document allows. Whoever looks at findings gets them from here.
 fn push(
     reports: &mut Vec<FileReport>,
     file: CheckedFile,
     source: &Source,
-    mut diagnostics: Vec<Diagnostic>,
+    extras: &Extras,
+    found: Vec<Diagnostic>,
 ) {
-    if diagnostics.is_empty() {
+    let text = source.text().unwrap_or_default();
+    let comments = allow::read(allow::own_text(&file, text));
+    if found.is_empty() && comments.is_empty() {
+        return;
+    }
+    let mut diagnostics = extras.rules.weigh(found);
+    let (allowed, wrong) = comments.apply(&mut diagnostics);
+    diagnostics.extend(extras.rules.weigh(wrong));
+    if diagnostics.is_empty() && allowed.is_empty() {
         return;
     }
     diagnostics.sort_by_key(|d| (d.span.start, d.rule.code));
-    let text = source.text().unwrap_or_default().to_owned();
-    reports.push(FileReport { file, text, diagnostics, omitted: Vec::new() });
+    reports.push(FileReport {
+        file,
+        text: text.to_owned(),
+        diagnostics,
+        omitted: Vec::new(),
+        allowed,
+    });
 }

@@ -16,9 +16,10 @@
 //! questions do not count: who says more precisely what they want does not want more, and the
 //! questions name much that was not chosen.
 //!
-//! Words are known in English, in Chinese (traditional and simplified) and in Japanese.
+//! Words are known in all languages of [`crate::language`].
 
 use crate::agent::Complexity;
+use crate::language::{self, Topic, is_unspaced};
 
 /// What is known of a change before it is planned.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,283 +30,36 @@ pub struct ChangeFacts<'a> {
     pub project_files: usize,
 }
 
-/// An area in which mistakes are dear: its name, its points, and the beginnings of the
-/// words by which it is recognized; one with a full stop is a whole word. Words of Chinese and
-/// Japanese, which are written without spaces, count wherever they are.
-struct Risk(&'static str, i32, &'static [&'static str]);
+/// An area in which mistakes are dear: its name, its points, and the words by which it is
+/// recognized.
+struct Risk(&'static str, i32, Topic);
 
 const RISKS: [Risk; 8] = [
-    Risk(
-        "security",
-        3,
-        &[
-            "security",
-            "secure",
-            "auth.",
-            "authent",
-            "authori",
-            "oauth",
-            "login",
-            "password",
-            "credential",
-            "permission",
-            "encrypt",
-            "decrypt",
-            "crypto",
-            "token",
-            "session",
-            "secret",
-            "csrf",
-            "xss",
-            "sandbox",
-            "安全",
-            "登入",
-            "登录",
-            "登錄",
-            "ログイン",
-            "密碼",
-            "密码",
-            "パスワード",
-            "權限",
-            "权限",
-            "認證",
-            "认证",
-            "認証",
-            "身分驗證",
-            "身份驗證",
-            "身份验证",
-            "授權",
-            "授权",
-            "加密",
-            "暗号化",
-            "憑證",
-            "凭证",
-            "令牌",
-            "金鑰",
-            "密鑰",
-            "密钥",
-            "機密",
-            "セキュリティ",
-        ],
-    ),
-    Risk(
-        "money",
-        3,
-        &[
-            "payment",
-            "billing",
-            "invoice",
-            "checkout",
-            "refund",
-            "subscription",
-            "付款",
-            "支付",
-            "金流",
-            "帳單",
-            "账单",
-            "發票",
-            "发票",
-            "結帳",
-            "结账",
-            "退款",
-            "訂閱",
-            "订阅",
-            "決済",
-            "請求書",
-            "返金",
-            "課金",
-        ],
-    ),
-    Risk(
-        "migration of data",
-        3,
-        &[
-            "migrat",
-            "backfill",
-            "data loss",
-            "schema change",
-            "遷移",
-            "迁移",
-            "移行する",
-            "データ移行",
-            "マイグレーション",
-            "資料遺失",
-            "数据丢失",
-        ],
-    ),
-    Risk(
-        "concurrency",
-        2,
-        &[
-            "concurren",
-            "parallel",
-            "thread",
-            "race condition",
-            "deadlock",
-            "lock-free",
-            "transaction",
-            "distributed",
-            "async",
-            "並行",
-            "并行",
-            "併發",
-            "并发",
-            "並列",
-            "多執行緒",
-            "多线程",
-            "マルチスレッド",
-            "死結",
-            "死锁",
-            "デッドロック",
-            "競爭條件",
-            "竞态",
-            "非同步",
-            "异步",
-            "非同期",
-            "事務處理",
-            "事务",
-            "トランザクション",
-            "分散式",
-            "分布式",
-            "分散システム",
-        ],
-    ),
-    Risk(
-        "breaking changes",
-        2,
-        &[
-            "breaking",
-            "backward",
-            "incompatib",
-            "deprecat",
-            "public api",
-            "remove support",
-            "破壞性",
-            "破坏性",
-            "破壊的",
-            "不相容",
-            "不兼容",
-            "非互換",
-            "向後相容",
-            "向后兼容",
-            "後方互換",
-            "棄用",
-            "弃用",
-            "廃止",
-        ],
-    ),
-    Risk(
-        "persistent data",
-        2,
-        &[
-            "database",
-            "schema",
-            "sql",
-            "storage engine",
-            "file format",
-            "資料庫",
-            "数据库",
-            "データベース",
-            "資料表",
-            "数据表",
-            "檔案格式",
-            "文件格式",
-            "ファイル形式",
-        ],
-    ),
-    Risk(
-        "structure of the code",
-        2,
-        &[
-            "architect",
-            "rewrite",
-            "redesign",
-            "refactor",
-            "framework",
-            "replace the",
-            "架構",
-            "架构",
-            "アーキテクチャ",
-            "重寫",
-            "重写",
-            "書き直",
-            "重構",
-            "重构",
-            "リファクタ",
-            "重新設計",
-            "重新设计",
-            "再設計",
-            "框架",
-            "フレームワーク",
-        ],
-    ),
-    Risk(
-        "privacy",
-        2,
-        &[
-            "gdpr",
-            "privacy",
-            "personal data",
-            "pii",
-            "audit log",
-            "隱私",
-            "隐私",
-            "プライバシー",
-            "個資",
-            "個人資料",
-            "个人信息",
-            "個人情報",
-            "稽核",
-            "审计",
-            "監査",
-        ],
-    ),
-];
-
-const SMALL: &[&str] = &[
-    "typo",
-    "rename",
-    "code comment",
-    "wording",
-    "readme",
-    "changelog",
-    "log message",
-    "spelling",
-    "bump",
-    "tooltip",
-    "錯字",
-    "错字",
-    "錯別字",
-    "错别字",
-    "拼字",
-    "拼写",
-    "誤字",
-    "誤植",
-    "タイプミス",
-    "改名",
-    "重新命名",
-    "重命名",
-    "名称変更",
-    "用詞",
-    "用词",
-    "文言の",
+    Risk("security", 3, Topic::Security),
+    Risk("money", 3, Topic::Money),
+    Risk("migration of data", 3, Topic::Migration),
+    Risk("concurrency", 2, Topic::Concurrency),
+    Risk("breaking changes", 2, Topic::Breaking),
+    Risk("persistent data", 2, Topic::Persistence),
+    Risk("structure of the code", 2, Topic::Structure),
+    Risk("privacy", 2, Topic::Privacy),
 ];
 
 /// How hard a change is, and why, a reason each.
 pub fn assess(known: &ChangeFacts<'_>) -> (Complexity, Vec<String>) {
-    let text = known.description.to_lowercase();
+    let text = known.description;
     let mut points = 0;
     let mut reasons = Vec::new();
     let mut risk = 0;
-    for Risk(name, weight, words) in &RISKS {
-        if let Some(word) = words.iter().find(|word| mentions(&text, word)) {
+    for Risk(name, weight, topic) in RISKS {
+        if let Some(word) = language::first(topic, text) {
             risk += weight;
-            reasons.push(format!("{name} (`{}`)", word.trim_end_matches('.')));
+            reasons.push(format!("{name} (`{word}`)"));
         }
     }
     points += risk;
     if risk == 0
-        && let Some(word) = SMALL.iter().find(|word| mentions(&text, word))
+        && let Some(word) = language::first(Topic::Small, text)
     {
         points -= 2;
         reasons.push(format!("a small matter (`{word}`)"));
@@ -335,25 +89,6 @@ pub fn assess(known: &ChangeFacts<'_>) -> (Complexity, Vec<String>) {
         reasons.push("nothing out of the ordinary".to_owned());
     }
     (complexity, reasons)
-}
-
-/// Whether a word of the text begins so: `migrat` is in `migration`, not in `emigration`.
-fn mentions(text: &str, wanted: &str) -> bool {
-    if wanted.chars().any(is_unspaced) {
-        return text.contains(wanted);
-    }
-    let beginning = wanted.trim_end_matches('.');
-    let in_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    text.match_indices(beginning).any(|(at, found)| {
-        let ends =
-            wanted.len() == beginning.len() || !in_word(text[at + found.len()..].chars().next());
-        ends && !in_word(text[..at].chars().next_back())
-    })
-}
-
-/// Whether a character belongs to a script that puts no spaces between words.
-fn is_unspaced(c: char) -> bool {
-    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}')
 }
 
 /// How many words a text has; of scripts without spaces, two characters are about one.
@@ -425,6 +160,9 @@ mod tests {
                     "新增密碼登入與權限控管，並進行資料庫遷移",
                     "新增密码登录与权限控制，并进行数据库迁移",
                     "パスワードによるログインと権限管理を追加し、データベースのマイグレーションを行う",
+                    "Anmeldung mit Passwort und Berechtigungen hinzufügen, mit Migration der Datenbank",
+                    "Ajouter la connexion par mot de passe et les autorisations, avec une migration de la base de données",
+                    "Añadir inicio de sesión con contraseña y permisos, con una migración de la base de datos",
                 ][..],
                 critical,
             ),
@@ -434,12 +172,36 @@ mod tests {
                     "修正說明文字的錯字",
                     "修正说明里的错别字",
                     "ヘルプの誤字を直す",
+                    "Einen Tippfehler in der Hilfe beheben",
+                    "Corriger une faute de frappe dans l’aide",
+                    "Corregir una errata en la ayuda",
                 ],
                 harmless,
             ),
-            (&["Add a dark mode", "新增深色模式", "新增深色模式", "ダークモードを追加する"], plain),
             (
-                &["Let the API check auth", "讓 API 檢查授權", "让 API 检查授权", "API で認証する"],
+                &[
+                    "Add a dark mode",
+                    "新增深色模式",
+                    "ダークモードを追加する",
+                    "Einen dunklen Modus hinzufügen",
+                    "Ajouter un mode sombre",
+                    "Añadir un modo oscuro",
+                    // Not risky: an application, an answer, a fence.
+                    "在應用程式中新增深色模式",
+                    "応答にダークモードを加える",
+                ],
+                plain,
+            ),
+            (
+                &[
+                    "Let the API check auth",
+                    "讓 API 檢查授權",
+                    "让 API 检查授权",
+                    "API で認証する",
+                    "Die API soll die Anmeldung prüfen",
+                    "L’API vérifie l’authentification",
+                    "La API comprueba la autenticación",
+                ],
                 hard,
             ),
             (&["Fix the typo in the password check", "修正密碼檢查的錯字"], hard),

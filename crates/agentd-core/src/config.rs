@@ -4,9 +4,11 @@
 mod executable;
 mod git;
 mod policy;
+mod project;
 mod replay;
 mod roles;
 mod sandbox;
+mod validation;
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -18,12 +20,14 @@ use serde::{Deserialize, Serialize};
 pub use executable::ExecutableSetting;
 pub use git::{Git, GitCommit};
 pub use policy::{IndependentReview, Policy, Sign};
+pub use project::Project;
 pub use replay::{Replay, Speed};
 pub use roles::Roles;
 pub use sandbox::{Caches, Sandbox};
+pub use validation::Validation;
 
 use crate::agent::{AgentKind, Complexity};
-use crate::check::Extras;
+use crate::check::Weight;
 use crate::nearest::nearest;
 use crate::provider::models::ModelChoice;
 use crate::provider::prices::Price;
@@ -40,6 +44,8 @@ pub const CONTEXT_BYTES: RangeInclusive<usize> = 8192..=1_048_576;
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// What holds for the whole project.
+    pub project: Project,
     /// How a change goes from phase to phase.
     pub workflow: Workflow,
     /// Which agent plays which role.
@@ -70,6 +76,8 @@ pub struct Config {
     pub sandbox: Sandbox,
     /// Extra rules for documents.
     pub validation: Validation,
+    /// How much rules weigh, by their codes.
+    pub rules: BTreeMap<String, Weight>,
 }
 
 /// `[workflow]`
@@ -271,24 +279,6 @@ impl Default for Implementation {
     }
 }
 
-/// `[validation]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Validation {
-    /// Headings that every spec must have, beside the built-in ones.
-    pub required_headings: Vec<String>,
-    /// A pattern that every scenario must match.
-    pub scenario_pattern: Option<String>,
-    /// How many scenarios a spec must have.
-    pub scenario_min_count: usize,
-}
-
-impl Default for Validation {
-    fn default() -> Self {
-        Self { required_headings: Vec::new(), scenario_pattern: None, scenario_min_count: 1 }
-    }
-}
-
 /// Why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (line {line}, column {column})")]
@@ -338,20 +328,6 @@ impl Config {
         }
     }
 
-    /// The extra rules for documents.
-    pub fn extras(&self) -> Extras {
-        let validation = &self.validation;
-        Extras {
-            required_headings: validation.required_headings.clone(),
-            // `parse` has refused patterns that do not compile.
-            scenario_pattern: validation
-                .scenario_pattern
-                .as_deref()
-                .and_then(|p| regex_lite::Regex::new(p).ok()),
-            scenario_min_count: validation.scenario_min_count,
-        }
-    }
-
     fn check(&self, text: &str) -> Result<(), ConfigError> {
         let fail = |key: &str, message: String| {
             let start = text.find(key).unwrap_or(0);
@@ -372,6 +348,7 @@ impl Config {
         {
             return fail("scenario_pattern", format!("scenario_pattern is not a pattern: {error}"));
         }
+        self.check_rules(text)?;
         if let Some(path) = self.sandbox.unusable() {
             let message = format!(
                 "writable has `{path}`: each path is absolute or starts with ~/, without `..`"

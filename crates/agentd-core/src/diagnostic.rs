@@ -75,7 +75,14 @@ pub struct Example {
 impl Rule {
     /// A finding of this rule at a place.
     pub fn at(&'static self, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { rule: self, span, message: message.into(), fix: None }
+        let severity = self.severity;
+        Diagnostic { rule: self, severity, span, message: message.into(), fix: None }
+    }
+
+    /// Whether it is about wording. These rules are heuristics, and nothing that agentd does
+    /// depends on them, so that a document may say that one does not apply to it.
+    pub(crate) fn is_advisory(&self) -> bool {
+        self.code.starts_with('Q')
     }
 }
 
@@ -84,6 +91,8 @@ impl Rule {
 pub struct Diagnostic {
     /// The rule that was broken.
     pub rule: &'static Rule,
+    /// How much it weighs in this project.
+    severity: Severity,
     /// Where, in the document's text.
     pub span: Span,
     /// What is wrong here.
@@ -100,9 +109,16 @@ impl Diagnostic {
         self
     }
 
+    /// The same finding with the weight that a project gives it.
+    #[must_use]
+    pub(crate) fn weighing(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
     /// How much it weighs.
     pub fn severity(&self) -> Severity {
-        self.rule.severity
+        self.severity
     }
 
     /// What to do about it.

@@ -36,6 +36,13 @@ pub(crate) fn read<T: DeserializeOwned + Default>(
     }
 }
 
+/// Where the value of a key is, with all of its lines; all of the frontmatter if there is no such key.
+pub(crate) fn value_of(text: &str, front: Span, key: &str) -> Span {
+    let Some((found, own, block)) = find_key(text, front, 0, key) else { return front };
+    let end = own.end.max(block.start + owned_block_len(block.of(text)));
+    if own.start < end { Span::new(own.start, end) } else { found }
+}
+
 /// Why a value could not be patched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the frontmatter has no `{path}` that can be changed in place")]
@@ -329,7 +336,7 @@ mod tests {
     #[test]
     fn errors_say_where() {
         let error = from_yaml::<BTreeMap<String, u32>>("a: 1\nb: x\n").unwrap_err();
-        assert_eq!(error, ("invalid u32".to_owned(), Span::new(8, 9)));
+        assert_eq!(error, ("`x` is not a whole number".to_owned(), Span::new(8, 9)));
     }
 
     #[test]

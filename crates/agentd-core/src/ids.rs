@@ -166,36 +166,88 @@ impl ChangeId {
     }
 }
 
-/// The id of a requirement inside a spec: `R1`, `R2`, …
+/// The longest prefix of a requirement's id.
+const MAX_PREFIX: usize = 16;
+
+/// The id of a requirement inside a spec: `R1`, `R2`, …, or with a prefix of the project's, as in
+/// `WF-R1`. Ids with different prefixes are different ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequirementId(u32);
+pub struct RequirementId {
+    /// Capitals and digits, filled up with zeros.
+    prefix: [u8; MAX_PREFIX],
+    number: u32,
+}
 
 impl RequirementId {
-    /// The requirement with this number; requirements count from 1.
+    /// The requirement with this number and no prefix; requirements count from 1.
     pub fn new(number: u32) -> Option<Self> {
-        (number >= 1).then_some(Self(number))
+        (number >= 1).then_some(Self { prefix: [0; MAX_PREFIX], number })
     }
 
     /// The number behind the `R`.
     pub fn number(self) -> u32 {
-        self.0
+        self.number
+    }
+
+    /// The id with the same prefix and another number.
+    pub(crate) fn with_number(self, number: u32) -> Option<Self> {
+        (number >= 1).then_some(Self { number, ..self })
+    }
+
+    /// The id that a text starts with, and what is behind it.
+    pub(crate) fn split(text: &str) -> Option<(Self, &str)> {
+        let starts_with_id = |text: &str| -> Option<usize> {
+            let digits = text.strip_prefix(['R', 'r'])?;
+            let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+            (count > 0).then_some(1 + count)
+        };
+        let prefix = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        let behind_prefix = text[prefix..].strip_prefix('-').and_then(starts_with_id);
+        let end = match behind_prefix {
+            Some(len) if starts_with_id(text) != Some(prefix) => prefix + 1 + len,
+            Some(_) | None => starts_with_id(text)?,
+        };
+        Some((text[..end].parse().ok()?, &text[end..]))
     }
 }
 
 impl fmt::Display for RequirementId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "R{}", self.0)
+        for byte in self.prefix.iter().take_while(|byte| **byte != 0) {
+            write!(f, "{}", char::from(*byte))?;
+        }
+        if self.prefix[0] != 0 {
+            f.write_str("-")?;
+        }
+        write!(f, "R{}", self.number)
     }
 }
 
 impl FromStr for RequirementId {
     type Err = IdError;
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let number = text.strip_prefix(['R', 'r']).and_then(positive_number);
-        number.map(Self).ok_or_else(|| IdError::Malformed {
+        let (prefix, id) = match text.rsplit_once('-') {
+            Some((prefix, id)) => (Some(prefix), id),
+            None => (None, text),
+        };
+        let number = id.strip_prefix(['R', 'r']).and_then(positive_number);
+        let mut padded = [0; MAX_PREFIX];
+        let prefix_fits = prefix.is_none_or(|prefix| {
+            // `R1-R2` is two of them.
+            let is_id =
+                prefix.strip_prefix(['R', 'r']).is_some_and(|n| positive_number(n).is_some());
+            let is_word = prefix.starts_with(|c: char| c.is_ascii_alphabetic())
+                && prefix.bytes().all(|b| b.is_ascii_alphanumeric());
+            let place = padded.get_mut(..prefix.len()).filter(|_| is_word && !is_id);
+            place
+                .map(|place| place.copy_from_slice(prefix.to_ascii_uppercase().as_bytes()))
+                .is_some()
+        });
+        let id = number.filter(|_| prefix_fits);
+        id.map(|number| Self { prefix: padded, number }).ok_or_else(|| IdError::Malformed {
             what: "requirement",
             shown: shown(text),
-            expected: "requirements are numbered R1, R2, …",
+            expected: "requirements are numbered R1, R2, …, or WF-R1, WF-R2, …",
         })
     }
 }
@@ -435,6 +487,52 @@ mod tests {
             assert!(bad.parse::<TaskId>().is_err(), "{bad}");
         }
         assert_eq!(TaskId { section: 2, number: 3 }.layer_form(), "logic.3");
+    }
+
+    // contract R5
+    #[test]
+    fn requirement_ids_may_have_a_prefix() {
+        for (text, written) in
+            [("R1", "R1"), ("r12", "R12"), ("WF-R1", "WF-R1"), ("api2-r3", "API2-R3")]
+        {
+            assert_eq!(text.parse::<RequirementId>().unwrap().to_string(), written);
+        }
+        for bad in [
+            "",
+            "R",
+            "R0",
+            "R01",
+            "-R1",
+            "WF-",
+            "WF-R",
+            "WF-R0",
+            "WF-1",
+            "WF R1",
+            "2-R1",
+            "W_F-R1",
+            "é-R1",
+            "A-B-R1",
+            "ABCDEFGHIJKLMNOPQ-R1",
+            "R1-",
+            "R1-R",
+            "R1-R2",
+            "WF--R1",
+        ] {
+            assert!(bad.parse::<RequirementId>().is_err(), "{bad}");
+        }
+        let (plain, own): (RequirementId, RequirementId) =
+            ("R1".parse().unwrap(), "WF-R1".parse().unwrap());
+        assert_ne!(plain, own);
+        assert_eq!(own.with_number(7).unwrap().to_string(), "WF-R7");
+        let split = |text| RequirementId::split(text).map(|(id, rest)| (id.to_string(), rest));
+        assert_eq!(split("R1: a"), Some(("R1".to_owned(), ": a")));
+        assert_eq!(split("R1-a"), Some(("R1".to_owned(), "-a")));
+        assert_eq!(split("R1-R2"), Some(("R1".to_owned(), "-R2")));
+        assert_eq!(split("WF-R10 a"), Some(("WF-R10".to_owned(), " a")));
+        for none in ["Rest", "WF-x", "WF", "", "-R1", "R99999999999: a"] {
+            assert_eq!(split(none), None, "{none}");
+        }
+        assert_eq!("workflows:WF-R1".parse::<SpecRef>().unwrap().to_string(), "workflows:WF-R1");
     }
 
     #[test]

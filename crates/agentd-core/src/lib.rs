@@ -23,6 +23,7 @@ pub mod hint;
 pub mod ids;
 pub mod issue_places;
 pub mod journal;
+pub mod language;
 pub mod layout;
 pub mod merge;
 pub mod nearest;

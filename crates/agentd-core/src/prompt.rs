@@ -21,6 +21,7 @@ use minijinja::value::{Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 
 use crate::ids::ChangeId;
+use crate::language::LanguageTag;
 use crate::step_name::StepName;
 
 pub use building::{Fix, Implement, ImplementAgain, Reproduce, Reproduced, Review};
@@ -113,6 +114,21 @@ fn render(step: &StepName, change: &ChangeId, template: &str, context: Value) ->
     let mut text = render("frame", framed).expect("a frame that can be rendered");
     text.push('\n');
     text
+}
+
+/// The prompt with the language in which the agent writes, if the project sets one. What is read by
+/// agentd stays English.
+pub fn in_language(prompt: &str, language: Option<&LanguageTag>) -> String {
+    let Some(tag) = language else { return prompt.to_owned() };
+    let name = tag
+        .name()
+        .map_or_else(|| format!("the language `{tag}`"), |name| format!("{name} ({tag})"));
+    format!(
+        "{}\n\nWrite prose in {name}: titles, sentences, descriptions, questions, answers and issues. Headings, \
+         the keywords MUST, SHALL, SHOULD, GIVEN, WHEN, THEN and AND, IDs, file names, verdicts, \
+         severities and code stay as they are, in English.\n",
+        prompt.trim_end()
+    )
 }
 
 /// A text of agentd's own or a validated id, which may stand in a prompt as it is.

@@ -33,6 +33,16 @@ pub fn find(code: &str) -> Option<&'static Rule> {
 }
 
 rules! {
+    ALLOW_UNUSED = "A001" "allow-unused" Low
+        "An `agentd:allow` comment is where a finding is."
+        why "The text behind it was changed, or the rule was; the next finding would be allowed unseen."
+        fix "Delete the comment.";
+    ALLOW_INVALID = "A002" "allow-invalid" Medium
+        "An `agentd:allow` comment names rules about wording, which are those in Q, and a reason."
+        why "The comment does nothing as it is, and a finding that is allowed without a reason cannot be judged."
+        fix "Write `<!-- agentd:allow Q001: <reason> -->` on a line of its own."
+        bad "<!-- agentd:allow Q001 -->" good "<!-- agentd:allow Q001: `fast` is the name of the mode -->";
+
     FILE_UNREADABLE = "F001" "file-unreadable" High
         "A document must be readable UTF-8 text of at most 8 MiB."
         why "What cannot be read cannot be checked, and an agent would be shown something else than a person sees."

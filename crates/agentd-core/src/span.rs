@@ -56,6 +56,19 @@ impl<T> Eq for Uncompared<T> {}
 /// Where a part of a document was found.
 pub type Location = Uncompared<Span>;
 
+/// Where a text is as a word of its own: `auth` is not in `auth-flow`.
+pub(crate) fn word_in(text: &str, within: Span, word: &str) -> Option<Span> {
+    let part = within.of(text);
+    let joins = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == '/';
+    let whole = |at: &usize| {
+        !part[..*at].chars().next_back().is_some_and(joins)
+            && !part[at + word.len()..].chars().next().is_some_and(joins)
+    };
+    let mut places = part.match_indices(word).map(|(at, _)| at).filter(|_| !word.is_empty());
+    let at = within.start + places.find(whole)?;
+    Some(Span::new(at, at + word.len()))
+}
+
 /// Finds lines and columns in a text. Both count from 1; columns count characters.
 /// For more than a few places in one text, [`LineIndex`] is quicker.
 pub fn line_column(text: &str, offset: usize) -> (usize, usize) {

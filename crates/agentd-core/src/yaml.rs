@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use crate::span::Span;
+use crate::text::excerpt;
 
 /// Reads YAML into a type; an error comes as a message and its place.
 pub(crate) fn from_yaml<T: DeserializeOwned>(yaml: &str) -> Result<T, (String, Span)> {
@@ -28,6 +29,9 @@ pub(crate) fn from_yaml<T: DeserializeOwned>(yaml: &str) -> Result<T, (String, S
         // The place is reported beside the message, so the message need not repeat it.
         let message = text.lines().next().unwrap_or_default();
         let message = message.split(" at line ").next().unwrap_or_default();
+        if message.starts_with("invalid u") {
+            return (format!("`{}` is not a whole number", excerpt(place.of(yaml), 40)), place);
+        }
         (message.replace(", set DuplicateKeyPolicy in Options if acceptable", ""), place)
     })
 }

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::{Context, has, quality};
+use super::{Context, has, looked_up, missing_section, quality};
 use crate::diagnostic::Diagnostic;
 use crate::document::proposal::Proposal;
+use crate::frontmatter;
 use crate::graph;
+use crate::ids::SpecId;
 use crate::rules;
-use crate::span::Span;
+use crate::span::{Span, word_in};
+
+const SECTIONS: [&str; 4] = ["Summary", "Why", "What Changes", "Impact"];
 
 pub(super) fn check(
     proposal: &Proposal,
@@ -30,11 +34,9 @@ pub(super) fn check(
         ("What Changes", proposal.what_changes.is_empty()),
     ];
     let section = |name: &str| proposal.place.sections.0.iter().find(|s| s.is(name));
-    for name in ["Summary", "Why", "What Changes", "Impact"] {
+    for name in SECTIONS {
         if section(name).is_none() {
-            found.push(
-                rules::PROPOSAL_SECTION.at(top, format!("the section `## {name}` is missing")),
-            );
+            found.push(missing_section(&rules::PROPOSAL_SECTION, name, &SECTIONS, text, top));
         }
     }
     for (name, empty) in parts {
@@ -46,25 +48,44 @@ pub(super) fn check(
     for section in ["Summary", "Why"].into_iter().filter_map(section) {
         quality::placeholders(section.body.of(text), Span::at(section.body.start), found);
     }
-    check_specs(proposal, context, found);
+    check_specs(proposal, text, context, found);
 }
 
-fn check_specs(proposal: &Proposal, context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+fn check_specs(
+    proposal: &Proposal,
+    text: &str,
+    context: &Context<'_>,
+    found: &mut Vec<Diagnostic>,
+) {
     let place = proposal.place.affected_specs.0;
+    let list = if place == proposal.place.frontmatter.0 {
+        frontmatter::value_of(text, place, "affected_specs")
+    } else {
+        place
+    };
+    // Another spec may depend on it, which is not where it is listed.
+    let own = |mark: &str, id: &SpecId| {
+        let found = word_in(text, list, &format!("{mark}{id}"))?;
+        Some(Span::new(found.start + mark.len(), found.end))
+    };
+    let mut look = looked_up(place);
+    let mut listed_at =
+        |id: &SpecId| look(&|| own("id: ", id).or_else(|| own("- ", id)).or_else(|| own("", id)));
     let mut listed = BTreeSet::new();
     for spec in &proposal.affected_specs {
         if !listed.insert(&spec.id) {
-            found.push(rules::SPEC_TWICE.at(place, format!("`{}` is listed twice", spec.id)));
+            let message = format!("`{}` is listed twice", spec.id);
+            found.push(rules::SPEC_TWICE.at(listed_at(&spec.id), message));
         } else if !context.specs.contains_key(&spec.id) {
             let message = format!("specs/{}.md is missing or cannot be read", spec.id);
-            found.push(rules::AFFECTED_SPEC_MISSING.at(place, message));
+            found.push(rules::AFFECTED_SPEC_MISSING.at(listed_at(&spec.id), message));
         }
     }
     for spec in &proposal.affected_specs {
         for id in spec.depends.iter().filter(|id| !listed.contains(id)) {
             let message =
                 format!("`{}` depends on `{id}`, which the change does not affect", spec.id);
-            found.push(rules::SPEC_DEPENDENCY.at(place, message));
+            found.push(rules::SPEC_DEPENDENCY.at(listed_at(&spec.id), message));
         }
     }
     for id in context.specs.keys().filter(|id| !listed.contains(*id)) {

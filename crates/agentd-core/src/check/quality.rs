@@ -1,186 +1,14 @@
 //! Rules for the words of requirements. They are heuristics: none of them is
 //! HIGH, and each names the word that it stumbled over.
 
-use std::sync::OnceLock;
-
 use memchr::memmem;
 
 use crate::diagnostic::Diagnostic;
 use crate::document::spec::{Requirement, Scenario};
+use crate::language::{self, Found, Topic, tokens};
+use crate::outline::Outline;
 use crate::rules;
 use crate::span::Span;
-
-/// Words that promise something without saying what. Lower case; phrases are
-/// matched word by word.
-static VAGUE: Words = Words::new(&[
-    "fast",
-    "quick",
-    "quickly",
-    "rapid",
-    "rapidly",
-    "slow",
-    "easy",
-    "easily",
-    "user-friendly",
-    "intuitive",
-    "intuitively",
-    "appropriate",
-    "appropriately",
-    "adequate",
-    "adequately",
-    "reasonable",
-    "reasonably",
-    "efficient",
-    "efficiently",
-    "robust",
-    "robustly",
-    "flexible",
-    "seamless",
-    "seamlessly",
-    "scalable",
-    "state-of-the-art",
-    "gracefully",
-    "properly",
-    "sufficient",
-    "sufficiently",
-    "modern",
-    "nice",
-    "smart",
-    "if possible",
-    "where possible",
-    "as needed",
-    "as necessary",
-    "if needed",
-    "if necessary",
-    "as appropriate",
-    "and so on",
-    "and/or",
-    "etc",
-    "as soon as possible",
-    "best effort",
-    "high quality",
-    "high performance",
-]);
-
-const OBLIGATION: &[&str] = &["must", "shall", "should", "may", "will", "required", "requires"];
-
-/// Word starts that name something that can be seen from outside.
-static OBSERVABLE: Words = Words::new(&[
-    "return", "respon", "answer", "reject", "refus", "error", "message", "status", "stor", "show",
-    "display", "log", "emit", "writ", "creat", "delet", "remov", "exit", "equal", "exact", "most",
-    "least", "within", "before", "after", "until", "contain", "list", "unique", "redirect", "send",
-    "sent", "print", "record", "lock", "expire", "notif", "accept", "allow", "den", "valid",
-    "only", "never", "always", "every", "each", "no", "not", "all", "any", "one", "two", "three",
-    "first", "last", "same", "between", "when", "if", "sort", "encrypt", "hash", "sign", "signed",
-    "read", "open", "clos", "start", "stop", "retr", "count", "limit", "match", "add", "replac",
-]);
-
-static UNHAPPY: Words = Words::new(&[
-    "error",
-    "fail",
-    "invalid",
-    "wrong",
-    "missing",
-    "refus",
-    "reject",
-    "denied",
-    "deny",
-    "denies",
-    "expire",
-    "timeout",
-    "time-out",
-    "timed",
-    "unavailable",
-    "without",
-    "empty",
-    "exceed",
-    "unknown",
-    "duplicate",
-    "lock",
-    "conflict",
-    "cannot",
-    "not",
-    "no",
-    "never",
-    "unauthorized",
-    "unauthorised",
-    "forbidden",
-    "abort",
-    "cancel",
-    "corrupt",
-    "broken",
-    "malformed",
-    "unreachable",
-    "crash",
-    "interrupt",
-    "overflow",
-    "too",
-    "already",
-    "absent",
-    "incorrect",
-    "bad",
-    "down",
-    "lost",
-    "illegal",
-    "mismatch",
-    "stale",
-    "revoked",
-]);
-
-/// A list of words, found by their first letter: every word of every
-/// requirement is looked up in all of them.
-struct Words {
-    words: &'static [&'static str],
-    by_letter: OnceLock<[Vec<&'static str>; 26]>,
-}
-
-impl Words {
-    const fn new(words: &'static [&'static str]) -> Self {
-        Self { words, by_letter: OnceLock::new() }
-    }
-
-    /// The words of the list that begin with the same letter as `word`, which is lower case.
-    fn like(&self, word: &str) -> &[&'static str] {
-        let table = self.by_letter.get_or_init(|| {
-            std::array::from_fn(|letter| {
-                let first =
-                    |word: &str| word.bytes().next().map(|b| usize::from(b.wrapping_sub(b'a')));
-                self.words.iter().copied().filter(|word| first(word) == Some(letter)).collect()
-            })
-        });
-        let letter = word.bytes().next().map_or(usize::MAX, |b| usize::from(b.wrapping_sub(b'a')));
-        table.get(letter).map_or(&[], Vec::as_slice)
-    }
-}
-
-/// The words of a text with their places; hyphens and slashes hold a word together.
-fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let bytes = text.as_bytes();
-    // Letters beyond ASCII are distinguished from dashes and quotes; the rest needs no decoding.
-    let word_len = move |at: usize| match bytes[at] {
-        b if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'/' | b'_') => 1,
-        b if b.is_ascii() => 0,
-        _ => text
-            .get(at..)
-            .and_then(|rest| rest.chars().next())
-            .filter(|c| c.is_alphanumeric())
-            .map_or(0, char::len_utf8),
-    };
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while at < bytes.len() && word_len(at) == 0 {
-            at += 1;
-        }
-        let start = at;
-        while at < bytes.len() {
-            match word_len(at) {
-                0 => break,
-                len => at += len,
-            }
-        }
-        (start < at).then(|| (start, &text[start..at]))
-    })
-}
 
 /// Rules for one requirement. `whole` is the text of the document, so that a
 /// word can be pointed at.
@@ -197,7 +25,12 @@ pub(super) fn requirement(requirement: &Requirement, whole: &str, found: &mut Ve
     let mut in_code = false;
     let mut scanned = 0;
     let mut lower = String::new();
-    for (start, word) in words(body) {
+    let mut comments = comments(body).into_iter().peekable();
+    for (start, word) in tokens(body) {
+        while comments.next_if(|comment| comment.end <= start).is_some() {}
+        if comments.peek().is_some_and(|comment| comment.start <= start) {
+            continue;
+        }
         // Names in backticks are not prose.
         in_code ^= memchr::memchr_iter(b'`', &body.as_bytes()[scanned..start]).count() % 2 == 1;
         scanned = start;
@@ -205,14 +38,16 @@ pub(super) fn requirement(requirement: &Requirement, whole: &str, found: &mut Ve
             continue;
         }
         lower.clear();
-        lower.extend(word.chars().map(|c| c.to_ascii_lowercase()));
-        obliged |= OBLIGATION.contains(&&*lower);
-        observable |= word.starts_with(|c: char| c.is_ascii_digit())
-            || OBSERVABLE.like(&lower).iter().any(|stem| lower.starts_with(stem));
-        if let Some(vague) = vague(previous, &lower, &body[start..]) {
-            let span = Span::new(body_start + start, body_start + start + vague.len());
-            let message = format!("`{vague}` can mean anything in {}", requirement.id);
-            found.push(rules::VAGUE_WORD.at(span, message));
+        lower.extend(word.chars().flat_map(char::to_lowercase));
+        let rest = &body[start..];
+        obliged = obliged || language::find(Topic::Obligation, &lower, rest, 0).is_some();
+        observable = observable
+            || word.starts_with(char::is_numeric)
+            || language::find(Topic::Observable, &lower, rest, 0).is_some();
+        for vague in vague(previous, &lower, rest) {
+            let at = body_start + start + vague.start;
+            let message = format!("`{}` can mean anything in {}", vague.word, requirement.id);
+            found.push(rules::VAGUE_WORD.at(Span::new(at, at + vague.len), message));
         }
         previous = word;
     }
@@ -226,16 +61,23 @@ pub(super) fn requirement(requirement: &Requirement, whole: &str, found: &mut Ve
     }
 }
 
-/// The vague word or phrase that starts here.
-fn vague(previous: &str, lower: &str, rest: &str) -> Option<&'static str> {
-    VAGUE.like(lower).iter().copied().find(|&phrase| {
-        if !phrase.contains(' ') {
-            // "not easy to guess" and "too fast" are still vague; "as fast as 5 ms" is not.
-            return phrase == lower && !previous.eq_ignore_ascii_case("as");
-        }
-        phrase.starts_with(lower)
-            && rest.get(..phrase.len()).is_some_and(|start| start.eq_ignore_ascii_case(phrase))
-            && !rest[phrase.len()..].starts_with(char::is_alphanumeric)
+/// The comments of a text, which require nothing.
+fn comments(text: &str) -> Vec<Span> {
+    if memmem::find(text.as_bytes(), b"<!--").is_none() {
+        return Vec::new();
+    }
+    Outline::scan(text).comments
+}
+
+/// The vague words and phrases that start in a token.
+fn vague(previous: &str, lower: &str, rest: &str) -> impl Iterator<Item = Found> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let found = language::find(Topic::Vague, lower, rest, from)?;
+        from = found.start + found.len.max(1);
+        // "not easy to guess" and "too fast" are still vague; "as fast as 5 ms" is not.
+        let compared = previous.eq_ignore_ascii_case("as") && !found.word.contains(' ');
+        (!compared).then_some(found)
     })
 }
 
@@ -251,7 +93,7 @@ pub(super) fn placeholders(text: &str, place: Span, found: &mut Vec<Diagnostic>)
     {
         return;
     }
-    for (start, word) in words(text) {
+    for (start, word) in tokens(text) {
         if OPEN.contains(&word) {
             let at = place.start + start;
             let span =
@@ -270,18 +112,26 @@ pub(super) fn placeholders(text: &str, place: Span, found: &mut Vec<Diagnostic>)
 pub fn vague_words(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     let mut previous = "";
-    for (start, word) in words(text) {
-        let known = vague(previous, &word.to_ascii_lowercase(), &text[start..]);
-        found.extend(known.filter(|word| !found.contains(word)));
+    for (start, word) in tokens(text) {
+        for known in vague(previous, &word.to_lowercase(), &text[start..]) {
+            if !found.contains(&known.word) {
+                found.push(known.word);
+            }
+        }
         previous = word;
     }
     found
 }
 
+/// Whether a text says that something must or should be, in any language.
+pub fn obliges(text: &str) -> bool {
+    language::first(Topic::Obligation, text).is_some()
+}
+
 /// TBD, TODO and their like, as they stand in a text.
 pub fn open_points(text: &str) -> Vec<&'static str> {
     let mut found: Vec<&str> =
-        OPEN.into_iter().filter(|mark| words(text).any(|(_, word)| word == *mark)).collect();
+        OPEN.into_iter().filter(|mark| tokens(text).any(|(_, word)| word == *mark)).collect();
     found.extend(text.contains("???").then_some("???"));
     found
 }
@@ -291,16 +141,12 @@ pub fn is_unhappy(scenario: &Scenario) -> bool {
     let texts = std::iter::once(scenario.name.as_str())
         .chain(scenario.steps.iter().map(|s| s.text.as_str()));
     texts.into_iter().any(|text| {
-        words(text).any(|(_, word)| {
-            let lower = word.to_ascii_lowercase();
-            let http_error = lower.len() == 3
-                && (lower.starts_with('4') || lower.starts_with('5'))
-                && lower.bytes().all(|b| b.is_ascii_digit());
+        tokens(text).any(|(start, word)| {
+            let http_error = word.len() == 3
+                && word.starts_with(['4', '5'])
+                && word.bytes().all(|b| b.is_ascii_digit());
             http_error
-                || UNHAPPY.like(&lower).iter().any(|stem| match stem.len() {
-                    0..=3 => lower == *stem,
-                    _ => lower.starts_with(stem),
-                })
+                || language::find(Topic::Unhappy, &word.to_lowercase(), &text[start..], 0).is_some()
         })
     })
 }

@@ -2,13 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::{Context, Extras, has, quality};
+use super::{Context, Extras, has, looked_up, missing_section, quality};
 use crate::diagnostic::Diagnostic;
 use crate::document::spec::{Keyword, Scenario, Spec};
+use crate::frontmatter;
 use crate::ids::SpecId;
 use crate::outline::Outline;
 use crate::rules;
+use crate::span::{Span, word_in};
 use crate::text::counted;
+
+const SECTIONS: [&str; 6] =
+    ["Overview", "Requirements", "Acceptance Criteria", "Flow", "Interfaces", "Data Model"];
 
 /// Rules for a spec of a change.
 pub(super) fn check(
@@ -21,6 +26,7 @@ pub(super) fn check(
     check_text(id, spec, text, context.extras, found);
     let main = context.main.get(id);
     let top = spec.place.frontmatter.0;
+    let mut look = looked_up(top);
     for (what, requirement) in spec
         .removes
         .iter()
@@ -31,7 +37,11 @@ pub(super) fn check(
             let message = format!(
                 "{requirement} is {what}, but agentd/specs/{id}.md has no such requirement"
             );
-            found.push(rules::REMOVED_REQUIREMENT.at(top, message));
+            let key = if what == "removed" { "removes" } else { "renames" };
+            let place = look(&|| {
+                word_in(text, frontmatter::value_of(text, top, key), &requirement.to_string())
+            });
+            found.push(rules::REMOVED_REQUIREMENT.at(place, message));
         }
     }
     for requirement in spec.requirements.iter().filter(|r| spec.removes.contains(&r.id)) {
@@ -100,13 +110,19 @@ fn check_sections(
     ];
     for (name, there) in parts {
         if !there {
-            found.push(rules::SPEC_SECTION.at(top, format!("the section `## {name}` is missing")));
+            found.push(missing_section(&rules::SPEC_SECTION, name, &SECTIONS, text, top));
         }
     }
     if spec.overview.is_empty()
         && let Some(place) = spec.place.overview.0
     {
         found.push(rules::SPEC_EMPTY.at(place, "the section `## Overview` is empty"));
+    }
+    if let Some(heading) = spec.place.overview.0 {
+        let later = [spec.place.requirements.0, spec.place.criteria.0];
+        let later = later.into_iter().flatten().map(|h| h.start).filter(|at| *at > heading.end);
+        let body = Span::new(heading.end, later.min().unwrap_or(text.len()));
+        quality::placeholders(body.of(text), Span::at(body.start), found);
     }
     if !extras.required_headings.is_empty() {
         let outline = Outline::scan(text);
@@ -142,26 +158,25 @@ fn check_scenarios(
     let mut names = BTreeSet::new();
     for scenario in scenarios {
         let at = scenario.place.0;
-        let name = &scenario.name;
-        if !names.insert(name.as_str().to_lowercase()) {
-            found.push(
-                rules::DUPLICATE_SCENARIO.at(at, format!("the scenario `{name}` is there twice")),
-            );
+        let name = match scenario.name.as_str() {
+            "" => "this scenario".to_owned(),
+            name => format!("the scenario `{name}`"),
+        };
+        if scenario.name.is_empty() {
+            found.push(rules::DUPLICATE_SCENARIO.at(at, "the scenario has no name"));
+        } else if !names.insert(scenario.name.as_str().to_lowercase()) {
+            found.push(rules::DUPLICATE_SCENARIO.at(at, format!("{name} is there twice")));
         }
         if !scenario.has(Keyword::When) {
-            found.push(
-                rules::SCENARIO_WITHOUT_WHEN.at(at, format!("the scenario `{name}` has no WHEN")),
-            );
+            found.push(rules::SCENARIO_WITHOUT_WHEN.at(at, format!("{name} has no WHEN")));
         }
         if !scenario.has(Keyword::Then) {
-            found.push(
-                rules::SCENARIO_WITHOUT_THEN.at(at, format!("the scenario `{name}` has no THEN")),
-            );
+            found.push(rules::SCENARIO_WITHOUT_THEN.at(at, format!("{name} has no THEN")));
         }
         if let Some(pattern) = &extras.scenario_pattern
             && !pattern.is_match(&one_line(scenario))
         {
-            let message = format!("the scenario `{name}` does not match `{}`", pattern.as_str());
+            let message = format!("{name} does not match `{}`", pattern.as_str());
             found.push(rules::SCENARIO_PATTERN.at(at, message));
         }
     }

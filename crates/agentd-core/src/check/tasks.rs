@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Context, MainSpecs, has, quality};
-use crate::diagnostic::Diagnostic;
+use super::{Context, MainSpecs, has, looked_up, quality};
+use crate::diagnostic::{Diagnostic, Rule};
+use crate::document::fields::value_in;
 use crate::document::tasks::{Task, Tasks};
 use crate::documents::Documents;
 use crate::graph;
@@ -41,7 +42,12 @@ impl Documents {
     }
 }
 
-pub(super) fn check(tasks: &Tasks, context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+/// The labels of what a task says.
+const FILE: [&str; 2] = ["file", "path"];
+const SPEC_REF: [&str; 4] = ["spec_ref", "spec", "spec ref", "spec reference"];
+const DEPENDS_ON: [&str; 3] = ["depends_on", "depends", "depends on"];
+
+pub(super) fn check(tasks: &Tasks, text: &str, context: &Context<'_>, found: &mut Vec<Diagnostic>) {
     if !tasks.has_frontmatter.0 && !has(found, &rules::FRONTMATTER_UNCLOSED) {
         found.push(
             rules::FRONTMATTER_MISSING.at(tasks.frontmatter.0, "tasks.md has no frontmatter"),
@@ -64,18 +70,25 @@ pub(super) fn check(tasks: &Tasks, context: &Context<'_>, found: &mut Vec<Diagno
             found.push(rules::DUPLICATE_TASK.at(task.place.0, message));
         }
     }
-    let mut bad_actions: Vec<usize> =
-        found.iter().filter(|d| d.rule == &rules::BAD_ACTION).map(|d| d.span.start).collect();
-    bad_actions.sort_unstable();
+    let places = |rule: &Rule| -> Vec<usize> {
+        let mut places: Vec<usize> =
+            found.iter().filter(|d| d.rule == rule).map(|d| d.span.start).collect();
+        places.sort_unstable();
+        places
+    };
+    let (bad_actions, bad_blocks) = (places(&rules::BAD_ACTION), places(&rules::TASK_BLOCK));
     for (i, task) in tasks.tasks.iter().enumerate() {
-        check_task(task, &by_id, context, found);
+        let end = tasks.tasks.get(i + 1).map_or(text.len(), |next| next.place.0.start);
+        let part = Span::new(task.place.0.start, end);
+        let reported = |places: &[usize]| {
+            let behind = places.partition_point(|at| *at < part.start);
+            places.get(behind).is_some_and(|at| *at < part.end)
+        };
+        // What is missing may be in the block that cannot be read.
+        let is_readable = !reported(&bad_blocks);
+        check_task(task, &by_id, context, Place { text, part, is_readable }, found);
         // Its own action may be there and bad, which is reported already.
-        let start = task.place.0.start;
-        let end = tasks.tasks.get(i + 1).map_or(usize::MAX, |next| next.place.0.start);
-        let reported = bad_actions[bad_actions.partition_point(|at| *at < start)..]
-            .first()
-            .is_some_and(|at| *at < end);
-        if task.action.is_none() && !reported {
+        if task.action.is_none() && is_readable && !reported(&bad_actions) {
             let message = format!("task {} has no action", task.id);
             found.push(rules::BAD_ACTION.at(task.place.0, message));
         }
@@ -88,22 +101,41 @@ pub(super) fn check(tasks: &Tasks, context: &Context<'_>, found: &mut Vec<Diagno
             format!("Circular dependency detected: {} ({numbers})", graph::task_chain(&cycle));
         found.push(rules::TASK_CYCLE.at(place, message));
     }
-    check_coverage(tasks, context, found);
+    if bad_blocks.is_empty() {
+        check_coverage(tasks, context, found);
+    }
+}
+
+/// The part of the text that is about a task.
+#[derive(Clone, Copy)]
+struct Place<'t> {
+    text: &'t str,
+    part: Span,
+    /// Whether everything that the task says could be read.
+    is_readable: bool,
 }
 
 fn check_task(
     task: &Task,
     by_id: &BTreeMap<TaskId, &Task>,
     context: &Context<'_>,
+    Place { text, part, is_readable }: Place<'_>,
     found: &mut Vec<Diagnostic>,
 ) {
     let place = task.place.0;
+    let mut look = looked_up(place);
+    let mut value = |labels: &[&str], value: &str| look(&|| value_in(text, part, labels, value));
     let id = task.id;
     match &task.file {
+        None if !is_readable => {}
         None => found.push(rules::TASK_WITHOUT_FILE.at(place, format!("task {id} names no file"))),
         Some(file) => match RelPath::new(file.as_str()) {
-            Err(error) => found.push(rules::BAD_PATH.at(place, format!("task {id}: {error}"))),
+            Err(error) => {
+                let place = value(&FILE, file.as_str());
+                found.push(rules::BAD_PATH.at(place, format!("task {id}: {error}")));
+            }
             Ok(path) if path.is_root() => {
+                let place = value(&FILE, file.as_str());
                 found.push(rules::BAD_PATH.at(place, format!("task {id}: `.` is not a file")));
             }
             Ok(path) => {
@@ -111,7 +143,7 @@ fn check_task(
                 let first = path.components().next().unwrap_or_default().to_ascii_lowercase();
                 if first == "agentd" || first == ".git" {
                     let message = format!("task {id} touches `{file}`");
-                    found.push(rules::PROTECTED_PATH.at(place, message));
+                    found.push(rules::PROTECTED_PATH.at(value(&FILE, file.as_str()), message));
                 }
             }
         },
@@ -128,16 +160,18 @@ fn check_task(
         match by_id.get(on) {
             None => {
                 let message = format!("task {id} depends on {on}, which does not exist");
+                let place = value(&DEPENDS_ON, &on.to_string());
                 found.push(rules::TASK_DEPENDS_NOWHERE.at(place, message));
             }
             Some(other) if section(other.layer) > section(task.layer) && task.layer.is_some() => {
                 let message = format!("task {id} depends on {on} of a later layer");
+                let place = value(&DEPENDS_ON, &on.to_string());
                 found.push(rules::TASK_LAYER.at(place, message));
             }
             Some(_) => {}
         }
     }
-    if task.spec_refs.is_empty() && !context.own.is_empty() {
+    if task.spec_refs.is_empty() && !context.own.is_empty() && is_readable {
         found.push(
             rules::TASK_WITHOUT_SPEC.at(place, format!("task {id} implements no requirement")),
         );
@@ -153,6 +187,7 @@ fn check_task(
             };
             let message = format!("task {id} points to {spec_ref}, {why}");
             let known = known_requirements(context, &spec_ref.spec);
+            let place = value(&SPEC_REF, &spec_ref.to_string());
             let mut diagnostic = rules::SPEC_REF_NOWHERE.at(place, message);
             if !known.is_empty() {
                 diagnostic = diagnostic.with_fix(format!("`{}` has {known}.", spec_ref.spec));

@@ -43,7 +43,9 @@ fn the_template_shows_every_default_as_it_is() {
     assert_eq!(examples.implementation.test_command.as_deref(), Some("cargo test"));
     assert_eq!((examples.budget.max_cost_usd, examples.prices.len()), (Some(5.0), 1));
     for section in [
+        "project",
         "workflow",
+        "rules",
         "roles",
         "gemini",
         "gemini.models",
@@ -122,4 +124,49 @@ fn a_mistake_elsewhere_does_not_turn_signing_off() {
     assert_eq!(read(signed), Ok(Sign::Ssh));
     assert_eq!(read("[policy]\nsign = \"gpg\"\n"), Err("unknown value `gpg`".to_owned()));
     assert!(read("[policy\nsign = \"ssh\"\n").is_err(), "nobody knows");
+}
+
+// contract R6
+#[test]
+fn rules_are_set_by_code_or_name() {
+    let rules = |text: &str| Config::parse(&format!("[rules]\n{text}\n")).map(|c| c.extras().rules);
+    let set: Vec<_> =
+        rules("Q004 = \"off\"\nt010 = 'high'\nvague-word = 'low'").unwrap().iter().collect();
+    assert_eq!(set, [("Q001", Weight::Low), ("Q004", Weight::Off), ("T010", Weight::High)]);
+    assert!(rules("S003 = 'high'").is_ok(), "as it is anyway");
+    for (text, expected) in [
+        ("Q099 = 'off'", "there is no rule `Q099` (line 2, column 1) did you mean `Q001`?"),
+        (
+            "vague-wrods = 'off'",
+            "there is no rule `vague-wrods` (line 2, column 1) did you mean `vague-word`?",
+        ),
+        ("\"\" = 'off'", "there is no rule `` (line 1, column 1) `agentd explain` lists them"),
+        ("Q001 = 'of'", "unknown value `of` (line 2, column 8) did you mean `off`?"),
+        (
+            "Q001 = 'off'\nq001 = 'low'",
+            "the rule Q001 is set twice (line 3, column 1) delete one of the two lines",
+        ),
+        (
+            "F003 = 'off'",
+            "the rule F003 (frontmatter-unclosed) is always HIGH: agentd could not work with a document that breaks it (line 2, column 1) delete the line; `agentd explain F003` says what the rule is for",
+        ),
+        (
+            "R004 = 'high'",
+            "the rule R004 (foreign-review) is always MEDIUM: it is about what was proven, which a project cannot change (line 2, column 1) delete the line; `agentd explain R004` says what the rule is for",
+        ),
+    ] {
+        assert_eq!(error(&format!("[rules]\n{text}\n")), expected);
+    }
+}
+
+// contract R5
+#[test]
+fn the_language_is_a_tag() {
+    let config = Config::parse("[project]\nlanguage = \"zh-TW\"\n").unwrap();
+    assert_eq!(config.project.language.map(|tag| tag.to_string()).as_deref(), Some("zh-TW"));
+    assert_eq!(
+        error("[project]\nlanguage = \"Chinese, please\"\n"),
+        "language is a BCP 47 tag, such as \"zh-TW\", \"ja\" or \"pt-BR\" (line 2, column 12) "
+    );
+    assert!(error("[project]\nlangauge = \"de\"\n").contains("did you mean `language`?"));
 }

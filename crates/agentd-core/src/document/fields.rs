@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::outline::lines;
-use crate::span::Span;
+use crate::span::{Span, word_in};
 use crate::text::{Line, Prose, escape, unescape};
 
 /// One labelled value.
@@ -96,6 +96,25 @@ pub(crate) fn fields(text: &str, within: Span) -> Vec<Field<'_>> {
         blank = false;
     }
     fields
+}
+
+/// Where a value is behind one of these labels, in YAML or in a list: the value, or else the line of
+/// the label.
+pub(crate) fn value_in(text: &str, within: Span, labels: &[&str], value: &str) -> Option<Span> {
+    let found = lines(within.of(text)).find_map(|(start, line, _)| {
+        let bare = line.trim_start_matches([' ', '\t', '-', '*', '+']);
+        let rest = labels.iter().find_map(|label| {
+            let own = bare.get(..label.len())?;
+            let rest = &bare[label.len()..];
+            let is_label =
+                own.eq_ignore_ascii_case(label) && rest.trim_start_matches('*').starts_with(':');
+            is_label.then_some(rest)
+        })?;
+        let line_start = within.start + start + (line.len() - bare.len());
+        Some((Span::new(line_start, within.start + start + line.len()), rest.len()))
+    });
+    let (line, rest) = found?;
+    Some(word_in(text, Span::new(line.end - rest, within.end), value).unwrap_or(line))
 }
 
 /// Writes a one-line field.

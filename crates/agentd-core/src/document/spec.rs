@@ -274,13 +274,11 @@ fn requirement_ids<'a>(
     .collect()
 }
 
-/// Splits `R1: title` into its parts.
+/// Splits `R1: title` or `WF-R1: title` into its parts.
 pub(crate) fn requirement_heading(title: &str) -> Option<(RequirementId, &str)> {
-    let behind = title.strip_prefix(['R', 'r'])?;
-    let digits = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
-    let id = title[..=digits].parse().ok()?;
-    let rest = behind[digits..].trim_start();
-    let rest = rest.strip_prefix([':', '.', '-', '–', '—']).unwrap_or(rest);
+    let (id, rest) = RequirementId::split(title)?;
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix([':', '：', '.', '-', '–', '—']).unwrap_or(rest);
     Some((id, rest))
 }
 

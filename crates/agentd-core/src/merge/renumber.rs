@@ -37,7 +37,7 @@ pub fn collisions(sides: &Sides<'_>) -> Renumbered {
             continue;
         }
         last = last.saturating_add(1);
-        renumbered.extend(RequirementId::new(last).map(|free| (id, free)));
+        renumbered.extend(id.with_number(last).map(|free| (id, free)));
     }
     renumbered
 }
@@ -97,15 +97,25 @@ fn replaced(
         let end = at + 1 + digits;
         from = end;
         let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || *b == b'-' || *b >= 0x80;
-        if digits == 0 || bytes.get(end).is_some_and(word) || at > 0 && word(&bytes[at - 1]) {
+        if digits == 0 || bytes.get(end).is_some_and(word) {
             continue;
         }
-        let Some(new) = text[at..end].parse().ok().and_then(|id| renumbered.get(&id)) else {
+        // With a prefix, as in `WF-R5`, it is another id than `R5`.
+        let letters =
+            |at: usize| bytes[..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric());
+        let start = match bytes[..at].last() {
+            Some(b'-') => at - 1 - letters(at - 1).count(),
+            _ => at,
+        };
+        if start > 0 && word(&bytes[start - 1]) {
+            continue;
+        }
+        let Some(new) = text[start..end].parse().ok().and_then(|id| renumbered.get(&id)) else {
             continue;
         };
-        let meant = match qualifier(&text[..at]) {
+        let meant = match qualifier(&text[..start]) {
             Some(name) => name == spec.as_str(),
-            None => bare(at).is_some_and(|span| span.range().contains(&at)),
+            None => bare(start).is_some_and(|span| span.range().contains(&start)),
         };
         if meant {
             out.push_str(&text[copied..=at]);
@@ -143,6 +153,18 @@ mod tests {
         check("R50 R5a OR5 R5-x éR5 R5é R5_", "R50 R5a OR5 R5-x éR5 R5é R5_");
         check("---\nremoves: [R5]\n---\nR5", "---\nremoves: [R5]\n---\nR7");
         check("R05 R R5", "R05 R R7");
+    }
+
+    #[test]
+    fn prefixes_stay_and_keep_ids_apart() {
+        let spec = SpecId::new("auth-flow").unwrap();
+        let id = |text: &str| text.parse::<RequirementId>().unwrap();
+        let map = Renumbered::from([(id("WF-R5"), id("WF-R7"))]);
+        let check = |text: &str, expected: &str| {
+            assert_eq!(renumber_spec(text, &spec, &map), expected);
+        };
+        check("### WF-R5: a\n\nSee R5, wf-r5, XWF-R5.", "### WF-R7: a\n\nSee R5, wf-r7, XWF-R5.");
+        check("auth-flow:WF-R5, other:WF-R5, A-WF-R5", "auth-flow:WF-R7, other:WF-R5, A-WF-R5");
     }
 
     #[test]

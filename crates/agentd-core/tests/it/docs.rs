@@ -1,9 +1,10 @@
 //! What the documentation shows is what the program reads.
 
 use agentd_core::agent::AgentKind;
-use agentd_core::check;
+use agentd_core::check::{self, Extras};
 use agentd_core::config::Config;
-use agentd_core::documents::{Documents, Source};
+use agentd_core::document::spec;
+use agentd_core::documents::{Doc, Documents, Source};
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::outline::Outline;
@@ -53,7 +54,9 @@ fn examples_of_documents_are_valid() {
         .filter(|fence| fence.info.of(page) == "markdown")
         .map(|fence| fence.content.of(page))
         .collect();
-    let [proposal, spec, tasks, short] = examples[..] else { panic!("{}", examples.len()) };
+    let [proposal, spec, tasks, short, allowing] = examples[..] else {
+        panic!("{}", examples.len())
+    };
     let proposal =
         proposal.replace("  - id: user-model\n    depends: []\n", "").replace("[user-model]", "[]");
     let spec_file = ChangeFile::Spec(SpecId::new("auth-flow").unwrap());
@@ -65,10 +68,17 @@ fn examples_of_documents_are_valid() {
         ];
         let texts = texts.map(|(file, text)| (file, Source::Text(text.to_owned())));
         let documents = Documents::read(ChangeId::new("add-oauth").unwrap(), texts);
-        documents.findings(&check::MainSpecs::new(), &check::Extras::default())
+        documents.findings(&check::MainSpecs::new(), &Extras::default())
     };
     assert_eq!(found(tasks), [], "the long form");
     let found = found(short);
     let codes: Vec<&str> = found.iter().flat_map(|f| &f.diagnostics).map(|d| d.rule.code).collect();
     assert_eq!(codes, ["F002", "T017"], "the short form has no frontmatter and no description");
+    let end = spec.find("## Acceptance").unwrap();
+    let start = spec.find("### R1").unwrap();
+    let spec = format!("{}{allowing}\n{}", &spec[..start], &spec[end..]);
+    let doc = Doc::new(Source::Text(spec), spec::parse);
+    let report = check::main_spec(&SpecId::new("auth-flow").unwrap(), &doc, &Extras::default());
+    let report = report.unwrap();
+    assert_eq!((report.diagnostics.as_slice(), report.allowed.len()), (&[][..], 1));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agentd_core::check::{Extras, FileReport, MainSpecs};
+use agentd_core::check::{Extras, FileReport, MainSpecs, Weight};
 use agentd_core::documents::{Documents, Source};
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::ChangeFile;
@@ -162,6 +162,8 @@ pub(crate) enum Edit {
     Pattern(&'static str),
     /// The project wants so many scenarios.
     Scenarios(usize),
+    /// The project gives a rule this weight.
+    Rule(&'static str, Weight),
 }
 
 /// The texts of the change.
@@ -217,6 +219,7 @@ pub(crate) fn documents(edits: &[Edit]) -> (Documents, MainSpecs, Extras) {
                 extras.scenario_pattern = Some(regex_lite::Regex::new(pattern).unwrap());
             }
             Edit::Scenarios(count) => extras.scenario_min_count = count,
+            Edit::Rule(code, weight) => extras.rules.set(code, weight).unwrap(),
         }
     }
     (Documents::read(ChangeId::new("add-login").unwrap(), texts), main, extras)

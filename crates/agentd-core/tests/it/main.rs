@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot make its input should fail")]
 
+mod allow;
 mod bad_input;
 mod check;
 mod corpus;
@@ -10,6 +11,7 @@ mod example;
 mod forecast;
 mod hand_written;
 mod journal;
+mod languages;
 mod merge;
 mod phases;
 mod prompts;

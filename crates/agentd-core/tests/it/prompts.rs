@@ -67,6 +67,7 @@ impl Given {
             text: text.clone(),
             diagnostics: vec![rules::BAD_ID.at(Span::at(0), text.clone()).with_fix(text.clone())],
             omitted: Vec::new(),
+            allowed: Vec::new(),
         };
         let comment = CommentView { author: text.clone(), place: text.clone(), text: text.clone() };
         let title = SpecTitle { id: spec.clone(), title: text.clone() };
@@ -134,6 +135,7 @@ impl Given {
                 text: s("# Tasks\n"),
                 diagnostics: vec![rules::BAD_ID.at(Span::at(0), "a broken id")],
                 omitted: Vec::new(),
+                allowed: Vec::new(),
             }],
             tasks: vec![task("1.1", true, &[]), task("1.2", false, &["1.1"])],
             views: vec![SpecView {

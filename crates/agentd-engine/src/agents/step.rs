@@ -23,6 +23,7 @@ use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
 use agentd_core::outcome::{AgentOutcome, Failure, FailureKind, Usage};
+use agentd_core::prompt::in_language;
 use agentd_core::provider::classify::not_installed;
 use agentd_core::provider::models::choose;
 use agentd_core::provider::prices::PriceTable;
@@ -350,7 +351,7 @@ fn request(
         role: step.role,
         change: step.change.clone(),
         step: step.name.clone(),
-        prompt: step.prompt.clone(),
+        prompt: in_language(&step.prompt, agents.config.project.language.as_ref()),
         project_root: agents.work_tree.clone(),
         private_dir,
         program: if agent.is_own() { agents.agentd.clone() } else { program(agents, agent)? },

@@ -17,13 +17,13 @@ pub(super) type JsonObject = Map<String, Value>;
 /// What an id of a change or of a spec looks like.
 pub(super) const ID: &str = "^[a-z0-9][a-z0-9-]{0,63}$";
 /// What the id of a requirement looks like.
-pub(super) const REQUIREMENT: &str = "^R[1-9]\\d*$";
+pub(super) const REQUIREMENT: &str = "^([A-Z][A-Z0-9]{0,15}-)?R[1-9]\\d*$";
 /// What the id of a task looks like.
 pub(super) const TASK: &str = "^[a-z0-9]+\\.[1-9]\\d*$";
 /// What the id of an issue looks like.
 pub(super) const ISSUE: &str = "^I[1-9]\\d*$";
 /// What a reference from a task to a requirement looks like.
-pub(super) const REFERENCE: &str = "^[a-z0-9-]+:R[1-9]\\d*$";
+pub(super) const REFERENCE: &str = "^[a-z0-9-]+:([A-Z][A-Z0-9]{0,15}-)?R[1-9]\\d*$";
 
 /// One field of an object.
 pub(super) struct Field(&'static str, Value, Need);

@@ -1,6 +1,6 @@
 //! The first page of a change: its status, what is wrong, and what there is to decide.
 
-use agentd_core::check::FileReport;
+use agentd_core::check::{self, FileReport};
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::figures::tokens;
 use agentd_core::layout::ChangeFile;
@@ -187,11 +187,13 @@ fn findings(subject: &Subject) -> Markup {
 /// The findings of `agentd validate`, by document.
 fn diagnostics(subject: &Subject) -> Markup {
     let count: usize = subject.reports.iter().map(|report| report.diagnostics.len()).sum();
+    let allowed = allowed(subject);
     if count == 0 {
         return html! {
             section.panel {
                 h2 { "Validation " }
                 p.good { "✓ The documents are valid." }
+                (allowed)
             }
         };
     }
@@ -206,6 +208,23 @@ fn diagnostics(subject: &Subject) -> Markup {
                     (document_diagnostics(subject, &file, &name))
                 }
                 (stray_diagnostics(subject))
+            }
+            (allowed)
+        }
+    }
+}
+
+/// What the documents say does not matter.
+fn allowed(subject: &Subject) -> Markup {
+    let all = subject.reports.iter().flat_map(|report| &report.allowed);
+    let count = check::allowed(&subject.reports);
+    html! {
+        @if count > 0 {
+            p.quiet { (count) " allowed by the documents:" }
+            ul.plain {
+                @for allowed in all.take(SHOWN_DIAGNOSTICS) {
+                    li { (allowed.finding.rule.code) " " (allowed.finding.message) ": " (allowed.reason) }
+                }
             }
         }
     }

@@ -27,7 +27,7 @@ use serde::Serialize;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::ui::{BOLD, DIM, Output, Screen};
+use crate::ui::{BOLD, DIM, Output, Screen, diagnostics};
 
 /// Show where a change stands: phase, verdict, tasks, findings, cost.
 #[derive(Debug, clap::Args)]
@@ -69,6 +69,8 @@ pub(super) struct StatusReport {
     record: Option<String>,
     /// What `agentd validate` finds.
     validation: Counts,
+    /// How many findings the documents allow.
+    allowed: usize,
     tasks: Progress,
     layers: Vec<LayerProgress>,
     calls: usize,
@@ -131,6 +133,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let mut report = report(&snapshot, findings, position, context.now())?;
     let setup = snapshot.state_if_begun()?.and_then(|state| state.git.as_ref());
     report.git = setup.map(|setup| GitPlace::new(&project, setup));
+    report.allowed = check::allowed(&reports);
     report.foreign_reviews = foreign_reviews(&reports);
     context.ui.print(&report)?;
     Ok(ExitCode::SUCCESS)
@@ -192,6 +195,7 @@ fn report(
         stale,
         record,
         validation,
+        allowed: 0,
         tasks: summary.tasks,
         layers: summary::layers(&snapshot.documents),
         calls: state.llm_calls.len(),
@@ -240,7 +244,8 @@ impl Output for StatusReport {
             writeln!(screen, "record    {problem}")?;
         }
         let Counts { high, medium, low } = self.validation;
-        writeln!(screen, "documents {high} HIGH, {medium} MEDIUM, {low} LOW findings")?;
+        let allowed = diagnostics::allowed_count(self.allowed);
+        writeln!(screen, "documents {high} HIGH, {medium} MEDIUM, {low} LOW findings{allowed}")?;
         writeln!(screen, "tasks     {} of {} done", self.tasks.completed, self.tasks.total)?;
         for LayerProgress { layer, progress: Progress { total, completed } } in &self.layers {
             writeln!(screen, "          {:12} {completed}/{total}", layer.name())?;
@@ -295,6 +300,7 @@ impl Output for StatusReport {
             stale: vec![Stale { what: "code".into(), why: "files were edited".into() }],
             record: Some("STATE.yaml was edited".to_owned()),
             validation: Counts::default(),
+            allowed: 2,
             tasks,
             layers: vec![LayerProgress { layer: Layer::Data, progress: tasks }],
             calls: 3,

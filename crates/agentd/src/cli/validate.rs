@@ -1,10 +1,10 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use agentd_core::check::{self, FileReport};
+use agentd_core::check::{self, FileReport, Weight};
 use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Counts;
-use agentd_core::text::counted;
+use agentd_core::text::{counted, printable};
 use agentd_engine::change::documents;
 use agentd_engine::insight::validate;
 use agentd_engine::workflow::clarify;
@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::Context;
 use crate::error::CommandError;
-use crate::ui::diagnostics::{self, Omitted};
-use crate::ui::{BAD, GOOD, Output, Screen};
+use crate::ui::diagnostics::{self, Allowed, Omitted};
+use crate::ui::{BAD, DIM, GOOD, Output, Screen};
 
 /// Check the documents of a change, or of the whole project.
 ///
@@ -65,15 +65,25 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         context.ui.print_json(&diagnostics::sarif(&reports))?;
     } else {
         let omitted = diagnostics::omitted(&reports);
+        let allowed = diagnostics::allowed(&reports);
         context.ui.print(&ValidationReport {
             valid,
             counts,
             diagnostics: reports,
             omitted,
+            allowed,
+            rules: extras.rules.iter().map(|(code, weight)| RuleSetting { code, weight }).collect(),
             what,
         })?;
     }
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A rule that has another weight in this project.
+#[derive(Debug, Serialize)]
+struct RuleSetting {
+    code: &'static str,
+    weight: Weight,
 }
 
 /// What was found in documents.
@@ -89,6 +99,10 @@ pub(super) struct ValidationReport {
     /// Findings that are not listed, because there are too many of one rule in a file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     omitted: Vec<Omitted>,
+    /// What documents say does not matter, with their reasons.
+    allowed: Vec<Allowed>,
+    /// The rules that the project sets.
+    rules: Vec<RuleSetting>,
     /// What was checked, in words.
     #[serde(skip)]
     what: String,
@@ -96,13 +110,20 @@ pub(super) struct ValidationReport {
 
 impl Output for ValidationReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        let Self { valid, counts, diagnostics: reports, what, .. } = self;
+        let Self { valid, counts, diagnostics: reports, allowed, rules, what, .. } = self;
         diagnostics::write_human(screen, reports)?;
-        writeln!(
-            screen,
-            "{what}: {} HIGH, {} MEDIUM, {} LOW",
-            counts.high, counts.medium, counts.low
-        )?;
+        for Allowed { code, file, line, column, reason, .. } in allowed {
+            let (file, reason) = (printable(file), printable(reason));
+            writeln!(screen, "{DIM}allowed: {file}:{line}:{column}: {code}: {reason}{DIM:#}")?;
+        }
+        let set: Vec<String> =
+            rules.iter().map(|rule| format!("{} = {}", rule.code, rule.weight.name())).collect();
+        if !set.is_empty() {
+            writeln!(screen, "{DIM}rules of this project: {}{DIM:#}", set.join(", "))?;
+        }
+        let Counts { high, medium, low } = counts;
+        let count = diagnostics::allowed_count(allowed.len());
+        writeln!(screen, "{what}: {high} HIGH, {medium} MEDIUM, {low} LOW{count}")?;
         if *valid {
             return writeln!(screen, "{GOOD}✓{GOOD:#} Proposal format validation passed");
         }
@@ -128,9 +149,17 @@ impl Output for ValidationReport {
             text: "# Tasks".to_owned(),
             diagnostics: vec![rule.at(Span { start: 0, end: 7 }, "no frontmatter")],
             omitted: Vec::new(),
+            allowed: Vec::new(),
         };
         let counts = report.counts();
         let what = "add-oauth".to_owned();
-        Self { valid: false, counts, diagnostics: vec![report], omitted, what }
+        let (code, name) = (rules::VAGUE_WORD.code, rules::VAGUE_WORD.name);
+        let reason = "`fast` is the name of the mode".to_owned();
+        let message = "`fast` can mean anything in R1".to_owned();
+        let file = "agentd/changes/add-oauth/specs/auth-flow.md".to_owned();
+        let allowed = vec![Allowed { code, name, message, file, line: 9, column: 4, reason }];
+        let rules = vec![RuleSetting { code, weight: Weight::Low }];
+        let diagnostics = vec![report];
+        Self { valid: false, counts, diagnostics, omitted, allowed, rules, what }
     }
 }

@@ -72,14 +72,11 @@ fn render(
     renderer.render(&[group.element(Level::HELP.message(advice.as_ref()))])
 }
 
-/// The line and column at which each finding of a file starts, and those behind its end.
-fn places(report: &FileReport) -> impl Iterator<Item = (&Diagnostic, [usize; 4])> {
-    let index = LineIndex::new(&report.text);
-    report.diagnostics.iter().map(move |diagnostic| {
-        let (line, column) = index.line_column(diagnostic.span.start);
-        let (end_line, end_column) = index.line_column(diagnostic.span.end);
-        (diagnostic, [line, column, end_line, end_column])
-    })
+/// The line and column at which a finding starts, and those behind its end.
+fn place(index: &LineIndex<'_>, diagnostic: &Diagnostic) -> [usize; 4] {
+    let (line, column) = index.line_column(diagnostic.span.start);
+    let (end_line, end_column) = index.line_column(diagnostic.span.end);
+    [line, column, end_line, end_column]
 }
 
 /// A line without what [`printable`] takes out or shows, byte for byte as long as before, so
@@ -135,18 +132,21 @@ pub(crate) fn serialize_findings<S: Serializer>(
     to: S,
 ) -> Result<S::Ok, S::Error> {
     to.collect_seq(reports.iter().flat_map(|report| {
-        let path = report.file.path();
-        places(report).map(move |(diagnostic, [line, column, end_line, end_column])| Finding {
-            severity: diagnostic.severity(),
-            code: diagnostic.rule.code,
-            name: diagnostic.rule.name,
-            message: &diagnostic.message,
-            file: path.clone(),
-            line,
-            column,
-            end_line,
-            end_column,
-            fix: diagnostic.advice(),
+        let (path, index) = (report.file.path(), LineIndex::new(&report.text));
+        report.diagnostics.iter().map(move |diagnostic| {
+            let [line, column, end_line, end_column] = place(&index, diagnostic);
+            Finding {
+                severity: diagnostic.severity(),
+                code: diagnostic.rule.code,
+                name: diagnostic.rule.name,
+                message: &diagnostic.message,
+                file: path.clone(),
+                line,
+                column,
+                end_line,
+                end_column,
+                fix: diagnostic.advice(),
+            }
         })
     }))
 }
@@ -174,6 +174,51 @@ pub(crate) fn omitted(reports: &[FileReport]) -> Vec<Omitted> {
     omitted.collect()
 }
 
+/// A finding that a document says does not matter, as it is in `--json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Allowed {
+    /// The code of the rule.
+    pub(crate) code: &'static str,
+    /// The name of the rule.
+    pub(crate) name: &'static str,
+    /// What was found.
+    pub(crate) message: String,
+    /// The file.
+    pub(crate) file: String,
+    /// Where it starts; the first line is 1.
+    pub(crate) line: usize,
+    /// Where it starts; the first column is 1.
+    pub(crate) column: usize,
+    /// Why it does not matter, in the document's words.
+    pub(crate) reason: String,
+}
+
+/// What documents say does not matter.
+pub(crate) fn allowed(reports: &[FileReport]) -> Vec<Allowed> {
+    let allowed = reports.iter().flat_map(|report| {
+        let index = LineIndex::new(&report.text);
+        report.allowed.iter().map(move |allowed| {
+            let finding = &allowed.finding;
+            let (line, column) = index.line_column(finding.span.start);
+            Allowed {
+                code: finding.rule.code,
+                name: finding.rule.name,
+                message: finding.message.clone(),
+                file: report.file.path(),
+                line,
+                column,
+                reason: allowed.reason.to_string(),
+            }
+        })
+    });
+    allowed.collect()
+}
+
+/// How many findings are allowed, behind a count of findings.
+pub(crate) fn allowed_count(count: usize) -> String {
+    if count == 0 { String::new() } else { format!(", {count} allowed") }
+}
+
 /// The findings as SARIF 2.1.0, which code hosts show at the lines of a change.
 pub(crate) fn sarif(reports: &[FileReport]) -> Value {
     let level = |severity| match severity {
@@ -196,8 +241,12 @@ pub(crate) fn sarif(reports: &[FileReport]) -> Value {
         .collect();
     let mut results = Vec::new();
     for report in reports {
-        for (diagnostic, [line, column, end_line, end_column]) in places(report) {
-            results.push(json!({
+        let index = LineIndex::new(&report.text);
+        let found = report.diagnostics.iter().map(|finding| (finding, None));
+        let allowed = report.allowed.iter().map(|a| (&a.finding, Some(a.reason.as_str())));
+        for (diagnostic, reason) in found.chain(allowed) {
+            let [line, column, end_line, end_column] = place(&index, diagnostic);
+            let mut result = json!({
                 "ruleId": diagnostic.rule.code,
                 "ruleIndex": rules::ALL.iter().position(|rule| *rule == diagnostic.rule),
                 "level": level(diagnostic.severity()),
@@ -211,7 +260,11 @@ pub(crate) fn sarif(reports: &[FileReport]) -> Value {
                         "endColumn": end_column,
                     },
                 } }],
-            }));
+            });
+            if let Some(reason) = reason {
+                result["suppressions"] = json!([{ "kind": "inSource", "justification": reason }]);
+            }
+            results.push(result);
         }
     }
     let mut document = json!({

@@ -183,17 +183,25 @@ impl<'t> Reader<'t> {
             }
         };
         task.tick = Uncompared(status_place(yaml, fence.content.start));
-        if let Some(id) = &block.id
-            && let Some(id) = self.read_id(id, fence.content)
+        let text = self.text;
+        let place = |label: &str, value: &str| {
+            fields::value_in(text, fence.content, &[label], value).unwrap_or(fence.content)
+        };
+        if let Some(written) = &block.id
+            && let Some(id) = self.read_id(written, fence.content)
             && id != task.id
         {
             let message = format!("the heading says {}, the block says {id}", task.id);
-            self.diagnostics.push(rules::TASK_ID_MISMATCH.at(fence.content, message));
+            self.diagnostics.push(rules::TASK_ID_MISMATCH.at(place("id", written), message));
         }
         let strs =
             |items: &'_ [String]| items.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         task.file = block.file.map(|path| Line::new(&path));
-        self.read_action(block.action.as_deref(), fence.content, task);
+        let action = block.action.as_deref();
+        let action_is_bad = action.is_some_and(|action| Action::from_name(action).is_none());
+        let at =
+            if action_is_bad { place("action", action.unwrap_or_default()) } else { fence.content };
+        self.read_action(action, at, task);
         self.read_refs(&split_list(&strs(&block.spec_refs)), fence.content, task);
         self.read_depends(&split_list(&strs(&block.depends_on)), fence.content, task);
         match block.status.as_deref() {
@@ -202,7 +210,7 @@ impl<'t> Reader<'t> {
                 Some(status) => task.status = status,
                 None => {
                     let message = format!("`{status}` is not a status");
-                    self.diagnostics.push(rules::BAD_STATUS.at(fence.content, message));
+                    self.diagnostics.push(rules::BAD_STATUS.at(place("status", status), message));
                 }
             },
         }

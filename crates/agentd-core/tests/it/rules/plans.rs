@@ -82,7 +82,7 @@ pub(super) const FILES: &[Case] = &[
 pub(super) const PROPOSALS: &[Case] = &[
     (
         &[In(PROPOSAL, "## Why\n", "## Because\n")],
-        &["proposal.md:2:1 P001"],
+        &["proposal.md:10:1 P001"],
         &[In(PROPOSAL, "## Why\n", "## WHY\n")],
     ),
     (
@@ -100,7 +100,7 @@ pub(super) const PROPOSALS: &[Case] = &[
     ),
     (
         &[In(PROPOSAL, "---\n\n#", "  - session-store\n---\n\n#")],
-        &["proposal.md:2:1 P004"],
+        &["proposal.md:8:5 P004"],
         &[
             In(PROPOSAL, "---\n\n#", "  - session-store\n---\n\n#"),
             In("specs/session-store.md", "version: 1", "version: 2"),
@@ -116,7 +116,7 @@ pub(super) const PROPOSALS: &[Case] = &[
             "affected_specs:\n  - id: auth-flow\n    depends: []\n",
             "affected_specs: []\n",
         )],
-        &["proposal.md:2:1 P005", "tasks.md:11:1 T008", "tasks.md:26:1 T008"],
+        &["proposal.md:2:1 P005", "tasks.md:17:12 T008", "tasks.md:32:12 T008"],
         &[In(
             PROPOSAL,
             "affected_specs:\n  - id: auth-flow\n    depends: []\n",
@@ -125,7 +125,7 @@ pub(super) const PROPOSALS: &[Case] = &[
     ),
     (
         &[In(PROPOSAL, "depends: []", "depends: [session-store]")],
-        &["proposal.md:2:1 P006"],
+        &["proposal.md:6:9 P006"],
         &[In(PROPOSAL, "    depends: []\n", "")],
     ),
     (
@@ -135,7 +135,7 @@ pub(super) const PROPOSALS: &[Case] = &[
     ),
     (
         &[In(PROPOSAL, "---\n\n#", "  - auth-flow\n---\n\n#")],
-        &["proposal.md:2:1 P008"],
+        &["proposal.md:6:9 P008"],
         &[In(PROPOSAL, "---\n\n#", "# - auth-flow\n---\n\n#")],
     ),
     (
@@ -164,13 +164,13 @@ const CRITERIA: &str = "## Acceptance Criteria\n\n### Scenario: Wrong password\n
 pub(super) const SPECS: &[Case] = &[
     (
         &[In(SPEC, "## Overview\n\nHow people sign in.\n\n", "")],
-        &["specs/auth-flow.md:2:1 S001"],
+        &["specs/auth-flow.md:8:1 S001"],
         &[In(SPEC, "## Overview", "## overview")],
     ),
     // Scenarios stand under their requirement, or in a section of their own.
     (
         &[In(SPEC, CRITERIA, "")],
-        &["specs/auth-flow.md:2:1 S001", "specs/auth-flow.md:2:1 S008"],
+        &["specs/auth-flow.md:2:1 S008", "specs/auth-flow.md:8:1 S001"],
         &[In(SPEC, CRITERIA, "#### Scenario: Wrong password\n- WHEN a THEN the answer is 401\n")],
     ),
     (
@@ -269,7 +269,7 @@ pub(super) const SPECS: &[Case] = &[
             In(SPEC, "version: 1", "version: 1\nremoves: [R2]\nrenames: {R3: x}"),
             Main("auth-flow", &["R1"]),
         ],
-        &["specs/auth-flow.md:2:1 S012", "specs/auth-flow.md:2:1 S012"],
+        &["specs/auth-flow.md:6:11 S012", "specs/auth-flow.md:7:11 S012"],
         &[
             In(SPEC, "version: 1", "version: 1\nremoves: [R2]\nrenames: {R3: x}"),
             Main("auth-flow", &["R2", "R3"]),
@@ -351,5 +351,23 @@ pub(super) const SPECS: &[Case] = &[
             "tasks.md:11:1 Q005",
         ],
         &[In(SPEC, "return 401", "return 401 from TBDS"), In(TASKS, "the table", "the to-do list")],
+    ),
+    (
+        &[In(
+            SPEC,
+            "The server MUST",
+            "<!-- agentd:allow Q001, Q002: it was vague -->\nThe server MUST",
+        )],
+        &["specs/auth-flow.md:20:1 A001", "specs/auth-flow.md:20:1 A001"],
+        &[In(SPEC, "The server MUST", "<!-- agentd:allow Q001: a name -->\nThe fast server MUST")],
+    ),
+    (
+        &[
+            In(SPEC, "The server MUST", "<!-- agentd:allow Q001 -->\nThe server MUST"),
+            In(PROPOSAL, "They ask", "<!-- agentd:allow Q009: why -->\nThey ask"),
+            In(TASKS, "Write the table.", "<!-- agentd:allow T011: why -->\nWrite the table."),
+        ],
+        &["proposal.md:18:1 A002", "specs/auth-flow.md:20:1 A002", "tasks.md:22:1 A002"],
+        &[In(SPEC, "The server MUST", "<!-- agentd:allowed Q001 -->\nThe server MUST")],
     ),
 ];

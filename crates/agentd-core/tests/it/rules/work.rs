@@ -40,17 +40,17 @@ pub(super) const TASK_CASES: &[Case] = &[
     ),
     (
         &[In(TASKS, "action: MODIFY\n", "action: [MODIFY\n")],
-        &["tasks.md:26:1 T009", "tasks.md:26:1 T011", "tasks.md:26:1 T013", "tasks.md:30:9 T004"],
+        &["tasks.md:30:9 T004"],
         &[In(TASKS, "action: MODIFY\n", "action: 'MODIFY'\n")],
     ),
     (
         &[In(TASKS, "depends_on: []", "depends_on: [logic.1]")],
-        &["tasks.md:11:1 T005", "tasks.md:11:1 T016"],
+        &["tasks.md:11:1 T005", "tasks.md:18:1 T016"],
         &[In(TASKS, "depends_on: []", "depends_on: none")],
     ),
     (
         &[In(TASKS, "[\"1.1\"]", "[\"1.1\", \"1.2\"]")],
-        &["tasks.md:26:1 T006"],
+        &["tasks.md:33:22 T006"],
         &[In(TASKS, "[\"1.1\"]", "[\"1.1\", \"1.1\"]")],
     ),
     (
@@ -60,7 +60,7 @@ pub(super) const TASK_CASES: &[Case] = &[
     ),
     (
         &[In(TASKS, "auth-flow:R1", "auth-flow:R9")],
-        &["tasks.md:11:1 T008"],
+        &["tasks.md:17:12 T008"],
         &[In(TASKS, "auth-flow:R1", "auth-flow:R9"), Main("auth-flow", &["R9"])],
     ),
     (
@@ -91,19 +91,19 @@ pub(super) const TASK_CASES: &[Case] = &[
     ),
     (
         &[In(TASKS, "src/login.rs", "/etc/passwd"), In(TASKS, "src/session.rs", "src/../../x")],
-        &["tasks.md:11:1 T012", "tasks.md:26:1 T012"],
+        &["tasks.md:16:7 T012", "tasks.md:31:7 T012"],
         &[In(TASKS, "src/login.rs", "etc/passwd"), In(TASKS, "src/session.rs", "./src//..x")],
     ),
     (
         &[In(TASKS, "src/login.rs", "C:\\x"), In(TASKS, "src/session.rs", ".")],
-        &["tasks.md:11:1 T012", "tasks.md:26:1 T012"],
+        &["tasks.md:16:7 T012", "tasks.md:31:7 T012"],
         &[],
     ),
-    (&[In(TASKS, "MODIFY", "RENAME")], &["tasks.md:29:1 T013"], &[In(TASKS, "MODIFY", "modify")]),
+    (&[In(TASKS, "MODIFY", "RENAME")], &["tasks.md:30:9 T013"], &[In(TASKS, "MODIFY", "modify")]),
     // Each task has an action, also where another one is wrong already.
     (
         &[In(TASKS, "CREATE", "RENAME"), In(TASKS, "action: MODIFY\n", "")],
-        &["tasks.md:14:1 T013", "tasks.md:26:1 T013"],
+        &["tasks.md:15:9 T013", "tasks.md:26:1 T013"],
         &[],
     ),
     // Of a checkbox, everything is reported where it starts.
@@ -122,12 +122,12 @@ pub(super) const TASK_CASES: &[Case] = &[
     ),
     (
         &[In(TASKS, "status: pending", "status: banana")],
-        &["tasks.md:14:1 T014"],
+        &["tasks.md:19:9 T014"],
         &[In(TASKS, "status: pending", "status: TODO")],
     ),
     (
         &[In(TASKS, "id: \"2.1\"", "id: \"2.2\"")],
-        &["tasks.md:29:1 T015"],
+        &["tasks.md:29:6 T015"],
         &[In(TASKS, "id: \"2.1\"", "id: logic.1")],
     ),
     (
@@ -150,7 +150,7 @@ pub(super) const TASK_CASES: &[Case] = &[
             "\n## 3. Integration\n\n- [ ] 3.1 A\n  File: CREATE c.rs\n  Spec: auth-flow\n  Depends: 4.1\n  Do.\n\n\
                          ## 4. Testing\n\n- [ ] 4.1 B\n  File: CREATE d.rs\n  Spec: auth-flow\n  Do.\n",
         )],
-        &["tasks.md:41:1 T016"],
+        &["tasks.md:44:12 T016"],
         &[Append(
             TASKS,
             "\n## 3. Integration\n\n- [ ] 3.1 A\n  File: CREATE c.rs\n  Spec: auth-flow\n  Depends: 3.2\n  Do.\n\
@@ -167,7 +167,7 @@ pub(super) const TASK_CASES: &[Case] = &[
             In(TASKS, "src/login.rs", "agentd/changes/x/STATE.yaml"),
             In(TASKS, "src/session.rs", ".GIT/config"),
         ],
-        &["tasks.md:11:1 T018", "tasks.md:26:1 T018"],
+        &["tasks.md:16:7 T018", "tasks.md:31:7 T018"],
         &[In(TASKS, "src/login.rs", "src/agentd/x"), In(TASKS, "src/session.rs", ".github/x")],
     ),
     (

@@ -66,7 +66,7 @@ fn a_broken_file_can_be_fixed_step_by_step_but_not_broken_further() {
     let message = refused(project.edit_file("tasks.md", "src/models/user.rs", "/etc/passwd"));
     insta::assert_snapshot!(message, @"
     tasks.md was not written and nothing has changed: the text would have 1 problem.
-    1. T012 at line 16 (`### Task 1.1: Create User model`): task 1.1: path `/etc/passwd` is absolute; paths are relative to the project. Fix: Write the path relative to the project's root, with `/`.
+    1. T012 at line 21 (`file: /etc/passwd`): task 1.1: path `/etc/passwd` is absolute; paths are relative to the project. Fix: Write the path relative to the project's root, with `/`.
     Correct the input and call the tool again.
     ");
     project.edit_file("tasks.md", "auth-flow:R8", "auth-flow:R1").unwrap();

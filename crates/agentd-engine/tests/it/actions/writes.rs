@@ -193,16 +193,16 @@ fn documents_with_high_findings_are_refused() {
         all["tasks"][at][key] = value;
         refused(project.tasks(all))
     };
-    insta::assert_snapshot!(with(0, "spec_ref", json!("nowhere:R1")), @"
+    insta::assert_snapshot!(with(0, "spec_ref", json!("nowhere:R1")), @r#"
     tasks.md was not written and nothing has changed: the text would have 1 problem.
-    1. T008 at line 31 (`### Task 2.1: Implement OAuth provider`): task 2.1 points to nowhere:R1, which does not exist. Fix: Correct `spec_ref`, or add the requirement.
+    1. T008 at line 37 (`spec_ref: "nowhere:R1"`): task 2.1 points to nowhere:R1, which does not exist. Fix: Correct `spec_ref`, or add the requirement.
     Correct the input and call the tool again.
-    ");
-    insta::assert_snapshot!(with(0, "spec_ref", json!("auth-flow:R9")), @"
+    "#);
+    insta::assert_snapshot!(with(0, "spec_ref", json!("auth-flow:R9")), @r#"
     tasks.md was not written and nothing has changed: the text would have 1 problem.
-    1. T008 at line 31 (`### Task 2.1: Implement OAuth provider`): task 2.1 points to auth-flow:R9, which does not exist. Fix: `auth-flow` has R1, R2.
+    1. T008 at line 37 (`spec_ref: "auth-flow:R9"`): task 2.1 points to auth-flow:R9, which does not exist. Fix: `auth-flow` has R1, R2.
     Correct the input and call the tool again.
-    ");
+    "#);
     insta::assert_snapshot!(with(1, "depends", json!(["logic.1"])), @"
     tasks.md was not written and nothing has changed: the text would have 1 problem.
     1. T005 at line 16 (`### Task 1.1: Create User model`): Circular dependency detected: data.1 → logic.1 → data.1 (1.1 → 2.1 → 1.1). Fix: Remove one of the dependencies of the chain in tasks.md.
@@ -213,22 +213,22 @@ fn documents_with_high_findings_are_refused() {
     1. T005 at line 16 (`### Task 1.1: Create User model`): Circular dependency detected: data.1 → data.1 (1.1 → 1.1). Fix: Remove one of the dependencies of the chain in tasks.md.
     Correct the input and call the tool again.
     ");
-    insta::assert_snapshot!(with(1, "depends", json!(["data.7"])), @"
+    insta::assert_snapshot!(with(1, "depends", json!(["data.7"])), @r#"
     tasks.md was not written and nothing has changed: the text would have 1 problem.
-    1. T006 at line 16 (`### Task 1.1: Create User model`): task 1.1 depends on 1.7, which does not exist. Fix: Correct the id in `depends_on`.
+    1. T006 at line 23 (`depends_on: ["1.7"]`): task 1.1 depends on 1.7, which does not exist. Fix: Correct the id in `depends_on`.
     Correct the input and call the tool again.
-    ");
-    insta::assert_snapshot!(with(1, "layer", json!("logic")), @"
+    "#);
+    insta::assert_snapshot!(with(1, "layer", json!("logic")), @r#"
     tasks.md was not written and nothing has changed: the text would have 3 problems.
-    1. T006 at line 16 (`### Task 2.1: Implement OAuth provider`): task 2.1 depends on 1.1, which does not exist. Fix: Correct the id in `depends_on`.
+    1. T006 at line 23 (`depends_on: ["1.1"]`): task 2.1 depends on 1.1, which does not exist. Fix: Correct the id in `depends_on`.
     2. T003 at line 29 (`### Task 2.1: Create User model`): task 2.1 is there twice. Fix: Give the second one the next free number in its layer.
-    3. T006 at line 44 (`### Task 4.1: Drop the old one`): task 4.1 depends on 1.1, which does not exist. Fix: Correct the id in `depends_on`.
+    3. T006 at line 51 (`depends_on: ["1.1"]`): task 4.1 depends on 1.1, which does not exist. Fix: Correct the id in `depends_on`.
     Correct the input and call the tool again.
-    ");
+    "#);
     let file = |path: &str| with(0, "file", json!({"path": path, "action": "MODIFY"}));
     insta::assert_snapshot!(file("agentd/config.toml"), @"
     tasks.md was not written and nothing has changed: the text would have 1 problem.
-    1. T018 at line 31 (`### Task 2.1: Implement OAuth provider`): task 2.1 touches `agentd/config.toml`. Fix: Name a file of the project outside `agentd/` and `.git/`.
+    1. T018 at line 36 (`file: agentd/config.toml`): task 2.1 touches `agentd/config.toml`. Fix: Name a file of the project outside `agentd/` and `.git/`.
     Correct the input and call the tool again.
     ");
     insta::assert_snapshot!(file("../x"), @"
@@ -353,11 +353,11 @@ fn whole_markdown_gets_its_frontmatter_and_is_checked() {
     let refusals = bad.map(|text| refused(project.write_spec("auth-flow", text)));
     insta::assert_snapshot!(refusals.join("\n\n"), @"
     specs/auth-flow.md was not written and nothing has changed: the text would have 5 problems.
-    1. S001 at line 2 (`id: auth-flow`): the section `## Overview` is missing. Fix: Add the section.
-    2. S001 at line 2 (`id: auth-flow`): the section `## Requirements` is missing. Fix: Add the section.
-    3. S001 at line 2 (`id: auth-flow`): the section `## Acceptance Criteria` is missing. Fix: Add the section.
-    4. S003 at line 2 (`id: auth-flow`): there is no requirement. Fix: Add `### R1: <title>` under `## Requirements`.
-    5. S008 at line 2 (`id: auth-flow`): the spec has 0 scenarios; the minimum is 1. Fix: Add `### Scenario: <name>` under `## Acceptance Criteria`, with WHEN and THEN.
+    1. S003 at line 2 (`id: auth-flow`): there is no requirement. Fix: Add `### R1: <title>` under `## Requirements`.
+    2. S008 at line 2 (`id: auth-flow`): the spec has 0 scenarios; the minimum is 1. Fix: Add `### Scenario: <name>` under `## Acceptance Criteria`, with WHEN and THEN.
+    3. S001 at line 10 (`# Just a title`): the section `## Overview` is missing. Fix: Add the section.
+    4. S001 at line 10 (`# Just a title`): the section `## Requirements` is missing. Fix: Add the section.
+    5. S001 at line 10 (`# Just a title`): the section `## Acceptance Criteria` is missing. Fix: Add the section.
     Correct the input and call the tool again.
 
     specs/auth-flow.md was not written and nothing has changed: the text would have 1 problem.
@@ -495,7 +495,7 @@ fn a_spec_is_removed_with_its_base_and_its_place_in_the_proposal() {
     let before = proposal_doc::parse(&project.read("proposal.md")).value;
     let removed = project.remove_spec("user-model").unwrap();
     assert_eq!(removed.path.as_str(), "agentd/changes/add-oauth/specs/user-model.md");
-    insta::assert_snapshot!(removed.warnings.join("\n"), @"In tasks.md: T008 at line 16 (`### Task 1.1: Create User model`): task 1.1 points to user-model:R1, which does not exist. Fix: Correct `spec_ref`, or add the requirement.");
+    insta::assert_snapshot!(removed.warnings.join("\n"), @r#"In tasks.md: T008 at line 22 (`spec_ref: "user-model:R1"`): task 1.1 points to user-model:R1, which does not exist. Fix: Correct `spec_ref`, or add the requirement."#);
     for file in ["specs/user-model.md", "base/user-model.md"] {
         assert!(!project.path(file).exists(), "{file}");
     }

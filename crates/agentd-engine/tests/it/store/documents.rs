@@ -81,7 +81,7 @@ fn findings_are_in_their_own_files() {
     write(&project, &format!("{DIR}/tasks.md"), TASKS.replace("src/a.rs", "/etc/passwd"));
     write(&project, "agentd/specs/auth-flow.md", SPEC.replace("401.\n", "401 fast.\n"));
     write(&project, "agentd/changes/other/proposal.md", PROPOSAL.replace("[auth-flow]", "[]"));
-    let tasks = "agentd/changes/mine/tasks.md:10:1 T012";
+    let tasks = "agentd/changes/mine/tasks.md:14:7 T012";
     let all = [
         tasks,
         "agentd/changes/other/proposal.md:2:1 F007",
@@ -104,7 +104,7 @@ fn references_reach_the_main_specs() {
     write(&project, &format!("{DIR}/tasks.md"), refs("R1"));
     check(&project, &[], &[]);
     write(&project, &format!("{DIR}/tasks.md"), refs("R2"));
-    let dangling = ["agentd/changes/mine/tasks.md:10:1 T008"];
+    let dangling = ["agentd/changes/mine/tasks.md:15:29 T008"];
     check(&project, &dangling, &dangling);
 }
 

@@ -48,6 +48,7 @@ fn status_of_a_change() {
         "medium": 0,
         "low": 0
       },
+      "allowed": 0,
       "tasks": {
         "total": 2,
         "completed": 1

@@ -27,7 +27,55 @@ fn sound_change_passes() {
     }
     let json = project.run(["validate", "--json"]).fine().json();
     let counts = json!({ "high": 0, "medium": 0, "low": 0 });
-    assert_eq!(json, json!({ "version": 1, "valid": true, "counts": counts, "diagnostics": [] }));
+    let expected = json!({
+        "version": 1,
+        "valid": true,
+        "counts": counts,
+        "diagnostics": [],
+        "allowed": [],
+        "rules": [],
+    });
+    assert_eq!(json, expected);
+}
+
+// contract R6
+#[test]
+fn rules_and_comments_of_a_project_count() {
+    let spec = "specs/auth-flow.md";
+    let fast = "<!-- agentd:allow Q001: `fast` is\u{1b}[2J a mode -->\nThe server MUST be fast";
+    let project = TestProject::new().change("add-oauth").edit(spec, "The server MUST answer", fast);
+    let config = "agentd/config.toml";
+    project.write_root(config, "[rules]\nQ001 = \"low\"\nQ004 = \"off\"\n");
+    insta::assert_snapshot!(project.run(["validate", "--strict"]).transcript(), @r"
+    exit 0
+    allowed: agentd/changes/add-oauth/specs/auth-flow.md:23:20: Q001: `fast` is [2J a mode
+    rules of this project: Q001 = low, Q004 = off
+    add-oauth: 0 HIGH, 0 MEDIUM, 0 LOW, 1 allowed
+    ✓ Proposal format validation passed
+    --- stderr
+    ");
+    let json = project.run(["validate", "--json"]).fine().json();
+    let rules = json!([{ "code": "Q001", "weight": "low" }, { "code": "Q004", "weight": "off" }]);
+    assert_eq!(json["rules"], rules);
+    let allowed = &json["allowed"][0];
+    assert_eq!((&allowed["code"], &allowed["line"]), (&json!("Q001"), &json!(23)));
+    assert_eq!(allowed["reason"], json!("`fast` is [2J a mode"));
+    let status = project.run(["status"]).fine().stdout;
+    assert!(status.contains("documents 0 HIGH, 0 MEDIUM, 0 LOW findings, 1 allowed"), "{status}");
+    assert_eq!(project.run(["status", "--json"]).fine().json()["allowed"], json!(1));
+    let sarif = project.run(["validate", "--sarif"]);
+    let sarif: Value = serde_json::from_str(&sarif.stdout).unwrap();
+    let suppressed = &sarif["runs"][0]["results"][0]["suppressions"][0];
+    assert_eq!(suppressed["kind"], json!("inSource"));
+    // What the project makes HIGH is a gate, whatever a document says.
+    project.write_root(config, "[rules]\nQ001 = \"high\"\n");
+    let json = project.run(["validate", "--json"]).json();
+    assert_eq!(json["counts"], json!({ "high": 1, "medium": 1, "low": 0 }));
+    assert_eq!(project.run(["status", "--json"]).fine().json()["validation"]["high"], json!(1));
+    project.write_root(config, "[rules]\nS004 = \"off\"\n");
+    let refused = project.run(["validate"]).exits(1);
+    let why = "the rule S004 (bad-requirement-id) is always HIGH";
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
 }
 
 #[test]
@@ -43,10 +91,10 @@ fn findings_have_place_snippet_and_help() {
        = help: Say how much, how long, how many, or which.
 
     HIGH[T012]: task 2.1: path `/etc/passwd` is absolute; paths are relative to the project
-      --> agentd/changes/add-oauth/tasks.md:31:1
+      --> agentd/changes/add-oauth/tasks.md:36:7
        |
-    31 | ### Task 2.1: Sign in
-       | ^^^^^^^^^^^^^^^^^^^^^
+    36 | file: /etc/passwd
+       |       ^^^^^^^^^^^
        |
        = help: Write the path relative to the project's root, with `/`.
 
@@ -89,13 +137,15 @@ fn validate_json() {
           "name": "bad-path",
           "message": "task 2.1: path `/etc/passwd` is absolute; paths are relative to the project",
           "file": "agentd/changes/add-oauth/tasks.md",
-          "line": 31,
-          "column": 1,
-          "end_line": 31,
-          "end_column": 22,
+          "line": 36,
+          "column": 7,
+          "end_line": 36,
+          "end_column": 18,
           "fix": "Write the path relative to the project's root, with `/`."
         }
-      ]
+      ],
+      "allowed": [],
+      "rules": []
     }
     --- stderr
     "#);
@@ -152,10 +202,10 @@ fn validate_all() {
     insta::assert_snapshot!(project.run(["validate", "--all"]), @"
     exit 1
     HIGH[T012]: task 2.1: path `../outside.rs` contains `..`
-      --> agentd/changes/fix-bug/tasks.md:31:1
+      --> agentd/changes/fix-bug/tasks.md:36:7
        |
-    31 | ### Task 2.1: Sign in
-       | ^^^^^^^^^^^^^^^^^^^^^
+    36 | file: ../outside.rs
+       |       ^^^^^^^^^^^^^
        |
        = help: Write the path relative to the project's root, with `/`.
 
@@ -258,7 +308,7 @@ fn known_defects_are_found() {
         "depends_on: []",
         "depends_on: [\"2.1\"]",
     );
-    insta::assert_snapshot!(cyclic.run(["validate"]), @"
+    insta::assert_snapshot!(cyclic.run(["validate"]), @r#"
     exit 1
     HIGH[T005]: Circular dependency detected: data.1 → logic.1 → data.1 (1.1 → 2.1 → 1.1)
       --> agentd/changes/add-oauth/tasks.md:16:1
@@ -269,10 +319,10 @@ fn known_defects_are_found() {
        = help: Remove one of the dependencies of the chain in tasks.md.
 
     MEDIUM[T016]: task 1.1 depends on 2.1 of a later layer
-      --> agentd/changes/add-oauth/tasks.md:16:1
+      --> agentd/changes/add-oauth/tasks.md:23:15
        |
-    16 | ### Task 1.1: Keep sessions
-       | ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    23 | depends_on: ["2.1"]
+       |               ^^^
        |
        = help: Move the task to the layer where it belongs.
 
@@ -281,7 +331,7 @@ fn known_defects_are_found() {
 
     Next: agentd explain T005
     --- stderr
-    ");
+    "#);
 }
 
 #[test]

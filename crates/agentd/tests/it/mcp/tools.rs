@@ -377,12 +377,12 @@ fn refusal_says_what_to_correct() {
     let mut tasks = plan::tasks();
     tasks["tasks"][1]["spec_ref"] = json!("auth-flow:R7");
     tasks["tasks"][0]["depends"] = json!(["logic.1"]);
-    insta::assert_snapshot!(planner.refused("create_tasks", tasks), @"
+    insta::assert_snapshot!(planner.refused("create_tasks", tasks), @r#"
     tasks.md was not written and nothing has changed: the text would have 2 problems.
     1. T005 at line 16 (`### Task 1.1: Create User model`): Circular dependency detected: data.1 → logic.1 → data.1 (1.1 → 2.1 → 1.1). Fix: Remove one of the dependencies of the chain in tasks.md.
-    2. T008 at line 31 (`### Task 2.1: Implement OAuth provider`): task 2.1 points to auth-flow:R7, which does not exist. Fix: `auth-flow` has R1, R2.
+    2. T008 at line 37 (`spec_ref: "auth-flow:R7"`): task 2.1 points to auth-flow:R7, which does not exist. Fix: `auth-flow` has R1, R2.
     Correct the input and call the tool again.
-    ");
+    "#);
     assert_eq!(project.contents(), before);
 }
 

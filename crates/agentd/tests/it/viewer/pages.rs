@@ -674,7 +674,7 @@ fn findings_stand_at_their_lines() {
     MODIFY src/auth/accounts.rs auth-flow:R9 (/changes/add-oauth/specs/auth-flow#R9) after 1.1 (#task-1-1)
     By sub, never by e-mail.
     (finding high) HIGH T008 task 2.2 points to auth-flow:R9, which does not exist
-    line 52 · `auth-flow` has R1, R2, R3.
+    line 58 · `auth-flow` has R1, R2, R3.
     ## integration
     "#);
     let session_store = "/changes/add-oauth/specs/session-store";
@@ -690,12 +690,12 @@ fn findings_stand_at_their_lines() {
     let (_, validation) = overview.split_once("# Validation").unwrap();
     insta::assert_snapshot!(validation.split("\n## ").next().unwrap(), @"
      6 findings
-    - HIGH session-store:2 (/changes/add-oauth/specs/session-store?view=source#L2) the section `## Overview` is missing
+    - HIGH session-store:8 (/changes/add-oauth/specs/session-store?view=source#L8) the section `## Overview` is missing
     - LOW session-store:20 (/changes/add-oauth/specs/session-store?view=source#L20) no scenario says what happens when something goes wrong
     - MEDIUM Tasks:7 (/changes/add-oauth/tasks?view=source#L7) no task implements auth-flow:R2 (Accounts are matched by subject)
     - MEDIUM Tasks:7 (/changes/add-oauth/tasks?view=source#L7) no task implements auth-flow:R3 (A provider that does not answer)
-    - HIGH Tasks:52 (/changes/add-oauth/tasks?view=source#L52) task 2.2 points to auth-flow:R9, which does not exist
-    - HIGH Tasks:82 (/changes/add-oauth/tasks?view=source#L82) task 4.1 points to auth-flow:R9, which does not exist
+    - HIGH Tasks:58 (/changes/add-oauth/tasks?view=source#L58) task 2.2 points to auth-flow:R9, which does not exist
+    - HIGH Tasks:88 (/changes/add-oauth/tasks?view=source#L88) task 4.1 points to auth-flow:R9, which does not exist
     ");
     insta::assert_snapshot!(menu(&viewer, "/changes/add-oauth"), @"
     - (current) Overview (/changes/add-oauth)

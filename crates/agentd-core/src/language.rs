@@ -1,0 +1,335 @@
+//! Words of natural languages by which documents and descriptions are judged: what obliges, what
+//! is vague, what goes wrong, what is risky. All languages are known at the same time, since
+//! documents mix them.
+//!
+//! Each language is a file in `language/`, with the words of each [`Topic`] under its name,
+//! separated by commas. A word counts as a whole, in any case; with a `*` at its end, as the
+//! beginning of a word; words with spaces between them as a phrase. Chinese and Japanese are written
+//! without spaces, so that their words count wherever they are, except for the longer words that
+//! follow with a `!`: `應 !應用` is "should", and not in "application". Another language is another
+//! file and a row in [`FILES`].
+
+mod tag;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+pub use tag::LanguageTag;
+
+static FILES: [&str; 7] = [
+    include_str!("language/english.txt"),
+    include_str!("language/traditional_chinese.txt"),
+    include_str!("language/simplified_chinese.txt"),
+    include_str!("language/japanese.txt"),
+    include_str!("language/german.txt"),
+    include_str!("language/french.txt"),
+    include_str!("language/spanish.txt"),
+];
+
+/// What a word says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Topic {
+    /// Something has to be.
+    Obligation,
+    /// Something is promised without saying what.
+    Vague,
+    /// Something can be seen from outside.
+    Observable,
+    /// Something goes wrong.
+    Unhappy,
+    /// A change is about security.
+    Security,
+    /// A change is about money.
+    Money,
+    /// A change moves data.
+    Migration,
+    /// Things happen at the same time.
+    Concurrency,
+    /// A change breaks something.
+    Breaking,
+    /// A change is about what is kept.
+    Persistence,
+    /// A change is about the structure of the code.
+    Structure,
+    /// A change is about people's data.
+    Privacy,
+    /// A change is small.
+    Small,
+}
+
+impl Topic {
+    const ALL: [(Self, &'static str); 13] = [
+        (Self::Obligation, "obligation"),
+        (Self::Vague, "vague"),
+        (Self::Observable, "observable"),
+        (Self::Unhappy, "unhappy"),
+        (Self::Security, "security"),
+        (Self::Money, "money"),
+        (Self::Migration, "migration"),
+        (Self::Concurrency, "concurrency"),
+        (Self::Breaking, "breaking"),
+        (Self::Persistence, "persistence"),
+        (Self::Structure, "structure"),
+        (Self::Privacy, "privacy"),
+        (Self::Small, "small"),
+    ];
+}
+
+/// A word of a list.
+#[derive(Debug)]
+struct Entry {
+    word: &'static str,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Whole,
+    Beginning,
+    /// Anywhere, but not inside of these.
+    Unspaced(Vec<&'static str>),
+}
+
+/// The words of one topic in all languages, found by their first letter: every word of every
+/// requirement is looked up.
+#[derive(Debug, Default)]
+struct Words {
+    ascii: [Vec<Entry>; 26],
+    others: HashMap<char, Vec<Entry>>,
+}
+
+impl Words {
+    fn add(&mut self, text: &'static str) {
+        let mut parts = text.split('!').map(str::trim);
+        let Some(word) = parts.next() else { return };
+        let (word, kind) = match word.strip_suffix('*') {
+            _ if word.contains(is_unspaced) => (word, Kind::Unspaced(parts.collect())),
+            Some(beginning) => (beginning, Kind::Beginning),
+            None => (word, Kind::Whole),
+        };
+        let Some(first) = word.chars().next() else { return };
+        let entry = Entry { word, kind };
+        match ascii_index(first) {
+            Some(index) => self.ascii[index].push(entry),
+            None => self.others.entry(first).or_default().push(entry),
+        }
+    }
+
+    fn like(&self, first: char) -> &[Entry] {
+        let found = match ascii_index(first) {
+            Some(index) => Some(&self.ascii[index]),
+            None => self.others.get(&first),
+        };
+        found.map_or(&[], Vec::as_slice)
+    }
+}
+
+fn ascii_index(c: char) -> Option<usize> {
+    c.is_ascii_lowercase().then(|| usize::from(c as u8 - b'a'))
+}
+
+struct Tables {
+    topics: HashMap<Topic, Words>,
+    headings: Vec<(&'static str, &'static str)>,
+}
+
+static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+    let mut tables = Tables { topics: HashMap::new(), headings: Vec::new() };
+    for file in FILES {
+        let mut section = "";
+        for line in file.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+            if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                section = name;
+                continue;
+            }
+            for item in line.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+                match Topic::ALL.into_iter().find(|(_, name)| *name == section) {
+                    Some((topic, _)) => tables.topics.entry(topic).or_default().add(item),
+                    None => tables.headings.extend(item.split_once(" = ")),
+                }
+            }
+        }
+    }
+    tables
+});
+
+/// A word of a topic in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Where it starts in the token.
+    pub(crate) start: usize,
+    /// How many bytes of the text it has.
+    pub(crate) len: usize,
+    /// The word as it is in the list.
+    pub(crate) word: &'static str,
+}
+
+/// The first word of a topic in a token of [`tokens`] from a place on; `lower` is the token in lower
+/// case. Phrases may go on behind the token, in `rest`, which starts with it.
+pub(crate) fn find(topic: Topic, lower: &str, rest: &str, from: usize) -> Option<Found> {
+    let words = TABLES.topics.get(&topic)?;
+    let first = lower.chars().next()?;
+    if !is_unspaced(first) {
+        let whole = |entry: &&Entry| match entry.kind {
+            Kind::Unspaced(_) => false,
+            Kind::Whole | Kind::Beginning if entry.word.contains([' ', '\'']) => {
+                starts_with_phrase(rest, entry)
+            }
+            Kind::Whole => entry.word == lower,
+            Kind::Beginning => lower.starts_with(entry.word),
+        };
+        let entry = words.like(first).iter().filter(|_| from == 0).find(whole)?;
+        let len = match entry.kind {
+            Kind::Beginning if !entry.word.contains(' ') => lower.len(),
+            _ => entry.word.len(),
+        };
+        return Some(Found { start: 0, len: len.min(rest.len()), word: entry.word });
+    }
+    let places = lower.get(from..)?.char_indices().map(|(at, c)| (from + at, c));
+    places.into_iter().find_map(|(start, c)| {
+        let meant = |entry: &&Entry| {
+            let Kind::Unspaced(longer) = &entry.kind else { return false };
+            let inside = |longer: &&str| {
+                longer.match_indices(entry.word).any(|(offset, _)| {
+                    start
+                        .checked_sub(offset)
+                        .and_then(|at| lower.get(at..))
+                        .is_some_and(|text| text.starts_with(*longer))
+                })
+            };
+            lower[start..].starts_with(entry.word) && !longer.iter().any(inside)
+        };
+        let entry = words.like(c).iter().filter(meant).max_by_key(|entry| entry.word.len())?;
+        Some(Found { start, len: entry.word.len(), word: entry.word })
+    })
+}
+
+/// Whether a text starts with the words of a phrase, in any case.
+fn starts_with_phrase(text: &str, entry: &Entry) -> bool {
+    let mut rest = text.chars().flat_map(char::to_lowercase);
+    let phrase = entry.word.chars();
+    let curly = |c: char| if c == '’' { '\'' } else { c };
+    for expected in phrase {
+        if rest.next().map(curly) != Some(expected) {
+            return false;
+        }
+    }
+    matches!(entry.kind, Kind::Beginning) || !rest.next().is_some_and(char::is_alphanumeric)
+}
+
+/// The first word of a topic in a text, as it is in the list.
+pub(crate) fn first(topic: Topic, text: &str) -> Option<&'static str> {
+    tokens(text).find_map(|(start, token)| {
+        Some(find(topic, &token.to_lowercase(), &text[start..], 0)?.word)
+    })
+}
+
+/// The words of a text with their places; hyphens and slashes hold a word together. A run of a
+/// script without spaces is one token.
+pub(crate) fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let bytes = text.as_bytes();
+    // Letters beyond ASCII are distinguished from dashes and quotes; the rest needs no decoding.
+    let letter = move |at: usize| match bytes[at] {
+        b if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'/' | b'_') => (1, false),
+        b if b.is_ascii() => (0, false),
+        _ => text
+            .get(at..)
+            .and_then(|rest| rest.chars().next())
+            .filter(|c| c.is_alphanumeric() || is_unspaced(*c))
+            .map_or((0, false), |c| (c.len_utf8(), is_unspaced(c))),
+    };
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < bytes.len() && letter(at).0 == 0 {
+            at += 1;
+        }
+        let start = at;
+        let unspaced = at < bytes.len() && letter(at).1;
+        while at < bytes.len() {
+            match letter(at) {
+                (0, _) => break,
+                (_, other) if other != unspaced => break,
+                (len, _) => at += len,
+            }
+        }
+        (start < at).then(|| (start, &text[start..at]))
+    })
+}
+
+/// Whether a character belongs to a script that puts no spaces between words.
+pub(crate) fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
+}
+
+/// The heading that a heading in another language stands for.
+pub(crate) fn heading(title: &str) -> Option<&'static str> {
+    let title = title.trim().to_lowercase().replace('’', "'");
+    let known = TABLES.headings.iter().find(|(localized, _)| localized.to_lowercase() == title);
+    known.map(|(_, heading)| *heading)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_has_words_for_every_topic() {
+        for file in FILES {
+            for (_, name) in Topic::ALL {
+                assert!(file.contains(&format!("\n[{name}]\n")), "{name} in {file:.40}");
+            }
+            for line in file.lines().filter(|line| line.starts_with('[')) {
+                let name = line.trim_matches(['[', ']']);
+                assert!(name == "headings" || Topic::ALL.iter().any(|(_, known)| *known == name));
+            }
+        }
+        let known = [
+            "Summary",
+            "Why",
+            "What Changes",
+            "Impact",
+            "Overview",
+            "Requirements",
+            "Acceptance Criteria",
+        ];
+        assert!(TABLES.headings.iter().all(|(_, heading)| known.contains(heading)));
+        let words = TABLES
+            .topics
+            .values()
+            .flat_map(|words| words.ascii.iter().flatten().chain(words.others.values().flatten()));
+        for Entry { word, kind } in words {
+            assert_eq!(*word, word.to_lowercase());
+            if let Kind::Unspaced(longer) = kind {
+                assert!(word.chars().all(is_unspaced), "{word}");
+                assert!(
+                    longer.iter().all(|longer| longer.contains(word) && longer != word),
+                    "{word}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_found_where_they_are_meant() {
+        let check = |topic: Topic, text: &str, expected: Option<&str>| {
+            assert_eq!(first(topic, text), expected, "{text}");
+        };
+        check(Topic::Obligation, "應用程式應回傳", Some("應"));
+        check(Topic::Obligation, "應用程式回應", None);
+        check(Topic::Obligation, "MUST回傳", Some("must"));
+        check(Topic::Obligation, "Muss", Some("muss"));
+        check(Topic::Obligation, "Mussorgski", None);
+        check(Topic::Obligation, "tiene que ver", Some("tiene que"));
+        check(Topic::Obligation, "tiene queso", None);
+        check(Topic::Vague, "高效能", Some("高效能"));
+        check(Topic::Security, "droits d’accès", Some("droits d'accès"));
+        check(Topic::Security, "emigration of authors", None);
+        check(Topic::Migration, "emigration", None);
+        check(Topic::Vague, "", None);
+        let long = "快速".repeat(100_000);
+        assert_eq!(
+            find(Topic::Vague, &long, &long, 300_000).map(|found| found.start),
+            Some(300_000)
+        );
+    }
+}

@@ -3,6 +3,7 @@
 use agentd_core::check::FileReport;
 use agentd_core::diagnostic::{Diagnostic, Severity};
 use agentd_core::document::issue_fate::fates;
+use agentd_core::layout::ChangeFile;
 use agentd_core::span::line_column;
 use agentd_core::text::head;
 use serde_json::{Value, json};
@@ -10,32 +11,41 @@ use serde_json::{Value, json};
 use crate::draft;
 use crate::earlier;
 use crate::error::AgentError;
-use crate::project;
 use crate::session::Session;
 
 /// The most issues that a review takes.
 pub(crate) const MOST_ISSUES: usize = 200;
 
 /// Challenges the plan.
-pub(crate) fn challenge(mut session: Session<'_, '_>, prompt: &str) -> Result<(), AgentError> {
+pub(crate) fn challenge(mut session: Session<'_, '_>) -> Result<(), AgentError> {
     let mut issues: Vec<(Severity, Value)> = Vec::new();
     for report in session.findings()? {
         for finding in &report.diagnostics {
             issues.push((finding.severity(), issue(&report, finding)));
         }
+        // Whoever wrote the plan may have written the comment too: it is not passed over in silence.
+        for allowed in &report.allowed {
+            let mut value = issue(&report, &allowed.finding);
+            let title = format!("Allowed by the document: {}", allowed.finding.message);
+            value["severity"] = json!("low");
+            value["title"] = json!(head(&title, 190));
+            value["recommendation"] =
+                json!(format!("Judge its reason: {}", head(allowed.reason.as_str(), 500)));
+            issues.push((Severity::Low, value));
+        }
     }
-    // The documents quote the description; what it leaves open stays open in them.
     let documents = session.documents()?;
-    let answers = &documents.clarifications.value().questions;
-    for point in draft::unsettled(&project::description(&documents, prompt)?, answers) {
-        let value = json!({
-            "severity": "medium",
-            "title": head(&point, 190),
-            "description": "A requirement that rests on it cannot be tested: nobody can say whether it holds.",
-            "location": "STATE.yaml",
-            "recommendation": "Put a figure or a decision in its place, in the requirement that quotes it.",
-        });
-        issues.push((Severity::Medium, value));
+    for (id, spec) in documents.planned_specs() {
+        for question in draft::left_open(spec) {
+            let value = json!({
+                "severity": "medium",
+                "title": head(&format!("Open question: {question}"), 190),
+                "description": "A requirement that rests on it cannot be tested: nobody can say whether it holds.",
+                "location": ChangeFile::Spec(id.clone()).path_in_project(&documents.id).to_string(),
+                "recommendation": "Say what must hold, in the requirement that quotes it, and take the question off the overview.",
+            });
+            issues.push((Severity::Medium, value));
+        }
     }
     issues.sort_by_key(|(severity, _)| *severity);
     let serious = issues.iter().filter(|(severity, _)| *severity != Severity::Low).count();

@@ -5,15 +5,18 @@
 //! The results are the arguments of agentd's own tools, so that they go the way of
 //! every other agent's documents.
 
+mod figures;
 mod points;
 mod spec;
 mod survey;
 mod tasks;
+mod wording;
 
 use serde_json::{Value, json};
 
 use agentd_core::check::Extras;
 use agentd_core::document::clarifications::Answered;
+use agentd_core::document::spec::Spec;
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::text::{Line, head};
 
@@ -25,6 +28,7 @@ pub use tasks::tasks;
 pub(crate) use tasks::tasks_for_uncovered;
 
 use points::{is_verb, plain, points};
+use wording::{Worded, worded};
 
 /// What every drafted document says of itself.
 pub(crate) const DRAFTED: &str =
@@ -69,7 +73,10 @@ impl Brief {
         }
         let noun =
             words.iter().skip_while(|word| is_verb(word)).copied().collect::<Vec<_>>().join("-");
-        SpecId::new(&noun)
+        // `fix-it` is about nothing that could be named.
+        let noun =
+            if matches!(noun.as_str(), "it" | "this" | "that" | "them") { "" } else { &noun };
+        SpecId::new(noun)
             .or_else(|_| SpecId::new(self.change.as_str()))
             .unwrap_or_else(|_| fallback_spec())
     }
@@ -105,9 +112,17 @@ pub fn proposal(brief: &Brief) -> Value {
     if brief.description.len() > QUOTED {
         why.push_str("\nThe whole of it stands in STATE.yaml.\n");
     }
+    if !brief.answers.is_empty() {
+        why.push_str("\nWhat was asked and answered, as context for whoever works on it:\n\n");
+    }
     for answer in &brief.answers {
         let (question, said) = (plain(answer.question.as_str()), plain(answer.answer.as_str()));
-        why.push_str(&format!("\nAsked \"{question}\", the answer was: {said}\n"));
+        why.push_str(&format!("- Asked \"{question}\", the answer was: {said}\n"));
+    }
+    let open = open_questions(&brief.description, &brief.answers);
+    if !open.is_empty() {
+        why.push_str("\nOpen questions, which a person has to answer in the requirements:\n\n");
+        why.extend(open.iter().map(|question| format!("- {}\n", plain(question))));
     }
     if files.is_empty() {
         why.push_str("\nNo file of the project has a name from the description.\n");
@@ -183,23 +198,46 @@ fn short(text: &str, most: usize) -> String {
     format!("{}…", if whole.is_empty() { &cut } else { whole })
 }
 
-/// What cannot be settled by rule in a description: words without a figure, and what is
-/// left open. What somebody was asked about, and has answered, is settled.
-pub(crate) fn unsettled(description: &str, answers: &[Answered]) -> Vec<String> {
-    let asked = |word: &str| {
-        answers
-            .iter()
-            .any(|answer| answer.question.as_str().to_lowercase().contains(&word.to_lowercase()))
-    };
-    let vague = agentd_core::check::vague_words(description);
-    let open = agentd_core::check::open_points(description);
-    let vague = vague.iter().map(|word| (word, "says no figure"));
-    vague
-        .chain(open.iter().map(|mark| (mark, "is left open")))
-        .filter(|(word, _)| !asked(word))
-        .map(|(word, what)| format!("`{word}` in the description {what}"))
-        .collect()
+/// The questions that a plan of this description leaves open: what no rule can word, and what is marked
+/// as open. An answer is quoted, since only a person can say how it changes a requirement.
+pub(crate) fn open_questions(description: &str, answers: &[Answered]) -> Vec<String> {
+    let marks = agentd_core::check::open_points(description);
+    let marks = marks.iter().map(|mark| format!("`{mark}` in the description is left open"));
+    let unworded = points(description).into_iter().filter_map(|point| match worded(&point) {
+        Worded::Sentence(_) => None,
+        Worded::Quoted { question, .. } => Some(question),
+    });
+    let figure = answers.iter().find(|answer| answer.topic.as_str() == FIGURE);
+    let questions = unworded.map(|question| match figure {
+        Some(figure) if question.starts_with("which figure") => {
+            format!("{question} The answer was: {}", plain(figure.answer.as_str()))
+        }
+        _ => question,
+    });
+    marks.chain(questions).collect()
 }
+
+/// What stands above the open questions of a spec.
+const OPEN: &str = "Open questions, which a person has to answer:";
+/// How a requirement quotes what no rule can word.
+const QUOTES: &str = "what the description asks for in these words: `";
+
+/// The questions that a spec still leaves open: those that its overview lists, or else the
+/// requirements that only quote the description.
+pub(crate) fn left_open(spec: &Spec) -> Vec<String> {
+    let overview = spec.overview.as_str();
+    let listed = overview.split_once(OPEN).map_or("", |(_, list)| list);
+    let bullets = listed.lines().filter_map(|line| line.strip_prefix("- "));
+    let listed: Vec<String> = bullets.map(str::to_owned).collect();
+    if !listed.is_empty() {
+        return listed;
+    }
+    let quoting = spec.requirements.iter().filter(|r| r.text.as_str().contains(QUOTES));
+    quoting.map(|r| format!("{} only quotes the description: what must hold?", r.id)).collect()
+}
+
+/// The topic of the question for a figure.
+const FIGURE: &str = "Figure";
 
 /// The arguments of `propose_questions`: what is worth asking before any plan, the
 /// recommended answer first.
@@ -212,7 +250,7 @@ pub fn questions(change: &ChangeId, description: &str) -> Value {
     let mut found = Vec::new();
     if let Some(word) = agentd_core::check::vague_words(description).first() {
         found.push(question(
-            "Figure",
+            FIGURE,
             format!("The description says \"{word}\": which figure shows that it holds?"),
             [
                 ("Within 1 second", "Measured by the person who waits for it"),

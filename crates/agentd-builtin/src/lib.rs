@@ -93,7 +93,7 @@ fn act(task: &Task<'_>, transcript: &mut Transcript<'_>) -> Result<(), AgentErro
     let client = task.call.start_server(task.cwd, "agentd-builtin", &signs)?;
     let session = Session::new(task.call.change.clone(), client, transcript);
     match step {
-        StepName::Challenge => challenger::challenge(session, task.prompt),
+        StepName::Challenge => challenger::challenge(session),
         StepName::Review => reviewer::review(session, task.prompt, task.cwd),
         step => planner::plan(session, task.prompt, task.cwd, step),
     }

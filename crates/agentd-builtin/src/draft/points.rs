@@ -198,6 +198,7 @@ const VERBS: &[&str] = &[
     "enable",
     "encrypt",
     "ensure",
+    "exit",
     "expire",
     "export",
     "extend",

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::points::{is_verb, plain};
-use super::{Brief, DRAFTED, capital, short, title_of};
+use super::figures::{Figure, Side, figure};
+use super::points::plain;
+use super::wording::worded;
+use super::{Brief, DRAFTED, OPEN, capital, short, title_of};
 use agentd_core::check;
 use agentd_core::document::spec::{self, Keyword, Priority, Requirement, Scenario, Spec, Step};
 use agentd_core::ids::{ChangeId, SpecId};
@@ -12,10 +14,6 @@ use agentd_core::text::{Line, Prose};
 
 /// The longest title of a requirement or scenario, in characters.
 const TITLE: usize = 80;
-
-/// Verbs that ask for something to be there.
-const PROVIDE: [&str; 9] =
-    ["add", "build", "create", "implement", "include", "introduce", "offer", "provide", "support"];
 
 /// What holds of nearly everything, for projects that want more scenarios than were found.
 const MORE: [(&str, &str, &str, &str); 4] = [
@@ -37,7 +35,7 @@ pub fn spec(brief: &Brief, id: &SpecId) -> Value {
         let shown = own.first().and_then(|scenario| scenario["name"].as_str()).unwrap_or_default();
         let text = format!(
             "{}\n\nShown by the scenario `{}`.",
-            obligation(&point),
+            worded(&point).sentence(),
             shown.replace('`', "'")
         );
         scenarios.extend(own);
@@ -47,25 +45,6 @@ pub fn spec(brief: &Brief, id: &SpecId) -> Value {
             "description": text,
             "priority": if number == first { "high" } else { "medium" },
         }));
-    }
-    let next = first.saturating_add(u32::try_from(requirements.len()).unwrap_or(u32::MAX));
-    for (number, answer) in (next..).zip(&brief.answers) {
-        let (question, said) = (plain(answer.question.as_str()), plain(answer.answer.as_str()));
-        let title = short(&format!("{}: {said}", plain(answer.topic.as_str())), TITLE);
-        let name = unique(&title, &mut names);
-        requirements.push(json!({
-            "id": format!("R{number}"),
-            "title": capital(&title),
-            "description": format!(
-                "The system MUST do what was answered to this question: `{question}` The answer: `{said}`."
-            ),
-        }));
-        scenarios.push(scenario(
-            &name,
-            "a project in which this change is built",
-            &format!("somebody asks: {question}"),
-            &format!("what they see is: {said}"),
-        ));
     }
     scenarios.push(scenario(
         &unique("Wrong or missing input is refused", &mut names),
@@ -82,9 +61,9 @@ pub fn spec(brief: &Brief, id: &SpecId) -> Value {
         brief.change,
         title_of(id).to_lowercase()
     );
-    let open = super::unsettled(&brief.description, &brief.answers);
+    let open = super::open_questions(&brief.description, &brief.answers);
     if !open.is_empty() {
-        overview.push_str("\n\nWhat a person has to settle:\n");
+        overview.push_str(&format!("\n\n{OPEN}\n"));
         overview.extend(open.iter().map(|point| format!("\n- {}", plain(point))));
     }
     json!({
@@ -141,29 +120,6 @@ pub(crate) fn spec_with_headings(brief: &Brief, id: &SpecId) -> Option<Value> {
     Some(json!({ "change_id": brief.change, "spec_id": id, "content": content }))
 }
 
-/// What must hold, as a sentence. What is vague or of another form is quoted: a rule
-/// that rewords it would only pretend to have understood.
-fn obligation(point: &str) -> String {
-    let (first, rest) = point.split_once(' ').unwrap_or((point, ""));
-    let verb = first.to_lowercase();
-    let clear = check::vague_words(point).is_empty() && !rest.is_empty();
-    let obliged = || {
-        let lower = point.to_lowercase();
-        ["must", "shall", "should"].iter().any(|word| lower.split_whitespace().any(|w| w == *word))
-    };
-    if clear && verb == "fix" {
-        format!("The system MUST no longer show this fault: {rest}.")
-    } else if clear && PROVIDE.contains(&verb.as_str()) {
-        format!("The system MUST provide {rest}.")
-    } else if clear && is_verb(&verb) {
-        format!("The system MUST {verb} {rest}.")
-    } else if clear && obliged() {
-        format!("{}.", capital(point))
-    } else {
-        format!("The system MUST do what the description asks for in these words: `{point}`.")
-    }
-}
-
 fn scenario(name: &str, given: &str, when: &str, then: &str) -> Value {
     json!({ "name": name, "given": given, "when": when, "then": then })
 }
@@ -180,10 +136,10 @@ fn unique(name: &str, names: &mut Vec<String>) -> String {
     found
 }
 
-/// What shows that a point holds; a figure in it is tried below, and at, its limit.
+/// What shows that a point holds; a figure in it is tried at its limit and on the other side of it.
 fn scenarios_for(point: &str, title: &str, names: &mut Vec<String>) -> Vec<Value> {
     let tried = format!("this is tried: {point}");
-    let Some(figure) = figure(point) else {
+    let Some(Figure { amount, what, side, below }) = figure(point) else {
         return vec![scenario(
             &unique(title, names),
             "a project in which this change is built",
@@ -191,27 +147,37 @@ fn scenarios_for(point: &str, title: &str, names: &mut Vec<String>) -> Vec<Value
             "it does what it says, and the person who tried it can see that",
         )];
     };
-    let below = figure - 1;
+    let other = match (side, below) {
+        (Side::UpTo, _) => format!("more than {amount}"),
+        (Side::From, Some(below)) => format!("{below}, which is less than {amount}"),
+        (Side::From, None) => format!("less than {amount}"),
+    };
+    let (at, beyond, name) = match side {
+        Side::From => (
+            "the rule applies, and the person who tried it can see that",
+            "the rule does not apply yet",
+            "Below",
+        ),
+        Side::UpTo => (
+            "it is within the limit, and the person who tried it can see that",
+            "it is beyond the limit, and an error message says so",
+            "Above",
+        ),
+    };
     vec![
         scenario(
-            &unique(&format!("At {figure}: {title}"), names),
-            &format!("a count of {figure} where the description says {figure}"),
+            &unique(&format!("At {amount}: {title}"), names),
+            &format!("{what} of {amount}"),
             &tried,
-            "the rule applies, and the person who tried it can see that",
+            at,
         ),
         scenario(
-            &unique(&format!("Below {figure}: {title}"), names),
-            &format!("a count of {below} where the description says {figure}"),
+            &unique(&format!("{name} {amount}: {title}"), names),
+            &format!("{what} of {other}"),
             &tried,
-            "the rule does not apply yet",
+            beyond,
         ),
     ]
-}
-
-/// The first number of a point that stands for itself.
-fn figure(point: &str) -> Option<u64> {
-    let words = point.split(|c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')'));
-    words.filter_map(|word| word.parse().ok()).find(|n| (1..=1_000_000_000).contains(n))
 }
 
 /// A spec in which everything is fixed that a rule can fix, and what that was.
@@ -224,9 +190,9 @@ pub fn fixed(spec: &Spec) -> (Spec, Vec<String>) {
         let own = std::mem::take(&mut requirement.scenarios);
         fixed.scenarios.extend(own);
         if requirement.text.is_empty() {
-            requirement.text = Prose::new(&obligation(&plain(requirement.title.as_str())));
+            requirement.text = Prose::new(&worded(&plain(requirement.title.as_str())).sentence());
             notes.push(format!("{id} says now what its title says"));
-        } else if !obliges(requirement.text.as_str()) {
+        } else if !check::obliges(requirement.text.as_str()) {
             requirement.text = Prose::new(&format!("{}\n\nThis MUST hold.", requirement.text));
             notes.push(format!("{id} says now that it MUST hold"));
         }
@@ -271,14 +237,6 @@ pub fn fixed(spec: &Spec) -> (Spec, Vec<String>) {
         notes.push("there is a scenario for wrong input now".to_owned());
     }
     (fixed, notes)
-}
-
-fn obliges(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let words = lower.split(|c: char| !c.is_alphanumeric());
-    words.into_iter().any(|word| {
-        matches!(word, "must" | "shall" | "should" | "may" | "will" | "required" | "requires")
-    })
 }
 
 fn from_value(value: &Value) -> Scenario {

@@ -34,21 +34,52 @@ fn a_spec_is_named_after_the_change_or_a_main_spec() {
 }
 
 #[test]
-fn figures_are_tried_below_and_at_their_limit() {
-    let spec = spec(&brief("Lock the account after 5 attempts"), &SpecId::new("login").unwrap());
-    let text = spec.to_string();
-    assert!(text.contains("a count of 5 where") && text.contains("a count of 4 where"), "{text}");
+fn figures_are_tried_at_their_limit_and_beyond() {
+    let drafted =
+        |description: &str| spec(&brief(description), &SpecId::new("login").unwrap()).to_string();
+    let text = drafted("Lock the account after 5 attempts");
+    assert!(text.contains("a count of 5 attempts"), "{text}");
+    assert!(text.contains("a count of 4, which is less than 5 attempts"), "{text}");
     assert!(text.contains("The system MUST lock the account after 5 attempts."), "{text}");
+    let text = drafted("Limit uploads to 10 MB");
+    assert!(
+        text.contains("a size of 10 MB") && text.contains("a size of more than 10 MB"),
+        "{text}"
+    );
+    assert!(!text.contains("count of 10"), "{text}");
+}
+
+// R7
+#[test]
+fn what_cannot_be_worded_stays_an_open_question() {
+    let open = |description: &str| {
+        let brief = brief(description);
+        let drafted = spec(&brief, &brief.spec_id());
+        let parsed =
+            Spec { overview: Prose::new(drafted["overview"].as_str().unwrap()), ..Spec::default() };
+        let questions = open_questions(description, &[]);
+        let questions: Vec<String> = questions.iter().map(|question| plain(question)).collect();
+        assert_eq!(left_open(&parsed), questions, "{description}");
+        let why = proposal(&brief)["why"].as_str().unwrap().to_owned();
+        assert_eq!(why.contains("Open questions"), !left_open(&parsed).is_empty(), "{why}");
+        left_open(&parsed)
+    };
+    let figure = "which figure shows that it is 'fast': 'Make search fast'?";
+    assert_eq!(open("Make search fast"), [figure]);
+    assert_eq!(open("Make search faster").len(), 1);
+    assert_eq!(open("Add a TODO list"), ["'todo' in the description is left open"]);
+    assert_eq!(open("Add login with email and password; lock after 5 attempts"), [""; 0]);
+    assert_eq!(open("Fix the greeting: print it on stdout; exit with code 0"), [""; 0]);
+    let asked = questions(&brief("x").change, "Make search fast");
+    assert_eq!(asked["questions"].as_array().unwrap().len(), 4);
 }
 
 #[test]
-fn what_is_vague_is_quoted_and_named_as_unsettled() {
-    let brief = brief("Make search fast");
-    let text = spec(&brief, &brief.spec_id()).to_string();
-    assert!(text.contains("`Make search fast`") && text.contains("says no figure"), "{text}");
-    assert_eq!(unsettled("a TODO list", &[]).len(), 1);
-    let asked = questions(&brief.change, "Make search fast");
-    assert_eq!(asked["questions"].as_array().unwrap().len(), 4);
+fn a_spec_is_open_until_nothing_only_quotes() {
+    let parse = |text: &str| agentd_core::document::spec::parse(text).value;
+    let quoting = "## Requirements\n### R1: A\nThe system MUST do what the description asks for in these words: `a`.\n";
+    assert_eq!(left_open(&parse(quoting)), ["R1 only quotes the description: what must hold?"]);
+    assert_eq!(left_open(&parse("## Requirements\n### R1: A\nIt MUST return 1.\n")), [""; 0]);
 }
 
 #[test]
@@ -67,10 +98,10 @@ fn every_change_finds_files_by_their_names() {
     assert!(proposal["why"].as_str().unwrap().contains("`src/login.rs` defines `log_in`"));
 }
 
+// R7
 #[test]
-fn answers_become_requirements_and_settle_what_was_vague() {
+fn answers_are_context_and_not_requirements() {
     let mut brief = brief("Make search fast");
-    assert_eq!(unsettled(&brief.description, &brief.answers).len(), 1);
     brief.answers = vec![Answered {
         topic: Line::new("Figure"),
         question: Prose::new("The description says \"fast\": which figure?"),
@@ -78,9 +109,14 @@ fn answers_become_requirements_and_settle_what_was_vague() {
         rationale: Prose::default(),
         place: Uncompared::default(),
     }];
-    assert_eq!(unsettled(&brief.description, &brief.answers), Vec::<String>::new());
-    let text = spec(&brief, &brief.spec_id()).to_string();
-    assert!(text.contains("\"R2\"") && text.contains("`Within 1 second`"), "{text}");
+    let drafted = spec(&brief, &brief.spec_id());
+    assert_eq!(drafted["requirements"].as_array().unwrap().len(), 1);
+    assert!(!drafted["requirements"].to_string().contains("1 second"), "{drafted}");
+    assert!(!drafted["scenarios"].to_string().contains("1 second"), "{drafted}");
+    let why = proposal(&brief)["why"].as_str().unwrap().to_owned();
+    assert!(why.contains("which figure?\", the answer was: Within 1 second"), "{why}");
+    let open = open_questions(&brief.description, &brief.answers);
+    assert!(open[0].ends_with("The answer was: Within 1 second"), "{open:?}");
 }
 
 proptest! {

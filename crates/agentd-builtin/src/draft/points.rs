@@ -167,8 +167,10 @@ pub(super) fn is_verb(word: &str) -> bool {
 
 /// Sorted, for the search.
 const VERBS: &[&str] = &[
+    "accept",
     "add",
     "allow",
+    "answer",
     "apply",
     "ask",
     "avoid",
@@ -261,6 +263,7 @@ const VERBS: &[&str] = &[
     "require",
     "reset",
     "resize",
+    "respond",
     "restore",
     "retry",
     "return",

@@ -9,7 +9,6 @@ use std::str::FromStr;
 
 use agentd_builtin::draft;
 use agentd_builtin::draft::Brief;
-use agentd_builtin::draft::SourceFile;
 use agentd_builtin::draft::Survey;
 use agentd_core::check;
 use agentd_core::check::Extras;
@@ -40,6 +39,7 @@ use agentd_core::span::line_column;
 use agentd_core::stamp::Stamp;
 use agentd_core::state;
 use agentd_core::toolchain;
+use agentd_rank::{File, Kind};
 
 use crate::Target;
 
@@ -77,14 +77,13 @@ fn with_text(bytes: &[u8], parse: impl FnOnce(&str)) {
 /// Whatever a person asks for, a plan has a requirement, and leaves nothing open in words.
 fn draft(text: &str) {
     let Ok(change) = ids::ChangeId::new("add-login") else { return };
+    let path = "src/a.rs".to_owned();
+    let file = File { path, size: text.len() as u64, mtime: 0, kind: Kind::Source };
     let brief = Brief {
         change,
         description: text.to_owned(),
         answers: Vec::new(),
-        survey: Survey {
-            files: SourceFile::scan("src/a.rs", text).into_iter().collect(),
-            cut: false,
-        },
+        survey: Survey::new([(file, text.to_owned())]),
         main_specs: Vec::new(),
         extras: Extras::default(),
     };

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use test_project::TestProject;
 
 use super::offers::REFUSALS;

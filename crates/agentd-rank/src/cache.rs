@@ -54,7 +54,10 @@ impl<'a> Cached<'a> {
     /// The cache for the next time; none if it would hardly differ.
     pub(crate) fn renewed(&self, fresh: usize, new: &[Vec<u8>]) -> Option<Vec<u8>> {
         let few = self.entries.len() / FEW;
-        if fresh <= few && self.stale <= few + fresh {
+        let held: usize = self.entries.iter().map(|(_, entry, _)| entry.len()).sum();
+        // A project that is larger than a cache would otherwise write one each time.
+        let is_full = held > MOST_BYTES / 10 * 9;
+        if (fresh <= few || is_full) && self.stale <= few + fresh.min(few) {
             return None;
         }
         let old = self.entries.iter().map(|(_, entry, _)| *entry);

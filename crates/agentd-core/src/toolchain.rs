@@ -128,6 +128,13 @@ enum Tool {
     CMake,
 }
 
+impl Tool {
+    /// Whether it belongs to a language that is not that of the web.
+    fn is_language(self) -> bool {
+        self > Self::Make && self < Self::Deno
+    }
+}
+
 /// A command that could be the one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Candidate {
@@ -160,10 +167,18 @@ pub fn detect(tree: &Tree) -> Commands {
     let choose = |purpose: Purpose| {
         let of = |all: &[Candidate]| {
             let fitting = all.iter().filter(|candidate| candidate.purpose == purpose);
-            fitting.min_by_key(|candidate| candidate.tool).map(|best| best.found.clone())
+            fitting.min_by_key(|candidate| candidate.tool).cloned()
         };
-        // What runs for every commit is known to work.
-        of(&in_ci).or_else(|| of(&candidates))
+        let best = match (of(&in_ci), of(&candidates)) {
+            // The scripts for the web of a project in another language, whose own command in CI
+            // is not known.
+            (Some(ci), Some(manifest)) if ci.tool == Tool::Node && manifest.tool.is_language() => {
+                Some(manifest)
+            }
+            // What runs for every commit is known to work.
+            (ci, manifest) => ci.or(manifest),
+        };
+        best.map(|best| best.found)
     };
     Commands {
         test: choose(Purpose::Test),

@@ -160,6 +160,10 @@ fn what_ci_runs_comes_first() {
         test(&[cargo, (".gitlab-ci.yml", "script:\n  - cargo test --all-features\n")]).as_deref(),
         Some("cargo test --all-features (.gitlab-ci.yml)")
     );
+    // Django: its own tests are run by a script of its own, and those for the web by npm.
+    let tox = ("tox.ini", "");
+    assert_eq!(with(&[node, tox], "- run: npm test\n- run: python runtests.py\n"), "tox (tox.ini)");
+    assert_eq!(with(&[node, make], "- run: npm test\n"), "npm test (CI)");
     // A tool that this directory has no manifest of.
     assert_eq!(with(&[cargo], "- run: go test ./...\n"), "cargo test (Cargo.toml)");
 }

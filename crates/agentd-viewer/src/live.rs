@@ -304,6 +304,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let runs = dir.path().join("agentd/changes/a/runs");
         fs::create_dir_all(&runs).unwrap();
+        fs::write(runs.with_file_name("proposal.md"), "").unwrap();
         let project = agentd_engine::opening::open_within_call(
             dir.path(),
             agentd_engine::store::UserDirs::from_env(),
@@ -333,6 +334,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let runs = dir.path().join("agentd/changes/a/runs");
         fs::create_dir_all(&runs).unwrap();
+        fs::write(runs.with_file_name("proposal.md"), "").unwrap();
         let project = agentd_engine::opening::open_within_call(
             dir.path(),
             agentd_engine::store::UserDirs::from_env(),

@@ -217,8 +217,6 @@ mod tests {
             (vec!["R1: A", "R2: b"], vec!["R1: a", "R2: B"], "R1: A|R2: B"),
             (vec!["R1: a"], vec!["R1: A", "R2: b"], "R1: A"),
             (vec!["R1: a", "R2: b", "R3: c"], vec!["R2: b"], "R2: b|R3: c"),
-            // Both have done the same.
-            (vec!["R1: a", "R2: b", "R3: c"], vec!["R1: a", "R2: b", "R3: c"], "R1: a|R2: b|R3: c"),
         ] {
             let text = merged(&base, &version(2, &ours), &version(2, &theirs)).unwrap();
             let expected: Vec<&str> = expected.split('|').collect();

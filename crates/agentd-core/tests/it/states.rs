@@ -113,6 +113,7 @@ git:
   branch: agentd/add-oauth
   work_tree: \"../p-agentd/add-oauth\"
   base_commit: \"0123456\"
+  base_branch: main
 llm_calls:
   - step: challenge
     model: gpt-5

@@ -214,8 +214,9 @@ fn with_spec() -> TestProject {
     );
     project.write_root("agentd/specs/login.md", spec("login", "version: 1\n", &BASE));
     project.commit("Start");
-    let what = "Add a word that nobody needs; it is printed on stdout";
-    project.run(["plan", "first", what, "--auto", "--skip-clarify", "--git", "branch"]).exits(0);
+    // The first change that is set up in a clone brings the driver along.
+    project.run(["plan", "first", "Print it", "--auto", "--skip-clarify", "--git", "branch"]);
+    assert!(project.git(&["config", "merge.agentd.driver"]).starts_with("agentd merge-driver "));
     project.git(&["switch", "-q", "main"]);
     fs::remove_dir_all(project.root().join("agentd/changes")).unwrap();
     project

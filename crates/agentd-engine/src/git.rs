@@ -122,9 +122,10 @@ impl Git {
     }
 
     /// The pathspecs for everything in the project, except what belongs to agentd.
-    fn everything(&self) -> [String; 2] {
+    fn everything(&self) -> [String; 3] {
         // Relative to the project, where git runs.
-        [".".to_owned(), format!(":(exclude,literal){}", layout::changes_dir())]
+        let without = |dir| format!(":(exclude,literal){dir}");
+        [".".to_owned(), without(layout::changes_dir()), without(layout::locks_dir())]
     }
 }
 

@@ -37,7 +37,7 @@ fn placement_or_ask<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Placeme
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GitCommit {
-    /// Each layer and each fix once it is done, and the documents at the end of each command.
+    /// Each layer and each fix once it is done, and the documents after a plan and after a review.
     Layer,
     /// The same, and the documents after each step.
     Step,

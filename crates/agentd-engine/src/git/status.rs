@@ -140,7 +140,7 @@ impl Git {
 
     /// What is not committed, in the whole checkout.
     pub fn dirty(&self) -> Result<Dirty, GitError> {
-        let [_, no_changes] = self.everything();
+        let [_, no_changes, _] = self.everything();
         self.dirty_except(no_changes)
     }
 

@@ -147,6 +147,7 @@ pages! {
     replay "docs/replay.md",
     sandbox "docs/sandbox.md",
     troubleshooting "docs/troubleshooting.md",
+    teams "docs/teams.md",
     viewer "docs/viewer.md",
 }
 

@@ -37,10 +37,10 @@ fn an_implementer_writes_only_in_its_work_tree() {
         assert!(calls.iter().all(|call| call.cwd == tree.canonicalize().unwrap()), "{calls:#?}");
         assert!(!sandbox.base().join("outside.txt").exists());
         assert!(!sandbox.home().join("outside.txt").exists());
-        let log = test_project::git(&tree, &["log", "--format=%an %s", "-1"]);
-        assert_eq!(log.trim(), "Tester add-login: logic layer");
+        let log = test_project::git(&tree, &["log", "--format=%an %s", "-2"]);
+        assert_eq!(log, "Tester add-login: review the code\nTester add-login: logic layer");
         // The documents are on the branch, with the code.
-        let files = test_project::git(&tree, &["show", "--name-only", "--format=", "HEAD"]);
+        let files = test_project::git(&tree, &["show", "--name-only", "--format=", "HEAD~1"]);
         insta::assert_snapshot!(files, @"
         agentd/changes/add-login/STATE.yaml
         agentd/changes/add-login/base/greeting.md
@@ -69,7 +69,8 @@ fn an_implementer_writes_only_in_its_work_tree() {
 
         --- stderr
         ");
-        assert_eq!(commits_logged(sandbox), ["add-login: logic layer"]);
+        let commits = ["add-login: logic layer", "add-login: review the code"];
+        assert_eq!(commits_logged(sandbox), commits);
 
         assert!(tree.join("agentd/changes/add-login/STATE.yaml").is_file());
         assert_eq!(fs::read_dir(sandbox.root().join("agentd/changes")).unwrap().count(), 0);

@@ -32,7 +32,10 @@ fn assert_as_it_was(sandbox: &Sandbox, config: &str) {
     let hooks = sandbox.root().join(".git/hooks");
     assert_eq!(fs::read_to_string(hooks.join("pre-commit")).unwrap(), MINE);
     assert!(!hooks.join("post-commit").exists());
-    assert_eq!(fs::read_to_string(sandbox.root().join(".git/config")).unwrap(), config);
+    let now = fs::read_to_string(sandbox.root().join(".git/config")).unwrap();
+    // agentd itself has registered its merge driver.
+    assert_eq!(now.split("[merge \"agentd\"]").next(), Some(config));
+    assert!(now.ends_with("\tdriver = agentd merge-driver %O %A %B %P\n"), "{now}");
 }
 
 /// The step fails, the user's hook is restored, and neither agentd's commits nor the user's run
@@ -76,7 +79,6 @@ fn a_planted_hook_never_runs_and_the_users_own_survives() {
         }
         --- stderr
         working in place; use --git branch or --git worktree to isolate it
-        warning: what is not committed yet will be part of agentd's first commit
         Layer 2/4: logic: started (claude)
         Layer 2/4: logic: failed, [DURATION], claude modified files that others run or obey: .git/config (changed), .git/hooks/pre-commit (changed), .git/hooks/post-commit (new)
         "#);

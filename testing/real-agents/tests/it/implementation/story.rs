@@ -55,7 +55,6 @@ fn from_an_approved_plan_to_living_specs() {
         Next: agentd archive add-login
         --- stderr
         working in place; use --git branch or --git worktree to isolate it
-        warning: what is not committed yet will be part of agentd's first commit
         Layer 2/4: logic: started (claude)
         Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
         committed [COMMIT] add-login: logic layer

@@ -704,12 +704,12 @@ fn an_invalid_plan_is_shown_or_fixed() {
         Tasks: done, [DURATION], [USAGE], tasks.md is written
         Format validation failed: 1 HIGH, 0 MEDIUM, 0 LOW
         HIGH[P001]: the section `## Why` is missing
-         --> agentd/changes/add-login/proposal.md:2:1
-          |
-        2 | id: add-login
-          | ^^^^^^^^^^^^^
-          |
-          = help: Add the section with at least one sentence.
+          --> agentd/changes/add-login/proposal.md:16:1
+           |
+        16 | # Change: add-login
+           | ^^^^^^^^^^^^^^^^^^^
+           |
+           = help: Add the section with at least one sentence.
 
         error: the plan is not valid
           cause: 1 HIGH, 0 MEDIUM, 0 LOW findings

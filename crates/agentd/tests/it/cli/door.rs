@@ -99,7 +99,8 @@ impl Killed {
         set_up(&root, 3);
         sh(
             &root,
-            "git init -q -b main --template= && mkdir -p .git/hooks && git add -A && \
+            "git init -q -b main --template= && mkdir -p .git/hooks && \
+             git config merge.agentd.driver 'agentd merge-driver' && git add -A && \
              git -c user.name=t -c user.email=t@t commit -qm all",
         );
         let base = project.base();

@@ -134,7 +134,8 @@ fn project() -> TestProject {
     for dir in [".claude", ".gemini", ".codex"] {
         fs::create_dir(project.home().join(dir)).unwrap();
     }
-    let version = "if [ \"$1\" = --version ]; then echo 9.9.9; exit; fi\n";
+    // What is asked of them without a prompt: their version, and who is logged in.
+    let version = "case \"$*\" in --version) echo 9.9.9; exit;; 'login status'|'auth status') exit 1;; esac\n";
     for agent in ["gemini", "codex", "claude"] {
         let text = format!("{version}{}exit 1\n", marking(&base, "called"));
         script(&project.bin().join(agent), &text);
@@ -143,6 +144,8 @@ fn project() -> TestProject {
     project.run(["decide", "add-ready", "accept"]).exits(0);
     git(&project, &["init", "-q", "-b", "main", "--template="]);
     fs::create_dir_all(project.root().join(".git/hooks")).unwrap();
+    // agentd was used in it before, so its settings are complete.
+    git(&project, &["config", "merge.agentd.driver", "agentd merge-driver"]);
     commit(&project);
     project
 }

@@ -2,12 +2,12 @@
 //! is vague, what goes wrong, what is risky. All languages are known at the same time, since
 //! documents mix them.
 //!
-//! Each language is a file in `language/`, with the words of each [`Topic`] under its name,
+//! Each language is a file in `language/`, with the words of each `Topic` under its name,
 //! separated by commas. A word counts as a whole, in any case; with a `*` at its end, as the
 //! beginning of a word; words with spaces between them as a phrase. Chinese and Japanese are written
 //! without spaces, so that their words count wherever they are, except for the longer words that
 //! follow with a `!`: `應 !應用` is "should", and not in "application". Another language is another
-//! file and a row in [`FILES`].
+//! file and a row in `FILES`.
 
 mod tag;
 

@@ -182,9 +182,14 @@ fn heavy_demo_needs_only_git_and_shell() {
     runs/ all that the agents did, to be replayed
 
     Commits
+    [COMMIT] greet-by-name: review the plan
+    [COMMIT] greet-by-name: revise the plan
+    [COMMIT] greet-by-name: review the plan
     [COMMIT] greet-by-name: logic layer
     [COMMIT] greet-by-name: testing layer
+    [COMMIT] greet-by-name: review the code
     [COMMIT] greet-by-name: fix the findings of review 1
+    [COMMIT] greet-by-name: review the code
     [COMMIT] Archive greet-by-name
 
     What it cost

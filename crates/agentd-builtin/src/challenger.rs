@@ -23,7 +23,7 @@ pub(crate) fn challenge(mut session: Session<'_, '_>) -> Result<(), AgentError> 
         for finding in &report.diagnostics {
             issues.push((finding.severity(), issue(&report, finding)));
         }
-        // Whoever wrote the plan may have written the comment too: it is not passed over in silence.
+        // The author of the plan may have written the comment, too, so it is reported.
         for allowed in &report.allowed {
             let mut value = issue(&report, &allowed.finding);
             let title = format!("Allowed by the document: {}", allowed.finding.message);

@@ -113,7 +113,7 @@ pub fn proposal(brief: &Brief) -> Value {
         why.push_str("\nThe whole of it stands in STATE.yaml.\n");
     }
     if !brief.answers.is_empty() {
-        why.push_str("\nWhat was asked and answered, as context for whoever works on it:\n\n");
+        why.push_str("\nWhat was asked and answered, as context for everyone who works on it:\n\n");
     }
     for answer in &brief.answers {
         let (question, said) = (plain(answer.question.as_str()), plain(answer.answer.as_str()));

@@ -378,7 +378,7 @@ fn has(found: &[Diagnostic], rule: &Rule) -> bool {
 }
 
 /// Weighs what was found as the project does, and leaves out what it switched off and what the
-/// document allows. Whoever looks at findings gets them from here.
+/// document allows. All callers get findings from here.
 fn push(
     reports: &mut Vec<FileReport>,
     file: CheckedFile,

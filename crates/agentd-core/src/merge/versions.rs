@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::renumber::{Renumbered, renumber_spec};
+use super::Sides;
+use super::renumber::{collisions, renumber_spec};
 use crate::document::spec::{self, requirement_heading};
 use crate::frontmatter::{self, newline_of};
-use crate::ids::{RequirementId, SpecId};
+use crate::ids::SpecId;
 use crate::outline::Outline;
 
 /// Three versions of a main spec.
@@ -44,29 +45,9 @@ impl Versions {
         let level = |text: &str, has: bool| if has { set(text) } else { text.to_owned() };
         let has = |index: usize| parsed[index].place.has_frontmatter.0;
         let theirs = level(&self.theirs, has(2));
-        let theirs = renumber_spec(&theirs, spec, &self.collisions());
+        let sides = Sides { base: Some(&self.base), main: Some(&self.ours), change: &self.theirs };
+        let theirs = renumber_spec(&theirs, spec, &collisions(&sides));
         Self { base: level(&self.base, has(0)), ours: level(&self.ours, has(1)), theirs }
-    }
-
-    /// The requirements of their side that are another one on ours, and of which the base knows
-    /// nothing, each with the next number that is free on both sides.
-    fn collisions(&self) -> Renumbered {
-        let of = |text: &str| -> BTreeMap<RequirementId, String> {
-            let requirements = spec::parse(text).value.requirements;
-            requirements.into_iter().map(|it| (it.id, it.title.to_string())).collect()
-        };
-        let [base, ours, theirs] = [&self.base, &self.ours, &self.theirs].map(|text| of(text));
-        let all = base.keys().chain(ours.keys()).chain(theirs.keys());
-        let mut last = all.map(|id| id.number()).max().unwrap_or(0);
-        let mut renumbered = Renumbered::new();
-        for (id, title) in &theirs {
-            let other = ours.get(id).filter(|_| !base.contains_key(id));
-            if other.is_some_and(|other| other != title) {
-                last = last.saturating_add(1);
-                renumbered.extend(RequirementId::new(last).map(|free| (*id, free)));
-            }
-        }
-        renumbered
     }
 
     /// The merged text; none if both sides have edited the same block. To be asked of versions that
@@ -222,6 +203,15 @@ mod tests {
             let expected: Vec<&str> = expected.split('|').collect();
             assert_eq!(text, version(3, &expected).replace("-03T", "-02T"));
         }
+    }
+
+    #[test]
+    fn a_new_number_keeps_the_prefix_of_its_id() {
+        let base = version(1, &["WF-R1: a"]);
+        let [ours, theirs] = ["WF-R2: b", "WF-R2: c"].map(|it| version(2, &["WF-R1: a", it]));
+        let text = merged(&base, &ours, &theirs).unwrap();
+        let expected = version(3, &["WF-R1: a", "WF-R2: b", "WF-R3: c"]);
+        assert_eq!(text, expected.replace("-03T", "-02T"));
     }
 
     #[test]

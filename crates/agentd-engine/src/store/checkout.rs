@@ -49,6 +49,11 @@ impl Checkout {
 }
 
 impl RunLock {
+    /// Whether a checkout was entered.
+    pub(crate) fn has_entered(&self) -> bool {
+        self.checkout.borrow().is_some()
+    }
+
     /// Keeps others from switching the branch of the checkout with this top until the run ends.
     pub(crate) fn enter(
         &self,

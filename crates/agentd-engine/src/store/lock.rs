@@ -171,7 +171,7 @@ impl Lock {
         }
     }
 
-    /// Shares a lock again; whoever has it alone needs it for a moment only.
+    /// Shares a lock again; another process has it alone for a moment only.
     pub(super) fn share_again(&self) -> Result<(), LockError> {
         self.file.lock_shared().map_err(|source| self.unsupported(source))
     }

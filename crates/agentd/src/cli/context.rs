@@ -19,7 +19,7 @@ use crate::ui::{Output, Screen};
 /// How many files and tests `--json` lists if no number is given.
 const LISTED: (usize, usize) = (50, 12);
 
-/// Show the files that matter for what you want, as a planner is told about them.
+/// Show the files that matter for what you want, as a planner gets them.
 ///
 /// Files are found by words, by passages, by their paths, and by git history. Without `--files`, prints
 /// the context that a planner would get. Calls no agent, and needs no `agentd init` in a git

@@ -36,6 +36,9 @@ pub(super) enum GitReady {
 /// Keeps others from switching the branch of the checkout that a change is worked on in, for as long
 /// as its run lasts.
 pub fn enter_checkout(agents: &Agents, lock: &RunLock) -> Result<(), WorkflowError> {
+    if lock.has_entered() {
+        return Ok(());
+    }
     let root = agents.project.root();
     let git = Git::discover_with(&agents.git_tool_outside(), root).ok().flatten();
     let top = git.map_or_else(|| root.to_owned(), |git| git.top().to_owned());

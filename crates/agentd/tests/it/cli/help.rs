@@ -66,7 +66,7 @@ fn no_command_shows_help() {
       validate     Check the documents of a change, or of the whole project [alias: validate-proposal]
       verify       Check what is proven about a change: reviews, tests and decisions
       explain      Explain a validation code or an error kind, or list them all
-      context      Show the files that matter for what you want, as a planner is told about them
+      context      Show the files that matter for what you want, as a planner gets them
       log          Show what has happened to a change, oldest first
       cost         Show the cost of a change by step
       decide       Decide what to do with a plan that needs revision

@@ -7,6 +7,7 @@
 
 mod answers;
 mod edits;
+mod payments;
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -28,6 +29,7 @@ use crate::call::Call;
 use crate::error::AgentError;
 use crate::mcp_client::McpClient;
 use crate::transcript::Transcript;
+use payments::Payment;
 
 /// The largest run file that is read, and the longest line of it: agentd writes no longer ones.
 const LARGEST_RUN: u64 = 512 << 20;
@@ -40,6 +42,7 @@ pub(crate) fn run(
     transcript: &mut Transcript<'_>,
 ) -> Result<(), AgentError> {
     let run = find(call)?;
+    let payment = Payment::make(call, &run)?;
     transcript.line(&plays_line(run.agent))?;
     let needs_server = run.records.iter().any(|record| RecordedCall::of(record).is_some());
     let signs = ["--agent", run.agent.name(), "--replaying"];
@@ -59,6 +62,9 @@ pub(crate) fn run(
     };
     for record in &run.records {
         player.play(record)?;
+    }
+    if let Some(payment) = payment {
+        payment.end()?;
     }
     player.end()
 }
@@ -86,10 +92,8 @@ fn find(call: &Call) -> Result<Run, AgentError> {
     let of_step = |runs: &[RunName]| -> Vec<RunName> {
         runs.iter().filter(|run| run.step() == call.step).cloned().collect()
     };
-    // The record of this very call is among the runs already.
-    let played = call.runs.as_deref().and_then(|runs| run_names(runs).ok());
-    let number = played.map_or(1, |(_, runs)| of_step(&runs).len().max(1));
-    let Some(name) = of_step(&recorded).into_iter().nth(number - 1) else {
+    let played = call.runs.as_deref().map_or(0, |runs| played(runs, &call.step));
+    let Some(name) = of_step(&recorded).into_iter().nth(played) else {
         let mut counts: Vec<(StepName, usize)> = Vec::new();
         for run in &recorded {
             match counts.iter_mut().find(|(step, _)| *step == run.step()) {
@@ -99,7 +103,7 @@ fn find(call: &Call) -> Result<Run, AgentError> {
         }
         let has: Vec<String> =
             counts.iter().map(|(step, count)| format!("{step} ({count})")).collect();
-        let (step, has) = (&call.step, has.join(", "));
+        let (step, has, number) = (&call.step, has.join(", "), played + 1);
         return Err(unusable(format!(
             "the recording has no call number {number} of `{step}`; it has {has}"
         )));
@@ -107,6 +111,17 @@ fn find(call: &Call) -> Result<Run, AgentError> {
     let path = dir.join(name.to_string());
     let run = read(&path, name).map_err(|error| failed(&path, &error))?;
     run.ok_or_else(|| unusable(format!("{} is not the record of a run", path.display())))
+}
+
+/// How many calls of a step came to an end. One that was cut short is made again, and plays the same
+/// recorded call; the record of this very call is there already, without an end.
+fn played(runs: &Path, step: &StepName) -> usize {
+    let Ok((dir, runs)) = run_names(runs) else { return 0 };
+    let ended = |name: &RunName| {
+        let run = read(&dir.join(name.to_string()), name.clone()).ok().flatten();
+        run.and_then(|run| run.end).is_some_and(|end| end.outcome.is_settled())
+    };
+    runs.iter().filter(|name| name.step() == *step && ended(name)).count()
 }
 
 /// The run files in a directory, or in the `runs/` of a change, in order; and where they are.
@@ -252,6 +267,34 @@ fn rename(value: &mut Value, old: &ChangeId, new: &ChangeId) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A call that was cut short, by a kill or by Ctrl-C, is played again.
+    #[test]
+    fn calls_that_came_to_an_end_were_played() {
+        let dir = tempfile::tempdir().unwrap();
+        let header = json!({"run": 1, "step": "challenge", "change": "x", "agent": "replay",
+            "role": "challenger", "attempt": 1, "argv": [], "env": [], "cwd": "/", "prompt": "",
+            "started_at": "2026-01-02T03:04:05Z"});
+        let end = |failure: Value| {
+            json!({"t": 1, "end": {"exit_code": 0, "duration_ms": 1,
+                "outcome": {"tool_calls": 0, "failure": failure}}})
+        };
+        let failed = |kind: &str| end(json!({"kind": kind, "message": "no"}));
+        let runs = [
+            ("0001-challenge", None),
+            ("0002-challenge", Some(failed("cancelled"))),
+            ("0003-challenge", Some(failed("rate_limited"))),
+            ("0004-challenge", Some(end(Value::Null))),
+            ("0005-review", Some(end(Value::Null))),
+        ];
+        for (name, end) in runs {
+            let end = end.map(|end| format!("{end}\n")).unwrap_or_default();
+            fs::write(dir.path().join(format!("{name}.jsonl")), format!("{header}\n{end}"))
+                .unwrap();
+        }
+        assert_eq!(played(dir.path(), &StepName::Challenge), 2);
+        assert_eq!(played(&dir.path().join("none"), &StepName::Challenge), 0);
+    }
 
     #[test]
     fn a_change_may_have_another_name() {

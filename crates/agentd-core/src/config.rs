@@ -1,6 +1,8 @@
 //! `agentd/config.toml`: every key optional, an unknown key an error that
 //! names the nearest known one.
 
+mod agents;
+mod casting;
 mod executable;
 mod git;
 mod policy;
@@ -12,24 +14,23 @@ mod validation;
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::sync::LazyLock;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+pub use agents::{AgentConfig, Resume};
+pub use casting::Casting;
 pub use executable::ExecutableSetting;
 pub use git::{Git, GitCommit};
 pub use policy::{IndependentReview, Policy, Sign};
 pub use project::Project;
 pub use replay::{Replay, Speed};
 pub use roles::Roles;
-pub use sandbox::{Caches, Sandbox};
+pub use sandbox::{Caches, Sandbox, places};
 pub use validation::Validation;
 
-use crate::agent::{AgentKind, Complexity};
+use crate::agent::{AgentKind, AgentName, Complexity, Role};
 use crate::check::Weight;
 use crate::nearest::nearest;
-use crate::provider::models::ModelChoice;
 use crate::provider::prices::Price;
 use crate::span::{Span, line_column};
 use crate::state::Track;
@@ -54,12 +55,18 @@ pub struct Config {
     /// are those of the defaults.
     #[serde(skip)]
     pub roles_are_written: bool,
+    /// Who takes over a role, in this order, if the agent that plays it has no quota or login (G4).
+    #[serde(skip)]
+    pub fallbacks: BTreeMap<Role, Vec<AgentKind>>,
     /// Gemini CLI.
     pub gemini: AgentConfig,
     /// Codex CLI.
     pub codex: AgentConfig,
     /// Claude Code.
     pub claude: AgentConfig,
+    /// Agents that speak ACP.
+    #[serde(deserialize_with = "agents::sections")]
+    pub agents: BTreeMap<AgentName, AgentConfig>,
     /// What the agent `replay` plays.
     pub replay: Replay,
     /// Prices by model, over the built-in table.
@@ -175,10 +182,10 @@ pub enum Rechallenge {
     Resume,
 }
 
-/// Which sections a file has.
+/// The section of a file that says more than is kept of it.
 #[derive(Deserialize)]
 struct Sections {
-    roles: Option<IgnoredAny>,
+    roles: Option<roles::Chains>,
 }
 
 /// A file of which one key matters.
@@ -192,59 +199,6 @@ struct OnlySign {
 struct OnlySignPolicy {
     #[serde(default)]
     sign: Sign,
-}
-
-/// `[gemini]`, `[codex]`, `[claude]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AgentConfig {
-    /// A program name or path; without one, the agent's own name.
-    pub command: Option<String>,
-    /// Extra arguments, passed as they are.
-    pub args: Vec<String>,
-    /// Extra environment for this agent only.
-    pub env: BTreeMap<String, String>,
-    /// A limit for the whole call.
-    pub timeout_secs: u64,
-    /// A limit for the time without any output.
-    pub idle_timeout_secs: u64,
-    /// How a session of Gemini is found again.
-    pub resume: Option<Resume>,
-    /// Models by complexity, over the built-in ones.
-    pub models: BTreeMap<Complexity, ModelChoice>,
-}
-
-impl Default for AgentConfig {
-    fn default() -> Self {
-        Self {
-            command: None,
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            timeout_secs: 1800,
-            idle_timeout_secs: 300,
-            resume: None,
-            models: BTreeMap::new(),
-        }
-    }
-}
-
-/// The limits of the agents that agentd plays itself; nothing else of them is configured
-/// here. A replay at its true speed may pause as long as the agent did.
-static OWN: LazyLock<AgentConfig> = LazyLock::new(|| AgentConfig {
-    timeout_secs: 86_400,
-    idle_timeout_secs: 86_400,
-    ..AgentConfig::default()
-});
-
-/// How a session of Gemini is found again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Resume {
-    /// By its place in `--list-sessions`.
-    #[default]
-    Index,
-    /// By its id.
-    Uuid,
 }
 
 /// `[budget]`
@@ -297,9 +251,10 @@ impl Config {
     /// Reads a configuration.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let mut config: Self = toml::from_str(text).map_err(|error| wrong(text, &error))?;
+        let sections: Sections = toml::from_str(text).map_err(|error| wrong(text, &error))?;
+        config.roles_are_written = sections.roles.is_some();
+        config.fallbacks = sections.roles.map(roles::Chains::fallbacks).unwrap_or_default();
         config.check(text)?;
-        config.roles_are_written =
-            toml::from_str::<Sections>(text).is_ok_and(|sections| sections.roles.is_some());
         Ok(config)
     }
 
@@ -308,16 +263,6 @@ impl Config {
     pub fn parse_sign(text: &str) -> Result<Sign, ConfigError> {
         let only: OnlySign = toml::from_str(text).map_err(|error| wrong(text, &error))?;
         Ok(only.policy.sign)
-    }
-
-    /// The configured part of the agent.
-    pub fn agent(&self, agent: AgentKind) -> &AgentConfig {
-        match agent {
-            AgentKind::Gemini => &self.gemini,
-            AgentKind::Codex => &self.codex,
-            AgentKind::Claude => &self.claude,
-            AgentKind::Builtin | AgentKind::Replay => &OWN,
-        }
     }
 
     /// Whether a review by the vendor that wrote is an error or a warning.
@@ -355,17 +300,10 @@ impl Config {
             );
             return fail("writable", message);
         }
-        for (name, agent) in self.clis() {
-            for choice in agent.models.values() {
-                let words = [&choice.model, &choice.effort].into_iter().flatten();
-                // Behind `-m`, some CLIs would take it for a flag of its own.
-                if let Some(word) = words.into_iter().find(|word| word.starts_with('-')) {
-                    return fail(word, format!("[{name}.models]: `{word}` begins with a hyphen"));
-                }
-            }
-            if agent.resume.is_some() && name != "gemini" {
-                return fail("resume", format!("`resume` is for [gemini] only, not for [{name}]"));
-            }
+        if let Some(mistake) = self.agent_mistake() {
+            let start = text.find(&mistake.at).unwrap_or(0);
+            let span = Span::new(start, start + mistake.at.len());
+            return Err(at(text, span, mistake.message, mistake.hint));
         }
         let limits = [
             ("max_cost_usd", self.budget.max_cost_usd),

@@ -11,6 +11,7 @@ pub mod clarifications;
 pub mod comments;
 pub(crate) mod fields;
 pub mod issue_fate;
+pub mod part;
 pub mod previous;
 pub mod proposal;
 pub mod questions;

@@ -57,6 +57,8 @@ impl Kind {
             Self::OutputClosed => 0,
             Self::Usage => 2,
             Self::Interrupted => 130,
+            // EX_TEMPFAIL: somebody else has it; later it may be free.
+            Self::Claimed | Self::ClaimLost => 75,
             _ => 1,
         }
     }
@@ -132,6 +134,9 @@ kinds! {
         QuestionsInvalid:
             "The file of proposed questions cannot be read.",
             "Remove the file that the message names; the questions are then proposed again.";
+        DescriptionUnreadable:
+            "The file given with `--file` cannot be read.",
+            "Check the path; `-` reads standard input.";
         AnswersUnreadable:
             "The file given with `--answers` cannot be read.",
             "Check the path; `-` reads standard input.";
@@ -162,6 +167,9 @@ kinds! {
         NothingToDecide:
             "No plan waits for a decision: it was not challenged yet, was edited since, or is past that.",
             "`agentd status <id>` shows what comes next.";
+        NothingToSettle:
+            "`agentd cost --settle` names a run whose cost is known, or that does not exist.",
+            "`agentd cost <id>` lists the calls that were cut short, with the numbers of their runs.";
         NoDocument:
             "A document that the step works on is missing.",
             "`agentd plan <id>` writes what is missing; or restore the file from git.";
@@ -203,6 +211,9 @@ kinds! {
         AgentAuth:
             "The agent is not logged in, or its key was rejected. agentd passes your environment on and stores no keys.",
             "Start the agent's own program once and log in, or set its key in the environment.";
+        AgentUnfit:
+            "`agentd doctor --probe` has shown that the agent cannot do what the role needs, for the program and the settings that it has now.",
+            "Give the role to another agent in `[roles]`. After you have updated the agent or changed its settings, probe it again.";
         AgentFailed:
             "The agent ended with an error. Temporary problems, such as a rate limit, a server error or a broken connection, were retried `script_retries` times.",
             "See the cause, which is the agent's own message; the whole output is in `runs/`. Run the same command again to resume.";
@@ -317,6 +328,20 @@ kinds! {
             "The repository of the demo is gone.",
             "Run `agentd demo` again.";
     }
+    "Changes on several machines" {
+        Claimed:
+            "Another worker or person has the change. The command has called no agent. Its exit code is 75.",
+            "Wait until they are done. `agentd take <id> --force` takes it from them: what they push after that is refused.";
+        ClaimLost:
+            "Somebody else has taken over the change while this command worked on it, because it was silent for too long or was told to stop. The agent was ended, and nothing that it did was pushed. The exit code is 75.",
+            "Nothing: the worker or person who has the change continues it. The call that was running may have been paid for; it is in their ledger as unsettled.";
+        RemoteUnreachable:
+            "The remote repository does not answer, refuses the push, or there is none of that name. See the cause, which is git's own message.",
+            "Check that `git push` works from there, and that the server accepts refs below `refs/agentd/`. Then run the same command again: nothing is lost.";
+        NotCarried:
+            "The change cannot be carried to or from the remote: it is not on a branch of its own, something in the checkout would be overwritten, too much is not committed, or a signature is missing.",
+            "The hints describe what to do about it.";
+    }
     "Archives" {
         Conflict:
             "The change and another change that was archived since it started have edited the same requirement. Nothing was written.",
@@ -359,8 +384,11 @@ kinds! {
         Viewer:
             "The viewer failed.",
             "See the cause, and start it again.";
+        NotRunning:
+            "There is nothing to stop: nobody is working on the change, or not here.",
+            "See `agentd status`; a command on another machine is stopped there, with Ctrl-C.";
         Comment:
-            "A comment is empty, or is not there, or there are too many to add one.",
+            "A comment is empty, or is not there, or is not yours, or there are too many to add one.",
             "Write a comment, or look at those in `comments.md` of the change.";
         NotEmpty:
             "The directory for the demo is not empty, so agentd does not touch it.",

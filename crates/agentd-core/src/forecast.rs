@@ -13,6 +13,7 @@ mod built_in;
 mod expected;
 mod past_error;
 mod shown;
+mod single_call;
 mod spread;
 mod stage;
 
@@ -24,6 +25,7 @@ use serde::Serialize;
 
 pub use expected::StepKind;
 pub use past_error::PastError;
+pub use single_call::call_cost;
 pub use stage::Stage;
 
 use crate::agent::{AgentKind, Complexity};
@@ -136,7 +138,8 @@ impl PastCall {
             cost: sane(call.cost, 1e6),
             seconds: sane(spread::number(call.duration_ms) / 1e3, 1e7),
         };
-        let figures = (!own && figures.tokens > 0.0).then_some(figures);
+        // What was cut short is an estimate, which must not confirm itself.
+        let figures = (!own && !call.unsettled && figures.tokens > 0.0).then_some(figures);
         let model = call.model.chars().take(MOST_OF_MODEL).collect();
         Some(Self { kind, model, figures })
     }

@@ -156,7 +156,38 @@ string_id!(
     |text| check_slug("spec", text)
 );
 
+/// Words that say nothing about what a change is.
+const FILLERS: [&str; 34] = [
+    "a", "an", "the", "to", "of", "for", "with", "and", "or", "by", "from", "into", "is", "are",
+    "be", "it", "its", "this", "that", "let", "people", "users", "user", "want", "we", "i", "they",
+    "should", "must", "can", "please", "so", "as", "my",
+];
+
+/// How long an id that is made from a sentence may be, and of how many words.
+const MADE_LEN: usize = 40;
+const MADE_WORDS: usize = 4;
+
 impl ChangeId {
+    /// An id made from what a change is to do: its first words that say something. None where there
+    /// are no words in letters that an id may have.
+    pub fn from_sentence(text: &str) -> Option<Self> {
+        let lower = text.to_lowercase();
+        let words = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '\'');
+        let words = words.map(|word| word.replace('\'', "")).filter(|word| !word.is_empty());
+        let telling = words.filter(|word| !FILLERS.contains(&&**word));
+        let mut made = String::new();
+        for word in telling.take(MADE_WORDS) {
+            if !made.is_empty() && made.len() + 1 + word.len() > MADE_LEN {
+                break;
+            }
+            if !made.is_empty() {
+                made.push('-');
+            }
+            made.push_str(crate::text::head(&word, MADE_LEN));
+        }
+        Self::new(&made).ok()
+    }
+
     /// The id with `-N` behind it, cut so that it stays an id. Used when an id is taken.
     #[must_use]
     pub fn with_suffix(&self, n: u32) -> Self {
@@ -474,6 +505,28 @@ mod tests {
         assert_eq!(long.as_str().len(), 64);
         assert!(long.as_str().ends_with("a-12"));
         assert!(ChangeId::new(long.as_str()).is_ok());
+    }
+
+    /// Issue 19, m3.
+    #[test]
+    fn an_id_is_made_from_what_a_sentence_says() {
+        for (sentence, id) in [
+            ("Let people sign in with GitHub", Some("sign-in-github")),
+            ("Print \"receive\", not recieve.", Some("print-receive-not-recieve")),
+            ("Don't crash on an empty file", Some("dont-crash-on-empty")),
+            ("Add OAuth 新增登入", Some("add-oauth")),
+            (
+                "Antidisestablishmentarianism incomprehensibilities",
+                Some("antidisestablishmentarianism"),
+            ),
+            ("新增密碼登入", None),
+            ("the a of", None),
+            ("", None),
+        ] {
+            assert_eq!(ChangeId::from_sentence(sentence).as_ref().map(ChangeId::as_str), id);
+        }
+        let long = ChangeId::from_sentence(&"x".repeat(1000)).unwrap();
+        assert_eq!(long.as_str().len(), MADE_LEN);
     }
 
     #[test]

@@ -12,9 +12,29 @@ use crate::layout::{self, ChangeFile};
 
 /// A part of a plan that an issue names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+pub enum Place {
+    /// A document.
     File(ChangeFile),
+    /// A requirement of a spec.
     Requirement(SpecId, RequirementId),
+    /// A task.
+    Task(TaskId),
+}
+
+impl Place {
+    /// The document that it is in.
+    pub fn file(&self) -> ChangeFile {
+        match self {
+            Self::File(file) => file.clone(),
+            Self::Requirement(spec, _) => ChangeFile::Spec(spec.clone()),
+            Self::Task(_) => ChangeFile::Tasks,
+        }
+    }
+}
+
+/// The parts of a plan that the location of an issue names.
+pub fn named(location: &str, documents: &Documents) -> Vec<Place> {
+    places(location, documents, documents).into_iter().collect()
 }
 
 /// What an issue names and how that has changed, in words; and the files that it names.
@@ -25,10 +45,11 @@ pub fn seen(location: &str, before: &Documents, after: &Documents) -> (String, V
         let verb = if changed.contains(file) { "has changed" } else { "has not changed" };
         format!("{} {verb}", file.path())
     };
-    let words: Vec<String> = places
+    let mut words: Vec<String> = places
         .iter()
         .map(|place| match place {
             Place::File(file) => has_changed(file),
+            Place::Task(_) => has_changed(&ChangeFile::Tasks),
             Place::Requirement(spec, id)
                 if requirement(before, spec, *id) != requirement(after, spec, *id) =>
             {
@@ -40,10 +61,9 @@ pub fn seen(location: &str, before: &Documents, after: &Documents) -> (String, V
             }
         })
         .collect();
-    let files = places.into_iter().map(|place| match place {
-        Place::File(file) => file,
-        Place::Requirement(spec, _) => ChangeFile::Spec(spec),
-    });
+    // Two tasks are in one document.
+    words.dedup();
+    let files = places.iter().map(Place::file);
     let words = if words.is_empty() {
         "it names no document of the plan".to_owned()
     } else {
@@ -78,8 +98,8 @@ fn places(location: &str, before: &Documents, after: &Documents) -> BTreeSet<Pla
                 _ => SpecId::new(name).ok().filter(&is_spec).map(ChangeFile::Spec).map(Place::File),
             };
         }
-        if word.parse::<TaskId>().is_ok() {
-            return Some(Place::File(ChangeFile::Tasks));
+        if let Ok(task) = word.parse::<TaskId>() {
+            return Some(Place::Task(task));
         }
         let spec_ref: SpecRef = word.parse().ok()?;
         match (is_spec(&spec_ref.spec), spec_ref.requirement, word) {

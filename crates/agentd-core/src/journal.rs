@@ -62,6 +62,13 @@ pub enum Event {
         /// What it cost, in US dollars.
         cost: f64,
     },
+    /// It became known what a call has cost that was cut short.
+    Settled {
+        /// The number of its run file.
+        run: u32,
+        /// What it cost, in US dollars.
+        cost: f64,
+    },
     /// A challenger gave a verdict on the plan.
     PlanReviewed {
         /// The verdict.
@@ -323,6 +330,12 @@ pub fn events(before: Option<&State>, after: &State) -> Vec<Event> {
         let (run, step, agent) = (call.run, call.step.clone(), call.agent);
         events.push(Event::Call { run, step, agent, model: call.model.clone(), cost: call.cost });
     }
+    let settled = before.llm_calls.iter().filter(|call| call.unsettled).filter_map(|call| {
+        let is_it = |now: &&LlmCall| now.run == call.run && !now.unsettled;
+        let now = after.llm_calls.iter().find(is_it)?;
+        Some(Event::Settled { run: now.run?, cost: now.cost })
+    });
+    events.extend(settled);
     if let Some(git) = after.git.as_ref().filter(|_| after.git != before.git) {
         events.push(Event::Placed { git: git.clone() });
     }

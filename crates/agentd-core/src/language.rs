@@ -79,13 +79,25 @@ impl Topic {
 #[derive(Debug)]
 struct Entry {
     word: &'static str,
+    /// Its second byte where that is an ASCII letter, which rules out most of the entries at once.
+    second: Option<u8>,
     kind: Kind,
+}
+
+impl Entry {
+    fn has_second(&self, of_token: Option<u8>) -> bool {
+        self.second.is_none() || of_token.is_none() || self.second == of_token
+    }
 }
 
 #[derive(Debug)]
 enum Kind {
     Whole,
     Beginning,
+    /// Several words, which go on behind the token; the last one may be the beginning of a word.
+    Phrase {
+        open: bool,
+    },
     /// Anywhere, but not inside of these.
     Unspaced(Vec<&'static str>),
 }
@@ -102,13 +114,17 @@ impl Words {
     fn add(&mut self, text: &'static str) {
         let mut parts = text.split('!').map(str::trim);
         let Some(word) = parts.next() else { return };
-        let (word, kind) = match word.strip_suffix('*') {
-            _ if word.contains(is_unspaced) => (word, Kind::Unspaced(parts.collect())),
-            Some(beginning) => (beginning, Kind::Beginning),
-            None => (word, Kind::Whole),
+        let beginning = word.strip_suffix('*');
+        let kind = match beginning {
+            _ if word.contains(is_unspaced) => Kind::Unspaced(parts.collect()),
+            _ if word.contains([' ', '\'']) => Kind::Phrase { open: beginning.is_some() },
+            Some(_) => Kind::Beginning,
+            None => Kind::Whole,
         };
+        let word = beginning.unwrap_or(word);
         let Some(first) = word.chars().next() else { return };
-        let entry = Entry { word, kind };
+        let second = word.as_bytes().get(1).copied().filter(u8::is_ascii_lowercase);
+        let entry = Entry { word, second, kind };
         match ascii_index(first) {
             Some(index) => self.ascii[index].push(entry),
             None => self.others.entry(first).or_default().push(entry),
@@ -129,12 +145,13 @@ fn ascii_index(c: char) -> Option<usize> {
 }
 
 struct Tables {
-    topics: HashMap<Topic, Words>,
+    /// By topic, in the order of their variants.
+    topics: [Words; Topic::ALL.len()],
     headings: Vec<(&'static str, &'static str)>,
 }
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| {
-    let mut tables = Tables { topics: HashMap::new(), headings: Vec::new() };
+    let mut tables = Tables { topics: Default::default(), headings: Vec::new() };
     for file in FILES {
         let mut section = "";
         for line in file.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
@@ -144,7 +161,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
             }
             for item in line.split(',').map(str::trim).filter(|item| !item.is_empty()) {
                 match Topic::ALL.into_iter().find(|(_, name)| *name == section) {
-                    Some((topic, _)) => tables.topics.entry(topic).or_default().add(item),
+                    Some((topic, _)) => tables.topics[topic as usize].add(item),
                     None => tables.headings.extend(item.split_once(" = ")),
                 }
             }
@@ -167,20 +184,21 @@ pub(crate) struct Found {
 /// The first word of a topic in a token of [`tokens`] from a place on; `lower` is the token in lower
 /// case. Phrases may go on behind the token, in `rest`, which starts with it.
 pub(crate) fn find(topic: Topic, lower: &str, rest: &str, from: usize) -> Option<Found> {
-    let words = TABLES.topics.get(&topic)?;
+    let words = &TABLES.topics[topic as usize];
     let first = lower.chars().next()?;
     if !is_unspaced(first) {
         let whole = |entry: &&Entry| match entry.kind {
             Kind::Unspaced(_) => false,
-            Kind::Whole | Kind::Beginning if entry.word.contains([' ', '\'']) => {
-                starts_with_phrase(rest, entry)
-            }
+            Kind::Phrase { open } => starts_with_phrase(rest, entry.word, open),
             Kind::Whole => entry.word == lower,
             Kind::Beginning => lower.starts_with(entry.word),
         };
-        let entry = words.like(first).iter().filter(|_| from == 0).find(whole)?;
+        let second = lower.as_bytes().get(1).copied();
+        let mut like =
+            words.like(first).iter().filter(|entry| entry.has_second(second) && from == 0);
+        let entry = like.find(whole)?;
         let len = match entry.kind {
-            Kind::Beginning if !entry.word.contains(' ') => lower.len(),
+            Kind::Beginning => lower.len(),
             _ => entry.word.len(),
         };
         return Some(Found { start: 0, len: len.min(rest.len()), word: entry.word });
@@ -204,17 +222,17 @@ pub(crate) fn find(topic: Topic, lower: &str, rest: &str, from: usize) -> Option
     })
 }
 
-/// Whether a text starts with the words of a phrase, in any case.
-fn starts_with_phrase(text: &str, entry: &Entry) -> bool {
+/// Whether a text starts with the words of a phrase, in any case; if it is `open`, its last word may
+/// go on.
+fn starts_with_phrase(text: &str, phrase: &str, open: bool) -> bool {
     let mut rest = text.chars().flat_map(char::to_lowercase);
-    let phrase = entry.word.chars();
     let curly = |c: char| if c == '’' { '\'' } else { c };
-    for expected in phrase {
+    for expected in phrase.chars() {
         if rest.next().map(curly) != Some(expected) {
             return false;
         }
     }
-    matches!(entry.kind, Kind::Beginning) || !rest.next().is_some_and(char::is_alphanumeric)
+    open || !rest.next().is_some_and(char::is_alphanumeric)
 }
 
 /// The first word of a topic in a text, as it is in the list.
@@ -295,9 +313,9 @@ mod tests {
         assert!(TABLES.headings.iter().all(|(_, heading)| known.contains(heading)));
         let words = TABLES
             .topics
-            .values()
+            .iter()
             .flat_map(|words| words.ascii.iter().flatten().chain(words.others.values().flatten()));
-        for Entry { word, kind } in words {
+        for Entry { word, kind, .. } in words {
             assert_eq!(*word, word.to_lowercase());
             if let Kind::Unspaced(longer) = kind {
                 assert!(word.chars().all(is_unspaced), "{word}");

@@ -2,6 +2,8 @@
 //! from validated ids, so that the layout is one page to read and no other
 //! text can become a path.
 
+mod machine;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,6 +14,12 @@ use crate::rel_path::RelPath;
 use crate::step_name::StepName;
 
 use crate::text::excerpt;
+
+pub use machine::{
+    BackgroundFile, background, background_dir, carried_note, change_of_mark, change_of_move_note,
+    created_note, journal_copy, journal_mark, journals_dir, move_note, moves_dir, origin_note,
+    receipt_key, receipt_keys, receipt_keys_of, uncommitted_note,
+};
 
 /// The directory of agentd in a project.
 pub const AGENTD_DIR: &str = "agentd";
@@ -110,6 +118,11 @@ pub fn questions(change: &ChangeId) -> RelPath {
     below_agentd(&format!(".agents/questions/{change}.json"))
 }
 
+/// `agentd/.agents/questions/<id>.answers.json`: what a person has answered of them so far.
+pub fn given_answers(change: &ChangeId) -> RelPath {
+    below_agentd(&format!(".agents/questions/{change}.answers.json"))
+}
+
 /// Where agentd used to keep what recovery acts on. A repository can bring such files along, so
 /// nothing reads them any more.
 pub fn former_recovery_files() -> [RelPath; 3] {
@@ -144,61 +157,6 @@ fn below_agentd(rest: &str) -> RelPath {
 /// `agentd/changes/<id>/specs/`
 pub fn change_specs_dir(change: &ChangeId) -> RelPath {
     below_agentd(&format!("changes/{change}/specs"))
-}
-
-/// Where the copies of journals are, in what agentd keeps about a project on this machine.
-pub fn journals_dir() -> RelPath {
-    RelPath::from_safe("journals".to_owned())
-}
-
-/// The copy of the journal of a change.
-pub fn journal_copy(change: &ChangeId) -> RelPath {
-    RelPath::from_safe(format!("journals/{change}.jsonl"))
-}
-
-/// The key for the receipt of the call that is running for a change.
-pub fn receipt_key(change: &ChangeId) -> RelPath {
-    RelPath::from_safe(format!("receipts/{change}"))
-}
-
-/// The note of what agentd has created in git for a change.
-pub fn created_note(change: &ChangeId) -> RelPath {
-    RelPath::from_safe(format!("created/{change}.json"))
-}
-
-/// The note of what is uncommitted where a change is worked on, by whose it is.
-pub fn uncommitted_note(change: &ChangeId) -> RelPath {
-    RelPath::from_safe(format!("uncommitted/{change}.json"))
-}
-
-/// Where the changes are noted that live in a worktree, in the same place.
-pub fn moves_dir() -> RelPath {
-    RelPath::from_safe("moves".to_owned())
-}
-
-/// The note of where a change lives that began here and moved into its worktree.
-pub fn move_note(change: &ChangeId) -> RelPath {
-    RelPath::from_safe(format!("moves/{change}.json"))
-}
-
-/// The note of which checkout the changes in a worktree came from.
-pub fn origin_note() -> RelPath {
-    RelPath::from_safe("origin.json".to_owned())
-}
-
-/// The change of a note with this name.
-pub fn change_of_move_note(name: &str) -> Option<ChangeId> {
-    ChangeId::new(name.strip_suffix(".json")?).ok()
-}
-
-/// Is there while the journal of a change is being written.
-pub fn journal_mark(change: &ChangeId) -> RelPath {
-    RelPath::from_safe(format!("journals/{change}.writing"))
-}
-
-/// The change of a mark with this name.
-pub fn change_of_mark(name: &str) -> Option<ChangeId> {
-    ChangeId::new(name.strip_suffix(".writing")?).ok()
 }
 
 /// The id of a spec whose file has this name: `auth-flow` for `auth-flow.md`.
@@ -454,6 +412,15 @@ pub struct ArchiveName {
     pub date: Date,
     /// The change.
     pub change: ChangeId,
+}
+
+impl ArchiveName {
+    /// The ID without the number behind it, and that number, where it ends in one: another change
+    /// of that ID may have been archived on the same day.
+    pub fn without_number(&self) -> Option<(&str, u32)> {
+        let (stem, number) = self.change.as_str().rsplit_once('-')?;
+        Some((stem, number.parse().ok().filter(|number| *number > 0)?))
+    }
 }
 
 impl fmt::Display for ArchiveName {

@@ -3,6 +3,7 @@
 //! Nothing here touches a file, a process, a clock or the environment.
 
 pub mod agent;
+pub mod carried;
 pub mod check;
 pub mod command_line;
 pub mod complexity;
@@ -23,14 +24,17 @@ pub mod hint;
 pub mod ids;
 pub mod issue_places;
 pub mod journal;
+pub mod known_agent;
 pub mod language;
 pub mod layout;
+pub mod managed_block;
 pub mod merge;
 pub mod nearest;
 pub mod next_step;
 pub mod outcome;
 pub mod outline;
 pub mod phase;
+pub mod probe;
 pub mod prompt;
 pub mod provider;
 pub mod receipt;

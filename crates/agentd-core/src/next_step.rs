@@ -92,8 +92,19 @@ impl NextStep {
         self
     }
 
+    /// The command, without its arguments.
+    pub fn command(&self) -> Command {
+        self.command
+    }
+
+    /// The line without the program and without the change that it is about, for a list of changes.
+    pub fn short(&self, change: &ChangeId) -> String {
+        let words: Vec<&str> = self.words().filter(|word| *word != change.as_str()).collect();
+        shell_words::join(words)
+    }
+
     /// The words behind the name of the program.
-    fn words(&self) -> impl Iterator<Item = &str> {
+    pub fn words(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.command.name()).chain(self.arguments.iter().map(String::as_str))
     }
 }
@@ -132,5 +143,6 @@ mod tests {
             ["agentd", "archive", "add-oauth", "--force", "it's \"done\"; rm x"]
         );
         assert_eq!(serde_json::to_value(&forced).unwrap(), shown);
+        assert_eq!(Command::Plan.on(&change).arg("--auto").short(&change), "plan --auto");
     }
 }

@@ -21,8 +21,10 @@ pub enum FailureKind {
     WrongSession,
     /// The provider refused the request (HTTP 400 and its like).
     InvalidRequest,
-    /// Too many requests, or a quota is used up.
+    /// Too many requests for a moment.
     RateLimited,
+    /// A quota or a credit is used up, for hours or until somebody pays.
+    QuotaExhausted,
     /// The provider's servers failed.
     ServerError,
     /// The connection failed or broke off.
@@ -33,6 +35,8 @@ pub enum FailureKind {
     OutputLimit,
     /// The model or a filter declined to answer.
     Refused,
+    /// The agent ended its turn, because its role may not do what it wanted to.
+    Denied,
     /// A limit of turns or of money set on the CLI was reached.
     LimitReached,
     /// agentd has ended the call: the change has used up its budget (T8).
@@ -56,11 +60,21 @@ pub enum FailureKind {
     /// Something was changed that others run or obey, or that only agentd writes.
     #[serde(alias = "git_tampered")]
     Tampered,
+    /// The agent reported success, and what it should have written is not there.
+    NoArtifact,
+    /// What the agent wrote is not valid.
+    InvalidArtifact,
     /// Anything else.
     Other,
 }
 
 impl FailureKind {
+    /// Whether the agent cannot be used by anybody here until somebody does something, or for a long
+    /// time, so that another agent may take over (G4).
+    pub fn drops_out(self) -> bool {
+        matches!(self, Self::QuotaExhausted | Self::Auth)
+    }
+
     /// Whether the same call may succeed when it is made again.
     pub fn is_transient(self) -> bool {
         match self {
@@ -74,6 +88,7 @@ impl FailureKind {
             | Self::NoResult => true,
             Self::NotInstalled
             | Self::Auth
+            | Self::QuotaExhausted
             | Self::Config
             | Self::SessionNotFound
             | Self::WrongSession
@@ -85,9 +100,46 @@ impl FailureKind {
             | Self::PromptTooLarge
             | Self::McpUnavailable
             | Self::TimedOut
+            | Self::Denied
             | Self::Cancelled
             | Self::Tampered
+            | Self::NoArtifact
+            | Self::InvalidArtifact
             | Self::Other => false,
+        }
+    }
+
+    /// What happened, in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NotInstalled => "it cannot be started",
+            Self::Auth => "it is not logged in",
+            Self::Config => "it refuses its settings",
+            Self::SessionNotFound => "its session is gone",
+            Self::WrongSession => "it resumed another session",
+            Self::InvalidRequest => "the request was refused",
+            Self::RateLimited => "rate limit",
+            Self::QuotaExhausted => "its quota is used up",
+            Self::ServerError => "server error",
+            Self::Network => "network error",
+            Self::EmptyAnswer => "empty answer",
+            Self::OutputLimit => "output limit",
+            Self::Refused => "the model declined",
+            Self::Denied => "it stopped at what its role may not do",
+            Self::LimitReached => "its own limit was reached",
+            Self::Budget => "out of budget",
+            Self::PromptTooLarge => "the prompt is too long",
+            Self::StdinClosed => "it did not read its prompt",
+            Self::McpUnavailable => "its MCP server did not start",
+            Self::TimedOut => "timed out",
+            Self::Idle => "no output for too long",
+            Self::Cancelled => "interrupted",
+            Self::Crashed => "crashed",
+            Self::NoResult => "it ended without a result",
+            Self::Tampered => "it changed files that are not its own",
+            Self::NoArtifact => "it did not write what was asked for",
+            Self::InvalidArtifact => "what it wrote is not valid",
+            Self::Other => "failed",
         }
     }
 }
@@ -207,6 +259,13 @@ impl AgentOutcome {
     /// also find its artifact on disk.
     pub fn reported_success(&self) -> bool {
         self.failure.is_none()
+    }
+
+    /// Whether the agent came to its own end, so that what it reported to have used is all of it.
+    pub fn is_settled(&self) -> bool {
+        use FailureKind::{Cancelled, Crashed, Idle, NoResult, TimedOut};
+        let kind = self.failure.as_ref().map(|failure| failure.kind);
+        !matches!(kind, Some(Cancelled | Crashed | Idle | NoResult | TimedOut))
     }
 }
 

@@ -93,6 +93,11 @@ pub enum Transition {
         /// When.
         at: Stamp,
     },
+    /// People have commented on approved code: it is to be fixed.
+    CodeReopened {
+        /// The plan as it is now.
+        plan: Digest,
+    },
     /// The plan turned out to be wrong: back to planning.
     Reopened,
     /// The specs are merged.
@@ -112,6 +117,7 @@ impl Transition {
             Self::MinorIssuesAccepted { .. } => "be accepted with minor issues",
             Self::ImplementationStarted { .. } => "be implemented",
             Self::CodeReviewed { .. } => "have its implementation reviewed",
+            Self::CodeReopened { .. } => "have its code fixed",
             Self::Reopened => "go back to planning",
             Self::Archived { .. } => "be archived",
             Self::Unarchived => "be unarchived",

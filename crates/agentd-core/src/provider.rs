@@ -6,6 +6,7 @@
 //! The invocations and formats are those of gemini 0.61, codex 0.166 and claude
 //! 2.1, as observed. Unknown fields and unknown lines are never an error.
 
+pub mod acp;
 mod assistant_text;
 pub mod classify;
 mod claude;
@@ -21,7 +22,9 @@ pub mod sessions;
 mod tally;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+pub use acp::{Acp, Connection};
 pub use claude::Claude;
 pub use codex::Codex;
 pub use env_file::EnvFile;
@@ -29,9 +32,10 @@ pub use gemini::Gemini;
 pub use json_merge::JsonMerge;
 pub use own::{BUILTIN, Builtin, REPLAY, Replay};
 
-use crate::agent::{AgentKind, Role};
+use crate::agent::{AgentKind, Role, Transport};
 use crate::event::AgentEvent;
 use crate::ids::ChangeId;
+use crate::known_agent::{CliState, HomeSettings};
 use crate::outcome::{AgentOutcome, Exit, Usage};
 use crate::step_name::StepName;
 
@@ -57,16 +61,40 @@ pub trait Decoder: Send {
     fn line(&mut self, line: &str, sink: &mut Sink<'_>);
     /// The program has ended: what came of the call.
     fn finish(self: Box<Self>, exit: &Exit) -> AgentOutcome;
+    /// In a dialogue: what is to be written to the agent now.
+    fn take_output(&mut self) -> String {
+        String::new()
+    }
+    /// In a dialogue: whether the turn is over, although the program still runs.
+    fn is_over(&self) -> bool {
+        false
+    }
+    /// In a dialogue: how long the agent has to be silent before [`Decoder::silence`].
+    fn wants_silence(&self) -> Option<Duration> {
+        None
+    }
+    /// In a dialogue: the agent was silent for as long as was wanted.
+    fn silence(&mut self, _sink: &mut Sink<'_>) {}
+    /// In a dialogue: asks the agent to stop.
+    fn cancel(&mut self) {}
+    /// In a dialogue: what is known about the process, for the next call of it.
+    fn connection(&self) -> Option<Connection> {
+        None
+    }
 }
 
-/// The provider for a kind of agent.
-pub fn provider(kind: AgentKind) -> &'static dyn Provider {
-    match kind {
-        AgentKind::Gemini => &Gemini,
-        AgentKind::Codex => &Codex,
-        AgentKind::Claude => &Claude,
-        AgentKind::Builtin => &Builtin,
-        AgentKind::Replay => &Replay,
+/// The provider for an agent.
+pub fn provider(agent: AgentKind, transport: Transport) -> Box<dyn Provider> {
+    match (agent, transport) {
+        (AgentKind::Builtin, _) => Box::new(Builtin),
+        (AgentKind::Replay, _) => Box::new(Replay),
+        (AgentKind::Gemini, Transport::Cli) => Box::new(Gemini),
+        (AgentKind::Codex, Transport::Cli) => Box::new(Codex),
+        (AgentKind::Claude, Transport::Cli) => Box::new(Claude),
+        (
+            AgentKind::Gemini | AgentKind::Codex | AgentKind::Claude | AgentKind::Named(_),
+            Transport::Cli | Transport::Acp,
+        ) => Box::new(Acp::new(agent)),
     }
 }
 
@@ -92,6 +120,8 @@ pub struct AgentRequest {
     pub extra_args: Vec<String>,
     /// Extra environment of the user's for this agent.
     pub extra_env: Vec<(String, String)>,
+    /// Where this agent keeps its own files, by the user's settings.
+    pub extra_state: Vec<PathBuf>,
     /// The names (never values) that the environment of the call already has.
     pub env_names: Vec<String>,
     /// The model; none leaves it to the CLI.
@@ -106,6 +136,13 @@ pub struct AgentRequest {
     pub surroundings: Surroundings,
     /// What the repository itself has for this CLI.
     pub found: FoundInProject,
+}
+
+impl AgentRequest {
+    /// The tools of agentd that the call has.
+    fn own_tools(&self) -> &[String] {
+        self.mcp.as_ref().map(|mcp| mcp.tools.as_slice()).unwrap_or_default()
+    }
 }
 
 /// What a call finds around it: the sandbox as it looks from inside.
@@ -140,7 +177,7 @@ pub struct FoundInProject {
 }
 
 /// Which session a call runs in.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum Session {
     /// A fresh one, whose id the CLI chooses.
     #[default]
@@ -156,6 +193,8 @@ pub enum Session {
         index: Option<u32>,
         /// Codex only: [`AgentOutcome::thread_usage`] of the call before.
         thread_usage: Option<Usage>,
+        /// What the session has cost so far, for agents that report the cost of all of it.
+        cost_before: Option<f64>,
     },
 }
 
@@ -176,6 +215,8 @@ pub struct McpServer {
     pub command: String,
     /// Its arguments: `-C <project> mcp --change <id> --role <role> --step <step> --receipt <file>`.
     pub args: Vec<String>,
+    /// The tools that it has.
+    pub tools: Vec<String>,
 }
 
 impl McpServer {
@@ -196,7 +237,7 @@ impl McpServer {
         let (change, role, step) = (change.as_str(), role.name(), step.to_string());
         let bound = ["--change", change, "--role", role, "--step", &step, "--receipt", &receipt];
         let args = ["-C", project, "mcp"].into_iter().chain(bound);
-        Self { command: program.into(), args: args.map(str::to_owned).collect() }
+        Self { command: program.into(), args: args.map(str::to_owned).collect(), tools: Vec::new() }
     }
 }
 
@@ -217,21 +258,19 @@ pub struct CommandSpec {
     pub env_file: Option<EnvFile>,
     /// What to write to standard input, which is then closed.
     pub stdin: String,
-    /// Where the CLI keeps its own files, which it writes to in every role.
-    pub state: Option<CliState>,
+    /// Where the agent keeps its own files, which it writes to in every role.
+    pub state: &'static [CliState],
+    /// Where else it does, by the user's settings.
+    pub extra_state: Vec<PathBuf>,
     /// Whether the CLI confines its commands by itself, with mounts.
     pub makes_mounts: bool,
-}
-
-/// Where a CLI keeps its own files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CliState {
-    /// A directory in the user's home, which the CLI makes when it is missing.
-    pub directory: &'static str,
-    /// A file in the user's home, beside it.
-    pub file: Option<&'static str>,
-    /// A variable by which the user may have put them elsewhere.
-    pub variable: &'static str,
+    /// Settings among its own files that it only reads.
+    pub settings: Option<HomeSettings>,
+    /// Files and directories of the repository that the agent would obey, and cannot be kept from.
+    pub obeys: &'static [&'static str],
+    /// Whether standard input stays open: the agent is talked to, and nothing of `stdin` is written
+    /// as it is.
+    pub is_dialogue: bool,
 }
 
 /// A file in the private directory of a call.
@@ -274,6 +313,7 @@ pub(crate) mod tests {
             program: "prog".into(),
             extra_args: vec![],
             extra_env: vec![],
+            extra_state: vec![],
             env_names: vec![],
             model: None,
             effort: None,

@@ -149,7 +149,8 @@ pub fn plays_line(agent: AgentKind) -> String {
 }
 
 fn played_agent(line: &str) -> Option<AgentKind> {
-    AgentKind::ALL.into_iter().find(|agent| plays_line(*agent) == line)
+    let name = line.strip_prefix("{\"plays\":\"")?.strip_suffix("\"}")?;
+    name.parse().ok()
 }
 
 #[cfg(test)]

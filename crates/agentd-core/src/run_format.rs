@@ -22,7 +22,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{AgentKind, Role};
+use crate::agent::{AgentKind, Role, Transport};
 use crate::event::AgentEvent;
 use crate::hash::Digest;
 use crate::ids::ChangeId;
@@ -33,7 +33,7 @@ use crate::step_name::StepName;
 pub const RUN_VERSION: u32 = 1;
 
 /// The first line of a run file: what was called, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunHeader {
     /// [`RUN_VERSION`].
     pub run: u32,
@@ -43,6 +43,9 @@ pub struct RunHeader {
     pub change: ChangeId,
     /// The agent program.
     pub agent: AgentKind,
+    /// How it was talked to.
+    #[serde(default, skip_serializing_if = "is_cli")]
+    pub transport: Transport,
     /// The role that it played.
     pub role: Role,
     /// Which attempt at the step this is, from 1.
@@ -57,6 +60,14 @@ pub struct RunHeader {
     pub prompt: String,
     /// When it started, RFC 3339.
     pub started_at: String,
+    /// What it is expected to cost, in US dollars: so much counts as spent if nobody learns more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate_usd: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_cli(transport: &Transport) -> bool {
+    *transport == Transport::Cli
 }
 
 /// The last line of a run file.

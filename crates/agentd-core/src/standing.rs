@@ -50,10 +50,21 @@ impl Standing {
 pub struct Course {
     /// Where it stands.
     pub standing: Standing,
+    /// The same in a word or two, for a list.
+    pub brief: &'static str,
     /// Why, as the end of a sentence.
     pub why: &'static str,
     /// The commands that take it on, the usual one first.
     pub next: Vec<NextStep>,
+}
+
+/// A change in the archive.
+#[derive(Debug, Clone, Copy)]
+pub struct InArchive<'f> {
+    /// What commands call it: its ID, or the name of its directory if a newer one has that ID.
+    pub name: &'f str,
+    /// Whether it can be taken back: no open change has its ID, and it is known what archiving it did.
+    pub can_return: bool,
 }
 
 /// What is known of a change.
@@ -71,53 +82,93 @@ pub struct Facts<'f> {
     pub record_differs: bool,
     /// Whether code or tests were edited since they were judged.
     pub code_is_stale: bool,
+    /// How many comments people have made on its code since it was last fixed.
+    pub new_code_comments: usize,
+    /// Where it is in the archive, if it is there.
+    pub archived: Option<InArchive<'f>>,
 }
+
+/// Why code is fixed that no reviewer has complained about.
+const COMMENTED: &str = "people have commented on its code";
 
 impl Facts<'_> {
     /// Where the change stands, and what comes next.
     pub fn course(&self) -> Course {
         use Standing::{Done, Ready, Running, Unfinished, Waiting};
         let id = &self.documents.id;
-        let is = |standing, why, next| Course { standing, why, next };
+        let is = |standing, brief, why, next| Course { standing, brief, why, next };
+        if let Some(InArchive { name, can_return }) = self.archived {
+            let was_dropped = self.state.is_some_and(State::was_dropped);
+            let (brief, why) = if was_dropped {
+                ("dropped", "it was dropped")
+            } else {
+                ("archived", "it is archived")
+            };
+            let next = if can_return { Command::Unarchive } else { Command::Show };
+            return is(Done, brief, why, vec![NextStep::new(next).arg(name)]);
+        }
         if self.is_running {
-            return is(Running, "a command is working on it", vec![Command::Log.on(id)]);
+            return is(Running, "running", "a command is working on it", vec![Command::Log.on(id)]);
         }
         if self.record_differs {
             let verify = vec![Command::Verify.on(id)];
-            return is(Waiting, "its files are not as agentd wrote them", verify);
+            return is(Waiting, "files differ", "its files are not as agentd wrote them", verify);
         }
         let Some(state) = self.state else {
             // What was written without agentd is adopted (W4).
             let has_plan = !self.documents.proposal.value().summary.is_empty();
             let next = if has_plan { Command::Plan } else { Command::Validate };
-            return is(Unfinished, "no workflow has run on it yet", vec![next.on(id)]);
+            return is(Unfinished, "new", "no workflow has run on it yet", vec![next.on(id)]);
         };
         let edited = !self.is_judged(state);
         match state.phase {
             Phase::Proposed => self.planning(state),
-            Phase::Challenged | Phase::Rejected if edited => {
-                self.for_judgment(Standing::Stale, "its plan was edited since it was judged")
-            }
+            Phase::Challenged | Phase::Rejected if edited => self.for_judgment(
+                Standing::Stale,
+                "plan edited",
+                "its plan was edited since it was judged",
+            ),
             Phase::Challenged if self.by_rules(state) => {
                 let next = vec![Command::Show.on(id), Command::Impl.on(id)];
-                is(Ready, "its plan passes the rules; nobody has judged the idea", next)
+                let why = "its plan passes the rules; nobody has judged the idea";
+                is(Ready, "passes the rules", why, next)
             }
-            Phase::Challenged => is(Ready, "its plan is approved", vec![Command::Impl.on(id)]),
+            Phase::Challenged => {
+                is(Ready, "plan approved", "its plan is approved", vec![Command::Impl.on(id)])
+            }
             Phase::Rejected => {
                 let next = vec![Command::Revise.on(id), Command::Show.on(id)];
-                is(Waiting, "its plan is rejected", next)
+                is(Waiting, "plan rejected", "its plan is rejected", next)
             }
             Phase::Implementing | Phase::Complete if edited => {
                 let next = vec![Command::Revise.on(id)];
-                is(Standing::Stale, "its plan was edited since it was approved", next)
+                is(
+                    Standing::Stale,
+                    "plan edited",
+                    "its plan was edited since it was approved",
+                    next,
+                )
             }
             Phase::Implementing => self.building(state),
             Phase::Complete if self.code_is_stale => {
                 let next = vec![Command::Revise.on(id)];
-                is(Standing::Stale, "its code was edited since it was reviewed", next)
+                is(
+                    Standing::Stale,
+                    "code edited",
+                    "its code was edited since it was reviewed",
+                    next,
+                )
             }
-            Phase::Complete => is(Ready, "its code is approved", vec![Command::Archive.on(id)]),
-            Phase::Archived => is(Done, "it is archived", vec![Command::Unarchive.on(id)]),
+            Phase::Complete if self.new_code_comments > 0 => {
+                let next = vec![Command::Fix.on(id), Command::Archive.on(id)];
+                is(Ready, "code commented", COMMENTED, next)
+            }
+            Phase::Complete => {
+                is(Ready, "code approved", "its code is approved", vec![Command::Archive.on(id)])
+            }
+            Phase::Archived => {
+                is(Done, "archived", "it is archived", vec![Command::Unarchive.on(id)])
+            }
         }
     }
 
@@ -133,21 +184,22 @@ impl Facts<'_> {
     }
 
     /// A plan that a challenger is to judge, if it is valid.
-    fn for_judgment(&self, standing: Standing, why: &'static str) -> Course {
+    fn for_judgment(&self, standing: Standing, brief: &'static str, why: &'static str) -> Course {
         let id = &self.documents.id;
         if self.high > 0 {
             // The planner repairs it, or a person does.
             let next = vec![Command::Validate.on(id), Command::Plan.on(id).arg("--auto")];
-            return Course { standing: Standing::Waiting, why: "its documents break rules", next };
+            let (brief, why) = ("breaks rules", "its documents break rules");
+            return Course { standing: Standing::Waiting, brief, why, next };
         }
-        Course { standing, why, next: vec![Command::Challenge.on(id)] }
+        Course { standing, brief, why, next: vec![Command::Challenge.on(id)] }
     }
 
     /// A plan that is proposed.
     fn planning(&self, state: &State) -> Course {
         use Standing::{Ready, Unfinished, Waiting};
         let id = &self.documents.id;
-        let is = |standing, why, next| Course { standing, why, next };
+        let is = |standing, brief, why, next| Course { standing, brief, why, next };
         let plan = || vec![Command::Plan.on(id)];
         let revise = || match state.session_id {
             Some(_) => Command::Reproposal.on(id),
@@ -156,49 +208,60 @@ impl Facts<'_> {
         };
         if !self.documents.has(&ChangeFile::Proposal) {
             if self.documents.has(&ChangeFile::Clarifications) || state.is_clear() {
-                return is(Unfinished, "its plan is not written yet", plan());
+                return is(Unfinished, "no plan yet", "its plan is not written yet", plan());
             }
             let next = vec![Command::Clarify.on(id), Command::Plan.on(id).arg("--skip-clarify")];
-            return is(Waiting, "questions about it are open", next);
+            return is(Waiting, "open questions", "questions about it are open", next);
         }
         let specs = &self.documents.proposal.value().affected_specs;
         if graph::spec_order(specs).is_err() {
             let next = vec![Command::Validate.on(id)];
-            return is(Waiting, "its specs depend on each other", next);
+            return is(Waiting, "circular specs", "its specs depend on each other", next);
         }
         let is_there = |file: ChangeFile| self.documents.has(&file);
         let is_whole = is_there(ChangeFile::Tasks)
             && specs.iter().all(|spec| is_there(ChangeFile::Spec(spec.id.clone())));
         if !is_whole {
-            return is(Unfinished, "its plan is not written to the end", plan());
+            return is(Unfinished, "plan unfinished", "its plan is not written to the end", plan());
         }
         if state.revision.as_ref().is_some_and(|revision| !revision.note.is_empty()) {
             let next = if state.session_id.is_some() { plan() } else { vec![revise()] };
-            return is(Ready, "its plan is to be revised as you said", next);
+            return is(Ready, "to revise", "its plan is to be revised as you said", next);
         }
         let Some(review) = self.documents.counted_review(state) else {
             return match &state.plan_review {
                 // Its review was removed, so the planner cannot be asked to follow it.
                 Some(known) if self.is_judged(state) && known.verdict == PlanVerdict::Rejected => {
-                    is(Waiting, "its plan is rejected: edit it", vec![Command::Show.on(id)])
+                    let why = "its plan is rejected: edit it";
+                    is(Waiting, "plan rejected", why, vec![Command::Show.on(id)])
                 }
-                Some(_) => {
-                    self.for_judgment(Standing::Stale, "its plan was edited since it was judged")
+                Some(_) => self.for_judgment(
+                    Standing::Stale,
+                    "plan edited",
+                    "its plan was edited since it was judged",
+                ),
+                None => {
+                    self.for_judgment(Ready, "not challenged", "its plan was not challenged yet")
                 }
-                None => self.for_judgment(Ready, "its plan was not challenged yet"),
             };
         };
         let decided = state.decisions.last();
         let decided = decided.filter(|made| made.plan_hash == review.plan).map(|made| made.choice);
         match review.verdict {
-            PlanVerdict::Approved => self.for_judgment(Ready, "its plan was approved before"),
+            PlanVerdict::Approved => {
+                self.for_judgment(Ready, "approved before", "its plan was approved before")
+            }
             PlanVerdict::NeedsRevision
                 if decided == Some(Choice::Fix) && state.session_id.is_some() =>
             {
-                is(Ready, "its plan is to be fixed", plan())
+                is(Ready, "to fix", "its plan is to be fixed", plan())
             }
-            PlanVerdict::NeedsRevision => is(Waiting, "its plan needs revision", vec![revise()]),
-            PlanVerdict::Rejected => is(Waiting, "its plan is rejected", vec![revise()]),
+            PlanVerdict::NeedsRevision => {
+                is(Waiting, "needs revision", "its plan needs revision", vec![revise()])
+            }
+            PlanVerdict::Rejected => {
+                is(Waiting, "plan rejected", "its plan is rejected", vec![revise()])
+            }
         }
     }
 
@@ -206,27 +269,34 @@ impl Facts<'_> {
     fn building(&self, state: &State) -> Course {
         use Standing::{Ready, Waiting};
         let id = &self.documents.id;
-        let is = |standing, why, next| Course { standing, why, next };
+        let is = |standing, brief, why, next| Course { standing, brief, why, next };
         let tasks = &self.documents.tasks.value().tasks;
         if tasks.iter().any(|task| task.status == Status::Pending) {
-            return is(Ready, "tasks are open", vec![Command::Impl.on(id)]);
+            return is(Ready, "tasks open", "tasks are open", vec![Command::Impl.on(id)]);
         }
         if state.track == Track::Bug && state.reproduction.is_none() {
             return is(
                 Ready,
+                "no failing test",
                 "no test was seen to fail because of the bug",
                 vec![Command::Impl.on(id)],
             );
         }
+        if self.new_code_comments > 0 {
+            let next = vec![Command::Fix.on(id), Command::Review.on(id)];
+            return is(Ready, "code commented", COMMENTED, next);
+        }
         match state.code_review.as_ref().filter(|review| self.stands(state, review)) {
             Some(review) if review.verdict == CodeVerdict::MajorIssues => {
                 let next = vec![Command::Fix.on(id), Command::Show.on(id).arg("review")];
-                is(Waiting, "its code has major issues", next)
+                is(Waiting, "major issues", "its code has major issues", next)
             }
             Some(review) if review.verdict == CodeVerdict::NeedsFix => {
-                is(Ready, "its code needs fixing", vec![Command::Fix.on(id)])
+                is(Ready, "needs fixing", "its code needs fixing", vec![Command::Fix.on(id)])
             }
-            Some(_) | None => is(Ready, "its code is to be reviewed", vec![Command::Review.on(id)]),
+            Some(_) | None => {
+                is(Ready, "to review", "its code is to be reviewed", vec![Command::Review.on(id)])
+            }
         }
     }
 

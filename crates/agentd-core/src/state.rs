@@ -15,6 +15,7 @@ use crate::agent::{AgentKind, Complexity};
 use crate::description::detailed_enough;
 use crate::frontmatter::quoted;
 use crate::ids::ChangeId;
+use crate::outcome::FailureKind;
 use crate::phase::Phase;
 use crate::span::{Span, line_column};
 use crate::stamp::Stamp;
@@ -237,6 +238,9 @@ pub struct LlmCall {
     /// What it cost, in US dollars.
     #[serde(default)]
     pub cost: f64,
+    /// Whether it was cut short before anyone knew what it cost: then the cost is an estimate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsettled: bool,
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<Stamp>,
@@ -246,6 +250,9 @@ pub struct LlmCall {
     /// The number of its run file: what is in `runs/` and not here was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<u32>,
+    /// Why it failed; none if it succeeded, or an earlier version recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureKind>,
 }
 
 /// Why a text is not the state of a change.
@@ -320,6 +327,11 @@ impl State {
         self.git.as_ref().and_then(|git| git.base_commit.as_deref())
     }
 
+    /// Whether it was given up, rather than merged.
+    pub fn was_dropped(&self) -> bool {
+        self.last_action == Some(LastAction::Drop)
+    }
+
     /// Every ID that it has had, the present one first.
     pub fn ids(&self) -> impl Iterator<Item = &ChangeId> {
         std::iter::once(&self.change_id).chain(self.renamed.iter().map(|rename| &rename.from))
@@ -336,6 +348,22 @@ impl State {
     pub fn record_call(&mut self, mut call: LlmCall) {
         call.cost = if call.cost.is_finite() { to_nanodollars(call.cost) } else { 0.0 };
         self.llm_calls.push(call);
+        self.add_up();
+    }
+
+    /// Records what a call has cost that was cut short. Says whether there was such a call.
+    pub fn settle(&mut self, run: u32, cost: f64) -> bool {
+        let mut calls = self.llm_calls.iter_mut();
+        let Some(call) = calls.find(|call| call.run == Some(run) && call.unsettled) else {
+            return false;
+        };
+        call.cost = to_nanodollars(cost);
+        call.unsettled = false;
+        self.add_up();
+        true
+    }
+
+    fn add_up(&mut self) {
         // What an agent reports is not trusted to be small.
         let sum = |tokens: fn(&LlmCall) -> u64| {
             self.llm_calls.iter().map(tokens).fold(0, u64::saturating_add)

@@ -99,6 +99,11 @@ impl StepName {
         })
     }
 
+    /// The name without its spec or layer: `spec-gen`, `implement`, `challenge`.
+    pub fn kind(&self) -> &str {
+        self.stem().trim_end_matches('-')
+    }
+
     /// The name, or the part of it in front of the spec or the layer.
     fn stem(&self) -> &str {
         match self {

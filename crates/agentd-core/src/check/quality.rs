@@ -38,7 +38,12 @@ pub(super) fn requirement(requirement: &Requirement, whole: &str, found: &mut Ve
             continue;
         }
         lower.clear();
-        lower.extend(word.chars().flat_map(char::to_lowercase));
+        if word.is_ascii() {
+            lower.push_str(word);
+            lower.make_ascii_lowercase();
+        } else {
+            lower.extend(word.chars().flat_map(char::to_lowercase));
+        }
         let rest = &body[start..];
         obliged = obliged || language::find(Topic::Obligation, &lower, rest, 0).is_some();
         observable = observable

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AgentConfig, Caches, Config, Implementation, Sandbox};
 use crate::agent::AgentKind;
+use crate::known_agent::known;
 
 /// A setting that makes agentd run something.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -32,8 +33,8 @@ impl Config {
     /// the default: the agents by their own names, found on `PATH`.
     pub fn executable(&self) -> Vec<ExecutableSetting> {
         let mut settings = Vec::new();
-        for (name, agent) in self.clis() {
-            agent.executable(name, &mut settings);
+        for (section, agent) in self.agent_sections() {
+            self.agent(agent).executable(&section, agent, &mut settings);
         }
         self.implementation.executable(&mut settings);
         self.sandbox.widening(&mut settings);
@@ -43,10 +44,13 @@ impl Config {
     /// The same settings with nothing in them that makes agentd run something.
     #[must_use]
     pub fn without_executable(mut self) -> Self {
-        for agent in [&mut self.gemini, &mut self.codex, &mut self.claude] {
+        let clis = [&mut self.gemini, &mut self.codex, &mut self.claude];
+        for agent in clis.into_iter().chain(self.agents.values_mut()) {
             agent.command = None;
             agent.args.clear();
+            agent.acp = None;
             agent.env.clear();
+            agent.state.clear();
         }
         self.implementation.test_command = None;
         self.implementation.lint_command = None;
@@ -58,24 +62,25 @@ impl Config {
         }
         self
     }
-
-    /// The sections of the agent CLIs, with their names.
-    pub(super) fn clis(&self) -> impl Iterator<Item = (&'static str, &AgentConfig)> {
-        AgentKind::CLIS.into_iter().map(|agent| (agent.name(), self.agent(agent)))
-    }
 }
 
 impl AgentConfig {
-    fn executable(&self, name: &str, settings: &mut Vec<ExecutableSetting>) {
-        if let Some(command) = self.command.as_deref().filter(|command| *command != name) {
-            settings.push(setting(format!("{name}.command"), quoted(command)));
+    fn executable(&self, section: &str, agent: AgentKind, settings: &mut Vec<ExecutableSetting>) {
+        if let Some(command) = self.command.as_deref().filter(|command| *command != agent.name()) {
+            settings.push(setting(format!("{section}.command"), quoted(command)));
         }
         if !self.args.is_empty() {
-            let args: Vec<String> = self.args.iter().map(|arg| quoted(arg)).collect();
-            settings.push(setting(format!("{name}.args"), format!("[{}]", args.join(", "))));
+            settings.push(setting(format!("{section}.args"), quoted_list(&self.args)));
+        }
+        let usual = known(agent).map(|row| row.acp).unwrap_or_default();
+        if let Some(acp) = self.acp.as_ref().filter(|acp| *acp != usual) {
+            settings.push(setting(format!("{section}.acp"), quoted_list(acp)));
         }
         for (variable, value) in &self.env {
-            settings.push(setting(format!("{name}.env.{}", plain_key(variable)), quoted(value)));
+            settings.push(setting(format!("{section}.env.{}", plain_key(variable)), quoted(value)));
+        }
+        if !self.state.is_empty() {
+            settings.push(setting(format!("{section}.state"), quoted_list(&self.state)));
         }
     }
 }
@@ -105,9 +110,7 @@ impl Sandbox {
             settings.push(setting("sandbox.caches".to_owned(), quoted(self.caches.name())));
         }
         if !self.writable.is_empty() {
-            let paths: Vec<String> = self.writable.iter().map(|path| quoted(path)).collect();
-            settings
-                .push(setting("sandbox.writable".to_owned(), format!("[{}]", paths.join(", "))));
+            settings.push(setting("sandbox.writable".to_owned(), quoted_list(&self.writable)));
         }
     }
 }
@@ -120,6 +123,12 @@ fn setting(key: String, value: String) -> ExecutableSetting {
 fn plain_key(key: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     if !key.is_empty() && key.chars().all(plain) { key.to_owned() } else { quoted(key) }
+}
+
+/// A list of texts in quotes.
+fn quoted_list(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+    format!("[{}]", texts.join(", "))
 }
 
 /// A text in quotes, in which nothing is hidden: what a terminal would obey, or not show, is
@@ -163,6 +172,15 @@ env = { BASH_ENV = "./evil", "a b" = "\u202e\n" }
 command = "codex"
 [claude]
 env = { A = "1" }
+[agents.opencode]
+acp = ["opencode", "acp"]
+timeout_secs = 9
+[agents.qwen]
+acp = ["qwen", "--yolo"]
+[agents.mine]
+acp = ["./mine"]
+env = { B = "2" }
+state = ["~/.mine"]
 [implementation]
 test_command = "make test"
 lint_command = "make lint"
@@ -189,6 +207,10 @@ writable = ["/srv", "~/.ssh"]
                 r#"gemini.env.BASH_ENV = "./evil""#,
                 r#"gemini.env."a b" = "\u{202e}\n""#,
                 r#"claude.env.A = "1""#,
+                r#"agents.mine.acp = ["./mine"]"#,
+                r#"agents.mine.env.B = "2""#,
+                r#"agents.mine.state = ["~/.mine"]"#,
+                r#"agents.qwen.acp = ["qwen", "--yolo"]"#,
                 r#"implementation.test_command = "make test""#,
                 r#"implementation.lint_command = "make lint""#,
                 r#"implementation.build_command = "make""#,

@@ -1,21 +1,94 @@
 //! Who plays which role.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::agent::{AgentKind, Role};
+use crate::known_agent::{are_independent, vendor};
 
-/// `[roles]`
+/// `[roles]`: the first that plays each role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Roles {
     /// Writes the plan.
+    #[serde(deserialize_with = "first")]
     pub planner: AgentKind,
     /// Challenges the plan.
+    #[serde(deserialize_with = "first")]
     pub challenger: AgentKind,
     /// Writes the code.
+    #[serde(deserialize_with = "first")]
     pub implementer: AgentKind,
     /// Reviews the code.
+    #[serde(deserialize_with = "first")]
     pub reviewer: AgentKind,
+}
+
+fn first<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AgentKind, D::Error> {
+    Ok(Chain::deserialize(deserializer)?.first)
+}
+
+/// `[roles]`, whole: a role may be given to a list of agents.
+#[derive(Deserialize)]
+pub(super) struct Chains {
+    planner: Option<Chain>,
+    challenger: Option<Chain>,
+    implementer: Option<Chain>,
+    reviewer: Option<Chain>,
+}
+
+impl Chains {
+    /// Who comes after the first.
+    pub(super) fn fallbacks(self) -> BTreeMap<Role, Vec<AgentKind>> {
+        let Self { planner, challenger, implementer, reviewer } = self;
+        let chains = [planner, challenger, implementer, reviewer];
+        let rest = chains.map(|chain| chain.map(|chain| chain.rest).unwrap_or_default());
+        let by_role = Role::ALL.into_iter().zip(rest);
+        by_role.filter(|(_, rest)| !rest.is_empty()).collect()
+    }
+}
+
+/// The agents of a role: a name, or a list of names.
+struct Chain {
+    first: AgentKind,
+    rest: Vec<AgentKind>,
+}
+
+impl<'de> Deserialize<'de> for Chain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ChainVisitor)
+    }
+}
+
+struct ChainVisitor;
+
+impl<'de> Visitor<'de> for ChainVisitor {
+    type Value = Chain;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of an agent, or a list of names")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Chain, E> {
+        Ok(Chain { first: text.parse().map_err(E::custom)?, rest: Vec::new() })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Chain, A::Error> {
+        let Some(first) = sequence.next_element::<AgentKind>()? else {
+            return Err(A::Error::custom("a role needs an agent"));
+        };
+        let mut rest = Vec::new();
+        while let Some(agent) = sequence.next_element::<AgentKind>()? {
+            if agent == first || rest.contains(&agent) {
+                return Err(A::Error::custom(format!("`{agent}` is in the list twice")));
+            }
+            rest.push(agent);
+        }
+        Ok(Chain { first, rest })
+    }
 }
 
 impl Default for Roles {
@@ -31,7 +104,7 @@ impl Roles {
     }
 
     /// The roles for the agents of a machine; none if there are none. Of two, neither judges what
-    /// it wrote. One plays everything.
+    /// it wrote. One plays everything. Other agents than the three CLIs play only without those.
     pub fn among(agents: &[AgentKind]) -> Option<Self> {
         use AgentKind::{Claude, Codex, Gemini};
         let has = |agent| agents.contains(&agent);
@@ -43,8 +116,23 @@ impl Roles {
             (true, false, false) => Self::of([Gemini; 4]),
             (false, true, false) => Self::of([Codex; 4]),
             (false, false, true) => Self::of([Claude; 4]),
-            (false, false, false) => return None,
+            (false, false, false) => {
+                let mut others = agents.iter().copied().filter(|agent| !agent.is_own());
+                let first = others.next()?;
+                let second = others.next().unwrap_or(first);
+                Self::of([first, second, first, second])
+            }
         })
+    }
+
+    /// One agent in every role.
+    pub const fn all_by(agent: AgentKind) -> Self {
+        Self::of([agent; 4])
+    }
+
+    /// The players, in the order of the roles.
+    pub fn all(&self) -> [AgentKind; 4] {
+        Role::ALL.map(|role| self.agent(role))
     }
 
     /// Who plays a role.
@@ -64,8 +152,8 @@ impl Roles {
 
     /// Whether the plan and the code are each judged by another vendor than wrote them.
     pub fn are_independent(&self) -> bool {
-        self.planner.vendor() != self.challenger.vendor()
-            && self.implementer.vendor() != self.reviewer.vendor()
+        are_independent(vendor(self.planner, ""), vendor(self.challenger, ""))
+            && are_independent(vendor(self.implementer, ""), vendor(self.reviewer, ""))
     }
 }
 

@@ -49,22 +49,32 @@ impl Caches {
 impl Sandbox {
     /// The first entry of `writable` that is neither absolute nor in the user's home.
     pub(super) fn unusable(&self) -> Option<&str> {
-        let is_usable = |path: &str| {
-            let plain = !Path::new(path).components().any(|part| part.as_os_str() == "..");
-            plain && (path.starts_with('/') || path.starts_with("~/"))
-        };
-        self.writable.iter().map(String::as_str).find(|path| !is_usable(path))
+        unusable_place(&self.writable)
     }
 
     /// The entries of `writable` as paths.
     pub fn writable_paths(&self, home: Option<&Path>) -> Vec<PathBuf> {
-        let path = |text: &String| match (text.strip_prefix("~/"), home) {
-            (Some(rest), Some(home)) => Some(home.join(rest)),
-            (Some(_), None) => None,
-            (None, _) => Some(PathBuf::from(text)),
-        };
-        self.writable.iter().filter_map(path).collect()
+        places(&self.writable, home)
     }
+}
+
+/// The first of these places that is neither absolute nor in the user's home.
+pub(super) fn unusable_place(places: &[String]) -> Option<&str> {
+    let is_usable = |path: &str| {
+        let plain = !Path::new(path).components().any(|part| part.as_os_str() == "..");
+        plain && (path.starts_with('/') || path.starts_with("~/"))
+    };
+    places.iter().map(String::as_str).find(|path| !is_usable(path))
+}
+
+/// Places as paths.
+pub fn places(places: &[String], home: Option<&Path>) -> Vec<PathBuf> {
+    let path = |text: &String| match (text.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => Some(home.join(rest)),
+        (Some(_), None) => None,
+        (None, _) => Some(PathBuf::from(text)),
+    };
+    places.iter().filter_map(path).collect()
 }
 
 #[cfg(test)]

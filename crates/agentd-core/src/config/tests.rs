@@ -38,6 +38,7 @@ fn the_template_shows_every_default_as_it_is() {
     // What stands there for a name or a place that nobody has set.
     assert_eq!(config.gemini.command.take().as_deref(), Some("gemini"));
     assert_eq!(config.gemini.resume.take(), Some(Resume::Index));
+    assert_eq!(config.gemini.transport.take(), Some(crate::agent::Transport::Cli));
     assert_eq!(config, Config::default());
     let examples = uncommented(&["# e.g. ", "# "]);
     assert_eq!(examples.implementation.test_command.as_deref(), Some("cargo test"));

@@ -1,7 +1,11 @@
-//! `comments.md`: what people have said about the documents of a change.
+//! `comments.md`: what people have said about the documents and the code of a change.
 //!
-//! Comments are made in the viewer, on a document or on a place in it. Open ones
-//! are for the planner: they go into the prompt of the next reproposal.
+//! Comments are made in the viewer, on a document or a file of the code, or on a place in it. Open
+//! ones on documents are for the planner, and go into the prompt of the next reproposal; those on
+//! code are for the implementer, and go into the next fix. A comment on a line keeps the words of
+//! that line: they say where it belongs when lines move ([`CommentedText`]).
+
+mod place;
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -13,10 +17,14 @@ use super::{frontmatter_place, read_id};
 use crate::diagnostic::Parsed;
 use crate::frontmatter::{self, scalar};
 use crate::ids::{ChangeId, RequirementId, TaskId};
+use crate::layout::ChangeFile;
 use crate::outline::Outline;
+use crate::rel_path::RelPath;
 use crate::rules;
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose};
+
+pub use place::CommentedText;
 
 /// The comments on a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,6 +33,8 @@ pub struct Comments {
     pub change_id: Option<ChangeId>,
     /// The comments, oldest first.
     pub comments: Vec<Comment>,
+    /// The highest number of a comment that was removed; 0 if none was.
+    pub last_number: u32,
 }
 
 impl Comments {
@@ -35,19 +45,27 @@ impl Comments {
 
     /// The number for the next comment: numbers are never used twice.
     pub fn next_number(&self) -> u32 {
-        self.comments.iter().map(|c| c.number).max().unwrap_or(0).saturating_add(1)
+        let known = self.comments.iter().map(|c| c.number).max().unwrap_or(0);
+        known.max(self.last_number).saturating_add(1)
     }
 }
 
 /// One comment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comment {
     /// Its number: `C1`, `C2`, …
     pub number: u32,
-    /// The document, by its path in the change: `specs/auth-flow.md`.
+    /// The document, by its path in the change: `specs/auth-flow.md`. A file of the code has
+    /// `code/` in front of its path; `code` alone is all of it.
     pub on: Line,
     /// The place in it.
     pub at: Anchor,
+    /// The heading above a line, when the comment was made.
+    pub under: Line,
+    /// The words that it is about, as they were then.
+    pub quote: Line,
+    /// The comment that it answers.
+    pub answers: Option<u32>,
     /// Who made it.
     pub by: Line,
     /// When.
@@ -56,6 +74,75 @@ pub struct Comment {
     pub text: Prose,
     /// Who resolved it; an open comment has nobody.
     pub resolved: Option<Resolved>,
+}
+
+/// What a comment is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Commented {
+    /// A document of the change.
+    Document(ChangeFile),
+    /// A file of the code, by its path in the project.
+    File(RelPath),
+    /// All of the code.
+    Code,
+}
+
+/// What is in front of the path of a file of the code. No document of a change is there.
+const CODE: &str = "code";
+
+impl Commented {
+    /// Whether it is for the implementer, and not for the planner.
+    pub fn is_code(&self) -> bool {
+        match self {
+            // The review of the code is answered where the code is fixed.
+            Self::File(_) | Self::Code | Self::Document(ChangeFile::Review) => true,
+            Self::Document(_) => false,
+        }
+    }
+}
+
+/// As it is written behind `On`.
+impl fmt::Display for Commented {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Document(file) => write!(f, "{}", file.path()),
+            Self::File(path) => write!(f, "{CODE}/{path}"),
+            Self::Code => f.write_str(CODE),
+        }
+    }
+}
+
+/// What is no document and no file of the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is no document of a change and no file of its code")]
+pub struct NotCommentable;
+
+impl FromStr for Commented {
+    type Err = NotCommentable;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        use ChangeFile::{Clarifications, Proposal, Review, Spec, Tasks};
+        if text == CODE {
+            return Ok(Self::Code);
+        }
+        let inside = text.strip_prefix(CODE).and_then(|rest| rest.strip_prefix('/'));
+        let path = RelPath::new(inside.unwrap_or(text)).map_err(|_| NotCommentable)?;
+        if inside.is_some() {
+            return Ok(Self::File(path));
+        }
+        let document = |file: &ChangeFile| {
+            matches!(file, Proposal | Spec(_) | Tasks | Clarifications | Review)
+        };
+        let file = ChangeFile::from_path(&path).filter(document);
+        file.map(Self::Document).ok_or(NotCommentable)
+    }
+}
+
+impl Comment {
+    /// What it is on; none if that is nothing that agentd knows.
+    pub fn commented(&self) -> Option<Commented> {
+        self.on.as_str().parse().ok()
+    }
 }
 
 /// How a comment was resolved.
@@ -81,9 +168,14 @@ pub enum Anchor {
     Task(TaskId),
     /// A line of the text, from 1.
     Line(u32),
+    /// A line of the text as it was before the change, from 1.
+    Removed(u32),
+    /// An issue of a review, by its number over the rounds.
+    Issue(u32),
 }
 
-/// `heading Why`, `R1`, `task 1.1`, `line 12`; nothing for the whole document.
+/// `heading Why`, `R1`, `task 1.1`, `line 12`, `removed line 12`, `I3`; nothing for the whole
+/// document.
 impl fmt::Display for Anchor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -92,6 +184,8 @@ impl fmt::Display for Anchor {
             Self::Requirement(id) => write!(f, "{id}"),
             Self::Task(id) => write!(f, "task {id}"),
             Self::Line(line) => write!(f, "line {line}"),
+            Self::Removed(line) => write!(f, "removed line {line}"),
+            Self::Issue(number) => write!(f, "I{number}"),
         }
     }
 }
@@ -112,6 +206,10 @@ impl FromStr for Anchor {
             Self::Task(id)
         } else if let Some(line) = behind("line ").and_then(|line| line.parse().ok()) {
             Self::Line(line)
+        } else if let Some(line) = behind("removed line ").and_then(|line| line.parse().ok()) {
+            Self::Removed(line)
+        } else if let Some(number) = text.strip_prefix('I').and_then(|n| n.parse().ok()) {
+            Self::Issue(number)
         } else if let Ok(id) = text.parse() {
             Self::Requirement(id)
         } else {
@@ -125,6 +223,7 @@ impl FromStr for Anchor {
 struct FrontmatterFields {
     change_id: Option<String>,
     r#type: Option<String>,
+    last_number: Option<u32>,
 }
 
 /// Reads comments.
@@ -146,10 +245,15 @@ pub fn parse(text: &str) -> Parsed<Comments> {
         let next = u32::try_from(comments.len()).unwrap_or(u32::MAX).saturating_add(1);
         let resolved = line("Status").as_str().eq_ignore_ascii_case("resolved");
         let Ok(at) = line("At").as_str().parse();
+        let answers = line("Answers");
+        let answers = answers.as_str().trim_start_matches(['C', 'c']).parse().ok();
         comments.push(Comment {
             number: number.unwrap_or(next),
             on: line("On"),
             at,
+            under: line("Under"),
+            quote: line("Quote"),
+            answers,
             by: line("By"),
             date: date("Date"),
             text: labelled("Text").map(fields::Field::prose).unwrap_or_default(),
@@ -158,7 +262,8 @@ pub fn parse(text: &str) -> Parsed<Comments> {
         });
     }
     let change_id = read_id(front.change_id.as_ref(), &rules::BAD_ID, top, &mut diagnostics);
-    Parsed { value: Comments { change_id, comments }, diagnostics }
+    let last_number = front.last_number.unwrap_or(0);
+    Parsed { value: Comments { change_id, comments, last_number }, diagnostics }
 }
 
 /// Writes comments as agentd does.
@@ -167,12 +272,24 @@ pub fn render(comments: &Comments) -> String {
     if let Some(id) = &comments.change_id {
         let _ = writeln!(out, "change_id: {}", scalar(id.as_str()));
     }
-    out.push_str("type: comments\n---\n\n# Comments\n\n");
+    out.push_str("type: comments\n");
+    if comments.last_number > 0 {
+        let _ = writeln!(out, "last_number: {}", comments.last_number);
+    }
+    out.push_str("---\n\n# Comments\n\n");
     for comment in &comments.comments {
         let _ = write!(out, "## C{}\n\n", comment.number);
         fields::push_line(&mut out, "On", &comment.on);
         if comment.at != Anchor::Document {
             fields::push_line(&mut out, "At", &comment.at);
+        }
+        for (name, value) in [("Under", &comment.under), ("Quote", &comment.quote)] {
+            if !value.is_empty() {
+                fields::push_line(&mut out, name, value);
+            }
+        }
+        if let Some(number) = comment.answers {
+            fields::push_line(&mut out, "Answers", format!("C{number}"));
         }
         fields::push_line(&mut out, "By", &comment.by);
         if let Some(date) = comment.date {
@@ -198,14 +315,35 @@ mod tests {
 
     #[test]
     fn a_spot_is_written_as_it_is_read() {
-        for text in
-            ["", "heading Why", "R12", "task 1.10", "line 7", "heading R1", "heading line 7"]
-        {
+        for text in [
+            "",
+            "heading Why",
+            "R12",
+            "task 1.10",
+            "line 7",
+            "removed line 7",
+            "I3",
+            "heading R1",
+            "heading I3",
+            "heading line 7",
+        ] {
             let Ok(spot) = text.parse::<Anchor>();
             assert_eq!(spot.to_string(), text);
         }
         let Ok(loose) = "What Changes".parse::<Anchor>();
         assert_eq!(loose, Anchor::Heading(Line::new("What Changes")));
+    }
+
+    #[test]
+    fn what_is_commented_on_is_written_as_it_is_read() {
+        for text in ["proposal.md", "specs/a.md", "REVIEW.md", "code/src/a.rs", "code"] {
+            assert_eq!(text.parse::<Commented>().unwrap().to_string(), text);
+        }
+        for text in ["STATE.yaml", "x.md", "code/", "code/../x", "/etc/passwd", "codex", ""] {
+            assert_eq!(text.parse::<Commented>(), Err(NotCommentable), "{text}");
+        }
+        assert!("code/x".parse::<Commented>().unwrap().is_code());
+        assert!(!"tasks.md".parse::<Commented>().unwrap().is_code());
     }
 
     #[test]

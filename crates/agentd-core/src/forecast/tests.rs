@@ -29,9 +29,11 @@ fn call(step: StepName, model: &str, tokens: u64, cost: f64, seconds: u64) -> Ll
         tokens_cached: 0,
         duration_ms: seconds * 1000,
         cost,
+        unsettled: false,
         timestamp: None,
         session_id: None,
         run: None,
+        failure: None,
     }
 }
 

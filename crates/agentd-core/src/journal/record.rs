@@ -155,7 +155,10 @@ impl Record {
             Event::Renamed { from, by, .. } => {
                 self.renamed.push((seq, from.clone(), by.clone()));
             }
-            Event::Placed { .. } | Event::Moved { .. } | Event::Updated {} => {}
+            Event::Settled { .. }
+            | Event::Placed { .. }
+            | Event::Moved { .. }
+            | Event::Updated {} => {}
         }
     }
 }

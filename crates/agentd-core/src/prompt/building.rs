@@ -2,7 +2,7 @@
 
 use minijinja::context;
 
-use super::views::{self, IssueView, SpecView, TaskView, TestEvidence};
+use super::views::{self, CommentView, IssueView, SpecView, TaskView, TestEvidence};
 use super::{render, safe};
 use crate::ids::{ChangeId, Layer};
 use crate::step_name::StepName;
@@ -163,6 +163,8 @@ pub struct Fix<'a> {
     pub change: &'a ChangeId,
     /// What the latest review has found.
     pub findings: &'a [IssueView],
+    /// What people have said about the code and nobody has answered.
+    pub comments: &'a [CommentView],
     /// How the tests went; none where the project has no test command.
     pub tests: Option<&'a TestEvidence>,
     /// What the sandbox allows, a sentence a line; empty where there is none.
@@ -176,6 +178,7 @@ impl Fix<'_> {
         let context = context! {
             findings,
             cut,
+            comments => views::comments(self.comments),
             sandbox => self.sandbox.trim(),
             has_tests => self.tests.is_some(),
             ..tests(self.tests)

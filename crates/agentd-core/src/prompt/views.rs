@@ -60,12 +60,14 @@ impl From<&Issue> for IssueView {
     }
 }
 
-/// What a person has said about the plan.
+/// What a person has said about the plan or the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommentView {
+    /// Its id, such as `C3`.
+    pub id: String,
     /// Who.
     pub author: String,
-    /// About what: a document, a heading, a requirement, a line.
+    /// About what: a document or file, the place in it, and the words there.
     pub place: String,
     /// What.
     pub text: String,
@@ -234,7 +236,8 @@ pub(super) fn comments(comments: &[CommentView]) -> String {
     let mut out = String::new();
     for comment in comments {
         let (place, author) = (one_line(&comment.place, SENTENCE), one_line(&comment.author, 80));
-        let _ = writeln!(out, "{place} ({author}): {}", indented(&comment.text, PARAGRAPH));
+        let text = indented(&comment.text, PARAGRAPH);
+        let _ = writeln!(out, "{} {place} ({author}): {text}", one_line(&comment.id, 20));
     }
     out
 }

@@ -1,6 +1,9 @@
 //! From what a CLI said on its way out to a kind of failure.
 
+use std::borrow::Cow;
+
 use crate::agent::AgentKind;
+use crate::known_agent::{KnownAgent, known};
 use crate::outcome::{Exit, Failure, FailureKind, Stopped};
 use crate::text::tail;
 
@@ -46,15 +49,29 @@ const WORDS: [(FailureKind, &[&str]); 12] = [
         FailureKind::LimitReached,
         &["max turns", "maximum number of turns", "turn limit", "max budget"],
     ),
+    // Whether it passes is looked at apart.
     (
         FailureKind::RateLimited,
         &[
             "rate limit",
             "rate_limit",
+            "ratelimit",
             "quota",
             "resource_exhausted",
+            "resource has been exhausted",
             "too many requests",
             "usage limit",
+            "usage_limit",
+            "usagelimit",
+            "hit your limit",
+            "limit reached",
+            "credit balance",
+            "insufficient credit",
+            "insufficient balance",
+            "out of credits",
+            "payment required",
+            "exhausted your capacity",
+            "billing_error",
         ],
     ),
     (
@@ -122,6 +139,54 @@ pub(super) fn kind_of_message(message: &str) -> Option<FailureKind> {
         }
         _ => found,
     }
+    .map(|kind| if kind == K::RateLimited && is_used_up(&text) { K::QuotaExhausted } else { kind })
+}
+
+/// Words of providers for a quota or a credit that stays used up for long, whatever else they say.
+const USED_UP: [&str; 22] = [
+    // Google: a violation of a quota per day, and what Gemini CLI makes of it.
+    "perday",
+    "daily quota",
+    "exhausted your capacity",
+    // OpenAI: a key without credit, and a plan whose hours or week are used up.
+    "insufficient_quota",
+    "usage_limit_reached",
+    "usagelimitexceeded",
+    "hit your usage limit",
+    // Anthropic: a key without credit or at its limit of the month, and a plan.
+    "credit balance",
+    "usage limits",
+    "regain access",
+    "usage limit reached",
+    "hit your limit",
+    "limit reached · resets",
+    "limit reached ∙ resets",
+    "billing_error",
+    // Others, and those who pass requests on.
+    "insufficient credit",
+    "insufficient balance",
+    "out of credits",
+    "payment required",
+    "monthly quota",
+    "spending limit",
+    "quota_exhausted",
+];
+
+/// Words that mean it if nothing says that it soon passes: Google says the first two of a minute as
+/// well.
+const MAY_BE_USED_UP: [&str; 5] =
+    ["current quota", "billing details", "quota exceeded", "per day", "exceeded_current_quota"];
+
+/// Whether a limit that was reached stays so for long. A wait of minutes is one that passes.
+fn is_used_up(text: &str) -> bool {
+    const SOON_MS: u64 = 15 * 60_000;
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if has(&USED_UP) || http_status(text) == Some(402) {
+        return true;
+    }
+    let passes = retry_after_ms(text).is_some_and(|wait| wait <= SOON_MS)
+        || has(&["perminute", "per minute", "per min"]);
+    has(&MAY_BE_USED_UP) && !passes
 }
 
 /// How long a message asks to wait: "try again in 1.5s", "retryDelay":"34s".
@@ -137,6 +202,7 @@ pub(super) fn retry_after_ms(message: &str) -> Option<u64> {
         _ if unit.starts_with("ms") => 1.0,
         _ if unit.starts_with('m') => 60_000.0,
         _ if unit.starts_with('h') => 3_600_000.0,
+        _ if unit.starts_with('d') => 86_400_000.0,
         _ => 1000.0,
     };
     // A float that is too big for the integer becomes its maximum, which callers cap.
@@ -157,7 +223,8 @@ pub(super) fn kind_of_status(status: u16) -> Option<FailureKind> {
     Some(match status {
         400 | 404 | 405 | 409 | 415 | 422 => FailureKind::InvalidRequest,
         401 | 403 => FailureKind::Auth,
-        402 | 429 => FailureKind::RateLimited,
+        402 => FailureKind::QuotaExhausted,
+        429 => FailureKind::RateLimited,
         408 => FailureKind::Network,
         413 => FailureKind::PromptTooLarge,
         500..=504 | 520..=529 => FailureKind::ServerError,
@@ -256,47 +323,49 @@ fn without_colours(text: &str) -> String {
 pub(super) fn explain(agent: AgentKind, mut failure: Failure, exit: &Exit) -> Failure {
     tail(&exit.stderr_tail, STDERR_KEPT).clone_into(&mut failure.stderr_tail);
     if failure.hint.is_none() {
-        failure.hint = hint(agent, failure.kind).map(str::to_owned);
+        failure.hint = hint(agent, failure.kind).map(Cow::into_owned);
     }
     failure
 }
 
-fn hint(agent: AgentKind, kind: FailureKind) -> Option<&'static str> {
-    Some(match (kind, agent) {
-        (FailureKind::Auth, AgentKind::Gemini) => {
-            "log in by running `gemini` once, or set GEMINI_API_KEY"
+fn hint(agent: AgentKind, kind: FailureKind) -> Option<Cow<'static, str>> {
+    let row = known(agent);
+    let text = match kind {
+        FailureKind::Auth => row?.login,
+        FailureKind::NotInstalled => return row.map(|row| install_hint(agent, row).into()),
+        FailureKind::RateLimited => "wait a moment, then retry",
+        FailureKind::QuotaExhausted => {
+            "wait until the quota is renewed, or name a second agent for the role in [roles], as in \
+             reviewer = [\"codex\", \"opencode\"]"
         }
-        (FailureKind::Auth, AgentKind::Codex) => {
-            "run `codex login`, or set OPENAI_API_KEY or CODEX_API_KEY"
-        }
-        (FailureKind::Auth, AgentKind::Claude) => {
-            "run `claude` and `/login`, or set ANTHROPIC_API_KEY"
-        }
-        (FailureKind::RateLimited, _) => {
-            "wait until the quota is renewed, or give the role to another agent in [roles]"
-        }
-        (FailureKind::InvalidRequest, _) => {
+        FailureKind::InvalidRequest => {
             "check the model's name in [<agent>.models]; the provider refused the request"
         }
-        (FailureKind::McpUnavailable, _) => "agentd's MCP server did not come up in the agent",
-        (FailureKind::OutputLimit, _) => "the answer was cut: split the change into smaller specs",
-        (FailureKind::PromptTooLarge, _) => {
+        FailureKind::McpUnavailable => "agentd's MCP server did not come up in the agent",
+        FailureKind::OutputLimit => "the answer was cut: split the change into smaller specs",
+        FailureKind::PromptTooLarge => {
             "the prompt is longer than the agent takes: shorten project.md or split the change"
         }
-        (FailureKind::StdinClosed, _) => {
+        FailureKind::StdinClosed => {
             "start the agent by hand in this project, and check that it works"
         }
-        (FailureKind::NotInstalled, AgentKind::Gemini) => {
-            "install it with `npm install -g @google/gemini-cli`, or set `command` in [gemini]"
-        }
-        (FailureKind::NotInstalled, AgentKind::Codex) => {
-            "install it with `npm install -g @openai/codex`, or set `command` in [codex]"
-        }
-        (FailureKind::NotInstalled, AgentKind::Claude) => {
-            "install it with `npm install -g @anthropic-ai/claude-code`, or set `command` in [claude]"
-        }
         _ => return None,
-    })
+    };
+    Some(text.into())
+}
+
+/// How to get the program of an agent.
+fn install_hint(agent: AgentKind, row: &KnownAgent) -> String {
+    let install = row.install;
+    let how = if install.starts_with("see ") {
+        install.to_owned()
+    } else {
+        format!("install it with `{install}`")
+    };
+    match agent {
+        AgentKind::Named(_) => format!("{how}, or set `acp` in [agents.{agent}]"),
+        _ => format!("{how}, or set `command` in [{agent}]"),
+    }
 }
 
 /// The failure of a program that could not be started at all.
@@ -341,6 +410,73 @@ mod tests {
             assert_eq!(kind_of_message(message), Some(kind), "{message}");
         }
         assert_eq!(kind_of_message("something else happened"), None);
+    }
+
+    /// As the real programs report what the providers answer: gemini 0.61, codex 0.166, claude 2.1,
+    /// codex-acp, claude-agent-acp, opencode and qwen; and bodies as they are.
+    // contract G4
+    #[test]
+    fn a_used_up_quota_is_not_a_passing_rate_limit() {
+        let day = r#"{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},{"retryDelay":"2s"}]}}"#;
+        let minute = day.replace("PerDay", "PerMinute");
+        let used_up = [
+            day,
+            "You have exhausted your daily quota on this model.",
+            "[API Error: You have exhausted your daily quota on this model.]\nPlease wait and try again later.",
+            "You have exhausted your capacity on this model. Your quota will reset after 21h14m49s.",
+            "Quota exceeded for quota metric 'Gemini 2.5 Pro Requests' and limit 'Gemini 2.5 Pro Requests per day per user per tier'",
+            r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+            "Quota exceeded. Check your plan and billing details.",
+            "You\u{2019}ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro) or try again at 11:06 AM.",
+            "You've hit your usage limit. Upgrade to Pro or try again in 3 days 4 hours 9 minutes.",
+            r#"{"type":"error","error":{"type":"usage_limit_reached","message":"The usage limit has been reached","plan_type":"plus","resets_in_seconds":13872},"status_code":429}"#,
+            "Internal error: Credit balance is too low",
+            "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing",
+            "API Error: 400 You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
+            "You've hit your limit · resets 8am (Europe/London)",
+            "Claude AI usage limit reached|1760000400",
+            "5-hour limit reached ∙ resets 3pm",
+            r#"{"error":{"message":"Insufficient credits. Add more using https://openrouter.ai/settings/credits","code":402}}"#,
+            r#"{"error":{"message":"Insufficient Balance","type":"unknown_error","code":"invalid_request_error"}}"#,
+            "402 Payment Required",
+            "You have exceeded your monthly quota of premium requests.",
+            r#"{"error":{"message":"Your account is suspended due to insufficient balance","type":"exceeded_current_quota_error"}}"#,
+        ];
+        for message in used_up {
+            assert_eq!(kind_of_message(message), Some(K::QuotaExhausted), "{message}");
+            assert!(K::QuotaExhausted.drops_out() && !K::QuotaExhausted.is_transient());
+        }
+        let passing = [
+            minute.as_str(),
+            "You exceeded your current quota, please check your plan and billing details. For more information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits.\nSuggested retry after 1s.",
+            "Resource has been exhausted (e.g. check quota).",
+            "Rate limit reached for gpt-6.1-sol in organization org-x on tokens per min (TPM): Limit 30000, Used 28000, Requested 4000. Please try again in 1.5s.",
+            "Rate limit reached for gpt-6 on requests per day (RPD): Limit 200, Used 200, Requested 1. Please try again in 7m12s.",
+            "exceeded retry limit, last status: 429 Too Many Requests",
+            "API Error: Request rejected (429) · This request would exceed your organization's rate limit of 30,000 input tokens per minute (org: x). For details, refer to: https://docs.claude.com/en/api/rate-limits.",
+            "API Error: Request rejected (429) · This request would exceed your account's rate limit. Please try again later.",
+            r#"{"object":"error","message":"Service tier capacity exceeded for this model.","type":"rate_limit_error","code":"3505"}"#,
+            r#"{"error":{"message":"Requests rate limit exceeded, please try again later.","type":"limit_requests","code":"limit_requests"}}"#,
+            "429 Too Many Requests",
+        ];
+        for message in passing {
+            assert_eq!(kind_of_message(message), Some(K::RateLimited), "{message}");
+            assert!(!K::RateLimited.drops_out() && K::RateLimited.is_transient());
+        }
+        for (message, kind) in [
+            (
+                "API Error: 529 Overloaded. This is a server-side issue, usually temporary",
+                K::ServerError,
+            ),
+            ("Internal error: Invalid API key · Fix external API key", K::Auth),
+            ("unexpected status 401 Unauthorized: Incorrect API key provided: test-key.", K::Auth),
+            (
+                r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#,
+                K::Auth,
+            ),
+        ] {
+            assert_eq!(kind_of_message(message), Some(kind), "{message}");
+        }
     }
 
     #[test]

@@ -12,19 +12,16 @@ use serde_json::value::RawValue;
 use super::classify::{kind_of_message, kind_of_status};
 use super::tally::{Tally, Text, split_mcp_name};
 use super::{
-    AgentRequest, CliState, CommandSpec, Decoder, MCP_SERVER, PrivateFile, Provider, Session, Sink,
-    path_text,
+    AgentRequest, CommandSpec, Decoder, MCP_SERVER, PrivateFile, Provider, Session, Sink, path_text,
 };
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText};
+use crate::known_agent::CLAUDE_STATE;
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind, Usage};
 
 /// Claude Code.
 #[derive(Debug, Clone, Copy)]
 pub struct Claude;
-
-const STATE: CliState =
-    CliState { directory: ".claude", file: Some(".claude.json"), variable: "CLAUDE_CONFIG_DIR" };
 
 impl Provider for Claude {
     fn kind(&self) -> AgentKind {
@@ -94,11 +91,10 @@ impl Provider for Claude {
             args,
             env,
             files: std::iter::once(config).chain(instructions).collect(),
-            merge: None,
-            env_file: None,
             stdin: request.prompt.clone(),
-            state: Some(STATE),
-            makes_mounts: false,
+            state: &CLAUDE_STATE,
+            extra_state: request.extra_state.clone(),
+            ..CommandSpec::default()
         }
     }
 

@@ -7,19 +7,16 @@ use serde_json::value::RawValue;
 
 use super::classify::kind_of_message;
 use super::tally::{Tally, Text};
-use super::{
-    AgentRequest, CliState, CommandSpec, Decoder, MCP_SERVER, Provider, Session, Sink, path_text,
-};
+use super::{AgentRequest, CommandSpec, Decoder, MCP_SERVER, Provider, Session, Sink, path_text};
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText};
+use crate::known_agent::CODEX_STATE;
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind, Usage};
 use crate::prompt::{KeepEnd, fenced};
 
 /// Codex CLI.
 #[derive(Debug, Clone, Copy)]
 pub struct Codex;
-
-const STATE: CliState = CliState { directory: ".codex", file: None, variable: "CODEX_HOME" };
 
 /// How much of AGENTS.md codex itself would take.
 const INSTRUCTIONS: usize = 32 << 10;
@@ -89,20 +86,17 @@ impl Provider for Codex {
         if let (Some(text), false) =
             (&request.found.instructions, matches!(request.session, Session::Resume { .. }))
         {
-            // From a directory that is not trusted, codex does not read AGENTS.md either.
-            stdin.push_str("\n\n# The instructions of this project\n\n");
-            stdin.push_str(&fenced("AGENTS.md", text, INSTRUCTIONS, KeepEnd::Head));
+            stdin = with_instructions(&stdin, text);
         }
         CommandSpec {
             program: request.program.clone(),
             args,
             env,
-            files: Vec::new(),
-            merge: None,
-            env_file: None,
             stdin,
-            state: Some(STATE),
+            state: &CODEX_STATE,
+            extra_state: request.extra_state.clone(),
             makes_mounts: true,
+            ..CommandSpec::default()
         }
     }
 
@@ -118,6 +112,13 @@ impl Provider for Codex {
             last_started: String::new(),
         })
     }
+}
+
+/// A prompt with AGENTS.md behind it: from a directory that is not trusted, codex does not read
+/// that either.
+pub(super) fn with_instructions(prompt: &str, text: &str) -> String {
+    let fenced = fenced("AGENTS.md", text, INSTRUCTIONS, KeepEnd::Head);
+    format!("{prompt}\n\n# The instructions of this project\n\n{fenced}")
 }
 
 /// A basic string of TOML; JSON's escapes are all TOML's too.

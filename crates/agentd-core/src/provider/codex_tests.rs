@@ -37,8 +37,12 @@ fn a_stream_is_decoded() {
 fn the_usage_of_a_resumed_thread_is_the_difference() {
     let mut request = request(Role::Challenger);
     let before = Usage { input: 1000, cached: 100, cache_write: 0, output: 50, reasoning: 4 };
-    request.session =
-        Session::Resume { id: "01a1".into(), index: None, thread_usage: Some(before) };
+    request.session = Session::Resume {
+        id: "01a1".into(),
+        index: None,
+        thread_usage: Some(before),
+        cost_before: None,
+    };
     let (_, outcome) = decode(&Codex, &request, STREAM, &exit(0));
     let expected = Usage { input: 1468, cached: 300, cache_write: 0, output: 62, reasoning: 10 };
     assert_eq!(outcome.usage, Some(expected));
@@ -88,7 +92,8 @@ fn a_failed_tool_is_reported_with_its_reason() {
 fn a_challenger_reads_and_an_implementer_writes_in_the_work_tree() {
     let mut request = request(Role::Challenger);
     request.effort = Some("high".into());
-    request.session = Session::Resume { id: "T".into(), index: None, thread_usage: None };
+    request.session =
+        Session::Resume { id: "T".into(), index: None, thread_usage: None, cost_before: None };
     let spec = Codex.command(&request);
     assert_eq!(
         spec.args,
@@ -129,6 +134,7 @@ fn instructions_of_an_untrusted_directory_are_handed_over() {
         r#"projects={"/work/p"={trust_level="untrusted"},"/work \"x\""={trust_level="untrusted"}}"#;
     assert!(spec.args.iter().any(|arg| arg == wanted), "{:?}", spec.args);
     assert!(spec.stdin.starts_with(&request.prompt) && spec.stdin.contains("Use tabs."));
-    request.session = Session::Resume { id: "T".into(), index: None, thread_usage: None };
+    request.session =
+        Session::Resume { id: "T".into(), index: None, thread_usage: None, cost_before: None };
     assert_eq!(Codex.command(&request).stdin, request.prompt, "the session has them already");
 }

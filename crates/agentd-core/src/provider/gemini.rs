@@ -10,22 +10,30 @@ use serde_json::value::RawValue;
 use super::classify::{kind_of_message, kind_of_status};
 use super::tally::{Tally, Text, split_mcp_name};
 use super::{
-    AgentRequest, CliState, CommandSpec, Decoder, EnvFile, JsonMerge, MCP_SERVER, McpServer,
-    PrivateFile, Provider, Session, Sink, path_text,
+    AgentRequest, CommandSpec, Decoder, EnvFile, JsonMerge, MCP_SERVER, McpServer, PrivateFile,
+    Provider, Session, Sink, path_text,
 };
 use crate::agent::AgentKind;
 use crate::event::{AgentEvent, Json, LazyText};
+use crate::known_agent::GEMINI_STATE;
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind, Usage};
 
 /// Gemini CLI.
 #[derive(Debug, Clone, Copy)]
 pub struct Gemini;
 
-const STATE: CliState = CliState { directory: ".gemini", file: None, variable: "GEMINI_CLI_HOME" };
+/// Variables that every call needs.
+pub(super) const TRUSTED_ENV: [(&str, &str); 2] = [
+    // Else a project is untrusted, its settings are ignored and the exit is 55. The settings are
+    // ours for the call, so this trusts nothing of the repository.
+    ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+    // Else a wrapper process starts, ignores signals and costs 0.7 s.
+    ("GEMINI_CLI_NO_RELAUNCH", "true"),
+];
 
 /// What Gemini CLI takes from `.gemini/.env` of any directory above its own; there is no way to
 /// tell it not to. These are what it accepts from a folder that nobody trusts.
-const ENV_FILE: EnvFile = EnvFile {
+pub(super) const ENV_FILE: EnvFile = EnvFile {
     path: ".gemini/.env",
     allowed: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"],
 };
@@ -62,15 +70,10 @@ impl Provider for Gemini {
         args.extend(["--allowed-mcp-server-names".into(), MCP_SERVER.into()]);
         args.extend(request.extra_args.iter().cloned());
 
-        let mut env = vec![
-            // Else a project is untrusted, its settings are ignored and the exit is 55. The
-            // settings are ours for the call, so this trusts nothing of the repository.
-            ("GEMINI_CLI_TRUST_WORKSPACE".into(), "true".into()),
-            // Else a wrapper process starts, ignores signals and costs 0.7 s.
-            ("GEMINI_CLI_NO_RELAUNCH".into(), "true".into()),
-            // Crash reports go to the temporary directory.
-            ("TMPDIR".into(), path_text(&request.surroundings.tmp_dir)),
-        ];
+        let mut env: Vec<(String, String)> =
+            TRUSTED_ENV.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        // Crash reports go to the temporary directory.
+        env.push(("TMPDIR".into(), path_text(&request.surroundings.tmp_dir)));
         if let Some(mcp) = &request.mcp {
             env.extend(mcp_env(mcp));
         }
@@ -83,8 +86,9 @@ impl Provider for Gemini {
             merge: Some(settings(request)),
             env_file: Some(ENV_FILE),
             stdin: request.prompt.clone(),
-            state: Some(STATE),
-            makes_mounts: false,
+            state: &GEMINI_STATE,
+            extra_state: request.extra_state.clone(),
+            ..CommandSpec::default()
         }
     }
 
@@ -121,7 +125,7 @@ fn mcp_env(mcp: &McpServer) -> impl Iterator<Item = (String, String)> {
 /// and every directory above it. The values are variables that Gemini CLI fills in
 /// from its environment, so that the file is the same for every change and role
 /// and calls may run side by side.
-fn settings(request: &AgentRequest) -> JsonMerge {
+pub(super) fn settings(request: &AgentRequest) -> JsonMerge {
     let mut set: Vec<(&'static [&'static str], serde_json::Value)> = Vec::new();
     if request.mcp.is_some() {
         let variable = |name: &&str| format!("${{{name}}}");

@@ -71,7 +71,12 @@ fn failures_have_kinds() {
 #[test]
 fn the_session_must_be_the_one_that_was_asked_for() {
     let mut request = request(Role::Planner);
-    request.session = Session::Resume { id: "other".into(), index: Some(2), thread_usage: None };
+    request.session = Session::Resume {
+        id: "other".into(),
+        index: Some(2),
+        thread_usage: None,
+        cost_before: None,
+    };
     let (events, outcome) = decode(&Gemini, &request, STREAM, &exit(0));
     assert!(events[1].contains("wrong_session"), "{}", events[1]);
     assert_eq!(outcome.failure.unwrap().kind, FailureKind::WrongSession);
@@ -101,7 +106,8 @@ fn odd_lines_are_kept_and_never_an_error() {
 fn a_planner_is_called_with_read_tools_and_mcp_only() {
     let mut request = request(Role::Planner);
     request.model = Some("flash".into());
-    request.session = Session::Resume { id: "u".into(), index: Some(3), thread_usage: None };
+    request.session =
+        Session::Resume { id: "u".into(), index: Some(3), thread_usage: None, cost_before: None };
     let spec = Gemini.command(&request);
     assert_eq!(
         spec.args.join(" "),

@@ -60,7 +60,7 @@ pub fn default_model(agent: AgentKind, complexity: Complexity) -> ModelChoice {
         (AgentKind::Claude, C::Medium) => (Some("sonnet"), Some("medium")),
         (AgentKind::Claude, C::High) => (Some("opus"), Some("high")),
         (AgentKind::Claude, C::Critical) => (Some("opus"), Some("max")),
-        (AgentKind::Builtin | AgentKind::Replay, _) => (None, None),
+        (AgentKind::Builtin | AgentKind::Replay | AgentKind::Named(_), _) => (None, None),
     };
     ModelChoice { model: model.map(str::to_owned), effort: effort.map(str::to_owned) }
 }

@@ -146,7 +146,8 @@ mod tests {
         );
         assert_eq!(spec.stdin, "agentd proposal-gen add-oauth\nhello");
         let mut resumed = request(Role::Planner);
-        resumed.session = Session::Resume { id: "s1".into(), index: None, thread_usage: None };
+        resumed.session =
+            Session::Resume { id: "s1".into(), index: None, thread_usage: None, cost_before: None };
         resumed.extra_args = vec!["--recording".into(), "/r".into()];
         let args = Replay.command(&resumed).args.join(" ");
         insta::assert_snapshot!(args, @"__replay --change add-oauth --step proposal-gen --session s1 --recording /r -- /opt/agentd -C /p mcp --change add-oauth --role planner --step proposal-gen --receipt -");

@@ -111,10 +111,12 @@ impl PriceTable {
         if let Some(price) = self.0.get(model) {
             return Some(*price);
         }
+        // A provider before the name only passes the model on.
+        let model = model.rsplit('/').next().unwrap_or(model);
         let matching = self.0.iter().filter(|(name, _)| {
             model
                 .strip_prefix(name.as_str())
-                .is_some_and(|rest| rest.starts_with(['-', '.', '[', '@', ':', '/']))
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.', '[', '@', ':']))
         });
         matching.max_by_key(|(name, _)| name.len()).map(|(_, price)| *price)
     }
@@ -177,5 +179,6 @@ mod tests {
         assert_eq!(table.price("gpt-5.4-mini").unwrap(), own);
         assert_ne!(table.price("gpt-5.5"), Some(own));
         assert_eq!(table.price("gpt-5.45"), None);
+        assert_eq!(table.price("openrouter/openai/gpt-5.4"), Some(own));
     }
 }

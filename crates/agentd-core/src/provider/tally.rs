@@ -186,6 +186,11 @@ impl Tally {
         self.cost_usd
     }
 
+    /// The cost that was reported last.
+    pub(super) fn cost_usd(&self) -> Option<f64> {
+        self.cost_usd
+    }
+
     pub(super) fn succeeded(&mut self, text: Option<&str>, sink: &mut Sink<'_>) {
         self.terminal = Some(Terminal::Success);
         sink(AgentEvent::Finished { text: text.map(Cow::Borrowed) });

@@ -7,6 +7,7 @@ use crate::document::review::CodeVerdict;
 use crate::document::review_block::{PlanVerdict, ReviewBlock};
 use crate::hash::Digest;
 use crate::ids::ChangeId;
+use crate::known_agent::{are_independent, vendor};
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose};
 
@@ -26,13 +27,14 @@ pub struct Actor {
 impl Actor {
     /// An agent and the model that answered.
     pub fn new(agent: AgentKind, model: &str) -> Self {
-        Self { agent, model: Line::new(model), vendor: Line::new(agent.vendor()) }
+        Self { agent, model: Line::new(model), vendor: Line::new(vendor(agent, model)) }
     }
 }
 
 /// Whether a reviewer is from another vendor than everyone who wrote what it reviews.
 pub fn is_independent(authors: &[Actor], reviewer: &Actor) -> bool {
-    authors.iter().all(|author| author.vendor != reviewer.vendor)
+    let vendor = reviewer.vendor.as_str();
+    authors.iter().all(|author| are_independent(author.vendor.as_str(), vendor))
 }
 
 /// A verdict on a plan.

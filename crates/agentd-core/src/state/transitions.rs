@@ -12,6 +12,11 @@ impl State {
         self.plan_review.as_ref().is_some_and(|review| review.verdict == PlanVerdict::Rejected)
     }
 
+    /// Whether the latest verdict is about this plan.
+    fn has_judged(&self, plan: &Digest) -> bool {
+        self.plan_review.as_ref().is_some_and(|review| review.plan_hash == *plan)
+    }
+
     /// Whether this plan may be challenged: asked before a challenger is paid.
     pub fn may_be_challenged(&self, plan: &Digest) -> Result<(), Refused> {
         match self.why_no_challenge(plan) {
@@ -29,7 +34,7 @@ impl State {
 
     /// What stands in the way of a challenge of this plan.
     fn why_no_challenge(&self, plan: &Digest) -> Option<&'static str> {
-        let same_plan = self.plan_review.as_ref().is_some_and(|r| r.plan_hash == *plan);
+        let same_plan = self.has_judged(plan);
         match self.phase {
             // Reopening is no way around a rejection (C20).
             Phase::Proposed if same_plan && self.was_rejected() => {
@@ -116,6 +121,11 @@ impl State {
                 let review = CodeReview::new(*verdict, iteration, reviewer.clone(), *at);
                 next.code_review = Some(review);
             }
+            Transition::CodeReopened { plan } => match self.phase {
+                Phase::Complete if self.has_judged(plan) => next.phase = Phase::Implementing,
+                Phase::Complete => return refuse(Some(PLAN_EDITED)),
+                _ => return refuse(None),
+            },
             Transition::Reopened => match self.phase {
                 Phase::Rejected | Phase::Challenged | Phase::Implementing | Phase::Complete => {
                     next.phase = Phase::Proposed;

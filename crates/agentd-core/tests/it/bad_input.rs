@@ -168,7 +168,7 @@ fn many(count: usize, line: impl Fn(usize) -> String) -> String {
 
 /// 10,000 tasks that wait for each other, all wrong; the time limit of the test is the bar.
 #[test]
-fn ten_thousand_tasks() {
+fn heavy_ten_thousand_tasks() {
     let task = |n: usize| {
         let (id, next) = (n + 1, (n + 1) % 10_000 + 1);
         format!(
@@ -189,7 +189,7 @@ fn ten_thousand_tasks() {
 }
 
 #[test]
-fn a_hundred_thousand_of_anything() {
+fn heavy_hundred_thousand_of_anything() {
     let n = 100_000;
     for text in [
         "# \n".repeat(n),

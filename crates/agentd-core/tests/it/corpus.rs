@@ -12,6 +12,7 @@ use agentd_core::document::spec::{Keyword, Priority, Requirement, Scenario, Spec
 use agentd_core::document::tasks::{Action, Status, Task, Tasks};
 use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, Layer, RequirementId, SpecId, SpecRef, TaskId};
+use agentd_core::outcome::FailureKind;
 use agentd_core::phase::Phase;
 use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
@@ -103,21 +104,27 @@ pub(crate) fn comments() -> impl Strategy<Value = Comments> {
         (1..9_u32, 1..99_u32)
             .prop_map(|(section, number)| Anchor::Task(TaskId { section, number })),
         (1..9999_u32).prop_map(Anchor::Line),
+        (1..9999_u32).prop_map(Anchor::Removed),
+        (1..99_u32).prop_map(Anchor::Issue),
     ];
     let resolved = (line(), option::of(stamp())).prop_map(|(by, date)| Resolved { by, date });
-    let comment =
-        (1..500_u32, line(), spot, line(), option::of(stamp()), prose(), option::of(resolved))
-            .prop_map(|(number, on, at, by, date, text, resolved)| Comment {
-                number,
-                on,
-                at,
-                by,
-                date,
-                text,
-                resolved,
-            });
-    (option::of(change_id()), vec(comment, 0..4))
-        .prop_map(|(change_id, comments)| Comments { change_id, comments })
+    let about = (line(), spot, line(), line(), option::of(1..99_u32));
+    let comment = (1..500_u32, about, line(), option::of(stamp()), prose(), option::of(resolved))
+        .prop_map(|(number, (on, at, under, quote, answers), by, date, text, resolved)| Comment {
+            number,
+            on,
+            at,
+            under,
+            quote,
+            answers,
+            by,
+            date,
+            text,
+            resolved,
+        });
+    (option::of(change_id()), vec(comment, 0..4), 0..500_u32).prop_map(
+        |(change_id, comments, last_number)| Comments { change_id, comments, last_number },
+    )
 }
 
 pub(crate) fn review_block() -> impl Strategy<Value = ReviewBlock> {
@@ -352,13 +359,19 @@ fn cost() -> impl Strategy<Value = f64> {
     ]
 }
 
+fn all_agents() -> Vec<AgentKind> {
+    let mut all = AgentKind::BUILT_IN.to_vec();
+    all.extend(["opencode", "a-0"].map(|name| name.parse::<AgentKind>().unwrap()));
+    all
+}
+
 fn llm_call() -> impl Strategy<Value = LlmCall> {
     (
         (raw(), raw(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>()),
         (cost(), option::of(stamp()), option::of(raw()), option::of(any::<u32>())),
     )
         .prop_map(|(head, (cost, timestamp, session_id, run))| LlmCall {
-            agent: run.map(|run| AgentKind::ALL[run as usize % AgentKind::ALL.len()]),
+            agent: run.map(|run| all_agents()[run as usize % all_agents().len()]),
             step: head.0.as_str().into(),
             model: head.1,
             tokens_in: head.2,
@@ -366,9 +379,11 @@ fn llm_call() -> impl Strategy<Value = LlmCall> {
             tokens_cached: head.4,
             duration_ms: head.5,
             cost,
+            unsettled: false,
             timestamp,
             session_id,
             run,
+            failure: run.filter(|run| run % 2 == 1).map(|_| FailureKind::Cancelled),
         })
 }
 
@@ -450,7 +465,7 @@ struct Provenance {
 
 fn provenance() -> impl Strategy<Value = Provenance> {
     let actor = || {
-        let agent = prop::sample::select(AgentKind::ALL.to_vec());
+        let agent = prop::sample::select(all_agents());
         (agent, raw()).prop_map(|(agent, model)| Actor::new(agent, &model))
     };
     let authors = prop::collection::vec(actor(), 0..3);

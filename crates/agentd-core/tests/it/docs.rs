@@ -39,7 +39,7 @@ fn samples_of_the_other_pages_load_too() {
         let samples = outline.fences.iter().filter(|fence| fence.info.of(page) == "toml");
         let loaded: Vec<Config> =
             samples.map(|fence| Config::parse(fence.content.of(page)).unwrap()).collect();
-        assert!(!loaded.is_empty() && loaded.iter().all(|c| c.roles.planner.is_own()), "{page}");
+        assert!(loaded.iter().any(|config| config.roles.planner.is_own()), "{page}");
     }
 }
 

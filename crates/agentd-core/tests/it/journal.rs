@@ -31,9 +31,11 @@ fn call(run: u32) -> LlmCall {
         tokens_cached: 0,
         duration_ms: 1,
         cost: 0.5,
+        unsettled: false,
         timestamp: Some(at(1)),
         session_id: None,
         run: Some(run),
+        failure: None,
     }
 }
 

@@ -83,6 +83,8 @@ fn table() -> Vec<(&'static str, Transition)> {
         ("approve the code", code_reviewed(CodeVerdict::Approved)),
         ("ask for a fix", code_reviewed(CodeVerdict::NeedsFix)),
         ("major issues", code_reviewed(CodeVerdict::MajorIssues)),
+        ("fix approved code", Transition::CodeReopened { plan: old() }),
+        ("fix code of another plan", Transition::CodeReopened { plan: new() }),
         ("reopen", Transition::Reopened),
         ("archive", Transition::Archived { forced: false }),
         ("archive by force", Transition::Archived { forced: true }),
@@ -94,12 +96,30 @@ fn table() -> Vec<(&'static str, Transition)> {
 #[test]
 fn every_phase_takes_exactly_the_transitions_of_the_table() {
     const EXPECTED: [(Phase, &str); 6] = [
-        (Phase::Proposed, "chal chal prop reje chal -    -    -    -    -    -    -    arch -"),
-        (Phase::Challenged, "-    chal prop reje -    impl -    -    -    -    prop -    arch -"),
-        (Phase::Rejected, "-    chal prop reje -    -    -    -    -    -    prop -    arch -"),
-        (Phase::Implementing, "-    -    -    -    -    impl -    comp impl impl prop -    arch -"),
-        (Phase::Complete, "-    -    -    -    -    -    -    -    -    -    prop arch arch -"),
-        (Phase::Archived, "-    -    -    -    -    -    -    -    -    -    -    -    -    comp"),
+        (
+            Phase::Proposed,
+            "chal chal prop reje chal -    -    -    -    -    -    -    -    -    arch -",
+        ),
+        (
+            Phase::Challenged,
+            "-    chal prop reje -    impl -    -    -    -    -    -    prop -    arch -",
+        ),
+        (
+            Phase::Rejected,
+            "-    chal prop reje -    -    -    -    -    -    -    -    prop -    arch -",
+        ),
+        (
+            Phase::Implementing,
+            "-    -    -    -    -    impl -    comp impl impl -    -    prop -    arch -",
+        ),
+        (
+            Phase::Complete,
+            "-    -    -    -    -    -    -    -    -    -    impl -    prop arch arch -",
+        ),
+        (
+            Phase::Archived,
+            "-    -    -    -    -    -    -    -    -    -    -    -    -    -    -    comp",
+        ),
     ];
     for (phase, expected) in EXPECTED {
         let found: Vec<String> = table()
@@ -157,14 +177,20 @@ fn refusals_say_why_and_what_is_allowed() {
             7,
             "a change that is challenged cannot have its implementation reviewed",
         ),
-        (Phase::Proposed, 10, "a change that is proposed cannot go back to planning"),
+        (Phase::Implementing, 10, "a change that is implementing cannot have its code fixed"),
+        (
+            Phase::Complete,
+            11,
+            "a change that is complete cannot have its code fixed: the plan has changed since it was approved",
+        ),
+        (Phase::Proposed, 12, "a change that is proposed cannot go back to planning"),
         (
             Phase::Implementing,
-            11,
+            13,
             "a change that is implementing cannot be archived: its implementation is not approved",
         ),
-        (Phase::Archived, 12, "a change that is archived cannot be archived"),
-        (Phase::Complete, 13, "a change that is complete cannot be unarchived"),
+        (Phase::Archived, 14, "a change that is archived cannot be archived"),
+        (Phase::Complete, 15, "a change that is complete cannot be unarchived"),
     ];
     for (phase, row, expected) in cases {
         let refused = usual(phase).apply(&table()[row].1).unwrap_err();
@@ -336,6 +362,7 @@ fn any_transition() -> impl Strategy<Value = Transition> {
         1 => (digest(), 0..2_usize, 0..3_usize).prop_map(|(plan, high, medium)| accepted(plan, high, medium, 0)),
         3 => digest().prop_map(started),
         2 => code.prop_map(code_reviewed),
+        1 => digest().prop_map(|plan| Transition::CodeReopened { plan }),
         1 => Just(Transition::Reopened),
         1 => any::<bool>().prop_map(|forced| Transition::Archived { forced }),
         1 => Just(Transition::Unarchived),
@@ -354,6 +381,7 @@ fn may_lead_to(from: &State, transition: &Transition) -> Vec<Phase> {
         Transition::ImplementationStarted { .. } => vec![Phase::Implementing],
         Transition::CodeReviewed { verdict: CodeVerdict::Approved, .. } => vec![Phase::Complete],
         Transition::CodeReviewed { .. } => vec![Phase::Implementing],
+        Transition::CodeReopened { .. } => vec![Phase::Implementing],
         Transition::Reopened => vec![Phase::Proposed],
         Transition::Archived { .. } => vec![Phase::Archived],
         Transition::Unarchived => from.archived_from.into_iter().collect(),
@@ -382,6 +410,7 @@ proptest! {
                 Transition::Archived { .. } | Transition::Unarchived => rest.archived_from = state.archived_from,
                 Transition::MinorIssuesAccepted { .. }
                 | Transition::ImplementationStarted { .. }
+                | Transition::CodeReopened { .. }
                 | Transition::Reopened => {}
             }
             prop_assert_eq!(&rest, &state);

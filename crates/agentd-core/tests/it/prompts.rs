@@ -69,7 +69,12 @@ impl Given {
             omitted: Vec::new(),
             allowed: Vec::new(),
         };
-        let comment = CommentView { author: text.clone(), place: text.clone(), text: text.clone() };
+        let comment = CommentView {
+            id: text.clone(),
+            author: text.clone(),
+            place: text.clone(),
+            text: text.clone(),
+        };
         let title = SpecTitle { id: spec.clone(), title: text.clone() };
         Self {
             change: ChangeId::new("add-oauth").unwrap(),
@@ -126,6 +131,7 @@ impl Given {
                 issue(Some("I2"), Severity::High, "Codes can be replayed"),
             ],
             comments: vec![CommentView {
+                id: s("C1"),
                 author: s("ada"),
                 place: s("auth-flow:R1"),
                 text: s("Only Google, please."),
@@ -334,7 +340,14 @@ impl Given {
             (
                 "fix",
                 StepName::Fix,
-                Fix { change, findings: &self.issues, tests, sandbox: &self.text }.render(),
+                Fix {
+                    change,
+                    findings: &self.issues,
+                    comments: &self.comments,
+                    tests,
+                    sandbox: &self.text,
+                }
+                .render(),
             ),
         ]
     }
@@ -461,7 +474,7 @@ fn each_prompt_works_without_optional_parts() {
             settled: &[],
         }
         .render(),
-        Fix { change: c, findings: &[], tests: None, sandbox: "" }.render(),
+        Fix { change: c, findings: &[], comments: &[], tests: None, sandbox: "" }.render(),
     ];
     insta::assert_snapshot!("prompts_without_optional_parts", prompts.join("\n=====\n\n"));
 }
@@ -580,7 +593,7 @@ fn issues_that_do_not_fit_are_named_and_counted() {
         Reproposal { change: &change, issues, comments: &[], note: "" }.render()
     };
     let fix = |findings: &[IssueView]| {
-        Fix { change: &change, findings, tests: None, sandbox: "" }.render()
+        Fix { change: &change, findings, comments: &[], tests: None, sandbox: "" }.render()
     };
     let all = issues(60, 900);
     for (prompt, file) in [(reproposal(&all), "CHALLENGE.md"), (fix(&all), "REVIEW.md")] {

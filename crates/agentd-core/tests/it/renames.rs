@@ -66,7 +66,8 @@ proptest! {
     fn the_digest_of_a_plan_outlives_its_name(
         proposal in corpus::proposal(),
         tasks in corpus::tasks(),
-        names in prop::collection::vec("[a-z]{3,8}", 1..4),
+        // Not `con`, `prn` and their like, which are no IDs.
+        names in prop::collection::vec("[a-z]{4,8}", 1..4),
     ) {
         let first = id("first-name");
         let mut state = State::new(first.clone(), "Sign in", at());

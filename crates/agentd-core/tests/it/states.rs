@@ -25,9 +25,11 @@ fn call(step: &str, model: &str, numbers: (u64, u64, u64, u64), cost: f64, at: &
         tokens_cached: numbers.2,
         duration_ms: numbers.3,
         cost,
+        unsettled: false,
         timestamp: Some(at.parse().unwrap()),
         session_id: None,
         run: None,
+        failure: None,
     }
 }
 

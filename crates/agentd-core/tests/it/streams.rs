@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use agentd_core::agent::{AgentKind, Role};
+use agentd_core::agent::{AgentKind, Role, Transport};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::{AgentOutcome, Exit};
@@ -47,6 +47,7 @@ fn request(kind: AgentKind) -> AgentRequest {
         program: kind.name().into(),
         extra_args: vec![],
         extra_env: vec![],
+        extra_state: vec![],
         env_names: vec![],
         model: None,
         effort: None,
@@ -66,7 +67,7 @@ fn decode(kind: AgentKind, case: &str, request: &AgentRequest) -> Decoded {
     let stream = std::fs::read(dir.join(format!("{case}.jsonl"))).unwrap();
     let run = std::fs::read_to_string(dir.join(format!("{case}.run.json"))).unwrap();
     let run: Run = serde_json::from_str(&run).unwrap();
-    let mut decoder = provider(kind).decoder(request);
+    let mut decoder = provider(kind, Transport::Cli).decoder(request);
     let mut events = Vec::new();
     for line in String::from_utf8_lossy(&stream).lines().filter(|line| !line.is_empty()) {
         decoder.line(line, &mut |event| events.push(event.into_owned()));
@@ -176,7 +177,7 @@ fn codex_usage_of_a_resumed_thread() {
     let alone = decode(AgentKind::Codex, "resume", &resumed).outcome;
     let id = alone.session_id.clone().unwrap();
     let thread_usage = first.thread_usage;
-    resumed.session = Session::Resume { id, index: None, thread_usage };
+    resumed.session = Session::Resume { id, index: None, thread_usage, cost_before: None };
     let after = decode(AgentKind::Codex, "resume", &resumed).outcome;
     assert_eq!(after.usage.unwrap() + thread_usage.unwrap(), alone.usage.unwrap());
     assert_eq!(after.failure, None);
@@ -200,7 +201,7 @@ proptest::proptest! {
     #[test]
     fn no_line_breaks_a_decoder(lines in proptest::collection::vec(".{0,80}", 0..8)) {
         for kind in AgentKind::CLIS {
-            let mut decoder = provider(kind).decoder(&request(kind));
+            let mut decoder = provider(kind, Transport::Cli).decoder(&request(kind));
             for line in &lines {
                 decoder.line(line, &mut |_| {});
             }
@@ -215,7 +216,7 @@ proptest::proptest! {
 fn damaged_lines_do_not_break_a_decoder() {
     for kind in AgentKind::CLIS {
         let stream = std::fs::read_to_string(fixtures(kind).join("tool-call.jsonl")).unwrap();
-        let mut decoder = provider(kind).decoder(&request(kind));
+        let mut decoder = provider(kind, Transport::Cli).decoder(&request(kind));
         for line in stream.lines() {
             let line: String = line.chars().take(1500).collect();
             let ends: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();

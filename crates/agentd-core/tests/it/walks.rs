@@ -63,6 +63,8 @@ struct World {
     /// The files of the code, which the latest review was about.
     code: u32,
     reviewed_code: Option<u32>,
+    /// People have commented on the code since it was fixed.
+    commented: bool,
     /// STATE.yaml was edited.
     forged: bool,
     /// What agents do is cut short here.
@@ -125,6 +127,7 @@ impl World {
             broken: false,
             code: 0,
             reviewed_code: None,
+            commented: false,
             forged: false,
             kill: false,
             goes_home: false,
@@ -144,6 +147,8 @@ impl World {
             is_running: false,
             record_differs: self.forged,
             code_is_stale,
+            new_code_comments: usize::from(self.commented),
+            archived: None,
         };
         facts.course()
     }
@@ -541,6 +546,11 @@ impl World {
     }
 
     fn fix(&mut self) -> Done {
+        if self.commented && self.state().phase == Phase::Complete {
+            self.known()?;
+            let plan = self.documents.digest();
+            self.apply(&Transition::CodeReopened { plan })?;
+        }
         self.is_approved()?;
         if self.state().phase != Phase::Implementing {
             return refused("change not ready");
@@ -548,11 +558,13 @@ impl World {
         let text = self.documents.review.text().map(Digest::of);
         let known = self.state().code_review.as_ref().and_then(|it| it.review_hash.clone());
         let found = self.documents.review.value_if_there();
-        if text.is_none() || text != known || found.is_none_or(|it| it.issues.is_empty()) {
+        let asks = text.is_some() && text == known && found.is_some_and(|it| !it.issues.is_empty());
+        if !asks && !self.commented {
             return refused("no review");
         }
         self.code += 1;
         self.call(&StepName::Fix);
+        self.commented &= self.kill;
         Ok(())
     }
 
@@ -592,7 +604,7 @@ const COMMANDS: [&str; 17] = [
 
 /// A person, or somebody else, edits files.
 fn edit(world: &mut World, dice: &mut Dice) {
-    match dice.roll(10) {
+    match dice.roll(11) {
         0 | 1 => world.change_plan(dice),
         2 => world.broken = world.is_whole(),
         3 => world.broken = false,
@@ -607,6 +619,7 @@ fn edit(world: &mut World, dice: &mut Dice) {
                 world.put(&ChangeFile::Proposal, text);
             }
         }
+        10 => world.commented = true,
         _ => world.forged = false,
     }
 }

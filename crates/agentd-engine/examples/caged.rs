@@ -66,7 +66,15 @@ fn start(mut cage: Option<Cage>, words: &[String]) -> Result<ExitCode, Box<dyn s
         cage.visible = vec![cwd.clone()];
     }
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-    let program = Program { program, args, env: &env, cwd: &cwd, stdin: b"", cage: cage.as_ref() };
+    let program = Program {
+        program,
+        args,
+        env: &env,
+        cwd: &cwd,
+        stdin: b"",
+        keeps_input_open: false,
+        cage: cage.as_ref(),
+    };
     let supervisor = Supervisor::this_program()?;
     let ended = run(&supervisor, program, Limits::default(), &Cancel::new()?, &mut Shown);
     std::fs::remove_dir_all(&tmp)?;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use agentd_core::agent::{AgentKind, Role};
+use agentd_core::agent::{AgentKind, Role, Transport};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::provider::{AgentRequest, FoundInProject, Session, Surroundings, provider};
@@ -55,6 +55,7 @@ fn request(project: &str, program: &str) -> Result<AgentRequest, Box<dyn std::er
         program: program.into(),
         extra_args: vec![],
         extra_env: vec![],
+        extra_state: vec![],
         env_names: vec![],
         model: None,
         effort: None,
@@ -85,6 +86,9 @@ fn call(
         cancel,
         sandbox: None,
         spending: Spending::default(),
+        warm: std::sync::Arc::default(),
+        estimate_usd: None,
+        carrier: None,
     };
     let limits = Limits { grace: Duration::from_millis(500), ..Limits::default() };
     let holder = || Holder::this_process("drive", jiff::Timestamp::UNIX_EPOCH);
@@ -101,7 +105,8 @@ fn call(
         }
     };
     let (start, cpu) = (Instant::now(), cpu_seconds());
-    let report = runner.call(provider(kind), &request, &change, limits, &mut observer)?;
+    let report =
+        runner.call(&*provider(kind, Transport::Cli), &request, &change, limits, &mut observer)?;
     let took = start.elapsed();
     let outcome = report.outcome().ok_or("no attempt")?;
     println!("{}", serde_json::to_string(outcome)?);
@@ -127,7 +132,7 @@ fn peak_memory() -> String {
 fn decode(cli: &str, file: &str) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let kind: AgentKind = cli.parse()?;
     let text = std::fs::read_to_string(file)?;
-    let mut decoder = provider(kind).decoder(&request("/", "x")?);
+    let mut decoder = provider(kind, Transport::Cli).decoder(&request("/", "x")?);
     let mut events = 0_u64;
     let start = cpu_seconds();
     for line in text.lines() {

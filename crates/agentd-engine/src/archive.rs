@@ -27,12 +27,13 @@ use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::layout::ArchiveName;
 use agentd_core::merge::Conflict;
 use agentd_core::stamp::Stamp;
-use agentd_core::state::State;
+use agentd_core::state::{LastAction, State};
+use agentd_core::text::counted;
 use serde::Serialize;
 
-use crate::change::documents::DocumentError;
+use crate::change::documents::{self, DocumentError};
 use crate::change::journal;
-use crate::store::{Holder, Project};
+use crate::store::{Change, Holder, Project};
 
 pub use error::ArchiveError;
 pub use transaction::{Recovered, recover};
@@ -113,12 +114,18 @@ pub struct Totals {
 
 impl Totals {
     fn of(specs: &[SpecChange]) -> Self {
-        let mut totals = Self { specs: specs.len(), ..Self::default() };
-        for spec in specs {
-            totals.added += spec.touched.added.len();
-            totals.edited += spec.touched.edited.len();
-            totals.removed += spec.touched.removed.len();
-            totals.renamed += spec.touched.renamed.len();
+        Self::of_touched(specs.iter().map(|spec| &spec.touched))
+    }
+
+    /// What is done to some specs in all.
+    pub fn of_touched<'t>(specs: impl IntoIterator<Item = &'t Touched>) -> Self {
+        let mut totals = Self::default();
+        for touched in specs {
+            totals.specs += 1;
+            totals.added += touched.added.len();
+            totals.edited += touched.edited.len();
+            totals.removed += touched.removed.len();
+            totals.renamed += touched.renamed.len();
         }
         totals
     }
@@ -126,8 +133,17 @@ impl Totals {
 
 impl std::fmt::Display for Totals {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { added, edited, removed, renamed, .. } = self;
-        write!(f, "+{added} ~{edited} -{removed} →{renamed}")
+        let Self { specs, added, edited, removed, renamed } = *self;
+        let all =
+            [(added, "added"), (edited, "edited"), (removed, "removed"), (renamed, "renamed")];
+        let mut some = all.into_iter().filter(|(count, _)| *count > 0);
+        let specs = counted(specs, "spec");
+        let Some((count, how)) = some.next() else {
+            return write!(f, "no requirement changed, in {specs}");
+        };
+        write!(f, "{} {how}", counted(count, "requirement"))?;
+        some.try_for_each(|(count, how)| write!(f, ", {count} {how}"))?;
+        write!(f, ", in {specs}")
     }
 }
 
@@ -165,6 +181,19 @@ pub struct Archived {
     pub totals: Totals,
 }
 
+/// What merging the specs of a change into the main specs would come to, wherever it stands.
+pub(crate) struct MergedSpecs {
+    pub(crate) specs: Vec<SpecChange>,
+    pub(crate) renumbered: Vec<Renumbering>,
+    pub(crate) conflicts: Vec<SpecConflict>,
+}
+
+/// Merges the specs of a change, in memory.
+pub(crate) fn merged(project: &Project, change: &Change) -> Result<MergedSpecs, ArchiveError> {
+    let plan::Plan { specs, renumbered, conflicts, .. } = plan::merge_into(project, change, &[])?;
+    Ok(MergedSpecs { specs, renumbered, conflicts })
+}
+
 /// What archiving a change would do, without doing it.
 pub fn preview(project: &Project, request: &Request<'_>) -> Result<Preview, ArchiveError> {
     let change = project.change(request.change)?;
@@ -184,6 +213,24 @@ pub fn preview(project: &Project, request: &Request<'_>) -> Result<Preview, Arch
         unlisted: plan.unlisted,
         refused,
     })
+}
+
+/// The change as it was archived before, if no open one has its ID. One that was dropped is not
+/// archived: nothing of it was merged.
+pub fn archived_before(project: &Project, id: &ChangeId) -> Result<Option<Archived>, ArchiveError> {
+    if project.change_if_open(id)?.is_some() {
+        return Ok(None);
+    }
+    let archived = project.archived()?.ids;
+    let Some(name) = archived.into_iter().rfind(|name| name.change == *id) else { return Ok(None) };
+    let change = project.archived_change(&name)?;
+    let Some(state) = documents::load_state_if_begun(&change)? else { return Ok(None) };
+    if state.last_action == Some(LastAction::Drop) {
+        return Ok(None);
+    }
+    let (specs, renumbered, unlisted) = (Vec::new(), Vec::new(), Vec::new());
+    let totals = Totals::default();
+    Ok(Some(Archived { state, name, specs, renumbered, unlisted, totals }))
 }
 
 /// Archives a change.

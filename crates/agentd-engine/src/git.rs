@@ -21,6 +21,7 @@ mod private;
 pub(crate) mod runnable;
 mod set_up;
 mod shorten;
+mod start;
 mod status;
 mod tool;
 mod walk;
@@ -35,8 +36,10 @@ pub use commit::CommitScope;
 pub use error::GitError;
 pub use merge_driver::{MERGE_DRIVER, merge_driver};
 pub use person::person;
+pub(crate) use private::quoted;
 pub use set_up::{Setup, SetupResult, begin, branch_of, change_of_branch, set_up, work_tree};
 pub use status::{Dirty, Head, Worktree};
+pub(crate) use tool::Call as GitToolCall;
 pub use tool::GitTool;
 
 /// The repository of a project.

@@ -2,9 +2,12 @@
 
 pub mod code_rounds;
 pub mod cost;
+pub mod diff;
 pub mod export;
 pub mod forecast;
+pub mod main_specs;
 pub mod overlap;
+pub mod search;
 pub mod signatures;
 pub mod toolchain;
 pub mod trace;

@@ -11,6 +11,7 @@
 //! | [`guard`] | what keeps agents and repositories within their limits |
 //! | [`change`] | a change as it is on disk: documents, state, comments |
 //! | [`tools`] | what agents may do, one file per MCP tool |
+//! | [`carrier`] | how a change travels between machines, and what stops one that has lost it |
 //! | [`agents`] | one call of an agent, from the prompt to the record |
 //! | [`workflow`] | the steps of a change, and what people decide between them |
 //! | [`archive`] | merging a change into the main specs, and the way back |
@@ -21,6 +22,7 @@
 
 pub mod agents;
 pub mod archive;
+pub mod carrier;
 pub mod change;
 pub mod explain;
 pub mod git;

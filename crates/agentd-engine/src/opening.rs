@@ -160,6 +160,12 @@ pub fn open_within_call(start: &Path, user: UserDirs) -> Result<Project, StoreEr
     Ok(Project::open(&root_of(start)?)?.for_user(user))
 }
 
+/// Opens the project that `start` is in for a list of names, as a shell completes them: nothing is
+/// repaired, since nothing is read that a killed agentd could have left half done.
+pub fn open_to_list(start: &Path, user: UserDirs) -> Result<Project, StoreError> {
+    Ok(Project::open(&root_of(start)?)?.for_user(user))
+}
+
 /// Costs a few lookups of files that are hardly ever there.
 fn repair(project: &Project, holder: &dyn Fn() -> Holder) -> Vec<Repair> {
     let mut repaired: Vec<Repair> = match project.user().state_path(project.root()) {

@@ -1,7 +1,8 @@
 //! Running a program under supervision: its own session and group, its input
 //! written at once, time limits, bounded memory, and nothing left behind.
 //!
-//! One thread and one `poll` loop do all of it. There is nothing to be gained from
+//! One thread and one `poll` loop do all of it, for programs that get their input at once and
+//! for those that are talked to. There is nothing to be gained from
 //! an async runtime here: a call has four descriptors and lasts minutes, and a
 //! plain loop that decodes where it reads is both the fastest and the one in which
 //! every deadline is in one place. The tree of processes is the business of a
@@ -12,12 +13,15 @@ mod cancel;
 pub(crate) mod child;
 mod control;
 mod descendants;
+pub(crate) mod detached;
 mod family;
+mod interrupt;
 mod lines;
 mod lookup;
 #[cfg(target_os = "linux")]
 mod outside;
 mod pump;
+mod running;
 mod supervise;
 
 use std::ffi::OsString;
@@ -32,10 +36,13 @@ use rustix::process::Signal;
 pub(crate) use cage::hidden_by_private_tmp;
 pub use cage::{Cage, Enforced, Layers, confine};
 pub use cancel::{Cancel, CancelReason};
+pub use detached::ProcessId;
+pub(crate) use interrupt::{InterruptError, interrupt_holder};
 pub use lines::Line;
 pub(crate) use lookup::without_relative_paths;
 pub use lookup::{InsideProject, find_program, resolve};
-pub use pump::run;
+pub use pump::{Talk, run};
+pub use running::Running;
 pub use supervise::{SUPERVISE, supervise};
 
 #[cfg(target_os = "linux")]
@@ -150,8 +157,10 @@ pub struct Program<'a> {
     pub env: &'a [(OsString, OsString)],
     /// Its working directory.
     pub cwd: &'a Path,
-    /// What it gets on standard input, which is then closed.
+    /// What it gets on standard input.
     pub stdin: &'a [u8],
+    /// Whether its input stays open after that, for more.
+    pub keeps_input_open: bool,
     /// What it and everything that it starts may do; none means whatever the user may.
     pub cage: Option<&'a Cage>,
 }
@@ -208,6 +217,29 @@ pub trait Watcher {
     fn stderr(&mut self, bytes: &[u8]);
     /// The loop is about to wait: the time to flush.
     fn pause(&mut self);
+    /// What is to be written to the program now.
+    fn input(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+    /// Whether everything is said, although the program may continue to run.
+    fn is_over(&self) -> bool {
+        false
+    }
+    /// How long the program has to be silent before [`Watcher::silence`] is called.
+    fn wants_silence(&self) -> Option<Duration> {
+        None
+    }
+    /// The program was silent for as long as was wanted.
+    fn silence(&mut self) {}
+    /// The program has to stop. True if it was asked to in its own protocol, so that it gets no
+    /// signal before it is killed.
+    fn stop(&mut self) -> bool {
+        false
+    }
+    /// How long a person was waited for; it does not count against the limit for the whole call.
+    fn waited(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// How much of its input a program has read.

@@ -27,6 +27,7 @@
 //! and so it must not itself hold a write lock while it waits for a child.
 //! Nobody asks for an earlier lock while holding a later one.
 
+mod archived;
 mod bytes;
 mod checkout;
 mod confined;
@@ -57,7 +58,9 @@ pub use lock::LockError;
 pub use lock::LockName;
 pub use lock::LockState;
 pub use lock::Waiting;
+pub(crate) use lock::host;
 pub use lock::lock;
+pub(crate) use lock::lock_file;
 pub use lock::lock_state;
 pub(crate) use outside::{Missing, OutsideDir, PRIVATE, SHARED};
 pub use parallel::map_parallel;

@@ -7,6 +7,7 @@
 //! anything else that lets agents write calls the same functions.
 
 mod append_review;
+mod by_person;
 mod complete_task;
 mod create_clarifications;
 mod create_proposal;
@@ -31,13 +32,16 @@ mod writing;
 
 use std::ops::ControlFlow;
 
+use agentd_core::agent::Role;
 use agentd_core::receipt::ReceiptKey;
 use agentd_core::stamp::Stamp;
+use agentd_core::step_name::StepName;
 use agentd_core::text::Line;
 
 use crate::store::{Holder, Project, Waiting};
 
 pub use append_review::{AppendReview, append_review};
+pub use by_person::{DocumentEdit, EditError, TypedFinding, check_edit, edit_document, editable};
 pub use complete_task::{CompleteTask, Completed, complete_task};
 pub use create_clarifications::{CreateClarifications, create_clarifications};
 pub use create_proposal::{AffectedSpecInput, CreateProposal, ImpactInput, create_proposal};
@@ -72,6 +76,11 @@ pub(crate) static TOOLS: [&Tool; 13] = [
     &create_review::TOOL,
     &propose_questions::TOOL,
 ];
+
+/// The names of the tools that an agent has in a step.
+pub(crate) fn names_for(role: Role, step: &StepName) -> Vec<String> {
+    of(Toolset::new(Some(role), Some(step))).map(|tool| tool.name.to_owned()).collect()
+}
 
 /// The tools of a set.
 pub fn of(toolset: Toolset) -> impl Iterator<Item = &'static Tool> {

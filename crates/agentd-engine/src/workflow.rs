@@ -5,6 +5,7 @@
 //! and the run files. So a workflow that is killed anywhere and started again continues
 //! where it stood, and a step that is done and still valid is not paid for twice.
 
+pub mod background;
 pub mod begin;
 pub(crate) mod bug_test;
 mod challenge;
@@ -13,13 +14,16 @@ mod code_review;
 mod commits;
 pub mod decisions;
 pub mod deletion;
+mod done;
 mod error;
 mod format;
 mod generate;
 mod history;
 mod implement;
 mod implementation;
+mod outlook;
 mod plan;
+mod players;
 mod prompts;
 mod provenance;
 mod reading;
@@ -28,46 +32,51 @@ pub mod rename;
 mod report;
 mod reproposal;
 pub(crate) mod revision;
+mod single_step;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use agentd_core::agent::{AgentKind, Role};
+use agentd_core::agent::{AgentKind, Role, Transport};
 use agentd_core::check;
 use agentd_core::command_line::CommandLine;
 use agentd_core::config::GitCommit;
-use agentd_core::diagnostic::Counts;
-use agentd_core::document::issue_fate::{EarlierIssue, earlier, fates};
-use agentd_core::document::review::CodeVerdict;
-use agentd_core::document::review_block::{Issue, PlanVerdict};
+use agentd_core::document::issue_fate::{earlier, fates};
+use agentd_core::document::review_block::Issue;
+use agentd_core::error_kind::Kind;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::NextStep;
 use agentd_core::outcome::AgentOutcome;
 use agentd_core::phase::Phase;
 use agentd_core::stamp::Stamp;
-use agentd_core::state::State;
+use agentd_core::state::{SeenFile, State};
 use agentd_core::step_name::StepName;
 use agentd_core::text::Line;
 
-use strum::IntoStaticStr;
-
 use crate::agents::step::{self, Agents, Artifact, Step, StepReport};
 use crate::change::{Snapshot, position};
+use crate::explain::Explain as _;
 use crate::insight::overlap::{self, OverlapKind};
 use crate::store::{Bytes, RunLock};
+use history::Rounds;
 
 pub use challenge::challenge;
 pub use code_review::{fix, review};
-pub use commits::commit_archived;
+pub use commits::{commit_archived, commit_rest};
+pub use done::{Action, Report, Verdict};
 pub use error::WorkflowError;
 pub use generate::propose;
 pub use implement::{TaskSelection, implement};
 pub use implementation::implementation;
+pub use outlook::Outlook;
 pub use plan::{LostSession, LostSessionQuestion, Mode, Planned, plan};
+pub use provenance::NotIndependent;
+use report::StepSummary;
 pub use report::{Progress, Watch};
 pub use reproposal::{PlannerSession, repropose};
+pub use single_step::{Coming, ComingStep, StepKind, Stepping, Until, coming, step as single_step};
 
 /// What an approval of a plan by the built-in agent is worth.
 const PLAN_PASSES_RULES: &str = "passes the rules; nobody has judged the idea";
@@ -77,6 +86,9 @@ const MOST_OVERLAPS: usize = 5;
 
 /// The warning where a session is gone and its work does not depend on it.
 const LOST: &str = "the session to resume is gone: a fresh one is begun";
+
+/// The warning where a session cannot be resumed by the agent that plays the role now.
+const OTHERS: &str = "the session to resume is one of another agent: a fresh one is begun";
 
 /// A workflow on one change, under its run lock.
 pub struct Workflow<'w> {
@@ -98,137 +110,21 @@ pub struct Workflow<'w> {
     kept: RefCell<Option<Snapshot>>,
     /// The agents that were called, by the role that they played.
     played: BTreeMap<Role, AgentKind>,
+    /// The agents that have dropped out.
+    out: BTreeSet<AgentKind>,
+    /// Whether the context of the planner was written for this plan.
+    context_is_new: bool,
+    /// Whether the tests were run.
+    tested: bool,
+    /// The files that were changed before the test for a bug was written.
+    changed_before: Vec<SeenFile>,
+    /// How many steps were begun.
+    begun: usize,
 }
 
 impl std::fmt::Debug for Workflow<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Workflow").field("change", &self.change).finish_non_exhaustive()
-    }
-}
-
-/// What a workflow or a step of it has done.
-#[derive(Debug, Clone)]
-pub struct Report {
-    /// What was done.
-    pub action: Action,
-    /// Where the change stands now.
-    pub phase: Phase,
-    /// The verdict on the plan as it is, or on its code, where there is one.
-    pub verdict: Option<Verdict>,
-    /// The rounds of revision so far.
-    pub iteration: u32,
-    /// What the change has cost so far.
-    pub cost_usd: f64,
-    /// The issues of that verdict.
-    pub issues: Vec<Issue>,
-    /// The summary of that verdict.
-    pub summary: String,
-    /// Who gave that verdict.
-    pub reviewer: Line,
-    /// What became of the issues of earlier rounds.
-    pub previous: Vec<EarlierIssue>,
-    /// The commands that take the change on from here.
-    pub next: Vec<NextStep>,
-}
-
-impl Report {
-    /// How many issues there are of each severity.
-    pub fn counts(&self) -> Counts {
-        Counts::of(self.issues.iter().map(|issue| issue.severity))
-    }
-
-    /// What the approval is worth if only rules were applied.
-    pub fn rules_only(&self) -> Option<&'static str> {
-        self.verdict.and_then(|verdict| verdict.rules_only(&self.reviewer))
-    }
-
-    /// Whether the command that did it has failed (C10). Under `strict`, a verdict that waits
-    /// for a person is a failure too.
-    pub fn failed(&self, mode: Mode, strict: bool) -> bool {
-        let waiting_fails = mode == Mode::Automatic || strict;
-        match (self.action, self.verdict) {
-            (Action::Rejected | Action::StillNeedsRevision | Action::StillNeedsFix, _) => true,
-            (Action::Challenged, Some(Verdict::Plan(PlanVerdict::Rejected))) => true,
-            (
-                Action::Challenged | Action::WaitingForDecision,
-                Some(Verdict::Plan(PlanVerdict::NeedsRevision)),
-            ) => waiting_fails,
-            (Action::Reviewed, Some(Verdict::Code(CodeVerdict::MajorIssues))) => true,
-            (Action::Reviewed, Some(Verdict::Code(CodeVerdict::NeedsFix))) => waiting_fails,
-            _ => false,
-        }
-    }
-}
-
-/// What was said of a plan, or of its implementation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Of the plan.
-    Plan(PlanVerdict),
-    /// Of the code.
-    Code(CodeVerdict),
-}
-
-impl Verdict {
-    /// The label in documents and in `--json`.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Plan(verdict) => verdict.label(),
-            Self::Code(verdict) => verdict.label(),
-        }
-    }
-
-    /// What the approval of a reviewer is worth that has only applied rules: it must not pass
-    /// for a judgment (T2). Nothing for other reviewers and verdicts.
-    pub fn rules_only(self, reviewer: &Line) -> Option<&'static str> {
-        if reviewer.as_str() != AgentKind::Builtin.name() {
-            return None;
-        }
-        match self {
-            Self::Plan(PlanVerdict::Approved) => Some(PLAN_PASSES_RULES),
-            Self::Code(CodeVerdict::Approved) => Some("passes the rules; nobody has read the code"),
-            Self::Plan(PlanVerdict::NeedsRevision | PlanVerdict::Rejected)
-            | Self::Code(CodeVerdict::NeedsFix | CodeVerdict::MajorIssues) => None,
-        }
-    }
-}
-
-/// What a workflow has done last, for `--json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum Action {
-    /// The documents of the plan were written.
-    Proposed,
-    /// The plan was challenged.
-    Challenged,
-    /// The plan was revised after a review.
-    Reproposed,
-    /// The plan was taken with its minor issues (C11).
-    AcceptedMinor,
-    /// A person has to decide; nothing was done.
-    WaitingForDecision,
-    /// The rounds are used up, or bring nothing more; the plan still needs revision.
-    StillNeedsRevision,
-    /// The plan is approved already.
-    AlreadyChallenged,
-    /// The plan was rejected, and has not changed since.
-    Rejected,
-    /// The change is beyond planning.
-    BeyondPlanning,
-    /// Tasks were done.
-    Implemented,
-    /// The code was reviewed.
-    Reviewed,
-    /// What a review found was fixed.
-    Fixed,
-    /// The rounds are used up, or a person has to look; the code is not approved.
-    StillNeedsFix,
-}
-
-impl Action {
-    /// The name in `--json`.
-    pub fn name(self) -> &'static str {
-        self.into()
     }
 }
 
@@ -274,8 +170,25 @@ impl<'w> Workflow<'w> {
         lock: &'w RunLock,
     ) -> Self {
         let (kept, played) = (RefCell::new(None), BTreeMap::new());
-        let (reviewed_tree, users_files) = (None, None);
-        Self { agents, change, now, watch, lock, reviewed_tree, users_files, kept, played }
+        let (reviewed_tree, users_files, out) = (None, None, BTreeSet::new());
+        let (context_is_new, tested, changed_before) = (false, false, Vec::new());
+        let begun = 0;
+        Self {
+            agents,
+            change,
+            now,
+            watch,
+            lock,
+            reviewed_tree,
+            users_files,
+            kept,
+            played,
+            out,
+            context_is_new,
+            tested,
+            changed_before,
+            begun,
+        }
     }
 }
 
@@ -291,6 +204,13 @@ impl Workflow<'_> {
 
     fn warn(&mut self, text: &str) {
         (self.watch)(Progress::Warning(text));
+    }
+
+    /// Shows what was found before it is worked on: nobody is asked, but somebody may watch.
+    fn show_findings(&mut self, issues: &[Issue]) {
+        let mut sorted = issues.to_vec();
+        sorted.sort_by_key(|issue| (issue.severity, issue.number));
+        (self.watch)(Progress::Findings(&sorted));
     }
 
     /// Warns of other open changes that touch the same: now it is cheap to talk about it.
@@ -317,55 +237,68 @@ impl Workflow<'_> {
     }
 
     /// Runs a step and reports it; `summary` says in a few words what came of it.
-    fn run(
+    fn run<S: Into<StepSummary>>(
         &mut self,
         call: Call,
-        summary: impl FnOnce(&StepReport) -> String,
+        summary: impl FnOnce(&StepReport) -> S,
     ) -> Result<StepReport, WorkflowError> {
         let summary = |report: &StepReport, (): &()| summary(report);
         Ok(self.run_checked(call, |_, _| Ok(()), summary)?.0)
     }
 
     /// Runs a step, does with `check` what is to be done before it counts, and reports both.
-    fn run_checked<T>(
+    fn run_checked<T, S: Into<StepSummary>>(
         &mut self,
         call: Call,
         check: impl FnOnce(&Self, &StepReport) -> Result<T, WorkflowError>,
-        summary: impl FnOnce(&StepReport, &T) -> String,
+        summary: impl FnOnce(&StepReport, &T) -> S,
     ) -> Result<(StepReport, T), WorkflowError> {
         let (name, label, role) = (call.step, call.label, call.role);
-        let agent = self.agents.config.roles.agent(role);
-        let resumed = call.resume.is_some();
-        (self.watch)(Progress::Started { step: &name, label: &label, agent, resumed });
-        let step = Step {
+        let agent = self.player(role);
+        let resume = call.resume.filter(|session| self.is_own_session(role, session));
+        let resumed = resume.is_some();
+        self.begun += 1;
+        let (config, number) = (&self.agents.config, self.begun);
+        let (documents, state) = (self.documents()?, self.state()?);
+        let outlook = outlook::outlook(&documents, &state, config, &name, agent, number);
+        let started =
+            Progress::Started { step: &name, label: &label, agent, resumed, outlook: &outlook };
+        (self.watch)(started);
+        let mut step = Step {
             change: self.change.clone(),
             role,
+            agent,
             name: name.clone(),
             prompt: call.prompt,
-            resume: call.resume,
+            resume,
             artifact: call.artifact,
             on_success: effect_of(&name),
         };
         let started = Instant::now();
-        let result = self.call(&step).and_then(|report| {
+        let result = self.call_in_turn(&mut step).and_then(|report| {
             let checked = check(self, &report)?;
             Ok((report, checked))
         });
         match &result {
-            Ok((report, checked)) => (self.watch)(Progress::Done {
-                step: &name,
-                label: &label,
-                summary: &summary(report, checked),
-                usage: report.outcome.usage.unwrap_or_default(),
-                cost_usd: report.cost_usd,
-                duration: report.duration,
-            }),
-            Err(error) => (self.watch)(Progress::Failed {
-                step: &name,
-                label: &label,
-                message: &error.to_string(),
-                duration: started.elapsed(),
-            }),
+            Ok((report, checked)) => {
+                let StepSummary { text, verdict } = summary(report, checked).into();
+                (self.watch)(Progress::Done {
+                    step: &name,
+                    label: &label,
+                    summary: &text,
+                    verdict,
+                    usage: report.outcome.usage.unwrap_or_default(),
+                    cost_usd: report.cost_usd,
+                    duration: report.duration,
+                });
+            }
+            Err(error) => {
+                // Ctrl-C is not a failure of the agent.
+                let is_interrupted = error.kind() == Kind::Interrupted;
+                let message = if is_interrupted { "interrupted" } else { &*error.to_string() };
+                let duration = started.elapsed();
+                (self.watch)(Progress::Failed { step: &name, label: &label, message, duration });
+            }
         }
         if result.is_ok() && self.commits_each_step(role) {
             commits::commit_documents(self, &format!("{}: {label}", self.change))?;
@@ -396,6 +329,7 @@ impl Workflow<'_> {
             commits::before_call(self)?;
         }
         let before = self.snapshot()?;
+        self.start_reviewer(step, &before);
         self.forget();
         let watch = &mut *self.watch;
         let mut observer =
@@ -408,6 +342,33 @@ impl Workflow<'_> {
         self.played.insert(step.role, report.agent);
         self.keep(report.after.clone());
         Ok(report)
+    }
+
+    /// Lets the agent that will review get ready while the author still works (G5). Not the same
+    /// agent: what an author may write to its own settings, a second process of it would obey.
+    fn start_reviewer(&self, author: &Step, before: &Snapshot) {
+        let (role, name) = match author.name {
+            StepName::TasksGen | StepName::PlanGen | StepName::Reproposal => {
+                (Role::Challenger, StepName::Challenge)
+            }
+            StepName::Implement(_) | StepName::Fix => (Role::Reviewer, StepName::Review),
+            _ => return,
+        };
+        let agent = self.player(role);
+        let (Ok(state), true) = (before.state(), agent != author.agent) else { return };
+        let reviewer = Step {
+            role,
+            agent,
+            name,
+            prompt: String::new(),
+            resume: None,
+            artifact: Artifact::Nothing,
+            on_success: None,
+            ..author.clone()
+        };
+        if self.agents.config.transport(agent) == Transport::Acp {
+            step::start_early(self.agents, &reviewer, state);
+        }
     }
 
     /// Whether the documents are committed after each step. An implementer's are committed with

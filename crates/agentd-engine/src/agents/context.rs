@@ -8,6 +8,7 @@
 //! people are fenced as data: a context describes how things are, it gives no orders.
 
 mod candidates;
+mod commands;
 mod layout;
 mod listing;
 mod tree;
@@ -19,6 +20,7 @@ use agentd_core::config::CONTEXT_BYTES;
 use agentd_core::document::spec;
 use agentd_core::documents::{Documents, Source};
 use agentd_core::layout::{ChangeFile, main_spec};
+use agentd_core::managed_block;
 use agentd_core::prompt::{SpecTitle, one_line};
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::counted;
@@ -52,8 +54,9 @@ const PLAN_BYTES: usize = 128 * 1024;
 /// How many specs of the plan a challenger is given; the others are named by their number.
 const PLAN_SPECS: usize = 100;
 
-/// How much of a README is taken at the most: the beginning says what the project is.
-const README_BYTES: usize = 6000;
+/// How much of a README is taken at the most: the beginning says what the project is, and what comes
+/// after it is for its users.
+const README_BYTES: usize = 1500;
 
 /// For whom a context is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,7 +192,9 @@ fn put_together(
     let files = |cap: usize| listing::files(&found.files, cap);
     let tests = |cap: usize| listing::tests(&found.tests, cap);
     let commits = |cap: usize| listing::commits(&found.commits, cap);
-    let mut about = Section::texts("The project", 15);
+    let commands = commands::lines(project);
+    let commands = |_| (commands.clone(), Vec::new());
+    let mut about = Section::texts("The project", 12);
     for excerpt in project_texts(project.dir(), budget, &mut unreadable) {
         about.push_excerpt(excerpt);
     }
@@ -203,6 +208,7 @@ fn put_together(
         Section::made("Files that matter", 40, SEARCHED, "files", files),
         Section::made("Tests beside them", 5, "", "tests", tests),
         Section::made("Related commits", 6, "", "commits", commits),
+        Section::made("Test, lint, build", 3, "", "commands", commands),
         about,
         Section::made("Specs of the project", 5, "", "agentd/specs", specs),
         Section::made("Structure", 9, "", "structure", structure),
@@ -306,7 +312,9 @@ fn project_texts(dir: &ProjectDir, budget: usize, left_out: &mut Vec<String>) ->
         ("README.md", README_BYTES),
     ] {
         let Ok(relative) = RelPath::new(path) else { continue };
-        match read_head(dir, &relative, cap as u64) {
+        // Agents that plan know what the block of agentd says.
+        let read = read_head(dir, &relative, cap as u64);
+        match read.map(|(text, size)| (managed_block::without(&text), size)) {
             // Links from CLAUDE.md to AGENTS.md are common; once is enough.
             Ok((text, _)) if texts.iter().any(|known| known.text == text) => {}
             Ok((text, _)) if says_nothing(&text) => {}

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use agentd_core::agent::AgentKind;
 use agentd_core::config::{Config, Roles};
+use agentd_core::known_agent::{KNOWN, KnownAgent};
 use agentd_core::provider::classify::not_installed;
 use rustix::process::Signal;
 
@@ -84,10 +85,15 @@ pub fn version(program: &Path, limit: Duration) -> Result<String, VersionError> 
 /// that is missing gets that error, and never another agent (T2).
 pub(crate) fn offers_builtin(config: &Config, path: &OsStr, root: &Path) -> bool {
     let chosen = config.roles_are_written
+        || !config.agents.is_empty()
         || AgentKind::CLIS.into_iter().any(|agent| config.agent(agent).command.is_some());
-    let none_here =
-        AgentKind::CLIS.into_iter().all(|agent| find_program(agent.name(), path, root).is_none());
-    !chosen && none_here
+    !chosen && on_path(path, root).next().is_none()
+}
+
+/// The known agents whose programs are on PATH.
+pub fn on_path(path: &OsStr, root: &Path) -> impl Iterator<Item = AgentKind> {
+    let is_here = move |row: &&KnownAgent| find_program(row.program, path, root).is_some();
+    KNOWN.iter().filter(is_here).filter_map(|row| row.name.parse().ok())
 }
 
 /// The same roles with one agent in every one that it can play. The built-in one writes no
@@ -103,13 +109,13 @@ pub(crate) fn must_be_installed(agents: &Agents, agent: AgentKind) -> Result<(),
     if agent.is_own() {
         return Ok(());
     }
-    let name = program(agents, agent)?;
+    let (name, _) = program(agents, agent)?;
     let path = agents.path();
     if find_program(&name, &path, agents.project.root()).is_some() {
         return Ok(());
     }
     let failure = not_installed(agent, &name, "no such program is on PATH");
-    Err(StepError::Agent { agent, failure })
+    Err(StepError::Agent { agent, failure: Box::new(failure) })
 }
 
 #[cfg(test)]

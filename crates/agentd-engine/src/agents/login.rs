@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agentd_core::agent::AgentKind;
+use agentd_core::known_agent::known;
 use serde::Deserialize;
 
 use super::installed::ask;
@@ -20,18 +21,6 @@ pub enum Login {
     Missing,
     /// It cannot be known, and why.
     Unknown(String),
-}
-
-/// The variables that hold a key, by agent.
-fn key_variables(agent: AgentKind) -> &'static [&'static str] {
-    match agent {
-        AgentKind::Gemini => {
-            &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"]
-        }
-        AgentKind::Codex => &["CODEX_API_KEY", "OPENAI_API_KEY"],
-        // It is asked, and knows its variables itself.
-        AgentKind::Claude | AgentKind::Builtin | AgentKind::Replay => &[],
-    }
 }
 
 /// The part of what `claude auth status` prints that counts.
@@ -55,7 +44,8 @@ pub fn status(
         settings.get(**name).is_some_and(|value| !value.is_empty())
             || environment(name).is_some_and(|value| !value.is_empty())
     };
-    let key = key_variables(agent).iter().find(is_set);
+    let keys = known(agent).map(|row| row.keys).unwrap_or_default();
+    let key = keys.iter().find(is_set);
     let by_key = key.map(|name| Login::Known(format!("{name} is set")));
     let env: Vec<(OsString, Option<OsString>)> =
         settings.iter().map(|(name, value)| (name.into(), Some(value.into()))).collect();
@@ -73,6 +63,10 @@ pub fn status(
             Ok(output) => claude(&output.stdout),
         },
         AgentKind::Builtin | AgentKind::Replay => Login::Known("it needs none".to_owned()),
+        // Most have a login of their own, which only they can tell.
+        AgentKind::Named(_) => by_key.unwrap_or_else(|| {
+            Login::Unknown("a probe finds out: `agentd doctor --probe`".to_owned())
+        }),
     }
 }
 

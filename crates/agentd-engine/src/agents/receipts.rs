@@ -2,7 +2,8 @@
 //!
 //! A key stays in the user's state directory for as long as its verdict may still be taken: agentd may
 //! be killed after the agent has spoken. It is removed before any other agent is called for the
-//! change, since agents can read there.
+//! change, since agents can read there. Agents that are kept from one call to the next cannot see the
+//! keys of other roles at all.
 
 use std::path::PathBuf;
 
@@ -15,15 +16,22 @@ use agentd_core::receipt::{Receipt, ReceiptKey};
 use crate::change::documents::DocumentError;
 use crate::store::{Change, Holder, Project, StoreError, WriteLock};
 
+/// The roles that give verdicts.
+const VERDICTS: [Role; 2] = [Role::Challenger, Role::Reviewer];
+
 /// Whether a role gives verdicts.
 pub(crate) fn gives_verdicts(role: Role) -> bool {
-    matches!(role, Role::Challenger | Role::Reviewer)
+    VERDICTS.contains(&role)
 }
 
 /// Makes a key for a call. Those of earlier calls are void.
-pub(crate) fn issue(project: &Project, change: &ChangeId) -> Result<PathBuf, StoreError> {
+pub(crate) fn issue(
+    project: &Project,
+    change: &ChangeId,
+    role: Role,
+) -> Result<PathBuf, StoreError> {
     let mut random = [0; 32];
-    let path = layout::receipt_key(change);
+    let path = layout::receipt_key(role, change);
     let failed = |error: getrandom::Error| {
         StoreError::from_io("create", path.clone(), std::io::Error::other(error.to_string()))
     };
@@ -33,13 +41,30 @@ pub(crate) fn issue(project: &Project, change: &ChangeId) -> Result<PathBuf, Sto
     Ok(project.user().state_path(project.root())?.join(path.as_path()))
 }
 
-/// Makes the key of the last call void.
+/// Makes the keys of earlier calls void.
 pub(crate) fn withdraw(project: &Project, change: &ChangeId) -> Result<(), StoreError> {
     let Some(state) = project.state_dir_if_there()? else { return Ok(()) };
-    match state.remove_file(&layout::receipt_key(change)) {
-        Err(error) if !error.is_not_found() => Err(error),
-        _ => Ok(()),
+    for role in VERDICTS {
+        match state.remove_file(&layout::receipt_key(role, change)) {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
     }
+    Ok(())
+}
+
+/// The directories of keys, by the role that may see them. They are made here: what is not there
+/// when a cage is made could not be hidden in it.
+pub(crate) fn key_dirs(project: &Project) -> Result<Vec<(Role, PathBuf)>, StoreError> {
+    let state = project.state_dir()?;
+    let path = project.user().state_path(project.root())?;
+    let mut dirs = Vec::new();
+    for role in VERDICTS {
+        let dir = layout::receipt_keys(role);
+        state.create_dir_all(&dir)?;
+        dirs.push((role, path.join(dir.as_path())));
+    }
+    Ok(dirs)
 }
 
 /// Whether the last call for a change wrote this review.
@@ -51,7 +76,7 @@ pub(crate) fn proves(
 ) -> Result<bool, StoreError> {
     let id = change.id();
     let Some(state) = project.state_dir_if_there()? else { return Ok(false) };
-    let key = match state.read_to_string(&layout::receipt_key(id)) {
+    let key = match state.read_to_string(&layout::receipt_key(role, id)) {
         Err(error) if error.is_not_found() => return Ok(false),
         key => ReceiptKey::parse(&key?),
     };
@@ -69,16 +94,16 @@ pub(crate) fn rename(
     from: &ChangeId,
 ) -> Result<(), StoreError> {
     let state = project.state_dir()?;
-    let Ok(text) = state.read_to_string(&layout::receipt_key(from)) else { return Ok(()) };
     let receipt = change.read(&ChangeFile::Receipt).ok();
-    let receipt = receipt.as_deref().and_then(Receipt::parse);
-    let (Some(key), Some(receipt)) = (ReceiptKey::parse(&text), receipt) else { return Ok(()) };
+    let Some(receipt) = receipt.as_deref().and_then(Receipt::parse) else { return Ok(()) };
     let (role, review) = (receipt.role, &receipt.review);
+    let Ok(text) = state.read_to_string(&layout::receipt_key(role, from)) else { return Ok(()) };
+    let Some(key) = ReceiptKey::parse(&text) else { return Ok(()) };
     if key.proves(&receipt, from, role, review) {
         let receipt = key.receipt(change.id(), role, review);
         change.write(lock, &ChangeFile::Receipt, receipt.render().as_bytes())?;
     }
-    state.write_atomic(&layout::receipt_key(change.id()), text.as_bytes())
+    state.write_atomic(&layout::receipt_key(role, change.id()), text.as_bytes())
 }
 
 /// The verdict of the last call is taken: its key and its receipt prove nothing more.

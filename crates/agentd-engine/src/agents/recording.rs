@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 
 use agentd_core::layout::RunName;
 use agentd_core::recording::Run;
+use agentd_core::step_name::StepName;
 
-use crate::agents::run_record::read_run;
+use crate::agents::run_record::{last_line, read_run};
+use crate::store::Change;
 
 /// A recording that cannot be played.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +40,18 @@ pub enum RecordingError {
         /// The file.
         path: PathBuf,
     },
+}
+
+/// How many calls of a step a change has that came to an end. One that was cut short is made again, so
+/// what was recorded of it is played again.
+pub(crate) fn played(change: &Change, step: &StepName) -> usize {
+    let runs = change.runs().map(|listed| listed.ids).unwrap_or_default();
+    let ended = |name: &&RunName| {
+        let file = change.open_run(name).ok();
+        let end = file.and_then(|file| last_line(file).ok().flatten());
+        end.is_some_and(|end| end.outcome.is_settled())
+    };
+    runs.iter().filter(|name| name.step() == *step).filter(ended).count()
 }
 
 /// The runs of a change, in order.
@@ -73,6 +87,14 @@ impl Recording {
     /// The runs, in order.
     pub fn runs(&self) -> &[RunName] {
         &self.runs
+    }
+
+    /// The run that the next call of a step plays: of those that the change has, the ones that came to
+    /// an end were played.
+    pub(crate) fn next(&self, step: &StepName, change: &Change) -> Option<Run> {
+        let played = played(change, step);
+        let name = self.runs.iter().filter(|run| run.step() == *step).nth(played)?;
+        self.read(name).ok()
     }
 
     /// Reads a run.

@@ -13,7 +13,6 @@ mod tests;
 use std::borrow::Cow;
 use std::ffi::OsString;
 
-use agentd_core::agent::AgentKind;
 use agentd_core::config::Config;
 use agentd_core::event::AgentEvent;
 use agentd_core::hash::{hex, unhex};
@@ -77,7 +76,7 @@ impl Redactor {
     /// One that knows the secrets of this environment, and what the settings add to it for agents.
     pub(crate) fn with_settings(environment: &[(OsString, OsString)], config: &Config) -> Self {
         let mut environment = environment.to_vec();
-        for agent in AgentKind::ALL {
+        for agent in config.all_agents() {
             let added = &config.agent(agent).env;
             environment.extend(added.iter().map(|(name, value)| (name.into(), value.into())));
         }

@@ -150,7 +150,8 @@ pub fn reproduce(
 fn playing(agents: Agents, recording: &Recording) -> Agents {
     let mut config = Config::clone(&agents.config);
     let play = AgentKind::Replay;
-    config.roles = Roles { planner: play, challenger: play, implementer: play, reviewer: play };
+    config.roles = Roles::all_by(play);
+    config.fallbacks.clear();
     config.replay.recording = Some(recording.dir().to_string_lossy().into_owned());
     config.workflow.script_retries = 0;
     // It was paid for when it was recorded.
@@ -220,6 +221,7 @@ fn play(
     let step = Step {
         change: id.clone(),
         role: run.header.role,
+        agent: AgentKind::Replay,
         name: run.header.step.clone(),
         prompt: run.header.prompt.clone(),
         resume: None,

@@ -2,7 +2,7 @@
 //! The format is [`agentd_core::run_format`].
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -263,17 +263,51 @@ pub fn read_run(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Recor
     read_records(agentd_walk::open_regular(path)?)
 }
 
+/// How a run ended, from the last line of its file; nothing where agentd was killed before it was
+/// written.
+pub(crate) fn last_line(mut file: File) -> io::Result<Option<RunEnd>> {
+    // It holds at most one text, which was cut to what is kept.
+    let length = file.metadata()?.len();
+    let tail = (2 * KEPT_BYTES as u64).min(length);
+    file.seek(SeekFrom::Start(length - tail))?;
+    let mut bytes = Vec::new();
+    file.take(tail).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(match text.lines().next_back().and_then(parse_line) {
+        Some(Record::End { end, .. }) => Some(*end),
+        _ => None,
+    })
+}
+
 /// Reads a run file that is open, as [`read_run`] does.
 pub(crate) fn read_records(file: File) -> io::Result<impl Iterator<Item = io::Result<Record>>> {
+    read_some(file, |_| true)
+}
+
+/// The same, but only lines that contain some text are parsed.
+pub(crate) fn read_records_with(
+    file: File,
+    text: &[u8],
+) -> io::Result<impl Iterator<Item = io::Result<Record>>> {
+    read_some(file, move |line| memchr::memmem::find(line, text).is_some())
+}
+
+fn read_some(
+    file: File,
+    wanted: impl Fn(&[u8]) -> bool,
+) -> io::Result<impl Iterator<Item = io::Result<Record>>> {
     let length = file.metadata()?.len();
     if length > LARGEST_RUN {
         let message = format!("it has {length} bytes, and at most {LARGEST_RUN} are read");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
-    Ok(records(BufReader::new(file.take(LARGEST_RUN))))
+    Ok(records(BufReader::new(file.take(LARGEST_RUN)), wanted))
 }
 
-fn records(mut reader: impl io::BufRead) -> impl Iterator<Item = io::Result<Record>> {
+fn records(
+    mut reader: impl io::BufRead,
+    wanted: impl Fn(&[u8]) -> bool,
+) -> impl Iterator<Item = io::Result<Record>> {
     let mut line = Vec::new();
     std::iter::from_fn(move || {
         loop {
@@ -285,6 +319,7 @@ fn records(mut reader: impl io::BufRead) -> impl Iterator<Item = io::Result<Reco
                         return Some(Err(error));
                     }
                 }
+                Ok(_) if !wanted(&line) => {}
                 Ok(_) => {
                     if let Some(record) = std::str::from_utf8(&line).ok().and_then(parse_line) {
                         return Some(Ok(record));
@@ -314,6 +349,7 @@ mod tests {
             step: StepName::Challenge,
             change: ChangeId::new("add-oauth").unwrap(),
             agent: AgentKind::Codex,
+            transport: agentd_core::agent::Transport::Cli,
             role: Role::Challenger,
             attempt: 1,
             argv: vec!["codex".into()],
@@ -321,6 +357,7 @@ mod tests {
             cwd: "/p".into(),
             prompt: "the key is very-secret-value".into(),
             started_at: "2026-11-15T20:00:00Z".into(),
+            estimate_usd: Some(0.25),
         }
     }
 
@@ -425,7 +462,7 @@ mod tests {
         let note = |text: &str| format!("{{\"t\":1,\"note\":\"{text}\"}}\n");
         let long = "x".repeat(usize::try_from(LONGEST_LINE).unwrap() + 5);
         let text = [note("one"), note(&long), note("two"), long].concat();
-        let found: Vec<Record> = records(text.as_bytes()).map(Result::unwrap).collect();
+        let found: Vec<Record> = records(text.as_bytes(), |_| true).map(Result::unwrap).collect();
         let texts: Vec<&str> = found
             .iter()
             .map(|record| match record {

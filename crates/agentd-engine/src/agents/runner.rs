@@ -3,6 +3,8 @@
 //! can help.
 
 mod capture;
+mod channel;
+mod error;
 mod not_begun;
 mod output;
 mod retry;
@@ -10,11 +12,12 @@ mod spending;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agentd_core::error_kind::Kind;
+use agentd_core::agent::Transport;
+use agentd_core::carried::CarriedStep;
 use agentd_core::event::AgentEvent;
 use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::{AgentOutcome, Exit, Failure, FailureKind};
@@ -22,17 +25,19 @@ use agentd_core::provider::classify::not_installed;
 use agentd_core::provider::sessions::ListOutput;
 use agentd_core::provider::{AgentRequest, CommandSpec, Gemini, Provider};
 use agentd_core::run_format::{RUN_VERSION, RunEnd, RunHeader};
+use agentd_core::text::Line;
 
 use crate::agents::files::{AgentFiles, FilesError};
 use crate::agents::redact::Redactor;
 use crate::agents::run_record::{RecordLimits, RunWriter};
+use crate::agents::warm::WarmAgents;
 use crate::agents::work_tree::WorkTree;
-use crate::explain::{ErrorReport, Explain};
+use crate::carrier::{Beating, Carrier, CarrierError};
 use crate::git::GitTool;
 use crate::guard::calls::Claim;
 use crate::guard::git_files::{self, GitGuard, GuardError, Homes, TamperedFile};
-use crate::guard::project_files::{EnvFileError, check_env_file};
-use crate::guard::sandbox::{self, Sandbox, SandboxUser};
+use crate::guard::project_files::check_repository;
+use crate::guard::sandbox::{Sandbox, SandboxUser};
 use crate::process::{Cancel, Limits, ProcessEnd, ProcessError, Program, Supervisor, run};
 use crate::store::Change;
 use capture::Capture;
@@ -40,6 +45,7 @@ use not_begun::not_begun;
 use output::OutputHandler;
 use retry::{for_retry, was_moved};
 
+pub use error::RunError;
 pub use retry::Retry;
 pub use spending::Spending;
 
@@ -60,6 +66,12 @@ pub struct Runner {
     pub sandbox: Option<Sandbox>,
     /// What a call may use.
     pub spending: Spending,
+    /// Processes that were kept from earlier calls.
+    pub warm: Arc<WarmAgents>,
+    /// What a call is expected to cost.
+    pub estimate_usd: Option<f64>,
+    /// Carries the change to where others can continue it; none where it stays here.
+    pub carrier: Option<Carrier>,
 }
 
 /// One attempt at a call.
@@ -73,6 +85,10 @@ pub struct Attempt {
     pub started_at: String,
     /// How long it took.
     pub duration: Duration,
+    /// How many processes it has left behind, which were ended for it.
+    pub left_behind: u32,
+    /// What it was expected to cost.
+    pub estimate_usd: Option<f64>,
     /// What it has left for git to run; all of it is gone again, as far as it says so.
     pub tampered: Vec<TamperedFile>,
     /// Why it could not be made, watched or recorded to its end. What it has used until then
@@ -99,55 +115,20 @@ impl CallReport {
     }
 }
 
-/// Why a call could not be made or recorded. That an agent failed is no error but
-/// an outcome.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The agent's files could not be prepared.
-    #[error(transparent)]
-    Files(#[from] FilesError),
-    /// The run could not be recorded. A run that nobody can look at has not succeeded.
-    #[error("cannot write the run file in {}", change_dir.display())]
-    Record {
-        /// The directory of the change.
-        change_dir: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// The process could not be run.
-    #[error(transparent)]
-    Process(#[from] ProcessError),
-    /// What git runs could not be kept as it is.
-    #[error(transparent)]
-    Guard(#[from] GuardError),
-    /// The repository would have a say in what the agent does.
-    #[error(transparent)]
-    Obeyed(#[from] EnvFileError),
-}
-
-impl Explain for RunError {
-    fn explain(&self) -> ErrorReport {
-        match self {
-            Self::Process(ProcessError::Cage { .. }) => sandbox::unavailable(self),
-            Self::Obeyed(_) => ErrorReport::of(Kind::RepositorySettings, self)
-                .hint("set variables in your own environment or in ~/.gemini/.env")
-                .hint("then remove that file from the project, or move it away"),
-            Self::Files(FilesError::NotJson { path }) => ErrorReport::of(Kind::Run, self).edit(
-                "correct it; comments and trailing commas are fine",
-                path.display().to_string(),
-            ),
-            _ => ErrorReport::of(Kind::Run, self),
-        }
-    }
-}
-
 /// What differs between the attempts of a call.
 struct Call<'c> {
     request: &'c AgentRequest,
     /// From 1.
     number: u32,
     spending: Spending,
+}
+
+/// What is there while a program runs.
+struct Ready {
+    claim: Claim,
+    guard: Option<GitGuard>,
+    files: AgentFiles,
+    beating: Option<Beating>,
 }
 
 /// Sees the events of a call as they happen.
@@ -212,9 +193,10 @@ impl Runner {
         let spec = provider.command(request);
         let who = SandboxUser::Agent(request.role, &spec);
         let environment = self.environment_for(who, &spec.env);
-        check_env_file(spec.env_file.as_ref(), &request.project_root, &environment)?;
+        check_repository(&spec, &request.project_root, &environment)?;
         let started_at = jiff::Timestamp::now().to_string();
-        let header = header(provider, request, &spec, number, &started_at);
+        let estimate_usd = self.estimate_usd;
+        let header = header(provider, request, &spec, number, &started_at, estimate_usd);
         let unrecorded = |source| RunError::Record { change_dir: change.path().to_owned(), source };
         let redactor = Redactor::new(&environment);
         let record = RunWriter::create(change, &header, redactor.clone(), self.record)
@@ -224,22 +206,19 @@ impl Runner {
         let tree = request.role.edits_the_work_tree().then(|| {
             WorkTree::look(&request.project_root, spec.merge.as_ref().map(|merge| merge.path))
         });
-        let claim = match Claim::of(&request.private_dir) {
-            Ok(claim) => claim,
-            Err(error) => {
-                return Ok(not_begun(record, started_at, FilesError::from(error).into()));
-            }
+        let ready = match self.get_ready(provider, request, &spec, &environment, change) {
+            Ok(ready) => ready,
+            Err(error) => return Ok(not_begun(record, started_at, error)),
         };
-        let guard = match Self::guard(provider, request, &environment, change, &claim) {
-            Ok(guard) => guard,
-            Err(error) => return Ok(not_begun(record, started_at, error.into())),
-        };
-        let files = match AgentFiles::prepare(&spec, &request.project_root, &request.private_dir) {
-            Ok(files) => files,
-            Err(error) => return Ok(not_begun(record, started_at, error.into())),
+        let Ready { claim, guard, files, beating } = ready;
+        let cage = self.sandbox.as_ref().map(|sandbox| sandbox.cage(who));
+        let channel = match self.channel(provider, request, &spec, environment, cage, limits) {
+            Ok(channel) => channel,
+            Err(error) => return Ok(not_begun(record, started_at, error)),
         };
         let mut watching = OutputHandler {
-            decoder: provider.decoder(request),
+            decoder: channel.decoder(provider, request),
+            is_dialogue: spec.is_dialogue,
             record,
             observer,
             failed: false,
@@ -248,29 +227,23 @@ impl Runner {
             model: request.model.clone(),
             used_up: false,
         };
-        let cage = self.sandbox.as_ref().map(|sandbox| sandbox.cage(who));
-        let program = Program {
-            program: &spec.program,
-            args: &spec.args,
-            env: &environment,
-            cwd: &request.project_root,
-            stdin: spec.stdin.as_bytes(),
-            cage: cage.as_ref(),
-        };
-        let ended = run(&self.supervisor, program, limits, &self.cancel, &mut watching);
-        drop(files);
+        let ended = self.perform(channel, &spec, &request.project_root, limits, &mut watching);
+        drop((files, beating));
         // Before anything else: nobody may call git until this is done.
         let checked = guard.map(|guard| guard.check(&claim)).transpose();
         let (tampered, mut error) = match checked {
             Ok(tampered) => (tampered.unwrap_or_default(), None),
             Err(error) => (Vec::new(), Some(RunError::from(error))),
         };
+        error = error.or(self.lost(request));
         let OutputHandler { decoder, mut record, observer, mut failed, mut tree, used_up, .. } =
             watching;
         record.files(&tree.as_mut().map(WorkTree::changes).unwrap_or_default());
         record.files(&git_files::edits(&tampered));
+        let mut left_behind = 0;
         let (exit, mut outcome) = match ended {
             Ok(ended) => {
+                left_behind = ended.stragglers;
                 note_oddities(&ended, &mut record);
                 let mut exit = ended.exit();
                 // Before it is cut: half of a key would not be known for one.
@@ -308,18 +281,69 @@ impl Runner {
         };
         let recorded = record.end(&end).map_err(unrecorded);
         error = error.or(recorded.err());
-        Ok(Attempt { outcome, run_file, started_at, duration, tampered, error })
+        Ok(Attempt {
+            outcome,
+            run_file,
+            started_at,
+            duration,
+            left_behind,
+            estimate_usd,
+            tampered,
+            error,
+        })
+    }
+
+    /// Prepares what has to be there before the program starts. What was prepared is taken back if
+    /// something fails.
+    fn get_ready(
+        &self,
+        provider: &dyn Provider,
+        request: &AgentRequest,
+        spec: &CommandSpec,
+        environment: &[(OsString, OsString)],
+        change: &Change,
+    ) -> Result<Ready, RunError> {
+        let claim = Claim::of(&request.private_dir).map_err(FilesError::from)?;
+        let guard = Self::guard(provider, spec, request, environment, change, &claim)?;
+        let files = AgentFiles::prepare(spec, &request.project_root, &request.private_dir)?;
+        // The last thing before it costs anything: who takes over knows that it was made.
+        let beating = self.announce(request, provider)?;
+        Ok(Ready { claim, guard, files, beating })
+    }
+
+    /// Says on the remote that a call is made, where the change is carried.
+    fn announce(
+        &self,
+        request: &AgentRequest,
+        provider: &dyn Provider,
+    ) -> Result<Option<Beating>, CarrierError> {
+        let Some(carrier) = &self.carrier else { return Ok(None) };
+        let step = CarriedStep {
+            step: Line::new(&request.step.to_string()),
+            agent: Some(Line::new(provider.kind().name())),
+            estimate_usd: self.estimate_usd.unwrap_or(0.0),
+        };
+        carrier.claim(step, &self.cancel).map(Some)
+    }
+
+    /// The error where somebody else has taken over the change meanwhile.
+    fn lost(&self, request: &AgentRequest) -> Option<RunError> {
+        let lost = self.carrier.as_ref().is_some_and(Carrier::is_lost);
+        lost.then(|| CarrierError::Lost { change: request.change.clone() }.into())
     }
 
     /// Guards what others run and obey from agents that may write to it.
     fn guard(
         provider: &dyn Provider,
+        spec: &CommandSpec,
         request: &AgentRequest,
         environment: &[(OsString, OsString)],
         change: &Change,
         claim: &Claim,
     ) -> Result<Option<GitGuard>, GuardError> {
-        if !request.role.edits_the_work_tree() {
+        // The tools of a CLI are chosen by role. An agent that only speaks a protocol has all of its tools
+        // in every role, and could write to its own settings.
+        if !request.role.edits_the_work_tree() && !spec.is_dialogue {
             return Ok(None);
         }
         let tool = GitTool { env: environment.to_vec(), ..GitTool::default() };
@@ -341,7 +365,7 @@ impl Runner {
         spec.stdin.clear();
         let who = SandboxUser::Agent(request.role, &spec);
         let environment = self.environment_for(who, &spec.env);
-        check_env_file(spec.env_file.as_ref(), &request.project_root, &environment)?;
+        check_repository(&spec, &request.project_root, &environment)?;
         let _claim = Claim::of(&request.private_dir).map_err(FilesError::from)?;
         let _files = AgentFiles::prepare(&spec, &request.project_root, &request.private_dir)?;
         self.captured(who, &spec, &request.project_root, limits, Capture::default())
@@ -374,6 +398,7 @@ impl Runner {
             env: &environment,
             cwd,
             stdin: spec.stdin.as_bytes(),
+            keeps_input_open: false,
             cage: cage.as_ref(),
         };
         let ended = run(&self.supervisor, program, limits, &self.cancel, &mut capture)?;
@@ -413,6 +438,7 @@ fn header(
     spec: &CommandSpec,
     attempt: u32,
     started_at: &str,
+    estimate_usd: Option<f64>,
 ) -> RunHeader {
     let mut argv = vec![spec.program.clone()];
     argv.extend(spec.args.iter().cloned());
@@ -421,6 +447,7 @@ fn header(
         step: request.step.clone(),
         change: request.change.clone(),
         agent: provider.kind(),
+        transport: if spec.is_dialogue { Transport::Acp } else { Transport::Cli },
         role: request.role,
         attempt,
         argv,
@@ -428,6 +455,7 @@ fn header(
         cwd: request.project_root.to_string_lossy().into_owned(),
         prompt: spec.stdin.clone(),
         started_at: started_at.to_owned(),
+        estimate_usd,
     }
 }
 

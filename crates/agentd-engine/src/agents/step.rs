@@ -7,57 +7,60 @@
 //! judged, so that no failure can hide what it has cost.
 
 mod artifact;
+mod budget;
 mod cause;
 mod error;
 mod guarded;
 pub(crate) mod ledger;
+mod request;
+mod resume;
 mod session_turn;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use agentd_core::agent::{AgentKind, Complexity, Role};
-use agentd_core::config::{Budget, Config};
+use agentd_core::agent::{AgentKind, Role};
+use agentd_core::config::Config;
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
-use agentd_core::layout;
-use agentd_core::outcome::{AgentOutcome, Failure, FailureKind, Usage};
-use agentd_core::prompt::in_language;
-use agentd_core::provider::classify::not_installed;
-use agentd_core::provider::models::choose;
-use agentd_core::provider::prices::PriceTable;
-use agentd_core::provider::sessions::{ListOutput, find};
-use agentd_core::provider::{
-    AgentRequest, CommandSpec, Gemini, McpServer, Provider as _, Session, provider,
-};
+use agentd_core::outcome::{AgentOutcome, Failure, FailureKind};
+use agentd_core::provider::sessions::ListOutput;
+use agentd_core::provider::{AgentRequest, CommandSpec, Gemini, Provider};
 use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use crate::agents::files::restore_leftovers;
+use crate::agents::probe;
 use crate::agents::receipts;
 use crate::agents::redact::Redactor;
 use crate::agents::run_record::RecordLimits;
 use crate::agents::runner::{Attempt, Observer, Retry, RunError, Runner, Spending};
+use crate::agents::warm::WarmAgents;
+use crate::carrier::Carrier;
 use crate::change::Snapshot;
-use crate::change::documents::updated_state;
+use crate::change::documents::{update_state, updated_state};
 use crate::change::signing;
 use crate::git::{GitSandbox, GitTool};
-use crate::guard::calls;
 use crate::guard::git_files::TamperedFile;
-use crate::guard::project_files;
-use crate::guard::sandbox::{self, Sandbox, SandboxError};
+use crate::guard::sandbox::{Sandbox, SandboxError};
 use crate::guard::trust::Trusted;
+use crate::insight::forecast;
 use crate::process::{self, Cancel, Limits, Supervisor};
-use crate::store::{Holder, Project, StoreError};
+use crate::store::{Holder, Project};
 
 pub use artifact::Artifact;
 use artifact::{OnDisk, judge};
+use budget::{check_budget, spending};
 pub(crate) use error::BY_RULES;
 pub use error::StepError;
 use guarded::Guarded;
 pub use guarded::run_tests;
+pub(crate) use request::usage_of_session;
+pub(super) use request::{identity, program};
+use request::{private_dir, provider_of, request};
 use session_turn::SessionTurn;
 
 /// What a step needs of the world.
@@ -79,6 +82,10 @@ pub struct Agents {
     pub cancel: Cancel,
     /// Who records.
     pub holder: Holder,
+    /// Processes of agents that wait for their next call.
+    pub warm: Arc<WarmAgents>,
+    /// Carries the change to where others can continue it; none where it stays here.
+    pub carrier: Option<Carrier>,
 }
 
 impl Agents {
@@ -121,8 +128,10 @@ impl Agents {
 pub struct Step {
     /// The change.
     pub change: ChangeId,
-    /// The role; the config says who plays it.
+    /// The role.
     pub role: Role,
+    /// Who plays it.
+    pub agent: AgentKind,
     /// Which step it is.
     pub name: StepName,
     /// The prompt.
@@ -147,6 +156,8 @@ pub struct StepReport {
     pub cost_usd: f64,
     /// How long all attempts took.
     pub duration: Duration,
+    /// How many processes agents have left behind, which were ended for them.
+    pub left_behind: u32,
     /// The record of the last attempt.
     pub run_file: PathBuf,
     /// The change as the step has left it.
@@ -176,14 +187,20 @@ pub(crate) fn run_on(
     let state = before.state()?;
     check_budget(&step.change, state, &agents.config.budget, None)?;
     signing::check(&agents.project)?;
-    let agent = agents.config.roles.agent(step.role);
+    let agent = step.agent;
+    if let Some(why) = probe::objection(agents, agent, step.role) {
+        return Err(StepError::Unfit { agent, role: step.role, why });
+    }
     let sandbox = Sandbox::open(agents, Some(&step.change))?;
     let mut runner = runner(agents, sandbox);
     runner.spending = spending(state, &agents.config);
+    runner.estimate_usd =
+        forecast::of_call(&agents.project, &agents.config, &change, state, &step.name);
     // No agent runs while the key of an earlier call could be read.
     receipts::withdraw(&agents.project, &step.change)?;
     let receipt = if receipts::gives_verdicts(step.role) {
-        Some(receipts::issue(&agents.project, &step.change)?)
+        agents.warm.freeze_all();
+        Some(receipts::issue(&agents.project, &step.change, step.role)?)
     } else {
         None
     };
@@ -195,12 +212,15 @@ pub(crate) fn run_on(
     runner.record.last_run =
         state.llm_calls.iter().filter_map(|call| call.run).max().unwrap_or_default();
     let guarded = Guarded::take(agents, &step.change, step.role, &request.private_dir)?;
+    if !resume::may_load(agents, step, state, observer) {
+        return Err(StepError::Interrupted);
+    }
     let mut watch = |event: &AgentEvent<'_>| {
         turn.watch(event);
         observer(event);
     };
-    let report =
-        runner.call(provider(agent), &request, &change, limits(&agents.config, agent), &mut watch);
+    let (provider, limits) = (provider_of(agents, agent), limits(&agents.config, agent));
+    let report = runner.call(&*provider, &request, &change, limits, &mut watch);
     drop(turn);
     // Before anything is recorded, and also where the call could not be finished.
     let forged = guarded.check(agents);
@@ -216,28 +236,32 @@ pub(crate) fn run_on(
     let Some(last) = report.attempts.last() else {
         let message = "there was no attempt at all";
         let failure = Failure::new(FailureKind::Other, message);
-        return Err(StepError::Agent { agent, failure });
+        return Err(StepError::Agent { agent, failure: Box::new(failure) });
     };
     let tampered: Vec<TamperedFile> = last.tampered.iter().cloned().chain(forged).collect();
     if !tampered.is_empty() {
-        return Err(StepError::Tampered { who: agent.name(), tampered });
+        return Err(StepError::Tampered { who: agent.to_string(), tampered });
     }
     if let Some(failure) = &last.outcome.failure {
         if failure.kind == FailureKind::Budget {
             let ended = Some(agent);
             check_budget(&step.change, &state, &agents.config.budget, ended)?;
         }
-        return Err(StepError::Agent { agent, failure: failure.clone() });
+        return Err(StepError::Agent { agent, failure: Box::new(failure.clone()) });
     }
     let after = written.with_state(state);
     let changed = artifact::changed(&before.documents, &after.documents);
-    judge(agents, &after, step, agent, &on_disk, &changed, &last.outcome)?;
+    if let Err(error) = judge(agents, &after, step, agent, &on_disk, &changed, &last.outcome) {
+        note_failure(agents, step, &error, now())?;
+        return Err(error);
+    }
     Ok(StepReport {
         after,
         agent,
         outcome: last.outcome.clone(),
         cost_usd,
         duration: report.attempts.iter().map(|attempt| attempt.duration).sum(),
+        left_behind: report.attempts.iter().map(|attempt| attempt.left_behind).sum(),
         run_file: last.run_file.clone(),
     })
 }
@@ -256,54 +280,12 @@ pub fn run_shell(agents: &Agents, command: &str, limits: Limits) -> Result<ListO
     if agents.cancel.reason().is_some() { Err(StepError::Interrupted) } else { Ok(output) }
 }
 
-/// The private directory of a call, in the user's state directory.
-fn private_dir(agents: &Agents, call: &str) -> Result<PathBuf, StoreError> {
-    // Made here, so that it is the user's own.
-    agents.project.state_dir()?;
-    let state = agents.project.user().state_path(agents.project.root())?;
-    Ok(calls::private_dir(&state, call))
-}
-
 /// An agentd that was killed may have left its keys in the project's settings of
 /// Gemini CLI; whichever agent is called next, they go first.
 fn restore_settings(request: &AgentRequest) -> Result<(), StepError> {
     let calls = request.private_dir.parent().unwrap_or(&request.private_dir);
     if let Some(merge) = Gemini.command(request).merge {
         restore_leftovers(&request.project_root, calls, &merge).map_err(RunError::from)?;
-    }
-    Ok(())
-}
-
-/// What a call may use of the budget, after what the change has used (T8).
-fn spending(state: &State, config: &Config) -> Spending {
-    let tokens = state.total_tokens_in + state.total_tokens_out;
-    Spending {
-        tokens: config.budget.max_tokens.map(|limit| limit.saturating_sub(tokens)),
-        cost_usd: config.budget.max_cost_usd.map(|limit| limit - state.total_cost),
-        prices: PriceTable::default().with(config.prices.clone()),
-    }
-}
-
-/// Fails where the budget is used up; `ended` is the agent whose call was ended for it.
-fn check_budget(
-    change: &ChangeId,
-    state: &State,
-    budget: &Budget,
-    ended: Option<AgentKind>,
-) -> Result<(), StepError> {
-    let used_up = |spent: String, limit: String| {
-        Err(StepError::Budget { change: change.clone(), spent, limit, ended })
-    };
-    if let Some(limit) = budget.max_cost_usd
-        && state.total_cost >= limit
-    {
-        return used_up(format!("${:.4}", state.total_cost), format!("${limit:.4}"));
-    }
-    let tokens = state.total_tokens_in + state.total_tokens_out;
-    if let Some(limit) = budget.max_tokens
-        && tokens >= limit
-    {
-        return used_up(format!("{tokens} tokens"), format!("{limit} tokens"));
     }
     Ok(())
 }
@@ -331,99 +313,42 @@ fn runner(agents: &Agents, sandbox: Option<Sandbox>) -> Runner {
         cancel: agents.cancel.clone(),
         sandbox,
         spending: Spending::default(),
+        warm: Arc::clone(&agents.warm),
+        estimate_usd: None,
+        carrier: agents.carrier.clone(),
     }
 }
 
-fn request(
+/// Starts the process of an agent for a later step, so that it is there when its turn comes (G5).
+/// Only for agents that are talked to. What goes wrong is for the step itself to report.
+pub(crate) fn start_early(agents: &Agents, step: &Step, state: &State) {
+    let Ok(sandbox) = Sandbox::open(agents, Some(&step.change)) else { return };
+    let runner = runner(agents, sandbox);
+    if let Ok(request) = request(agents, &runner, step, step.agent, state, None) {
+        let provider = provider_of(agents, step.agent);
+        let _ = runner.start_early(&*provider, &request, limits(&agents.config, step.agent));
+    }
+}
+
+/// Adds to the ledger that a call has not done what it was for: it was recorded before it was judged.
+fn note_failure(
     agents: &Agents,
-    runner: &Runner,
     step: &Step,
-    agent: AgentKind,
-    state: &State,
-    receipt: Option<&Path>,
-) -> Result<AgentRequest, StepError> {
-    let settings = agents.config.agent(agent);
-    let complexity = state.complexity.unwrap_or(Complexity::Medium);
-    let model = choose(agent, complexity, settings.models.get(&complexity));
-    let change_dir = agents.project.root().join(layout::change_dir(&step.change).as_path());
-    let private_dir = private_dir(agents, &format!("{}-{}", step.change, step.name))?;
-    let mut request = AgentRequest {
-        role: step.role,
-        change: step.change.clone(),
-        step: step.name.clone(),
-        prompt: in_language(&step.prompt, agents.config.project.language.as_ref()),
-        project_root: agents.work_tree.clone(),
-        private_dir,
-        program: if agent.is_own() { agents.agentd.clone() } else { program(agents, agent)? },
-        extra_args: extra_args(agents, agent, &change_dir),
-        extra_env: settings.env.clone().into_iter().collect(),
-        env_names: agents
-            .environment
-            .iter()
-            .map(|(name, _)| name.to_string_lossy().into_owned())
-            .collect(),
-        model: model.model,
-        effort: model.effort,
-        session: Session::Fresh,
-        mcp: Some(McpServer::new(
-            agents.agentd.clone(),
-            &agents.project.root().to_string_lossy(),
-            &step.change,
-            step.role,
-            &step.name,
-            receipt,
-        )),
-        surroundings: match &runner.sandbox {
-            Some(sandbox) => sandbox.surroundings(),
-            None => sandbox::no_surroundings(&agents.environment),
-        },
-        found: project_files::look(agent, &agents.work_tree, &agents.environment),
+    error: &StepError,
+    now: Stamp,
+) -> Result<(), StepError> {
+    let failure = match error {
+        StepError::NoArtifact { .. } => FailureKind::NoArtifact,
+        StepError::InvalidArtifact { .. } => FailureKind::InvalidArtifact,
+        _ => return Ok(()),
     };
-    if let Some(id) = &step.resume {
-        let index = if session_turn::by_index(agents, agent) {
-            let output = runner.list_sessions(&request, limits(&agents.config, agent))?;
-            Some(find(&output, id)?.index)
-        } else {
-            None
-        };
-        let thread_usage = (agent == AgentKind::Codex).then(|| usage_of_session(state, id));
-        request.session = Session::Resume { id: id.clone(), index, thread_usage };
-    }
-    Ok(request)
-}
-
-/// The program of an agent. A plain name never means a program of the repository.
-pub(super) fn program(agents: &Agents, agent: AgentKind) -> Result<String, StepError> {
-    let name = agents.config.agent(agent).command.as_deref().unwrap_or(agent.name());
-    process::resolve(name, &agents.environment, agents.project.root()).map_err(|inside| {
-        let failure = not_installed(agent, name, &inside.to_string());
-        StepError::Agent { agent, failure }
-    })
-}
-
-/// The user's own arguments; for a replay, which recording is played and what has been
-/// played of it, as the runs of the change show.
-fn extra_args(agents: &Agents, agent: AgentKind, change_dir: &Path) -> Vec<String> {
-    let replay = &agents.config.replay;
-    let (AgentKind::Replay, Some(recording)) = (agent, &replay.recording) else {
-        return agents.config.agent(agent).args.clone();
-    };
-    let text = |path: PathBuf| path.to_string_lossy().into_owned();
-    let recording = text(agents.project.root().join(recording));
-    let (speed, runs) = (replay.speed.to_string(), text(change_dir.join("runs")));
-    ["--recording", &recording, "--speed", &speed, "--runs", &runs].map(str::to_owned).to_vec()
-}
-
-/// What a session has used so far, from the ledger: codex reports a thread's running
-/// total, and each call was recorded for itself.
-pub(crate) fn usage_of_session(state: &State, id: &str) -> Usage {
-    let mut sum = Usage::default();
-    for call in state.llm_calls.iter().filter(|call| call.session_id.as_deref() == Some(id)) {
-        sum.input += call.tokens_in;
-        sum.cached += call.tokens_cached;
-        sum.output += call.tokens_out;
-    }
-    sum
+    update_state(&agents.project, &step.change, &agents.holder, now, |state| {
+        if let Some(call) = state.llm_calls.last_mut().filter(|call| call.step == step.name) {
+            call.failure = Some(failure);
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// Puts every attempt into the ledger; returns what they cost, and the state as recorded.
@@ -436,7 +361,7 @@ fn record(
     now: Stamp,
     observer: &mut Observer<'_>,
 ) -> Result<(f64, State), StepError> {
-    let agent = agents.config.roles.agent(step.role);
+    let agent = step.agent;
     let mut total = 0.0;
     let mut calls = Vec::new();
     for attempt in attempts {
@@ -450,6 +375,9 @@ fn record(
                 "no price is known for the model {name}; set [prices.\"{name}\"] to count its cost"
             );
             observer(&AgentEvent::Warning { message: text.into() });
+        }
+        if !outcome.is_settled() {
+            ledger::reserve(&mut entry.call, attempt.estimate_usd);
         }
         total += entry.call.cost;
         entry.call.duration_ms = u64::try_from(attempt.duration.as_millis()).unwrap_or(u64::MAX);

@@ -8,7 +8,7 @@ use agentd_core::rel_path::RelPath;
 
 use super::SpecConflict;
 use crate::change::documents::DocumentError;
-use crate::change::staleness::Stale;
+use crate::change::staleness::{self, Stale};
 use crate::explain::{ErrorReport, Explain};
 use crate::store::{LockError, StoreError};
 
@@ -25,7 +25,7 @@ pub enum ArchiveError {
         conflicts: Vec<SpecConflict>,
     },
     /// The change was edited since it was approved (T3).
-    #[error("`{change}` was edited since it was approved: {}", stale_list(stale))]
+    #[error("`{change}` was edited since it was approved: {}", staleness::listed(stale))]
     Stale {
         /// The change.
         change: ChangeId,
@@ -74,11 +74,6 @@ pub enum ArchiveError {
         /// Why.
         why: String,
     },
-}
-
-fn stale_list(stale: &[Stale]) -> String {
-    let all: Vec<String> = stale.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
-    all.join("; ")
 }
 
 fn edits(count: usize) -> String {

@@ -172,11 +172,24 @@ pub(super) fn make(
     if request.drop.is_some() {
         return Ok(Plan::default());
     }
+    let shown = if request.resume { shown_conflicts(project, change.id())? } else { Vec::new() };
+    let mut plan = merge_into(project, change, &shown)?;
+    for spec in plan.specs.iter_mut().filter(|spec| !spec.touched.created) {
+        spec.after = merge::touch(&spec.after, request.now);
+    }
+    Ok(plan)
+}
+
+/// Merges every spec of a change; the conflicts that were shown end with its text.
+pub(super) fn merge_into(
+    project: &Project,
+    change: &Change,
+    shown: &[DecidedConflict],
+) -> Result<Plan, ArchiveError> {
     let (ids, unlisted) = specs_to_merge(change)?;
     let read = map_parallel(&ids, |id| read(project, change, id));
     let mut texts: Vec<Texts> = read.into_iter().collect::<Result<_, _>>()?;
     let (renumbered, own) = renumber(change, &mut texts)?;
-    let shown = if request.resume { shown_conflicts(project, change.id())? } else { Vec::new() };
     let merged = map_parallel(&texts, |texts| {
         merge::spec(&texts.sides(), &|conflict| {
             shown.contains(&DecidedConflict::new(&texts.spec, conflict))
@@ -191,9 +204,7 @@ pub(super) fn make(
         if texts.main.as_deref() == Some(merged.text.as_str()) {
             continue;
         }
-        let touched = merged.touched;
-        let after =
-            if touched.created { merged.text } else { merge::touch(&merged.text, request.now) };
+        let (touched, after) = (merged.touched, merged.text);
         plan.specs.push(SpecChange { spec: texts.spec, touched, before: texts.main, after });
     }
     Ok(plan)
@@ -276,7 +287,7 @@ fn renumber(
 /// A conflict that somebody was shown: they have decided about this text of the main
 /// spec, and about no other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct DecidedConflict {
+pub(super) struct DecidedConflict {
     spec: SpecId,
     what: String,
     kind: ConflictKind,

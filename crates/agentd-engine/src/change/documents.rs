@@ -59,6 +59,14 @@ pub enum DocumentError {
         /// The command that comes next.
         next: NextStep,
     },
+    /// A call is not one whose cost is unknown.
+    #[error("run {run} of `{change}` is not unsettled")]
+    NothingToSettle {
+        /// The change.
+        change: ChangeId,
+        /// The number of the run.
+        run: u32,
+    },
     /// The files of a change are not what agentd recorded.
     #[error("the record of `{change}` does not match: {source}")]
     Journal {
@@ -89,6 +97,8 @@ impl Explain for DocumentError {
             Self::NothingToDecide { next, .. } => {
                 ErrorReport::of(Kind::NothingToDecide, self).run("continue with", next)
             }
+            Self::NothingToSettle { change, .. } => ErrorReport::of(Kind::NothingToSettle, self)
+                .run("see which calls are", CommandLine::agentd(["cost", change.as_str()])),
             Self::Journal { change, source } => explain_mismatch(self, change, source),
             Self::NoState { .. } => ErrorReport::of(Kind::NoState, self)
                 .hint("restore STATE.yaml from git; without it, agentd did not start the change"),

@@ -217,6 +217,9 @@ fn compare(
 
 /// Compares a change with its record. None where there is no record: the change is from before
 /// journals, or was made by hand.
+///
+/// The copy is by the ID of the change, which another one may have had since a change was archived:
+/// then it is none of this one.
 pub(crate) fn check(
     project: &Project,
     change: &Change,
@@ -224,22 +227,12 @@ pub(crate) fn check(
     text: &str,
 ) -> Result<Option<Compared>, DocumentError> {
     let public = read_public(change)?;
-    let private = read_copy(project, change.id())?;
-    compare(change.id(), state, text, public.as_deref(), private.as_deref())
-}
-
-/// The same for a change in the archive. The copy is by the id of the change, which another one may
-/// have had since: then it is none of this one.
-pub(crate) fn check_archived(
-    project: &Project,
-    change: &Change,
-    state: &State,
-    text: &str,
-) -> Result<Option<Compared>, DocumentError> {
-    let public = read_public(change)?;
-    let first = |journal: &String| journal.lines().next().map(Digest::of);
-    let begins = public.as_ref().and_then(first);
-    let private = read_copy(project, change.id())?.filter(|copy| first(copy) == begins);
+    let mut private = read_copy(project, change.id())?;
+    if change.archived().is_some() {
+        let first = |journal: &String| journal.lines().next().map(Digest::of);
+        let begins = public.as_ref().and_then(first);
+        private = private.filter(|copy| first(copy) == begins);
+    }
     compare(change.id(), state, text, public.as_deref(), private.as_deref())
 }
 
@@ -296,6 +289,17 @@ pub fn accept(
     let all = known.text() + &new.iter().map(|entry| entry.line() + "\n").collect::<String>();
     copy.dir.write_atomic(&copy.journal, all.as_bytes())?;
     Ok(change.write(&lock, &ChangeFile::Journal, all.as_bytes())?)
+}
+
+/// Takes a journal that came from another machine for the record of this one.
+pub(crate) fn take_over(
+    project: &Project,
+    id: &ChangeId,
+    journal: &str,
+) -> Result<(), DocumentError> {
+    let Some(copy) = Copy::of(project, id)? else { return Ok(()) };
+    copy.dir.write_atomic(&copy.journal, journal.as_bytes())?;
+    Ok(copy.unmark()?)
 }
 
 /// A journal that an agentd was writing when it was killed.

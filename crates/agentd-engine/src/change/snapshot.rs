@@ -5,14 +5,16 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use agentd_core::check::{self, Extras, FileReport, MainSpecs};
+use agentd_core::document::round::{self, Round};
 use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{self, ChangeFile, RunName};
 use agentd_core::recording::Run;
+use agentd_core::run_format::Record;
 use agentd_core::state::State;
 
 use super::documents::{DocumentError, main_specs_for, source};
-use crate::agents::run_record::read_records;
+use crate::agents::run_record::{read_records, read_records_with};
 use crate::store::{Change, Entry, Project, StoreError};
 
 /// A change as it was when it was read. Cloning is cheap: copies share what was read.
@@ -93,6 +95,19 @@ impl Snapshot {
     pub fn read_run(&self, name: &RunName) -> io::Result<Option<Run>> {
         let file = self.change.open_run(name).map_err(io::Error::other)?;
         Run::from_records(name.clone(), read_records(file)?)
+    }
+
+    /// The records of a call whose lines contain a text: the others, which are most of a long call,
+    /// are not parsed.
+    pub fn records_with(&self, name: &RunName, text: &str) -> io::Result<Vec<Record>> {
+        let file = self.change.open_run(name).map_err(io::Error::other)?;
+        read_records_with(file, text.as_bytes())?.collect()
+    }
+
+    /// The plan as a round of review saw it; none if it was not kept.
+    pub fn round(&self, number: u32) -> Option<Round> {
+        let text = self.change.read_if_exists(&ChangeFile::Round(number)).ok().flatten()?;
+        round::parse(&text)
     }
 
     /// The same documents with a state that was just written.

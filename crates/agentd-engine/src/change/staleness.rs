@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use agentd_core::hash::Digest;
 use agentd_core::state::{CodeReview, State};
 use serde::Serialize;
 
@@ -23,6 +24,12 @@ pub struct Stale {
     pub why: Cow<'static, str>,
 }
 
+/// What is stale and why, in one line.
+pub(crate) fn listed(stale: &[Stale]) -> String {
+    let all: Vec<String> = stale.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
+    all.join("; ")
+}
+
 /// Where the code of a change is.
 pub(crate) fn code_root(project: &Project, state: &State) -> Result<PathBuf, git::GitError> {
     match &state.git {
@@ -34,6 +41,15 @@ pub(crate) fn code_root(project: &Project, state: &State) -> Result<PathBuf, git
 /// What is stale in a change. Verdicts of versions that did not record what they are about are
 /// taken as they are.
 pub fn stale(project: &Project, snapshot: &Snapshot) -> Result<Vec<Stale>, DocumentError> {
+    stale_with(project, snapshot, |root| tree(&GitTool::default(), &root).ok())
+}
+
+/// The same with another way to read a working tree.
+pub(super) fn stale_with(
+    project: &Project,
+    snapshot: &Snapshot,
+    digest: impl FnOnce(PathBuf) -> Option<Digest>,
+) -> Result<Vec<Stale>, DocumentError> {
     let Some(state) = snapshot.state_if_begun()? else { return Ok(Vec::new()) };
     let mut stale = Vec::new();
     let plan = snapshot.documents.digest();
@@ -64,7 +80,7 @@ pub fn stale(project: &Project, snapshot: &Snapshot) -> Result<Vec<Stale>, Docum
     if reviewed.is_none() && tested.is_none() {
         return Ok(stale);
     }
-    let now = code_root(project, state).ok().and_then(|root| tree(&GitTool::default(), &root).ok());
+    let now = code_root(project, state).ok().and_then(digest);
     let Some(now) = now else {
         stale.push(Stale { what: "code".into(), why: "its working tree cannot be read".into() });
         return Ok(stale);

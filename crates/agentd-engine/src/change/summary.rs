@@ -69,9 +69,16 @@ pub struct LayerProgress {
 impl Summary {
     /// Reads as little of a change as a summary needs: projects have hundreds of them.
     pub fn read(change: &Change) -> Self {
+        Self::with_state(change).0
+    }
+
+    /// The same with the state, if it can be read.
+    pub(super) fn with_state(change: &Change) -> (Self, Option<State>) {
         let files = [ChangeFile::State, ChangeFile::Proposal, ChangeFile::Tasks];
         let documents = change.documents(files);
-        Self::new(&documents, state_of(&documents, change))
+        let state = state_of(&documents, change);
+        let known = state.as_ref().ok().copied().flatten().cloned();
+        (Self::new(&documents, state), known)
     }
 
     /// The summary of a change that was read.

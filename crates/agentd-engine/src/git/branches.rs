@@ -3,9 +3,13 @@
 use std::path::Path;
 
 use agentd_core::ids::ChangeId;
-use agentd_core::layout;
+use agentd_core::layout::{self, ChangeFile};
+use agentd_core::rel_path::RelPath;
 
 use super::{Git, GitError, branch_of};
+
+/// The most that is read of a text in a commit.
+const MOST_TEXT: usize = 16 << 20;
 
 impl Git {
     /// Whether there is a branch to be renamed; an error where the new name is not free.
@@ -66,10 +70,58 @@ impl Git {
 
     /// Whether the branch of a change has its documents, while another one is checked out.
     pub fn is_on_its_branch(&self, change: &ChangeId) -> bool {
-        let dir = self.prefix.join(layout::change_dir(change).as_path());
-        let name = format!("refs/heads/{}:{}", branch_of(change), dir.display());
+        let dir = layout::change_dir(change);
+        self.has(&format!("refs/heads/{}", branch_of(change)), &dir)
+    }
+
+    /// The branch of a change in a remote repository, as far as git knows, if the change was begun
+    /// there and has no branch here.
+    pub fn on_remote_branch(&self, change: &ChangeId) -> Result<Option<String>, GitError> {
+        let branch = branch_of(change);
+        if self.branch_commit(&branch)?.is_some() {
+            return Ok(None);
+        }
+        let state = ChangeFile::State.path_in_project(change);
+        let remote = self.remote_of(&branch)?;
+        Ok(remote.filter(|remote| self.has(&format!("refs/remotes/{remote}"), &state)))
+    }
+
+    /// Whether a commit has something at this path of the project.
+    pub(super) fn has(&self, commit: &str, path: &RelPath) -> bool {
+        let name = format!("{commit}:{}", self.prefix.join(path.as_path()).display());
         let found = self.call("rev-parse").args(["--quiet", "--verify", &name]).ask();
         found.is_ok_and(|output| output.code == 0)
+    }
+
+    /// The text of a file of the project in a commit.
+    pub(crate) fn text_in(&self, commit: &str, path: &RelPath) -> Result<String, GitError> {
+        let name = format!("{commit}:{}", self.prefix.join(path.as_path()).display());
+        Ok(self.call("cat-file").args(["blob", &name]).at_most(MOST_TEXT).run()?.text())
+    }
+
+    /// Creates the branch of a change where its branch in a remote repository is.
+    pub(crate) fn track(&self, change: &ChangeId, remote: &str) -> Result<(), GitError> {
+        let branch = branch_of(change);
+        super::set_up::name_is_free(self, &branch)?;
+        let call = self.call("branch").long().args(["--quiet", "--track", &branch]);
+        call.args([format!("refs/remotes/{remote}")]).run().map(drop)
+    }
+
+    /// Makes `git pull` and `git push` on a new branch mean the branch of the same name in the
+    /// remote repository, if there is one.
+    pub(super) fn set_upstream(&self, branch: &str) -> Result<(), GitError> {
+        let remotes = self.call("remote").run()?.text();
+        let remotes: Vec<&str> = remotes.lines().filter(|name| !name.starts_with('-')).collect();
+        let remote = match remotes[..] {
+            [only] => only,
+            _ if remotes.contains(&"origin") => "origin",
+            _ => return Ok(()),
+        };
+        for (key, value) in [("remote", remote), ("merge", &*format!("refs/heads/{branch}"))] {
+            let key = format!("branch.{branch}.{key}");
+            self.call("config").writing().args(["--local", &key, value]).run()?;
+        }
+        Ok(())
     }
 
     /// The branch that the repository is about, and its commit: the one that a clone checks out, or

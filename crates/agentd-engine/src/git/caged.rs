@@ -41,6 +41,7 @@ impl GitSandbox {
             env: &env,
             cwd: call.dir,
             stdin: &call.input,
+            keeps_input_open: false,
             cage: Some(&cage),
         };
         let limits = Limits {

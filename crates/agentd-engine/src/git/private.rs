@@ -206,7 +206,7 @@ fn read_object<'a>(bytes: &'a [u8], name: &str) -> Option<(&'a [u8], &'a [u8])> 
 }
 
 /// Bytes in C-style quotes, as git reads them in many places.
-fn quoted(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn quoted(bytes: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'"'];
     for &byte in bytes {
         match byte {

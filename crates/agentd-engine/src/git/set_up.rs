@@ -8,6 +8,7 @@ use agentd_core::state::{GitSetup, Placement};
 use agentd_core::text::counted;
 
 use super::error::GitError;
+use super::start::{Start, branch_with, start};
 use super::status::{Dirty, Head, Worktree};
 use super::tool::{GitOutput, GitTool};
 use super::{Git, canonical};
@@ -222,6 +223,9 @@ fn on_branch(git: &Git, change: &ChangeId, base: Option<&str>) -> Result<Setup, 
         }
         notes.push(hook_note(&branch, &output));
     }
+    if existing.is_none() {
+        git.set_upstream(&branch)?;
+    }
     if !dirty.is_clean() {
         notes.push(format!("{} came along to `{branch}`, unchanged.", uncommitted(&dirty)));
     }
@@ -257,12 +261,13 @@ fn in_worktree(git: &Git, change: &ChangeId, base: Option<&str>) -> Result<Setup
         Some(_) | None => {
             let existing_branch = existing.is_some().then_some(&*branch);
             let start = match existing {
-                Some(_) => Start { commit: tip, branch: None },
+                Some(_) => Start { commit: tip, branch: None, not_set_up: None },
                 None => start(git, &head, tip, base)?,
             };
             notes.extend(make(git, &trees, &path, &branch, existing_branch, &start.commit)?);
             created = Created { branch: existing.is_none(), work_tree: true };
             if existing.is_none() {
+                git.set_upstream(&branch)?;
                 notes.push(start.note(&branch, &head));
                 notes.extend(remote_note(git, &branch)?);
                 (base_commit, base_branch) = (Some(start.commit), start.branch);
@@ -365,57 +370,6 @@ fn project_in(git: &Git, checkout: &Path) -> Result<PathBuf, GitError> {
     }
     let real = canonical(&inside)?;
     if real.starts_with(&checkout) { Ok(real) } else { Err(GitError::LeadsOut { path: inside }) }
-}
-
-/// Where a new branch starts.
-struct Start {
-    commit: String,
-    /// The branch that it is the tip of.
-    branch: Option<String>,
-}
-
-impl Start {
-    fn note(&self, branch: &str, head: &Head) -> String {
-        let short = self.commit.get(..10).unwrap_or(&self.commit);
-        match (&self.branch, head.branch()) {
-            (Some(base), Some(here)) if base != here => {
-                format!("`{branch}` starts from `{base}`, not from `{here}`, which is checked out.")
-            }
-            (Some(base), _) => format!("`{branch}` starts from `{base}`."),
-            (None, _) => format!("HEAD was on no branch: `{branch}` starts from {short}."),
-        }
-    }
-}
-
-/// Where a new branch starts: from the base that was set; otherwise from the branch that the
-/// repository is about, so that the commits of another change do not come along. A commit without a
-/// branch was checked out for a reason.
-fn start(git: &Git, head: &Head, tip: String, base: Option<&str>) -> Result<Start, GitError> {
-    let here = head.branch().map(str::to_owned);
-    let base = match base {
-        Some("HEAD") => return Ok(Start { commit: tip, branch: here }),
-        Some(name) => match git.branch_or_remote(name)? {
-            Some(start) => return Ok(Start { commit: start.1, branch: Some(start.0) }),
-            None => return Err(GitError::NoBaseBranch { base: name.to_owned() }),
-        },
-        None if here.is_none() => None,
-        None => git.default_branch()?,
-    };
-    Ok(match base {
-        Some((name, commit)) => Start { commit, branch: Some(name) },
-        None => Start { commit: tip, branch: here },
-    })
-}
-
-/// The base branch, if a commit is on it.
-fn branch_with(git: &Git, commit: &str, base: Option<&str>) -> Result<Option<String>, GitError> {
-    let found = match base {
-        Some(name) => git.branch_or_remote(name)?,
-        None => git.default_branch()?,
-    };
-    let Some((name, tip)) = found else { return Ok(None) };
-    let is_on = git.call("merge-base").args(["--is-ancestor", commit, &tip]).ask()?.code == 0;
-    Ok(is_on.then_some(name))
 }
 
 fn born(git: &Git, branch: &str) -> Result<(Head, String), GitError> {

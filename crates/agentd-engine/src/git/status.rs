@@ -211,6 +211,13 @@ impl Git {
         Ok((output.code == 0 && is_hash(&hash)).then_some(hash))
     }
 
+    /// The hash of the tree of a commit.
+    pub(crate) fn tree_of(&self, commit: &str) -> Result<String, GitError> {
+        let tree = format!("{commit}^{{tree}}");
+        let output = self.call("rev-parse").args(["--verify", "--end-of-options", &tree]).run()?;
+        Ok(output.text().trim().to_owned())
+    }
+
     /// A commit by its hash, in full.
     pub(super) fn commit_by_hash(&self, hash: &str) -> Result<String, GitError> {
         let found = if is_hash(hash) { self.commit_of(hash)? } else { None };

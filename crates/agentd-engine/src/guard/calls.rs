@@ -150,3 +150,8 @@ pub(crate) fn abandoned(state: &ProjectDir) -> Result<Vec<Claim>, StoreError> {
 pub(crate) fn private_dir(state: &Path, name: &str) -> PathBuf {
     state.join(CALLS).join(name)
 }
+
+/// Another directory of this kind, beside one.
+pub(crate) fn beside(private_dir: &Path, name: &str) -> PathBuf {
+    private_dir.with_file_name(name)
+}

@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use agentd_core::agent::AgentKind;
-use agentd_core::provider::{EnvFile, FoundInProject};
+use agentd_core::provider::{CommandSpec, EnvFile, FoundInProject};
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::printable;
 
@@ -18,9 +18,15 @@ const INSTRUCTIONS: u64 = 64 << 10;
 /// A file of variables that is larger than this is not read.
 const ENV_FILE: u64 = 64 << 10;
 
-/// A file of the repository that an agent CLI would obey, which agentd cannot prevent.
+/// A file of the repository that an agent would obey, which agentd cannot prevent.
 #[derive(Debug, thiserror::Error)]
-pub enum EnvFileError {
+pub enum RepositoryError {
+    /// The agent would take settings from it.
+    #[error("{} has settings that the agent would obey, and agentd cannot prevent it", path.display())]
+    Obeyed {
+        /// The file or directory.
+        path: PathBuf,
+    },
     /// It sets something that it may not.
     #[error("{} sets variables for the agent, and a repository may not: {line}", path.display())]
     Sets {
@@ -60,31 +66,48 @@ pub(crate) fn look(
             let instructions = instructions(work_tree, &["AGENTS.md"]);
             FoundInProject { settings_dirs: dirs, instructions }
         }
-        AgentKind::Gemini | AgentKind::Builtin | AgentKind::Replay => FoundInProject::default(),
+        AgentKind::Gemini | AgentKind::Builtin | AgentKind::Replay | AgentKind::Named(_) => {
+            FoundInProject::default()
+        }
+    }
+}
+
+/// Fails if the repository has a say in what an agent does.
+pub(crate) fn check_repository(
+    spec: &CommandSpec,
+    work_tree: &Path,
+    environment: &[(OsString, OsString)],
+) -> Result<(), RepositoryError> {
+    if spec.obeys.is_empty() && spec.env_file.is_none() {
+        return Ok(());
+    }
+    let dirs = repository_dirs(work_tree, environment);
+    let obeyed = dirs.iter().flat_map(|dir| spec.obeys.iter().map(|name| dir.join(name)));
+    if let Some(path) = obeyed.into_iter().find(|path| is_there(path)) {
+        return Err(RepositoryError::Obeyed { path });
+    }
+    match &spec.env_file {
+        Some(file) => check_env_file(file, dirs),
+        None => Ok(()),
     }
 }
 
 /// Fails if the repository sets variables for an agent.
-pub(crate) fn check_env_file(
-    file: Option<&EnvFile>,
-    work_tree: &Path,
-    environment: &[(OsString, OsString)],
-) -> Result<(), EnvFileError> {
-    let Some(file) = file else { return Ok(()) };
-    for dir in repository_dirs(work_tree, environment) {
+fn check_env_file(file: &EnvFile, dirs: Vec<PathBuf>) -> Result<(), RepositoryError> {
+    for dir in dirs {
         let path = dir.join(file.path);
         if !is_there(&path) {
             continue;
         }
         let text = match read(&path) {
             Ok(text) => text,
-            Err(source) => return Err(EnvFileError::Unreadable { path, source }),
+            Err(source) => return Err(RepositoryError::Unreadable { path, source }),
         };
         if let Some(line) = file.refused_line(&text) {
             // A value may be a secret.
             let line = line.split_once('=').map_or("a line without a name", |(name, _)| name);
             let line = printable(line.trim()).into_owned();
-            return Err(EnvFileError::Sets { path, line });
+            return Err(RepositoryError::Sets { path, line });
         }
     }
     Ok(())
@@ -156,7 +179,9 @@ mod tests {
         put(&work, "x", "");
         put(&home, ".gemini/.env", "GOOGLE_GEMINI_BASE_URL=http://mine\n");
         put(&home, "repo/.git/HEAD", "");
-        let check = || check_env_file(Some(&FILE), &work, &environment).map_err(|e| e.to_string());
+        let spec =
+            CommandSpec { env_file: Some(FILE), obeys: &[".vibe"], ..CommandSpec::default() };
+        let check = || check_repository(&spec, &work, &environment).map_err(|e| e.to_string());
         assert_eq!(check(), Ok(()));
         put(&top, ".gemini/.env", "GEMINI_API_KEY=abc\n");
         assert_eq!(check(), Ok(()));
@@ -170,7 +195,12 @@ mod tests {
         })
         .unwrap();
         insta::assert_snapshot!(refused(), @"[HOME]/repo/sub/project/.gemini/.env sets variables for the agent, and cannot be read");
-        assert!(check_env_file(None, &work, &environment).is_ok());
+        assert!(check_repository(&CommandSpec::default(), &work, &environment).is_ok());
+        fs::remove_dir_all(work.join(".gemini")).unwrap();
+        put(&home, ".vibe/config.toml", "");
+        assert_eq!(check(), Ok(()), "the user's own");
+        put(&top, ".vibe/config.toml", "");
+        insta::assert_snapshot!(refused(), @"[HOME]/repo/.vibe has settings that the agent would obey, and agentd cannot prevent it");
     }
 
     #[test]

@@ -18,14 +18,16 @@ use agentd_core::command_line::CommandLine;
 use agentd_core::config::{self, Caches};
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
+use agentd_core::known_agent::{CliState, HomeSettings};
 use agentd_core::layout;
-use agentd_core::provider::{CliState, CommandSpec, Surroundings};
+use agentd_core::provider::{CommandSpec, Surroundings};
 
+use crate::agents::receipts;
 use crate::agents::step::Agents;
 use crate::explain::{ErrorReport, Explain};
 use crate::git::Git;
 use crate::process::{Cage, Enforced, hidden_by_private_tmp};
-use crate::store::{OutsideDir, Project, SHARED, StoreError};
+use crate::store::{OutsideDir, Project, StoreError};
 
 use call_tmp::CallTmp;
 pub(crate) use call_tmp::sweep;
@@ -94,6 +96,8 @@ pub struct Sandbox {
     /// Where the tools of the MCP server write, for the agent that starts it.
     documents: Vec<PathBuf>,
     git: Vec<PathBuf>,
+    /// Where the keys for the receipts of each role are.
+    keys: Vec<(Role, PathBuf)>,
     caches: caches::CacheSetup,
     /// What the user has added.
     added: Vec<PathBuf>,
@@ -130,6 +134,7 @@ impl Sandbox {
             work_tree: agents.work_tree.clone(),
             documents,
             git,
+            keys: receipts::key_dirs(project)?,
             caches,
             added: settings.writable_paths(home.as_deref()),
             network: settings.network,
@@ -169,6 +174,9 @@ impl Sandbox {
     /// The cage itself.
     pub fn cage(&self, who: SandboxUser<'_>) -> Cage {
         let mut writable = Vec::new();
+        // What decides about the project stays read-only, even if the work is done in the project
+        // itself; the documents that are to be written are further down.
+        let mut readonly = vec![self.root.join(layout::AGENTD_DIR)];
         let mut makes_mounts = false;
         if who.builds() {
             writable.push(self.work_tree.clone());
@@ -181,20 +189,29 @@ impl Sandbox {
                 if role.edits_the_work_tree() {
                     writable.extend(self.git.iter().cloned());
                 }
-                if let Some(state) = spec.state {
-                    let environment = with(&self.environment, &spec.env);
-                    writable.extend(state_paths(state, &environment));
+                let environment = with(&self.environment, &spec.env);
+                for state in spec.state {
+                    writable.extend(state_paths(*state, &environment));
                 }
+                for place in &spec.extra_state {
+                    make_in_home(place, &environment);
+                    writable.push(place.clone());
+                }
+                readonly
+                    .extend(spec.settings.iter().flat_map(|of| settings_files(of, &environment)));
                 makes_mounts = spec.makes_mounts;
             }
             SandboxUser::Git => writable.extend(self.git.iter().cloned()),
             SandboxUser::Tests => {}
         }
-        // What decides about the project stays read-only, even if the work is done in the project
-        // itself; the documents that are to be written are further down.
-        let agentd = self.root.join(layout::AGENTD_DIR);
+        let own_role = match who {
+            SandboxUser::Agent(role, _) => Some(role),
+            SandboxUser::Tests | SandboxUser::Git => None,
+        };
+        let hidden = self.keys.iter().filter(|(role, _)| Some(*role) != own_role);
         Cage {
-            readonly: vec![agentd],
+            readonly,
+            hidden: hidden.map(|(_, dir)| dir.clone()).collect(),
             writable,
             visible: self.visible.clone(),
             tmp: Some(self.tmp.dir()),
@@ -209,9 +226,7 @@ impl Sandbox {
 /// The warning before the first call, if the system cannot do what the settings ask for.
 pub fn warnings(agents: &Agents) -> Vec<String> {
     let settings = &agents.config.sandbox;
-    let roles = agents.config.roles;
-    let all = [roles.planner, roles.challenger, roles.implementer, roles.reviewer];
-    if all.iter().all(|agent| agent.is_own()) {
+    if agents.config.roles.all().iter().all(|agent| agent.is_own()) {
         return Vec::new();
     }
     if !settings.enabled {
@@ -346,13 +361,30 @@ fn with(
 /// The CLI's own files.
 fn state_paths(state: CliState, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     if let Some(elsewhere) = variable(environment, state.variable) {
-        return vec![elsewhere];
+        return vec![elsewhere.join(state.below)];
     }
     let Some(home) = home(environment) else { return Vec::new() };
     let directory = home.join(state.directory);
-    // The CLI would create it by itself, which it cannot do inside of the sandbox.
-    let _ = OutsideDir::open(&home).and_then(|home| home.create_dir(state.directory, SHARED));
+    // The agent would create it by itself, which it cannot do inside of the sandbox.
+    let _ =
+        OutsideDir::open(&home).and_then(|home| home.create_dir_all(Path::new(state.directory)));
     std::iter::once(directory).chain(state.file.map(|file| home.join(file))).collect()
+}
+
+/// Makes a directory for an agent's own files, if it is missing: the agent could not, inside of the
+/// sandbox. Nothing is made outside of the home directory.
+fn make_in_home(place: &Path, environment: &[(OsString, OsString)]) {
+    let Some(home) = home(environment) else { return };
+    if let Ok(below) = place.strip_prefix(&home) {
+        let _ = OutsideDir::open(&home).and_then(|home| home.create_dir_all(below));
+    }
+}
+
+/// The files of a user's settings for an agent.
+fn settings_files(of: &HomeSettings, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    let named = variable(environment, of.variable.0).map(|dir| dir.join(of.variable.1));
+    let dir = named.or_else(|| home(environment).map(|home| home.join(of.directory)));
+    dir.iter().flat_map(|dir| of.files.iter().map(|file| dir.join(file))).collect()
 }
 
 /// What must be visible although it is in a directory that the sandbox replaces.
@@ -362,8 +394,9 @@ fn visible(agents: &Agents, home: Option<&Path>) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = programs.unwrap_or_default();
     all.extend([agents.project.root().to_owned(), agents.work_tree.clone()]);
     all.push(PathBuf::from(&agents.agentd));
-    let commands = AgentKind::CLIS.map(|agent| agents.config.agent(agent).command.as_ref());
-    all.extend(commands.into_iter().flatten().map(PathBuf::from));
+    let programs = agents.config.all_agents().into_iter().filter(|agent| !agent.is_own());
+    let programs = programs.filter_map(|agent| agents.config.command(agent).into_iter().next());
+    all.extend(programs.map(PathBuf::from));
     all.extend(home.map(Path::to_owned));
     all.extend(
         agents.config.replay.recording.as_ref().map(|path| agents.project.root().join(path)),

@@ -49,6 +49,7 @@ impl Trusted {
     pub fn with_roles(mut self, roles: Roles) -> Self {
         self.0.roles = roles;
         self.0.roles_are_written = true;
+        self.0.fallbacks.clear();
         self
     }
 }

@@ -1,16 +1,18 @@
 //! What the rest of a change will use, from what the changes of the project have used (W8).
 
-use agentd_core::agent::Complexity;
+use agentd_core::agent::{AgentKind, Complexity};
 use agentd_core::complexity::{self, ChangeFacts};
 use agentd_core::config::{Budget, Config};
 use agentd_core::description::detailed_enough;
 use agentd_core::documents::Documents;
-use agentd_core::forecast::{Forecast, Outlook, PastChange, Stage, forecast};
+use agentd_core::forecast::{Forecast, Outlook, PastChange, Stage, call_cost, forecast};
 use agentd_core::ids::ChangeId;
 use agentd_core::state::{Ranges, State, Track};
+use agentd_core::step_name::StepName;
 use serde::Serialize;
 
 use crate::agents::context::Tree;
+use crate::agents::recording::Recording;
 use crate::change::documents;
 use crate::store::{Change, Project, StoreError};
 use crate::workflow::WorkflowError;
@@ -90,10 +92,33 @@ pub(crate) fn of_documents(
     let configured = || config.workflow.ceremony.track(|| complexity);
     let track = wanted.track.or(known).unwrap_or_else(configured);
     let stage = Stage::of(documents, state, questions);
-    let past = past_changes(project);
+    let past = past_changes(project, None);
     let forecast = forecast(&Outlook { complexity, config, track, stage }, &past);
     let (change_id, budget) = (documents.id.clone(), config.budget);
     Some(ForecastReport { change_id, complexity, forecast, budget })
+}
+
+/// What the next call of a step is expected to cost, in US dollars; nothing where nobody is paid.
+pub(crate) fn of_call(
+    project: &Project,
+    config: &Config,
+    change: &Change,
+    state: &State,
+    step: &StepName,
+) -> Option<f64> {
+    let agent = config.roles.agent(step.role()?);
+    if agent == AgentKind::Replay {
+        let recording = config.replay.recording.as_ref()?;
+        let recording = Recording::open(&project.root().join(recording)).ok()?;
+        return recording.next(step, change)?.end?.outcome.cost_usd;
+    }
+    let complexity = state.complexity.unwrap_or(Complexity::Medium);
+    if agent == AgentKind::Builtin {
+        return None;
+    }
+    let mut past = past_changes(project, Some(change.id()));
+    past.push(PastChange::of(state));
+    call_cost(step, complexity, config, &past).filter(|cost| *cost > 0.0)
 }
 
 /// What a change will have used in the end: what it has used, and the rest.
@@ -110,12 +135,13 @@ pub(crate) fn with_spent(state: &State, rest: &Ranges) -> Ranges {
     }
 }
 
-/// The changes of the project, with all their calls. One that cannot be read says nothing.
-fn past_changes(project: &Project) -> Vec<PastChange> {
+/// The changes of the project but for one, with all their calls. One that cannot be read says nothing.
+fn past_changes(project: &Project, except: Option<&ChangeId>) -> Vec<PastChange> {
     let archived = project.archived().map(|listed| listed.ids).unwrap_or_default();
     let archived = archived.iter().rev().take(MOST_CHANGES);
     let archived = archived.filter_map(|name| project.archived_change(name).ok());
     let open = project.open_everywhere().unwrap_or_default().into_iter().take(MOST_CHANGES);
+    let open = open.filter(|(id, _)| Some(id) != except);
     let open = open.filter_map(|(id, home)| home.change(&id).ok());
     archived.chain(open).filter_map(|change| past_change(&change)).collect()
 }

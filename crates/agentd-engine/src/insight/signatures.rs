@@ -37,7 +37,7 @@ pub struct Signatures {
 
 impl Signatures {
     /// Checks those that matter, where there is a list to check them against.
-    pub(super) fn of(
+    pub(crate) fn of(
         journal: &Journal,
         said: &Record,
         signers: Option<&AllowedSigners>,
@@ -73,6 +73,16 @@ impl Signatures {
             found,
             decisions,
         })
+    }
+
+    /// What is wrong with the signatures that were checked, if something is: that of the last entry, and
+    /// those of entries with a verdict, a test run or a decision.
+    pub(crate) fn missing(&self) -> Option<String> {
+        if self.found.is_empty() {
+            return Some("nothing was recorded".to_owned());
+        }
+        let wrong = self.found.keys().find_map(|entry| Some((entry, self.problem(*entry)?)));
+        wrong.map(|(entry, why)| format!("entry #{entry} {why}"))
     }
 
     /// Adds to a claim who signed it. One that nobody on the list signed is not proven.

@@ -16,7 +16,7 @@ use agentd_core::text::Line;
 use serde::Serialize;
 
 use crate::insight::overlap::Operation;
-use crate::store::{Project, ProjectDir, StoreError};
+use crate::store::{Change, Project, ProjectDir, StoreError};
 
 pub use commits::Commit;
 
@@ -95,27 +95,11 @@ struct Source {
 }
 
 impl Source {
-    fn new(
-        project: &Project,
-        id: &ChangeId,
-        at: &RelPath,
-        archived: Option<ArchiveName>,
-    ) -> Result<Self, StoreError> {
-        let dir = project.dir().strict_subdir(at)?;
-        let mut id = id.clone();
-        let text = dir.read_to_string(&ChangeFile::State.path()).unwrap_or_default();
-        let mut state = state::parse(&text, &id).ok();
-        if let (None, Some(name)) = (&state, &archived) {
-            // The directory of a second change of that day has a number behind the id.
-            let bare =
-                name.change.as_str().rsplit_once('-').and_then(|(id, _)| ChangeId::new(id).ok());
-            if let Some(bare) = bare
-                && let Ok(found) = state::parse(&text, &bare)
-            {
-                (id, state) = (bare, Some(found));
-            }
-        }
-        Ok(Self { id, archived, dir, state })
+    fn new(change: &Change) -> Self {
+        let text = change.read(&ChangeFile::State).unwrap_or_default();
+        let state = state::parse(&text, change.id()).ok();
+        let (id, archived) = (change.id().clone(), change.archived().cloned());
+        Self { id, archived, dir: change.dir().clone(), state }
     }
 
     fn text(&self, file: &ChangeFile) -> String {
@@ -139,24 +123,18 @@ fn sources(project: &Project) -> Result<Vec<Source>, StoreError> {
     // The open ones are looked for first: what is archived meanwhile is found there.
     let mut open = Vec::new();
     for (id, home) in project.open_everywhere()? {
-        open.extend(unless_gone(Source::new(&home, &id, &layout::change_dir(&id), None))?);
+        open.extend(home.change_if_open(&id)?.as_ref().map(Source::new));
     }
     let mut sources = Vec::new();
-    for name in project.archived()?.ids {
-        let at = layout::archived_change(&name);
-        let source = Source::new(project, &name.change.clone(), &at, Some(name));
-        sources.extend(unless_gone(source)?);
+    for (name, home) in project.archived_everywhere()? {
+        match home.archived_change(&name) {
+            // It was taken back since it was listed.
+            Err(error) if error.is_not_found() => {}
+            change => sources.push(Source::new(&change?)),
+        }
     }
     sources.extend(open);
     Ok(sources)
-}
-
-/// What has moved since it was listed is left out.
-fn unless_gone(source: Result<Source, StoreError>) -> Result<Option<Source>, StoreError> {
-    match source {
-        Err(error) if error.is_not_found() => Ok(None),
-        result => result.map(Some),
-    }
 }
 
 /// What every change has done for a requirement, or for all of a spec.
@@ -176,18 +154,22 @@ pub fn of_requirement(project: &Project, wanted: &SpecRef) -> Result<Vec<Trace>,
     Ok(traces)
 }
 
-/// What a change has done for each of its requirements; the newest one of that id, open
-/// ones first. Nothing where there is no such change.
-pub fn of_change(project: &Project, id: &ChangeId) -> Result<Option<Vec<Trace>>, StoreError> {
-    let all = sources(project)?;
-    let Some(source) = all.into_iter().rfind(|source| source.id == *id) else { return Ok(None) };
+/// What a change has done for each of its requirements; which one an ID or the name of a directory
+/// in the archive means, [`Project::find_change`] says. Nothing where there is no such change.
+pub fn of_change(project: &Project, which: &str) -> Result<Option<Vec<Trace>>, StoreError> {
+    Ok(project.find_change(which)?.map(|change| of(project, &change)))
+}
+
+/// What a change has done for each of its requirements.
+pub fn of(project: &Project, change: &Change) -> Vec<Trace> {
+    let source = Source::new(change);
     let mut traces = Vec::new();
     for spec_id in source.spec_ids() {
         let Some(spec) = source.spec(&spec_id) else { continue };
         let touched = touched(&source, &spec_id, &spec);
         traces.extend(trace(project, &source, &spec_id, &spec, touched.into_iter()));
     }
-    Ok(Some(traces))
+    traces
 }
 
 /// The requirements that a change touches, and how.

@@ -73,12 +73,11 @@ fn claim(name: &'static str, status: Status, entry: Option<u64>, text: String) -
     Claim { name, status, text, entry, signed_by: None }
 }
 
-/// Checks an open change, or an archived one. `in_archive`: other changes have come since, so the
-/// working tree says nothing about it. `signers`: the list that signatures are checked against.
+/// Checks an open change, or an archived one. `signers`: the list that signatures are checked
+/// against.
 pub fn verify(
     project: &Project,
     change: &Change,
-    in_archive: bool,
     signers: Option<&AllowedSigners>,
 ) -> Result<Verified, DocumentError> {
     let snapshot = change.snapshot()?;
@@ -99,9 +98,10 @@ pub fn verify(
         return Ok(verified);
     };
     let text = snapshot.documents.state.source().text().unwrap_or_default();
+    // Other changes have come since it was archived, so the working tree says nothing about it.
+    let in_archive = change.archived().is_some();
     let subject = Subject { project, snapshot: &snapshot, state, state_text: text, in_archive };
-    let check = if in_archive { record::check_archived } else { record::check };
-    let compared = match check(project, change, state, text) {
+    let compared = match record::check(project, change, state, text) {
         Ok(Some(compared)) => compared,
         Ok(None) => {
             verified.claims = subject.claims_without_journal();

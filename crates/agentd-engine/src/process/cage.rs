@@ -25,6 +25,9 @@ pub struct Cage {
     pub writable: Vec<PathBuf>,
     /// Paths inside of those that stay read-only. Only namespaces can do that.
     pub readonly: Vec<PathBuf>,
+    /// Directories that are empty for it. Only namespaces can do that, and only with a `/tmp` of its
+    /// own.
+    pub hidden: Vec<PathBuf>,
     /// Paths that must stay visible although its own `/tmp` would hide them.
     pub visible: Vec<PathBuf>,
     /// The directory that it sees as `/tmp`; where that is impossible, it is just writable.
@@ -42,6 +45,7 @@ impl Default for Cage {
         Self {
             writable: Vec::new(),
             readonly: Vec::new(),
+            hidden: Vec::new(),
             visible: Vec::new(),
             tmp: None,
             network: true,
@@ -184,6 +188,7 @@ mod flag {
     pub(super) const CAGE: &str = "--cage";
     pub(super) const WRITABLE: &str = "--writable";
     pub(super) const READONLY: &str = "--readonly";
+    pub(super) const HIDDEN: &str = "--hidden";
     pub(super) const VISIBLE: &str = "--visible";
     pub(super) const TMP: &str = "--tmp";
     pub(super) const NO_NETWORK: &str = "--no-network";
@@ -201,6 +206,7 @@ impl Cage {
         };
         paths(flag::WRITABLE, &mut self.writable.iter().map(PathBuf::as_path));
         paths(flag::READONLY, &mut self.readonly.iter().map(PathBuf::as_path));
+        paths(flag::HIDDEN, &mut self.hidden.iter().map(PathBuf::as_path));
         paths(flag::VISIBLE, &mut self.visible.iter().map(PathBuf::as_path));
         paths(flag::TMP, &mut self.tmp.iter().map(PathBuf::as_path));
         let mut word = |set: bool, name: &str| args.extend(set.then(|| OsString::from(name)));
@@ -230,6 +236,7 @@ impl Cage {
                 flag::CAGE => {}
                 flag::WRITABLE => cage.writable.extend(path()),
                 flag::READONLY => cage.readonly.extend(path()),
+                flag::HIDDEN => cage.hidden.extend(path()),
                 flag::VISIBLE => cage.visible.extend(path()),
                 flag::TMP => cage.tmp = path(),
                 flag::NO_NETWORK => cage.network = false,
@@ -310,6 +317,7 @@ mod tests {
         let cage = Cage {
             writable: vec!["/a b".into(), "/-c".into()],
             readonly: vec!["/a b/.git".into()],
+            hidden: vec!["/h".into()],
             visible: vec!["/tmp/x".into()],
             tmp: Some("/tmp/t".into()),
             network: false,

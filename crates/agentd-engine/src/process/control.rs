@@ -20,6 +20,10 @@ pub(super) mod command {
     pub(in crate::process) const TERMINATE: u8 = b'T';
     /// SIGKILL to everything.
     pub(in crate::process) const KILL: u8 = b'K';
+    /// Everything stops until the next one.
+    pub(in crate::process) const FREEZE: u8 = b'F';
+    /// Everything continues.
+    pub(in crate::process) const THAW: u8 = b'C';
 }
 
 /// From the supervisor.
@@ -42,6 +46,8 @@ pub(super) enum Report {
         /// The error of the system.
         error: i32,
     },
+    /// Whether everything has stopped: 1 or 0.
+    Frozen(i32),
     /// Everything has ended; this many stragglers had to be killed.
     Clean(i32),
 }
@@ -61,6 +67,7 @@ impl Report {
             Self::Killed(signal) => (b'G', signal),
             Self::Confined(is) => (b'C', is),
             Self::CageFailed { step, error } => (b'F', step * STEP + error.clamp(0, STEP - 1)),
+            Self::Frozen(held) => (b'H', held),
             Self::Clean(stragglers) => (b'Z', stragglers),
         };
         let [a, b, c, d] = value.to_le_bytes();
@@ -77,6 +84,7 @@ impl Report {
             b'G' => Self::Killed(value),
             b'C' => Self::Confined(value),
             b'F' => Self::CageFailed { step: value / STEP, error: value % STEP },
+            b'H' => Self::Frozen(value),
             b'Z' => Self::Clean(value),
             _ => return None,
         })
@@ -146,6 +154,7 @@ mod tests {
             Report::Started(7),
             Report::Exited(-1),
             Report::CageFailed { step: 3, error: 22 },
+            Report::Frozen(1),
             Report::Clean(0),
         ] {
             assert_eq!(Report::decode(report.encode()), Some(report));

@@ -19,6 +19,11 @@ const TERM_GRACE: Duration = Duration::from_millis(700);
 /// How long killing continues before giving up on processes that the kernel keeps.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(10);
+/// How long stopping everything may take: a thread in the kernel stops when it comes out of it.
+#[cfg(target_os = "linux")]
+const FREEZE_LIMIT: Duration = Duration::from_secs(3);
+#[cfg(target_os = "linux")]
+const FREEZE_STEP: Duration = Duration::from_millis(2);
 
 /// Ends everything that is left, the group first, and returns how many processes
 /// had to be signaled. The leader is dead or dying and not reaped yet, so that
@@ -60,6 +65,56 @@ pub(super) fn signal(leader: Pid, children: &[Pid], signal: Signal) {
     for child in children {
         let _ = kill_process(*child, signal);
     }
+}
+
+/// Stops every other process of the namespace of which this is the first, and returns whether all
+/// have stopped. A process that is about to fork when the signal comes stops before it does.
+#[cfg(target_os = "linux")]
+pub(super) fn freeze_namespace() -> bool {
+    let start = Instant::now();
+    // One look is not enough: a process that was not listed may have started another.
+    let mut quiet = 0;
+    while quiet < 2 {
+        if start.elapsed() > FREEZE_LIMIT {
+            return false;
+        }
+        // The group of the first process stands for everybody that it may signal.
+        let _ = kill_process_group(Pid::INIT, Signal::STOP);
+        quiet = if all_stopped() { quiet + 1 } else { 0 };
+        if quiet < 2 {
+            std::thread::sleep(FREEZE_STEP);
+        }
+    }
+    true
+}
+
+/// Not possible on this system.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn freeze_namespace() -> bool {
+    false
+}
+
+/// Lets every other process of the namespace continue.
+pub(super) fn thaw_namespace() {
+    let _ = kill_process_group(Pid::INIT, Signal::CONT);
+}
+
+/// Whether every thread of every other process has stopped or ended.
+#[cfg(target_os = "linux")]
+fn all_stopped() -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let own = std::process::id();
+    let others = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    others.filter(|pid: &u32| *pid != own).all(|pid| {
+        let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
+        tasks.flatten().all(|task| {
+            let stat = std::fs::read_to_string(task.path().join("stat"));
+            // `pid (name) state …`, where the name may hold anything.
+            let state =
+                stat.ok().and_then(|stat| stat.rsplit_once(')')?.1.trim_start().chars().next());
+            state.is_none_or(|state| matches!(state, 'T' | 't' | 'Z' | 'X' | 'x'))
+        })
+    })
 }
 
 /// Reaps dead children other than the leader.

@@ -119,7 +119,7 @@ fn watch_over(
     let waiter = sender.clone();
     std::thread::spawn(move || wait_for(leader, &waiter));
     std::thread::spawn(move || listen(&sender));
-    watch(leader, &events);
+    watch(leader, &events, held.processes);
     ExitCode::SUCCESS
 }
 
@@ -213,8 +213,9 @@ fn listen(events: &Sender<Event>) {
     let _ = events.send(Event::Closed);
 }
 
-/// The whole life of the agent: returns when nothing of it is left.
-fn watch(leader: Pid, events: &Receiver<Event>) {
+/// The whole life of the agent: returns when nothing of it is left. `is_first` says that this is
+/// the first process of a namespace, in which there is nobody else.
+fn watch(leader: Pid, events: &Receiver<Event>, is_first: bool) {
     let mut ended = false;
     let mut closed_at: Option<Instant> = None;
     loop {
@@ -237,6 +238,14 @@ fn watch(leader: Pid, events: &Receiver<Event>) {
             }
             Ok(Event::Command(command::KILL)) => {
                 descendants::signal(leader, &descendants::living_children(leader), Signal::KILL);
+            }
+            Ok(Event::Command(command::FREEZE)) => {
+                report(Report::Frozen(i32::from(is_first && descendants::freeze_namespace())));
+            }
+            Ok(Event::Command(command::THAW)) => {
+                if is_first {
+                    descendants::thaw_namespace();
+                }
             }
             Ok(Event::Command(_)) => {}
             Err(RecvTimeoutError::Timeout) => descendants::reap_orphans(leader),

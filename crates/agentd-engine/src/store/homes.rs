@@ -36,6 +36,11 @@ impl MoveNote {
     pub(crate) fn new(root: &Path, stays: bool) -> Self {
         Self { root: root.into(), stays, unfinished: true }
     }
+
+    /// Of a change that is there, and was never here.
+    pub(crate) fn settled(root: &Path) -> Self {
+        Self { root: root.into(), stays: false, unfinished: false }
+    }
 }
 
 /// What agentd has created in git for a change, and may delete. What was there before belongs to
@@ -120,14 +125,30 @@ impl Project {
 
     /// The open changes that have moved from here into worktrees.
     pub(crate) fn in_worktrees(&self) -> Vec<(ChangeId, Self)> {
+        self.moved().filter(|(id, home)| home.has_open(id)).collect()
+    }
+
+    /// The changes that have moved from here, with the projects that they have moved to.
+    fn moved(&self) -> impl Iterator<Item = (ChangeId, Self)> {
         let state = self.state_dir_if_there().ok().flatten();
         let notes = state.and_then(|state| state.list_dir(&layout::moves_dir()).ok());
-        let ids = notes.unwrap_or_default();
-        ids.iter()
+        let notes = notes.unwrap_or_default().into_iter();
+        notes
             .filter_map(|entry| layout::change_of_move_note(&entry.name))
             .filter_map(|id| self.moved_to(&id).map(|home| (id, home)))
-            .filter(|(id, home)| home.has_open(id))
-            .collect()
+    }
+
+    /// Every checkout that agentd knows, the one where changes begin first.
+    pub(super) fn checkouts(&self) -> Vec<Self> {
+        let main = self.origin().unwrap_or_else(|| self.clone());
+        let moved = main.moved().map(|(_, home)| home);
+        let mut all: Vec<Self> = Vec::new();
+        for project in std::iter::once(main.clone()).chain(moved).chain([self.clone()]) {
+            if all.iter().all(|known| known.root() != project.root()) {
+                all.push(project);
+            }
+        }
+        all
     }
 
     /// The project that a change has moved to, if that is still there.
@@ -203,7 +224,6 @@ impl Project {
     }
 
     fn has_archived(&self, id: &ChangeId) -> bool {
-        let archived = self.archived().map(|listed| listed.ids).unwrap_or_default();
-        archived.iter().any(|name| name.change == *id)
+        self.archived_as(id.as_str()).is_ok_and(|archived| !archived.is_empty())
     }
 }

@@ -116,13 +116,14 @@ impl fmt::Display for Holder {
     }
 }
 
+/// The name of this machine.
 #[cfg(unix)]
-fn host() -> String {
+pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(not(unix))]
-fn host() -> String {
+pub(crate) fn host() -> String {
     String::new()
 }
 
@@ -300,6 +301,12 @@ pub fn lock_state(project: &ProjectDir, name: &LockName) -> Result<LockState, Lo
             Err(LockError::Unsupported { name: name.clone(), source })
         }
     }
+}
+
+/// The file of a lock, to compare it with what a process has open.
+pub(crate) fn lock_file(project: &ProjectDir, name: &LockName) -> Result<File, StoreError> {
+    let dir = project.strict_subdir(&layout::locks_dir())?;
+    Ok(dir.open_file(&RelPath::new(&name.file_name())?)?.0)
 }
 
 /// The directory of the locks, and one lock in it.

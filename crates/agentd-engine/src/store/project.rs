@@ -147,15 +147,6 @@ impl Project {
         self.listed(&layout::main_specs_dir(), spec_file)
     }
 
-    /// The archived changes, oldest first.
-    pub fn archived(&self) -> Result<Listed<ArchiveName>, StoreError> {
-        self.listed(&layout::archive_dir(), |entry| match entry.kind {
-            EntryKind::Dir => ListedName::from(entry.name.parse().ok()),
-            EntryKind::Symlink => ListedName::Odd,
-            EntryKind::File | EntryKind::Other => ListedName::Ignored,
-        })
-    }
-
     /// Opens a change that exists.
     pub fn change(&self, id: &ChangeId) -> Result<Change, StoreError> {
         match self.dir.strict_subdir(&layout::change_dir(id)) {
@@ -178,15 +169,9 @@ impl Project {
         }
     }
 
-    /// Opens an archived change, for reading: a write to it finds no open change and fails.
-    pub fn archived_change(&self, name: &ArchiveName) -> Result<Change, StoreError> {
-        let path = layout::archived_change(name);
-        Ok(self.opened(&name.change, self.dir.strict_subdir(&path)?, &path))
-    }
-
-    fn opened(&self, id: &ChangeId, dir: ProjectDir, path: &RelPath) -> Change {
+    pub(super) fn opened(&self, id: &ChangeId, dir: ProjectDir, path: &RelPath) -> Change {
         let path = self.root.join(path.as_path());
-        Change { id: id.clone(), dir, project: self.dir.clone(), path }
+        Change { id: id.clone(), dir, project: self.dir.clone(), path, archived: None }
     }
 
     /// Creates a change that must not exist yet. Of many who try, one succeeds,
@@ -260,7 +245,7 @@ impl Project {
         lock::lock(&self.dir, name, holder, WRITE_LOCK_TIMEOUT, |_| ControlFlow::Continue(()))
     }
 
-    fn listed<T: Ord>(
+    pub(super) fn listed<T: Ord>(
         &self,
         dir: &RelPath,
         name: impl Fn(&Entry) -> ListedName<T>,
@@ -269,16 +254,21 @@ impl Project {
     }
 }
 
-/// An open change. Reading needs no lock; writing needs its [`WriteLock`].
+/// A change that was opened. Reading needs no lock; writing needs its [`WriteLock`].
 #[derive(Debug, Clone)]
 pub struct Change {
     id: ChangeId,
     dir: ProjectDir,
     project: ProjectDir,
     path: PathBuf,
+    archived: Option<ArchiveName>,
 }
 
 impl Change {
+    pub(super) fn in_archive(self, id: ChangeId, name: ArchiveName) -> Self {
+        Self { id, archived: Some(name), ..self }
+    }
+
     /// The id.
     pub fn id(&self) -> &ChangeId {
         &self.id
@@ -293,6 +283,19 @@ impl Change {
     /// Its path when it was opened, for messages and for programs that are given its path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The name of its directory in the archive, if it is there.
+    pub fn archived(&self) -> Option<&ArchiveName> {
+        self.archived.as_ref()
+    }
+
+    /// Its directory in the project.
+    pub fn dir_in_project(&self) -> RelPath {
+        match &self.archived {
+            Some(name) => layout::archived_change(name),
+            None => layout::change_dir(&self.id),
+        }
     }
 
     /// The text of a file.
@@ -396,7 +399,7 @@ impl Change {
 }
 
 /// What a name in a directory is to a list.
-enum ListedName<T> {
+pub(super) enum ListedName<T> {
     Id(T),
     Odd,
     Ignored,

@@ -72,6 +72,28 @@ impl UserDirs {
         Ok(ProjectDir::from_file(dir))
     }
 
+    /// Where it is kept what probes have found out about agents (G3), created if it does not exist
+    /// yet. Agents cannot write there.
+    pub(crate) fn probes(&self) -> Result<ProjectDir, StoreError> {
+        let base = self.state.clone().ok_or(StoreError::NoUserDir)?;
+        let path = base.join("probes");
+        let failed = |source| StoreError::OpenRoot { path: path.clone(), source };
+        OutsideDir::open_or_create(base.parent().unwrap_or(&base), SHARED).map_err(failed)?;
+        create_own(&base)?;
+        let parent = open_own(None, &base)?;
+        create_own(&path)?;
+        Ok(ProjectDir::from_file(open_own(Some(&parent), &path)?))
+    }
+
+    /// The same for reading: none if no agent was ever probed.
+    pub(crate) fn probes_if_there(&self) -> Result<Option<ProjectDir>, StoreError> {
+        let Some(base) = &self.state else { return Ok(None) };
+        if fs::symlink_metadata(base.join("probes")).is_err() {
+            return Ok(None);
+        }
+        self.probes().map(Some)
+    }
+
     /// The same for reading: none if nothing was ever stored.
     pub(crate) fn state_if_there(&self, root: &Path) -> Result<Option<ProjectDir>, StoreError> {
         let Ok((base, name)) = self.place(root) else { return Ok(None) };

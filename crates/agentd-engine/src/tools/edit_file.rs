@@ -92,7 +92,7 @@ pub fn edit_file(session: &Session<'_>, input: &EditFile) -> Result<Written, Act
     open.put(&file, &text, Gate::NoNew)
 }
 
-fn blocks(text: &str) -> Vec<&str> {
+pub(super) fn blocks(text: &str) -> Vec<&str> {
     review_block::spans(text).into_iter().map(|span| span.of(text)).collect()
 }
 
@@ -188,7 +188,7 @@ fn refuse_ticks(old: &str, new: &str) -> Result<(), ActionError> {
 }
 
 /// The text with version, time and counts brought up to date.
-fn touched(file: &ChangeFile, text: &str, now: Stamp) -> String {
+pub(super) fn touched(file: &ChangeFile, text: &str, now: Stamp) -> String {
     let version = match file {
         ChangeFile::Proposal => return proposal::touch(text, now),
         ChangeFile::Spec(_) => {

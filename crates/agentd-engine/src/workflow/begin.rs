@@ -5,6 +5,7 @@
 //! how to continue. The front end asks in its own way, puts the answer into the [`Request`], and
 //! calls it again. What is done is on disk, and is not done again.
 
+mod adoption;
 mod cost;
 mod placement;
 
@@ -17,12 +18,14 @@ use agentd_core::document::answers;
 use agentd_core::document::clarifications::Answered;
 use agentd_core::document::questions::Questions;
 use agentd_core::ids::ChangeId;
+use agentd_core::known_agent;
 use agentd_core::layout::ChangeFile;
 use agentd_core::phase::Phase;
 use agentd_core::state::{Placement, State, Track};
 use agentd_core::step_name::StepName;
 use agentd_core::text::{Prose, counted};
 
+use self::adoption::Adopted;
 pub use self::cost::{CostConsent, CostQuestion};
 pub use self::placement::{CodeAt, CodeStep, enter_checkout, place_code};
 use self::placement::{GitReady, Recheck, set_up_git};
@@ -124,7 +127,7 @@ pub enum BuiltinAnswer {
 
 /// No agent is on this machine, and none was chosen in the settings or on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no agent was found on PATH ({})", AgentKind::CLIS.map(AgentKind::name).join(", "))]
+#[error("no agent was found on PATH ({})", known_agent::KNOWN.map(|row| row.program).join(", "))]
 pub struct NoAgent;
 
 /// Finds out who plans. Where no agent is on this machine and none was chosen, a person can let
@@ -157,17 +160,24 @@ pub fn prepare(
 ) -> Result<Prepared, WorkflowError> {
     let project = &workflow.agents.project;
     let id = workflow.change.clone();
-    let known = match project.change(&id) {
-        Err(StoreError::NoSuchChange { .. }) => None,
-        change => documents::load_state_if_begun(&change?)?,
+    let read = || match project.change(&id) {
+        Err(StoreError::NoSuchChange { .. }) => Ok(None),
+        change => documents::load_state_if_begun(&change?),
     };
+    let mut known = read()?;
     if known.is_none()
         && project.change_if_open(&id)?.is_none()
         && let Ok(Some(git)) =
             Git::discover_with(&workflow.agents.git_tool_outside(), project.root())
-        && git.is_on_its_branch(&id)
     {
-        return Err(GitError::OnItsBranch { branch: git::branch_of(&id), change: id }.into());
+        if git.is_on_its_branch(&id) {
+            return Err(GitError::OnItsBranch { branch: git::branch_of(&id), change: id }.into());
+        }
+        match adoption::adopt(workflow, &git, request)? {
+            None => {}
+            Some(Adopted::Moved(root)) => return Ok(Prepared::Moved(root)),
+            Some(Adopted::Here) => known = read()?,
+        }
     }
     // Read before anything begins, so that a mistake leaves nothing behind.
     let answers = answers(project, &id, &request.clarify)?;

@@ -6,53 +6,78 @@ use std::path::Path;
 use agentd_core::hash::Digest;
 use agentd_core::ids::Layer;
 use agentd_core::rel_path::RelPath;
-use agentd_core::state::{Reproduction, SeenFile, State, TestRun, Track};
+use agentd_core::state::{Reproduction, SeenFile, State, Track};
 use agentd_core::step_name::StepName;
 
-use super::code_review::run_tests;
+use super::code_review::tests_stand;
 use super::commits::repository;
-use super::implement::{TaskSelection, ask, open_tasks, read_tasks};
-use super::{Workflow, WorkflowError, prompts};
+use super::implement::{Asked, TaskSelection, ask, open_tasks, read_tasks};
+use super::implementation::CodeStep;
+use super::{Rounds, Workflow, WorkflowError, prompts};
 use crate::git::canonical;
 
 /// How many bytes of changes are looked through for the names of files.
 const DIFF_BYTES: usize = 1 << 16;
 
-/// Makes sure that agentd has seen a test fail because of the bug, where the change fixes one.
-pub(super) fn ensure(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+/// What comes next before a bug can be fixed; nothing if agentd has seen a test fail because of it, or
+/// the change fixes none.
+pub(super) fn next(
+    workflow: &Workflow<'_>,
+    rounds: Rounds,
+) -> Result<Option<CodeStep>, WorkflowError> {
     let state = workflow.state()?;
+    let change = || workflow.change.clone();
     if state.track != Track::Bug || state.reproduction.is_some() {
+        return Ok(None);
+    }
+    if workflow.agents.config.implementation.test_command.is_none() {
+        return Err(WorkflowError::NoTests { change: change() });
+    }
+    let history = workflow.history()?;
+    let is_first = history.last(&StepName::Reproduce).is_none();
+    let asked = match history.in_a_row(&StepName::Reproduce, rounds.since) {
+        0 => Asked::Never,
+        1 => Asked::Once,
+        _ => Asked::Twice,
+    };
+    // Once the implementer was asked, a test that fails may be there.
+    if asked == Asked::Never && !is_first {
+        return Ok(Some(CodeStep::Reproduce(asked)));
+    }
+    let run = state.test_run.filter(|_| tests_stand(workflow, rounds).unwrap_or(false));
+    let not_reproduced = |why| Err(WorkflowError::NotReproduced { change: change(), why });
+    match (run, asked) {
+        (None, _) => Ok(Some(CodeStep::Tests)),
+        (Some(run), Asked::Never) if !run.passed() => {
+            Err(WorkflowError::TestsFailing { change: change() })
+        }
+        (Some(_), Asked::Never) => Ok(Some(CodeStep::Reproduce(asked))),
+        (Some(run), Asked::Once) if run.passed() => Ok(Some(CodeStep::Reproduce(asked))),
+        (Some(run), Asked::Twice) if run.passed() => not_reproduced("the tests pass"),
+        (Some(run), _) if run.exit_code.is_none() => {
+            not_reproduced("the tests were stopped before they ended")
+        }
+        // It was not taken for the proof that it is.
+        (Some(_), Asked::Once | Asked::Twice) => Ok(Some(CodeStep::Tests)),
+    }
+}
+
+/// Takes a run of the tests for the proof that they show the bug, if it is one.
+pub(super) fn take_result(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let state = workflow.state()?;
+    let asked = workflow.history()?.last(&StepName::Reproduce).is_some();
+    if state.track != Track::Bug || state.reproduction.is_some() || !asked {
         return Ok(());
     }
-    // Once the implementer was asked, a test that fails may be there.
-    let is_first = workflow.history()?.last(&StepName::Reproduce).is_none();
-    let before = if is_first {
-        if !tested(workflow)?.passed() {
-            return Err(WorkflowError::TestsFailing { change: workflow.change.clone() });
-        }
-        changed_files(workflow)?
-    } else {
-        Vec::new()
-    };
-    let mut session = write_test(workflow, None, false)?;
-    let mut run = tested(workflow)?;
-    if run.passed() {
-        workflow.warn("the tests passed, so they do not show the bug; asking once more");
-        session = write_test(workflow, session, true)?;
-        run = tested(workflow)?;
-    }
-    let why = match run.exit_code {
-        Some(0) => Some("the tests pass"),
-        None => Some("the tests were stopped before they ended"),
-        Some(_) => None,
+    let Some(run) = state.test_run.filter(|run| run.exit_code.is_some_and(|code| code != 0)) else {
+        return Ok(());
     };
     let mut files = changed_files(workflow)?;
-    files.retain(|file| !before.contains(file));
-    let why = why.or(files.is_empty().then_some("the implementer has changed no file"));
-    if let Some(why) = why {
-        return Err(WorkflowError::NotReproduced { change: workflow.change.clone(), why });
+    files.retain(|file| !workflow.changed_before.contains(file));
+    if files.is_empty() {
+        let (change, why) = (workflow.change.clone(), "the implementer has changed no file");
+        return Err(WorkflowError::NotReproduced { change, why });
     }
-    drop(session);
     workflow.update(|state| {
         state.reproduction = Some(Reproduction { run, files });
         Ok(())
@@ -61,28 +86,24 @@ pub(super) fn ensure(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     Ok(())
 }
 
-/// Has the test written; returns the session.
-fn write_test(
-    workflow: &mut Workflow<'_>,
-    session: Option<String>,
-    passed: bool,
-) -> Result<Option<String>, WorkflowError> {
+/// Has the test written, by one call of the implementer.
+pub(super) fn write_test(workflow: &mut Workflow<'_>, asked: Asked) -> Result<(), WorkflowError> {
     let tasks = open_tasks(workflow, Layer::Testing, &TaskSelection::Open)?;
-    // Without a session nothing is remembered.
-    let prompt = prompts::reproduce(workflow, &tasks, passed && session.is_some())?;
-    let label = if passed { "Test for the bug, once more" } else { "Test for the bug" };
-    ask(workflow, StepName::Reproduce, label.to_owned(), prompt, session, &tasks)
-}
-
-/// Runs the tests.
-fn tested(workflow: &mut Workflow<'_>) -> Result<TestRun, WorkflowError> {
-    if workflow.agents.config.implementation.test_command.is_some() {
-        run_tests(workflow)?;
-        if let Some(run) = workflow.state()?.test_run {
-            return Ok(run);
-        }
+    let past = workflow.history()?;
+    let last = past.last(&StepName::Reproduce);
+    if last.is_none() {
+        workflow.changed_before = changed_files(workflow)?;
     }
-    Err(WorkflowError::NoTests { change: workflow.change.clone() })
+    let again = asked != Asked::Never;
+    let session = last.filter(|_| again).and_then(|run| run.session_id.clone());
+    if again {
+        workflow.warn("the tests passed, so they do not show the bug; asking once more");
+    }
+    // Without a session nothing is remembered.
+    let prompt = prompts::reproduce(workflow, &tasks, session.is_some())?;
+    let label = if again { "Test for the bug, once more" } else { "Test for the bug" };
+    ask(workflow, StepName::Reproduce, label.to_owned(), prompt, session, &tasks)?;
+    Ok(())
 }
 
 /// The files that are not as they were when the change began, and what is in them. Without git, those

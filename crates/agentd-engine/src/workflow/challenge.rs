@@ -15,6 +15,7 @@ use agentd_core::step_name::StepName;
 use super::clarify;
 use super::generate::write_context;
 use super::provenance::{authors_of, last_actor};
+use super::report::StepSummary;
 use super::{Action, Call, Mode, Report, Verdict, Workflow, WorkflowError, format, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::receipts;
@@ -29,7 +30,7 @@ pub fn challenge(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
         workflow.note(&clarify::adopted(&workflow.change));
     }
     workflow.check_record()?;
-    format::ensure(workflow, Mode::HumanInLoop)?;
+    format::must_be_valid(workflow, Mode::HumanInLoop)?;
     challenge_valid(workflow)
 }
 
@@ -104,7 +105,9 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
         artifact: Artifact::PlanReview,
     };
     let result = workflow.run(call, |report| {
-        report.after.documents.reviews().last().map(verdict_line).unwrap_or_default()
+        let review = report.after.documents.reviews().last();
+        let verdict = review.map(|review| Verdict::Plan(review.verdict));
+        StepSummary { text: review.map(verdict_line).unwrap_or_default(), verdict }
     });
     match result {
         Err(WorkflowError::Step(StepError::NoArtifact { agent, cause, .. })) => {

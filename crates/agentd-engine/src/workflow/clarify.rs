@@ -229,10 +229,32 @@ fn proposed(project: &Project, change: &Change) -> Result<Option<Prose>, Clarify
 }
 
 fn forget_questions(project: &Project, id: &ChangeId) -> Result<(), StoreError> {
-    match project.dir().without_symlinks().remove_file(&layout::questions(id)) {
-        Err(error) if !error.is_not_found() => Err(error),
-        _ => Ok(()),
+    for file in [layout::questions(id), layout::given_answers(id)] {
+        match project.dir().without_symlinks().remove_file(&file) {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
     }
+    Ok(())
+}
+
+/// What somebody has answered who did not get to the end, by the headers of the questions. It is
+/// only offered to them again: an agent could have written it.
+pub fn given(project: &Project, change: &ChangeId) -> Vec<(String, Vec<String>)> {
+    let text = project.dir().without_symlinks().read_to_string(&layout::given_answers(change));
+    text.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// Keeps such answers on this machine.
+pub fn keep_given(
+    project: &Project,
+    change: &ChangeId,
+    given: &[(String, Vec<String>)],
+) -> Result<(), StoreError> {
+    let text = serde_json::to_vec(given).unwrap_or_default();
+    let dir = project.dir().without_symlinks();
+    dir.create_dir_all(&layout::questions_dir())?;
+    dir.write_atomic(&layout::given_answers(change), &text)
 }
 
 /// The questions that wait for an answer.
@@ -293,6 +315,8 @@ pub fn write(
         state.last_action = Some(StepName::Clarify.into());
         Ok(())
     })?;
+    // They are given now.
+    let _ = project.dir().without_symlinks().remove_file(&layout::given_answers(change));
     Ok(written)
 }
 

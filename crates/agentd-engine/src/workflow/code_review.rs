@@ -16,12 +16,14 @@ use agentd_core::text::{Line, Prose, counted, head};
 
 use super::commits::{commit_work, repository};
 use super::generate::write_context;
-use super::implement::{all_proven, last_session, still_approved};
+use super::implement::{all_proven, is_work, last_session, still_approved};
 use super::provenance::{authors_of, last_actor};
-use super::{Action, Call, Report, Verdict, Workflow, WorkflowError, prompts};
+use super::report::StepSummary;
+use super::{Action, Call, Progress, Report, Rounds, Verdict, Workflow, WorkflowError, prompts};
 use crate::agents::context::ContextKind;
 use crate::agents::receipts;
 use crate::agents::step::{Artifact, StepError};
+use crate::change::comments;
 use crate::git::{OmitReason, OmittedFile};
 use crate::guard::sandbox;
 use crate::insight::code_rounds::code_rounds;
@@ -46,7 +48,44 @@ pub fn review(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     if unread(workflow)?.is_none() {
         workflow.check_independence(Role::Implementer, Role::Reviewer)?;
         all_proven(workflow)?;
-        run_tests(workflow)?;
+        // Without tests, the reviewer is told so.
+        if workflow.agents.config.implementation.test_command.is_some() {
+            run_tests(workflow)?;
+        }
+    }
+    judge(workflow)
+}
+
+/// Whether the tests were run on the code as it is, so that a reviewer can be told what came of it.
+/// Without tests there is nothing to run.
+pub(super) fn tests_stand(workflow: &Workflow<'_>, rounds: Rounds) -> Result<bool, WorkflowError> {
+    let Some(command) = &workflow.agents.config.implementation.test_command else {
+        return Ok(true);
+    };
+    // A person who runs a command again may have changed what the tests depend on.
+    if rounds.of_this_command && !workflow.tested {
+        return Ok(false);
+    }
+    let state = workflow.state()?;
+    let worked = state.llm_calls.iter().rfind(|call| is_work(&call.step));
+    let worked = worked.and_then(|call| call.timestamp);
+    let tree = workflow.tree_now();
+    Ok(state.test_run.as_ref().is_some_and(|run| {
+        run.command == *command
+            && worked.is_none_or(|worked| run.at >= worked)
+            && tree.is_none_or(|tree| run.covers(&tree))
+    }))
+}
+
+/// Has the code reviewed, unless a verdict waits to be taken, and moves the phase by the verdict.
+pub(super) fn judge(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
+    implementing(workflow)?;
+    if unread(workflow)?.is_none() {
+        workflow.check_independence(Role::Implementer, Role::Reviewer)?;
+        all_proven(workflow)?;
+        if workflow.agents.config.implementation.test_command.is_none() {
+            run_tests(workflow)?;
+        }
         ask(workflow)?;
     } else {
         workflow.note("a review of this implementation is there already; taking its verdict");
@@ -120,7 +159,7 @@ fn review_hash(workflow: &Workflow<'_>) -> Result<Option<Digest>, WorkflowError>
 /// The review that the last call of a reviewer wrote, where the state does not know of it yet:
 /// agentd may have been killed after the reviewer had spoken. A file that this call did not write is
 /// nobody's verdict; an implementer can write files too.
-fn unread(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
+pub(super) fn unread(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
     let Some(hash) = review_hash(workflow)? else { return Ok(None) };
     let (project, change) = (&workflow.agents.project, workflow.change()?);
     if !receipts::proves(project, &change, Role::Reviewer, &hash)? {
@@ -144,7 +183,8 @@ pub(super) fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError
             Ok(())
         });
     };
-    workflow.note(&format!("running the tests: {command}"));
+    (workflow.watch)(Progress::TestsStarted { command: &command });
+    workflow.tested = true;
     let tree = workflow.tree();
     let started = Instant::now();
     let limits = Limits { whole: limit, idle: limit, ..Limits::default() };
@@ -174,12 +214,7 @@ pub(super) fn run_tests(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError
         tree_after: workflow.tree().filter(|after| Some(after) != tree.as_ref()),
         tree,
     };
-    let result = match (run.passed(), run.exit_code) {
-        (true, _) => "the tests passed".to_owned(),
-        (false, Some(code)) => format!("the tests failed with exit code {code}"),
-        (false, None) => "the tests were stopped".to_owned(),
-    };
-    workflow.note(&format!("{result} after {:.1} s", duration.as_secs_f64()));
+    (workflow.watch)(Progress::TestsEnded(&run));
     if !run.passed()
         && let Some(hint) = sandbox::suspects(workflow.agents, &run.output_tail.to_string())
     {
@@ -221,7 +256,11 @@ fn ask(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
             resume: None,
             artifact: Artifact::File(ChangeFile::Review),
         },
-        |report| verdict_line(report.after.documents.review.value()),
+        |report| {
+            let review = report.after.documents.review.value();
+            let verdict = review.verdict.map(Verdict::Code);
+            StepSummary { text: verdict_line(review), verdict }
+        },
     );
     match result {
         Err(WorkflowError::Step(StepError::NoArtifact { agent, cause, .. })) => {
@@ -364,60 +403,79 @@ fn verdict_line(review: &Review) -> String {
     }
 }
 
-/// Has the implementer fix what the latest review found, in the session in which it
-/// worked last.
+/// Has the implementer fix what the latest review found and what people say about the code, in
+/// the session in which it worked last.
 pub fn fix(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     run_fix(workflow)?;
     workflow.report(Action::Fixed)
 }
 
-/// What a fix has come to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FixOutcome {
-    /// Something was changed, as far as one can see.
-    Something,
-    /// The working tree is as it was.
-    Nothing,
-}
-
-pub(super) fn run_fix(workflow: &mut Workflow<'_>) -> Result<FixOutcome, WorkflowError> {
+/// Has what the review found and what people have commented on fixed, by one call of the implementer.
+pub(super) fn run_fix(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let comments = comments::open_on_code(&workflow.change()?)?;
+    if !comments.is_empty() {
+        take_up_again(workflow)?;
+    }
     let state = implementing(workflow)?;
-    let review =
-        taken_review(workflow, &state)?.filter(|review| !review.issues.is_empty()).ok_or_else(
-            || WorkflowError::NoReview { change: workflow.change.clone(), review: Command::Review },
-        )?;
+    let review = taken_review(workflow, &state)?.filter(|review| !review.issues.is_empty());
+    if review.is_none() && comments.is_empty() {
+        let (change, review) = (workflow.change.clone(), Command::Review);
+        return Err(WorkflowError::NoReview { change, review });
+    }
+    let issues = review.as_ref().map_or(&[][..], |review| &review.issues);
+    let round = state.code_review.as_ref().map_or(1, |review| review.iteration);
     let resume = last_session(&state);
     if resume.is_none() {
         workflow.note("no session of the implementer is known: a fresh one is begun");
     }
-    let prompt = prompts::fix(workflow, &review)?;
+    let prompt = prompts::fix(workflow, review.as_ref(), &comments)?;
     let before = work_digest(workflow)?;
     workflow.run(
         Call {
             step: StepName::Fix,
             role: Role::Implementer,
-            label: format!("Fix {}", review.iteration),
+            label: format!("Fix {round}"),
             prompt,
             resume,
             artifact: Artifact::Nothing,
         },
-        |_| counted(review.issues.len(), "finding"),
+        |_| asked_for(issues.len(), comments.len()),
     )?;
     still_approved(workflow)?;
     if before.is_some() && work_digest(workflow)? == before {
         workflow.warn("the implementer has changed nothing in the working tree");
-        return Ok(FixOutcome::Nothing);
+        return Ok(());
     }
-    let named: Vec<String> =
-        review.issues.iter().map(|issue| format!("- I{} {}", issue.number, issue.title)).collect();
-    let message = format!(
-        "{}: fix the findings of review {}\n\n{}\n",
-        workflow.change,
-        review.iteration,
-        named.join("\n")
-    );
-    commit_work(workflow, &message)?;
-    Ok(FixOutcome::Something)
+    let findings = issues.iter().map(|issue| format!("- I{} {}", issue.number, issue.title));
+    let said = comments.iter().map(|it| format!("- C{} {}", it.number, it.text.first_line()));
+    let named: Vec<String> = findings.chain(said).collect();
+    let what = match &review {
+        Some(review) => format!("fix the findings of review {}", review.iteration),
+        None => "follow the comments on its code".to_owned(),
+    };
+    let message = format!("{}: {what}\n\n{}\n", workflow.change, named.join("\n"));
+    commit_work(workflow, &message)
+}
+
+/// What a fix is about, in words.
+fn asked_for(issues: usize, comments: usize) -> String {
+    let parts = [(issues, "finding"), (comments, "comment")];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    parts.map(|(count, noun)| counted(count, noun)).collect::<Vec<_>>().join(", ")
+}
+
+/// Takes approved code up again.
+fn take_up_again(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    workflow.history()?;
+    if workflow.state()?.phase != Phase::Complete {
+        return Ok(());
+    }
+    workflow.check_record()?;
+    let plan = workflow.documents()?.digest();
+    workflow.update(|state| {
+        *state = state.apply(&Transition::CodeReopened { plan })?;
+        Ok(())
+    })
 }
 
 /// What the working tree looks like, to see whether a fix has changed anything.

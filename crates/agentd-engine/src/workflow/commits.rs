@@ -7,31 +7,22 @@
 //! taken for work of the agent.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use agentd_core::config::GitCommit;
-use agentd_core::ids::SpecId;
+use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ArchiveName};
 use agentd_core::state::Placement;
 use agentd_core::text::printable;
-use serde::{Deserialize, Serialize};
 
 use super::{Action, Workflow, WorkflowError};
 use crate::agents::step::{Agents, StepError};
+use crate::change::uncommitted::Uncommitted;
 use crate::git::{self, CommitScope, Git};
 use crate::store::Bytes;
 
 /// How many files are named.
 const SHOWN: usize = 3;
-
-/// What is not committed in a checkout, by whose it is; paths from its top.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Uncommitted {
-    /// What was there before the agent was called.
-    users: BTreeSet<Bytes>,
-    /// What was there when the call had ended, besides; none while an agent is at work.
-    agents: Option<BTreeSet<Bytes>>,
-}
 
 /// The repository of the working tree.
 pub(super) fn repository(workflow: &Workflow<'_>) -> Result<Option<Git>, WorkflowError> {
@@ -75,8 +66,8 @@ fn users_files(workflow: &Workflow<'_>, git: &Git) -> Result<BTreeSet<Bytes>, Wo
     if let Some(known) = &workflow.users_files {
         return Ok(known.intersection(&now).cloned().collect());
     }
-    let path = layout::uncommitted_note(&workflow.change);
-    let Some(note) = workflow.agents.project.note::<Uncommitted>(&path) else { return Ok(now) };
+    let noted = Uncommitted::read(&workflow.agents.project, &workflow.change);
+    let Some(note) = noted else { return Ok(now) };
     let is_users = |file: &&Bytes| {
         // What came while an agent was at work is the agent's.
         let of_agent = |agents: &BTreeSet<Bytes>| agents.contains(*file);
@@ -86,13 +77,7 @@ fn users_files(workflow: &Workflow<'_>, git: &Git) -> Result<BTreeSet<Bytes>, Wo
 }
 
 fn keep(workflow: &Workflow<'_>, note: &Uncommitted) -> Result<(), WorkflowError> {
-    let project = &workflow.agents.project;
-    let text = serde_json::to_vec(note).unwrap_or_default();
-    // Without a state directory, the next run takes what is left for the user's.
-    if let Ok(state) = project.state_dir() {
-        state.write_atomic(&layout::uncommitted_note(&workflow.change), &text)?;
-    }
-    Ok(())
+    Ok(note.keep(&workflow.agents.project, &workflow.change)?)
 }
 
 fn listed(files: &BTreeSet<Bytes>) -> String {
@@ -183,6 +168,32 @@ pub fn commit_archived(
     Ok(git.commit(scope, &format!("{change}: archive"))?)
 }
 
+/// Commits everything that is not committed, whatever the project wants otherwise: it is the result of
+/// a change that was carried, and leaves this machine as a branch.
+pub fn commit_rest(agents: &Agents, change: &ChangeId) -> Result<(), WorkflowError> {
+    let tool = agents.git_tool().map_err(StepError::from)?;
+    let Some(git) = Git::discover_with(&tool, &agents.work_tree)? else { return Ok(()) };
+    let (project, runs) = (&agents.project, agents.config.git.commit_runs);
+    // What is archived is committed below, without what is of one machine.
+    let prefix = git.subdirectory().unwrap_or(Path::new(""));
+    let archive = prefix.join(layout::archive_dir().as_path());
+    let mut left = git.uncommitted()?;
+    left.retain(|file| file.path().starts_with(&archive));
+    git.commit_without(CommitScope::Everything, &left, &format!("{change}: finish the work"))?;
+    if project.change_if_open(change)?.is_some() {
+        let scope = CommitScope::Documents { change, runs };
+        git.commit(scope, &format!("{change}: record the result"))?;
+        return Ok(());
+    }
+    let archived = project.archived()?.ids;
+    if let Some(name) = archived.iter().rfind(|name| name.change == *change) {
+        let specs = &project.spec_ids()?.ids;
+        let scope = CommitScope::Archived { change: name, runs, specs };
+        git.commit(scope, &format!("{change}: archive"))?;
+    }
+    Ok(())
+}
+
 /// What a commit of documents is about, after a workflow or a step.
 pub(super) fn subject(action: Action) -> &'static str {
     match action {
@@ -193,7 +204,7 @@ pub(super) fn subject(action: Action) -> &'static str {
             "accept the plan"
         }
         Action::Implemented => "record the implementation",
-        Action::Reviewed | Action::StillNeedsFix => "review the code",
+        Action::Reviewed | Action::StillNeedsFix | Action::AlreadyComplete => "review the code",
         Action::Fixed => "record the fix",
     }
 }

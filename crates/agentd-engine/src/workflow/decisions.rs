@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use agentd_core::diagnostic::{Counts, Diagnostic};
 use agentd_core::diff;
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
-use agentd_core::document::round::{self, Round};
+use agentd_core::document::round::Round;
 use agentd_core::documents::Documents;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{ChangeFile, RunName};
@@ -193,11 +193,7 @@ pub fn waiting(state: &State, documents: &Documents) -> Option<PlanQuestion> {
 /// it; none before the second review.
 pub fn last_revision(snapshot: &Snapshot) -> Option<String> {
     let [.., before, last] = snapshot.documents.reviews() else { return None };
-    let kept = |review: &ReviewBlock| {
-        let text = snapshot.change().read_if_exists(&ChangeFile::Round(review.iteration));
-        round::parse(&text.ok().flatten()?)
-    };
-    let (before, last) = (kept(before)?, kept(last)?);
+    let (before, last) = (snapshot.round(before.iteration)?, snapshot.round(last.iteration)?);
     let files: BTreeSet<&String> = before.files.keys().chain(last.files.keys()).collect();
     let of = |round: &'_ Round, file: &String| round.files.get(file).cloned();
     let diffs = files.into_iter().map(|file| {

@@ -17,9 +17,11 @@ use agentd_core::step_name::StepName;
 
 use super::begin::NoAgent;
 use super::clarify::ClarifyError;
+use super::provenance::NotIndependent;
 use crate::agents::context::ContextError;
 use crate::agents::step::{BY_RULES, StepError};
 use crate::change::documents::DocumentError;
+use crate::change::staleness::{self, Stale};
 use crate::explain::{ErrorReport, Explain};
 use crate::git::GitError;
 use crate::store::{LockError, StoreError};
@@ -70,17 +72,23 @@ pub enum WorkflowError {
         /// The change.
         change: ChangeId,
     },
+    /// Another agent has taken over, which needs another prompt.
+    #[error("{to} has taken over from {from}")]
+    HandedOver {
+        /// Who has dropped out.
+        from: AgentKind,
+        /// Who takes over.
+        to: AgentKind,
+    },
     /// Author and reviewer are from one vendor, and the project forbids that (T4).
-    #[error(
-        "{author} and {reviewer} are both from {vendor}, and policy.independent_review is \"require\""
-    )]
+    #[error("{author} and {reviewer} {why}, and policy.independent_review is \"require\"")]
     NotIndependent {
         /// Who writes.
         author: Role,
         /// Who reviews.
         reviewer: Role,
-        /// The vendor.
-        vendor: &'static str,
+        /// Why they do not count as independent.
+        why: NotIndependent,
     },
     /// The affected specs depend on each other in a circle (C16).
     #[error("the affected specs depend on each other: {}", graph::chain(circle.iter().map(ToString::to_string)))]
@@ -103,6 +111,14 @@ pub enum WorkflowError {
         change: ChangeId,
         /// Where it stands.
         phase: Phase,
+    },
+    /// The code of a change, or its documents, were edited since they were approved.
+    #[error("`{change}` is complete, and was edited since")]
+    EditedSince {
+        /// The change.
+        change: ChangeId,
+        /// What was edited.
+        stale: Vec<Stale>,
     },
     /// The implementer has left tasks open, also when it was asked again.
     #[error("tasks of the {layer} layer are not done: {}", task_ids(tasks))]
@@ -247,6 +263,7 @@ impl Explain for WorkflowError {
             Self::StaleVerdict { change } => report(Kind::StaleVerdict)
                 .cause("a verdict applies only to the plan that was reviewed")
                 .run("challenge it again", challenge(change)),
+            Self::HandedOver { .. } => report(Kind::AgentFailed),
             Self::NotIndependent { reviewer, .. } => report(Kind::NotIndependent)
                 .cause("an agent reviewing its own work shares its blind spots")
                 .edit(format!("set [roles] {reviewer} to another agent"), "agentd/config.toml")
@@ -261,22 +278,12 @@ impl Explain for WorkflowError {
                 report(Kind::NoDocument).run("write it first", plan(change))
             }
             Self::ChangeNotReady { change, phase } => {
-                let cause = match phase {
-                    Phase::Challenged => "nothing of it is implemented yet",
-                    _ => "only a change with an approved plan can be implemented",
-                };
-                let report = report(Kind::ChangeNotReady).cause(cause);
-                match phase {
-                    Phase::Complete => report.run(
-                        "it is complete; archive it",
-                        CommandLine::agentd(["archive", change.as_str()]),
-                    ),
-                    Phase::Archived => report.hint("it is archived already"),
-                    Phase::Challenged => report.run("implement it first", implement(change)),
-                    Phase::Rejected => report.run("edit the plan, then", challenge(change)),
-                    _ => report.run("plan it first", plan(change)),
-                }
+                explain_not_ready(report(Kind::ChangeNotReady), change, *phase)
             }
+            Self::EditedSince { change, stale } => report(Kind::ReviewStale)
+                .cause(staleness::listed(stale))
+                .hint("undo the edit")
+                .run("or go back to planning", &Command::Revise.on(change)),
             Self::TasksLeft { change, .. } => report(Kind::TasksLeft)
                 .cause("they are not checked off, or were checked off without being done")
                 .hint(newest_run(change))
@@ -332,6 +339,21 @@ fn challenge(change: &ChangeId) -> CommandLine {
 
 fn implement(change: &ChangeId) -> CommandLine {
     CommandLine::agentd(["impl", change.as_str()])
+}
+
+fn explain_not_ready(report: ErrorReport, change: &ChangeId, phase: Phase) -> ErrorReport {
+    let report = report.cause(match phase {
+        Phase::Challenged => "nothing of it is implemented yet",
+        _ => "only a change with an approved plan can be implemented",
+    });
+    match phase {
+        Phase::Complete => report
+            .run("it is complete; archive it", CommandLine::agentd(["archive", change.as_str()])),
+        Phase::Archived => report.hint("it is archived already"),
+        Phase::Challenged => report.run("implement it first", implement(change)),
+        Phase::Rejected => report.run("edit the plan, then", challenge(change)),
+        Phase::Proposed | Phase::Implementing => report.run("plan it first", plan(change)),
+    }
 }
 
 fn newest_run(change: &ChangeId) -> String {

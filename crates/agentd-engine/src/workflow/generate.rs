@@ -16,24 +16,20 @@ use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
 use super::history::{History, PastRun};
+use super::outlook::spec_label;
 use super::{Action, Call, Progress, Report, Workflow, WorkflowError, format, prompts};
 use crate::agents::context::{self, ContextKind, Tree};
 use crate::agents::step::Artifact;
 use crate::change::documents::main_specs_for;
 use crate::insight::forecast::{self, Wanted};
 
-/// Whether to report which documents exist already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Existing {
-    /// To a person who starts a workflow again.
-    Reported,
-    /// From the second round of a workflow on.
-    Silent,
-}
+/// What is said of a change that touches no spec (PR4.2).
+const NO_SPECS: &str = "No specs required for this change";
 
 /// Writes what is missing of a plan, and says what its structure check found (PR7).
 pub fn propose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
-    generate(workflow, Existing::Reported)?;
+    report_existing(workflow)?;
+    generate(workflow)?;
     let counts = format::check(workflow)?.counts;
     if counts.high > 0 {
         let found = counted(counts.high, "HIGH finding");
@@ -43,75 +39,162 @@ pub fn propose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     workflow.report(Action::Proposed)
 }
 
+/// Writes every document of the plan that is not there, and runs the self-reviews that
+/// were not run.
+pub(super) fn generate(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    while let Some(missing) = missing(workflow)? {
+        write(workflow, &missing)?;
+    }
+    Ok(())
+}
+
 /// A document that is generated and reviewed.
-struct PlanDocument {
+#[derive(Debug)]
+pub(super) struct PlanDocument {
     file: ChangeFile,
     generate: StepName,
     review: StepName,
     label: String,
 }
 
-/// How the documents of a plan are written.
-struct PlanWriter {
-    found: Existing,
-    /// Whether each is reviewed by its planner.
-    review: bool,
-    /// Whether the context was written in this round.
-    context_is_new: bool,
-    /// A document that is there and has to be written again.
-    outdated: Option<ChangeFile>,
+/// What is missing of a plan: one call of the planner.
+#[derive(Debug)]
+pub(super) enum Missing {
+    /// All documents, in one session.
+    Plan,
+    /// A document; why it is written again, if it is there.
+    Document(PlanDocument, Option<String>),
+    /// A review of a document by its planner, in this round.
+    Review(PlanDocument, u32),
+    /// A review of all documents in the session that wrote them, in this round.
+    PlanReview(u32),
 }
 
-/// Writes every document of the plan that is not there, and runs the self-reviews that
-/// were not run.
-pub(super) fn generate(
-    workflow: &mut Workflow<'_>,
-    mut found: Existing,
-) -> Result<(), WorkflowError> {
-    let history = workflow.history()?;
-    recover_session(workflow, &history)?;
-    assess(workflow)?;
-    let quick = workflow.state()?.track != Track::Full;
-    let one_shot = quick || workflow.agents.config.workflow.generation == Generation::OneShot;
-    if one_shot && !workflow.has(&ChangeFile::Proposal)? {
-        plan_at_once(workflow)?;
-        found = Existing::Silent;
+impl Missing {
+    /// The step that is called for.
+    pub(super) fn step(&self) -> StepName {
+        match self {
+            Self::Plan => StepName::PlanGen,
+            Self::Document(part, _) => part.generate.clone(),
+            Self::Review(part, _) => part.review.clone(),
+            Self::PlanReview(_) => StepName::PlanReview,
+        }
     }
-    let mut writing =
-        PlanWriter { found, review: !one_shot, context_is_new: false, outdated: None };
-    let proposal = PlanDocument {
+}
+
+/// The documents of a plan in the order in which they are written, as far as the proposal says
+/// which there are.
+fn parts(workflow: &Workflow<'_>) -> Result<Vec<PlanDocument>, WorkflowError> {
+    let mut parts = vec![PlanDocument {
         file: ChangeFile::Proposal,
         generate: StepName::ProposalGen,
         review: StepName::ProposalReview,
         label: "Proposal".to_owned(),
-    };
-    write_part(workflow, &history, &proposal, &mut writing)?;
+    }];
+    if !workflow.has(&ChangeFile::Proposal)? {
+        return Ok(parts);
+    }
     let specs = spec_order(workflow)?;
-    if specs.is_empty() && found == Existing::Reported {
-        workflow.note("No specs required for this change");
-    }
     let total = specs.len();
-    for (index, spec) in specs.into_iter().enumerate() {
-        let part = PlanDocument {
-            file: ChangeFile::Spec(spec.clone()),
-            generate: StepName::SpecGen(spec.clone()),
-            review: StepName::SpecReview(spec.clone()),
-            label: format!("Spec {}/{total}: {spec}", index + 1),
-        };
-        write_part(workflow, &history, &part, &mut writing)?;
-    }
-    let tasks = PlanDocument {
+    parts.extend(specs.into_iter().enumerate().map(|(index, spec)| PlanDocument {
+        file: ChangeFile::Spec(spec.clone()),
+        generate: StepName::SpecGen(spec.clone()),
+        review: StepName::SpecReview(spec.clone()),
+        label: spec_label(&spec, index + 1, total),
+    }));
+    parts.push(PlanDocument {
         file: ChangeFile::Tasks,
         generate: StepName::TasksGen,
         review: StepName::TasksReview,
         label: "Tasks".to_owned(),
-    };
-    if tasks_are_outdated(workflow, &history)? {
-        writing.outdated = Some(ChangeFile::Tasks);
+    });
+    Ok(parts)
+}
+
+/// What is to be written next; nothing if the plan is whole.
+pub(super) fn missing(workflow: &Workflow<'_>) -> Result<Option<Missing>, WorkflowError> {
+    let history = workflow.history()?;
+    let settings = &workflow.agents.config.workflow;
+    let quick = workflow.state()?.track != Track::Full;
+    let one_shot = quick || settings.generation == Generation::OneShot;
+    if one_shot && !workflow.has(&ChangeFile::Proposal)? {
+        return Ok(Some(Missing::Plan));
     }
-    write_part(workflow, &history, &tasks, &mut writing)?;
+    for part in parts(workflow)? {
+        if !workflow.has(&part.file)? {
+            return Ok(Some(Missing::Document(part, None)));
+        }
+        if part.file == ChangeFile::Tasks
+            && let Some(why) = tasks_are_outdated(workflow, &history)?
+        {
+            return Ok(Some(Missing::Document(part, Some(why))));
+        }
+        // If somebody else has written it, there is no planner who could look again.
+        if one_shot || history.last(&part.generate).is_none() {
+            continue;
+        }
+        let reviewed = history.succeeded_since(&part.review, &part.generate);
+        if let Some(round) = next_round(&reviewed, settings.self_review_iterations) {
+            return Ok(Some(Missing::Review(part, round)));
+        }
+    }
     if one_shot && !quick {
-        review_at_once(workflow, &history)?;
+        let reviewed = history.succeeded_since(&StepName::PlanReview, &StepName::PlanGen);
+        let round = next_round(&reviewed, settings.self_review_iterations);
+        return Ok(round.map(Missing::PlanReview));
+    }
+    Ok(None)
+}
+
+/// The next round of self-reviews, if there is one: they end with the first that finds nothing, or at
+/// their limit (C1).
+fn next_round(done: &[&PastRun], rounds: u32) -> Option<u32> {
+    let mark = |run: &PastRun| run.end.as_ref().and_then(|end| end.outcome.review);
+    if done.last().is_some_and(|run| mark(run) != Some(ReviewMark::NeedsRevision)) {
+        return None;
+    }
+    let next = u32::try_from(done.len()).unwrap_or(u32::MAX).saturating_add(1);
+    (next <= rounds).then_some(next)
+}
+
+/// Has what is missing written, by one call of the planner.
+pub(super) fn write(workflow: &mut Workflow<'_>, missing: &Missing) -> Result<(), WorkflowError> {
+    begin(workflow)?;
+    match missing {
+        Missing::Plan => plan_at_once(workflow),
+        Missing::Document(part, why) => write_document(workflow, part, why.as_deref()),
+        Missing::Review(part, round) => self_review(workflow, part, *round),
+        Missing::PlanReview(round) => review_at_once(workflow, *round),
+    }
+}
+
+/// What comes before every step of a plan, if it was not done.
+pub(super) fn begin(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    recover_session(workflow)?;
+    assess(workflow)
+}
+
+/// Reports which documents exist already, to a person who starts a workflow again.
+pub(super) fn report_existing(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
+    let quick = workflow.state()?.track != Track::Full;
+    let one_shot = quick || workflow.agents.config.workflow.generation == Generation::OneShot;
+    if one_shot && !workflow.has(&ChangeFile::Proposal)? {
+        return Ok(());
+    }
+    let parts = match parts(workflow) {
+        // Reported when they are to be written in an order.
+        Err(WorkflowError::SpecCycle { .. }) => return Ok(()),
+        parts => parts?,
+    };
+    for part in &parts {
+        if workflow.has(&part.file)? {
+            let (step, label) = (&part.generate, &*part.label);
+            (workflow.watch)(Progress::Skipped { step, label, why: "it is written already" });
+        }
+        let is_proposal = part.file == ChangeFile::Proposal;
+        if is_proposal && parts.len() == 2 && workflow.has(&ChangeFile::Tasks)? {
+            workflow.note(NO_SPECS);
+        }
     }
     Ok(())
 }
@@ -154,30 +237,23 @@ fn expected(workflow: &Workflow<'_>) -> Result<Option<Ranges>, WorkflowError> {
     Ok(rest.map(|rest| forecast::with_spent(&state, &rest.forecast.ranges)))
 }
 
-/// Whether a revision has left tasks that are not those of the specs. Asked once for each
-/// revision, and only of tasks that a planner wrote: those of a person are theirs.
+/// Why the tasks are not those of the specs, after a revision. Asked once for each revision, and only
+/// of tasks that a planner wrote: those of a person are theirs.
 fn tasks_are_outdated(
-    workflow: &mut Workflow<'_>,
+    workflow: &Workflow<'_>,
     history: &History,
-) -> Result<bool, WorkflowError> {
+) -> Result<Option<String>, WorkflowError> {
     let writes_tasks = |step: &StepName| matches!(step, StepName::TasksGen | StepName::PlanGen);
     let written = history.last_success(writes_tasks);
     if written == 0 || history.last_success(|step| *step == StepName::Reproposal) < written {
-        return Ok(false);
+        return Ok(None);
     }
     let documents = workflow.documents()?;
-    if !documents.has(&ChangeFile::Tasks) {
-        return Ok(false);
-    }
     let reasons = documents.outdated_tasks(&main_specs_for(&workflow.agents.project, &documents));
-    if let Some(first) = reasons.first() {
-        let more = match reasons.len() - 1 {
-            0 => String::new(),
-            more => format!(" (and {more} more)"),
-        };
-        workflow.note(&format!("tasks.md is written again: {first}{more}"));
-    }
-    Ok(!reasons.is_empty())
+    Ok(reasons.first().map(|first| match reasons.len() - 1 {
+        0 => first.clone(),
+        more => format!("{first} (and {more} more)"),
+    }))
 }
 
 /// The specs that the proposal names, dependencies first (C16, C17).
@@ -187,57 +263,46 @@ pub(super) fn spec_order(workflow: &Workflow<'_>) -> Result<Vec<SpecId>, Workflo
         .map_err(|circle| WorkflowError::SpecCycle { circle })
 }
 
-/// Writes a document, unless it is there, and has its planner review it.
-fn write_part(
+/// Has a document written.
+fn write_document(
     workflow: &mut Workflow<'_>,
-    history: &History,
     part: &PlanDocument,
-    writing: &mut PlanWriter,
+    again: Option<&str>,
 ) -> Result<(), WorkflowError> {
-    let generate = &part.generate;
-    let mut reviewed: Vec<PastRun> = Vec::new();
-    let outdated = writing.outdated.as_ref() == Some(&part.file);
-    if !outdated && workflow.has(&part.file)? {
-        let (step, label) = (generate, &*part.label);
-        if writing.found == Existing::Reported {
-            (workflow.watch)(Progress::Skipped { step, label, why: "it is written already" });
-        }
-        reviewed = history.succeeded_since(&part.review, generate).into_iter().cloned().collect();
-        if history.last(generate).is_none() {
-            // Somebody else has written it: there is no planner who could look again.
-            return Ok(());
-        }
-    } else {
-        if !writing.context_is_new {
-            write_context(workflow, ContextKind::Planner)?;
-            writing.context_is_new = true;
-        }
-        let is_proposal = part.file == ChangeFile::Proposal;
-        let report = workflow.run(
-            Call {
-                step: part.generate.clone(),
-                role: Role::Planner,
-                label: part.label.clone(),
-                prompt: prompts::generate(workflow, &part.generate)?,
-                resume: None,
-                artifact: Artifact::File(part.file.clone()),
-            },
-            |_| format!("{} is written", part.file.path()),
-        )?;
-        if is_proposal && report.outcome.session_id.is_none() {
-            // What was written stays; nothing can resume a session without its ID (C5).
-            return Err(SessionError::NotCaptured.into());
-        }
+    if let Some(why) = again {
+        workflow.note(&format!("tasks.md is written again: {why}"));
     }
-    if writing.review { self_review(workflow, part, &reviewed) } else { Ok(()) }
+    if part.file == ChangeFile::Tasks && spec_order(workflow)?.is_empty() {
+        workflow.note(NO_SPECS);
+    }
+    if !std::mem::replace(&mut workflow.context_is_new, true) {
+        write_context(workflow, ContextKind::Planner)?;
+    }
+    let report = workflow.run(
+        Call {
+            step: part.generate.clone(),
+            role: Role::Planner,
+            label: part.label.clone(),
+            prompt: prompts::generate(workflow, &part.generate)?,
+            resume: None,
+            artifact: Artifact::File(part.file.clone()),
+        },
+        |_| format!("{} is written", part.file.path()),
+    )?;
+    if part.file == ChangeFile::Proposal && report.outcome.session_id.is_none() {
+        // What was written stays; nothing can resume a session without its ID (C5).
+        return Err(SessionError::NotCaptured.into());
+    }
+    Ok(())
 }
 
 /// agentd may have been killed between the proposal and its record: the run file knows
 /// the session.
-fn recover_session(workflow: &Workflow<'_>, history: &History) -> Result<(), WorkflowError> {
+fn recover_session(workflow: &Workflow<'_>) -> Result<(), WorkflowError> {
     if workflow.state()?.session_id.is_some() || !workflow.has(&ChangeFile::Proposal)? {
         return Ok(());
     }
+    let history = workflow.history()?;
     let steps = [StepName::ProposalGen, StepName::PlanGen];
     let session = steps.iter().find_map(|step| history.last(step)?.session_id.clone());
     if let Some(session) = session {
@@ -249,28 +314,18 @@ fn recover_session(workflow: &Workflow<'_>, history: &History) -> Result<(), Wor
     Ok(())
 }
 
-/// Has the planner look at its document with fresh eyes, up to the configured number of
-/// rounds (C1). It fixes what it finds by itself; agentd checks whether it did.
+/// Has the planner look at its document with fresh eyes. It fixes what it finds by itself; agentd
+/// checks whether it did.
 fn self_review(
     workflow: &mut Workflow<'_>,
     part: &PlanDocument,
-    done: &[PastRun],
+    round: u32,
 ) -> Result<(), WorkflowError> {
-    let mark = |run: &PastRun| run.end.as_ref().and_then(|end| end.outcome.review);
-    if done.last().is_some_and(|run| mark(run) != Some(ReviewMark::NeedsRevision)) {
-        return Ok(());
-    }
+    let label = format!("{}, review", part.label);
+    let mark = review_once(workflow, &part.review, label, None, round, &part.file)?;
     let rounds = workflow.agents.config.workflow.self_review_iterations;
-    let first = u32::try_from(done.len()).unwrap_or(u32::MAX).saturating_add(1);
-    for round in first..=rounds {
-        let label = format!("{}, review", part.label);
-        let marked = review_once(workflow, &part.review, label, None, round, &part.file)?;
-        if marked != Some(ReviewMark::NeedsRevision) {
-            return Ok(());
-        }
-        if round == rounds {
-            warn_of_the_last_review(workflow, part.file.path().as_str(), round);
-        }
+    if mark == Some(ReviewMark::NeedsRevision) && round == rounds {
+        warn_of_the_last_review(workflow, part.file.path().as_str(), round);
     }
     Ok(())
 }
@@ -348,29 +403,15 @@ fn plan_at_once(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
 }
 
 /// One review of all documents, in the session that wrote them (C2, C3).
-fn review_at_once(workflow: &mut Workflow<'_>, history: &History) -> Result<(), WorkflowError> {
+fn review_at_once(workflow: &mut Workflow<'_>, round: u32) -> Result<(), WorkflowError> {
     let Some(session) = workflow.state()?.session_id else {
         return Err(SessionError::NotCaptured.into());
     };
+    let (step, label) = (StepName::PlanReview, "Plan, review".to_owned());
+    let mark = review_once(workflow, &step, label, Some(session), round, &ChangeFile::Proposal)?;
     let rounds = workflow.agents.config.workflow.self_review_iterations;
-    let done = history.succeeded_since(&StepName::PlanReview, &StepName::PlanGen);
-    let passed = |run: &&PastRun| {
-        run.end.as_ref().is_some_and(|end| end.outcome.review != Some(ReviewMark::NeedsRevision))
-    };
-    if done.last().is_some_and(passed) {
-        return Ok(());
-    }
-    let first = u32::try_from(done.len()).unwrap_or(u32::MAX).saturating_add(1);
-    for round in first..=rounds {
-        let (step, resume) = (StepName::PlanReview, Some(session.clone()));
-        let label = "Plan, review".to_owned();
-        let mark = review_once(workflow, &step, label, resume, round, &ChangeFile::Proposal)?;
-        if mark != Some(ReviewMark::NeedsRevision) {
-            break;
-        }
-        if round == rounds {
-            warn_of_the_last_review(workflow, "the plan", round);
-        }
+    if mark == Some(ReviewMark::NeedsRevision) && round == rounds {
+        warn_of_the_last_review(workflow, "the plan", round);
     }
     Ok(())
 }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 
-use agentd_core::agent::{AgentKind, Role};
-use agentd_core::event::{AgentEvent, KEPT_BYTES};
+use agentd_core::agent::{AgentKind, Role, Transport};
+use agentd_core::event::AgentEvent;
 use agentd_core::layout::RunName;
 use agentd_core::outcome::{AgentOutcome, Exit};
 use agentd_core::provider::{AgentRequest, FoundInProject, Session, Surroundings, provider};
@@ -15,8 +15,8 @@ use agentd_core::run_format::{Record, RunEnd, RunHeader, parse_line};
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
-use super::effect_of;
-use crate::agents::run_record::read_records;
+use super::{Workflow, WorkflowError, effect_of};
+use crate::agents::run_record::{last_line, read_records};
 use crate::agents::step::{self, Agents, ledger};
 use crate::change::Snapshot;
 use crate::change::documents::{self, DocumentError};
@@ -32,6 +32,8 @@ pub(crate) struct PastRun {
     pub(crate) session_id: Option<String>,
     pub(crate) model: Option<String>,
     agent: Option<AgentKind>,
+    /// What it was expected to cost.
+    estimate_usd: Option<f64>,
     /// How it ended; nothing where agentd was killed.
     pub(crate) end: Option<RunEnd>,
 }
@@ -92,10 +94,36 @@ impl History {
         found.map_or(0, |run| run.number)
     }
 
+    /// How many of the last calls, all of this step, succeeded after a call of this number.
+    pub(crate) fn in_a_row(&self, step: &StepName, after: u32) -> u32 {
+        let last = self.runs.iter().rev().take_while(|run| run.number > after && run.step == *step);
+        u32::try_from(last.filter(|run| run.succeeded()).count()).unwrap_or(u32::MAX)
+    }
+
     /// Whether a step was begun after the last call of another and has not succeeded since.
     pub(crate) fn interrupted_since(&self, step: &StepName, since: &StepName) -> bool {
         let after = self.last(since).map_or(0, |run| run.number);
         self.last(step).is_some_and(|run| run.number > after && !run.succeeded())
+    }
+}
+
+/// Which calls count where the number of rounds is limited.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rounds {
+    /// Those with a higher number.
+    pub(super) since: u32,
+    /// Whether they are those of a command that a person runs until it comes to an end.
+    pub(super) of_this_command: bool,
+}
+
+impl Rounds {
+    /// All that the files show: single steps belong to no command.
+    pub(super) const ALL: Self = Self { since: 0, of_this_command: false };
+
+    /// Those that this command makes: a person who runs it again wants more of them.
+    pub(super) fn of_this_command(workflow: &Workflow<'_>) -> Result<Self, WorkflowError> {
+        let since = workflow.history()?.last_number(|_| true);
+        Ok(Self { since, of_this_command: true })
     }
 }
 
@@ -113,6 +141,7 @@ fn read(change: &Change, name: RunName) -> PastRun {
         session_id: None,
         model: None,
         agent: None,
+        estimate_usd: None,
         end: None,
     };
     // What cannot be read stays unknown.
@@ -135,6 +164,7 @@ fn read_into(run: &mut PastRun, file: File) -> io::Result<()> {
         let record = std::str::from_utf8(&line).ok().and_then(parse_line);
         if let Some(Record::Header(header)) = &record {
             run.agent = Some(header.agent);
+            run.estimate_usd = header.estimate_usd;
         }
         if let Some(Record::Event { event: AgentEvent::Session { session_id, model }, .. }) = record
         {
@@ -143,17 +173,7 @@ fn read_into(run: &mut PastRun, file: File) -> io::Result<()> {
             break;
         }
     }
-    // The last line holds at most one text, which was cut to what is kept.
-    let mut file = reader.into_inner().into_inner();
-    let length = file.metadata()?.len();
-    let tail = (2 * KEPT_BYTES as u64).min(length);
-    file.seek(SeekFrom::Start(length - tail))?;
-    let mut bytes = Vec::new();
-    file.take(tail).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    if let Some(Record::End { end, .. }) = text.lines().next_back().and_then(parse_line) {
-        run.end = Some(*end);
-    }
+    run.end = last_line(reader.into_inner().into_inner())?;
     Ok(())
 }
 
@@ -168,7 +188,7 @@ fn unfinished(change: &Change, run: &PastRun, state: &State) -> AgentOutcome {
         match record {
             Record::Header(header) => {
                 let request = request_of(&header, run, state);
-                decoder = Some(provider(header.agent).decoder(&request));
+                decoder = Some(provider(header.agent, header.transport).decoder(&request));
             }
             Record::Raw { line, .. } => {
                 if let Some(decoder) = &mut decoder {
@@ -200,11 +220,14 @@ fn unfinished(change: &Change, run: &PastRun, state: &State) -> AgentOutcome {
 fn request_of(header: &RunHeader, run: &PastRun, state: &State) -> AgentRequest {
     // Codex reports the total of a thread, which includes earlier calls.
     let session = match &run.session_id {
-        Some(id) if header.agent == AgentKind::Codex => Session::Resume {
-            id: id.clone(),
-            index: None,
-            thread_usage: Some(step::usage_of_session(state, id)),
-        },
+        Some(id) if header.agent == AgentKind::Codex && header.transport == Transport::Cli => {
+            Session::Resume {
+                id: id.clone(),
+                index: None,
+                thread_usage: Some(step::usage_of_session(state, id)),
+                cost_before: None,
+            }
+        }
         _ => Session::Fresh,
     };
     AgentRequest {
@@ -217,6 +240,7 @@ fn request_of(header: &RunHeader, run: &PastRun, state: &State) -> AgentRequest 
         program: String::new(),
         extra_args: Vec::new(),
         extra_env: Vec::new(),
+        extra_state: Vec::new(),
         env_names: Vec::new(),
         model: None,
         effort: None,
@@ -249,6 +273,9 @@ pub(crate) fn reconcile(
                 let role = run.step.role().unwrap_or(Role::Planner);
                 let agent = run.agent.unwrap_or_else(|| agents.config.roles.agent(role));
                 let mut call = ledger::entry(&agents.config, &run.step, agent, outcome, None).call;
+                if run.end.is_none() || !outcome.is_settled() {
+                    ledger::reserve(&mut call, run.estimate_usd);
+                }
                 call.duration_ms = run.end.as_ref().map_or(0, |end| end.duration_ms);
                 call.timestamp = Some(now);
                 call.run = Some(run.number);

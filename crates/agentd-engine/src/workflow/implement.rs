@@ -15,7 +15,11 @@ use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use super::commits::{commit_work, repository};
-use super::{Action, Call, Progress, Report, Workflow, WorkflowError, bug_test, prompts, revision};
+use super::outlook::{layer_label, layers};
+use super::{
+    Action, Call, Progress, Report, Rounds, Workflow, WorkflowError, implementation, prompts,
+    revision,
+};
 use crate::agents::step::Artifact;
 use crate::change::documents;
 use crate::tools;
@@ -47,12 +51,11 @@ pub fn implement(
     workflow.history()?;
     start(workflow)?;
     prove_ticks(workflow)?;
-    let all = wanted_tasks(workflow, wanted)?;
-    bug_test::ensure(workflow)?;
-    for layer in Layer::ALL {
-        if all.iter().any(|task| layer_of(task) == layer) {
-            build(workflow, layer, wanted)?;
-        }
+    wanted_tasks(workflow, wanted)?;
+    commit_done(workflow, wanted, Ticked::Reported)?;
+    let rounds = Rounds::of_this_command(workflow)?;
+    while let Some(step) = implementation::next_task(workflow, wanted, rounds)? {
+        implementation::perform(workflow, step, wanted)?;
     }
     workflow.report(Action::Implemented)
 }
@@ -86,7 +89,7 @@ pub(super) fn all_proven(workflow: &mut Workflow<'_>) -> Result<(), WorkflowErro
 }
 
 /// The layer of a task. One without a heading above it is ordinary logic.
-fn layer_of(task: &Task) -> Layer {
+pub(super) fn layer_of(task: &Task) -> Layer {
     task.layer.unwrap_or(Layer::Logic)
 }
 
@@ -141,39 +144,78 @@ pub(super) fn open_tasks(
     Ok(read_tasks(workflow)?.into_iter().filter(is_open).collect())
 }
 
-/// Builds a layer: asks once, and once more for what was left. What is still open then is
-/// reported; nobody ticks it for the implementer.
-fn build(
+/// How often the implementer was asked for what is open in a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Not yet.
+    Never,
+    /// Once: it is asked once more for what it has left.
+    Once,
+    /// Twice: what is still open is reported; nobody ticks it for the implementer.
+    Twice,
+}
+
+/// The first layer in which tasks are wanted and open, and how often they were asked for.
+pub(super) fn next_layer(
+    workflow: &Workflow<'_>,
+    wanted: &TaskSelection,
+    rounds: Rounds,
+) -> Result<Option<(Layer, Asked)>, WorkflowError> {
+    for layer in Layer::ALL {
+        if open_tasks(workflow, layer, wanted)?.is_empty() {
+            continue;
+        }
+        let history = workflow.history()?;
+        let asked = match history.in_a_row(&StepName::Implement(layer), rounds.since) {
+            0 => Asked::Never,
+            1 => Asked::Once,
+            _ => Asked::Twice,
+        };
+        return Ok(Some((layer, asked)));
+    }
+    Ok(None)
+}
+
+/// Has a layer built, by one call of the implementer.
+pub(super) fn build(
     workflow: &mut Workflow<'_>,
     layer: Layer,
+    asked: Asked,
     wanted: &TaskSelection,
 ) -> Result<(), WorkflowError> {
     let name = StepName::Implement(layer);
     let open = open_tasks(workflow, layer, wanted)?;
-    let label = format!("Layer {}/{}: {layer}", layer.section(), Layer::ALL.len());
-    if open.is_empty() {
-        let why = "its tasks are ticked already";
-        (workflow.watch)(Progress::Skipped { step: &name, label: &label, why });
-        return commit_late(workflow, layer, wanted);
+    let change = workflow.change.clone();
+    let left = |tasks: &[Task]| {
+        let tasks = tasks.iter().map(|task| task.id).collect();
+        Err(WorkflowError::TasksLeft { change: change.clone(), layer, tasks })
+    };
+    let label = layer_label(layer, &layers(read_tasks(workflow)?.iter().map(layer_of)));
+    let (label, prompt, session) = match asked {
+        Asked::Never => (label, prompts::implement(workflow, layer, &open)?, None),
+        Asked::Once => {
+            let past = workflow.history()?;
+            let session = past.last(&name).and_then(|run| run.session_id.clone());
+            workflow.warn(&format!("{layer}: not ticked: {}; asking once more", ids(&open)));
+            let prompt = match session {
+                Some(_) => prompts::implement_again(workflow, layer, &open),
+                // Without a session nothing is remembered.
+                None => prompts::implement(workflow, layer, &open)?,
+            };
+            (format!("{label}, once more"), prompt, session)
+        }
+        Asked::Twice => return left(&open),
+    };
+    ask(workflow, name, label, prompt, session, &open)?;
+    let still_open = open_tasks(workflow, layer, wanted)?;
+    if !still_open.is_empty() {
+        return if asked == Asked::Once { left(&still_open) } else { Ok(()) };
     }
-    let prompt = prompts::implement(workflow, layer, &open)?;
-    let session = ask(workflow, name.clone(), label.clone(), prompt, None, &open)?;
-    let left = open_tasks(workflow, layer, wanted)?;
-    if !left.is_empty() {
-        workflow.warn(&format!("{layer}: not ticked: {}; asking once more", ids(&left)));
-        let prompt = match session {
-            Some(_) => prompts::implement_again(workflow, layer, &left),
-            // Without a session nothing is remembered.
-            None => prompts::implement(workflow, layer, &left)?,
-        };
-        ask(workflow, name, format!("{label}, once more"), prompt, session, &left)?;
-    }
-    let left = open_tasks(workflow, layer, wanted)?;
-    if !left.is_empty() {
-        let tasks = left.iter().map(|task| task.id).collect();
-        return Err(WorkflowError::TasksLeft { change: workflow.change.clone(), layer, tasks });
-    }
-    commit_work(workflow, &layer_message(&workflow.change, layer, &open))
+    let done = match asked {
+        Asked::Never => open,
+        Asked::Once | Asked::Twice => tasks_of(workflow, layer, wanted)?,
+    };
+    commit_work(workflow, &layer_message(&workflow.change, layer, &done))
 }
 
 /// One call of the implementer; returns its session.
@@ -288,17 +330,48 @@ fn layer_message(change: &ChangeId, layer: Layer, done: &[Task]) -> String {
     format!("{subject}\n\nTasks: {ids}\n\n{}\n", titles.join("\n"))
 }
 
-/// Commits the layers that were ticked and not committed, where nothing is left to be done.
+/// Whether to report which layers were done before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ticked {
+    /// To a person who starts a workflow.
+    Reported,
+    Silent,
+}
+
+/// Commits the layers that are ticked and were not committed.
 pub(super) fn commit_done(
     workflow: &mut Workflow<'_>,
     wanted: &TaskSelection,
+    ticked: Ticked,
 ) -> Result<(), WorkflowError> {
-    let all = wanted_tasks(workflow, wanted)?;
-    let is_there = |layer: &Layer| all.iter().any(|task| layer_of(task) == *layer);
-    Layer::ALL
-        .into_iter()
-        .filter(is_there)
-        .try_for_each(|layer| commit_late(workflow, layer, wanted))
+    let tasks = read_tasks(workflow)?;
+    let any_open = tasks.iter().any(|task| task.status == Status::Pending);
+    let all = layers(tasks.iter().map(layer_of));
+    for layer in Layer::ALL {
+        if tasks_of(workflow, layer, wanted)?.is_empty()
+            || !open_tasks(workflow, layer, wanted)?.is_empty()
+        {
+            continue;
+        }
+        if ticked == Ticked::Reported && any_open {
+            let (step, why) = (&StepName::Implement(layer), "its tasks are ticked already");
+            let label = &layer_label(layer, &all);
+            (workflow.watch)(Progress::Skipped { step, label, why });
+        }
+        commit_late(workflow, layer, wanted)?;
+    }
+    Ok(())
+}
+
+/// The wanted tasks of a layer, done or not.
+fn tasks_of(
+    workflow: &Workflow<'_>,
+    layer: Layer,
+    wanted: &TaskSelection,
+) -> Result<Vec<Task>, WorkflowError> {
+    let mut tasks = wanted_tasks(workflow, wanted)?;
+    tasks.retain(|task| layer_of(task) == layer);
+    Ok(tasks)
 }
 
 /// Commits a layer that was ticked and not committed: agentd was killed between the two, or
@@ -317,8 +390,7 @@ fn commit_late(
     if git.commits_since(&base)?.iter().any(|commit| commit.subject == subject) {
         return Ok(());
     }
-    let mut done = wanted_tasks(workflow, wanted)?;
-    done.retain(|task| layer_of(task) == layer);
+    let done = tasks_of(workflow, layer, wanted)?;
     commit_work(workflow, &layer_message(&workflow.change, layer, &done))
 }
 

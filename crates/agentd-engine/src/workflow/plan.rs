@@ -8,12 +8,11 @@ use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
 use super::challenge::challenge_valid;
-use super::generate::Existing;
-use super::revision;
-use super::{
-    Action, PlannerSession, Report, Verdict, Workflow, WorkflowError, format, generate, repropose,
-};
-use crate::workflow::decisions::{self, PlanChoice};
+use super::decisions::{self, PlanChoice};
+use super::format::{self, Format};
+use super::generate::{self, Missing};
+use super::reproposal::revise;
+use super::{Action, PlannerSession, Report, Rounds, Verdict, Workflow, WorkflowError, revision};
 
 /// Who decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,11 +55,50 @@ impl LostSessionQuestion {
     }
 }
 
-/// What is to be done next with a plan whose documents are all there.
-enum Next {
+/// What comes next for a plan. Each but the last is at most one call of an agent.
+#[derive(Debug)]
+pub(super) enum PlanStep {
+    /// A document is written, or reviewed by its planner.
+    Write(Missing),
+    /// The planner repairs what the check of the plan has found, in this round.
+    Repair(u32),
+    /// The plan is challenged, or a verdict that was given is taken.
     Challenge,
+    /// The planner revises the plan.
     Repropose,
-    Stop(Action),
+    /// The plan is taken with its minor issues, as the configuration says (C11).
+    Accept,
+    /// Nothing more can be done without a person, or nothing is left to do.
+    Stop(Stop),
+}
+
+/// Where a plan stops.
+#[derive(Debug)]
+pub(super) struct Stop {
+    /// How it is reported.
+    pub(super) action: Action,
+    /// What a person should know about it.
+    why: Option<String>,
+    /// Whether it stops because its documents are not valid, which is an error.
+    invalid: bool,
+}
+
+impl Stop {
+    /// What a person has to decide, in a few words.
+    pub(super) fn says(&self) -> String {
+        match (&self.why, self.action) {
+            (Some(why), _) => why.clone(),
+            (None, Action::Rejected) => "its plan is rejected".to_owned(),
+            (None, _) if self.invalid => "its documents break rules".to_owned(),
+            (None, _) => "its plan needs revision".to_owned(),
+        }
+    }
+}
+
+impl From<Action> for PlanStep {
+    fn from(action: Action) -> Self {
+        Self::Stop(Stop { action, why: None, invalid: false })
+    }
 }
 
 /// Takes a change as far as it gets without a person, or as far as `mode` allows.
@@ -86,98 +124,154 @@ fn go_on(
     mode: Mode,
     session: PlannerSession,
 ) -> Result<Report, WorkflowError> {
-    let mut found = Existing::Reported;
     workflow.check_record()?;
     workflow.warn_of_overlaps()?;
+    if workflow.state()?.phase == Phase::Proposed {
+        generate::report_existing(workflow)?;
+    }
+    let rounds = Rounds::of_this_command(workflow)?;
     loop {
-        let state = workflow.state()?;
-        let action = match state.phase {
-            Phase::Proposed => {
-                match next(workflow, mode, &state, std::mem::replace(&mut found, Existing::Silent))?
-                {
-                    Next::Stop(action) => action,
-                    Next::Challenge => match judged(workflow, mode)? {
-                        Some(report) => return Ok(report),
-                        None => continue,
-                    },
-                    Next::Repropose => {
-                        repropose(workflow, session)?;
-                        continue;
-                    }
-                }
-            }
-            // A rejection stands until the plan is another one (C20).
-            Phase::Rejected if decisions::is_reviewed(&state, &workflow.documents()?) => {
-                Action::Rejected
-            }
-            Phase::Challenged if decisions::is_reviewed(&state, &workflow.documents()?) => {
-                Action::AlreadyChallenged
-            }
-            // A text that was edited since is not the one that was approved (C39).
-            Phase::Rejected | Phase::Challenged => match judged(workflow, mode)? {
-                Some(report) => return Ok(report),
-                None => continue,
-            },
-            Phase::Implementing | Phase::Complete | Phase::Archived => Action::BeyondPlanning,
-        };
-        return workflow.report(action);
+        let step = next(workflow, mode, rounds)?;
+        if let Some(report) = perform(workflow, step, mode, session)? {
+            return Ok(report);
+        }
     }
 }
 
-/// Has a plan challenged that is valid or was made so. Nothing: it needs revision, and
-/// nobody has to be asked.
-fn judged(workflow: &mut Workflow<'_>, mode: Mode) -> Result<Option<Report>, WorkflowError> {
-    let before = workflow.documents()?.digest();
-    format::ensure(workflow, mode)?;
-    let plan = workflow.documents()?.digest();
-    if plan != before && workflow.state()?.may_be_challenged(&plan).is_err() {
-        // What was edited is now what was judged.
-        return Ok(None);
+/// Does what comes next. Returns a report where a person should see what came of it.
+pub(super) fn perform(
+    workflow: &mut Workflow<'_>,
+    step: PlanStep,
+    mode: Mode,
+    session: PlannerSession,
+) -> Result<Option<Report>, WorkflowError> {
+    if workflow.state()?.phase == Phase::Proposed {
+        generate::begin(workflow)?;
     }
-    let report = challenge_valid(workflow)?;
-    let revise = report.verdict == Some(Verdict::Plan(PlanVerdict::NeedsRevision));
-    Ok(Some(report).filter(|_| mode == Mode::HumanInLoop || !revise))
+    match step {
+        PlanStep::Write(missing) => generate::write(workflow, &missing)?,
+        PlanStep::Repair(round) => format::repair(workflow, round)?,
+        PlanStep::Challenge => {
+            format::must_be_valid(workflow, mode)?;
+            let report = challenge_valid(workflow)?;
+            let revise = report.verdict == Some(Verdict::Plan(PlanVerdict::NeedsRevision));
+            return Ok(Some(report).filter(|_| mode == Mode::HumanInLoop || !revise));
+        }
+        PlanStep::Repropose => {
+            // A person who decides has seen them.
+            if mode == Mode::Automatic
+                && let Some(review) = workflow.documents()?.reviews().last()
+            {
+                workflow.show_findings(&review.issues);
+            }
+            let revised = revise(workflow, session)?;
+            workflow.note(revised.says);
+            workflow.report(Action::Reproposed)?;
+        }
+        PlanStep::Accept => {
+            let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
+            let (note, now) = ("workflow.accept_minor", (workflow.now)());
+            let accept = PlanChoice::Accept;
+            decisions::decide(project, &workflow.change, accept, note, "agentd", holder, now)?;
+            workflow.forget();
+            return workflow.report(Action::AcceptedMinor).map(Some);
+        }
+        PlanStep::Stop(Stop { action, why, invalid }) => {
+            if invalid {
+                format::must_be_valid(workflow, mode)?;
+            }
+            if let Some(why) = why {
+                workflow.warn(&why);
+            }
+            return workflow.report(action).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// What comes next for a plan, by its phase and its documents (C19).
+pub(super) fn next(
+    workflow: &Workflow<'_>,
+    mode: Mode,
+    rounds: Rounds,
+) -> Result<PlanStep, WorkflowError> {
+    let state = workflow.state()?;
+    match state.phase {
+        Phase::Proposed => proposed(workflow, mode, rounds, &state),
+        // A rejection stands until the plan is another one (C20).
+        Phase::Rejected if decisions::is_reviewed(&state, &workflow.documents()?) => {
+            Ok(Action::Rejected.into())
+        }
+        Phase::Challenged if decisions::is_reviewed(&state, &workflow.documents()?) => {
+            Ok(Action::AlreadyChallenged.into())
+        }
+        // A text that was edited since is not the one that was approved (C39).
+        Phase::Rejected | Phase::Challenged => for_challenge(workflow, mode, rounds),
+        Phase::Implementing | Phase::Complete | Phase::Archived => {
+            Ok(Action::BeyondPlanning.into())
+        }
+    }
+}
+
+/// What comes next for a plan that is to be challenged: it has to be valid first.
+fn for_challenge(
+    workflow: &Workflow<'_>,
+    mode: Mode,
+    rounds: Rounds,
+) -> Result<PlanStep, WorkflowError> {
+    Ok(match format::look(workflow, mode, rounds)? {
+        Format::Valid => PlanStep::Challenge,
+        Format::Repair(round) => PlanStep::Repair(round),
+        Format::Invalid => {
+            PlanStep::Stop(Stop { action: Action::Proposed, why: None, invalid: true })
+        }
+    })
 }
 
 /// What comes next for a plan that is proposed.
-fn next(
-    workflow: &mut Workflow<'_>,
+fn proposed(
+    workflow: &Workflow<'_>,
     mode: Mode,
+    rounds: Rounds,
     state: &State,
-    found: Existing,
-) -> Result<Next, WorkflowError> {
-    generate::generate(workflow, found)?;
+) -> Result<PlanStep, WorkflowError> {
+    if let Some(missing) = generate::missing(workflow)? {
+        return Ok(PlanStep::Write(missing));
+    }
     let history = workflow.history()?;
     let documents = workflow.documents()?;
     let reviews = documents.reviews();
     // A reproposal that was cut short may have changed half of what it meant to.
     if !reviews.is_empty() && history.interrupted_since(&StepName::Reproposal, &StepName::Challenge)
     {
-        return Ok(Next::Repropose);
+        return Ok(PlanStep::Repropose);
     }
     if revision::asked(state, &history).is_some() {
-        return Ok(Next::Repropose);
+        return Ok(PlanStep::Repropose);
     }
     let Some(review) = documents.counted_review(state) else {
         // Its review may be gone; what was rejected is rejected (C20).
-        let may_be = state.may_be_challenged(&documents.digest()).is_ok();
-        return Ok(if may_be { Next::Challenge } else { Next::Stop(Action::Rejected) });
+        return if state.may_be_challenged(&documents.digest()).is_ok() {
+            for_challenge(workflow, mode, rounds)
+        } else {
+            Ok(Action::Rejected.into())
+        };
     };
     match (review.verdict, mode) {
         // Somebody went back to planning, and has changed nothing.
-        (PlanVerdict::Approved, _) => Ok(Next::Challenge),
-        (PlanVerdict::Rejected, _) => Ok(Next::Stop(Action::Rejected)),
-        (PlanVerdict::NeedsRevision, Mode::HumanInLoop) => Ok(decided(workflow, state)?),
+        (PlanVerdict::Approved, _) => for_challenge(workflow, mode, rounds),
+        (PlanVerdict::Rejected, _) => Ok(Action::Rejected.into()),
+        (PlanVerdict::NeedsRevision, Mode::HumanInLoop) => decided(workflow, state),
         (PlanVerdict::NeedsRevision, Mode::Automatic) => automatic(workflow, state, reviews),
     }
 }
 
 /// What a person has decided about the plan as it is.
-fn decided(workflow: &Workflow<'_>, state: &State) -> Result<Next, WorkflowError> {
+fn decided(workflow: &Workflow<'_>, state: &State) -> Result<PlanStep, WorkflowError> {
     let plan = workflow.documents()?.digest();
     let decision = state.decisions.last().filter(|d| d.plan_hash.as_ref() == Some(&plan));
     Ok(match decision.map(|decision| decision.choice) {
-        Some(Choice::Fix) => Next::Repropose,
+        Some(Choice::Fix) => PlanStep::Repropose,
         Some(
             Choice::Accept
             | Choice::Stop
@@ -186,36 +280,30 @@ fn decided(workflow: &Workflow<'_>, state: &State) -> Result<Next, WorkflowError
             | Choice::Archive
             | Choice::AcceptStale,
         )
-        | None => Next::Stop(Action::WaitingForDecision),
+        | None => Action::WaitingForDecision.into(),
     })
 }
 
 /// What the configuration says about a plan that needs revision (C11, C12).
 fn automatic(
-    workflow: &mut Workflow<'_>,
+    workflow: &Workflow<'_>,
     state: &State,
     reviews: &[ReviewBlock],
-) -> Result<Next, WorkflowError> {
+) -> Result<PlanStep, WorkflowError> {
     let settings = &workflow.agents.config.workflow;
     let (limit, accept_minor) = (settings.planning_iterations, settings.accept_minor);
     let stuck = !made_progress(reviews);
     let rounds = revision::rounds(state, &workflow.history()?);
     if rounds < limit && !stuck {
-        return Ok(Next::Repropose);
+        return Ok(PlanStep::Repropose);
     }
     if accept_minor && decisions::accepted(state, &workflow.documents()?).is_ok() {
-        let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
-        let note = "workflow.accept_minor";
-        let now = (workflow.now)();
-        let accept = PlanChoice::Accept;
-        decisions::decide(project, &workflow.change, accept, note, "agentd", holder, now)?;
-        workflow.forget();
-        return Ok(Next::Stop(Action::AcceptedMinor));
+        return Ok(PlanStep::Accept);
     }
-    workflow.warn(&if stuck {
+    let why = if stuck {
         "the last round has settled none of the issues; another one would not either".to_owned()
     } else {
         format!("the plan still needs revision after {}", counted(limit as usize, "round"))
-    });
-    Ok(Next::Stop(Action::StillNeedsRevision))
+    };
+    Ok(PlanStep::Stop(Stop { action: Action::StillNeedsRevision, why: Some(why), invalid: false }))
 }

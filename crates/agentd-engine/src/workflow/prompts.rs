@@ -1,6 +1,7 @@
 //! The prompts of a workflow, filled in from the files of the change.
 
 use agentd_core::check::FileReport;
+use agentd_core::document::comments::Comment;
 use agentd_core::document::issue_fate::{IssueFate, fates};
 use agentd_core::document::review::Review;
 use agentd_core::document::review_block::ReviewBlock;
@@ -191,15 +192,7 @@ fn revised(
     let RevisionReason { review, request } = reason;
     let issues = review.iter().flat_map(|review| &review.issues);
     let issues: Vec<IssueView> = issues.map(IssueView::from).collect();
-    let open = comments::open(&workflow.change()?)?;
-    let comments: Vec<CommentView> = open
-        .iter()
-        .map(|comment| CommentView {
-            author: comment.by.to_string(),
-            place: format!("{} {}", comment.on, comment.at).trim_end().to_owned(),
-            text: comment.text.to_string(),
-        })
-        .collect();
+    let comments = comment_views(workflow, &comments::open(&workflow.change()?)?)?;
     let state = workflow.state()?;
     let notes = review.into_iter().flat_map(|review| decisions::notes(&state, review));
     let notes = notes.map(|made| made.note.as_str());
@@ -291,13 +284,34 @@ pub(super) fn review(
     .render())
 }
 
-/// The prompt that asks for fixes of what a code review found.
-pub(super) fn fix(workflow: &Workflow<'_>, review: &Review) -> Result<String, WorkflowError> {
-    let findings: Vec<IssueView> = review.issues.iter().map(IssueView::from).collect();
+/// The prompt that asks for fixes of what a code review found, and of what people say.
+pub(super) fn fix(
+    workflow: &Workflow<'_>,
+    review: Option<&Review>,
+    open: &[Comment],
+) -> Result<String, WorkflowError> {
+    let findings = review.iter().flat_map(|review| &review.issues);
+    let findings: Vec<IssueView> = findings.map(IssueView::from).collect();
+    let comments = comment_views(workflow, open)?;
     let tests = test_evidence(workflow)?;
     let sandbox = sandbox::for_prompt(workflow.agents);
     let (change, tests) = (&workflow.change, tests.as_ref());
-    Ok(Fix { change, findings: &findings, tests, sandbox: &sandbox }.render())
+    let (findings, comments, sandbox) = (&*findings, &*comments, &*sandbox);
+    Ok(Fix { change, findings, comments, tests, sandbox }.render())
+}
+
+fn comment_views(
+    workflow: &Workflow<'_>,
+    comments: &[Comment],
+) -> Result<Vec<CommentView>, WorkflowError> {
+    let (project, change) = (&workflow.agents.project, workflow.change()?);
+    let view = |comment: &Comment| CommentView {
+        id: format!("C{}", comment.number),
+        author: comment.by.to_string(),
+        place: comments::place(project, &change, comment),
+        text: comment.text.to_string(),
+    };
+    Ok(comments.iter().map(view).collect())
 }
 
 fn task_views(tasks: &[Task]) -> Vec<TaskView> {

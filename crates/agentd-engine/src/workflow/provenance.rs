@@ -2,10 +2,12 @@
 //! what a change says of itself is what agentd recorded (T1, T6).
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::config::IndependentReview;
 use agentd_core::hash::Digest;
+use agentd_core::known_agent::{UNKNOWN_VENDOR, are_independent};
 use agentd_core::state::{Actor, LlmCall, State};
 use agentd_core::step_name::StepName;
 
@@ -13,6 +15,34 @@ use super::{Workflow, WorkflowError};
 use crate::agents::receipts;
 use crate::change::journal;
 use crate::change::tree::tree;
+
+/// Why two roles do not judge each other as strangers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotIndependent {
+    /// Both use models of this vendor.
+    SameVendor(&'static str),
+    /// It is not known whose models one of them uses.
+    Unknown,
+}
+
+impl NotIndependent {
+    fn of(one: &'static str, other: &'static str) -> Self {
+        if one == UNKNOWN_VENDOR || other == UNKNOWN_VENDOR {
+            Self::Unknown
+        } else {
+            Self::SameVendor(one)
+        }
+    }
+}
+
+impl fmt::Display for NotIndependent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SameVendor(vendor) => write!(f, "are both from {vendor}"),
+            Self::Unknown => f.write_str("are not known to be from two vendors"),
+        }
+    }
+}
 
 /// The agents that were called in a role, each model once.
 pub(super) fn authors_of(state: &State, role: Role) -> Vec<Actor> {
@@ -40,26 +70,24 @@ impl Workflow<'_> {
         author: Role,
         reviewer: Role,
     ) -> Result<(), WorkflowError> {
-        let roles = self.agents.config.roles;
-        let (writes, reviews) = (roles.agent(author), roles.agent(reviewer));
-        let vendor = writes.vendor();
+        let (writes, reviews) = (self.vendor_of(author)?, self.vendor_of(reviewer)?);
         if self.agents.config.workflow.require_independent_review.is_some() {
             self.warn(
                 "workflow.require_independent_review is an old name: use [policy] \
                  independent_review = \"require\"",
             );
         }
-        if vendor != reviews.vendor() {
+        if are_independent(writes, reviews) {
             return Ok(());
         }
+        let why = NotIndependent::of(writes, reviews);
         if self.agents.config.independent_review() == IndependentReview::Require {
-            return Err(WorkflowError::NotIndependent { author, reviewer, vendor });
+            return Err(WorkflowError::NotIndependent { author, reviewer, why });
         }
         // The recorded agents may be from two vendors; the warning was printed when they ran.
-        if writes != AgentKind::Replay {
-            self.warn(&format!(
-                "{author} and {reviewer} are both from {vendor}: they have the same blind spots"
-            ));
+        if self.player(author) != AgentKind::Replay {
+            let have = if why == NotIndependent::Unknown { "may have" } else { "have" };
+            self.warn(&format!("{author} and {reviewer} {why}: they {have} the same blind spots"));
         }
         Ok(())
     }
@@ -77,6 +105,11 @@ impl Workflow<'_> {
             );
         }
         Ok(())
+    }
+
+    /// The files of the working tree, for a look at what comes next.
+    pub(super) fn tree_now(&self) -> Option<Digest> {
+        tree(&self.agents.git_tool_outside(), &self.agents.work_tree).ok()
     }
 
     /// The files of the working tree; none where they cannot be read.

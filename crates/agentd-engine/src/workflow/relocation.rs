@@ -20,8 +20,9 @@ use crate::store::{EntryKind, Holder, MoveNote, Project, ProjectDir, StoreError}
 
 /// What agentd keeps about a change outside of its directory: in the user's state directory, and in
 /// that of agentd in the project.
-fn kept_apart(id: &ChangeId) -> ([RelPath; 3], RelPath) {
-    let state = [layout::journal_copy(id), layout::receipt_key(id), layout::created_note(id)];
+fn kept_apart(id: &ChangeId) -> ([RelPath; 4], RelPath) {
+    let [challenge, review] = layout::receipt_keys_of(id);
+    let state = [layout::journal_copy(id), challenge, review, layout::created_note(id)];
     (state, layout::questions(id))
 }
 
@@ -57,6 +58,20 @@ pub(crate) fn relocate(
     to.dir().rename_dir(&arriving, &dir)?;
     leave(from, id, &mut note)?;
     notes.push(format!("The documents of `{id}` are in the worktree: {}.", path.display()));
+    Ok(notes)
+}
+
+/// Notes that a change lives in the project at `root`, another checkout, in which its documents are.
+/// Returns notes for the user.
+pub(crate) fn settle(
+    from: &Project,
+    id: &ChangeId,
+    root: &Path,
+) -> Result<Vec<String>, WorkflowError> {
+    let to = Project::open(root)?.for_user(from.user().clone());
+    let notes = share_settings(from, &to)?;
+    to.write_origin(from)?;
+    from.write_move_note(id, &MoveNote::settled(root))?;
     Ok(notes)
 }
 

@@ -329,12 +329,8 @@ fn finish(
             change.write(&lock, &file, text.as_bytes())?;
         }
     }
-    for file in [
-        layout::journal_copy(from),
-        layout::journal_mark(from),
-        layout::receipt_key(from),
-        layout::created_note(from),
-    ] {
+    let kept = [layout::journal_copy(from), layout::journal_mark(from), layout::created_note(from)];
+    for file in kept.into_iter().chain(layout::receipt_keys_of(from)) {
         state.remove_tree(&file)?;
     }
     for id in [from, to] {
@@ -371,8 +367,8 @@ fn leave_origin(
     }
     origin.dir().remove_tree(&dir)?;
     let state = origin.state_dir()?;
-    for file in [layout::journal_copy(from), layout::receipt_key(from), layout::created_note(from)]
-    {
+    let kept = [layout::journal_copy(from), layout::created_note(from)];
+    for file in kept.into_iter().chain(layout::receipt_keys_of(from)) {
         state.remove_tree(&file)?;
     }
     Ok(Some(format!("{} is removed; git has it in a commit.", path.display())))

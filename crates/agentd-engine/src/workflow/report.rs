@@ -3,9 +3,14 @@
 use std::time::Duration;
 
 use agentd_core::agent::AgentKind;
+use agentd_core::document::review_block::Issue;
 use agentd_core::event::AgentEvent;
 use agentd_core::outcome::Usage;
+use agentd_core::state::TestRun;
 use agentd_core::step_name::StepName;
+
+use super::Verdict;
+use super::outlook::Outlook;
 
 /// Something that happened in a workflow.
 #[derive(Debug)]
@@ -20,6 +25,8 @@ pub enum Progress<'a> {
         agent: AgentKind,
         /// Whether the agent resumes an earlier session.
         resumed: bool,
+        /// How far the workflow is.
+        outlook: &'a Outlook,
     },
     /// Something the agent of the current step did.
     Agent(&'a AgentEvent<'a>),
@@ -31,6 +38,8 @@ pub enum Progress<'a> {
         label: &'a str,
         /// What came of it, in a few words; may be empty.
         summary: &'a str,
+        /// The verdict that it gave, if it was a review.
+        verdict: Option<Verdict>,
         /// What it used.
         usage: Usage,
         /// What it cost, as far as that is known.
@@ -58,6 +67,15 @@ pub enum Progress<'a> {
         /// Why it need not be done.
         why: &'a str,
     },
+    /// What a review found that the workflow now has worked on, the heaviest first.
+    Findings(&'a [Issue]),
+    /// The tests begin.
+    TestsStarted {
+        /// The command line.
+        command: &'a str,
+    },
+    /// The tests have ended.
+    TestsEnded(&'a TestRun),
     /// Something to know.
     Note(&'a str),
     /// Something to worry about.
@@ -66,3 +84,16 @@ pub enum Progress<'a> {
 
 /// Watches a workflow.
 pub type Watch<'w> = dyn FnMut(Progress<'_>) + 'w;
+
+/// What came of a step, in a few words, and the verdict that it gave.
+#[derive(Debug, Default)]
+pub(super) struct StepSummary {
+    pub(super) text: String,
+    pub(super) verdict: Option<Verdict>,
+}
+
+impl From<String> for StepSummary {
+    fn from(text: String) -> Self {
+        Self { text, verdict: None }
+    }
+}

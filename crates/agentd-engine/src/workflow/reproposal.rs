@@ -18,9 +18,9 @@ use agentd_core::provider::sessions::SessionError;
 use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
-use super::generate::{self, Existing, write_context};
+use super::generate::{self, write_context};
 use super::prompts::{self, RevisionReason};
-use super::{Action, Call, LOST, Report, Workflow, WorkflowError, revision};
+use super::{Action, Call, LOST, OTHERS, Report, Workflow, WorkflowError, revision};
 use crate::agents::context::ContextKind;
 use crate::agents::step::Artifact;
 
@@ -38,11 +38,40 @@ pub enum PlannerSession {
 /// How much of the title of an issue is logged.
 const TITLE_BYTES: usize = 80;
 
-/// Has the planner fix what the latest review found.
+/// Has the planner fix what the latest review found, and has written what is missing then.
 pub fn repropose(
     workflow: &mut Workflow<'_>,
     session: PlannerSession,
 ) -> Result<Report, WorkflowError> {
+    let revised = revise(workflow, session)?;
+    if revised.specs == SpecsAfter::Others {
+        generate::generate(workflow)?;
+    }
+    workflow.note(revised.says);
+    workflow.report(Action::Reproposed)
+}
+
+/// What a revision has come to.
+pub(super) struct Revised {
+    specs: SpecsAfter,
+    /// In one sentence.
+    pub(super) says: &'static str,
+}
+
+/// Which specs a plan affects after a revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SpecsAfter {
+    /// The same as before.
+    Same,
+    /// Others: some documents may be missing.
+    Others,
+}
+
+/// Has the planner fix what the latest review found, by one call.
+pub(super) fn revise(
+    workflow: &mut Workflow<'_>,
+    session: PlannerSession,
+) -> Result<Revised, WorkflowError> {
     workflow.check_record()?;
     let history = workflow.history()?;
     let state = workflow.state()?;
@@ -59,11 +88,17 @@ pub fn repropose(
         return Err(WorkflowError::NoReview { change, review });
     }
     let reason = RevisionReason { review, request };
-    let resumed = match session {
+    let mut resumed = match session {
         PlannerSession::Resume => Some(state.session_id.clone().ok_or(SessionError::NotStored)?),
         PlannerSession::ResumeOrFresh => state.session_id.clone(),
         PlannerSession::Fresh => None,
     };
+    // Another agent cannot open it.
+    let is_own = |session: &String| workflow.is_own_session(Role::Planner, session);
+    if resumed.as_ref().is_some_and(|session| !is_own(session)) {
+        workflow.warn(OTHERS);
+        resumed = None;
+    }
     write_context(workflow, ContextKind::Planner)?;
     // A reproposal that was cut short may have done all of it, or a person has: then there
     // may be nothing left to change.
@@ -99,6 +134,7 @@ pub fn repropose(
         workflow.warn("no session of the planner is known: a fresh one is begun");
     }
     let report = match ask(workflow, resumed) {
+        Err(WorkflowError::HandedOver { .. }) => ask(workflow, None),
         Err(error)
             if was_resumed
                 && session == PlannerSession::ResumeOrFresh
@@ -114,15 +150,15 @@ pub fn repropose(
         return Err(SessionError::NotCaptured.into());
     }
     log_fixes(workflow, review, &before, &report.after.documents);
-    settle_specs(workflow, &before, review)?;
     if request.is_some() {
         revision::answered(workflow)?;
     }
-    workflow.note(match review {
+    let specs = settle_specs(workflow, &before, review)?;
+    let says = match review {
         Some(_) => "Proposal updated based on challenge feedback",
         None => "The plan was revised as asked",
-    });
-    workflow.report(Action::Reproposed)
+    };
+    Ok(Revised { specs, says })
 }
 
 /// Reports for each issue what has changed where it points (RP7), and what has changed elsewhere.
@@ -147,13 +183,13 @@ fn log_fixes(
 }
 
 /// Where the revision has changed which specs are affected: removes the files of those that were
-/// dropped, and has written what is missing. Dropped are specs that the plan had when it was
+/// dropped. Dropped are specs that the plan had when it was
 /// reviewed, or when the revision began; a file that was never listed is somebody's own.
 fn settle_specs(
     workflow: &mut Workflow<'_>,
     before: &Documents,
     review: Option<&ReviewBlock>,
-) -> Result<(), WorkflowError> {
+) -> Result<SpecsAfter, WorkflowError> {
     let round = review.map(|review| ChangeFile::Round(review.iteration));
     let change = workflow.change()?;
     let reviewed = round.map(|round| change.read_if_exists(&round)).transpose()?.flatten();
@@ -188,7 +224,7 @@ fn settle_specs(
     }
     let now: BTreeSet<SpecId> =
         after.proposal.value().affected_specs.iter().map(|spec| spec.id.clone()).collect();
-    if now == had { Ok(()) } else { generate::generate(workflow, Existing::Silent) }
+    Ok(if now == had { SpecsAfter::Same } else { SpecsAfter::Others })
 }
 
 fn asks_for_revision(review: &ReviewBlock) -> bool {

@@ -2,6 +2,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "json!(…) reads better without borrowing")]
 
 mod anything;
+mod by_person;
 mod comments;
 mod edits;
 mod reviews;

@@ -1,6 +1,7 @@
 //! Archiving on a real disk: merges, conflicts, and the way back.
 
 mod archiving;
+mod by_id;
 mod overlaps;
 mod recovery;
 mod traces;

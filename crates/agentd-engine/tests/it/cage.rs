@@ -10,6 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use agentd_engine::process::{Cage, Layers, ProcessError};
 use rustix::pty::OpenptFlags;
@@ -430,4 +431,33 @@ fn a_system_says_what_it_can_enforce() {
     let held = supervisor().enforceable();
     assert!(held.files, "{held:?}");
     assert_eq!(held, supervisor().enforceable());
+}
+
+// contract T1, G5
+#[test]
+fn what_is_hidden_is_empty_also_for_what_comes_later() {
+    let world = Outside::new();
+    fs::create_dir_all(world.path("home/keys/mine")).unwrap();
+    fs::create_dir_all(world.path("home/keys/theirs")).unwrap();
+    fs::write(world.path("home/keys/theirs/early"), "secret").unwrap();
+    let mut fake = Fake::new();
+    fake.cwd = world.path("work");
+    let cage = world.cage(Layers::default());
+    fake.cage = Some(Cage { hidden: vec![world.path("home/keys/theirs")], ..cage });
+    let script = format!(
+        "while ! [ -e {0}/mine/late ]; do sleep 0.02; done; \
+         cat {0}/mine/late; ls -A {0}/theirs; cat {0}/theirs/late {0}/theirs/early; \
+         echo x > {0}/theirs/planted; true",
+        world.text("home/keys")
+    );
+    let writer = world.path("home/keys");
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        fs::write(writer.join("theirs/late"), "secret").unwrap();
+        fs::write(writer.join("mine/late"), "known\n").unwrap();
+    });
+    fake.try_run(Path::new("/bin/sh"), &["-c", &script]).unwrap();
+    thread.join().unwrap();
+    assert_eq!(fake.kept.texts(), ["known"]);
+    assert!(!world.path("home/keys/theirs/planted").exists());
 }

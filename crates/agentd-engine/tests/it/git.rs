@@ -384,6 +384,20 @@ fn the_base_branch_is_the_one_that_is_set_or_that_a_clone_has() {
         "`agentd/add-oauth` starts from `origin/trunk`, not from `work`, which is checked out.",
     )
     "#);
+    // Settings that only the branch that is checked out has would not apply elsewhere.
+    let repo = on_work();
+    repo.git(&["switch", "main"]);
+    repo.git(&["rm", "-q", "agentd/config.toml"]);
+    repo.commit("Without agentd");
+    repo.git(&["switch", "work"]);
+    insta::assert_debug_snapshot!(base_of(&repo, None).unwrap(), @r#"
+    (
+        Some(
+            "work",
+        ),
+        "`agentd/add-oauth` starts from `work`, which is checked out: `main` has no agentd/config.toml.",
+    )
+    "#);
     // Without any of these, the branch that is checked out.
     let repo = repository();
     repo.git(&["branch", "-m", "work"]);

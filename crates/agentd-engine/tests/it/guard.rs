@@ -272,7 +272,7 @@ fn a_repository_that_is_moved_away_is_reported() {
     tampered: claude modified files that others run or obey: .git (changed, left as it is)
     cause: others would run or obey it outside of the agent's sandbox, and not all of it could be restored
     hint: check it before you run git or an agent: .git
-    hint: see what it wrote in the newest file of the change's runs/
+    hint: see what it said and did: agentd log <id> --run last
     hint: if you want that change, make it yourself, then retry
     ");
 }

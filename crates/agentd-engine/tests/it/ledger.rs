@@ -24,6 +24,7 @@ fn with_its_supervisor_killed(agents: &Agents) -> Result<(), StepError> {
     let step = Step {
         change: ChangeId::new("add-login").unwrap(),
         role: Role::Planner,
+        agent: agents.config.roles.planner,
         name: "proposal-gen".into(),
         prompt: "hello\n".to_owned(),
         resume: None,

@@ -3,9 +3,12 @@
 
 mod actions;
 mod archive;
+mod background;
 #[cfg(target_os = "linux")]
 mod cage;
+mod carrier;
 mod causes;
+mod diffs;
 mod forged;
 mod git;
 mod git_seen;
@@ -19,4 +22,5 @@ mod stale;
 mod steps;
 mod store;
 mod support;
+mod talk;
 mod verify;

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agentd_core::agent::{AgentKind, Role};
+use agentd_core::agent::{AgentKind, Role, Transport};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::FailureKind;
@@ -51,6 +51,7 @@ impl Call {
             program: example("fake-agent").to_str().unwrap().into(),
             extra_args: vec![],
             extra_env: vec![("FAKE_AGENT".into(), actions.join("\u{1f}"))],
+            extra_state: vec![],
             env_names: vec![],
             model: None,
             effort: None,
@@ -85,6 +86,9 @@ impl Call {
             },
             record: RecordLimits::default(),
             spending: Spending::default(),
+            warm: std::sync::Arc::default(),
+            estimate_usd: None,
+            carrier: None,
             cancel: Cancel::new().unwrap(),
             sandbox: None,
         }
@@ -96,7 +100,13 @@ impl Call {
         let limits = Limits { drain: Duration::from_millis(300), ..Limits::default() };
         let report = self
             .runner()
-            .call(provider(kind), &self.request, &self.change(), limits, &mut observer)
+            .call(
+                &*provider(kind, Transport::Cli),
+                &self.request,
+                &self.change(),
+                limits,
+                &mut observer,
+            )
             .unwrap();
         assert_eq!(marked(&self.mark), []);
         (report, events)
@@ -259,8 +269,12 @@ fn odd_output_is_survived_and_kept() {
 #[test]
 fn a_wrong_session_is_stopped_at_once() {
     let mut call = Call::new(&["say", INIT, "forever"]);
-    call.request.session =
-        Session::Resume { id: "other".into(), index: Some(1), thread_usage: None };
+    call.request.session = Session::Resume {
+        id: "other".into(),
+        index: Some(1),
+        thread_usage: None,
+        cost_before: None,
+    };
     let (report, _) = call.call(AgentKind::Gemini);
     let failure = report.outcome().unwrap().failure.clone().unwrap();
     assert_eq!(failure.kind, FailureKind::WrongSession);

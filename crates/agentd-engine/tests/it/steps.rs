@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use agentd_core::agent::{AgentKind, Role};
+use agentd_core::agent::{AgentKind, Role, Transport};
 use agentd_core::config::Config;
 use agentd_core::document::proposal::{self, Proposal};
 use agentd_core::error_kind::Kind;
@@ -76,6 +76,7 @@ pub(crate) fn ask(
     let step = Step {
         change: change(),
         role,
+        agent: agents.config.roles.agent(role),
         name: name.into(),
         prompt: format!("agentd {name} add-login\n"),
         resume: None,
@@ -118,9 +119,11 @@ fn a_step_that_writes_its_artifact_succeeds_and_is_in_the_ledger() {
         tokens_cached: 5,
         duration_ms: state.llm_calls[0].duration_ms,
         cost: 0.25,
+        unsettled: false,
         timestamp: Some(now()),
         session_id: Some("daa347b4".to_owned()),
         run: Some(1),
+        failure: None,
     };
     assert_eq!(state.llm_calls, [expected]);
     assert_eq!((state.total_tokens_in, state.total_tokens_out), (15, 2));
@@ -137,7 +140,7 @@ fn success_in_words_alone_is_a_failure() {
     no_artefact: claude reported success, but proposal.md does not exist
     cause: it called no tool; its last words were: It is written.
     hint: retry: a model may forget to call its tool
-    hint: see what it did in the newest file of the change's runs/
+    hint: see what it said and did: agentd log <id> --run last
     hint: check that the MCP server starts: agentd doctor
     ");
     assert_eq!(project.state().llm_calls.len(), 1, "it has cost something all the same");
@@ -306,6 +309,7 @@ fn any_step_restores_settings_that_a_killed_agentd_left() {
         program: "gemini".to_owned(),
         extra_args: Vec::new(),
         extra_env: Vec::new(),
+        extra_state: vec![],
         env_names: Vec::new(),
         model: None,
         effort: None,
@@ -321,7 +325,7 @@ fn any_step_restores_settings_that_a_killed_agentd_left() {
         surroundings: Surroundings::default(),
         found: FoundInProject::default(),
     };
-    let spec = provider(AgentKind::Gemini).command(&request);
+    let spec = provider(AgentKind::Gemini, Transport::Cli).command(&request);
     let files = AgentFiles::prepare(&spec, &project.root(), &request.private_dir).unwrap();
     let backups = fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().path());
     let backup =

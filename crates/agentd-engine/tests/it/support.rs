@@ -144,6 +144,7 @@ impl Fake {
             env: &environment,
             cwd: &self.cwd,
             stdin: &self.stdin,
+            keeps_input_open: false,
             cage: self.cage.as_ref(),
         };
         run(&supervisor(), program, self.limits, &self.cancel, &mut self.kept)

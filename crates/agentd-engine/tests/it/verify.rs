@@ -122,7 +122,7 @@ fn holds(project: &TestProject, machine: Machine, archived: bool) -> Result<(), 
     } else {
         store.change(&project.id())
     };
-    let verified = verify(&store, &change.unwrap(), archived, None).map_err(|e| e.to_string())?;
+    let verified = verify(&store, &change.unwrap(), None).map_err(|e| e.to_string())?;
     if verified.valid { Ok(()) } else { Err(format!("{:?}", verified.claims)) }
 }
 

@@ -243,7 +243,8 @@ fn binary_files_and_arguments_after_names_are_checked() {
         run: 1,
         step: agentd_core::step_name::StepName::Challenge,
         change: agentd_core::ids::ChangeId::new("x").unwrap(),
-        agent: AgentKind::Claude,
+        agent: agentd_core::agent::AgentKind::Claude,
+        transport: agentd_core::agent::Transport::Cli,
         role: agentd_core::agent::Role::Planner,
         attempt: 1,
         argv: [
@@ -261,6 +262,7 @@ fn binary_files_and_arguments_after_names_are_checked() {
         cwd: "/p".into(),
         prompt: format!("see\n{key}"),
         started_at: String::new(),
+        estimate_usd: None,
     };
     let clean = redactor.header(&header);
     assert_eq!(

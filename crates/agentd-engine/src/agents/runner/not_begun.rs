@@ -17,5 +17,6 @@ pub(super) fn not_begun(record: RunWriter, started_at: String, error: RunError) 
     // The first error is the one to report.
     let _ = record.end(&end);
     let (duration, tampered, error) = (Duration::ZERO, Vec::new(), Some(error));
-    Attempt { outcome, run_file, started_at, duration, tampered, error }
+    let (left_behind, estimate_usd) = (0, None);
+    Attempt { outcome, run_file, started_at, duration, left_behind, estimate_usd, tampered, error }
 }

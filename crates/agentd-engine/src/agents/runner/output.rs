@@ -1,6 +1,7 @@
 //! What an agent prints, as it comes.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use agentd_core::event::AgentEvent;
 use agentd_core::outcome::FailureKind;
@@ -26,6 +27,8 @@ pub(super) struct OutputHandler<'a, 'o> {
     pub(super) model: Option<String>,
     /// It has used more than it may, and was ended for that.
     pub(super) used_up: bool,
+    /// Whether the agent is talked to.
+    pub(super) is_dialogue: bool,
 }
 
 /// Whether what was done so far is about to be shown to agentd: a replay must have done it by then.
@@ -52,7 +55,54 @@ impl Watcher for OutputHandler<'_, '_> {
             String::from_utf8_lossy(kept)
         };
         self.record.raw(&text);
-        let Self { decoder, record, observer, failed, tree, spending, model, used_up } = self;
+        self.decode(|decoder, take| {
+            if dropped > 0 {
+                let message = format!("a line was cut: {dropped} bytes of it were dropped");
+                take(AgentEvent::Warning { message: message.into() });
+            } else {
+                decoder.line(&text, take);
+            }
+        })
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.record.stderr(bytes);
+    }
+
+    fn pause(&mut self) {
+        self.record.flush();
+    }
+
+    fn input(&mut self) -> Vec<u8> {
+        self.decoder.take_output().into_bytes()
+    }
+
+    fn is_over(&self) -> bool {
+        self.decoder.is_over()
+    }
+
+    fn wants_silence(&self) -> Option<Duration> {
+        self.decoder.wants_silence()
+    }
+
+    fn silence(&mut self) {
+        self.decode(|decoder, take| decoder.silence(take));
+    }
+
+    fn stop(&mut self) -> bool {
+        self.decoder.cancel();
+        self.is_dialogue
+    }
+}
+
+impl OutputHandler<'_, '_> {
+    /// Records and shows what the decoder makes of something, and says whether the call may
+    /// continue.
+    fn decode(
+        &mut self,
+        work: impl FnOnce(&mut Box<dyn Decoder>, &mut dyn FnMut(AgentEvent<'_>)),
+    ) -> Flow {
+        let Self { decoder, record, observer, failed, tree, spending, model, used_up, .. } = self;
         let was_used_up = *used_up;
         let mut flow = Flow::Continue;
         let mut take = |event: AgentEvent<'_>| {
@@ -79,20 +129,7 @@ impl Watcher for OutputHandler<'_, '_> {
                 }
             }
         };
-        if dropped > 0 {
-            let message = format!("a line was cut: {dropped} bytes of it were dropped");
-            take(AgentEvent::Warning { message: message.into() });
-        } else {
-            decoder.line(&text, &mut take);
-        }
+        work(decoder, &mut take);
         if *used_up { Flow::Stop } else { flow }
-    }
-
-    fn stderr(&mut self, bytes: &[u8]) {
-        self.record.stderr(bytes);
-    }
-
-    fn pause(&mut self) {
-        self.record.flush();
     }
 }

@@ -35,9 +35,12 @@ impl Retry {
 pub(super) fn for_retry(session: &Session) -> Session {
     match session {
         Session::Fresh | Session::FreshWithId(_) => Session::Fresh,
-        Session::Resume { id, thread_usage, .. } => {
-            Session::Resume { id: id.clone(), index: None, thread_usage: *thread_usage }
-        }
+        Session::Resume { id, thread_usage, cost_before, .. } => Session::Resume {
+            id: id.clone(),
+            index: None,
+            thread_usage: *thread_usage,
+            cost_before: *cost_before,
+        },
     }
 }
 
@@ -67,8 +70,14 @@ mod tests {
     #[test]
     fn a_retry_drops_used_session_ids() {
         assert_eq!(for_retry(&Session::FreshWithId("a".into())), Session::Fresh);
-        let resume = Session::Resume { id: "a".into(), index: Some(2), thread_usage: None };
-        let again = Session::Resume { id: "a".into(), index: None, thread_usage: None };
+        let resume = Session::Resume {
+            id: "a".into(),
+            index: Some(2),
+            thread_usage: None,
+            cost_before: None,
+        };
+        let again =
+            Session::Resume { id: "a".into(), index: None, thread_usage: None, cost_before: None };
         assert_eq!(for_retry(&resume), again);
     }
 }

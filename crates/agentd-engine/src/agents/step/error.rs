@@ -1,6 +1,6 @@
 //! Why a step failed, and what to do about it (P28).
 
-use agentd_core::agent::AgentKind;
+use agentd_core::agent::{AgentKind, Role};
 use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Diagnostic;
 use agentd_core::error_kind::Kind;
@@ -53,13 +53,23 @@ pub enum StepError {
         /// Who.
         agent: AgentKind,
         /// How.
-        failure: Failure,
+        failure: Box<Failure>,
+    },
+    /// A probe has shown that the agent cannot play the role (G3).
+    #[error("{agent} cannot be {role}: {why}")]
+    Unfit {
+        /// Who.
+        agent: AgentKind,
+        /// As what.
+        role: Role,
+        /// Why not.
+        why: String,
     },
     /// Something was changed that others run or obey, or that only agentd writes.
     #[error("{who} modified files that others run or obey: {}", git_files::list(tampered))]
     Tampered {
         /// The agent, or the tests.
-        who: &'static str,
+        who: String,
         /// What.
         tampered: Vec<TamperedFile>,
     },
@@ -111,6 +121,12 @@ impl Explain for StepError {
                 .run("see where it went", CommandLine::agentd(["cost", change.as_str()]))
                 .edit("raise the limits in [budget], or finish by hand", "agentd/config.toml"),
             Self::Agent { failure, .. } => explain_failure(report, failure),
+            Self::Unfit { agent, .. } => report(Kind::AgentUnfit)
+                .edit("give the role to another agent in [roles]", "agentd/config.toml")
+                .run(
+                    "after an update of the agent, probe it again",
+                    CommandLine::agentd(["doctor", "--probe", agent.name()]),
+                ),
             Self::Tampered { tampered, .. } => {
                 let left = tampered.iter().filter(|one| !one.restored);
                 report(Kind::Tampered)
@@ -124,13 +140,13 @@ impl Explain for StepError {
                     .hints(left.map(|one| {
                         Hint::edit("check it before you run git or an agent", one.path.clone())
                     }))
-                    .hint("see what it wrote in the newest file of the change's runs/")
+                    .hint(whole_call())
                     .hint("if you want that change, make it yourself, then retry")
             }
             Self::NoArtifact { cause, .. } => report(Kind::NoArtefact)
                 .cause(cause.as_str())
                 .hint("retry: a model may forget to call its tool")
-                .hint("see what it did in the newest file of the change's runs/")
+                .hint(whole_call())
                 .hint(check_server()),
             Self::InvalidArtifact { findings, file, .. } => ErrorReport {
                 cause: findings.first().map(|finding| finding.message.clone()),
@@ -147,6 +163,9 @@ impl Explain for StepError {
 /// How to plan without any agent.
 pub(crate) const BY_RULES: &str =
     "or draft and check plans by rules, without a model: run the command with `--agent builtin`";
+
+/// With more lines than this, the words of an agent are shortened where people read them.
+const FEW_LINES: usize = 8;
 
 /// How an agent failed: its own words are the cause.
 fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> ErrorReport {
@@ -175,6 +194,11 @@ fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> E
         report = report.hint(fresh_session());
     }
     let report = report.hints(failure.hint.clone());
+    let report = if failure.stderr_tail.lines().count() > FEW_LINES {
+        report.hint(whole_call())
+    } else {
+        report
+    };
     match kind {
         Kind::AgentAuth => report.run("then check", CommandLine::agentd(["doctor"])),
         Kind::AgentNotInstalled => {
@@ -182,6 +206,12 @@ fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> E
         }
         _ => report,
     }
+}
+
+/// Where everything is that an agent has said and done.
+fn whole_call() -> Hint {
+    let last = CommandLine::agentd(["log"]).change().args(["--run", "last"]);
+    Hint::run("see what it said and did", last)
 }
 
 fn check_server() -> Hint {

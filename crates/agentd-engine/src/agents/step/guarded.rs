@@ -34,7 +34,7 @@ pub fn run_tests(
     if tampered.is_empty() {
         output
     } else {
-        Err(StepError::Tampered { who: "the test command", tampered })
+        Err(StepError::Tampered { who: "the test command".to_owned(), tampered })
     }
 }
 

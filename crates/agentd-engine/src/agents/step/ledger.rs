@@ -38,11 +38,23 @@ pub(crate) fn entry(
         tokens_cached: usage.cached,
         duration_ms: 0,
         cost: cost.unwrap_or(0.0),
+        unsettled: false,
         timestamp: None,
         session_id: outcome.session_id.clone(),
         run: None,
+        failure: outcome.failure.as_ref().map(|failure| failure.kind),
     };
     Entry { call, priced: cost.is_some() }
+}
+
+/// What a call counts as that was cut short: at least what it was expected to cost, since nobody has
+/// said what it did cost. The vendor may have been paid for all of it.
+pub(crate) fn reserve(call: &mut LlmCall, estimate: Option<f64>) {
+    let estimate = estimate.filter(|estimate| estimate.is_finite() && *estimate > 0.0);
+    if let Some(estimate) = estimate {
+        call.cost = call.cost.max(estimate);
+        call.unsettled = true;
+    }
 }
 
 /// The number of a run file.

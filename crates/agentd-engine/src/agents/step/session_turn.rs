@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use agentd_core::agent::AgentKind;
+use agentd_core::agent::{AgentKind, Transport};
 use agentd_core::config::Resume;
 use agentd_core::event::AgentEvent;
 
@@ -20,7 +20,9 @@ const FRESH_WAIT: Duration = Duration::from_secs(20);
 /// Whether sessions of this agent are resumed by their index.
 pub(super) fn by_index(agents: &Agents, agent: AgentKind) -> bool {
     let resume = agents.config.agent(agent).resume.unwrap_or_default();
-    agent == AgentKind::Gemini && resume == Resume::Index
+    agent == AgentKind::Gemini
+        && resume == Resume::Index
+        && agents.config.transport(agent) == Transport::Cli
 }
 
 /// The turn of a process: from before the list until the agent has reported its session, or the

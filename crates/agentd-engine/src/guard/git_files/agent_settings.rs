@@ -10,75 +10,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use agentd_core::agent::AgentKind;
+use agentd_core::known_agent::KNOWN;
 use serde_json::{Map, Value};
 
 use crate::git::runnable::Runnable;
 
-/// Settings of a project.
-const PROJECT_FILES: [&str; 6] = [
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".gemini/settings.json",
-    ".gemini/.env",
-    ".mcp.json",
-    "agentd/config.toml",
-];
-const PROJECT_DIRS: [&str; 13] = [
-    ".claude/commands",
-    ".claude/agents",
-    ".claude/hooks",
-    ".claude/skills",
-    ".claude/plugins",
-    ".gemini/commands",
-    ".gemini/agents",
-    ".gemini/hooks",
-    ".gemini/skills",
-    ".gemini/policies",
-    ".gemini/extensions",
-    ".codex",
-    ".agents/skills",
-];
-/// Settings of a user.
-struct Home {
-    agent: AgentKind,
-    /// The variable that names its directory, and what is below that.
-    variable: (&'static str, &'static str),
-    /// Where it is in the home directory otherwise.
-    default: &'static str,
-    files: &'static [&'static str],
-    dirs: &'static [&'static str],
-}
-
-const HOMES: [Home; 3] = [
-    Home {
-        agent: AgentKind::Claude,
-        variable: ("CLAUDE_CONFIG_DIR", ""),
-        default: ".claude",
-        files: &[
-            "settings.json",
-            "settings.local.json",
-            "plugins/installed_plugins.json",
-            "plugins/config.json",
-        ],
-        dirs: &["commands", "agents", "hooks", "skills"],
-    },
-    Home {
-        agent: AgentKind::Gemini,
-        variable: ("GEMINI_CLI_HOME", ".gemini"),
-        default: ".gemini",
-        files: &["settings.json", "trustedFolders.json", ".env"],
-        dirs: &["commands", "agents", "hooks", "skills", "policies", "extensions"],
-    },
-    // It writes its config.toml and skills/ itself in each call; its own sandbox keeps what it
-    // runs from them.
-    Home {
-        agent: AgentKind::Codex,
-        variable: ("CODEX_HOME", ""),
-        default: ".codex",
-        files: &["hooks.json"],
-        dirs: &["prompts", "rules", "hooks"],
-    },
-];
+/// Settings of a project that are nobody's alone.
+const PROJECT_FILES: [&str; 2] = [".mcp.json", "agentd/config.toml"];
+const PROJECT_DIRS: [&str; 1] = [".agents/skills"];
 
 /// Whose settings in the home directory are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,17 +48,20 @@ impl AgentSettings {
     ) -> Self {
         let mut found = Self::default();
         let Some(work_tree) = runnable.roots.first().cloned() else { return found };
-        found.files.extend(PROJECT_FILES.map(|file| work_tree.join(file)));
-        found.dirs.extend(PROJECT_DIRS.map(|dir| work_tree.join(dir)));
+        let files = KNOWN.iter().flat_map(|row| row.project.0).chain(&PROJECT_FILES);
+        found.files.extend(files.map(|file| work_tree.join(file)));
+        let dirs = KNOWN.iter().flat_map(|row| row.project.1).chain(&PROJECT_DIRS);
+        found.dirs.extend(dirs.map(|dir| work_tree.join(dir)));
         let variable = |wanted: &str| {
             let set = environment.iter().rfind(|(name, value)| name == wanted && !value.is_empty());
             set.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
         };
         let home = variable("HOME");
         let is_watched = |agent: AgentKind| homes == Homes::All || homes == Homes::Of(agent);
-        for of in HOMES.iter().filter(|of| is_watched(of.agent)) {
+        let rows = KNOWN.iter().filter(|row| row.name.parse().is_ok_and(is_watched));
+        for of in rows.filter_map(|row| row.settings) {
             let named = variable(of.variable.0).map(|dir| dir.join(of.variable.1));
-            let Some(dir) = named.or_else(|| home.as_ref().map(|home| home.join(of.default)))
+            let Some(dir) = named.or_else(|| home.as_ref().map(|home| home.join(of.directory)))
             else {
                 continue;
             };
@@ -141,10 +83,10 @@ impl AgentSettings {
 
 /// The directory without links on the way to it, whether it exists or not.
 fn real(dir: &Path) -> Option<PathBuf> {
-    if let Ok(real) = fs::canonicalize(dir) {
-        return Some(real);
-    }
-    Some(fs::canonicalize(dir.parent()?).ok()?.join(dir.file_name()?))
+    let there = dir.ancestors().find_map(|dir| Some((dir, fs::canonicalize(dir).ok()?)));
+    let (there, real) = there?;
+    let missing = dir.strip_prefix(there).ok()?;
+    Some(missing.components().fold(real, |dir, part| dir.join(part)))
 }
 
 /// The keys of a project in `.claude.json` that give permissions or name programs.
@@ -252,6 +194,9 @@ mod tests {
         let listed = |found: AgentSettings| {
             let paths = found.files.iter().chain(&found.dirs);
             let below = paths.map(|path| path.strip_prefix(&dir).unwrap().display().to_string());
+            // Those of the others are as many again.
+            let shown = ["claude", "gemini", "codex", "agentd/", ".mcp", ".agents"];
+            let below = below.filter(|path| shown.iter().any(|name| path.contains(name)));
             below.collect::<Vec<_>>().join("\n")
         };
         insta::assert_snapshot!(listed(found), @"

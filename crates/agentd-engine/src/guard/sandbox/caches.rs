@@ -5,7 +5,7 @@
 //! the user has downloaded already is offered where a tool can read it from a second, read-only
 //! place; settings and logins are linked.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -202,22 +202,40 @@ fn link(from: &Path, to: &OutsideDir, name: &str) {
     }
 }
 
-/// Links to crates that were downloaded already, which cargo only reads.
+/// Links to crates that were downloaded already and to what is known of them, which cargo only
+/// reads: where it cannot write to an entry of the index, it goes on without.
 fn seed_crates(from: &Path, caches: &OutsideDir) -> io::Result<()> {
     let cargo = caches.subdir_or_create("cargo")?;
     if cargo.has("registry") {
         return Ok(());
     }
-    let from = OutsideDir::open(&from.join("cache"))?;
-    let to = cargo.create_dir("registry", SHARED)?.create_dir("cache", SHARED)?;
+    let to = cargo.create_dir("registry", SHARED)?;
     let mut left = MOST_LINKS;
+    for part in ["cache", "index"] {
+        // An index of crates.io has its entries two directories below `.cache`.
+        link_tree(&OutsideDir::open(&from.join(part))?, &to, part.as_ref(), 4, &mut left)?;
+    }
+    Ok(())
+}
+
+/// Makes directories like those of `from`, at most so many levels down, with links to its files.
+fn link_tree(
+    from: &OutsideDir,
+    to: &OutsideDir,
+    name: &OsStr,
+    levels: usize,
+    left: &mut usize,
+) -> io::Result<()> {
+    let to = to.create_dir(name, SHARED)?;
     for name in from.names()? {
-        let Ok(index) = from.subdir(&name) else { continue };
-        let dir = to.create_dir(&name, SHARED)?;
-        for file in index.names()? {
-            let Some(rest) = left.checked_sub(1) else { return Ok(()) };
-            left = rest;
-            let _ = dir.symlink(&index.path().join(&file), &file);
+        match from.subdir(&name) {
+            Ok(below) if levels > 0 => link_tree(&below, &to, &name, levels - 1, left)?,
+            Ok(_) => {}
+            Err(_) => {
+                let Some(rest) = left.checked_sub(1) else { return Ok(()) };
+                *left = rest;
+                let _ = to.symlink(&from.path().join(&name), &name);
+            }
         }
     }
     Ok(())
@@ -266,6 +284,31 @@ mod tests {
         let prepared = below(base.join("caches"), Some(&base.join("home")), &environment).unwrap();
         let found = prepared.variables.into_iter().find(|(name, _)| name == wanted);
         found.map(|(_, value)| value.into_string().unwrap())
+    }
+
+    #[test]
+    fn crates_and_their_index_are_there_without_the_network() {
+        let base = test_project::temp_dir();
+        let base = base.path().canonicalize().unwrap();
+        let files = [
+            "cache/index.crates.io-1/itoa-1.0.0.crate",
+            "index/index.crates.io-1/config.json",
+            "index/index.crates.io-1/.cache/it/oa/itoa",
+        ];
+        for file in files {
+            test_project::write(&base.join("home/.cargo/registry").join(file), file);
+        }
+        let home = inside(&base, &[], "CARGO_HOME").unwrap();
+        for file in files {
+            let seeded = Path::new(&home).join("registry").join(file);
+            assert_eq!(fs::read_to_string(&seeded).unwrap(), file);
+            assert!(seeded.is_symlink(), "{file}");
+        }
+        // What was added there stays.
+        let added = Path::new(&home).join("registry/index/index.crates.io-1/.cache/it/oa/other");
+        fs::write(&added, "new").unwrap();
+        inside(&base, &[], "CARGO_HOME").unwrap();
+        assert_eq!(fs::read_to_string(added).unwrap(), "new");
     }
 
     /// It would warn on every call.

@@ -45,6 +45,7 @@ pub fn try_out(supervisor: &Supervisor, dir: &Path) -> Result<Trial, String> {
         env: &env,
         cwd: dir,
         stdin: b"",
+        keeps_input_open: false,
         cage: Some(&cage),
     };
     let cancel = Cancel::new().map_err(|error| said(&error))?;

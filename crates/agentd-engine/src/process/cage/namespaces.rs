@@ -57,10 +57,11 @@ pub(in crate::process) enum Step {
     Network = 8,
     Inside = 9,
     Proc = 10,
+    Hidden = 11,
 }
 
 impl Step {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Unshare,
         Self::Users,
         Self::Mounts,
@@ -71,6 +72,7 @@ impl Step {
         Self::Network,
         Self::Inside,
         Self::Proc,
+        Self::Hidden,
     ];
 
     /// What was to be done, for a message.
@@ -87,6 +89,7 @@ impl Step {
             Some(Self::Network) => "take the network away",
             Some(Self::Inside) => "start inside of the namespaces",
             Some(Self::Proc) => "mount /proc",
+            Some(Self::Hidden) => "hide what belongs to other calls",
             None => "set it up",
         }
     }
@@ -166,8 +169,11 @@ fn arrange_mounts(cage: &Cage) -> Result<bool, StepFailure> {
     }
     let tmp = private_tmp.map(|dir| shared_places(dir)).transpose().during(Step::Tmp)?;
     let nothing = cage.tmp.as_ref().map(|dir| dir.with_file_name("nothing"));
-    let empty = nothing.filter(|dir| fs::create_dir_all(dir).is_ok());
-    let empty = empty.and_then(|dir| clone_tree(&dir).ok());
+    let nothing = nothing.filter(|dir| fs::create_dir_all(dir).is_ok());
+    for path in nothing.iter().flat_map(|_| &cage.hidden) {
+        overlays.extend(hiding(path, nothing.as_deref()).during(Step::Hidden)?);
+    }
+    let empty = nothing.and_then(|dir| clone_tree(&dir).ok());
     set_readonly(CWD, "/").during(Step::ReadOnly)?;
     for (place, tree) in tmp.into_iter().flatten() {
         put(&tree, &place).during(Step::Tmp)?;
@@ -204,6 +210,13 @@ fn overlay(path: &Path, rank: u8) -> io::Result<Option<Overlay>> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINVAL)) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Nothing at all, to show at a path.
+fn hiding(path: &Path, nothing: Option<&Path>) -> io::Result<Option<Overlay>> {
+    let (Some(nothing), Ok(at)) = (nothing, fs::canonicalize(path)) else { return Ok(None) };
+    let is_dir = at.is_dir();
+    Ok(Some(Overlay { at, tree: clone_tree(nothing)?, rank: 3, is_dir }))
 }
 
 /// The directories behind the places that others share.

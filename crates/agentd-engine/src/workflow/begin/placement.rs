@@ -7,6 +7,7 @@ use agentd_core::state::{Placement, State};
 
 use super::Person;
 use crate::agents::step::Agents;
+use crate::change::comments;
 use crate::git::{self, Git, SetupResult};
 use crate::store::{RunLock, StoreError};
 use crate::workflow::relocation::relocate;
@@ -124,8 +125,10 @@ pub enum CodeAt {
 pub enum CodeStep {
     /// It is written.
     Implement,
-    /// What was written is reviewed or fixed.
-    Continue,
+    /// What was written is reviewed.
+    Review,
+    /// What was written is fixed. Approved code is taken up again if people have commented on it.
+    Fix,
 }
 
 /// Gets the directory ready in which the code of a change is worked on. For a step that will be
@@ -137,7 +140,14 @@ pub fn place_code(
     person: Person,
 ) -> Result<CodeAt, WorkflowError> {
     let state = workflow.state()?;
-    let begins = step == CodeStep::Implement && state.phase == Phase::Challenged;
+    let begins = match step {
+        CodeStep::Implement => state.phase == Phase::Challenged,
+        CodeStep::Review => false,
+        CodeStep::Fix => {
+            state.phase == Phase::Complete
+                && !comments::open_on_code(&workflow.change()?)?.is_empty()
+        }
+    };
     if !begins && state.phase != Phase::Implementing {
         return Ok(CodeAt::Nowhere);
     }

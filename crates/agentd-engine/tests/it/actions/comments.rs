@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use agentd_core::document::comments::{self as document, Anchor};
+use agentd_core::document::comments::{self as document, Anchor, Commented, CommentedText};
 use agentd_core::document::round;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
@@ -27,7 +27,8 @@ fn holder() -> Holder {
 }
 
 fn add(project: &TestProject, file: &ChangeFile, text: &str) -> Result<u32, CommentError> {
-    let new = NewComment { on: file, at: Anchor::Line(3), by: "alice", text };
+    let on = Commented::Document(file.clone());
+    let new = NewComment { on, at: Anchor::Line(3), quote: "", by: "alice", text };
     comments::add(&project.store(), &id(), &new, &holder(), now()).map(|comment| comment.number)
 }
 
@@ -62,6 +63,103 @@ fn a_comment_needs_words_and_a_document() {
     assert!(!project.root().join("agentd/changes/add-oauth/comments.md").exists());
     add(&project, &ChangeFile::Tasks, &"long ".repeat(10_000)).unwrap();
     assert!(project.read("comments.md").len() < 2 * comments::MAX_COMMENT_BYTES);
+}
+
+/// A comment on a line stays with its words, whatever is written above it.
+#[test]
+fn a_comment_follows_its_words() {
+    let project = planned();
+    let spec = ChangeFile::Spec("auth-flow".parse().unwrap());
+    let text = project.read("specs/auth-flow.md");
+    let line = 1 + text.lines().position(|line| line.contains("MUST")).unwrap();
+    let words = text.lines().nth(line - 1).unwrap().to_owned();
+    let at = Anchor::Line(u32::try_from(line).unwrap());
+    let on = Commented::Document(spec.clone());
+    let new =
+        |quote| NewComment { on: on.clone(), at: at.clone(), quote, by: "alice", text: "Why?" };
+    let add =
+        |quote| comments::add(&project.store(), &id(), &new(quote), &holder(), now()).unwrap();
+    let whole = add("");
+    assert_eq!((whole.quote.as_str(), whole.under.as_str()), (words.trim(), "R1: Provider"));
+    // Words that were picked on a page are kept; what is not there is not.
+    let picked: String = words.split(' ').take(3).collect::<Vec<_>>().join(" ");
+    assert_eq!(add(&picked).quote.as_str(), picked);
+    assert_eq!(add("not in the text").quote.as_str(), words.trim());
+    let where_is = |comment: &document::Comment| {
+        CommentedText::new(&project.read("specs/auth-flow.md")).line_of(comment)
+    };
+    assert_eq!(where_is(&whole), Some(line));
+    project.write(
+        "specs/auth-flow.md",
+        text.replace("## Overview", "## Overview\n\nMore.\n\nYet more.\n"),
+    );
+    assert_eq!(where_is(&whole), Some(line + 5));
+    project.write("specs/auth-flow.md", text.replace(&words, "Gone."));
+    assert_eq!(where_is(&whole), None);
+    let beyond = NewComment { at: Anchor::Line(9999), ..new("") };
+    let beyond = comments::add(&project.store(), &id(), &beyond, &holder(), now());
+    assert!(matches!(beyond, Err(CommentError::NoSuchDocument { .. })), "{beyond:?}");
+}
+
+#[test]
+fn comments_are_answered_edited_and_removed() {
+    let project = planned();
+    let store = project.store();
+    add(&project, &ChangeFile::Tasks, "one").unwrap();
+    let settle = |fate| comments::settle(&store, &id(), 1, fate, "bob", &holder(), now()).unwrap();
+    settle(Fate::Resolved);
+    let answer =
+        |number, text| comments::answer(&store, &id(), number, text, "bob", &holder(), now());
+    let two = answer(1, "two").unwrap();
+    assert_eq!((two.number, two.answers, two.at.clone()), (2, Some(1), Anchor::Line(3)));
+    // It is one matter again, and stays one.
+    assert_eq!(answer(2, "three").unwrap().answers, Some(1));
+    let change = store.change(&id()).unwrap();
+    let open = || comments::open(&change).unwrap().len();
+    assert_eq!(open(), 3);
+    settle(Fate::Resolved);
+    assert_eq!(open(), 0);
+    settle(Fate::Open);
+    assert_eq!(open(), 3);
+    assert!(matches!(answer(9, "x"), Err(CommentError::NoSuchComment { .. })));
+    assert!(matches!(answer(1, " "), Err(CommentError::Empty)));
+    let edit = |number, by| comments::edit(&store, &id(), number, "new", by, &holder());
+    assert_eq!(edit(2, "bob").unwrap().text.as_str(), "new");
+    assert!(matches!(edit(2, "alice"), Err(CommentError::NotYours { .. })));
+    let remove = |number, by| comments::remove(&store, &id(), number, by, &holder());
+    assert!(matches!(remove(1, "alice"), Err(CommentError::Answered { number: 1 })));
+    assert!(matches!(remove(3, "alice"), Err(CommentError::NotYours { .. })));
+    remove(3, "bob").unwrap();
+    // The number is not used again.
+    assert_eq!(answer(1, "four").unwrap().number, 4);
+}
+
+#[test]
+fn code_is_commented_on_for_the_implementer() {
+    let project = planned();
+    let store = project.store();
+    project.write_root("src/a.rs", "fn a() {\n    b();\n}\n");
+    let add = |on: &str, at: Anchor, quote| {
+        let on = on.parse().unwrap();
+        let new = NewComment { on, at, quote, by: "alice", text: "No." };
+        comments::add(&store, &id(), &new, &holder(), now())
+    };
+    assert_eq!(add("code/src/a.rs", Anchor::Line(2), "").unwrap().quote.as_str(), "b();");
+    assert_eq!(
+        add("code/src/a.rs", Anchor::Removed(2), "old();").unwrap().quote.as_str(),
+        "old();"
+    );
+    assert_eq!(add("code/gone.rs", Anchor::Removed(1), "x").unwrap().quote.as_str(), "x");
+    add("code", Anchor::Document, "").unwrap();
+    for (on, at) in [("code/none.rs", Anchor::Line(1)), ("code/src/a.rs", Anchor::Line(9))] {
+        let refused = add(on, at, "");
+        assert!(matches!(refused, Err(CommentError::NoSuchDocument { .. })), "{refused:?}");
+    }
+    std::os::unix::fs::symlink("/etc", project.root().join("etc")).unwrap();
+    assert!(add("code/etc/passwd", Anchor::Line(1), "").is_err());
+    let change = store.change(&id()).unwrap();
+    assert_eq!(comments::open(&change).unwrap(), []);
+    assert_eq!(comments::open_on_code(&change).unwrap().len(), 4);
 }
 
 /// Lesson 9: commands in parallel lose nothing.

@@ -45,7 +45,10 @@ fn an_archived_change_is_merged_moved_and_logged() {
     );
     project.lists("one", "fresh");
     let archived = project.archive("one").unwrap();
-    assert_eq!(archived.totals.to_string(), "+2 ~1 -1 →1");
+    assert_eq!(
+        archived.totals.to_string(),
+        "2 requirements added, 1 edited, 1 removed, 1 renamed, in 2 specs"
+    );
     assert_eq!(archived.state.phase, Phase::Archived);
     assert_eq!(archived.name.to_string(), "2026-11-15-one");
     let expected = spec(&[(1, "a"), (2, "b new"), (4, "d"), (5, "e")])
@@ -345,7 +348,7 @@ fn a_preview_changes_nothing_and_says_the_same() {
         now: now(),
     };
     let preview = archive::preview(&project.store(), &request).unwrap();
-    assert_eq!(preview.totals.to_string(), "+1 ~1 -0 →0");
+    assert_eq!(preview.totals.to_string(), "1 requirement added, 1 edited, in 1 spec");
     assert!(preview.refused.is_some() && preview.conflicts.is_empty());
     assert_eq!(project.contents(), before);
     project.in_phase("one", "complete");
@@ -390,7 +393,7 @@ fn a_spec_that_the_proposal_does_not_list_is_not_merged() {
     assert_eq!(preview.unlisted, ["dropped", "own"].map(|name| name.parse().unwrap()));
     let archived = project.archive("one").unwrap();
     assert_eq!(archived.unlisted, preview.unlisted);
-    assert_eq!(archived.totals.to_string(), "+1 ~0 -0 →0");
+    assert_eq!(archived.totals.to_string(), "1 requirement added, in 1 spec");
     assert!(!project.root().join("agentd/specs/dropped.md").exists());
     assert!(!project.root().join("agentd/specs/own.md").exists());
 }

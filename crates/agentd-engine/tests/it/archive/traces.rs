@@ -3,7 +3,7 @@ use agentd_engine::insight::trace::{of_change, of_requirement};
 
 use test_project::TestProject;
 
-use super::{Archiving as _, id, part, spec};
+use super::{Archiving as _, part, spec};
 
 const TASKS: &str = "# Tasks: one\n\n## 1. Data Layer\n\n### Task 1.1: Store it\n\n```yaml\nid: \"1.1\"\naction: CREATE\nfile: src/store.rs\nspec_ref: \"s:R1\"\nstatus: done\n```\n\n### Task 1.2: Tell it\n\n```yaml\nid: \"1.2\"\naction: CREATE\nfile: src/tell.rs\nspec_ref: \"s:R2\"\n```\n";
 
@@ -54,7 +54,7 @@ fn a_requirement_is_traced_to_tasks_commits_and_review() {
     assert_eq!(check(), None);
     project.archive("one").unwrap();
     assert_eq!(check().as_deref(), Some("2026-11-15-one"), "the same from the archive");
-    let of_change = of_change(&project.store(), &id("one")).unwrap().unwrap();
+    let of_change = of_change(&project.store(), "one").unwrap().unwrap();
     let ids: Vec<&str> = of_change.iter().map(|trace| trace.requirement.as_str()).collect();
     assert_eq!(ids, ["s:R1", "s:R2"]);
     assert!(of_change[1].commits.is_empty() && of_change[1].scenarios.is_empty());
@@ -63,8 +63,8 @@ fn a_requirement_is_traced_to_tasks_commits_and_review() {
 #[test]
 fn without_git_there_are_no_commits_and_no_error() {
     let project = project();
-    let traces = of_change(&project.store(), &id("one")).unwrap().unwrap();
+    let traces = of_change(&project.store(), "one").unwrap().unwrap();
     assert!(traces.iter().all(|trace| trace.commits.is_empty()) && traces.len() == 2);
-    assert!(of_change(&project.store(), &id("none")).unwrap().is_none());
+    assert!(of_change(&project.store(), "none").unwrap().is_none());
     assert!(of_requirement(&project.store(), &"s:R9".parse().unwrap()).unwrap().is_empty());
 }

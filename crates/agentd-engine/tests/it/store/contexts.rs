@@ -51,6 +51,26 @@ fn part<'t>(context: &'t Context, from: &str, to: &str) -> &'t str {
     &context.text[start..end]
 }
 
+// contract R2
+#[test]
+fn commands_are_those_of_the_settings_and_else_of_the_manifests() {
+    let (_dir, project) = sandbox();
+    let root = project.root();
+    put(root, "Makefile", "test:\n\tcargo test\nlint:\n\tcargo clippy\n");
+    put(root, "agentd/config.toml", "[implementation]\ntest_command = \"cargo nextest run\"\n");
+    put(root, "CLAUDE.md", "<!-- agentd:begin x -->\nUse agentd.\n<!-- agentd:end -->\n");
+    let context = build(&project, ContextKind::Planner, BUDGET);
+    insta::assert_snapshot!(section(&context, "Test, lint, build"), @"
+    Test, lint, build
+
+    ```data: commands
+    test: cargo nextest run (agentd/config.toml)
+    lint: make lint (Makefile)
+    ```
+    ");
+    assert!(!context.text.contains("Use agentd"), "agents know how it is used");
+}
+
 // contract P8
 #[test]
 fn a_context_describes_the_project_and_the_role() {
@@ -102,6 +122,14 @@ fn a_context_describes_the_project_and_the_role() {
 
     ```data: files
     src/auth/login.rs
+    ```
+
+    ## Test, lint, build
+
+    ```data: commands
+    test: cargo test (Cargo.toml)
+    lint: cargo clippy --all-targets (Cargo.toml)
+    build: cargo build (Cargo.toml)
     ```
 
     ## The project
@@ -494,8 +522,8 @@ fn what_does_not_fit_is_listed() {
     Left out
 
     Read these with `read_file` where you need them:
-    - clarifications.md: everything after the first 4864 of 140000 bytes
-    - CLAUDE.md: everything after the first 945 of 100000 bytes
+    - clarifications.md: everything after the first 5054 of 140000 bytes
+    - CLAUDE.md: everything after the first 756 of 100000 bytes
     - README.md: all 100000 bytes
     - structure: 43 directories further down
     - structure: the names of the files in 19 directories

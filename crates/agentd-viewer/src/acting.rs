@@ -1,36 +1,84 @@
-//! What a person can do on a page: comment, resolve a comment, decide. Each calls the same
-//! engine function as the command line, and shows the page again afterwards.
+//! What a person can do on a page: comment, decide, go back to planning, edit; and, in `commands`,
+//! start and stop commands. Each calls the same engine function as the command line, and shows a
+//! page again afterwards.
+
+pub(super) mod commands;
 
 use std::sync::Arc;
 
-use agentd_core::document::comments::Anchor;
+use agentd_core::document::comments::{Anchor, Comment, Commented};
+use agentd_core::hash::Digest;
+use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
 use agentd_core::rel_path::RelPath;
 use agentd_core::stamp::Stamp;
 use agentd_engine::change::comments::{self, Fate, NewComment};
+use agentd_engine::tools::{self, DocumentEdit};
 use agentd_engine::workflow::decisions::{self, PlanChoice};
-use axum::extract::{Form, Path, State};
-use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::extract::{Form, Path, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::App;
-use super::problem::Problem;
+use super::html::visible;
+use super::pages;
+use super::problem::{Problem, Said};
 use super::routes::{blocking, open};
+use super::subject::{ChangeRef, Subject};
 
 fn now() -> Stamp {
     Stamp::new(Timestamp::now())
 }
 
-/// The page to show next: one of the change itself, whatever the form says.
-fn back(base: &str, requested: &str) -> Response {
-    let inside = requested
-        .strip_prefix(base)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?', '#']));
-    let plain = requested.chars().all(|c| c.is_ascii_graphic() && c != '\\');
-    let to = if inside && plain { requested } else { base };
-    Redirect::to(to).into_response()
+/// The script of a page sends forms without leaving the page. It is answered with data: where to go,
+/// or what is wrong, so that the page can say it beside the form and nothing typed is lost.
+pub(super) async fn for_scripts(request: Request, next: Next) -> Response {
+    let wanted = request.method() == Method::POST && wants_data(request.headers());
+    let response = next.run(request).await;
+    if !wanted {
+        return response;
+    }
+    let json = |status: StatusCode, value: serde_json::Value| {
+        (status, [(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+    };
+    if let Some(Said { message, hints }) = response.extensions().get::<Said>() {
+        return json(response.status(), json!({ "error": message, "hints": hints }));
+    }
+    let to = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
+    match to {
+        Some(to) => json(StatusCode::OK, json!({ "to": to })),
+        None => response,
+    }
+}
+
+fn wants_data(headers: &HeaderMap) -> bool {
+    headers.get(header::ACCEPT).is_some_and(|accept| accept == "application/json")
+}
+
+fn to_change(id: &ChangeId) -> Response {
+    Redirect::to(&format!("/changes/{id}")).into_response()
+}
+
+/// Where a comment is shown.
+fn to_comment(id: &ChangeId, comment: &Comment) -> Response {
+    let base = format!("/changes/{id}");
+    let number = comment.number;
+    let page = match comment.commented() {
+        Some(Commented::Code | Commented::File(_)) => format!("{base}/code"),
+        Some(Commented::Document(_)) if matches!(comment.at, Anchor::Issue(_)) => {
+            format!("{base}/review")
+        }
+        Some(Commented::Document(ChangeFile::Spec(spec))) => format!("{base}/specs/{spec}"),
+        Some(Commented::Document(ChangeFile::Tasks)) => format!("{base}/tasks"),
+        Some(Commented::Document(ChangeFile::Clarifications)) => format!("{base}/clarifications"),
+        Some(Commented::Document(ChangeFile::Proposal)) => format!("{base}/proposal"),
+        Some(Commented::Document(_)) | None => format!("{base}/comments"),
+    };
+    Redirect::to(&format!("{page}#C{number}")).into_response()
 }
 
 /// A comment as the form sends it.
@@ -39,9 +87,9 @@ pub(super) struct CommentForm {
     on: String,
     #[serde(default)]
     at: String,
-    text: String,
     #[serde(default)]
-    back: String,
+    quote: String,
+    text: String,
 }
 
 pub(super) async fn comment(
@@ -50,36 +98,26 @@ pub(super) async fn comment(
     Form(form): Form<CommentForm>,
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
-    let base = format!("/changes/{id}");
-    let requested = form.back.clone();
     blocking(move || {
-        let file = RelPath::new(&form.on).ok().and_then(|path| ChangeFile::from_path(&path));
-        let file = file.filter(is_document).ok_or_else(|| {
+        let on = form.on.parse::<Commented>().map_err(|_| {
             Problem::new(
                 StatusCode::BAD_REQUEST,
-                "Only the documents of a change can be commented on.",
+                "Only the documents and the code of a change can be commented on.",
             )
         })?;
         let Ok(at) = form.at.parse::<Anchor>();
-        let new = NewComment { on: &file, at, by: &app.person, text: &form.text };
-        Ok(comments::add(&app.home_of(&id), &id, &new, &app.holder(), now())?)
+        let (by, text, quote) = (&*app.person, &*form.text, &*form.quote);
+        let new = NewComment { on, at, quote, by, text };
+        let made = comments::add(&app.home_of(&id), &id, &new, &app.holder(), now())?;
+        Ok(to_comment(&id, &made))
     })
-    .await?;
-    Ok(back(&base, &requested))
-}
-
-/// Whether it is a document that people read and may comment on.
-fn is_document(file: &ChangeFile) -> bool {
-    use ChangeFile::{Clarifications, Proposal, Review, Spec, Tasks};
-    matches!(file, Proposal | Spec(_) | Tasks | Clarifications | Review)
+    .await
 }
 
 /// Whether to resolve a comment or to open it again.
 #[derive(Debug, Deserialize)]
 pub(super) struct SettleForm {
     fate: FateName,
-    #[serde(default)]
-    back: String,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -95,18 +133,51 @@ pub(super) async fn settle(
     Form(form): Form<SettleForm>,
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
-    let base = format!("/changes/{id}");
-    let requested = form.back.clone();
     blocking(move || {
         let fate = match form.fate {
             FateName::Resolved => Fate::Resolved,
             FateName::Open => Fate::Open,
         };
         let (project, person) = (app.home_of(&id), &app.person);
-        Ok(comments::settle(&project, &id, number, fate, person, &app.holder(), now())?)
+        let done = comments::settle(&project, &id, number, fate, person, &app.holder(), now())?;
+        Ok(to_comment(&id, &done))
     })
-    .await?;
-    Ok(back(&base, &requested))
+    .await
+}
+
+/// New words for a comment, or for an answer to it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WordsForm {
+    text: String,
+}
+
+/// Answers a comment, edits it or removes it.
+pub(super) async fn own_comment(
+    State(app): State<Arc<App>>,
+    Path((id, number, action)): Path<(String, u32, String)>,
+    Form(form): Form<WordsForm>,
+) -> Result<Response, Problem> {
+    let id = open(&id)?;
+    blocking(move || {
+        let (project, by, holder) = (app.home_of(&id), &*app.person, app.holder());
+        match action.as_str() {
+            "answer" => {
+                let made = comments::answer(&project, &id, number, &form.text, by, &holder, now())?;
+                Ok(to_comment(&id, &made))
+            }
+            "edit" => {
+                let made = comments::edit(&project, &id, number, &form.text, by, &holder)?;
+                Ok(to_comment(&id, &made))
+            }
+            "remove" => {
+                comments::remove(&project, &id, number, by, &holder)?;
+                Ok(Redirect::to(&format!("/changes/{id}/comments")).into_response())
+            }
+            _ => Err(Problem::not_found()),
+        }
+    })
+    .await
 }
 
 /// A decision as the form sends it.
@@ -115,6 +186,9 @@ pub(super) struct DecideForm {
     choice: PlanChoice,
     #[serde(default)]
     note: String,
+    /// Whether to go on right away; only where commands can be started.
+    #[serde(default)]
+    run: String,
 }
 
 pub(super) async fn decide(
@@ -123,11 +197,94 @@ pub(super) async fn decide(
     Form(form): Form<DecideForm>,
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
-    let base = format!("/changes/{id}");
     blocking(move || {
         let (project, person) = (app.home_of(&id), &app.person);
-        Ok(decisions::decide(&project, &id, form.choice, &form.note, person, &app.holder(), now())?)
+        decisions::decide(&project, &id, form.choice, &form.note, person, &app.holder(), now())?;
+        if form.choice == PlanChoice::Fix && form.run == "1" && app.acts {
+            commands::start_next(&app, &id)?;
+        }
+        Ok(to_change(&id))
+    })
+    .await
+}
+
+/// What is to be different.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ReviseForm {
+    note: String,
+}
+
+pub(super) async fn revise(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Form(form): Form<ReviseForm>,
+) -> Result<Response, Problem> {
+    let id = open(&id)?;
+    blocking(move || {
+        let (project, holder) = (app.home_of(&id), app.holder());
+        // Nobody may be implementing what is about to change.
+        let _run = project.try_run_lock(&id, &holder).map_err(|error| Problem::refused(&error))?;
+        decisions::revise(&project, &id, &form.note, &app.person, &holder, now())?;
+        Ok(to_change(&id))
+    })
+    .await
+}
+
+/// A text as the editor sends it.
+#[derive(Debug, Deserialize)]
+pub(super) struct EditForm {
+    on: String,
+    #[serde(default)]
+    at: String,
+    #[serde(default)]
+    seen: String,
+    text: String,
+}
+
+impl EditForm {
+    /// The document and its part.
+    fn place(&self) -> Result<(ChangeFile, Anchor), Problem> {
+        let file = RelPath::new(&self.on).ok().and_then(|path| ChangeFile::from_path(&path));
+        let Ok(at) = self.at.parse::<Anchor>();
+        file.map(|file| (file, at)).ok_or_else(Problem::not_found)
+    }
+}
+
+pub(super) async fn edit(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Form(form): Form<EditForm>,
+) -> Result<Response, Problem> {
+    let id = open(&id)?;
+    blocking(move || {
+        let (file, at) = form.place()?;
+        let seen: Digest = form.seen.parse().map_err(|_| {
+            Problem::new(StatusCode::BAD_REQUEST, "The form does not say which text was edited.")
+        })?;
+        let edit = DocumentEdit { file: &file, at: &at, seen: &seen, text: &form.text };
+        let project = app.home_of(&id);
+        tools::edit_document(&project, &id, &edit, &app.person, &app.holder(), now())?;
+        let subject = Subject::load(&app.project, ChangeRef::Open(id))?;
+        Ok(Redirect::to(&subject.document_address(&file)).into_response())
+    })
+    .await
+}
+
+/// What is wrong with a text that is being typed. Nothing is written.
+pub(super) async fn check(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Form(form): Form<EditForm>,
+) -> Result<Response, Problem> {
+    let id = open(&id)?;
+    let found = blocking(move || {
+        let (file, at) = form.place()?;
+        let project = app.project.home_of(&id);
+        let snapshot = project.change(&id)?.snapshot()?;
+        let found = tools::check_edit(&project, &snapshot, &file, &at, &form.text)?;
+        Ok(visible(pages::edit_findings(&found)))
     })
     .await?;
-    Ok(back(&base, &base))
+    Ok(Html(found).into_response())
 }

@@ -1,4 +1,4 @@
-//! What the board shows, and a number that changes whenever the board does.
+//! What the first page shows, and a number that changes whenever it does.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -6,17 +6,16 @@ use std::sync::Arc;
 
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ArchiveName};
-use agentd_engine::store::{Project, StoreError};
+use agentd_engine::store::{LockName, LockState, Project, StoreError, lock_state};
+use serde_json::{Value, json};
 
-use super::summaries::ChangeOverview;
-use super::{App, subject};
+use super::App;
+use super::overview::Overview;
 
-/// The board at one moment.
+/// All changes at one moment.
 pub(super) struct Board {
     /// The open changes, in the order of their ids.
-    pub(super) changes: Vec<Arc<ChangeOverview>>,
-    /// Those on which a workflow is running.
-    pub(super) running: BTreeSet<ChangeId>,
+    pub(super) changes: Vec<Arc<Overview>>,
     pub(super) specs: Vec<SpecId>,
     pub(super) archived: Vec<ArchiveName>,
     /// A hash of all of that. It covers the files as they were before they were read, so that
@@ -31,29 +30,45 @@ impl Board {
         let mut hasher = DefaultHasher::new();
         app.conflicts.times().hash(&mut hasher);
         let open = project.open_everywhere()?;
-        let changes = app.summaries.of(&open);
-        for known in &changes {
-            known.mark(&mut hasher);
-        }
         let mut running = running(project);
         let elsewhere = open.iter().filter(|(_, home)| home.root() != project.root());
-        running.extend(
-            elsewhere
-                .filter(|(id, home)| subject::running(home, id).is_some())
-                .map(|(id, _)| id.clone()),
-        );
-        let (specs, archived) = (project.spec_ids()?.ids, project.archived()?.ids);
+        running
+            .extend(elsewhere.filter(|(id, home)| is_locked(home, id)).map(|(id, _)| id.clone()));
         for id in &running {
             id.as_str().hash(&mut hasher);
         }
-        specs.len().hash(&mut hasher);
+        let changes = app.overviews.of(project, &open, &running, &app.trees);
+        for known in &changes {
+            known.mark(&mut hasher);
+        }
+        let (specs, archived) = (project.spec_ids()?.ids, project.archived()?.ids);
         for id in &specs {
             id.as_str().hash(&mut hasher);
         }
         for name in &archived {
             name.to_string().hash(&mut hasher);
         }
-        Ok(Self { changes, running, specs, archived, mark: hasher.finish() })
+        Ok(Self { changes, specs, archived, mark: hasher.finish() })
+    }
+
+    /// What wants the attention of a person, for notices: what waits, what failed, what runs.
+    pub(super) fn attention(&self) -> Value {
+        let waiting: Vec<Value> = self
+            .changes
+            .iter()
+            .filter(|known| known.needs_person())
+            .map(|known| {
+                let kind = if known.glance.failed.is_some() { "failed" } else { "waits" };
+                json!({ "id": known.id(), "title": known.title, "kind": kind, "why": known.glance.why })
+            })
+            .collect();
+        let running: Vec<&ChangeId> = self
+            .changes
+            .iter()
+            .filter(|known| known.glance.running.is_some())
+            .map(|known| known.id())
+            .collect();
+        json!({ "waiting": waiting, "running": running })
     }
 }
 
@@ -62,5 +77,9 @@ fn running(project: &Project) -> BTreeSet<ChangeId> {
     let entries = project.dir().list_dir(&layout::locks_dir()).unwrap_or_default();
     let ids =
         entries.iter().filter_map(|entry| ChangeId::new(entry.name.strip_suffix(".run")?).ok());
-    ids.filter(|id| subject::running(project, id).is_some()).collect()
+    ids.filter(|id| is_locked(project, id)).collect()
+}
+
+fn is_locked(project: &Project, id: &ChangeId) -> bool {
+    matches!(lock_state(project.dir(), &LockName::Run(id.clone())), Ok(LockState::Held(_)))
 }

@@ -10,7 +10,7 @@ use agentd_engine::insight::overlap::overlaps;
 use agentd_engine::store::Project;
 
 use super::App;
-use super::summaries::ChangeOverview;
+use super::overview::Overview;
 
 /// Something that another open change touches as well.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ const QUICK: usize = 100;
 #[derive(Debug, Default)]
 struct Cache {
     /// The changes that were compared; the same pointers as long as their files are the same.
-    changes: Vec<Arc<ChangeOverview>>,
+    changes: Vec<Arc<Overview>>,
     shared: Shared,
     /// How many results came after the page that asked for them.
     late: u64,
@@ -45,7 +45,7 @@ impl Conflicts {
     }
 
     /// What each of these changes has in common with others.
-    pub(super) fn of(&self, app: &Arc<App>, changes: &[Arc<ChangeOverview>]) -> Shared {
+    pub(super) fn of(&self, app: &Arc<App>, changes: &[Arc<Overview>]) -> Shared {
         let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let same = found.changes.len() == changes.len()
             && found.changes.iter().zip(changes).all(|(a, b)| Arc::ptr_eq(a, b));

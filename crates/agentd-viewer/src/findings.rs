@@ -1,15 +1,38 @@
-//! The findings of reviews, in the order in which people want to see them.
+//! The findings of reviews, of the plan and of the code, in the order in which people want to see them.
 
-use agentd_core::document::issue_fate::{IssueFate, fates};
+use agentd_core::document::issue_fate::{IssueFate, Round, fates};
 use agentd_core::document::review_block::ReviewBlock;
 
-/// All findings: those that are not settled first, by severity.
+use super::subject::Subject;
+
+/// All findings on the plan: those that are not settled first, by severity.
 pub(super) fn over_rounds(rounds: &[ReviewBlock]) -> Vec<IssueFate<'_>> {
+    sorted(rounds)
+}
+
+/// All findings on the code, in the same order.
+pub(super) fn on_code(subject: &Subject) -> Vec<IssueFate<'_>> {
+    sorted(&subject.code_rounds().reviews)
+}
+
+fn sorted<'r, R: 'r>(rounds: &'r [R]) -> Vec<IssueFate<'r>>
+where
+    &'r R: Into<Round<'r>>,
+{
     let mut findings = fates(rounds);
     findings.sort_by_key(|finding| {
         (finding.fate.is_settled(), finding.issue.severity, finding.issue.number)
     });
     findings
+}
+
+/// How many findings are open and settled, of plan and code together.
+pub(super) fn totals(subject: &Subject) -> (usize, usize) {
+    let plan = over_rounds(&subject.proposal().reviews);
+    let code = on_code(subject);
+    let all = plan.len() + code.len();
+    let settled = plan.iter().chain(&code).filter(|finding| finding.fate.is_settled()).count();
+    (all - settled, settled)
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@ use std::borrow::Cow;
 use agentd_core::diagnostic::Severity;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::reveal;
+use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets;
+use super::{App, assets};
 
 /// HTML as it is sent. Whatever text a page shows, wherever it came from: what nobody could see
 /// in it is shown by its number, so that people read what is really there.
@@ -26,36 +27,140 @@ pub(super) fn visible(markup: Markup) -> String {
     }
 }
 
-/// A page of its own, with the bar at the top.
+/// A page with the bar at the top.
 pub(super) struct Page<'a> {
-    /// The title of the window.
+    pub(super) app: &'a App,
+    /// The title of the window, without the name of the project.
     pub(super) title: &'a str,
     /// The way to this page: names and addresses.
     pub(super) crumbs: &'a [(&'a str, String)],
-    /// The name of the project.
-    pub(super) project: &'a str,
+    /// The stream that says when the page has changed.
+    pub(super) follow: Option<String>,
     /// The content of `<main>`.
     pub(super) body: Markup,
 }
 
 impl Page<'_> {
     pub(super) fn render(&self) -> Markup {
+        let project = self.app.project_name();
+        let title = match self.title {
+            "" => format!("{project} · agentd"),
+            title => format!("{title} · {project}"),
+        };
         document(
-            self.title,
+            &title,
             &html! {
                 a.skip href="#main" { "Skip to content" }
-                header.bar {
-                    nav aria-label="You are here" {
+                (self.bar(&project))
+                main #main tabindex="-1" data-follow=[&self.follow] { (self.body) }
+                (help(self.app))
+                // What happens is said here, for those who do not see it.
+                div.visually-hidden #said role="status" {}
+            },
+        )
+    }
+
+    fn bar(&self, project: &str) -> Markup {
+        html! {
+            header.bar {
+                div.bar-inner {
+                    nav.crumbs aria-label="You are here" {
                         a.brand href="/" { "agentd" }
-                        a href="/" { (self.project) }
+                        a href="/" { (project) }
                         @for (name, address) in self.crumbs {
                             a href=(address) { (name) }
                         }
                     }
+                    form.search action="/search" role="search" {
+                        label {
+                            span.visually-hidden { "Search documents, findings and transcripts" }
+                            input type="search" name="q" placeholder="Search everything"
+                                autocomplete="off" aria-keyshortcuts="s";
+                        }
+                    }
+                    nav.places aria-label="Project" {
+                        a href="/specs" { "Specs" }
+                        a href="/archive" { "Archive" }
+                        a href="/costs" { "Costs" }
+                    }
+                    @if self.app.acts { a.button.small href="/new" { "New change" } }
+                    span.connection #connection hidden title="This page updates itself" { "live" }
+                    button.icon #notices type="button" hidden aria-pressed="false"
+                        title="Notify me when something waits for me, fails or ends" {
+                        (icon("M8 2a4 4 0 0 0-4 4c0 4-2 5-2 5h12s-2-1-2-5a4 4 0 0 0-4-4M7 14h2"))
+                        span.visually-hidden { "Notify me" }
+                    }
+                    button.icon #help-button type="button" hidden title="Keys and settings (?)" {
+                        span aria-hidden="true" { "?" }
+                        span.visually-hidden { "Keys and settings" }
+                    }
                 }
-                main #main tabindex="-1" { (self.body) }
-            },
-        )
+            }
+        }
+    }
+}
+
+/// A small drawing of one line.
+pub(super) fn icon(path: &str) -> Markup {
+    html! { svg.line-icon viewBox="0 0 16 16" aria-hidden="true" { path d=(path) {} } }
+}
+
+/// The keys, as `?` shows them.
+const KEYS: [(&str, &str); 10] = [
+    ("/", "filter this list, or search everything"),
+    ("s", "search everything"),
+    ("j k", "next and previous item"),
+    ("Enter", "open it"),
+    ("c", "comment on it"),
+    ("e", "edit it"),
+    ("1 2 3 4", "Plan, Review, Code, Runs"),
+    ("n", "what is next: the first action of the change"),
+    ("h", "all changes"),
+    ("?", "this list"),
+];
+
+/// The keys and the settings of this browser.
+fn help(app: &App) -> Markup {
+    html! {
+        dialog #help aria-labelledby="help-title" {
+            h2 #help-title { "Keys" }
+            table.keys {
+                tbody {
+                    @for (key, what) in KEYS {
+                        tr {
+                            th scope="row" {
+                                @for key in key.split(' ') { kbd { (key) } " " }
+                            }
+                            td { (what) }
+                        }
+                    }
+                    tr { th scope="row" { kbd { "Ctrl" } " " kbd { "Enter" } } td { "send what you type" } }
+                }
+            }
+            h2 { "Settings of this browser" }
+            p {
+                label.check { input #keys-setting type="checkbox"; " Single keys do something" }
+            }
+            p {
+                label {
+                    "Colors "
+                    select #theme-setting {
+                        option value="" { "as the system" }
+                        option value="light" { "light" }
+                        option value="dark" { "dark" }
+                    }
+                }
+            }
+            p.quiet {
+                @if app.acts {
+                    "Commands can be started and stopped from these pages."
+                } @else {
+                    "These pages start no commands. To let them, run "
+                    code { "agentd view --act" } "."
+                }
+            }
+            form method="dialog" { button.primary { "Close" } }
+        }
     }
 }
 
@@ -76,8 +181,10 @@ fn document(title: &str, body: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                link rel="icon" href=(ICON);
+                link #icon rel="icon" href=(ICON);
                 link rel="stylesheet" href=(assets::CSS.address());
+                // Before anything is drawn: the colors that were chosen.
+                script src=(assets::THEME_JS.address()) {}
                 script src=(assets::JS.address()) defer {}
             }
             body { (body) }
@@ -99,8 +206,20 @@ pub(super) fn time(at: Stamp) -> Markup {
     html! { time datetime=(text) title={ (shown) " UTC" } { (minutes) } }
 }
 
-/// An amount of money.
+/// How long something has been running; the page's script counts on.
+pub(super) fn elapsed(since: Timestamp) -> Markup {
+    let passed = Timestamp::now().duration_since(since);
+    let passed = std::time::Duration::try_from(passed).unwrap_or_default();
+    html! {
+        time.elapsed data-since=(since.as_millisecond()) datetime=(since) {
+            (agentd_core::figures::clock(passed))
+        }
+    }
+}
+
+/// An amount of money. A sum of nothing is no debt.
 pub(super) fn dollars(cost: f64) -> String {
+    let cost = if cost > 0.0 { cost } else { 0.0 };
     if cost > 0.0 && cost < 0.01 { format!("${cost:.4}") } else { format!("${cost:.2}") }
 }
 
@@ -124,6 +243,32 @@ pub(super) fn scroll_box(class: &str, label: &str, content: &Markup) -> Markup {
     html! { div.(class) tabindex="0" role="region" aria-label=(label) { (content) } }
 }
 
+/// A line for a shell, with a button that copies it.
+pub(super) fn command(line: &str) -> Markup {
+    html! {
+        span.command {
+            code { (line) }
+            button.copy type="button" hidden data-copy=(line) title="Copy the command" {
+                "Copy" span.visually-hidden { ": " (line) }
+            }
+        }
+    }
+}
+
+/// A text with `code` in backticks, as messages have it.
+pub(super) fn with_code(text: &str) -> Markup {
+    html! {
+        @for (at, piece) in text.split('`').enumerate() {
+            @if at % 2 == 1 { code { (piece) } } @else { (piece) }
+        }
+    }
+}
+
+/// A number of things that stands beside a name.
+pub(super) fn count(number: usize) -> Markup {
+    html! { span.count { (number) } }
+}
+
 /// A text as the part of an address after `#`: letters, digits and dashes.
 pub(super) fn slug(text: &str) -> String {
     let mut slug = String::from("h-");
@@ -136,6 +281,19 @@ pub(super) fn slug(text: &str) -> String {
     }
     slug.truncate(slug.trim_end_matches('-').len());
     slug.chars().take(80).collect()
+}
+
+/// A text as the value in a query.
+pub(super) fn query_value(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -152,6 +310,17 @@ mod tests {
         assert_eq!(shown, format!("<p title=\"{inside}\">{inside}</p>"));
         assert_eq!(visible(html! { "a\u{202e}b" }), "a‹U+202E›b");
         assert_eq!(slug("R1: <script>alert(1)</script> É"), "h-r1-script-alert-1-script-é");
+        assert_eq!(query_value("a&b=ü #"), "a%26b%3D%C3%BC%20%23");
+        let code = with_code("a `<b>` c `d").into_string();
+        assert_eq!(code, "a <code>&lt;b&gt;</code> c <code>d</code>");
+    }
+
+    /// D8: the sum of no floats is -0.0.
+    #[test]
+    fn nothing_costs_nothing() {
+        let sum: f64 = std::iter::empty::<f64>().sum();
+        let costs = [sum, -1.0, f64::NAN, 0.001, 1.5];
+        assert_eq!(costs.map(dollars), ["$0.00", "$0.00", "$0.00", "$0.0010", "$1.50"]);
     }
 
     /// HTML that is not escaped comes from Markdown, and from nowhere else.
@@ -170,6 +339,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(files, ["markdown.rs"]);
+        files.sort();
+        assert_eq!(files, ["line.rs", "markdown.rs"]);
     }
 }

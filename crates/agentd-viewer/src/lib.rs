@@ -1,36 +1,45 @@
 //! `agentd view`: the changes of a project in a browser.
 //!
 //! A small HTTP server on 127.0.0.1 for one person on the same machine. Pages are rendered
-//! here from what is on disk at that moment; a short script on them follows running agents
-//! and opens the comment form. `guard` decides who may ask, `pages` renders, `acting`
-//! calls the same engine functions as the command line.
+//! here from what is on disk at that moment; a short script on them follows running agents,
+//! sends forms without leaving the page, and says when something waits. `guard` decides who may
+//! ask, `pages` renders, `acting` calls the same engine functions as the command line, and
+//! `export` makes a page that can be given to others.
 
 mod acting;
 mod assets;
 mod board;
 mod browser;
-mod charts;
 mod conflicts;
 mod connections;
+mod export;
 mod findings;
 mod guard;
+mod highlight;
 mod html;
 mod live;
 mod markdown;
+mod overview;
 mod pages;
 mod problem;
 mod routes;
+mod run_file;
 mod subject;
-mod summaries;
 mod task_graph;
+mod timeline;
 mod transcript;
+mod trees;
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use agentd_core::config::Budget;
 use agentd_core::ids::ChangeId;
 use agentd_engine::agents::redact::Redactor;
+use agentd_engine::change::documents;
+use agentd_engine::insight::cost::{self, ProjectCost};
 use agentd_engine::opening;
 use agentd_engine::store::{Holder, Project};
 use jiff::Timestamp;
@@ -38,8 +47,10 @@ use jiff::Timestamp;
 pub use browser::OpenedPage;
 use conflicts::Conflicts;
 use connections::Connections;
+pub use export::{ExportError, Format, export};
 use guard::Token;
-use summaries::Summaries;
+use overview::Overviews;
+use trees::Trees;
 
 /// What to serve, and for whom.
 #[derive(Debug)]
@@ -52,6 +63,10 @@ pub struct Options {
     pub person: String,
     /// The command line of this process, to name the holder of a lock.
     pub command_line: String,
+    /// Whether commands can be started and stopped on the pages.
+    pub acts: bool,
+    /// The program that such commands are started with.
+    pub program: PathBuf,
 }
 
 /// What every request is answered from.
@@ -60,15 +75,32 @@ struct App {
     project: Project,
     /// Run files may be from an earlier version of agentd, which knew fewer secrets.
     redactor: Redactor,
-    summaries: Summaries,
+    overviews: Overviews,
     conflicts: Conflicts,
+    trees: Arc<Trees>,
+    spent: Mutex<Spent>,
     token: Token,
     port: u16,
     /// See [`Options::person`].
     person: String,
     /// See [`Options::command_line`].
     command_line: String,
+    /// See [`Options::acts`].
+    acts: bool,
+    /// See [`Options::program`].
+    program: PathBuf,
 }
+
+/// What the project has cost, as it was when the first page had this mark.
+#[derive(Debug, Default)]
+struct Spent {
+    mark: Option<u64>,
+    cost: Option<Arc<ProjectCost>>,
+}
+
+/// With more changes than this, the first page shows what was known of the costs before, and the
+/// rest is found in the background.
+const QUICK: usize = 100;
 
 impl App {
     /// Whether a `Host` header names this server, and not a name that someone pointed at it.
@@ -91,6 +123,29 @@ impl App {
         opening::home_of(self.project.clone(), id, &|| self.holder()).project
     }
 
+    /// The limits of the project; none if its settings cannot be read.
+    fn budget(&self) -> Budget {
+        documents::load_config(&self.project).map(|config| config.budget).unwrap_or_default()
+    }
+
+    /// What all changes have cost, where that is known; `mark` is that of the first page.
+    fn spent(self: &Arc<Self>, mark: u64, changes: usize) -> Option<Arc<ProjectCost>> {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        if spent.mark.replace(mark) != Some(mark) {
+            let find = |app: &Self| cost::of_project(&app.project, None).ok().map(Arc::new);
+            if changes <= QUICK {
+                spent.cost = find(self);
+            } else {
+                let app = Arc::clone(self);
+                std::thread::spawn(move || {
+                    let cost = find(&app);
+                    app.spent.lock().unwrap_or_else(PoisonError::into_inner).cost = cost;
+                });
+            }
+        }
+        spent.cost.clone()
+    }
+
     fn project_name(&self) -> String {
         let name = self.project.root().file_name();
         name.map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
@@ -110,15 +165,27 @@ pub struct Server {
 
 /// Binds the port, so that the address is known before the first request is answered.
 pub fn listen(options: Options) -> io::Result<Server> {
-    let Options { project, port, person, command_line } = options;
+    let Options { project, port, person, command_line, acts, program } = options;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     listener.set_nonblocking(true)?;
     let port = listener.local_addr()?.port();
-    let (summaries, conflicts) = (Summaries::default(), Conflicts::default());
     let token = Token::random()?;
     let environment: Vec<_> = std::env::vars_os().collect();
     let redactor = Redactor::of_project(&environment, &project);
-    let app = App { project, redactor, summaries, conflicts, token, port, person, command_line };
+    let app = App {
+        project,
+        redactor,
+        overviews: Overviews::default(),
+        conflicts: Conflicts::default(),
+        trees: Arc::default(),
+        spent: Mutex::default(),
+        token,
+        port,
+        person,
+        command_line,
+        acts,
+        program,
+    };
     Ok(Server { listener, app: Arc::new(app) })
 }
 
@@ -139,9 +206,10 @@ impl Server {
         // While the browser starts, read what the first page needs.
         let app = Arc::clone(&self.app);
         std::thread::spawn(move || {
-            let open = app.project.open_everywhere().unwrap_or_default();
-            let summaries = app.summaries.of(&open);
-            app.conflicts.of(&app, &summaries);
+            if let Ok(board) = board::Board::load(&app) {
+                app.conflicts.of(&app, &board.changes);
+                app.spent(board.mark, board.changes.len());
+            }
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let result = runtime.block_on(async {

@@ -11,7 +11,8 @@ use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::rel_path::RelPath;
 use agentd_engine::agents::redact::Redactor;
 use agentd_engine::agents::run_record::LONGEST_LINE;
-use agentd_engine::store::{Change, StoreError};
+use agentd_engine::store::{Change, LockName, LockState, Project, StoreError, lock_state};
+use agentd_engine::workflow::background::{self, BackgroundOutcome};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use serde_json::{Value, json};
@@ -19,13 +20,13 @@ use serde_json::{Value, json};
 use super::App;
 use super::board::Board;
 use super::html::visible;
-use super::transcript::{self, Item};
+use super::transcript::{self, Earlier, Item};
 
 /// How often the files are checked: a line is on the page within 300 ms.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The documents are checked once per this many checks of the runs.
-const DOCUMENTS_EVERY: u32 = 5;
+const DOCUMENTS_EVERY: u32 = 3;
 
 /// How often the board is checked.
 const BOARD_PAUSE: Duration = Duration::from_millis(500);
@@ -80,6 +81,8 @@ enum Message {
 }
 
 struct Follower {
+    /// The project of the viewer, and the one that the change lives in.
+    projects: [Project; 2],
     change: Change,
     from: Position,
     redactor: Redactor,
@@ -97,15 +100,23 @@ struct Update {
 }
 
 impl Follower {
-    fn new(change: Change, from: Position, redactor: Redactor) -> Self {
-        Self { change, from, redactor, tails: BTreeMap::new(), checks: 0, documents: None }
+    fn new(projects: [Project; 2], change: Change, from: Position, redactor: Redactor) -> Self {
+        Self {
+            projects,
+            change,
+            from,
+            redactor,
+            tails: BTreeMap::new(),
+            checks: 0,
+            documents: None,
+        }
     }
 
     fn check(&mut self) -> Result<Update, StoreError> {
         let mut messages = Vec::new();
         let mut left = CHUNK;
         if self.checks.is_multiple_of(DOCUMENTS_EVERY) {
-            let now = fingerprint(&self.change);
+            let now = fingerprint(&self.projects, &self.change);
             if self.documents.replace(now).is_some_and(|before| before != now) {
                 messages.push(Message::Documents);
             }
@@ -177,19 +188,31 @@ fn more(
     let bytes = redactor.redact_run(&bytes).unwrap_or(bytes);
     let mut items: Vec<Value> = Vec::new();
     let mut writing = String::new();
+    // What files were before is shown once the call has ended, on its page.
+    let earlier = Earlier::new();
     for line in String::from_utf8_lossy(&bytes).lines() {
-        let (item, last) = transcript::item(line);
+        let (item, last) = transcript::item(line, &earlier);
         tail.ended |= last;
-        match item {
-            Some(Item::Delta(text)) => writing.push_str(&text),
-            Some(Item::Entry(entry)) => {
-                if !writing.is_empty() {
-                    items.push(json!({ "delta": std::mem::take(&mut writing) }));
-                }
-                items.push(json!({ "html": visible(entry) }));
+        let item = match item {
+            Some(Item::Delta(text)) => {
+                writing.push_str(&text);
+                continue;
             }
-            None => {}
+            Some(Item::Entry(entry)) => json!({ "html": visible(entry) }),
+            Some(Item::Call { id, t, summary, arguments }) => {
+                let call = transcript::call(&id, t, &summary, &arguments, None);
+                json!({ "html": visible(call) })
+            }
+            Some(Item::Answer { call, html, ok }) => {
+                let alone = visible(transcript::lost_answer(&html, ok));
+                json!({ "answer": visible(html), "call": call, "ok": ok, "alone": alone })
+            }
+            None => continue,
+        };
+        if !writing.is_empty() {
+            items.push(json!({ "delta": std::mem::take(&mut writing) }));
         }
+        items.push(item);
     }
     if !writing.is_empty() {
         items.push(json!({ "delta": writing }));
@@ -197,10 +220,15 @@ fn more(
     Ok(Some((items, cut)))
 }
 
-/// A number that changes when a document or the state of a change does.
-fn fingerprint(change: &Change) -> u64 {
+/// A number that changes when a document or the state of a change does, or when somebody begins or
+/// ends to work on it.
+fn fingerprint([project, home]: &[Project; 2], change: &Change) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
+    let lock = lock_state(home.dir(), &LockName::Run(change.id().clone()));
+    matches!(lock, Ok(LockState::Held(_))).hash(&mut hasher);
+    let started = background::last(project, change.id()).ok().flatten();
+    started.is_some_and(|run| run.outcome == BackgroundOutcome::Running).hash(&mut hasher);
     for dir in [RelPath::root().as_str(), "specs"] {
         let Ok(dir) = RelPath::new(dir) else { continue };
         for entry in change.dir().list_dir(&dir).unwrap_or_default() {
@@ -216,11 +244,12 @@ type Events<S> = Sse<axum::response::sse::KeepAliveStream<S>>;
 
 /// The stream of events for the pages of a change.
 pub(super) fn change(
+    projects: [Project; 2],
     change: Change,
     from: Position,
     redactor: Redactor,
 ) -> Events<impl Stream<Item = Result<Event, Infallible>> + use<>> {
-    let mut follower = Follower::new(change, from, redactor);
+    let mut follower = Follower::new(projects, change, from, redactor);
     stream(PAUSE, 1, move || follower.check())
 }
 
@@ -312,7 +341,12 @@ mod tests {
         .unwrap();
         let change = project.change(&ChangeId::new("a").unwrap()).unwrap();
         fs::write(runs.join("0001-x.jsonl"), "{\"t\":1,\"note\":\"old\"}\n").unwrap();
-        let mut follower = Follower::new(change, Position::parse("2:0"), Redactor::new(&[]));
+        let mut follower = Follower::new(
+            [project.clone(), project],
+            change,
+            Position::parse("2:0"),
+            Redactor::new(&[]),
+        );
         assert_eq!(follower.check().unwrap(), Update::default());
         let path = runs.join("0002-y.jsonl");
         let mut file = fs::File::create(&path).unwrap();
@@ -321,11 +355,17 @@ mod tests {
             panic!()
         };
         assert_eq!((position.run, position.offset), (2, 21));
-        assert_eq!(value["items"][0]["html"], "<li class=\"note\">one</li>");
+        assert_eq!(
+            value["items"][0]["html"],
+            "<div class=\"entry note\"><span class=\"t\">0:00</span><div class=\"said\">one</div></div>"
+        );
         assert_eq!(follower.check().unwrap(), Update::default());
         writeln!(file, "te\":\"two\"}}").unwrap();
         let [Message::Run(_, value)] = &follower.check().unwrap().messages[..] else { panic!() };
-        assert_eq!(value["items"][0]["html"], "<li class=\"note\">two</li>");
+        assert_eq!(
+            value["items"][0]["html"],
+            "<div class=\"entry note\"><span class=\"t\">0:00</span><div class=\"said\">two</div></div>"
+        );
     }
 
     /// Attack L1: 50 streams that nobody read held 710 MB of a run of 10 MB.
@@ -346,7 +386,12 @@ mod tests {
         let text = line(&"y".repeat(1000)).repeat(1000) + &line(&long) + &line("end");
         fs::write(runs.join("0001-x.jsonl"), &text).unwrap();
         fs::write(runs.join("0002-y.jsonl"), line("next")).unwrap();
-        let mut follower = Follower::new(change, Position::default(), Redactor::new(&[]));
+        let mut follower = Follower::new(
+            [project.clone(), project],
+            change,
+            Position::default(),
+            Redactor::new(&[]),
+        );
         let (mut sent, mut checks) = (0, 0);
         loop {
             let found = follower.check().unwrap();

@@ -6,6 +6,8 @@
 //! their descriptions. Each block ends what it begins, so that nothing in one block reaches into
 //! the next.
 
+mod line;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -13,11 +15,15 @@ use agentd_core::span::{LineIndex, Span};
 use agentd_core::text::reveal;
 use maud::{Markup, PreEscaped};
 use pulldown_cmark::{
-    CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
+    BlockQuoteKind, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
 };
 use pulldown_cmark_escape::escape_href;
 
+use super::assets::Asset;
+use super::highlight::Language;
 use super::html::slug;
+
+pub(super) use line::{Mark, diff_line};
 
 /// One top-level part of a document.
 pub(super) struct Block {
@@ -40,7 +46,11 @@ pub(super) struct Heading {
 
 /// The extensions of Markdown that are understood.
 fn options() -> Options {
-    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
+    Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_GFM
 }
 
 /// A short text, such as the summary of a review, as HTML.
@@ -121,6 +131,11 @@ fn block(events: Vec<Event<'_>>, lines: (usize, usize), anchors: &mut BTreeSet<S
     Block { html: PreEscaped(out), lines, heading }
 }
 
+/// Our own style sheet, for a page that has no other file.
+pub(super) fn style(sheet: &Asset) -> Markup {
+    PreEscaped(format!("<style>{}</style>", sheet.text()))
+}
+
 fn level_number(level: HeadingLevel) -> u8 {
     match level {
         HeadingLevel::H1 => 1,
@@ -184,13 +199,20 @@ impl Open {
 
 const LINK_END: &str = "</a>";
 
+const CODE_END: &str = "</code></pre></figure>";
+
 /// The same events without raw HTML, images, attributes, and links that lead nowhere.
 fn tamed(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     let mut out = Vec::with_capacity(events.len());
     let mut open: Vec<Open> = Vec::new();
+    // The language of the code block that is open.
+    let mut code: Option<&'static Language> = None;
     for event in events {
         match event {
             Event::Start(tag) => {
+                if let Tag::CodeBlock(kind) = &tag {
+                    code = language(kind);
+                }
                 let (start, end) = begin(tag, &open);
                 // A wide table scrolls by itself instead of the page.
                 if end == Open::Rendered(TagEnd::Table) {
@@ -211,11 +233,20 @@ fn tamed(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
             }
             Event::InlineHtml(tag) => inline(revealed(tag), &mut out, &mut open),
             Event::Code(text) => out.push(Event::Code(revealed(text))),
+            Event::Text(text) if open.last() == Some(&Open::Ours(CODE_END)) => {
+                colored(&revealed(text), code, &mut out);
+            }
+            Event::Text(text) if !open.contains(&Open::Ours(LINK_END)) => {
+                linked(revealed(text), &mut out);
+            }
+            Event::FootnoteReference(label) => {
+                let label = format!("[{label}]");
+                out.extend([raw("<sup>"), Event::Text(revealed(label.into())), raw("</sup>")]);
+            }
             Event::Text(text)
             | Event::Html(text)
             | Event::InlineMath(text)
-            | Event::DisplayMath(text)
-            | Event::FootnoteReference(text) => out.push(Event::Text(revealed(text))),
+            | Event::DisplayMath(text) => out.push(Event::Text(revealed(text))),
             Event::SoftBreak | Event::HardBreak | Event::Rule | Event::TaskListMarker(_) => {
                 out.push(event);
             }
@@ -251,12 +282,13 @@ fn begin<'a>(tag: Tag<'a>, open: &[Open]) -> (Event<'a>, Open) {
             } else {
                 "<figure><pre><code>"
             };
-            ours(start, "</code></pre></figure>")
+            ours(start, CODE_END)
         }
         Tag::Heading { level, .. } => {
             rendered(Tag::Heading { level, id: None, classes: Vec::new(), attrs: Vec::new() })
         }
-        Tag::BlockQuote(_) => rendered(Tag::BlockQuote(None)),
+        Tag::BlockQuote(None) => rendered(Tag::BlockQuote(None)),
+        Tag::BlockQuote(Some(kind)) => ours(alert(kind), "</blockquote>"),
         // The renderer would align with an attribute.
         Tag::Table(_) => rendered(Tag::Table(Vec::new())),
         Tag::Paragraph
@@ -268,15 +300,90 @@ fn begin<'a>(tag: Tag<'a>, open: &[Open]) -> (Event<'a>, Open) {
         | Tag::Emphasis
         | Tag::Strong
         | Tag::Strikethrough => rendered(tag),
+        Tag::FootnoteDefinition(_) => ours("<div class=\"footnote\">", "</div>"),
         // Not in `options`.
-        Tag::FootnoteDefinition(_)
-        | Tag::DefinitionList
+        Tag::DefinitionList
         | Tag::DefinitionListTitle
         | Tag::DefinitionListDefinition
         | Tag::Superscript
         | Tag::Subscript
         | Tag::MetadataBlock(_) => ours("<div>", "</div>"),
     }
+}
+
+/// How the kinds of notes begin that GitHub knows.
+fn alert(kind: BlockQuoteKind) -> &'static str {
+    match kind {
+        BlockQuoteKind::Note => "<blockquote class=\"note\"><p><strong>Note</strong></p>",
+        BlockQuoteKind::Tip => "<blockquote class=\"note\"><p><strong>Tip</strong></p>",
+        BlockQuoteKind::Important => "<blockquote class=\"note\"><p><strong>Important</strong></p>",
+        BlockQuoteKind::Warning => "<blockquote class=\"warning\"><p><strong>Warning</strong></p>",
+        BlockQuoteKind::Caution => "<blockquote class=\"warning\"><p><strong>Caution</strong></p>",
+    }
+}
+
+fn language(kind: &CodeBlockKind<'_>) -> Option<&'static Language> {
+    match kind {
+        CodeBlockKind::Fenced(info) => Language::named(info.split([' ', ',', '{']).next()?),
+        CodeBlockKind::Indented => None,
+    }
+}
+
+/// The lines of a code block, with colors.
+fn colored(text: &str, language: Option<&'static Language>, out: &mut Vec<Event<'_>>) {
+    let Some(language) = language else {
+        out.push(Event::Text(text.to_owned().into()));
+        return;
+    };
+    let mut open = None;
+    for line in text.split_inclusive('\n') {
+        let bare = line.strip_suffix('\n').unwrap_or(line);
+        for (piece, text) in language.pieces(bare, &mut open) {
+            let text = Event::Text(text.to_owned().into());
+            match piece.class() {
+                Some("hl-c") => out.extend([raw("<span class=\"hl-c\">"), text, raw("</span>")]),
+                Some("hl-s") => out.extend([raw("<span class=\"hl-s\">"), text, raw("</span>")]),
+                Some("hl-n") => out.extend([raw("<span class=\"hl-n\">"), text, raw("</span>")]),
+                Some(_) => out.extend([raw("<span class=\"hl-k\">"), text, raw("</span>")]),
+                None => out.push(text),
+            }
+        }
+        if bare.len() < line.len() {
+            out.push(Event::Text("\n".into()));
+        }
+    }
+}
+
+/// A text in which addresses are links.
+fn linked<'a>(text: CowStr<'a>, out: &mut Vec<Event<'a>>) {
+    let mut rest = &*text;
+    let start = |rest: &str| {
+        let starts = ["https://", "http://"].into_iter().filter_map(|start| rest.find(start));
+        starts.min()
+    };
+    if start(rest).is_none() {
+        out.push(Event::Text(text));
+        return;
+    }
+    while let Some(at) = start(rest) {
+        let (before, from) = rest.split_at(at);
+        let end = from.find(|c: char| c.is_whitespace() || "<>\"'`|".contains(c));
+        // What ends a sentence is no part of an address.
+        let url =
+            from[..end.unwrap_or(from.len())].trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
+        out.push(Event::Text(before.to_owned().into()));
+        match address(url).filter(|_| url.len() > "https://".len()) {
+            Some(address) => {
+                let link = format!("<a href=\"{address}\" rel=\"noopener noreferrer\">");
+                let text = Event::Text(url.to_owned().into());
+                out.extend([Event::InlineHtml(link.into()), text, raw(LINK_END)]);
+            }
+            None => out.push(Event::Text(url.to_owned().into())),
+        }
+        // At least the scheme, so that this ends.
+        rest = &from[url.len().max(4)..];
+    }
+    out.push(Event::Text(rest.to_owned().into()));
 }
 
 /// The value for `href` of an address that leads to another site or to a place on the page. What
@@ -317,11 +424,14 @@ mod tests {
     const TAGS: &[&str] = &[
         "b",
         "blockquote",
+        "blockquote class=\"note\"",
+        "blockquote class=\"warning\"",
         "br",
         "br /",
         "code",
         "code class=\"mermaid\"",
         "del",
+        "div class=\"footnote\"",
         "div class=\"raw\"",
         "div class=\"table\"",
         "em",
@@ -337,6 +447,10 @@ mod tests {
         "ol",
         "p",
         "pre",
+        "span class=\"hl-c\"",
+        "span class=\"hl-k\"",
+        "span class=\"hl-n\"",
+        "span class=\"hl-s\"",
         "span class=\"image\"",
         "span class=\"path\"",
         "span class=\"tag\"",
@@ -459,6 +573,13 @@ mod tests {
             "- [ ] a\n- b <kbd>\n  - c\n\n  </kbd>",
             "7. a <sub>\n8. b</sub>",
             "> [!NOTE]\n> <b>a",
+            "> [!WARNING]\n> <script>alert(1)</script>",
+            "```rust\n\"</code><script>alert(1)</script>\" // </span>\n```",
+            "```js\n/* <img onerror=x src=y>\n\n```\n*/",
+            "see https://evil/\"onclick=alert(1) and http://x'onclick='y",
+            "https://evil/<script>alert(1)</script>",
+            "http:// https:// http:",
+            "a[^1] b[^x\"><script>]\n\n[^1]: one <b>\n[^x\"><script>]: two",
             "$$a$$ ^b^ ~c~ ~~d~~ [[e]]",
             "---\na: b\n---\n\nterm\n: definition",
             "<b onclick=alert(1)>x</b>",
@@ -505,6 +626,33 @@ mod tests {
         for address in ["src/lib.rs", "/", "../a", "http:x", "javascript:x", "héé"] {
             assert_eq!(html(&format!("[x]({address})")), "<p><span class=\"path\">x</span></p>\n");
         }
+    }
+
+    #[test]
+    fn bare_addresses_are_links_and_code_has_colors() {
+        let html = |text: &str| fragment(text).into_string();
+        let shown = html("See https://example.org/a?b=1. And (http://x.y).");
+        let link = |a: &str| format!("<a href=\"{a}\" rel=\"noopener noreferrer\">{a}</a>");
+        let expected = format!(
+            "<p>See {}. And ({}).</p>\n",
+            link("https://example.org/a?b=1"),
+            link("http://x.y")
+        );
+        assert_eq!(shown, expected);
+        let code = html("```rust\nlet x = 1; // <b>\n```\n");
+        let expected = "<figure><pre><code><span class=\"hl-k\">let</span> x = \
+                        <span class=\"hl-n\">1</span>; <span class=\"hl-c\">// &lt;b&gt;</span>\n</code></pre></figure>";
+        assert_eq!(code, expected);
+        let note = html("> [!NOTE]\n> Read this.\n");
+        assert!(
+            note.starts_with("<blockquote class=\"note\"><p><strong>Note</strong></p>"),
+            "{note}"
+        );
+        let foot = html("a[^1]\n\n[^1]: why\n");
+        assert!(
+            foot.contains("<sup>[1]</sup>") && foot.contains("<div class=\"footnote\">"),
+            "{foot}"
+        );
     }
 
     #[test]

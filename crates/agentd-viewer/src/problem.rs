@@ -2,13 +2,22 @@
 
 use agentd_engine::change::comments::CommentError;
 use agentd_engine::change::documents::DocumentError;
-use agentd_engine::explain::{ErrorReport, Explain as _};
+use agentd_engine::explain::{ErrorReport, Explain};
 use agentd_engine::store::StoreError;
+use agentd_engine::tools::EditError;
+use agentd_engine::workflow::background::{StartError, StopError};
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 use maud::html;
 
 use super::html::{bare_page, visible};
+
+/// What a [`Problem`] says, for the script of a page.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) message: String,
+    pub(super) hints: Vec<String>,
+}
 
 /// Why a page cannot be shown, or an action failed.
 #[derive(Debug)]
@@ -26,6 +35,16 @@ impl Problem {
 
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), hints: Vec::new() }
+    }
+
+    /// What it says.
+    pub(super) fn message(self) -> String {
+        self.message
+    }
+
+    /// Something that cannot be done now, with its cause and what to do about it.
+    pub(super) fn refused(error: &dyn Explain) -> Self {
+        Self { status: StatusCode::CONFLICT, ..Self::failed(error.explain()) }
     }
 
     /// An error, with its cause and what to do about it.
@@ -55,13 +74,14 @@ impl From<DocumentError> for Problem {
             DocumentError::Lock(_)
             | DocumentError::Refused(_)
             | DocumentError::NothingToDecide { .. }
+            | DocumentError::NothingToSettle { .. }
+            | DocumentError::NoState { .. }
             | DocumentError::Journal { .. } => {
                 Self { status: StatusCode::CONFLICT, ..Self::failed(error.explain()) }
             }
-            DocumentError::State { .. }
-            | DocumentError::NoState { .. }
-            | DocumentError::Config(_)
-            | DocumentError::Signing(_) => Self::failed(error.explain()),
+            DocumentError::State { .. } | DocumentError::Config(_) | DocumentError::Signing(_) => {
+                Self::failed(error.explain())
+            }
         }
     }
 }
@@ -74,9 +94,33 @@ impl From<CommentError> for Problem {
             CommentError::NoSuchDocument { .. } | CommentError::NoSuchComment { .. } => {
                 StatusCode::NOT_FOUND
             }
-            CommentError::TooMany { .. } => StatusCode::CONFLICT,
+            CommentError::TooMany { .. }
+            | CommentError::NotYours { .. }
+            | CommentError::Answered { .. } => StatusCode::CONFLICT,
         };
         Self { status, ..Self::failed(error.explain()) }
+    }
+}
+
+impl From<EditError> for Problem {
+    fn from(error: EditError) -> Self {
+        let status = match &error {
+            EditError::NoSuchPart { .. } => StatusCode::NOT_FOUND,
+            EditError::Stale { .. } | EditError::Action(_) => StatusCode::CONFLICT,
+        };
+        Self { status, ..Self::failed(error.explain()) }
+    }
+}
+
+impl From<StartError> for Problem {
+    fn from(error: StartError) -> Self {
+        Self::refused(&error)
+    }
+}
+
+impl From<StopError> for Problem {
+    fn from(error: StopError) -> Self {
+        Self::refused(&error)
     }
 }
 
@@ -91,7 +135,9 @@ impl IntoResponse for Problem {
             }
             p { a href="/" { "All changes" } }
         };
-        (self.status, Html(visible(bare_page(title, &body)))).into_response()
+        let mut response = (self.status, Html(visible(bare_page(title, &body)))).into_response();
+        response.extensions_mut().insert(Said { message: self.message, hints: self.hints });
+        response
     }
 }
 
@@ -109,6 +155,7 @@ fn reason(status: StatusCode) -> &'static str {
         StatusCode::NOT_FOUND => "Not found",
         StatusCode::UNAUTHORIZED => "Not signed in",
         StatusCode::CONFLICT => "Not possible now",
+        StatusCode::FORBIDDEN => "Not allowed",
         StatusCode::INTERNAL_SERVER_ERROR => "Something went wrong",
         other => other.canonical_reason().unwrap_or("Refused"),
     }

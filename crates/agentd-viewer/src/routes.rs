@@ -6,13 +6,15 @@ use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{ArchiveName, ChangeFile, RunName};
 use axum::Router;
 use axum::extract::{Path, Query, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
 use axum::middleware;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::Markup;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
+use super::board::Board;
+use super::export::{self, Format};
 use super::html::visible;
 use super::live::{self, Position};
 use super::problem::Problem;
@@ -25,20 +27,34 @@ pub(super) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(home))
         .route("/live", get(follow_board))
-        .route("/changes/{id}", get(overview))
+        .route("/attention", get(attention))
+        .route("/new", get(new_change).post(acting::commands::begin))
+        .route("/search", get(search))
+        .route("/costs", get(costs))
+        .route("/specs", get(specs))
+        .route("/specs/{id}", get(main_spec))
+        .route("/changes/{id}", get(first_page))
         .route("/changes/{id}/{page}", get(page))
         .route("/changes/{id}/{kind}/{name}", get(part))
         .route("/changes/{id}/live", get(follow))
         .route("/changes/{id}/comments", get(comments).post(acting::comment))
         .route("/changes/{id}/comments/{number}", post(acting::settle))
+        .route("/changes/{id}/comments/{number}/{action}", post(acting::own_comment))
         .route("/changes/{id}/decide", post(acting::decide))
-        .route("/archive/{id}", get(archived_overview))
+        .route("/changes/{id}/revise", post(acting::revise))
+        .route("/changes/{id}/edit", post(acting::edit))
+        .route("/changes/{id}/check", post(acting::check))
+        .route("/changes/{id}/answers", post(acting::commands::answer))
+        .route("/changes/{id}/run", post(acting::commands::run))
+        .route("/changes/{id}/stop", post(acting::commands::stop))
+        .route("/archive", get(archive))
+        .route("/archive/{id}", get(archived_first_page))
         .route("/archive/{id}/{page}", get(archived_page))
         .route("/archive/{id}/{kind}/{name}", get(archived_part))
-        .route("/specs/{id}", get(main_spec))
         .route("/diagrams", get(diagrams))
         .route("/assets/{version}/{name}", get(asset))
         .fallback(|| async { Problem::not_found() })
+        .layer(middleware::from_fn(acting::for_scripts))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), guard::guard))
         .with_state(app)
 }
@@ -70,36 +86,125 @@ fn archived(name: &str) -> Result<ChangeRef, Problem> {
     name.parse::<ArchiveName>().map(ChangeRef::Archived).map_err(|_| Problem::not_found())
 }
 
-async fn home(State(app): State<Arc<App>>) -> Answer {
-    html(move || pages::home(&app)).await
+async fn home(State(app): State<Arc<App>>, Query(query): Query<pages::ListQuery>) -> Answer {
+    html(move || pages::home(&app, &query)).await
 }
 
-async fn overview(State(app): State<Arc<App>>, Path(id): Path<String>) -> Answer {
-    let which = ChangeRef::Open(open(&id)?);
-    html(move || pages::overview(&app, &Subject::load(&app.project, which)?)).await
-}
-
-async fn archived_overview(State(app): State<Arc<App>>, Path(name): Path<String>) -> Answer {
-    let which = archived(&name)?;
-    html(move || pages::overview(&app, &Subject::load(&app.project, which)?)).await
-}
-
-/// How a page is to be shown.
+/// Words, and where to look for them.
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Words {
+    q: String,
+    #[serde(rename = "in")]
+    scope: String,
+    month: String,
+    history: String,
+}
+
+async fn search(State(app): State<Arc<App>>, Query(words): Query<Words>) -> Answer {
+    html(move || pages::search(&app, &words.q, &words.scope)).await
+}
+
+async fn costs(State(app): State<Arc<App>>, Query(words): Query<Words>) -> Answer {
+    html(move || pages::costs(&app, &words.month)).await
+}
+
+async fn specs(State(app): State<Arc<App>>) -> Answer {
+    html(move || pages::specs(&app)).await
+}
+
+async fn main_spec(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Query(words): Query<Words>,
+) -> Answer {
+    let id = SpecId::new(&id).map_err(|_| Problem::not_found())?;
+    html(move || pages::main_spec(&app, &id, &words.history)).await
+}
+
+async fn archive(State(app): State<Arc<App>>, Query(words): Query<Words>) -> Answer {
+    html(move || pages::archive(&app, &words.q)).await
+}
+
+async fn new_change(State(app): State<Arc<App>>) -> Answer {
+    html(move || pages::new_change(&app)).await
+}
+
+/// What wants the attention of a person.
+async fn attention(State(app): State<Arc<App>>) -> Answer {
+    let found = blocking(move || Ok(Board::load(&app)?.attention().to_string())).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], found).into_response())
+}
+
+async fn first_page(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Query(view): Query<View>,
+) -> Answer {
+    page_of(app, ChangeRef::Open(open(&id)?), String::new(), view).await
+}
+
+async fn archived_first_page(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Query(view): Query<View>,
+) -> Answer {
+    page_of(app, archived(&name)?, String::new(), view).await
+}
+
+/// How a document is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As it reads.
+    Read,
+    /// The text with its lines.
+    Source,
+    /// What has changed since a round.
+    Changes,
+    /// What it does to the main spec.
+    MainSpec,
+    /// To be edited.
+    Edit,
+}
+
+/// What an address says about how a page is to be shown. What it cannot mean is ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct View {
-    /// The form: `source` for the text with its lines.
-    #[serde(default, rename = "view")]
+    #[serde(rename = "view")]
     form: String,
     /// The round from which changes are shown.
+    #[serde(deserialize_with = "number")]
     pub(super) from: Option<u32>,
     /// The round up to which they are shown; the current plan if there is none.
+    #[serde(deserialize_with = "number")]
     pub(super) to: Option<u32>,
+    /// The document or file that something is about.
+    pub(super) on: String,
+    /// The part of it.
+    pub(super) at: String,
+    /// How files are grouped.
+    pub(super) by: String,
+    /// Which findings are shown.
+    pub(super) show: String,
+    /// Whether they are about plan or code.
+    pub(super) of: String,
+}
+
+/// A number; anything else is none.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    Ok(String::deserialize(from)?.parse().ok())
 }
 
 impl View {
-    /// Whether to show the text itself, with its lines.
-    pub(super) fn is_source(&self) -> bool {
-        self.form == "source"
+    pub(super) fn form(&self) -> Form {
+        match self.form.as_str() {
+            "source" => Form::Source,
+            "changes" => Form::Changes,
+            "main" => Form::MainSpec,
+            "edit" => Form::Edit,
+            _ => Form::Read,
+        }
     }
 }
 
@@ -119,30 +224,62 @@ async fn archived_page(
     page_of(app, archived(&name)?, page, view).await
 }
 
-async fn comments(State(app): State<Arc<App>>, Path(id): Path<String>) -> Answer {
-    page_of(app, ChangeRef::Open(open(&id)?), "comments".to_owned(), View::default()).await
+async fn comments(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Query(view): Query<View>,
+) -> Answer {
+    page_of(app, ChangeRef::Open(open(&id)?), "comments".to_owned(), view).await
 }
 
 async fn page_of(app: Arc<App>, which: ChangeRef, page: String, view: View) -> Answer {
+    let format = match page.as_str() {
+        "export.html" => Some(Format::Html),
+        "export.md" => Some(Format::Markdown),
+        _ => None,
+    };
+    if let Some(format) = format {
+        return exported(app, which, format).await;
+    }
     html(move || {
-        let load = || Subject::load(&app.project, which);
+        let subject = Subject::load(&app.project, which)?;
+        let document = |file| pages::document(&app, &subject, &file, &view);
         match page.as_str() {
-            "proposal" => pages::document(&app, &load()?, &ChangeFile::Proposal, &view),
-            "clarifications" => pages::document(&app, &load()?, &ChangeFile::Clarifications, &view),
-            "code-review" => pages::document(&app, &load()?, &ChangeFile::Review, &view),
-            "tasks" if view.is_source() => {
-                pages::document(&app, &load()?, &ChangeFile::Tasks, &view)
+            "" if !subject.documents().has(&ChangeFile::Proposal) => {
+                Ok(pages::no_proposal(&app, &subject))
             }
-            "tasks" => pages::tasks(&app, &load()?),
-            "reviews" => Ok(pages::reviews(&app, &load()?)),
-            "changes" => pages::plan_changes(&app, &load()?, &view),
-            "trace" => Ok(pages::trace(&app, &load()?)),
-            "runs" => pages::runs(&app, &load()?),
-            "comments" => Ok(pages::comments_page(&app, &load()?)),
+            "" | "proposal" => document(ChangeFile::Proposal),
+            "clarifications" => document(ChangeFile::Clarifications),
+            "tasks" if view.form() == Form::Read => pages::tasks(&app, &subject, &view),
+            "tasks" => document(ChangeFile::Tasks),
+            "review" => Ok(pages::review(&app, &subject, &view)),
+            "code" => Ok(pages::code(&app, &subject, &view)),
+            "runs" => pages::runs(&app, &subject),
+            "comments" => Ok(pages::comments_page(&app, &subject, &view)),
+            "archive" => pages::archive_preview(&app, &subject),
             _ => Err(Problem::not_found()),
         }
     })
     .await
+}
+
+/// A change as one file, to be kept by the browser.
+async fn exported(app: Arc<App>, which: ChangeRef, format: Format) -> Answer {
+    let (name, text) = blocking(move || {
+        let subject = Subject::load(&app.project, which)?.for_others();
+        let name = format!("{}.{}", subject.id(), format.extension());
+        Ok((name, export::text(&subject, format)))
+    })
+    .await?;
+    let how = match format {
+        Format::Html => format!("attachment; filename=\"{name}\""),
+        Format::Markdown => format!("inline; filename=\"{name}\""),
+    };
+    let headers = [
+        (header::CONTENT_TYPE, format.media_type().to_owned()),
+        (header::CONTENT_DISPOSITION, how),
+    ];
+    Ok((headers, text).into_response())
 }
 
 async fn part(
@@ -183,11 +320,6 @@ async fn part_of(
     .await
 }
 
-async fn main_spec(State(app): State<Arc<App>>, Path(id): Path<String>) -> Answer {
-    let id = SpecId::new(&id).map_err(|_| Problem::not_found())?;
-    html(move || pages::main_spec(&app, &id)).await
-}
-
 #[derive(Debug, Deserialize)]
 struct After {
     #[serde(default)]
@@ -203,8 +335,13 @@ async fn follow(
     let id = open(&id)?;
     let position = Position::parse(last_event(&headers).unwrap_or(&after.after));
     let redactor = app.redactor.clone();
-    let change = blocking(move || Ok(app.project.home_of(&id).change(&id)?)).await?;
-    Ok(live::change(change, position, redactor).into_response())
+    let (projects, change) = blocking(move || {
+        let home = app.project.home_of(&id);
+        let change = home.change(&id)?;
+        Ok(([app.project.clone(), home], change))
+    })
+    .await?;
+    Ok(live::change(projects, change, position, redactor).into_response())
 }
 
 async fn follow_board(
@@ -223,7 +360,7 @@ fn last_event(headers: &HeaderMap) -> Option<&str> {
 
 async fn diagrams(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     // The guard checked that this is one of our own names.
-    let host = headers.get(axum::http::header::HOST).and_then(|host| host.to_str().ok());
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let ours = format!("127.0.0.1:{}", app.port);
     assets::diagram_frame(&format!("http://{}", host.unwrap_or(&ours)))
 }

@@ -1,20 +1,26 @@
 //! A change as its pages show it: open or archived, with its documents.
 
+use std::cell::OnceCell;
+
 use agentd_core::check::{self, FileReport};
-use agentd_core::diagnostic::Diagnostic;
-use agentd_core::document::comments::{Comment, Comments};
+use agentd_core::diagnostic::{Counts, Diagnostic};
+use agentd_core::document::comments::{Comment, Commented, Comments};
 use agentd_core::document::proposal::Proposal;
-use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::document::spec::Spec;
 use agentd_core::document::tasks::{Status, Task};
 use agentd_core::documents::{Documents, Source};
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
 use agentd_core::layout::{ArchiveName, ChangeFile, RunName};
 use agentd_core::phase::Phase;
+use agentd_core::rules;
+use agentd_core::standing::Standing;
 use agentd_core::state::State;
+use agentd_engine::archive::ArchiveError;
 use agentd_engine::change::position::{Position, position};
 use agentd_engine::change::{Snapshot, comments, documents};
-use agentd_engine::store::{Change, LockName, LockState, Project, lock_state};
+use agentd_engine::insight::code_rounds::{CodeRounds, code_rounds};
+use agentd_engine::insight::diff::{self, SpecDelta};
+use agentd_engine::store::{Change, Project};
 
 use super::markdown::headline;
 use super::problem::Problem;
@@ -39,7 +45,7 @@ impl ChangeRef {
     fn home(&self, project: &Project) -> Project {
         match self {
             Self::Open(id) => project.home_of(id),
-            Self::Archived(_) => project.clone(),
+            Self::Archived(name) => project.home_of_archived(name),
         }
     }
 
@@ -60,32 +66,68 @@ pub(super) struct Subject {
     /// What `agentd validate` reports. Archived changes are no longer checked.
     pub(super) reports: Vec<FileReport>,
     pub(super) comments: Comments,
-    /// The command that is working on it now.
-    pub(super) running: Option<String>,
     home: Project,
+    position: Option<Position>,
+    /// Worked out when a page first needs it.
+    deltas: OnceCell<Result<Vec<SpecDelta>, String>>,
+    code_rounds: OnceCell<CodeRounds>,
+    /// Whether it is shown to people who do not have the project.
+    is_for_others: bool,
 }
 
 impl Subject {
     pub(super) fn load(project: &Project, which: ChangeRef) -> Result<Self, Problem> {
-        let project = &which.home(project);
-        let snapshot = which.open(project)?.snapshot()?;
+        let home = which.home(project);
+        let snapshot = which.open(&home)?.snapshot()?;
         let problem = snapshot.state_if_begun().err().map(|error| error.to_string());
-        let (reports, running) = match &which {
-            ChangeRef::Open(id) => {
-                let config = documents::load_config(project).unwrap_or_default();
-                (snapshot.findings(project, &config.extras()), running(project, id))
-            }
-            ChangeRef::Archived(_) => (Vec::new(), None),
-        };
+        let mut reports = Vec::new();
+        if matches!(which, ChangeRef::Open(_)) {
+            let config = documents::load_config(&home).unwrap_or_default();
+            reports = snapshot.findings(&home, &config.extras());
+        }
         let comments = comments::list(snapshot.change())?;
-        let home = project.clone();
-        Ok(Self { which, snapshot, problem, reports, comments, running, home })
+        let position = position(&home, &snapshot, check::counts(&reports).high).ok();
+        let (deltas, code_rounds) = (OnceCell::new(), OnceCell::new());
+        let mut subject = Self {
+            which,
+            snapshot,
+            problem,
+            reports,
+            comments,
+            home,
+            position,
+            deltas,
+            code_rounds,
+            is_for_others: false,
+        };
+        if subject.is_being_written() {
+            for report in &mut subject.reports {
+                report.diagnostics.retain(|found| !NOT_YET.contains(&found.rule));
+            }
+        }
+        Ok(subject)
     }
 
-    /// Where it stands; none where it is archived, or that cannot be found out.
-    pub(super) fn position(&self) -> Option<Position> {
-        let high = check::counts(&self.reports).high;
-        self.is_open().then(|| position(&self.home, &self.snapshot, high).ok()).flatten()
+    /// Where it stands; none if that cannot be found out.
+    pub(super) fn position(&self) -> Option<&Position> {
+        self.position.as_ref()
+    }
+
+    /// Whether a command is working on it now.
+    pub(super) fn is_running(&self) -> bool {
+        self.position().is_some_and(|position| position.running.is_some())
+    }
+
+    /// Whether parts of its plan are still to come.
+    fn is_being_written(&self) -> bool {
+        let standing = self.position().map(|position| position.course.standing);
+        let is_planned = !matches!(self.phase(), None | Some(Phase::Proposed));
+        !is_planned && matches!(standing, Some(Standing::Running | Standing::Unfinished))
+    }
+
+    /// The project that the change lives in.
+    pub(super) fn home(&self) -> &Project {
+        &self.home
     }
 
     pub(super) fn id(&self) -> &ChangeId {
@@ -97,7 +139,12 @@ impl Subject {
         Ok(self.snapshot.runs()?)
     }
 
-    /// The change on disk, for its rounds and for the text of a run.
+    /// The change as it was read.
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The change on disk, for the text of a run.
     pub(super) fn change(&self) -> &Change {
         self.snapshot.change()
     }
@@ -123,14 +170,51 @@ impl Subject {
         self.documents().specs.iter().map(|(id, spec)| (id, spec.value()))
     }
 
+    /// What it does to the main specs, or why that is not known.
+    pub(super) fn deltas(&self) -> Result<&[SpecDelta], &str> {
+        let find = || {
+            let found = diff::specs(&self.home, &self.snapshot);
+            found.map_err(|error: ArchiveError| error.to_string())
+        };
+        self.deltas.get_or_init(find).as_deref().map_err(String::as_str)
+    }
+
+    /// The rounds in which its code was reviewed. What cannot be read is not there.
+    pub(super) fn code_rounds(&self) -> &CodeRounds {
+        self.code_rounds.get_or_init(|| {
+            let begun = self.state().is_some_and(|state| {
+                state.code_review.is_some() || self.documents().has(&ChangeFile::Review)
+            });
+            let mut rounds = if begun {
+                code_rounds(&self.snapshot).unwrap_or_default()
+            } else {
+                CodeRounds::default()
+            };
+            // Where no run was kept, there is the latest.
+            if rounds.reviews.is_empty() {
+                rounds.reviews.extend(self.documents().review.value_if_there().cloned());
+            }
+            rounds
+        })
+    }
+
     /// The address of its first page.
     pub(super) fn address(&self) -> String {
         self.which.address()
     }
 
+    /// The same for people who do not have the project: there is nothing to press.
+    pub(super) fn for_others(self) -> Self {
+        Self { is_for_others: true, ..self }
+    }
+
     /// Whether it can be commented on and decided.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.which, ChangeRef::Open(_))
+        !self.is_archived() && !self.is_for_others
+    }
+
+    pub(super) fn is_archived(&self) -> bool {
+        matches!(self.which, ChangeRef::Archived(_))
     }
 
     pub(super) fn phase(&self) -> Option<Phase> {
@@ -144,16 +228,22 @@ impl Subject {
     pub(super) fn title(&self) -> String {
         let asked = self.state().and_then(|state| state.description.as_ref());
         let summary = self.proposal().summary.first_paragraph();
-        match (summary.is_empty(), asked) {
+        let title = match (summary.is_empty(), asked) {
             (true, Some(asked)) => headline(asked.first_paragraph().as_str()),
-            (true, None) => self.id().to_string(),
+            (true, None) => String::new(),
             (false, _) => headline(summary.as_str()),
-        }
+        };
+        if title.is_empty() { self.id().to_string() } else { title }
     }
 
     /// How many tasks are done.
     pub(super) fn completed(&self) -> usize {
         self.tasks().iter().filter(|task| task.status == Status::Done).count()
+    }
+
+    /// How many findings of `validate` there are.
+    pub(super) fn finding_counts(&self) -> Counts {
+        check::counts(&self.reports)
     }
 
     /// The text of a document and the findings of `validate` in it.
@@ -163,10 +253,21 @@ impl Subject {
         (text.unwrap_or_default(), found)
     }
 
-    /// The comments on a document.
-    pub(super) fn comments_on(&self, file: &ChangeFile) -> impl Iterator<Item = &Comment> {
-        let path = file.path();
-        self.comments.comments.iter().filter(move |comment| comment.on.as_str() == path.as_str())
+    /// The comments on a document or a file, without answers.
+    pub(super) fn comments_on<'s>(
+        &'s self,
+        on: &Commented,
+    ) -> impl Iterator<Item = &'s Comment> + use<'s> {
+        let on = on.to_string();
+        self.comments
+            .comments
+            .iter()
+            .filter(move |comment| comment.on.as_str() == on && comment.answers.is_none())
+    }
+
+    /// The answers to a comment, oldest first.
+    pub(super) fn answers(&self, number: u32) -> impl Iterator<Item = &Comment> {
+        self.comments.comments.iter().filter(move |comment| comment.answers == Some(number))
     }
 
     /// The tasks that implement a requirement.
@@ -180,11 +281,7 @@ impl Subject {
     /// The documents that exist, with their titles.
     pub(super) fn titles(&self) -> Vec<(ChangeFile, String)> {
         let specs = self.specs().map(|(id, _)| (ChangeFile::Spec(id.clone()), id.as_str()));
-        let others = [
-            (ChangeFile::Tasks, "Tasks"),
-            (ChangeFile::Clarifications, "Clarifications"),
-            (ChangeFile::Review, "Code review"),
-        ];
+        let others = [(ChangeFile::Tasks, "Tasks"), (ChangeFile::Clarifications, "Clarifications")];
         let all = [(ChangeFile::Proposal, "Proposal")].into_iter().chain(specs).chain(others);
         let there = all.filter(|(file, _)| self.documents().has(file));
         there.map(|(file, title)| (file, title.to_owned())).collect()
@@ -207,23 +304,12 @@ impl Subject {
             ChangeFile::Spec(id) => format!("{base}/specs/{id}"),
             ChangeFile::Tasks => format!("{base}/tasks"),
             ChangeFile::Clarifications => format!("{base}/clarifications"),
-            ChangeFile::Review => format!("{base}/code-review"),
+            ChangeFile::Review => format!("{base}/review"),
             _ => format!("{base}/proposal"),
         }
     }
-
-    /// The latest verdict on the plan.
-    pub(super) fn verdict(&self) -> Option<PlanVerdict> {
-        self.proposal().reviews.last().map(|review| review.verdict)
-    }
 }
 
-/// The command that runs a workflow on a change.
-pub(super) fn running(project: &Project, id: &ChangeId) -> Option<String> {
-    match lock_state(project.dir(), &LockName::Run(id.clone())) {
-        Ok(LockState::Held(holder)) => {
-            Some(holder.map_or_else(|| "agentd".to_owned(), |holder| holder.command))
-        }
-        Ok(LockState::Free) | Err(_) => None,
-    }
-}
+/// Findings that only say that another part of the plan is not written yet.
+static NOT_YET: [&agentd_core::diagnostic::Rule; 2] =
+    [&rules::FILE_MISSING, &rules::AFFECTED_SPEC_MISSING];

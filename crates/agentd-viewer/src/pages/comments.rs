@@ -1,140 +1,207 @@
-//! Comments: all of them on one page, those on a place next to it, and the form.
+//! Comments: all of them on one page, those on a place beside it, and the form.
 
-use agentd_core::document::comments::{Anchor, Comment};
-use agentd_core::layout::ChangeFile;
-use agentd_core::rel_path::RelPath;
+use agentd_core::document::comments::{Anchor, Comment, Commented};
+use agentd_engine::change::comments;
 use maud::{Markup, html};
 
-use super::change_page;
+use super::plan::plan_page;
 use crate::App;
-use crate::html::time;
+use crate::html::{icon, query_value, time};
 use crate::markdown;
+use crate::routes::View;
 use crate::subject::Subject;
 
-pub(crate) fn comments_page(app: &App, subject: &Subject) -> Markup {
+pub(crate) fn comments_page(app: &App, subject: &Subject, view: &View) -> Markup {
     let here = format!("{}/comments", subject.address());
-    let all = &subject.comments.comments;
+    let all = subject.comments.comments.iter().filter(|comment| comment.answers.is_none());
     let (open, resolved): (Vec<&Comment>, Vec<&Comment>) =
-        all.iter().partition(|comment| comment.resolved.is_none());
-    let groups = [("Open", open), ("Resolved", resolved)];
+        all.partition(|comment| comment.resolved.is_none());
+    let groups = [("Open", &open), ("Resolved", &resolved)];
     let body = html! {
-        h1 { "Comments" }
+        h2.page-title { "Comments" }
         @if subject.is_open() {
             p.quiet {
-                "Open comments go into the next reproposal. They are kept in "
+                "Open comments on the plan are given to the planner when it revises the plan; those on \
+                 code to the implementer when it fixes the code. They are kept in "
                 code { "comments.md" } "."
             }
+            // Without the script, the buttons beside parts of documents lead here.
+            @if !view.on.is_empty() { (form(subject, &view.on, &view.at)) }
         }
-        @if all.is_empty() {
-            p.empty {
-                "There are no comments yet. To add one, use the button next to a heading, \
-                 requirement or task of a document, or next to a line in the source view."
+        div data-live="comments" {
+            @if open.is_empty() && resolved.is_empty() {
+                p.empty {
+                    "There are no comments yet. Select words in a document, or use the button beside a \
+                     heading, a task or a line of code."
+                }
             }
-        }
-        @for (title, comments) in groups.into_iter().filter(|(_, group)| !group.is_empty()) {
-            h2 { (title) " " span.count { (comments.len()) } }
-            @for comment in comments {
-                (card(subject, comment, ShownIn::Listed, &here))
+            @for (title, comments) in groups.into_iter().filter(|(_, group)| !group.is_empty()) {
+                h3 { (title) " " span.count { (comments.len()) } }
+                @for comment in comments {
+                    p.about { "on " (link(subject, comment)) }
+                    (thread(subject, comment, false))
+                }
             }
         }
     };
-    change_page(app, subject, &here, "Comments", &body)
+    plan_page(app, subject, &here, "Comments", &body)
 }
 
-/// Where a comment is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ShownIn {
-    /// Next to what it is about.
-    Beside,
-    /// In a list, so that it has to say what it is about.
-    Listed,
-}
-
-/// A comment.
-pub(super) fn card(subject: &Subject, comment: &Comment, place: ShownIn, here: &str) -> Markup {
-    let id = format!("c{}", comment.number);
+/// A comment and its answers. `outdated`: the words that it was about are gone.
+pub(super) fn thread(subject: &Subject, comment: &Comment, outdated: bool) -> Markup {
     let resolved = comment.resolved.is_some();
+    let number = comment.number;
     html! {
-        article.comment.resolved[resolved] id=(id) {
-            header {
-                strong { (comment.by) }
-                @if let Some(at) = comment.date { (time(at)) }
-                @if place == ShownIn::Listed { " on " (link(subject, comment)) }
-                @if let Some(resolved) = &comment.resolved {
-                    " " span.quiet { "resolved by " (resolved.by) }
+        article.thread.resolved[resolved] id={ "C" (number) } {
+            @if outdated {
+                p.quiet {
+                    span.badge.medium { "outdated" } " The words are gone: “" (comment.quote) "”"
+                }
+            } @else if !comment.quote.is_empty() {
+                p.quote { "“" (comment.quote) "”" }
+            }
+            (card(subject, comment))
+            @for answer in subject.answers(number) { (card(subject, answer)) }
+            @if let Some(resolved) = &comment.resolved {
+                p.quiet {
+                    "resolved by " (resolved.by)
+                    @if let Some(at) = resolved.date { " " (time(at)) }
                 }
             }
-            div.prose { (markdown::fragment(comment.text.as_str())) }
-            @if subject.is_open() { (settle_form(subject, comment, here)) }
+            @if let Some(call) = subject.state().and_then(|state| comments::given(state, comment)) {
+                p.quiet { "given to the agent in " (call.step) @if let Some(run) = call.run { ", run " (run) } }
+            }
+            @if subject.is_open() { (actions(subject, comment)) }
         }
     }
 }
 
-/// The button that resolves a comment, or opens it again.
-fn settle_form(subject: &Subject, comment: &Comment, here: &str) -> Markup {
+fn card(subject: &Subject, comment: &Comment) -> Markup {
+    html! {
+        div.comment id={ "comment-" (comment.number) } {
+            header {
+                strong { (comment.by) }
+                @if let Some(at) = comment.date { " " (time(at)) }
+                " " span.quiet { "C" (comment.number) }
+            }
+            div.prose { (markdown::fragment(comment.text.as_str())) }
+            @if subject.is_open() { (own_actions(subject, comment)) }
+        }
+    }
+}
+
+/// What can be done with one's own words.
+fn own_actions(subject: &Subject, comment: &Comment) -> Markup {
+    let address = format!("{}/comments/{}", subject.address(), comment.number);
+    let is_answered = subject.answers(comment.number).next().is_some();
+    html! {
+        details.own {
+            summary { "Edit" span.visually-hidden { " comment C" (comment.number) } }
+            form method="post" action={ (address) "/edit" } data-send {
+                label {
+                    span.visually-hidden { "Comment C" (comment.number) }
+                    textarea name="text" rows="3" required maxlength="8000" { (comment.text) }
+                }
+                div.actions { button.small { "Save" } }
+            }
+            @if !is_answered {
+                form method="post" action={ (address) "/remove" } data-send {
+                    button.small.danger { "Remove" }
+                }
+            }
+        }
+    }
+}
+
+/// What can be done with a comment: resolve it, open it again, answer it.
+fn actions(subject: &Subject, comment: &Comment) -> Markup {
     let number = comment.number;
+    let address = format!("{}/comments/{number}", subject.address());
     let (fate, label) =
         if comment.resolved.is_some() { ("open", "Open again") } else { ("resolved", "Resolve") };
     html! {
-        form method="post" action={ (subject.address()) "/comments/" (number) } {
-            input type="hidden" name="back" value={ (here) "#c" (number) };
-            button.small name="fate" value=(fate) {
-                (label) span.visually-hidden { " comment C" (number) }
+        div.thread-actions {
+            form method="post" action=(address) data-send {
+                button.small name="fate" value=(fate) {
+                    (label) span.visually-hidden { " comment C" (number) }
+                }
+            }
+            details {
+                summary { "Reply" span.visually-hidden { " to comment C" (number) } }
+                form method="post" action={ (address) "/answer" } data-send
+                    data-draft={ "answer " (number) } {
+                    label {
+                        span.visually-hidden { "Reply to comment C" (number) }
+                        textarea name="text" rows="3" required maxlength="8000" {}
+                    }
+                    button.small { "Reply" }
+                }
             }
         }
     }
 }
 
 /// What a comment is about, as a link to it.
-fn link(subject: &Subject, comment: &Comment) -> Markup {
-    let file = RelPath::new(comment.on.as_str()).ok().and_then(|path| ChangeFile::from_path(&path));
-    let name = match &comment.at {
-        Anchor::Document => comment.on.to_string(),
-        Anchor::Heading(title) => format!("{} · {title}", comment.on),
-        spot @ (Anchor::Requirement(_) | Anchor::Task(_) | Anchor::Line(_)) => {
-            format!("{} · {spot}", comment.on)
+pub(super) fn link(subject: &Subject, comment: &Comment) -> Markup {
+    let name = match (&comment.commented(), &comment.at) {
+        (Some(Commented::Code), _) => "the code".to_owned(),
+        (Some(Commented::File(path)), at) => format!("{path} {at}"),
+        (_, Anchor::Document) => comment.on.to_string(),
+        (_, Anchor::Heading(title)) => format!("{} · {title}", comment.on),
+        (_, at) => format!("{} · {at}", comment.on),
+    };
+    let base = subject.address();
+    let address = match comment.commented() {
+        Some(Commented::Document(_)) if matches!(comment.at, Anchor::Issue(_)) => {
+            format!("{base}/review#{}", comment.at)
         }
-    };
-    let Some(file) = file.filter(|file| subject.source(file).is_some()) else {
-        return html! { span { (name) } };
-    };
-    let address = subject.document_address(&file);
-    let address = match comment.at {
-        Anchor::Line(line) => format!("{address}?view=source#L{line}"),
-        _ => format!("{address}#c{}", comment.number),
+        Some(Commented::Document(file)) if subject.source(&file).is_some() => {
+            format!("{}#C{}", subject.document_address(&file), comment.number)
+        }
+        Some(Commented::Code | Commented::File(_)) => format!("{base}/code#C{}", comment.number),
+        _ => return html! { span { (name) } },
     };
     html! { a href=(address) { (name) } }
 }
 
-/// A button that opens the form for a comment on a place.
-pub(super) fn button(file: &ChangeFile, at: &Anchor, name: &str) -> Markup {
+/// A link to the form for a comment on a place; the script opens it in place.
+pub(super) fn button(subject: &Subject, on: &Commented, at: &Anchor, name: &str) -> Markup {
+    let (on, at) = (on.to_string(), at.to_string());
+    let address =
+        format!("{}/comments?on={}&at={}", subject.address(), query_value(&on), query_value(&at));
     html! {
-        button.add-comment type="button" data-on=(file.path()) data-at=(at)
-            title={ "Comment on " (name) } {
-            svg viewBox="0 0 16 16" aria-hidden="true" { path d="M2 3h12v8H7l-3 3v-3H2z" {} }
-            span.visually-hidden { "Comment on " (name) }
+        @if subject.is_open() {
+            a.add-comment href=(address) data-on=(on) data-at=(at) title={ "Comment on " (name) } {
+                (icon("M2 3h12v8H7l-3 3v-3H2z"))
+                span.visually-hidden { "Comment on " (name) }
+            }
         }
     }
 }
 
-/// The form, once per page; the button that opens it says what the comment is about.
-pub(super) fn dialog(subject: &Subject) -> Markup {
+/// The form for a comment, which the script copies to where it is wanted.
+pub(super) fn template(subject: &Subject) -> Markup {
     html! {
-        dialog #comment-form aria-labelledby="comment-title" {
-            form method="post" action={ (subject.address()) "/comments" } {
-                h2 #comment-title { "Comment" }
-                p.quiet #comment-about {}
-                input type="hidden" name="on";
-                input type="hidden" name="at";
-                input type="hidden" name="back";
-                label {
-                    "What would you like to say? "
-                    textarea name="text" rows="6" required maxlength="8000" {}
-                }
-                div.buttons {
-                    button.primary { "Comment" }
-                    button.cancel type="button" { "Cancel" }
-                }
+        @if subject.is_open() {
+            template #comment-template { (form(subject, "", "")) }
+        }
+    }
+}
+
+fn form(subject: &Subject, on: &str, at: &str) -> Markup {
+    html! {
+        form.new-comment method="post" action={ (subject.address()) "/comments" } data-send {
+            input type="hidden" name="on" value=(on);
+            input type="hidden" name="at" value=(at);
+            input type="hidden" name="quote" value="";
+            p.quote hidden {}
+            label {
+                span.about-what { "Comment on " (on) " " (at) }
+                textarea name="text" rows="3" required maxlength="8000" {}
+            }
+            div.actions {
+                button.primary.small { "Comment" }
+                button.small.cancel type="button" hidden { "Cancel" }
             }
         }
     }

@@ -1,25 +1,27 @@
-//! A document, rendered or as its source, with findings and comments in their places.
+//! A document of the plan as it reads, with findings, issues and comments beside its parts.
 
-use agentd_core::document::comments::{Anchor, Comment};
+use agentd_core::document::comments::{Anchor, Commented};
+use agentd_core::document::part::anchor_of;
 use agentd_core::document::review_block;
+use agentd_core::document::spec::{Requirement, Spec};
 use agentd_core::documents::Source;
 use agentd_core::ids::{RequirementId, SpecId};
-use agentd_core::layout::ChangeFile;
+use agentd_core::layout::{ChangeFile, Writer};
 use agentd_core::outline::Outline;
 use agentd_core::span::Span;
-use agentd_core::text::Line;
-use agentd_engine::change::documents;
+use agentd_engine::insight::diff;
 use axum::http::StatusCode;
 use maud::{Markup, html};
 
-use super::comments::button;
+use super::comments::{button, template};
 use super::margin::Margin;
-use super::{change_page, task_link};
+use super::plan::{plan_page, validation};
+use super::{changes, edit, task_link};
 use crate::App;
-use crate::html::Page;
+use crate::html::{icon, query_value};
 use crate::markdown::{self, Block, Heading};
 use crate::problem::Problem;
-use crate::routes::View;
+use crate::routes::{Form, View};
 use crate::subject::Subject;
 
 pub(crate) fn document(
@@ -30,18 +32,45 @@ pub(crate) fn document(
 ) -> Result<Markup, Problem> {
     let text = readable(subject.source(file).unwrap_or(&Source::Missing))?;
     let here = subject.document_address(file);
-    let body = html! {
-        (tools(subject, file, &here, view))
-        @if view.is_source() {
-            (source_view(subject, file, text, &format!("{here}?view=source")))
-        } @else {
-            (rendered(subject, file, text, &here))
-        }
+    let title = match file {
+        ChangeFile::Spec(id) => id.to_string(),
+        ChangeFile::Tasks => "Tasks".to_owned(),
+        ChangeFile::Clarifications => "Clarifications".to_owned(),
+        _ => "Proposal".to_owned(),
     };
-    Ok(change_page(app, subject, &here, file.path().as_str(), &body))
+    let shown = match view.form() {
+        Form::Read => rendered(subject, file, text),
+        Form::Source => source_view(subject, file, text),
+        Form::Changes => changes::since_round(subject, file, view)?,
+        Form::MainSpec => changes::to_main_spec(subject, file)?,
+        Form::Edit => edit::form(subject, file, text, &view.at)?,
+    };
+    let body = html! {
+        @if *file == ChangeFile::Proposal && view.form() == Form::Read { (validation(subject)) }
+        (tools(subject, file, &here, view))
+        (shown)
+        (template(subject))
+    };
+    Ok(plan_page(app, subject, &here, &title, &body))
 }
 
-fn readable(source: &Source) -> Result<&str, Problem> {
+/// The first page of a change whose proposal is not there yet.
+pub(crate) fn no_proposal(app: &App, subject: &Subject) -> Markup {
+    let asked = subject.state().and_then(|state| state.description.as_ref());
+    let body = html! {
+        (validation(subject))
+        @if let Some(asked) = asked {
+            section.asked {
+                h2.page-title { "What was asked for" }
+                div.prose { (markdown::fragment(asked.as_str())) }
+            }
+        }
+        p.empty { "The plan is not written yet. Its documents appear here as they are written." }
+    };
+    plan_page(app, subject, &subject.address(), "Proposal", &body)
+}
+
+pub(super) fn readable(source: &Source) -> Result<&str, Problem> {
     match source {
         Source::Text(text) => Ok(text),
         Source::Missing => Err(Problem::not_found()),
@@ -51,26 +80,38 @@ fn readable(source: &Source) -> Result<&str, Problem> {
     }
 }
 
-/// The switch between the two views, and the button for a comment on the whole document.
+/// The switch between the views, and what can be done with the whole document.
 pub(super) fn tools(subject: &Subject, file: &ChangeFile, here: &str, view: &View) -> Markup {
     let path = file.path();
-    let current = |is: bool| is.then_some("true");
+    let form = view.form();
+    let rounds =
+        if file.writer() == Writer::Agents { diff::rounds(subject.snapshot()) } else { Vec::new() };
+    let switch = |to: Form, name: &str, address: String| {
+        html! { a href=(address) aria-current=[(form == to).then_some("true")] { (name) } }
+    };
     html! {
         div.tools {
             code { (path) }
-            span.switch {
-                a href=(here) aria-current=[current(!view.is_source())] { "Read" }
-                a href={ (here) "?view=source" } aria-current=[current(view.is_source())] {
-                    "Source"
+            span.switch role="group" aria-label="How the document is shown" {
+                (switch(Form::Read, "Read", here.to_owned()))
+                @if let (Some(last), false) = (rounds.last(), *file == ChangeFile::Clarifications) {
+                    (switch(Form::Changes, "Changes", format!("{here}?view=changes&from={last}")))
                 }
+                @if matches!(file, ChangeFile::Spec(_)) {
+                    (switch(Form::MainSpec, "Main spec", format!("{here}?view=main")))
+                }
+                (switch(Form::Source, "Source", format!("{here}?view=source")))
             }
-            @if subject.is_open() { (button(file, &Anchor::Document, path.as_str())) }
+            @if subject.is_open() && file.writer() == Writer::Agents {
+                a.button.small href={ (here) "?view=edit" } aria-keyshortcuts="e" { "Edit" }
+            }
+            (button(subject, &Commented::Document(file.clone()), &Anchor::Document, path.as_str()))
         }
     }
 }
 
 /// What of a text is shown: not the front matter, and not the reviews, which have their own page.
-fn shown_parts(file: &ChangeFile, text: &str) -> Vec<Span> {
+pub(super) fn shown_parts(file: &ChangeFile, text: &str) -> Vec<Span> {
     let mut at = Outline::scan(text).body_start;
     let mut parts = Vec::new();
     if *file == ChangeFile::Proposal {
@@ -85,75 +126,168 @@ fn shown_parts(file: &ChangeFile, text: &str) -> Vec<Span> {
     parts
 }
 
-fn rendered(subject: &Subject, file: &ChangeFile, text: &str, here: &str) -> Markup {
+fn rendered(subject: &Subject, file: &ChangeFile, text: &str) -> Markup {
     let blocks = markdown::blocks(text, &shown_parts(file, text));
-    let mut margin = Margin::new(subject, file, text, here);
-    let first = blocks.first().map_or(usize::MAX, |block| block.lines.0);
+    let mut margin = Margin::new(subject, file, text);
+    let spec = match file {
+        ChangeFile::Spec(id) => subject.documents().specs.get(id).map(|spec| (id, spec.value())),
+        _ => None,
+    };
+    let mut requirement: Option<&Requirement> = None;
     html! {
         div.reading {
-            div.prose.document data-live="document" {
-                // Findings above everything that is shown, such as those in the front matter.
-                (margin.findings_before(first))
-                (margin.comments_where(|comment| comment.at == Anchor::Document))
-                @for block in &blocks {
-                    (part(subject, file, block))
-                    (margin.findings_before(block.lines.1 + 1))
-                    (margin.comments_where(|comment| is_about(comment, block)))
+            div.document data-live="document" data-on=(Commented::Document(file.clone())) {
+                (aside(&margin.on_top()))
+                @for (index, block) in blocks.iter().enumerate() {
+                    @let anchor = block.heading.as_ref().map(|heading| anchor_of(&heading.title));
+                    @if let Some(heading) = &block.heading {
+                        ({
+                            requirement = requirement_of(spec.map(|(_, spec)| spec), heading, requirement);
+                            html! {}
+                        })
+                    }
+                    // The title of the document is the name of the page, and the priority is in the
+                    // head of its requirement.
+                    @if !(index == 0 && is_title(block) || requirement.is_some() && is_priority(block)) {
+                        @match (&block.heading, &anchor) {
+                            (Some(heading), Some(Anchor::Requirement(id))) => {
+                                (requirement_head(subject, file, spec, heading, *id))
+                            }
+                            (Some(heading), Some(anchor)) => {
+                                (heading_block(subject, file, block, (heading, anchor), requirement.is_some()))
+                            }
+                            _ => {
+                                div.block.prose.in-requirement[requirement.is_some()]
+                                    data-line=(block.lines.0) { (block.html) }
+                            }
+                        }
+                    }
+                    (aside(&margin.beside(block.lines.1, anchor.as_ref())))
                 }
-                (margin.rest())
+                (aside(&margin.rest()))
             }
             (contents(&blocks))
         }
     }
 }
 
-/// Whether a comment belongs under a block: it is about its heading, or about a line up to here.
-fn is_about(comment: &Comment, block: &Block) -> bool {
-    match &comment.at {
-        Anchor::Line(line) => usize::try_from(*line).is_ok_and(|line| line <= block.lines.1),
-        at => block.heading.as_ref().map(spot_of).as_ref() == Some(at),
+/// What stands beside a block; nothing if there is nothing.
+fn aside(content: &Markup) -> Markup {
+    html! { @if !content.0.is_empty() { div.margin { (content) } } }
+}
+
+/// The requirement that a block is a part of, after a heading.
+fn requirement_of<'s>(
+    spec: Option<&'s Spec>,
+    heading: &Heading,
+    before: Option<&'s Requirement>,
+) -> Option<&'s Requirement> {
+    match anchor_of(&heading.title) {
+        Anchor::Requirement(id) => spec?.requirements.iter().find(|it| it.id == id),
+        _ if heading.level <= 3 => None,
+        _ => before,
     }
 }
 
-/// What a heading stands for.
-fn spot_of(heading: &Heading) -> Anchor {
-    let mark = heading.title.split(':').next().unwrap_or_default().trim();
-    if let Ok(requirement) = mark.parse::<RequirementId>() {
-        return Anchor::Requirement(requirement);
-    }
-    let task = mark.strip_prefix("Task ").and_then(|id| id.trim().parse().ok());
-    task.map_or_else(|| Anchor::Heading(Line::new(&heading.title)), Anchor::Task)
+fn is_title(block: &Block) -> bool {
+    block.heading.as_ref().is_some_and(|heading| heading.level == 1)
 }
 
-/// A block; a heading with its place on the page and what belongs to it.
-fn part(subject: &Subject, file: &ChangeFile, block: &Block) -> Markup {
-    let Some(heading) = &block.heading else { return block.html.clone() };
-    let spot = spot_of(heading);
+/// Whether a block only says how important a requirement is.
+fn is_priority(block: &Block) -> bool {
+    let text = &block.html.0;
+    text.starts_with("<p><strong>Priority") && text.matches('<').count() <= 4
+}
+
+fn heading_block(
+    subject: &Subject,
+    file: &ChangeFile,
+    block: &Block,
+    (heading, anchor): (&Heading, &Anchor),
+    is_of_requirement: bool,
+) -> Markup {
     html! {
-        div.heading id=(heading.anchor) {
-            @if let Anchor::Requirement(id) = &spot { span.anchor id=(id) {} }
+        div.block.heading.prose.in-requirement[is_of_requirement] id=(heading.anchor) data-line=(block.lines.0) data-stop {
             (block.html)
-            @if subject.is_open() { (button(file, &spot, &heading.title)) }
-        }
-        @if let (ChangeFile::Spec(spec), Anchor::Requirement(id)) = (file, &spot) {
-            (links_to_tasks(subject, spec, *id))
+            (button(subject, &Commented::Document(file.clone()), anchor, &heading.title))
+            (edit_link(subject, file, anchor, &heading.title))
         }
     }
 }
 
-/// Which tasks implement a requirement.
-fn links_to_tasks(subject: &Subject, spec: &SpecId, requirement: RequirementId) -> Markup {
-    let tasks = subject.tasks_for(spec, requirement);
+/// A link to the form that edits a part.
+fn edit_link(subject: &Subject, file: &ChangeFile, anchor: &Anchor, name: &str) -> Markup {
     html! {
-        p.links {
-            @if tasks.is_empty() { span.badge.medium { "no task" } }
-            @for task in tasks { (task_link(subject, task, "task ")) }
+        @if subject.is_open() && file.writer() == Writer::Agents {
+            a.edit-part href={
+                (subject.document_address(file)) "?view=edit&at=" (query_value(&anchor.to_string()))
+            } title={ "Edit " (name) } {
+                (icon("M11 2l3 3-8 8H3v-3z"))
+                span.visually-hidden { "Edit " (name) }
+            }
         }
+    }
+}
+
+/// The head of a requirement: its title, weight, tasks and scenarios.
+fn requirement_head(
+    subject: &Subject,
+    file: &ChangeFile,
+    spec: Option<(&SpecId, &Spec)>,
+    heading: &Heading,
+    id: RequirementId,
+) -> Markup {
+    let found = spec.and_then(|(_, spec)| spec.requirements.iter().find(|it| it.id == id));
+    let anchor = Anchor::Requirement(id);
+    let title = heading.title.split_once(':').map_or("", |(_, title)| title.trim());
+    let change = spec.and_then(|(spec, _)| operation(subject, spec, id));
+    html! {
+        div.block.heading.requirement id=(heading.anchor) data-stop {
+            span.anchor id=(id) {}
+            h3 { span.id { (id) } " " (title) }
+            span.chips {
+                @if let Some((class, word)) = change { span.badge.(class) { (word) } }
+                @if let Some(found) = found {
+                    span.badge title="priority" { (found.priority.name()) }
+                }
+                @if let Some((spec, _)) = spec {
+                    @let tasks = subject.tasks_for(spec, id);
+                    @if tasks.is_empty() { span.badge.medium { "no task" } }
+                    @for task in tasks { (task_link(subject, task)) }
+                }
+                @if let Some(found) = found.filter(|found| !found.scenarios.is_empty()) {
+                    span.badge { (found.scenarios.len()) " scenarios" }
+                }
+            }
+            (button(subject, &Commented::Document(file.clone()), &anchor, &heading.title))
+            (edit_link(subject, file, &anchor, &heading.title))
+        }
+    }
+}
+
+/// What the change does to a requirement of a main spec.
+fn operation(
+    subject: &Subject,
+    spec: &SpecId,
+    id: RequirementId,
+) -> Option<(&'static str, &'static str)> {
+    let delta = subject.deltas().ok()?.iter().find(|delta| delta.spec == *spec)?;
+    let touched = &delta.touched;
+    if delta.conflicts.iter().any(|conflict| conflict.what == id.to_string()) {
+        Some(("high", "in conflict"))
+    } else if touched.created {
+        None
+    } else if touched.added.contains(&id) {
+        Some(("good", "new"))
+    } else if touched.edited.contains(&id) {
+        Some(("medium", "edited"))
+    } else {
+        Some(("", "as in the main spec"))
     }
 }
 
 /// The table of contents.
-fn contents(blocks: &[Block]) -> Markup {
+pub(super) fn contents(blocks: &[Block]) -> Markup {
     let headings: Vec<&Heading> = blocks
         .iter()
         .filter_map(|block| block.heading.as_ref())
@@ -176,54 +310,39 @@ fn contents(blocks: &[Block]) -> Markup {
 }
 
 /// The text with its lines, each of which can be commented on.
-fn source_view(subject: &Subject, file: &ChangeFile, text: &str, here: &str) -> Markup {
-    let mut margin = Margin::new(subject, file, text, here);
-    let path = file.path();
+fn source_view(subject: &Subject, file: &ChangeFile, text: &str) -> Markup {
+    let mut margin = Margin::new(subject, file, text);
+    let on = Commented::Document(file.clone());
     html! {
-        ol.source data-live="document" {
-            @for (number, line) in (1_usize..).zip(text.lines()) {
-                li id={ "L" (number) } {
-                    @if subject.is_open() {
-                        button.line.add-comment type="button" data-on=(path)
-                            data-at={ "line " (number) } title={ "Comment on line " (number) } {
-                            (number)
-                        }
-                    } @else {
-                        span.line { (number) }
+        h2.visually-hidden { "Source of " (file.path()) }
+        div data-live="document" {
+            (aside(&margin.on_top()))
+            ol.source {
+                @for (number, line) in (1_usize..).zip(text.lines()) {
+                    li id={ "L" (number) } {
+                        (line_number(subject, &on, number))
+                        code { (line) }
+                        (aside(&margin.beside(number, None)))
                     }
-                    code { (line) }
-                    (margin.findings_before(number + 1))
-                    (margin.comments_where(|comment| {
-                        matches!(comment.at, Anchor::Line(line) if usize::try_from(line) == Ok(number))
-                    }))
                 }
             }
+            (aside(&margin.rest()))
         }
-        (margin.findings_before(usize::MAX))
     }
 }
 
-/// A main spec.
-pub(crate) fn main_spec(app: &App, id: &SpecId) -> Result<Markup, Problem> {
-    let spec = documents::load_main_spec(&app.project, id);
-    let text = readable(spec.source())?;
-    let blocks = markdown::blocks(text, &[Span::new(Outline::scan(text).body_start, text.len())]);
-    let body = html! {
-        div.tools { code { "agentd/specs/" (id) ".md" } }
-        div.reading {
-            div.prose.document {
-                @for block in &blocks {
-                    @if let Some(heading) = &block.heading {
-                        div.heading id=(heading.anchor) { (block.html) }
-                    } @else {
-                        (block.html)
-                    }
-                }
+/// The number of a line, which is a link to a comment on it.
+pub(super) fn line_number(subject: &Subject, on: &Commented, number: usize) -> Markup {
+    html! {
+        @if subject.is_open() {
+            a.line.add-comment href={
+                (subject.address()) "/comments?on=" (query_value(&on.to_string()))
+                "&at=line%20" (number)
+            } data-on=(on) data-at={ "line " (number) } aria-label={ "Comment on line " (number) } {
+                (number)
             }
-            (contents(&blocks))
+        } @else {
+            span.line { (number) }
         }
-    };
-    let crumbs = [(id.as_str(), format!("/specs/{id}"))];
-    let title = format!("{id} · agentd");
-    Ok(Page { title: &title, crumbs: &crumbs, project: &app.project_name(), body }.render())
+    }
 }

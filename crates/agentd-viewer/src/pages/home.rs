@@ -1,26 +1,28 @@
-//! All changes, as a board by phase.
+//! The first page: what needs a person, what runs, and all changes as a list or a board.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use agentd_core::ids::{ChangeId, SpecId};
-use agentd_core::layout::ArchiveName;
+use agentd_core::ids::SpecId;
 use agentd_core::phase::Phase;
 use agentd_core::text::counted;
 use maud::{Markup, html};
 
+use super::list::{Listing, Query, list_query};
 use crate::App;
 use crate::board::Board;
 use crate::conflicts::{Conflict, Shared};
-use crate::html::{Page, dollars, progress};
+use crate::html::{Page, command, count, dollars, elapsed, progress, time};
+use crate::overview::Overview;
 use crate::problem::Problem;
-use crate::summaries::ChangeOverview;
 
-/// How many of its overlaps a card shows; `agentd overlap` shows all.
-const SHOWN_CONFLICTS: usize = 3;
+/// How many changes that need somebody are listed on top.
+const MOST_NEEDS: usize = 12;
 
-/// The columns of the board. New changes have no state yet.
-const COLUMNS: [(&str, &[Option<Phase>]); 5] = [
+/// How many cards a column of the board has; the list has the others.
+const MOST_CARDS: usize = 25;
+
+/// The groups of the list and the columns of the board. New changes have no state yet.
+pub(super) const GROUPS: [(&str, &[Option<Phase>]); 5] = [
     ("Planning", &[None, Some(Phase::Proposed)]),
     ("Approved", &[Some(Phase::Challenged)]),
     ("Implementing", &[Some(Phase::Implementing)]),
@@ -28,60 +30,54 @@ const COLUMNS: [(&str, &[Option<Phase>]); 5] = [
     ("Rejected", &[Some(Phase::Rejected)]),
 ];
 
-pub(crate) fn home(app: &Arc<App>) -> Result<Markup, Problem> {
-    let Board { changes: mut summaries, running, specs, archived, mark } = Board::load(app)?;
-    let conflicts = app.conflicts.of(app, &summaries);
-    summaries.sort_by(|a, b| b.summary.updated_at.cmp(&a.summary.updated_at));
-    let cost: f64 = summaries.iter().map(|known| known.summary.cost_usd).sum();
-    let name = app.project_name();
+pub(crate) fn home(app: &Arc<App>, query: &Query) -> Result<Markup, Problem> {
+    let board = Board::load(app)?;
+    let conflicts = app.conflicts.of(app, &board.changes);
+    let needs: Vec<&Arc<Overview>> =
+        board.changes.iter().filter(|known| known.needs_person()).collect();
+    let running: Vec<&Arc<Overview>> =
+        board.changes.iter().filter(|known| known.glance.running.is_some()).collect();
+    let listing = Listing::of(&board.changes, query);
     let body = html! {
-        div.title-row {
-            h1 { (name) }
-            p.quiet data-live="totals" {
-                (counted(summaries.len(), "change")) " open · " (dollars(cost)) " spent"
-            }
-            label.filter hidden[summaries.is_empty()] {
-                span.visually-hidden { "Filter changes" }
-                input #filter type="search" placeholder="Filter changes ( / )" autocomplete="off";
-            }
-        }
-        div data-live="empty" {
-            @if summaries.is_empty() {
-                p.empty {
-                    "No changes are open. Start one in a terminal:" br;
-                    code { "agentd plan <id> \"<what you want>\"" }
+        (head(app, &board, needs.len(), running.len()))
+        @if board.changes.is_empty() {
+            (empty(app))
+        } @else {
+            (needs_you(app, &needs))
+            (running_now(app, &running))
+            section.open {
+                (filters(&board, query, &conflicts, listing.found.len()))
+                div data-live="open" {
+                    @if listing.found.is_empty() {
+                        p.empty { "Nothing found. " a href="/" { "Show all changes" } }
+                    } @else if query.is_board() {
+                        (as_board(&listing, &conflicts))
+                    } @else {
+                        (as_list(&listing, &conflicts, query))
+                    }
                 }
             }
         }
-        div.board #board data-follow={ "/live?after=" (format!("{mark:016x}")) } {
-            @for (name, phases) in COLUMNS {
-                (column(name, phases, &summaries, &running, &conflicts))
-            }
-        }
-        div data-live="more" { (specs_and_archive(&specs, &archived)) }
+        (below(&board))
     };
-    let title = format!("{name} · agentd");
-    Ok(Page { title: &title, crumbs: &[], project: &name, body }.render())
+    let follow = Some(format!("/live?after={:016x}", board.mark));
+    Ok(Page { app, title: "", crumbs: &[], follow, body }.render())
 }
 
-fn column(
-    name: &str,
-    phases: &[Option<Phase>],
-    summaries: &[Arc<ChangeOverview>],
-    running: &BTreeSet<ChangeId>,
-    conflicts: &Shared,
-) -> Markup {
-    let here: Vec<&Arc<ChangeOverview>> =
-        summaries.iter().filter(|known| phases.contains(&known.summary.phase)).collect();
+fn head(app: &Arc<App>, board: &Board, needs: usize, running: usize) -> Markup {
+    let open: f64 = board.changes.iter().map(|known| known.glance.summary.cost_usd).sum();
+    let all = app.spent(board.mark, board.changes.len());
     html! {
-        @if !here.is_empty() {
-            section.column data-column=(name) {
-                h2 { (name) " " span.count { (here.len()) } }
-                ul.cards {
-                    @for known in here {
-                        @let id = &known.summary.change_id;
-                        @let shared = conflicts.get(id).map_or(&[][..], Vec::as_slice);
-                        (card(known, running.contains(id), shared))
+        div.title-row data-live="totals" {
+            h1 { (app.project_name()) }
+            p.facts {
+                @if needs > 0 { strong { (needs) " need" @if needs == 1 { "s" } " you" } }
+                @if running > 0 { span { (running) " running" } }
+                span { (counted(board.changes.len(), "change")) " open" }
+                span {
+                    a href="/costs" { (dollars(all.as_ref().map_or(open, |all| all.total_cost_usd))) " spent" }
+                    @if let Some(month) = all.as_ref().and_then(|all| all.months.first()) {
+                        ", " (dollars(month.spent.cost_usd)) " in " (month.name)
                     }
                 }
             }
@@ -89,61 +85,346 @@ fn column(
     }
 }
 
-fn card(known: &ChangeOverview, running: bool, shared: &[Conflict]) -> Markup {
-    let summary = &known.summary;
-    let id = &summary.change_id;
+fn empty(app: &App) -> Markup {
+    html! {
+        div.empty {
+            p { "No changes are open." }
+            @if app.acts {
+                p { a.button.primary href="/new" { "New change" } }
+            }
+            p { "In a terminal: " (command("agentd plan <id> \"<what you want>\"")) }
+        }
+    }
+}
+
+/// What waits for a person, and what failed.
+fn needs_you(app: &App, needs: &[&Arc<Overview>]) -> Markup {
+    html! {
+        section.needs aria-labelledby="needs-title" data-live="needs" {
+            @if !needs.is_empty() {
+                h2 #needs-title { "Needs you " (count(needs.len())) }
+                ul.rows {
+                    @for known in needs.iter().take(MOST_NEEDS) { (need(app, known)) }
+                }
+                @if needs.len() > MOST_NEEDS {
+                    p { a href="/?needs=1" { "All " (needs.len()) } }
+                }
+            }
+        }
+    }
+}
+
+fn need(app: &App, known: &Overview) -> Markup {
+    let glance = &known.glance;
+    let id = known.id();
+    let reason = match (&glance.failed, &glance.issues) {
+        (Some(call), _) => {
+            let why = call.failure.map_or("failed", |failure| failure.words());
+            format!("Failed: {}, {why}", call.step)
+        }
+        (None, Some(issues)) => format!(
+            "{}: {} high, {} medium, {} low",
+            sentence(glance.why),
+            issues.high,
+            issues.medium,
+            issues.low
+        ),
+        (None, None) => sentence(glance.why),
+    };
+    html! {
+        li.row.need.failed[glance.failed.is_some()] data-id=(id) {
+            a href={ "/changes/" (id) } data-stop { strong { (id) } " " span.title { (known.title) } }
+            span.why { (reason) }
+            span.when { (updated(known)) }
+            @if let Some(next) = glance.next.first().filter(|_| !app.acts) {
+                span.next-command { code { (next.short(id)) } }
+            }
+        }
+    }
+}
+
+/// The end of a sentence, as a short one.
+fn sentence(why: &str) -> String {
+    let mut chars = why.chars();
+    chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default() + chars.as_str()
+}
+
+fn running_now(app: &App, running: &[&Arc<Overview>]) -> Markup {
+    html! {
+        section.running aria-labelledby="running-title" data-live="running" {
+            @if !running.is_empty() {
+                h2 #running-title { "Running " (count(running.len())) }
+                ul.rows {
+                    @for known in running {
+                        @let id = known.id();
+                        @if let Some(work) = &known.glance.running {
+                            li.row data-id=(id) {
+                                a href={ "/changes/" (id) "/runs#live" } data-stop {
+                                    strong { (id) } " " span.title { (known.title) }
+                                }
+                                span.why {
+                                    @match &work.step { Some(step) => { (step) } None => { (work.command) } }
+                                    @if let Some(agent) = work.agent { " with " (agent.name()) }
+                                    " " (elapsed(work.since))
+                                }
+                                (progress(known.glance.summary.tasks.completed, known.glance.summary.tasks.total))
+                                span { (dollars(known.glance.summary.cost_usd)) }
+                                @if app.acts {
+                                    form method="post" action={ "/changes/" (id) "/stop" } data-send {
+                                        button.small.danger { "Stop" span.visually-hidden { " " (id) } }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is listed, and how: all of it in the address.
+fn filters(board: &Board, query: &Query, conflicts: &Shared, found: usize) -> Markup {
+    let mut specs: Vec<&str> = board
+        .changes
+        .iter()
+        .flat_map(|known| known.glance.specs.iter().map(SpecId::as_str))
+        .collect();
+    specs.sort_unstable();
+    specs.dedup();
+    // A list of a thousand names helps nobody; words find them, too.
+    specs.truncate(200);
+    let shared = board.changes.iter().filter(|known| conflicts.contains_key(known.id())).count();
+    let select = |name: &str, label: &str, value: &str, options: &[(&str, &str)]| {
+        html! {
+            label {
+                span.visually-hidden { (label) }
+                select name=(name) {
+                    @for (option, words) in options {
+                        option value=(option) selected[*option == value] { (words) }
+                    }
+                }
+            }
+        }
+    };
+    let phases: Vec<(&str, &str)> = std::iter::once(("", "any phase"))
+        .chain(GROUPS.iter().map(|(name, _)| (*name, *name)))
+        .collect();
+    let verdicts = [
+        ("", "any verdict"),
+        ("APPROVED", "approved"),
+        ("NEEDS_REVISION", "needs revision"),
+        ("REJECTED", "rejected"),
+        ("NEEDS_FIX", "needs fixing"),
+        ("MAJOR_ISSUES", "major issues"),
+        ("none", "no verdict"),
+    ];
+    let sorts = [
+        ("", "updated"),
+        ("created", "created"),
+        ("id", "name"),
+        ("cost", "cost"),
+        ("progress", "progress"),
+    ];
+    html! {
+        form.filters #list-filter action="/" data-auto role="search" aria-label="Filter changes" {
+            h2 { "Open " span data-live="found" { (count(found)) } }
+            label {
+                span.visually-hidden { "Words in the name or the summary" }
+                input #filter type="search" name="q" value=(query.q) placeholder="Filter changes"
+                    autocomplete="off" aria-keyshortcuts="/";
+            }
+            (select("phase", "Phase", &query.phase, &phases))
+            (select("verdict", "Verdict", &query.verdict, &verdicts))
+            @if specs.len() > 1 {
+                label {
+                    span.visually-hidden { "Spec" }
+                    select name="spec" {
+                        option value="" { "any spec" }
+                        @for spec in specs { option selected[spec == query.spec] { (spec) } }
+                    }
+                }
+            }
+            label { "Sort " (select("sort", "Order", &query.sort, &sorts)) }
+            label.check { input type="checkbox" name="needs" value="1" checked[query.needs()]; " needs you" }
+            @if query.is_board() { input type="hidden" name="view" value="board"; }
+            button.small { "Show" }
+            span.switch role="group" aria-label="View" {
+                a href={ "/?" (list_query(query, "", None)) } aria-current=[(!query.is_board()).then_some("true")] { "List" }
+                a href={ "/?" (list_query(query, "board", None)) } aria-current=[query.is_board().then_some("true")] { "Board" }
+            }
+            @if shared > 0 {
+                span.quiet title="agentd overlap lists them" { "⚠ " (shared) " share requirements or files with others" }
+            }
+        }
+    }
+}
+
+fn updated(known: &Overview) -> Markup {
+    html! {
+        @if let Some(at) = known.glance.summary.updated_at.as_ref().and_then(|at| at.parse().ok()) {
+            (time(at))
+        }
+    }
+}
+
+/// A sign that others touch the same, with their names.
+fn shares(shared: Option<&Vec<Conflict>>) -> Markup {
+    html! {
+        @if let Some(shared) = shared {
+            @let others = names(shared);
+            span.warn title={ "shares " (subjects(shared)) " with " (others) } {
+                "⚠ " (shared.len()) span.visually-hidden { " shared with " (others) }
+            }
+        }
+    }
+}
+
+/// What is shared, the first few.
+fn subjects(shared: &[Conflict]) -> String {
+    let mut what: Vec<&str> = shared.iter().map(|conflict| conflict.what.as_str()).collect();
+    what.dedup();
+    let more = if what.len() > 3 { " and more" } else { "" };
+    what.truncate(3);
+    what.join(", ") + more
+}
+
+/// The other changes, each once.
+fn names(shared: &[Conflict]) -> String {
+    let mut names: Vec<&str> = shared.iter().map(|conflict| conflict.with.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = names.len().saturating_sub(5);
+    names.truncate(5);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    names.join(", ") + &more
+}
+
+fn as_list(listing: &Listing<'_>, conflicts: &Shared, query: &Query) -> Markup {
+    html! {
+        table.changes {
+            thead.visually-hidden {
+                tr {
+                    @for name in ["Change", "State", "Shared", "Tasks", "Cost", "Updated"] { th scope="col" { (name) } }
+                }
+            }
+            @for (name, changes) in listing.groups() {
+                tbody {
+                    @if listing.is_grouped {
+                        tr.group { th colspan="6" scope="rowgroup" { (name) " " (count(listing.count(name))) } }
+                    }
+                    @for known in changes {
+                        tr data-id=(known.id()) {
+                            th scope="row" {
+                                a href={ "/changes/" (known.id()) } data-stop {
+                                    (known.title) " " code { (known.id()) }
+                                }
+                            }
+                            td { (state(known)) }
+                            td { (shares(conflicts.get(known.id()))) }
+                            td { (tasks(known)) }
+                            td.n { (dollars(known.glance.summary.cost_usd)) }
+                            td { (updated(known)) }
+                        }
+                    }
+                }
+            }
+        }
+        (pages(listing, query))
+    }
+}
+
+/// Where a change stands, in a word or two, and what comes next.
+fn state(known: &Overview) -> Markup {
+    let glance = &known.glance;
+    let class = if glance.running.is_some() {
+        "live"
+    } else if glance.failed.is_some() {
+        "high"
+    } else if known.needs_person() {
+        "medium"
+    } else {
+        ""
+    };
+    let words = match &glance.failed {
+        Some(_) if glance.running.is_none() => "failed",
+        _ => glance.state,
+    };
+    html! {
+        span.badge.(class) title=(glance.why) { (words) }
+        @if glance.open_comments > 0 {
+            " " span.count.accent title="open comments" { (glance.open_comments) }
+        }
+    }
+}
+
+fn tasks(known: &Overview) -> Markup {
+    let tasks = known.glance.summary.tasks;
+    html! { @if tasks.total > 0 { (progress(tasks.completed, tasks.total)) } }
+}
+
+/// The way to the rest of a long list.
+fn pages(listing: &Listing<'_>, query: &Query) -> Markup {
+    html! {
+        @if listing.pages > 1 {
+            nav.pages aria-label="Pages of the list" {
+                @if listing.page > 1 {
+                    a href={ "/?" (list_query(query, "", Some(listing.page - 1))) } rel="prev" { "Previous" }
+                }
+                span { "page " (listing.page) " of " (listing.pages) }
+                @if listing.page < listing.pages {
+                    a href={ "/?" (list_query(query, "", Some(listing.page + 1))) } rel="next" { "Next" }
+                }
+            }
+        }
+    }
+}
+
+fn as_board(listing: &Listing<'_>, conflicts: &Shared) -> Markup {
+    html! {
+        div.board #board {
+            @for (name, phases) in GROUPS {
+                @let here: Vec<_> =
+                    listing.found.iter().filter(|known| phases.contains(&known.glance.summary.phase)).collect();
+                @if !here.is_empty() {
+                    section.column data-column=(name) aria-label=(name) {
+                        h3 { (name) " " (count(here.len())) }
+                        ul.cards {
+                            @for known in here.iter().take(MOST_CARDS) {
+                                (card(known, conflicts.get(known.id())))
+                            }
+                        }
+                        @if here.len() > MOST_CARDS {
+                            p { a href={ "/?phase=" (name) } { (here.len() - MOST_CARDS) " more" } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn card(known: &Overview, shared: Option<&Vec<Conflict>>) -> Markup {
+    let id = known.id();
     html! {
         li.card data-id=(id) {
-            a href={ "/changes/" (id) } { strong { (known.title) } code { (id) } }
+            a href={ "/changes/" (id) } data-stop { strong { (known.title) } code { (id) } }
             p.facts {
-                (progress(summary.tasks.completed, summary.tasks.total))
-                span { (dollars(summary.cost_usd)) }
-                @if let Some(action) = &summary.last_action { span { (action) } }
-                @if let Some(at) = &summary.updated_at {
-                    time datetime=(at) { (at.get(..10).unwrap_or(at)) }
-                }
-                @if running { span.badge.live { "running" } }
-                @if summary.problem.is_some() {
-                    span.badge.high { "unreadable" }
-                } @else if summary.phase.is_none() {
-                    span.badge { "new" }
-                }
-                @for Conflict { with, what } in shared.iter().take(SHOWN_CONFLICTS) {
-                    a.badge.medium href={ "/changes/" (with) } {
-                        "shares " (what) " with " (with)
-                    }
-                }
-                @if shared.len() > SHOWN_CONFLICTS {
-                    span.badge.medium { "and " (shared.len() - SHOWN_CONFLICTS) " more" }
-                }
+                (state(known)) (tasks(known))
+                span { (dollars(known.glance.summary.cost_usd)) }
+                (updated(known)) (shares(shared))
             }
         }
     }
 }
 
-fn specs_and_archive(specs: &[SpecId], archived: &[ArchiveName]) -> Markup {
-    let specs = specs.iter().map(|id| (format!("/specs/{id}"), id.to_string())).collect();
-    let newest_first = archived.iter().rev();
-    let archived =
-        newest_first.map(|name| (format!("/archive/{name}"), name.to_string())).collect();
+/// The way to what is not open.
+fn below(board: &Board) -> Markup {
     html! {
-        (list("Main specs", specs))
-        (list("Archive", archived))
-    }
-}
-
-/// Links with their names.
-fn list(title: &str, items: Vec<(String, String)>) -> Markup {
-    html! {
-        @if !items.is_empty() {
-            section.more {
-                h2 { (title) " " span.count { (items.len()) } }
-                ul.names {
-                    @for (address, name) in items {
-                        li { a href=(address) { (name) } }
-                    }
-                }
-            }
+        p.below data-live="below" {
+            a href="/specs" { "Main specs " (count(board.specs.len())) }
+            " " a href="/archive" { "Archive " (count(board.archived.len())) }
+            " " a href="/costs" { "Costs" }
         }
     }
 }

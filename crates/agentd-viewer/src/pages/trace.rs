@@ -1,109 +1,128 @@
-//! Requirement ↔ task ↔ file: what implements what.
+//! From a requirement to its scenarios, tasks, files, commits and tests: one table.
 
-use std::collections::BTreeMap;
-
-use agentd_core::document::spec::{Requirement, Spec};
-use agentd_core::document::tasks::Task;
-use agentd_core::ids::{SpecId, SpecRef};
+use agentd_core::document::tasks::Status;
+use agentd_core::ids::{Layer, SpecRef};
+use agentd_core::state::TestRun;
+use agentd_engine::insight::diff::CodeDiff;
+use agentd_engine::insight::overlap::Operation;
+use agentd_engine::insight::trace::{self, TaskTrace, Trace};
 use maud::{Markup, html};
 
-use super::{change_page, task_link};
-use crate::App;
+use super::code::file_anchor;
+use crate::html::count;
 use crate::subject::Subject;
+use crate::task_graph;
 
-pub(crate) fn trace(app: &App, subject: &Subject) -> Markup {
-    let here = format!("{}/trace", subject.address());
-    let mut by_file: BTreeMap<&str, Vec<&Task>> = BTreeMap::new();
-    for task in subject.tasks() {
-        if let Some(file) = &task.file {
-            by_file.entry(file.as_str()).or_default().push(task);
-        }
-    }
-    let body = html! {
-        h1 { "Traceability" }
-        h2 { "From requirements to files" }
-        @if subject.specs().all(|(_, spec)| spec.requirements.is_empty()) {
-            p.empty { "The change has no requirements yet." }
-        } @else {
-            (from_requirements(subject))
-        }
-        @if !by_file.is_empty() {
-            h2 { "From files to requirements" }
-            (from_files(subject, by_file))
-        }
-    };
-    change_page(app, subject, &here, "Traceability", &body)
-}
-
-fn from_requirements(subject: &Subject) -> Markup {
+/// The table; nothing if the change has no requirements.
+pub(super) fn trace_table(subject: &Subject, code: Option<&CodeDiff>) -> Markup {
+    let traces = trace::of(subject.home(), subject.change());
+    let tests = subject.state().and_then(|state| state.test_run.as_ref());
     html! {
-        div.table {
-            table {
-                thead { tr { th { "Requirement" } th { "Scenarios" } th { "Tasks" } th { "Files" } } }
-                tbody {
-                    @for (id, spec) in subject.specs() {
-                        @for requirement in &spec.requirements {
-                            (requirement_row(subject, id, spec, requirement))
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn requirement_row(
-    subject: &Subject,
-    id: &SpecId,
-    spec: &Spec,
-    requirement: &Requirement,
-) -> Markup {
-    let tasks = subject.tasks_for(id, requirement.id);
-    let own = requirement.scenarios.len();
-    html! {
-        tr {
-            td {
-                a href={ (subject.address()) "/specs/" (id) "#" (requirement.id) } {
-                    (id) ":" (requirement.id)
-                }
-                " " (requirement.title)
-            }
-            td {
-                // Scenarios under no requirement test the spec as a whole.
-                @if own > 0 { (own) } @else { (spec.scenarios.len()) " of the spec" }
-            }
-            td {
-                @if tasks.is_empty() { span.badge.medium { "no task" } }
-                @for task in &tasks { (task_link(subject, task, "")) " " }
-            }
-            td {
-                @for file in tasks.iter().filter_map(|task| task.file.as_ref()) {
-                    code { (file) } " "
-                }
-            }
-        }
-    }
-}
-
-fn from_files(subject: &Subject, by_file: BTreeMap<&str, Vec<&Task>>) -> Markup {
-    html! {
-        div.table {
-            table {
-                thead { tr { th { "File" } th { "Tasks" } th { "Requirements" } } }
-                tbody {
-                    @for (file, tasks) in by_file {
+        @if !traces.is_empty() {
+            h2 #trace { "From requirements to code " (count(traces.len())) }
+            div.table tabindex="0" role="region" aria-label="From requirements to code" {
+                table.trace {
+                    thead {
                         tr {
-                            td { code { (file) } }
-                            td { @for task in &tasks { (task_link(subject, task, "")) " " } }
-                            td {
-                                @for spec_ref in tasks.iter().flat_map(|task| &task.spec_refs) {
-                                    (requirement_link(subject, spec_ref)) " "
-                                }
+                            @for name in ["Requirement", "Scenarios", "Tasks", "Files", "Commits", "Tests"] {
+                                th scope="col" { (name) }
                             }
                         }
                     }
+                    tbody {
+                        @for trace in &traces {
+                            (row(subject, trace, code, tests.map(TestRun::passed)))
+                        }
+                    }
                 }
             }
+        }
+    }
+}
+
+fn row(subject: &Subject, trace: &Trace, code: Option<&CodeDiff>, tests: Option<bool>) -> Markup {
+    let base = subject.address();
+    let (spec, id) = trace.requirement.split_once(':').unwrap_or((&*trace.requirement, ""));
+    let operation = match trace.how {
+        Operation::Adds => ("good", "new"),
+        Operation::Edits => ("medium", "edited"),
+        Operation::Removes => ("high", "removed"),
+        Operation::Renames => ("medium", "renamed"),
+        Operation::Touches => ("", "touched"),
+    };
+    html! {
+        tr {
+            th scope="row" {
+                a href={ (base) "/specs/" (spec) "#" (id) } { (trace.requirement) }
+                " " (trace.title) " " span.badge.(operation.0) { (operation.1) }
+            }
+            td {
+                @if trace.scenarios.is_empty() { span.badge.medium { "none" } }
+                ul.plain { @for name in &trace.scenarios { li { (name) } } }
+            }
+            td {
+                @if trace.tasks.is_empty() { span.badge.medium { "no task" } }
+                @for task in &trace.tasks { (task_badge(subject, task)) " " }
+            }
+            td {
+                ul.plain {
+                    @for task in &trace.tasks {
+                        @if let Some(file) = &task.file { li { (file_link(&base, file.as_str(), code)) } }
+                    }
+                }
+            }
+            td {
+                ul.plain {
+                    @for commit in &trace.commits {
+                        li { code title={ (commit.author) ", " (commit.date) } { (commit.id.get(..8).unwrap_or(&commit.id)) } " " (commit.subject) }
+                    }
+                }
+            }
+            td { (tested(trace, tests)) }
+        }
+    }
+}
+
+fn task_badge(subject: &Subject, task: &TaskTrace) -> Markup {
+    let done = task.status == Status::Done;
+    let (class, mark) = if done { ("good", "✓") } else { ("", "○") };
+    html! {
+        a.badge.(class) href={ (subject.address()) "/tasks#" (task_graph::anchor(task.id)) }
+            title=(task.title) { (mark) " " (task.id) }
+    }
+}
+
+/// A file, with the first line that differs.
+fn file_link(base: &str, path: &str, code: Option<&CodeDiff>) -> Markup {
+    let file = code.and_then(|code| code.files.iter().find(|file| file.path == path));
+    let line = file.and_then(|file| {
+        let mut lines = file.diff.hunks.iter().flat_map(|hunk| &hunk.lines);
+        lines.find_map(|line| line.new.filter(|_| line.old.is_none()))
+    });
+    html! {
+        @match (file, line) {
+            (Some(_), Some(line)) => { a href={ (base) "/code#" (file_anchor(path)) } { code { (path) ":" (line) } } }
+            (Some(_), None) => { a href={ (base) "/code#" (file_anchor(path)) } { code { (path) } } }
+            (None, _) => { code { (path) } }
+        }
+    }
+}
+
+/// Which tests there are for it, and whether the tests passed.
+fn tested(trace: &Trace, passed: Option<bool>) -> Markup {
+    let section = Layer::Testing.section();
+    let own: Vec<&TaskTrace> =
+        trace.tasks.iter().filter(|task| task.id.section == section).collect();
+    html! {
+        ul.plain {
+            @for task in &own {
+                @if let Some(file) = &task.file { li { code { (file) } } }
+            }
+        }
+        @match passed {
+            Some(true) => { span.badge.good { "passed" } }
+            Some(false) => { span.badge.high { "failed" } }
+            None => { @if own.is_empty() { span.badge { "not run" } } }
         }
     }
 }
@@ -115,8 +134,8 @@ pub(super) fn requirement_link(subject: &Subject, spec_ref: &SpecRef) -> Markup 
     let address = format!("{base}/specs/{}", spec_ref.spec);
     html! {
         @match spec_ref.requirement {
-            Some(id) if changed => { a href={ (address) "#" (id) } { (spec_ref) } }
-            _ => { a href=(address) { (spec_ref) } }
+            Some(id) => { a href={ (address) "#" (id) } { (spec_ref) } }
+            None => { a href=(address) { (spec_ref) } }
         }
     }
 }

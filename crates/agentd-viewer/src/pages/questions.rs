@@ -1,0 +1,59 @@
+//! The questions that wait for a person before a change is planned, as a form.
+
+use agentd_core::document::questions::{Question, Questions};
+use agentd_engine::workflow::background::BackgroundCommand;
+use agentd_engine::workflow::{begin, clarify};
+use maud::{Markup, html};
+
+use super::next::placement;
+use crate::App;
+use crate::markdown;
+use crate::subject::Subject;
+
+/// The form; none if nothing is asked.
+pub(super) fn questions_form(app: &App, subject: &Subject) -> Option<Markup> {
+    let needed = begin::needs_answers(subject.change(), subject.state()).unwrap_or(false);
+    let asked = clarify::kept_or_none(subject.home(), subject.id()).ok().flatten();
+    asked.filter(|_| needed).map(|questions| form(app, subject, &questions))
+}
+
+fn form(app: &App, subject: &Subject, questions: &Questions) -> Markup {
+    html! {
+        form.questions method="post" action={ (subject.address()) "/answers" } data-send {
+            p { "The planner asks:" }
+            @for (index, question) in questions.questions.iter().enumerate() {
+                (one(index, question))
+            }
+            @if app.acts { (placement(subject, BackgroundCommand::Plan)) }
+            div.actions {
+                button.primary name="then" value=(if app.acts { "plan" } else { "" }) {
+                    @if app.acts { "Answer and plan" } @else { "Answer" }
+                }
+            }
+        }
+    }
+}
+
+fn one(index: usize, question: &Question) -> Markup {
+    let kind = if question.multi_select { "checkbox" } else { "radio" };
+    html! {
+        fieldset {
+            legend { strong { (question.header) } }
+            div.prose { (markdown::fragment(question.question.as_str())) }
+            @for (at, option) in question.options.iter().enumerate() {
+                label.option {
+                    input type=(kind) name={ "q" (index) } value=(at)
+                        checked[at == 0 && !question.multi_select];
+                    " " strong { (option.label) }
+                    @if at == 0 { " " span.quiet { "(recommended)" } }
+                    " " span.quiet { (option.description) }
+                }
+            }
+            label.own {
+                span.visually-hidden { (question.header) ": " }
+                "In your own words "
+                input name={ "own" (index) } maxlength="2000" autocomplete="off";
+            }
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! The tab of reviews: one row per finding over the rounds of plan and code, what was done about it,
+//! and what people reply.
+
+use std::collections::BTreeMap;
+
+use agentd_core::diagnostic::Severity;
+use agentd_core::diff::LineDiff;
+use agentd_core::document::comments::{Anchor, Commented};
+use agentd_core::document::issue_fate::{Fate, IssueFate};
+use agentd_core::document::review::CodeVerdict;
+use agentd_core::document::review_block::Issue;
+use agentd_core::issue_places::{self, Place};
+use agentd_core::layout::ChangeFile;
+use agentd_core::stamp::Stamp;
+use agentd_core::text::{Line, Prose};
+use agentd_engine::insight::diff::{self, PlanDiff, PlanVersion};
+use maud::{Markup, html};
+
+use super::changes::rendered;
+use super::comments::thread;
+use super::frame::{ChangePage, Tab};
+use super::next::{choice_name, note_of};
+use crate::App;
+use crate::findings::{on_code, over_rounds};
+use crate::html::{count, query_value, severity, time};
+use crate::markdown;
+use crate::routes::View;
+use crate::subject::Subject;
+use crate::task_graph;
+
+/// Whether a finding is about the plan or the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum About {
+    Plan,
+    Code,
+}
+
+impl About {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Code => "code",
+        }
+    }
+
+    /// The document with the finding.
+    fn document(self) -> ChangeFile {
+        match self {
+            Self::Plan => ChangeFile::Proposal,
+            Self::Code => ChangeFile::Review,
+        }
+    }
+}
+
+/// A finding, and what a round said of it.
+struct Row<'s> {
+    about: About,
+    finding: IssueFate<'s>,
+    /// The weight that it had in each round.
+    weights: Vec<Option<Severity>>,
+    /// Who reported it first, and when.
+    by: &'s Line,
+    at: Option<Stamp>,
+}
+
+impl Row<'_> {
+    /// Its place on the page, which is the same in every round.
+    fn anchor(&self) -> String {
+        match self.about {
+            About::Plan => format!("I{}", self.finding.issue.number),
+            About::Code => format!("code-I{}", self.finding.issue.number),
+        }
+    }
+
+    fn places(&self, subject: &Subject) -> Vec<Place> {
+        issue_places::named(self.finding.issue.location.as_str(), subject.documents())
+    }
+}
+
+/// A round of review, of plan or code.
+struct ShownRound<'s> {
+    about: About,
+    number: u32,
+    reviewer: &'s Line,
+    at: Option<Stamp>,
+    verdict: Option<&'static str>,
+    summary: &'s Prose,
+    issues: &'s [Issue],
+}
+
+fn rounds(subject: &Subject) -> Vec<ShownRound<'_>> {
+    let plan = subject.proposal().reviews.iter().map(|review| ShownRound {
+        about: About::Plan,
+        number: review.iteration,
+        reviewer: &review.reviewer,
+        at: review.date,
+        verdict: Some(review.verdict.label()),
+        summary: &review.summary,
+        issues: &review.issues,
+    });
+    let code = subject.code_rounds().reviews.iter().map(|review| ShownRound {
+        about: About::Code,
+        number: review.iteration,
+        reviewer: &review.reviewer,
+        at: review.created_at,
+        verdict: review.verdict.map(CodeVerdict::label),
+        summary: &review.summary,
+        issues: &review.issues,
+    });
+    plan.chain(code).collect()
+}
+
+fn rows<'s>(subject: &'s Subject, rounds: &[ShownRound<'s>]) -> Vec<Row<'s>> {
+    let plan = over_rounds(&subject.proposal().reviews).into_iter().map(|it| (About::Plan, it));
+    let code = on_code(subject).into_iter().map(|it| (About::Code, it));
+    let row = |(about, finding): (About, IssueFate<'s>)| {
+        let number = finding.issue.number;
+        let own = rounds.iter().filter(|round| round.about == about);
+        let found = |round: &ShownRound<'s>| round.issues.iter().find(|it| it.number == number);
+        let weights = own.clone().map(|round| found(round).map(|it| it.severity)).collect();
+        let first = own.clone().find(|round| found(round).is_some())?;
+        Some(Row { about, finding, weights, by: first.reviewer, at: first.at })
+    };
+    let mut rows: Vec<Row<'s>> = plan.chain(code).filter_map(row).collect();
+    rows.sort_by_key(|row| (row.finding.fate.is_settled(), row.finding.issue.severity));
+    rows
+}
+
+pub(crate) fn review(app: &App, subject: &Subject, view: &View) -> Markup {
+    let rounds = rounds(subject);
+    let rows = rows(subject, &rounds);
+    let here = format!("{}/review", subject.address());
+    let open = rows.iter().filter(|row| !row.finding.fate.is_settled()).count();
+    let show = match view.show.as_str() {
+        "open" | "settled" | "all" => view.show.as_str(),
+        _ if open > 0 => "open",
+        _ => "all",
+    };
+    let wanted = |row: &&Row<'_>| {
+        let settled = row.finding.fate.is_settled();
+        let state = match show {
+            "open" => !settled,
+            "settled" => settled,
+            _ => true,
+        };
+        let about = view.of.is_empty() || row.about.name() == view.of;
+        let on = view.on.is_empty()
+            || row.places(subject).iter().any(|place| place.file().path().as_str() == view.on);
+        state && about && on
+    };
+    let shown: Vec<&Row<'_>> = rows.iter().filter(wanted).collect();
+    let mut diffs = PlanDiffs::default();
+    let body = html! {
+        div data-live="review" {
+            @if rounds.is_empty() {
+                p.empty { "Nothing has been reviewed yet." }
+            } @else {
+                (filters(subject, &here, show, view, &rows))
+                @if shown.is_empty() {
+                    p.empty { "No findings here. " a href={ (here) "?show=all" } { "Show all" } }
+                }
+                div.rows {
+                    @for row in shown { (finding(subject, row, &mut diffs)) }
+                }
+                h2 { "Rounds" }
+                @for (index, round) in rounds.iter().enumerate().rev() {
+                    (round_block(subject, round, index + 1 == rounds.len()))
+                }
+            }
+            (decisions(subject))
+        }
+        (super::comments::template(subject))
+    };
+    ChangePage { tab: Tab::Review, title: "Review", here: Some(&here), body }.render(app, subject)
+}
+
+/// All findings, rounds and decisions, without anything to press.
+pub(super) fn static_review(subject: &Subject) -> Markup {
+    let rounds = rounds(subject);
+    let mut diffs = PlanDiffs::default();
+    html! {
+        @if rounds.is_empty() { p.empty { "Nothing has been reviewed yet." } }
+        div.rows { @for row in rows(subject, &rounds) { (finding(subject, &row, &mut diffs)) } }
+        @for round in &rounds { (round_block(subject, round, true)) }
+        (decisions(subject))
+    }
+}
+
+/// What is listed, as links.
+fn filters(subject: &Subject, here: &str, show: &str, view: &View, rows: &[Row<'_>]) -> Markup {
+    let address = |show: &str, of: &str, on: &str| {
+        let mut query = format!("?show={show}");
+        for (name, value) in [("of", of), ("on", on)] {
+            if !value.is_empty() {
+                query.push_str(&format!("&{name}={}", query_value(value)));
+            }
+        }
+        format!("{here}{query}")
+    };
+    let settled = rows.iter().filter(|row| row.finding.fate.is_settled()).count();
+    let states = [("open", rows.len() - settled), ("settled", settled), ("all", rows.len())];
+    let has = |about: About| rows.iter().any(|row| row.about == about);
+    let mut documents: Vec<String> = rows
+        .iter()
+        .flat_map(|row| row.places(subject))
+        .map(|place| place.file().path().to_string())
+        .collect();
+    documents.sort();
+    documents.dedup();
+    let current = |is: bool| is.then_some("true");
+    html! {
+        div.filters {
+            span.switch role="group" aria-label="State" {
+                @for (name, number) in states {
+                    a href=(address(name, &view.of, &view.on)) aria-current=[current(show == name)] {
+                        (name) " " (count(number))
+                    }
+                }
+            }
+            @if has(About::Plan) && has(About::Code) {
+                span.switch role="group" aria-label="Of" {
+                    @for (name, label) in [("", "plan and code"), ("plan", "plan"), ("code", "code")] {
+                        a href=(address(show, name, &view.on)) aria-current=[current(view.of == name)] {
+                            (label)
+                        }
+                    }
+                }
+            }
+            @if documents.len() > 1 {
+                form action=(here) data-auto {
+                    input type="hidden" name="show" value=(show);
+                    input type="hidden" name="of" value=(view.of);
+                    label {
+                        "In " select name="on" {
+                            option value="" { "all documents" }
+                            @for document in &documents {
+                                option selected[*document == view.on] { (document) }
+                            }
+                        }
+                    }
+                    button.small { "Show" }
+                }
+            }
+        }
+    }
+}
+
+fn finding(subject: &Subject, row: &Row<'_>, diffs: &mut PlanDiffs) -> Markup {
+    let Issue { number, title, severity: weight, description, recommendation, location } =
+        row.finding.issue;
+    let fate = row.finding.fate;
+    let on = Commented::Document(row.about.document());
+    let at = Anchor::Issue(*number);
+    let replies: Vec<_> = subject.comments_on(&on).filter(|comment| comment.at == at).collect();
+    html! {
+        details.row.settled[fate.is_settled()] id=(row.anchor()) data-stop {
+            summary {
+                (severity(*weight)) " "
+                strong { "I" (number) } " " span.title { (title) } " "
+                (weights(row))
+                span.badge.{ "fate-" (fate.name()) } { (fate.name()) }
+                @if row.about == About::Code { " " span.badge { "code" } }
+                @if !replies.is_empty() { " " span.count.accent { (replies.len()) } }
+            }
+            div.row-body {
+                p.facts {
+                    span { (row.by) @if let Some(at) = row.at { " " (time(at)) } }
+                    @if !location.is_empty() { span { "at " (place_links(subject, row)) } }
+                }
+                div.prose { (markdown::fragment(description.as_str())) }
+                @if !recommendation.is_empty() {
+                    div.prose.recommendation {
+                        p { strong { "Recommendation" } }
+                        (markdown::fragment(recommendation.as_str()))
+                    }
+                }
+                @if let Some(reason) = row.finding.reason {
+                    p { strong { (capitalized(fate.name())) } ": " (reason) }
+                }
+                (answer(subject, row, diffs))
+                @for reply in &replies { (thread(subject, reply, false)) }
+                @if subject.is_open() {
+                    form.reply method="post" action={ (subject.address()) "/comments" } data-send
+                        data-draft={ "issue " (row.anchor()) } {
+                        input type="hidden" name="on" value=(on);
+                        input type="hidden" name="at" value=(at);
+                        label {
+                            "Reply "
+                            span.quiet {
+                                @match row.about {
+                                    About::Plan => { "(given to the planner with the finding)" }
+                                    About::Code => { "(given to the implementer with the finding)" }
+                                }
+                            }
+                            textarea name="text" rows="2" required maxlength="8000" {}
+                        }
+                        button.small { "Reply" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn capitalized(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default() + chars.as_str()
+}
+
+/// How much a finding weighed in each round, and what became of it.
+fn weights(row: &Row<'_>) -> Markup {
+    html! {
+        span.weights {
+            @for (index, (fate, weight)) in row.finding.rounds.iter().zip(&row.weights).enumerate() {
+                @let (mark, what) = match fate {
+                    None => ("·", "not found yet"),
+                    Some(Fate::New | Fate::Open) => ("●", "found"),
+                    Some(Fate::Regression) => ("●", "found again: a regression"),
+                    Some(Fate::Unconfirmed) => ("?", "not mentioned"),
+                    Some(Fate::Fixed) => ("✓", "fixed"),
+                    Some(Fate::Rejected) => ("×", "rejected"),
+                    Some(Fate::Deferred) => ("→", "deferred"),
+                };
+                @let class = weight.map_or("", |weight| weight.label());
+                span.weight.(class.to_lowercase())
+                    title={ "round " (index + 1) ": " (what) @if !class.is_empty() { ", " (class) } } {
+                    span aria-hidden="true" { (mark) }
+                    span.visually-hidden { "round " (index + 1) ": " (what) " " (class) ". " }
+                }
+            }
+        }
+    }
+}
+
+/// The places that a finding names, as links.
+fn place_links(subject: &Subject, row: &Row<'_>) -> Markup {
+    let places = row.places(subject);
+    let location = &row.finding.issue.location;
+    let base = subject.address();
+    if row.about == About::Code {
+        return html! { a href={ (base) "/code" (code_anchor(location.as_str())) } { (location) } };
+    }
+    if places.is_empty() {
+        return html! { (location) };
+    }
+    html! {
+        @for (index, place) in places.iter().enumerate() {
+            @if index > 0 { ", " }
+            @let address = subject.document_address(&place.file());
+            @match place {
+                Place::Requirement(spec, id) => { a href={ (address) "#" (id) } { (spec) ":" (id) } }
+                Place::Task(id) => { a href={ (address) "#" (task_graph::anchor(*id)) } { "task " (id) } }
+                Place::File(file) => { a href=(address) { (file.path()) } }
+            }
+        }
+    }
+}
+
+/// The place of a file on the page of code: of `src/a.rs:12`.
+fn code_anchor(location: &str) -> String {
+    let path = location.split([':', ' ', ',']).next().unwrap_or_default();
+    if path.is_empty() { String::new() } else { format!("#{}", super::code::file_anchor(path)) }
+}
+
+/// Comparisons of plans, each made once for a page.
+#[derive(Default)]
+struct PlanDiffs(BTreeMap<(u32, Option<u32>), Option<PlanDiff>>);
+
+impl PlanDiffs {
+    fn between(&mut self, subject: &Subject, from: u32, to: Option<u32>) -> Option<&PlanDiff> {
+        let find = || {
+            let to = to.map_or(PlanVersion::Now, PlanVersion::Round);
+            diff::plan(subject.snapshot(), PlanVersion::Round(from), to)
+        };
+        self.0.entry((from, to)).or_insert_with(find).as_ref()
+    }
+}
+
+/// What has changed where the finding points, since it was last found.
+fn answer(subject: &Subject, row: &Row<'_>, diffs: &mut PlanDiffs) -> Markup {
+    if row.about == About::Code {
+        return html! {};
+    }
+    let reviews = &subject.proposal().reviews;
+    let found = row.weights.iter().rposition(Option::is_some);
+    let Some(found) = found else { return html! {} };
+    let round = |index: usize| reviews.get(index).map(|review| review.iteration);
+    let (Some(from), to) = (round(found), round(found + 1)) else { return html! {} };
+    let Some(diff) = diffs.between(subject, from, to) else { return html! {} };
+    let places = row.places(subject);
+    let parts: Vec<(ChangeFile, LineDiff)> = diff
+        .files
+        .iter()
+        .filter_map(|document| {
+            let own: Vec<&Place> =
+                places.iter().filter(|place| place.file() == document.file).collect();
+            if own.is_empty() {
+                return None;
+            }
+            let mut part = document.diff.clone();
+            part.hunks.retain(|hunk| own.iter().any(|place| covers(place, &hunk.under)));
+            (!part.hunks.is_empty()).then(|| (document.file.clone(), part))
+        })
+        .collect();
+    html! {
+        @if !parts.is_empty() {
+            details.answer open[row.finding.fate.is_settled()] {
+                summary {
+                    "What changed there since round " (from)
+                    @if let Some(to) = to { " until round " (to) }
+                }
+                @for (file, diff) in &parts {
+                    p.quiet { code { (file.path()) } }
+                    (rendered(diff, &format!("What changed in {}", file.path())))
+                }
+            }
+        }
+    }
+}
+
+/// Whether a hunk under this heading is at a place.
+fn covers(place: &Place, heading: &str) -> bool {
+    let mark = agentd_core::document::part::anchor_of(heading);
+    match place {
+        Place::File(_) => true,
+        Place::Requirement(_, id) => mark == Anchor::Requirement(*id),
+        Place::Task(id) => mark == Anchor::Task(*id),
+    }
+}
+
+fn round_block(subject: &Subject, round: &ShownRound<'_>, is_last: bool) -> Markup {
+    let verdict = round.verdict.unwrap_or("no verdict");
+    let class = match verdict {
+        "APPROVED" => "good",
+        "REJECTED" | "MAJOR_ISSUES" => "high",
+        _ => "medium",
+    };
+    let number = round.number;
+    html! {
+        details.round open[is_last] id={ (round.about.name()) "-round-" (number) } data-stop {
+            summary {
+                strong { (capitalized(round.about.name())) ", round " (number) } " "
+                span.badge.(class) { (verdict.replace('_', " ")) } " "
+                span.quiet { (round.reviewer) @if let Some(at) = round.at { " " (time(at)) } }
+            }
+            div.prose { (markdown::fragment(round.summary.as_str())) }
+            @if !round.issues.is_empty() {
+                p.quiet {
+                    "Found: "
+                    @for (index, issue) in round.issues.iter().enumerate() {
+                        @if index > 0 { ", " }
+                        @let prefix = if round.about == About::Plan { "" } else { "code-" };
+                        a href={ "?show=all#" (prefix) "I" (issue.number) } { "I" (issue.number) }
+                    }
+                }
+            }
+            @if round.about == About::Plan && diff::rounds(subject.snapshot()).contains(&number) {
+                p {
+                    a href={ (subject.address()) "/proposal?view=changes&from=" (number) } {
+                        "What changed since then"
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What people have decided.
+fn decisions(subject: &Subject) -> Markup {
+    let made = subject.state().map_or(&[][..], |state| &state.decisions);
+    html! {
+        @if !made.is_empty() {
+            h2 { "Decisions" }
+            ul.plain {
+                @for decision in made.iter().rev() {
+                    li {
+                        (time(decision.at)) " " strong { (choice_name(decision.choice)) }
+                        " by " (decision.by) (note_of(decision))
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Words in all documents, findings and transcripts.
+
+use agentd_core::ids::ChangeId;
+use agentd_core::layout::{ArchiveName, ChangeFile};
+use agentd_engine::insight::search::{self, Found, Hit, HitPlace, Scope};
+use maud::{Markup, html};
+
+use crate::App;
+use crate::html::{Page, count, query_value};
+use crate::problem::Problem;
+
+pub(crate) fn search(app: &App, query: &str, scope: &str) -> Result<Markup, Problem> {
+    let in_runs = scope == "runs";
+    let scope = if in_runs { Scope::Runs } else { Scope::Documents };
+    let found = search::search(&app.project, query, scope, &app.redactor)?;
+    let address = |name: &str| format!("/search?q={}&in={name}", query_value(query));
+    let body = html! {
+        h1 { "Search" }
+        form.filters action="/search" role="search" {
+            label {
+                span.visually-hidden { "Words" }
+                input #filter type="search" name="q" value=(query) autofocus[query.is_empty()]
+                    placeholder="Words in documents, findings, transcripts" autocomplete="off";
+            }
+            button.small { "Search" }
+            span.switch role="group" aria-label="Where" {
+                a href=(address("documents")) aria-current=[(!in_runs).then_some("true")] { "Documents and findings" }
+                a href=(address("runs")) aria-current=[in_runs.then_some("true")] { "Transcripts" }
+            }
+        }
+        @if !query.trim().is_empty() { (results(&found, query)) }
+    };
+    let crumbs = [("Search", "/search".to_owned())];
+    Ok(Page { app, title: "Search", crumbs: &crumbs, follow: None, body }.render())
+}
+
+fn results(found: &Found, query: &str) -> Markup {
+    html! {
+        p.quiet role="status" {
+            (count(found.hits.len())) " places"
+            @if found.is_cut { "; there may be more" }
+        }
+        @if found.hits.is_empty() { p.empty { "Nothing found." } }
+        ol.hits {
+            @for hit in &found.hits {
+                @let (address, name) = target(hit);
+                li {
+                    a href=(address) data-stop { (name) }
+                    p { (marked(&hit.text, query)) }
+                }
+            }
+        }
+    }
+}
+
+/// Where a place is shown, and what it is called.
+fn target(hit: &Hit) -> (String, String) {
+    match &hit.place {
+        HitPlace::MainSpec(id) => (format!("/specs/{id}"), format!("main spec {id}")),
+        HitPlace::Document { change, archived, file, is_finding } => {
+            let base = base(change, archived.as_ref());
+            let name = format!("{change}: {}", file.path());
+            let address = match file {
+                _ if *is_finding => format!("{base}/review?show=all"),
+                ChangeFile::Comments => format!("{base}/comments"),
+                ChangeFile::Spec(id) => format!("{base}/specs/{id}?view=source#L{}", hit.line),
+                ChangeFile::Tasks => format!("{base}/tasks?view=source#L{}", hit.line),
+                ChangeFile::Clarifications => {
+                    format!("{base}/clarifications?view=source#L{}", hit.line)
+                }
+                _ => format!("{base}/proposal?view=source#L{}", hit.line),
+            };
+            let kind = if *is_finding { " (finding)" } else { "" };
+            (address, format!("{name}:{}{kind}", hit.line))
+        }
+        HitPlace::Run { change, archived, run } => {
+            let base = base(change, archived.as_ref());
+            (format!("{base}/runs/{run}"), format!("{change}: run {} {}", run.number(), run.step()))
+        }
+    }
+}
+
+fn base(change: &ChangeId, archived: Option<&ArchiveName>) -> String {
+    match archived {
+        Some(name) => format!("/archive/{name}"),
+        None => format!("/changes/{change}"),
+    }
+}
+
+/// A text with the words marked.
+fn marked(text: &str, query: &str) -> Markup {
+    let lower = text.to_ascii_lowercase();
+    let mut marks: Vec<(usize, usize)> = Vec::new();
+    for word in query.split_whitespace() {
+        let word = word.to_ascii_lowercase();
+        marks.extend(lower.match_indices(&word).map(|(at, found)| (at, at + found.len())));
+    }
+    marks.sort_unstable_by_key(|(from, to)| (*from, std::cmp::Reverse(*to)));
+    let mut at = 0;
+    html! {
+        @for (from, to) in marks {
+            @if from >= at && let (Some(before), Some(word)) = (text.get(at..from), text.get(from..to)) {
+                (before) mark { (word) }
+                ({ at = to; html! {} })
+            }
+        }
+        (text.get(at..).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_marked() {
+        let shown = marked("A Session <b> ends", "session end s").into_string();
+        assert_eq!(shown, "A <mark>Session</mark> &lt;b&gt; <mark>end</mark><mark>s</mark>");
+    }
+}

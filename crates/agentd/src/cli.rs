@@ -3,6 +3,7 @@
 mod agents_setup;
 mod archive;
 mod bug;
+mod carry;
 mod challenge;
 mod clarify;
 mod completions;
@@ -12,17 +13,21 @@ mod contract;
 mod cost;
 mod decide;
 mod demo;
+mod diff;
 mod doctor;
 mod drop;
 mod explain;
 mod export;
 mod fix;
 mod forecast;
+mod give;
+mod help;
 mod implement;
 mod implementation;
 mod init;
 mod list;
 mod log;
+mod man;
 mod mcp;
 mod overlap;
 mod plan;
@@ -37,6 +42,8 @@ mod review;
 mod revise;
 mod show;
 mod status;
+mod step;
+mod take;
 mod trace;
 pub(crate) mod trust;
 mod unarchive;
@@ -60,40 +67,55 @@ use agentd_engine::git::{self, GitTool};
 use agentd_engine::guard::trust::Consent;
 use agentd_engine::opening::{self, Opened};
 use agentd_engine::store::{Change, Holder, Project, StoreError, UserDirs};
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches as _, Parser, Subcommand};
 use jiff::Timestamp;
 
 use self::agents_setup::CallArgs;
+use self::help::HELP_COLUMNS;
+pub(crate) use self::help::definition;
 use crate::error::CommandError;
 use crate::ui::Ui;
+use crate::ui::progress::ProgressMode;
 
 /// Spec-driven development with several coding agents.
 #[derive(Debug, Parser)]
-#[command(name = "agentd", version, max_term_width = 100)]
+#[command(name = "agentd", version, max_term_width = HELP_COLUMNS)]
 #[command(
-    after_help = "Examples:\n  agentd demo                 watch a whole change happen, without agents\n  agentd init                 set up this project\n  agentd list                 list open changes\n  agentd validate add-oauth   check the documents of a change\n  agentd explain T005         explain a code"
+    after_help = "Examples:\n  agentd demo                                    watch a whole change happen, without agents\n  agentd init                                    set up this project\n  agentd plan add-oauth \"Sign in with GitHub\"    from a sentence to a plan that was challenged\n  agentd impl add-oauth                          from the plan to code that was reviewed\n  agentd archive add-oauth                       merge its specs\n  agentd list                                    what waits for you, what runs, what comes next"
 )]
 struct Cli {
     /// Run as if agentd was started in DIR.
     #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    #[arg(help_heading = GLOBAL)]
     directory: Option<PathBuf>,
 
     /// Print exactly one JSON document to stdout.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     json: bool,
+
+    /// Do not use a pager for long output.
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    no_pager: bool,
 
     #[command(subcommand)]
     command: Command,
 }
 
+/// The heading of the options that every command has.
+const GLOBAL: &str = "Global options";
+
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(demo::Args),
     Init(init::Args),
+    #[command(alias = "new")]
     Plan(plan::Args),
     Bug(bug::Args),
     #[command(name = "impl")]
     Implementation(implementation::Args),
+    Step(step::Args),
+    Take(take::Args),
+    Give(give::Args),
     Clarify(clarify::Args),
     Proposal(proposal::Args),
     Challenge(challenge::Args),
@@ -104,6 +126,7 @@ enum Command {
     List(list::Args),
     Status(status::Args),
     Show(show::Args),
+    Diff(diff::Args),
     #[command(visible_alias = "validate-proposal")]
     Validate(validate::Args),
     Verify(verify::Args),
@@ -126,6 +149,7 @@ enum Command {
     Trust(trust::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
+    Man(man::Args),
     Uninstall(uninstall::Args),
 }
 
@@ -146,11 +170,13 @@ pub(crate) struct Context {
 impl Command {
     /// What the command line says about the agents that the command calls; nothing if it calls
     /// none.
-    fn calls(&self) -> CallArgs {
-        match self {
+    fn calls(&self) -> Option<CallArgs> {
+        Some(match self {
             Self::Plan(args) => args.calls,
             Self::Bug(args) => args.calls,
             Self::Implementation(args) => args.calls,
+            Self::Step(args) => args.calls,
+            Self::Give(args) => args.calls,
             Self::Implement(args) => args.calls,
             Self::Review(args) => args.calls,
             Self::Fix(args) => args.calls,
@@ -161,9 +187,11 @@ impl Command {
             // They call no agents, and run nothing of the project's settings.
             Self::Demo(_)
             | Self::Init(_)
+            | Self::Take(_)
             | Self::List(_)
             | Self::Status(_)
             | Self::Show(_)
+            | Self::Diff(_)
             | Self::Validate(_)
             | Self::Verify(_)
             | Self::Explain(_)
@@ -185,8 +213,9 @@ impl Command {
             | Self::Trust(_)
             | Self::Doctor(_)
             | Self::Completions(_)
-            | Self::Uninstall(_) => CallArgs::default(),
-        }
+            | Self::Man(_)
+            | Self::Uninstall(_) => return None,
+        })
     }
 }
 
@@ -255,21 +284,12 @@ impl Context {
         };
         let wrong = |error: &dyn std::fmt::Display| {
             let error = CommandError::new(Kind::NoSuchChange, error.to_string());
-            let open = project.open_everywhere().unwrap_or_default();
-            let ids: Vec<ChangeId> = open.into_iter().map(|(id, _)| id).collect();
-            let archived = project.archived().map(|listed| listed.ids).unwrap_or_default();
-            if let Some(name) = archived.iter().rev().find(|name| name.change.as_str() == id) {
-                return error.hint(format!("it is archived: agentd/archive/{name}"));
+            if project.archived_as(id).is_ok_and(|archived| !archived.is_empty()) {
+                return error
+                    .run("it is archived; look at it", CommandLine::agentd(["status", id]))
+                    .run("take it back", CommandLine::agentd(["unarchive", id]));
             }
-            if let Some(branch) = on_another_branch(project, id) {
-                let switch = CommandLine::git(["switch", &branch]);
-                return error.run(format!("it is on the branch `{branch}`"), switch);
-            }
-            match nearest(id, ids.iter().map(ChangeId::as_str)) {
-                Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None if ids.is_empty() => error.hint("no change is open"),
-                None => error.run("see which changes are open", CommandLine::agentd(["list"])),
-            }
+            not_found(project, id, error)
         };
         let id = ChangeId::new(id).map_err(|error| wrong(&error))?;
         match project.change(&id) {
@@ -277,13 +297,55 @@ impl Context {
             result => Ok(result?),
         }
     }
+
+    /// The change that is meant without an ID, if one is: the only one that is open, or the one
+    /// whose branch is checked out.
+    pub(crate) fn meant(&self, project: &Project) -> Result<Option<ChangeId>, CommandError> {
+        Ok(only_change(project)?.ok().map(|(id, _)| id))
+    }
+
+    /// The change that is meant, for a command that only reads: an archived one, too.
+    pub(crate) fn change_to_read(
+        &self,
+        project: &Project,
+        id: Option<&str>,
+    ) -> Result<Change, CommandError> {
+        let Some(id) = id else { return self.change(project, None) };
+        match project.find_change(id)? {
+            Some(change) => Ok(change),
+            None => self.change(project, Some(id)),
+        }
+    }
+}
+
+/// What may be meant by an ID that no change here has.
+fn not_found(project: &Project, id: &str, error: CommandError) -> CommandError {
+    if let Some(branch) = on_another_branch(project, id) {
+        let switch = CommandLine::git(["switch", &branch]);
+        return error.run(format!("it is on the branch `{branch}`"), switch);
+    }
+    let open = project.open_everywhere().unwrap_or_default();
+    let open: Vec<String> = open.into_iter().map(|(id, _)| id.to_string()).collect();
+    if let Some(near) = nearest(id, open.iter().map(String::as_str)) {
+        return error.hint(format!("did you mean `{near}`?"));
+    }
+    let archived = project.archived_everywhere().unwrap_or_default();
+    let archived: Vec<String> =
+        archived.into_iter().map(|(name, _)| name.change.to_string()).collect();
+    match nearest(id, archived.iter().map(String::as_str)) {
+        Some(near) => error.hint(format!("did you mean `{near}`, which is archived?")),
+        None if open.is_empty() => error.hint("no change is open"),
+        None => error.run("see which changes are open", CommandLine::agentd(["list"])),
+    }
 }
 
 /// The branch of a change whose documents are there and not in this checkout.
 fn on_another_branch(project: &Project, id: &str) -> Option<String> {
     let id = ChangeId::new(id).ok()?;
     let repository = git::Git::discover(project.root()).ok()??;
-    repository.is_on_its_branch(&id).then(|| git::branch_of(&id))
+    // From a remote repository, `git switch` brings it along.
+    let elsewhere = || repository.on_remote_branch(&id).is_ok_and(|remote| remote.is_some());
+    (repository.is_on_its_branch(&id) || elsewhere()).then(|| git::branch_of(&id))
 }
 
 /// The only open change, or the one whose branch is checked out, with its project; otherwise all.
@@ -324,8 +386,10 @@ pub(crate) fn begin() -> CommandLine {
 }
 
 fn which_one(open: &[ChangeId]) -> CommandError {
-    const SHOWN: usize = 20;
-    let names: Vec<&str> = open.iter().take(SHOWN).map(ChangeId::as_str).collect();
+    const SHOWN: usize = 8;
+    let mut names: Vec<&str> = open.iter().map(ChangeId::as_str).collect();
+    names.sort_by(|a, b| list::natural(a, b));
+    names.truncate(SHOWN);
     let more = if open.len() > SHOWN { ", …" } else { "" };
     CommandError::usage(format!("{} changes are open: which one?", open.len()))
         .hint(format!("name one: {}{more}", names.join(", ")))
@@ -335,16 +399,22 @@ fn which_one(open: &[ChangeId]) -> CommandError {
 /// Runs agentd and returns its exit code.
 pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
-    let cli = match Cli::try_parse_from(&args) {
+    if let Some(answered) = completions::answer(&args) {
+        return answered;
+    }
+    let parsed = definition().try_get_matches_from(&args);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return not_parsed(&error, &args),
     };
     let words: Vec<String> =
         args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     let calls = cli.command.calls();
+    let progress = calls.map_or(ProgressMode::Plain, |calls| calls.progress(cli.json));
+    let calls = calls.unwrap_or_default();
     let start = cli.directory.unwrap_or_else(|| Path::new(".").to_owned());
     let context = Context {
-        ui: Ui { json: cli.json },
+        ui: Ui { json: cli.json, pages: !cli.no_pager, progress },
         start,
         command_line: format!("agentd {}", words.join(" ")),
         consent: calls.consent(),
@@ -356,6 +426,9 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Plan(args) => plan::run(&context, args),
         Command::Bug(args) => bug::run(&context, args),
         Command::Implementation(args) => implementation::run(&context, args),
+        Command::Step(args) => step::run(&context, args),
+        Command::Take(args) => take::run(&context, args),
+        Command::Give(args) => give::run(&context, args),
         Command::Implement(args) => implement::run(&context, args),
         Command::Review(args) => review::run(&context, args),
         Command::Fix(args) => fix::run(&context, args),
@@ -366,6 +439,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::List(args) => list::run(&context, args),
         Command::Status(args) => status::run(&context, args),
         Command::Show(args) => show::run(&context, args),
+        Command::Diff(args) => diff::run(&context, args),
         Command::Validate(args) => validate::run(&context, args),
         Command::Verify(args) => verify::run(&context, args),
         Command::Explain(args) => explain::run(&context, args),
@@ -387,6 +461,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Trust(args) => trust::run(&context, args),
         Command::Doctor(args) => doctor::run(&context, args),
         Command::Completions(args) => completions::run(&context, args),
+        Command::Man(args) => man::run(&context, args),
         Command::Uninstall(args) => uninstall::run(&context, args),
     };
     match result {
@@ -404,7 +479,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 fn not_parsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
     let wrong = error.use_stderr();
     if wrong && args.iter().any(|arg| arg == "--json") {
-        Ui { json: true }.error(&usage_error(error));
+        Ui { json: true, pages: false, progress: ProgressMode::Plain }.error(&usage_error(error));
     } else if let Err(error) = error.print() {
         return ExitCode::from(CommandError::from(error).kind.exit_code());
     }
@@ -421,11 +496,6 @@ fn usage_error(error: &clap::Error) -> CommandError {
     let usage = lines().find(|line| line.starts_with("Usage: "));
     let tips = lines().filter_map(|line| line.strip_prefix("tip: ")).chain(usage);
     tips.fold(CommandError::usage(message), CommandError::hint)
-}
-
-/// The command as clap knows it, for completions and the reference.
-pub(crate) fn definition() -> clap::Command {
-    <Cli as clap::CommandFactory>::command()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod workflows;
 use agentd_core::agent::AgentKind;
 use agentd_core::config::{self, Config};
 use agentd_core::layout;
+use agentd_core::managed_block::{self, BEGIN, END, Unclosed};
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::head;
 use agentd_engine::insight::toolchain::Commands;
@@ -16,9 +17,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use settings::{Players, Settings};
 
-/// The first line of the block that agentd keeps in CLAUDE.md and its like.
-const BEGIN: &str = "<!-- agentd:begin (kept by `agentd init`; write outside of these lines) -->";
-const END: &str = "<!-- agentd:end -->";
+/// What agentd says in CLAUDE.md and its like.
 const BLOCK: &str = include_str!("../assets/agents_block.md");
 const PROJECT: &str = include_str!("../assets/project.md");
 
@@ -222,7 +221,7 @@ fn own_files(settings: &Settings) -> [(RelPath, String); 2] {
 fn context_file(agent: AgentKind) -> Result<Option<RelPath>, StoreError> {
     Ok(match agent {
         AgentKind::Claude => Some(RelPath::new("CLAUDE.md")?),
-        AgentKind::Codex => Some(RelPath::new("AGENTS.md")?),
+        AgentKind::Codex | AgentKind::Named(_) => Some(RelPath::new("AGENTS.md")?),
         AgentKind::Gemini => Some(RelPath::new("GEMINI.md")?),
         AgentKind::Builtin | AgentKind::Replay => None,
     })
@@ -252,7 +251,8 @@ fn mcp_file(agent: AgentKind) -> Result<Option<McpFile>, StoreError> {
             with: codex::with_entry,
             without: codex::without_entry,
         })),
-        AgentKind::Builtin | AgentKind::Replay => Ok(None),
+        // Each has a format of its own; those that agentd runs need no entry.
+        AgentKind::Builtin | AgentKind::Replay | AgentKind::Named(_) => Ok(None),
     }
 }
 
@@ -279,20 +279,10 @@ fn block() -> String {
     format!("{BEGIN}\n{}\n{END}\n", BLOCK.trim_end())
 }
 
-/// Where the block stands: from its first line to the line break behind its last.
-fn find_block(text: &str) -> Option<Result<std::ops::Range<usize>, ()>> {
-    let start = text.find("<!-- agentd:begin")?;
-    let Some(end) = text[start..].find(END) else { return Some(Err(())) };
-    let end = start + end + END.len();
-    let line_break =
-        text[end..].starts_with("\r\n").then_some(2).or(text[end..].starts_with('\n').then_some(1));
-    Some(Ok(start..end + line_break.unwrap_or(0)))
-}
-
 fn with_block(old: Option<&str>) -> FileAction {
     let Some(old) = old else { return FileAction::Create(block()) };
-    match find_block(old) {
-        Some(Err(())) => FileAction::Leave(format!("its agentd block has no `{END}`")),
+    match managed_block::find(old) {
+        Some(Err(Unclosed)) => FileAction::Leave(format!("its agentd block has no `{END}`")),
         Some(Ok(range)) => {
             let mut new = old.to_owned();
             new.replace_range(range, &block());
@@ -310,9 +300,9 @@ fn with_block(old: Option<&str>) -> FileAction {
 }
 
 fn without_block(old: &str) -> FileAction {
-    match find_block(old) {
+    match managed_block::find(old) {
         None => FileAction::Unchanged,
-        Some(Err(())) => FileAction::Leave(format!("its agentd block has no `{END}`")),
+        Some(Err(Unclosed)) => FileAction::Leave(format!("its agentd block has no `{END}`")),
         Some(Ok(range)) if old[range.clone()] != block() => {
             FileAction::Leave("its agentd block was edited".to_owned())
         }

@@ -31,6 +31,7 @@ use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 
 use crate::ui::Ui;
+use crate::ui::progress::ProgressMode;
 use server::Server;
 use stdio::ClientGone;
 
@@ -85,7 +86,7 @@ pub(crate) fn run(options: McpOptions) -> Result<(), McpError> {
     let holder = || Holder::this_process("agentd mcp", Timestamp::now());
     let project = if options.toolset.role().is_none() {
         let opened = opening::open(&options.start_dir, UserDirs::from_env(), &holder)?;
-        Ui { json: false }.repaired(&opened.repaired);
+        Ui { json: false, pages: false, progress: ProgressMode::Plain }.repaired(&opened.repaired);
         opened.project
     } else {
         opening::open_within_call(&options.start_dir, UserDirs::from_env())?

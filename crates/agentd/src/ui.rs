@@ -5,22 +5,29 @@ pub(crate) mod ask;
 pub(crate) mod diagnostics;
 pub(crate) mod editor;
 pub(crate) mod issues;
+pub(crate) mod markdown;
+pub(crate) mod measure;
 pub(crate) mod output;
+mod pager;
 pub(crate) mod progress;
+pub(crate) mod prompt;
 pub(crate) mod questions;
+mod region;
+pub(crate) mod table;
 
 use std::borrow::Cow;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd;
 
-use agentd_core::text::printable;
 use agentd_engine::opening::Repair;
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use self::output::Document;
+pub(crate) use self::measure::fit;
+use self::output::{Document, Remarks};
 pub(crate) use self::output::{Output, Screen};
+use self::progress::{ProgressMode, json};
 use crate::error::CommandError;
 
 /// Bold.
@@ -49,30 +56,26 @@ fn escape_control(json: &str) -> Cow<'_, str> {
     Cow::Owned(json.chars().map(escaped).collect())
 }
 
-/// At most this many columns of a terminal, without control characters.
-pub(crate) fn fit(text: &str, columns: usize) -> String {
-    let text = printable(text);
-    if text.width() <= columns {
-        return text.into_owned();
+/// The columns of the terminal that a stream is, now; none if it is no terminal, or does not know.
+fn columns_of(stream: impl io::IsTerminal + AsFd) -> Option<usize> {
+    if !stream.is_terminal() {
+        return None;
     }
-    let mut fitting = String::new();
-    let mut used = 1;
-    for c in text.chars() {
-        used += c.width().unwrap_or(0);
-        if used > columns {
-            break;
-        }
-        fitting.push(c);
-    }
-    fitting.truncate(fitting.trim_end().len());
-    fitting.push('…');
-    fitting
+    let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| size.ws_col);
+    Some(if columns == 0 { USUAL_COLUMNS } else { usize::from(columns) })
 }
 
-/// The width of the terminal that stderr is, now; 80 columns where it cannot be known.
+/// Where a terminal does not say how wide it is.
+const USUAL_COLUMNS: usize = 80;
+
+/// The columns that help has: those of the terminal, or as many as it likes.
+pub(crate) fn columns_of_help() -> usize {
+    columns_of(io::stdout()).or_else(|| columns_of(io::stderr())).unwrap_or(usize::MAX)
+}
+
+/// The width of the terminal that stderr is; 80 columns where it cannot be known.
 pub(crate) fn columns() -> usize {
-    let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
-    if columns == 0 { 80 } else { usize::from(columns) }
+    columns_of(io::stderr()).unwrap_or(USUAL_COLUMNS)
 }
 
 /// The document of a command that failed.
@@ -86,6 +89,10 @@ struct Failed<'a> {
 pub(crate) struct Ui {
     /// Whether exactly one JSON document goes to stdout, and nothing else.
     pub(crate) json: bool,
+    /// Whether long output may go through a pager.
+    pub(crate) pages: bool,
+    /// How progress is reported; remarks are part of it.
+    pub(crate) progress: ProgressMode,
 }
 
 impl Ui {
@@ -101,7 +108,11 @@ impl Ui {
 
     /// Prints a remark that is no data.
     pub(crate) fn note(&self, text: &str) {
-        output::note(&mut anstream::stderr(), text);
+        match self.progress {
+            ProgressMode::Json => Remarks::stderr().raw(&format!("{}\n", json::note(text))),
+            ProgressMode::Silent => {}
+            ProgressMode::Live | ProgressMode::Plain => Remarks::stderr().note(text),
+        }
     }
 
     /// Prints a remark for a person who watches; with `--json` there is none.
@@ -113,7 +124,12 @@ impl Ui {
 
     /// Prints a warning.
     pub(crate) fn warn(&self, text: &str) {
-        output::warn(&mut anstream::stderr(), text);
+        match self.progress {
+            ProgressMode::Json => Remarks::stderr().raw(&format!("{}\n", json::warning(text))),
+            ProgressMode::Silent | ProgressMode::Live | ProgressMode::Plain => {
+                Remarks::stderr().warn(text);
+            }
+        }
     }
 
     /// Reports what a killed agentd left behind, and what became of it.
@@ -130,20 +146,6 @@ impl Ui {
             let _ = self.print_json(&Document::new(&Failed { error }));
             return;
         }
-        let mut err = anstream::stderr();
-        let _ = writeln!(err, "{BAD}error{BAD:#}: {}", printable(&error.message));
-        if let Some(cause) = &error.cause {
-            let _ = writeln!(err, "  cause: {}", printable(cause));
-        }
-        if !error.hints.is_empty() {
-            let _ = writeln!(err);
-        }
-        for hint in &error.hints {
-            let _ = writeln!(err, "{BOLD}hint{BOLD:#}: {}", printable(&hint.to_string()));
-        }
-        // For people alone: programs have the kind, and what is piped stays as short as it can be.
-        if error.kind.exit_code() == 1 && io::stderr().is_terminal() {
-            let _ = writeln!(err, "{DIM}more: agentd explain {}{DIM:#}", error.kind);
-        }
+        Remarks::stderr().error(error);
     }
 }

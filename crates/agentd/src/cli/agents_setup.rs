@@ -5,15 +5,19 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
 
 use agentd_core::agent::{AgentKind, Role};
+use agentd_core::config::{Config, Roles};
 use agentd_core::error_kind::Kind;
+use agentd_core::hint::Hint;
 use agentd_core::ids::ChangeId;
+use agentd_core::nearest::nearest;
 use agentd_engine::agents::installed;
 use agentd_engine::agents::step::Agents;
 use agentd_engine::change::documents;
 use agentd_engine::guard::sandbox;
-use agentd_engine::guard::trust::Consent;
+use agentd_engine::guard::trust::{Consent, Trusted};
 use agentd_engine::process::{Cancel, Supervisor};
 use agentd_engine::store::{Project, RunLock};
 use agentd_engine::workflow::begin;
@@ -22,6 +26,7 @@ use super::Context;
 use super::trust::{self, trusted};
 use crate::error::CommandError;
 use crate::ui::Ui;
+use crate::ui::progress::ProgressMode;
 
 /// What every command that calls agents takes.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
@@ -32,17 +37,21 @@ pub(crate) struct CallArgs {
 
     /// Agent for all roles in this command, instead of those in `[roles]`; `builtin` plans and
     /// reviews by rules, without a model.
-    #[arg(long, value_enum, value_name = "AGENT")]
-    agent: Option<AgentArg>,
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<AgentKind>,
+
+    /// How to report progress on stderr: lines of text, lines of JSON, or not at all. The default is
+    /// a live view on a terminal, lines of JSON with `--json`, and otherwise lines of text.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    progress: Option<ProgressArg>,
 }
 
-/// What `--agent` takes.
+/// What `--progress` takes.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum AgentArg {
-    Gemini,
-    Codex,
-    Claude,
-    Builtin,
+enum ProgressArg {
+    Json,
+    Plain,
+    None,
 }
 
 impl CallArgs {
@@ -51,14 +60,36 @@ impl CallArgs {
         if self.trust { Consent::Given } else { trust::from_environment() }
     }
 
-    pub(super) fn agent(self) -> Option<AgentKind> {
-        self.agent.map(|agent| match agent {
-            AgentArg::Gemini => AgentKind::Gemini,
-            AgentArg::Codex => AgentKind::Codex,
-            AgentArg::Claude => AgentKind::Claude,
-            AgentArg::Builtin => AgentKind::Builtin,
-        })
+    /// How progress is reported.
+    pub(super) fn progress(self, json: bool) -> ProgressMode {
+        match self.progress {
+            Some(ProgressArg::Json) => ProgressMode::Json,
+            Some(ProgressArg::Plain) => ProgressMode::Plain,
+            Some(ProgressArg::None) => ProgressMode::Silent,
+            None => ProgressMode::auto(json),
+        }
     }
+
+    pub(super) fn agent(self) -> Option<AgentKind> {
+        self.agent
+    }
+}
+
+/// Gives all roles to the agent that a command names.
+pub(super) fn roles_by(agent: AgentKind, config: &Config) -> Result<Roles, CommandError> {
+    let known: Vec<AgentKind> =
+        config.all_agents().into_iter().filter(|known| *known != AgentKind::Replay).collect();
+    if known.contains(&agent) {
+        return Ok(installed::roles_of(agent, config.roles));
+    }
+    let error = CommandError::usage(format!("there is no agent `{agent}`"));
+    Err(match nearest(agent.name(), known.iter().map(AgentKind::name)) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(Hint::edit(
+            format!("describe it in [agents.{agent}]"),
+            "agentd/config.toml".to_owned(),
+        )),
+    })
 }
 
 /// The agents, ready to be called for one change. Nobody else runs agents for the
@@ -124,12 +155,23 @@ pub(crate) fn agents_for(
     root_is_text(project.root())?;
     let mut config = trusted(context, project, documents::load_config(project)?)?;
     if let Some(agent) = context.agent {
-        let roles = installed::roles_of(agent, config.roles);
+        let roles = roles_by(agent, &config)?;
         config = config.with_roles(roles);
     }
-    let holder = context.holder();
-    let lock = project.try_run_lock(change, &holder)?;
-    let agents = Agents {
+    let lock = project.try_run_lock(change, &context.holder())?;
+    let agents = agents_in(context, project, config)?;
+    begin::enter_checkout(&agents, &lock)?;
+    let (warned, played) = (Cell::new(false), RefCell::default());
+    Ok(AgentRun { agents, lock, warned, played })
+}
+
+/// What calls need in a project, with these settings.
+pub(super) fn agents_in(
+    context: &Context,
+    project: &Project,
+    config: Trusted,
+) -> Result<Agents, CommandError> {
+    Ok(Agents {
         work_tree: project.root().to_owned(),
         project: project.clone(),
         config,
@@ -138,11 +180,10 @@ pub(crate) fn agents_for(
         supervisor: Supervisor::this_program()
             .map_err(|error| cannot("start the supervisor", &error))?,
         cancel: cancel_on_signals()?,
-        holder,
-    };
-    begin::enter_checkout(&agents, &lock)?;
-    let (warned, played) = (Cell::new(false), RefCell::default());
-    Ok(AgentRun { agents, lock, warned, played })
+        holder: context.holder(),
+        warm: Arc::default(),
+        carrier: None,
+    })
 }
 
 /// A request to stop, made by the first Ctrl-C.

@@ -10,7 +10,7 @@ use agentd_core::diff;
 use agentd_core::document::review;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::{ChangeId, RequirementId, SpecId};
-use agentd_core::layout::{self, ArchiveName, ChangeFile};
+use agentd_core::layout::{self, ChangeFile};
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
 use agentd_core::rel_path::RelPath;
@@ -20,6 +20,7 @@ use agentd_engine::archive::{
 };
 use agentd_engine::change::documents;
 use agentd_engine::explain::ErrorDetails;
+use agentd_engine::git::Git;
 use agentd_engine::store::Project;
 use agentd_engine::workflow;
 use serde::Serialize;
@@ -27,6 +28,7 @@ use serde::Serialize;
 use super::agents_setup::agents_for;
 use super::{Context, user};
 use crate::error::CommandError;
+use crate::ui::markdown::diff_style;
 use crate::ui::{BAD, BOLD, DIM, Output, Screen};
 
 /// Merge the specs of a change into the main specs and move the change to the archive.
@@ -78,6 +80,17 @@ fn reason(text: &str) -> Result<String, String> {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project_of(args.id.as_deref())?;
+    if !args.dry_run
+        && let Some(id) = args.id.as_deref().and_then(|id| ChangeId::new(id).ok())
+        && let Some(archived) = archive::archived_before(&project, &id)?
+    {
+        context.ui.print(&ArchiveReport::new(
+            ArchiveAction::AlreadyArchived,
+            &project,
+            archived,
+        ))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let change = context.change(&project, args.id.as_deref())?;
     let (holder, by) = (context.holder(), user(&project));
     let request = Request {
@@ -100,9 +113,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     }
     match archive::archive(&project, &request) {
         Ok(archived) => {
-            let (name, specs) = (archived.name.clone(), touched(&archived.specs));
-            context.ui.print(&ArchiveReport::new(&project, archived))?;
-            commit(context, &project, &name, &specs);
+            let report = ArchiveReport::new(ArchiveAction::Archived, &project, archived.clone());
+            context.ui.print(&report)?;
+            let is_committed = commit(context, &project, &archived);
+            let in_git = Git::discover(project.root()).is_ok_and(|git| git.is_some());
+            if in_git {
+                context.ui.remark(next_in_git(change.id(), is_committed).as_str());
+            }
             context.ui.remark(&format!("To undo this: {}", Command::Unarchive.on(change.id())));
             Ok(ExitCode::SUCCESS)
         }
@@ -111,26 +128,39 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     }
 }
 
-fn touched(specs: &[SpecChange]) -> Vec<SpecId> {
-    specs.iter().map(|change| change.spec.clone()).collect()
+/// What people do with an archived change.
+fn next_in_git(change: &ChangeId, is_committed: bool) -> String {
+    if is_committed {
+        return "Next: open a pull request".to_owned();
+    }
+    let add = CommandLine::git(["add", "agentd"]);
+    let message = format!("Archive {change}");
+    format!("Next: {}", add.and(CommandLine::git(["commit", "-m", &message])))
 }
 
-/// Commits the result where the project wants that. The change is archived in any case.
-fn commit(context: &Context, project: &Project, name: &ArchiveName, specs: &[SpecId]) {
+/// Commits the result where the project wants that; says whether it did. The change is archived in any
+/// case.
+pub(super) fn commit(context: &Context, project: &Project, archived: &Archived) -> bool {
+    let name = &archived.name;
+    let specs: Vec<SpecId> = archived.specs.iter().map(|change| change.spec.clone()).collect();
     let wanted =
         documents::load_config(project).is_ok_and(|config| config.git.commit != GitCommit::None);
     if !wanted {
-        return;
+        return false;
     }
     let committed = agents_for(context, project, &name.change)
-        .and_then(|agents| Ok(workflow::commit_archived(&agents, name, specs)?));
+        .and_then(|agents| Ok(workflow::commit_archived(&agents, name, &specs)?));
     match committed {
         Ok(Some(commit)) => {
             let short = commit.get(..10).unwrap_or(&commit);
             context.ui.note(&format!("committed {short} {}: archive", name.change));
+            true
         }
-        Ok(None) => {}
-        Err(error) => context.ui.warn(&format!("it is not committed: {}", error.message)),
+        Ok(None) => false,
+        Err(error) => {
+            context.ui.warn(&format!("it is not committed: {}", error.message));
+            false
+        }
     }
 }
 
@@ -176,12 +206,15 @@ impl ArchivePreview {
 
 impl Output for ArchivePreview {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        write!(screen, "{}", printable(&self.diff))?;
+        for line in printable(&self.diff).lines() {
+            let style = diff_style(line);
+            writeln!(screen, "{style}{line}{style:#}")?;
+        }
         for renumbering in &self.renumbered {
             screen.note(&renumbered(renumbering));
         }
         warn_of_unlisted(screen, &self.unlisted);
-        screen.note(&format!("{} in {}", self.totals, counted(self.totals.specs, "spec")));
+        screen.note(&self.totals.to_string());
         if let Some(refused) = &self.refused {
             screen.warn(&format!("it would not be archived now: {refused}"));
         }
@@ -205,11 +238,21 @@ impl Output for ArchivePreview {
     }
 }
 
+/// What `archive` found to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ArchiveAction {
+    /// The change was archived.
+    Archived,
+    /// It was archived before.
+    AlreadyArchived,
+}
+
 /// A change that was archived.
 #[derive(Debug, Serialize)]
 pub(super) struct ArchiveReport {
-    /// `archived`
-    action: &'static str,
+    /// `archived`, or `already_archived` if there was nothing left to do.
+    action: ArchiveAction,
     /// The change.
     change_id: ChangeId,
     /// `archived`
@@ -239,12 +282,12 @@ pub(super) struct ArchiveReport {
 }
 
 impl ArchiveReport {
-    pub(super) fn new(project: &Project, archived: Archived) -> Self {
+    pub(super) fn new(action: ArchiveAction, project: &Project, archived: Archived) -> Self {
         let path = layout::archived_change(&archived.name);
         let review = project.dir().read_to_string(&path.join(&ChangeFile::Review.path())).ok();
         let state = archived.state;
         Self {
-            action: "archived",
+            action,
             change_id: state.change_id,
             phase: state.phase,
             verdict: state.code_review.map(|review| review.verdict.label()),
@@ -264,7 +307,11 @@ impl ArchiveReport {
 
 impl Output for ArchiveReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        writeln!(screen, "{BOLD}{}{BOLD:#} is archived in {}", self.change_id, self.path)?;
+        let (id, path) = (&self.change_id, &self.path);
+        if self.action == ArchiveAction::AlreadyArchived {
+            return writeln!(screen, "{BOLD}{id}{BOLD:#} is archived already in {path}");
+        }
+        writeln!(screen, "{BOLD}{id}{BOLD:#} is archived in {path}")?;
         let width = self.specs.iter().map(|spec| spec.spec.as_str().len()).max().unwrap_or(0);
         for spec in &self.specs {
             writeln!(screen, "  {:width$}  {}", spec.spec, fit_list(spec))?;
@@ -273,7 +320,7 @@ impl Output for ArchiveReport {
             writeln!(screen, "  {}", renumbered(renumbering))?;
         }
         warn_of_unlisted(screen, &self.unlisted);
-        writeln!(screen, "{} in {}", self.totals, counted(self.totals.specs, "spec"))
+        writeln!(screen, "{}", self.totals)
     }
 
     #[cfg(test)]
@@ -292,7 +339,7 @@ impl Output for ArchiveReport {
         let specs =
             vec![SpecChange { spec: spec.clone(), touched, before: None, after: String::new() }];
         Self {
-            action: "archived",
+            action: ArchiveAction::Archived,
             change_id: ChangeId::new("add-oauth").unwrap(),
             phase: Phase::Archived,
             verdict: Some("APPROVED"),

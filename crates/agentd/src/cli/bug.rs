@@ -52,6 +52,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         track: Some(Track::Bug),
         git: args.git,
         yes: args.yes,
+        person: planning::person(context),
     };
     let (auto, exit_code) = (args.auto, args.exit_code);
     take_to_plan(context, Some(&args.id), &begin, &Ending { auto, exit_code })

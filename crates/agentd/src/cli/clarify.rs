@@ -1,7 +1,5 @@
 mod report;
 
-use std::io::Read as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use agentd_core::command_line::CommandLine;
@@ -23,8 +21,9 @@ use self::report::AnswerReport;
 pub(super) use self::report::{ClarificationsReport, ClarifyReport, QuestionsReport};
 use super::Context;
 use super::agents_setup::{CallArgs, agents_for};
-use super::planning::run_workflow;
+use super::planning::{self, run_workflow};
 use crate::error::CommandError;
+use crate::ui::ask::not_asked;
 use crate::ui::questions as asking;
 
 /// Answer open questions about a change before planning it.
@@ -91,7 +90,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     if context.ui.json {
         return print_questions(context, &state, &asked.questions, asked.cost_usd);
     }
-    let ask = || ask_person(context, &asked.questions);
+    let ask = || ask_person(&project, &asked.questions, Command::Clarify);
     let answers = match cancel {
         Some(cancel) => cancel.while_waiting(ask),
         None => ask(),
@@ -137,40 +136,28 @@ fn started(
     Ok(clarify::begin(project, id, description, None, &context.holder(), context.now())?)
 }
 
-/// Asks on the terminal. Stopping loses nothing but the answers of this time.
+/// Asks on the terminal. Stopping loses nothing: what was answered is offered the next time.
 pub(super) fn ask_person(
-    context: &Context,
+    project: &Project,
     questions: &Questions,
+    again: Command,
 ) -> Result<Vec<Answered>, CommandError> {
-    asking::ask(&context.ui, &questions.questions).map_err(|error| match error.kind {
-        Kind::Interrupted => {
-            let id = &questions.change_id;
-            let again = CommandLine::agentd(["clarify", id.as_str()]);
-            error.run("nothing was written; answer the same questions later", again)
+    let id = &questions.change_id;
+    let mut given = clarify::given(project, id);
+    asking::ask(&questions.questions, &mut given, project.root()).map_err(|error| {
+        let error = not_asked(error);
+        if error.kind != Kind::Interrupted {
+            return error;
         }
-        _ => error,
+        let kept = clarify::keep_given(project, id, &given).is_ok() && !given.is_empty();
+        let purpose = if kept { "your answers are kept; continue" } else { "answer them later" };
+        error.run(purpose, &again.on(id))
     })
 }
 
 /// Reads a file with answers, or standard input.
 pub(super) fn read_answers(file: &str) -> Result<String, CommandError> {
-    const MAX: u64 = 1 << 20;
-    let unreadable = |error: &dyn std::fmt::Display| {
-        CommandError::new(Kind::AnswersUnreadable, format!("cannot read {file}"))
-            .cause(error.to_string())
-    };
-    let mut text = String::new();
-    let read = if file == "-" {
-        std::io::stdin().lock().take(MAX + 1).read_to_string(&mut text)
-    } else {
-        std::fs::File::open(Path::new(file))
-            .and_then(|file| file.take(MAX + 1).read_to_string(&mut text))
-    };
-    read.map_err(|error| unreadable(&error))?;
-    if text.len() as u64 > MAX {
-        return Err(unreadable(&format!("it is larger than {MAX} bytes")));
-    }
-    Ok(text)
+    planning::read_text(file, Kind::AnswersUnreadable)
 }
 
 fn save(

@@ -1,7 +1,9 @@
 //! The keys of every JSON document, from the types of the outputs, for docs/agent-contract.md.
 
+use std::collections::BTreeSet;
+
 use agentd_core::diagnostic::Rule;
-use agentd_engine::insight::cost::CostReport;
+use agentd_engine::insight::cost::{CostReport, ProjectCost};
 use agentd_engine::insight::forecast::ForecastReport;
 use agentd_engine::insight::overlap::OverlapReport;
 use agentd_engine::insight::trace::TraceReport;
@@ -13,26 +15,33 @@ use super::completions::CompletionScript;
 use super::context::ContextReport;
 use super::decide::{DecisionReport, QuestionReport};
 use super::demo::DemoReport;
+use super::diff::DiffReport;
 use super::doctor::DoctorReport;
+use super::doctor::probe::Probed;
 use super::drop::DropReport;
 use super::explain::{ErrorExplanation, ExplainList};
 use super::export::ExportReport;
+use super::give::GiveReport;
 use super::init::InstallReport;
 use super::list::{ArchivedList, ChangeList, SpecList};
-use super::log::LogReport;
+use super::log::{CallReport, LogReport};
+use super::man::ManPages;
 use super::planning::WorkflowReport;
 use super::rename::RenameReport;
 use super::replay::ReplayReport;
 use super::revise::RevisionReport;
-use super::show::ShownDocument;
-use super::status::StatusReport;
+use super::show::{ShownDocument, ShownPlan};
+use super::status::{ProjectStatus, StatusReport};
+use super::step::StepReport;
+use super::take::TakeReport;
 use super::trust::TrustReport;
 use super::unarchive::UnarchiveReport;
 use super::validate::ValidationReport;
 use super::verify::VerifyReport;
 use super::view::ViewReport;
 use crate::ui::Output;
-use crate::ui::output::document;
+use crate::ui::measure::width;
+use crate::ui::output::{document, shown};
 
 /// What a command prints with `--json`.
 struct Row {
@@ -40,6 +49,43 @@ struct Row {
     keys: Map<String, Value>,
     /// The key that is there only if there is something to say.
     optional: Option<&'static str>,
+    /// Says whether it fits every terminal, or what does not.
+    fits: fn() -> Result<(), String>,
+}
+
+/// The terminals that every output fits.
+const MIN: usize = 50;
+const MAX: usize = 250;
+
+/// Whether no line is wider than the terminal, and no word is cut without a mark.
+fn fits(output: &impl Output, columns: usize) -> Result<(), String> {
+    let plain = |text: String| anstream::adapter::strip_str(&text).to_string();
+    let now = "2026-11-04T12:00:00Z".parse().unwrap();
+    let whole = plain(shown(output, Some(10_000), now));
+    let words: BTreeSet<&str> = whole.split_whitespace().collect();
+    let text = plain(shown(output, Some(columns), now));
+    for line in text.lines() {
+        if width(line) > columns {
+            return Err(format!("{columns} columns: too wide: {line:?}"));
+        }
+        let is_known =
+            |word: &str| words.contains(word) || words.iter().any(|all| all.contains(word));
+        let mut cut = line.split_whitespace().filter(|word| !word.contains('…') && *word != "\\");
+        // Rules below headings and bars are as long as there is room.
+        let is_drawn = |word: &str| word.chars().all(|c| "─═█●○◐✗".contains(c));
+        if let Some(word) = cut.find(|word| !is_known(word) && !is_drawn(word)) {
+            return Err(format!("{columns} columns: cut: {word:?} in {line:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Issue 19: at any width from 50, no line is longer than the terminal and no word is cut.
+#[test]
+fn every_output_fits_the_terminal() {
+    for Row { command, fits, .. } in reading().into_iter().chain(acting()) {
+        assert_eq!(fits(), Ok(()), "agentd {command}");
+    }
 }
 
 impl Row {
@@ -50,10 +96,11 @@ impl Row {
 }
 
 fn row<T: Output>(command: &'static str) -> Row {
+    let fits = || (MIN..=MAX).try_for_each(|columns| fits(&T::sample(), columns));
     match document(&T::sample()) {
         Value::Object(mut keys) => {
             assert_eq!(keys.shift_remove("version"), Some(1.into()), "{command}");
-            Row { command, keys, optional: None }
+            Row { command, keys, optional: None, fits }
         }
         other => panic!("{command}: {other}"),
     }
@@ -66,23 +113,30 @@ fn reading() -> Vec<Row> {
         row::<SpecList>("list --specs"),
         row::<ArchivedList>("list --archived"),
         row::<StatusReport>("status add-oauth"),
+        row::<ProjectStatus>("status --all"),
         row::<ShownDocument>("show add-oauth tasks"),
+        row::<ShownPlan>("show add-oauth plan"),
+        row::<DiffReport>("diff add-oauth"),
         row::<LogReport>("log add-oauth"),
+        row::<CallReport>("log add-oauth --run 1"),
         row::<QuestionReport>("decide add-oauth"),
         row::<ValidationReport>("validate add-oauth").optional("omitted"),
         row::<VerifyReport>("verify add-oauth"),
         row::<CostReport>("cost add-oauth"),
+        row::<ProjectCost>("cost --all"),
         row::<ForecastReport>("plan add-oauth --forecast"),
         row::<OverlapReport>("overlap"),
         row::<TraceReport>("trace auth-flow:R1"),
         row::<ContextReport>("context \"Add login\""),
         row::<DoctorReport>("doctor"),
+        row::<Probed>("doctor --probe"),
         row::<TrustReport>("trust --show"),
         row::<Rule>("explain T005"),
         row::<ErrorExplanation>("explain locked"),
         row::<ExplainList>("explain"),
         row::<ArchivePreview>("archive add-oauth --dry-run"),
         row::<CompletionScript>("completions bash"),
+        row::<ManPages>("man"),
     ]
 }
 
@@ -98,6 +152,9 @@ fn acting() -> Vec<Row> {
         row::<WorkflowReport>("implement add-oauth"),
         row::<WorkflowReport>("review add-oauth"),
         row::<WorkflowReport>("fix add-oauth"),
+        row::<StepReport>("step add-oauth"),
+        row::<TakeReport>("take add-oauth"),
+        row::<GiveReport>("give add-oauth"),
         row::<QuestionsReport>("clarify add-oauth"),
         row::<ClarifyReport>("clarify add-oauth --answers FILE"),
         row::<ClarificationsReport>("clarify add-oauth --show"),
@@ -133,7 +190,7 @@ pub(super) fn tables() -> String {
 
 fn table(heading: &str, rows: &[Row]) -> String {
     let mut text = format!("| {heading} | keys beside `version` |\n|---|---|\n");
-    for Row { command, keys, optional } in rows {
+    for Row { command, keys, optional, .. } in rows {
         let keys: Vec<String> = keys
             .keys()
             .map(|key| {

@@ -1,7 +1,7 @@
 //! The whole workflow on a machine that has no agent: everything is real but the agents,
 //! which are played from a recording that is part of the program.
 
-mod place;
+pub(super) mod place;
 mod story;
 mod tour;
 
@@ -17,6 +17,7 @@ use super::Context;
 use super::agents_setup::cancel_on_signals;
 use crate::error::CommandError;
 use crate::ui::Ui;
+use crate::ui::progress::ProgressMode;
 
 /// Watch a change go from one sentence to merged specs, without agents.
 ///
@@ -47,7 +48,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let cancel = cancel_on_signals()?;
     let place = DemoDir::make(context, args)?;
     let inside = Context {
-        ui: Ui { json: context.ui.json },
+        ui: Ui { json: context.ui.json, pages: false, progress: ProgressMode::auto(false) },
         start: place.root().to_owned(),
         command_line: context.command_line.clone(),
         // agentd has written these settings itself, right now.

@@ -1,7 +1,8 @@
 mod checks;
+pub(super) mod probe;
 mod programs;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -9,9 +10,8 @@ use std::time::Duration;
 use agentd_core::agent::AgentKind;
 use agentd_core::config::Config;
 use agentd_core::hint::Hint;
-use agentd_core::text::printable;
 use agentd_engine::change::documents;
-use agentd_engine::guard::trust;
+use agentd_engine::guard::trust::{self, Consent};
 use agentd_engine::store::Project;
 use serde::Serialize;
 
@@ -26,14 +26,27 @@ use crate::ui::{BAD, BOLD, GOOD, Output, Screen, WARN};
 /// the git identity, the sandbox, the budget, the MCP server, the settings and the changes. The
 /// checks run at the same time, and each is printed as soon as its result is known. No agent
 /// is called, and nothing is run that the project's settings name before you have agreed to it.
+///
+/// With --probe, an agent is called: a few short turns in a temporary project show whether it uses
+/// agentd's tools, stays out of files that are not its own, reports its usage, resumes a session,
+/// and ends when it is told to. The result is kept, and an agent that failed what a role needs is
+/// not given that role until it is probed again, updated, or set up differently.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd doctor\n  agentd doctor --json | jq '.checks[] | select(.status != \"ok\")'"
+    after_help = "Examples:\n  agentd doctor\n  agentd doctor --json | jq '.checks[] | select(.status != \"ok\")'\n  agentd doctor --probe opencode\n  agentd doctor --probe qwen --yes --json | jq .roles"
 )]
 pub(crate) struct Args {
     /// How long to wait for a program to answer; some take seconds on a busy machine.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     timeout: u64,
+
+    /// Call this agent to find out which roles it can play; asks first, since models cost money.
+    #[arg(long, value_name = "AGENT")]
+    probe: Option<AgentKind>,
+
+    /// Probe without asking.
+    #[arg(long, short = 'y', requires = "probe")]
+    yes: bool,
 }
 
 /// What was found out about the setup.
@@ -86,6 +99,9 @@ impl Check {
 type Job<'a> = Box<dyn FnOnce() -> Result<Vec<Check>, CommandError> + Send + 'a>;
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if let Some(agent) = args.probe {
+        return probe::run(context, args, agent);
+    }
     let project = context.project();
     let config = project.as_ref().ok().map(documents::load_config);
     let settings = match &config {
@@ -93,7 +109,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         _ => Config::default(),
     };
     let standing = project.as_ref().ok().map(|project| trust::standing(project, &settings));
-    let trusted = standing.as_ref().is_none_or(|s| s.as_ref().is_ok_and(|s| s.trusted));
+    let consent = super::trust::from_environment();
+    let trusted = consent == Consent::Given
+        || standing.as_ref().is_none_or(|s| s.as_ref().is_ok_and(|s| s.trusted));
     let root = project.as_ref().map_or(&*context.start, Project::root);
     let limit = Duration::from_secs(args.timeout);
     let programs = Programs::new(&settings, trusted, root, limit);
@@ -108,7 +126,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             let shown = project.root().display().to_string();
             at_once.push(job(move || Check::new("project", Status::Ok, shown)));
             at_once.push(Box::new(|| Ok(vec![checks::config(project, config)?])));
-            at_once.push(Box::new(|| Ok(standing.and_then(checks::trust).into_iter().collect())));
+            let trust = standing.and_then(|standing| checks::trust(standing, consent));
+            at_once.push(Box::new(|| Ok(trust.into_iter().collect())));
             at_once.push(job(|| checks::tests(&settings, root)));
             at_once.push(job(|| checks::budget(&settings)));
             at_once.push(Box::new(|| checks::changes(project)));
@@ -119,7 +138,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         }
     }
     jobs.push(job(|| programs.git()));
-    for agent in AgentKind::ALL {
+    for agent in settings.all_agents() {
         if !settings.roles.of_agent(agent).is_empty() {
             let programs = &programs;
             jobs.push(job(move || programs.agent(agent)));
@@ -185,10 +204,10 @@ impl Output for Found<'_> {
                 Status::Warning => ("!", WARN),
                 Status::Failed => ("✗", BAD),
             };
-            let detail = printable(&check.detail);
-            writeln!(screen, "{style}{mark}{style:#} {BOLD}{:8}{BOLD:#} {detail}", check.name)?;
+            let label = format!("{style}{mark}{style:#} {BOLD}{:8}{BOLD:#} ", check.name);
+            screen.labeled(&label, &check.detail)?;
             if let Some(hint) = &check.hint {
-                writeln!(screen, "           hint: {}", printable(&hint.to_string()))?;
+                screen.labeled("           hint: ", &hint.to_string())?;
             }
         }
         Ok(())

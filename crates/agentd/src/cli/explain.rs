@@ -120,12 +120,22 @@ impl Output for ErrorExplanation {
 
 impl Output for ExplainList {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        let is_terminal = screen.columns().is_some();
+        if is_terminal {
+            writeln!(screen, "{BOLD}Rules{BOLD:#}\n")?;
+        }
+        let names = self.rules.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
         for Rule { code, severity, summary, name, .. } in self.rules {
             let severity = severity.label();
-            writeln!(screen, "{BOLD}{code}{BOLD:#} {severity:6} {summary} {DIM}{name}{DIM:#}")?;
+            let label = format!("{BOLD}{code}{BOLD:#}  {severity:6}  {DIM}{name:names$}{DIM:#}  ");
+            screen.labeled(&label, summary)?;
         }
+        if is_terminal {
+            writeln!(screen, "\n{BOLD}Errors{BOLD:#}\n")?;
+        }
+        let kinds = self.errors.iter().map(|error| error.kind.len()).max().unwrap_or(0);
         for ErrorExplanation { kind, means, .. } in &self.errors {
-            writeln!(screen, "{BOLD}{kind}{BOLD:#} {means}")?;
+            screen.labeled(&format!("{BOLD}{kind:kinds$}{BOLD:#}  "), means)?;
         }
         Ok(())
     }

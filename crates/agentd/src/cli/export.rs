@@ -4,43 +4,68 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agentd_core::error_kind::Kind;
-use agentd_core::layout;
-use agentd_core::rel_path::RelPath;
 use agentd_core::text::{counted, printable};
 use agentd_engine::agents::redact::Redactor;
 use agentd_engine::insight::export;
-use agentd_engine::store::Project;
+use agentd_viewer::Format;
 use serde::Serialize;
 
 use super::Context;
 use crate::error::CommandError;
 use crate::ui::{Output, Screen};
 
-/// Export a change and its runs as a tar archive, for a bug report.
+/// Export a change: as a tar archive for a bug report, a web page, or the text of a pull request.
+///
+/// The archive contains the change and its runs. With `--html`, it is one page with the plan, the
+/// reviews, the code and the runs, which needs no other file and no script. With `--markdown`, it is
+/// a short text for a pull request.
 ///
 /// Secrets are redacted: the values of variables whose names look secret, and anything that
-/// looks like a key. Prompts and code are included unchanged, so review the archive before
+/// looks like a key. Prompts and code are included unchanged, so review the file before
 /// you send it. Archived changes can be exported too.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd export add-oauth\n  agentd export add-oauth --output - | gzip > report.tar.gz\n  tar -tf add-oauth.tar"
+    after_help = "Examples:\n  agentd export add-oauth\n  agentd export add-oauth --html\n  agentd export add-oauth --markdown --output - | gh pr create --title add-oauth --body-file -\n  agentd export add-oauth --output - | gzip > report.tar.gz\n  tar -tf add-oauth.tar"
 )]
 pub(crate) struct Args {
     /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// File to write, or `-` for standard output; the default is `<id>.tar` in this directory.
+    /// Write one static web page.
+    #[arg(long, conflicts_with = "markdown")]
+    html: bool,
+
+    /// Write the text of a pull request.
+    #[arg(long)]
+    markdown: bool,
+
+    /// File to write, or `-` for standard output; the default is `<id>.tar`, `.html` or `.md` in
+    /// this directory.
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project_of(args.id.as_deref())?;
-    let (dir, id) = find(context, &project, args.id.as_deref())?;
-    let path = args.output.clone().unwrap_or_else(|| context.start.join(format!("{id}.tar")));
+    let change = context.change_to_read(&project, args.id.as_deref())?;
+    let (dir, id) = (change.dir_in_project(), change.id().to_string());
+    let format = match (args.html, args.markdown) {
+        (true, _) => Some(Format::Html),
+        (false, true) => Some(Format::Markdown),
+        (false, false) => None,
+    };
+    let extension = format.map_or("tar", Format::extension);
+    let file = || context.start.join(format!("{id}.{extension}"));
+    let path = args.output.clone().unwrap_or_else(file);
     let to_stdout = path == Path::new("-");
     if to_stdout && context.ui.json {
         return Err(CommandError::usage("`--json` and `--output -` both write to standard output"));
+    }
+    if let Some(format) = format {
+        let text = agentd_viewer::export(&project, &change, format).map_err(|error| {
+            CommandError::new(Kind::Export, "the change cannot be read").cause(error.to_string())
+        })?;
+        return write(context, &id, &path, &text);
     }
     let environment: Vec<_> = std::env::vars_os().collect();
     let redactor = Redactor::of_project(&environment, &project);
@@ -76,20 +101,29 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// The directory of an open change, or of an archived one.
-fn find(
-    context: &Context,
-    project: &Project,
-    id: Option<&str>,
-) -> Result<(RelPath, String), CommandError> {
-    match context.change(project, id) {
-        Ok(change) => Ok((layout::change_dir(change.id()), change.id().to_string())),
-        Err(error) => {
-            let archived = project.archived()?.ids;
-            let named = archived.iter().rev().find(|name| Some(name.change.as_str()) == id);
-            named.map(|name| (layout::archived_change(name), name.change.to_string())).ok_or(error)
-        }
+/// Writes a change that was made into a text.
+fn write(context: &Context, id: &str, path: &Path, text: &str) -> Result<ExitCode, CommandError> {
+    if path == Path::new("-") {
+        let written = io::stdout().lock().write_all(text.as_bytes());
+        written.map_err(|error| unwritable(path, &error))?;
+        return Ok(ExitCode::SUCCESS);
     }
+    let file = File::options().write(true).create_new(true).open(path);
+    let mut file = file.map_err(|error| unwritable(path, &error))?;
+    if let Err(error) = file.write_all(text.as_bytes()) {
+        // Half a page is none.
+        let _ = std::fs::remove_file(path);
+        return Err(unwritable(path, &error));
+    }
+    context.ui.print(&ExportReport {
+        change_id: id.to_owned(),
+        path: path.display().to_string(),
+        bytes: text.len() as u64,
+        files: Vec::new(),
+        redacted: Vec::new(),
+        left_out: Vec::new(),
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> CommandError {
@@ -100,16 +134,16 @@ fn unwritable(path: &Path, error: &io::Error) -> CommandError {
     wrong.cause(error.to_string())
 }
 
-/// An archive that was written.
+/// A change that was exported.
 #[derive(Debug, Serialize)]
 pub(super) struct ExportReport {
     /// The change.
     change_id: String,
-    /// The archive.
+    /// What was written.
     path: String,
     /// Its size.
     bytes: u64,
-    /// The files in it.
+    /// The files in it; none if it is not an archive.
     files: Vec<String>,
     /// The files in which something was redacted.
     redacted: Vec<String>,
@@ -119,8 +153,11 @@ pub(super) struct ExportReport {
 
 impl Output for ExportReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        let (path, files) = (printable(&self.path), counted(self.files.len(), "file"));
-        writeln!(screen, "{path} ({files}, {} bytes)", self.bytes)?;
+        let path = printable(&self.path);
+        match self.files.len() {
+            0 => writeln!(screen, "{path} ({} bytes)", self.bytes)?,
+            files => writeln!(screen, "{path} ({}, {} bytes)", counted(files, "file"), self.bytes)?,
+        }
         for file in &self.redacted {
             writeln!(screen, "redacted   {}", printable(file))?;
         }

@@ -8,6 +8,9 @@ use super::planning::{self, run_workflow};
 use crate::error::CommandError;
 
 /// Have the implementer fix the issues from the latest code review.
+///
+/// Open comments on the code, made in the viewer, are passed on as well. If there are any,
+/// approved code can be fixed too; it is reviewed again afterwards.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  agentd fix add-oauth\n  agentd fix && agentd review")]
 pub(crate) struct Args {
@@ -19,7 +22,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let built = planning::building(context, args.id.as_deref(), CodeStep::Continue)?;
+    let built = planning::building(context, args.id.as_deref(), CodeStep::Fix)?;
     let report = run_workflow(context, &built.agents, &built.id, workflow::fix)?;
     built.finish(context, &report, false)
 }

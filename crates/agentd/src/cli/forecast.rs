@@ -6,15 +6,16 @@ use std::process::ExitCode;
 use agentd_core::forecast::{Basis, StepForecast};
 use agentd_core::state::Ranges;
 use agentd_core::text::printable;
-use agentd_engine::agents::installed;
 use agentd_engine::change::documents;
 use agentd_engine::insight::forecast::{self, ForecastReport, Wanted};
 use agentd_engine::opening;
 use agentd_engine::store::StoreError;
 
+use super::agents_setup::roles_by;
 use super::{Context, planning};
 use crate::error::CommandError;
-use crate::ui::{BOLD, DIM, Output, Screen};
+use crate::ui::table::{Cell, Column, Table};
+use crate::ui::{BOLD, Output, Screen};
 
 /// What a command takes that begins a workflow.
 #[derive(Debug, clap::Args)]
@@ -45,7 +46,7 @@ pub(super) fn run(
     let id = planning::change_to_plan(context, &project, id)?;
     let mut config = documents::load_config(&project)?;
     if let Some(agent) = context.agent {
-        config.roles = installed::roles_of(agent, config.roles);
+        config.roles = roles_by(agent, &config)?;
     }
     context.ui.print(&forecast::report(&project, &config, &id, wanted)?)?;
     Ok(ExitCode::SUCCESS)
@@ -59,27 +60,22 @@ impl Output for ForecastReport {
             screen.note(&format!("`{id}` needs no more calls of agents."));
             return Ok(());
         }
-        let columns = ["step", "agent", "model", "calls", "tokens", "cost", "time"];
-        let mut rows = vec![columns.map(str::to_owned)];
-        rows.extend(forecast.steps.iter().map(row));
-        let total = ["all", "", ""].map(str::to_owned);
-        rows.push(with_figures(total, &forecast.ranges));
-        let widths: [usize; 7] = std::array::from_fn(|i| {
-            rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0)
-        });
-        let last = rows.len() - 1;
-        for (number, row) in rows.iter().enumerate() {
-            let style = if number == 0 {
-                DIM
-            } else if number == last {
-                BOLD
-            } else {
-                anstyle::Style::new()
-            };
-            let cells: Vec<String> =
-                row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-            writeln!(screen, "{style}{}{style:#}", cells.join("  ").trim_end())?;
+        let mut table = Table::new([
+            Column::new("STEP").least(14),
+            Column::new("AGENT").optional(1),
+            Column::new("MODEL").optional(0).least(8),
+            Column::figures("CALLS").optional(2),
+            Column::figures("TOKENS").optional(3),
+            Column::figures("COST"),
+            Column::figures("TIME"),
+        ]);
+        for step in &forecast.steps {
+            table.row(row(step));
         }
+        let total = ["all", "", ""].map(str::to_owned);
+        let total = with_figures(total, &forecast.ranges);
+        table.row(total.map(|text| Cell::styled(text, BOLD)));
+        screen.table(&table)?;
         let (complexity, basis) = (self.complexity, forecast.basis_shown());
         let why = match forecast.basis {
             Basis::BuiltIn => ": this project has no ledger yet",

@@ -7,20 +7,20 @@ use agentd_core::agent::AgentKind;
 use agentd_core::command_line::CommandLine;
 use agentd_core::config::{Config, Roles};
 use agentd_core::hint::Hint;
+use agentd_core::known_agent::{self, KNOWN};
 use agentd_core::layout;
 use agentd_core::nearest::nearest;
+use agentd_engine::agents::installed;
 use agentd_engine::change::documents;
 use agentd_engine::guard::trust;
 use agentd_engine::insight::toolchain::{self, Commands};
 use agentd_engine::opening;
-use agentd_engine::process;
 use agentd_engine::store::{Project, StoreError};
-use inquire::MultiSelect;
 
 use super::Context;
 use crate::error::CommandError;
 use crate::install::{self, FileAction, FileChange, Players, Settings};
-use crate::ui::ask::{self, answered};
+use crate::ui::ask;
 
 pub(super) use report::{InstallReport, SetUp};
 
@@ -110,8 +110,7 @@ pub(super) fn players_here(root: &Path) -> Players {
 /// The agents on PATH.
 fn here(root: &Path) -> Vec<AgentKind> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_here = |agent: &AgentKind| process::find_program(agent.name(), &path, root).is_some();
-    AgentKind::CLIS.into_iter().filter(is_here).collect()
+    installed::on_path(&path, root).collect()
 }
 
 /// The commands that are written into `[implementation]`: those that are found, if a person who
@@ -215,42 +214,35 @@ fn choose(context: &Context, args: &Args, root: &Path) -> Result<Vec<AgentKind>,
     let here = here(root);
     if args.yes || args.dry_run || !context.ui.can_prompt() {
         if here.is_empty() {
-            let known = "`--agents` names those that you use: claude, codex, gemini";
+            let known = "`--agents` names those that you use: claude, codex, gemini, opencode, …";
             context.ui.note(&format!("No agent was found on PATH; {known}"));
         }
         return Ok(here);
     }
-    let options: Vec<&str> = AgentKind::CLIS.iter().map(|agent| agent.name()).collect();
-    let marked: Vec<usize> = AgentKind::CLIS
-        .iter()
-        .enumerate()
-        .filter(|(_, agent)| here.contains(agent))
-        .map(|(i, _)| i)
-        .collect();
-    let chosen = MultiSelect::new("Which agents work on this project?", options)
-        .with_default(&marked)
-        .with_help_message("space to select, enter to confirm; agents on PATH are selected")
-        .prompt();
+    let names: Vec<&str> = KNOWN.iter().map(|row| row.name).collect();
+    let is_here = |name: &str| here.iter().any(|agent| agent.name() == name);
+    let marked: Vec<bool> = names.iter().map(|name| is_here(name)).collect();
     let by_name = CommandLine::agentd(["init", "--agents", "claude,codex,gemini"]);
-    let names = answered(chosen, Hint::run("name the agents", by_name))?;
-    Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect())
+    let chosen = ask::agents(&names, &marked, Hint::run("name the agents", by_name))?;
+    Ok(chosen.into_iter().filter_map(|at| names.get(at)?.parse().ok()).collect())
 }
 
 fn parse(names: &[String]) -> Result<Vec<AgentKind>, CommandError> {
     let mut agents = Vec::new();
     for name in names.iter().map(|name| name.trim()) {
-        match (name, AgentKind::CLIS.into_iter().find(|agent| agent.name() == name)) {
+        match (name, known_agent::agents().find(|agent| agent.name() == name)) {
             ("all", _) => agents.extend(AgentKind::CLIS),
             ("none" | "", _) => {}
             (_, Some(agent)) => agents.push(agent),
             (_, None) => {
-                let known = AgentKind::CLIS.into_iter().map(AgentKind::name).chain(["all", "none"]);
+                let known = KNOWN.iter().map(|row| row.name).chain(["all", "none"]);
                 let error = CommandError::usage(format!("there is no agent `{name}`"));
                 return Err(match nearest(name, known) {
                     Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => error.hint(
-                        "the agents are claude, codex and gemini; `all` and `none` work as well",
-                    ),
+                    None => error.hint(format!(
+                        "the agents are {}; `all` (claude, codex, gemini) and `none` work as well",
+                        KNOWN.map(|row| row.name).join(", ")
+                    )),
                 });
             }
         }

@@ -1,36 +1,61 @@
-use std::io::{self, Write as _};
-use std::process::ExitCode;
+mod call;
+mod events;
 
-use agentd_core::diagnostic::Counts;
-use agentd_core::document::issue_fate::{EarlierIssue, IssueFate, earlier, fates, in_words};
-use agentd_core::document::review::CodeVerdict;
+use std::io;
+use std::process::ExitCode;
+use std::str::FromStr;
+
 use agentd_core::ids::ChangeId;
-use agentd_core::stamp::Stamp;
-use agentd_core::state::State;
-use agentd_core::step_name::StepName;
-use agentd_core::text::printable;
-use agentd_engine::change::Snapshot;
-use agentd_engine::git::{self, Git, GitTool};
-use agentd_engine::insight::code_rounds::{CodeRounds, code_rounds};
-use agentd_engine::store::Project;
+use agentd_engine::insight::code_rounds::code_rounds;
+use anstyle::Style;
 use serde::Serialize;
 
+#[cfg(test)]
+pub(super) use self::call::CallReport;
+use self::events::{Event, EventKind};
 use super::Context;
 use crate::error::CommandError;
-use crate::ui::{BOLD, DIM, Output, Screen};
-use agentd_core::figures::{duration, tokens};
+use crate::ui::{BAD, BOLD, DIM, Output, Screen};
 
 /// Show what has happened to a change, oldest first.
 ///
-/// Calls of agents with their tokens, cost and time, all reviews of the plan and of
-/// the code, runs of the tests, commits, and what people have decided.
+/// Questions and answers, where it is worked on, calls of agents with their tokens, cost and time,
+/// calls that failed and why, all reviews of the plan and of the code, runs of the tests, commits,
+/// and what people have decided. `--run` shows one call in full: its prompt, and what the agent said
+/// and did.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd log add-oauth\n  agentd log --json | jq '.events[] | select(.kind == \"decision\")'"
+    after_help = "Examples:\n  agentd log add-oauth\n  agentd log add-oauth --kind call,tests\n  agentd log add-oauth --run last       what happened in one call\n  agentd log --json | jq '.events[] | select(.kind == \"decision\")'"
 )]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID, or the name of an archived change; optional if only one change is open.
     id: Option<String>,
+
+    /// Show only events of these kinds.
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', conflicts_with = "run")]
+    kind: Vec<EventKind>,
+
+    /// Show what happened in the call with this number, or in the last one.
+    #[arg(long, value_name = "NUMBER|last")]
+    run: Option<WhichRun>,
+}
+
+/// What `--run` takes.
+#[derive(Debug, Clone, Copy)]
+enum WhichRun {
+    Number(u32),
+    Last,
+}
+
+impl FromStr for WhichRun {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "last" => Ok(Self::Last),
+            number => number.parse().map(Self::Number).map_err(|_| "a number, or `last`"),
+        }
+    }
 }
 
 /// What has happened to a change, oldest first.
@@ -40,170 +65,57 @@ pub(super) struct LogReport {
     events: Vec<Event>,
 }
 
-/// One thing that has happened.
-#[derive(Debug, Serialize)]
-struct Event {
-    at: Option<Stamp>,
-    kind: EventKind,
-    text: String,
-    /// For a review: what became of the issues of earlier rounds.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    previous: Vec<EarlierIssue>,
-}
-
-/// What an event is about.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum EventKind {
-    Begun,
-    Call,
-    Commit,
-    Decision,
-    Review,
-    Tests,
-}
-
-impl EventKind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Begun => "begun",
-            Self::Call => "call",
-            Self::Commit => "commit",
-            Self::Decision => "decision",
-            Self::Review => "review",
-            Self::Tests => "tests",
-        }
-    }
-}
-
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let project = context.project_of(args.id.as_deref())?;
-    let snapshot = context.change(&project, args.id.as_deref())?.snapshot()?;
+    let snapshot = context.change_to_read(&project, args.id.as_deref())?.snapshot()?;
+    if let Some(run) = args.run {
+        let report = call::report(&snapshot, run)?;
+        context.ui.print_paged(&report, project.root())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let state = snapshot.state()?;
-    let mut events = events(&snapshot, state, &code_rounds(&snapshot)?);
-    events.extend(commits(&project, state));
-    events.sort_by_key(|event| event.at);
-    context.ui.print(&LogReport { change_id: snapshot.id().clone(), events })?;
+    let mut events = events::all(&project, &snapshot, state, &code_rounds(&snapshot)?);
+    events.retain(|event| args.kind.is_empty() || args.kind.contains(&event.kind));
+    let report = LogReport { change_id: snapshot.id().clone(), events };
+    context.ui.print_paged(&report, project.root())?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Output for LogReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        for Event { at, kind, text, .. } in &self.events {
-            let at = at.map_or_else(String::new, |at| at.to_string());
-            let (kind, text) = (kind.name(), printable(text));
-            writeln!(screen, "{DIM}{at:20}{DIM:#}  {BOLD}{kind:8}{BOLD:#}  {text}")?;
+        let whens: Vec<String> = self
+            .events
+            .iter()
+            .map(|event| event.at.map(|at| screen.when(at)).unwrap_or_default())
+            .collect();
+        let width = whens.iter().map(String::len).max().unwrap_or(0);
+        for (Event { kind, text, is_bad, run, .. }, when) in self.events.iter().zip(whens) {
+            let style = if *is_bad { BAD } else { BOLD };
+            let kind = kind.name();
+            let label = format!("{DIM}{when:>width$}{DIM:#}  {style}{kind:9}{style:#}  ");
+            let run = run.map(|run| format!(" #{run}")).filter(|_| screen.columns().is_some());
+            screen.labeled(&label, &format!("{text}{}", run.unwrap_or_default()))?;
+        }
+        let failed = self.events.iter().rfind(|event| event.failure.is_some());
+        if let (Some(run), Some(_)) = (failed.and_then(|event| event.run), screen.columns()) {
+            let id = &self.change_id;
+            let text = format!("\nwhat happened in call #{run}: agentd log {id} --run {run}");
+            screen.paragraph(&text, Style::new().dimmed())?;
         }
         Ok(())
     }
 
     #[cfg(test)]
     fn sample() -> Self {
-        let text = "APPROVED by codex, round 2: 0 HIGH, 0 MEDIUM, 0 LOW; fixed: I1".to_owned();
-        let at = "2026-11-04T10:00:00Z".parse().ok();
-        let previous = vec![crate::cli::planning::earlier_issue()];
-        let event = Event { at, kind: EventKind::Review, text, previous };
+        let event = Event {
+            at: "2026-11-04T10:00:00Z".parse().ok(),
+            kind: EventKind::Review,
+            text: "APPROVED by codex, round 2: 0 HIGH, 0 MEDIUM, 0 LOW; fixed: I1".to_owned(),
+            previous: vec![crate::cli::planning::earlier_issue()],
+            run: Some(3),
+            failure: Some(agentd_core::outcome::FailureKind::TimedOut),
+            is_bad: false,
+        };
         Self { change_id: ChangeId::new("add-oauth").unwrap(), events: vec![event] }
     }
-}
-
-/// Everything that is known, in order; what has no time stands first.
-fn events(snapshot: &Snapshot, state: &State, rounds: &CodeRounds) -> Vec<Event> {
-    let mut events = Vec::new();
-    let reviews = snapshot.documents.reviews();
-    for (index, review) in reviews.iter().enumerate() {
-        let verdict = review.verdict.label();
-        let text = format!("{verdict} by {}, round {}", review.reviewer, review.iteration);
-        let fates = fates(&reviews[..=index]);
-        events.push(reviewed(review.date, &text, review.counts(), &fates));
-    }
-    for (index, review) in rounds.reviews.iter().enumerate() {
-        let verdict = review.verdict.map_or("no verdict", CodeVerdict::label);
-        let text = format!("{verdict} by {}, round {}", review.reviewer, review.iteration);
-        let fates = fates(&rounds.reviews[..=index]);
-        events.push(reviewed(review.created_at, &text, review.counts(), &fates));
-    }
-    let mut add = |at, kind, text| events.push(Event { at, kind, text, previous: Vec::new() });
-    let asked = state.description.as_ref().map(|text| text.first_line().to_string());
-    add(state.created_at, EventKind::Begun, asked.unwrap_or_default());
-    let mut fixes = 0;
-    for call in &state.llm_calls {
-        let round = if call.step == StepName::Fix {
-            fixes += 1;
-            format!(" {fixes}")
-        } else {
-            String::new()
-        };
-        let text = format!(
-            "{}{round} by {}: {} in, {} out, {}, ${:.4}",
-            call.step,
-            call.model,
-            tokens(call.tokens_in),
-            tokens(call.tokens_out),
-            duration(call.duration_ms),
-            call.cost
-        );
-        add(call.timestamp, EventKind::Call, text);
-    }
-    let tests = |exit_code: Option<i32>, took: &str, command: &str| {
-        let result = if exit_code == Some(0) { "passed" } else { "failed" };
-        format!("{result} in {took}: {command}")
-    };
-    for (at, run) in &rounds.tests {
-        // Of earlier rounds only whole seconds are known.
-        let took = match run.seconds {
-            0 => "under 1 s".to_owned(),
-            seconds => duration(seconds.saturating_mul(1000)),
-        };
-        add(Some(*at), EventKind::Tests, tests(run.exit_code, &took, &run.command));
-    }
-    if let Some(run) = &state.test_run {
-        let took = duration(run.duration_ms);
-        add(Some(run.at), EventKind::Tests, tests(run.exit_code, &took, &run.command));
-    }
-    // One whose run is not here.
-    let is_listed = |at: Stamp| rounds.reviews.iter().any(|review| review.created_at == Some(at));
-    if let Some(review) = state.code_review.as_ref().filter(|review| !is_listed(review.at)) {
-        let label = review.verdict.label();
-        let text = format!("{label} by {}, round {}", review.reviewer, review.iteration);
-        add(Some(review.at), EventKind::Review, text);
-    }
-    for decision in &state.decisions {
-        let choice = serde_json::to_value(decision.choice).unwrap_or_default();
-        let choice = choice.as_str().unwrap_or_default();
-        let note =
-            if decision.note.is_empty() { String::new() } else { format!(": {}", decision.note) };
-        add(Some(decision.at), EventKind::Decision, format!("{choice} by {}{note}", decision.by));
-    }
-    events
-}
-
-/// A round of review: the verdict, its issues, and what it says of earlier ones.
-fn reviewed(at: Option<Stamp>, verdict: &str, issues: Counts, known: &[IssueFate<'_>]) -> Event {
-    let Counts { high, medium, low } = issues;
-    let words = in_words(known.iter().map(|known| (known.issue.number, known.fate)));
-    let words = if words.is_empty() { words } else { format!("; {words}") };
-    let text = format!("{verdict}: {high} HIGH, {medium} MEDIUM, {low} LOW{words}");
-    Event { at, kind: EventKind::Review, text, previous: earlier(known) }
-}
-
-/// The commits that agentd has made for a change. Where git cannot be asked there are none.
-fn commits(project: &Project, state: &State) -> Vec<Event> {
-    let Some(setup) = &state.git else { return Vec::new() };
-    let Some(base) = &setup.base_commit else { return Vec::new() };
-    let (tool, id) = (GitTool::default(), &state.change_id);
-    let tree = git::work_tree(&tool, project.root(), id, setup);
-    let Ok(Some(git)) = tree.and_then(|tree| Git::discover_with(&tool, &tree)) else {
-        return Vec::new();
-    };
-    let own = format!("{id}: ");
-    let made = git.commits_since(base).unwrap_or_default();
-    let made = made.into_iter().filter(|commit| commit.subject.starts_with(&own));
-    made.map(|commit| {
-        let short = commit.id.get(..10).unwrap_or(&commit.id);
-        let text = format!("{short} {}", commit.subject);
-        let at = commit.at.parse().ok();
-        Event { at, kind: EventKind::Commit, text, previous: Vec::new() }
-    })
-    .collect()
 }

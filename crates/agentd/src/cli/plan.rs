@@ -1,7 +1,8 @@
+mod target;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agentd_core::document::review_block;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::Command;
 use agentd_core::state::Track;
@@ -9,9 +10,11 @@ use agentd_engine::insight::forecast::Wanted;
 use agentd_engine::workflow::decisions::{self, Gate, PlanAnswer, PlanChoice, PlanQuestion};
 use agentd_engine::workflow::{self, LostSession, Planned, Report, Workflow};
 
+use self::target::Target;
 use super::Context;
 use super::agents_setup::{AgentRun, CallArgs, agents_for};
 use super::planning::{self, GitArg, Outcome, run_workflow};
+use super::show::ShownPlan;
 use super::{forecast, implement};
 use crate::error::CommandError;
 use crate::ui::ask::{self, SessionAnswer, WhoFixes};
@@ -19,6 +22,7 @@ use crate::ui::editor;
 
 /// Take a change from one sentence to an approved plan.
 ///
+/// Without a description, asks what you want; without an ID, makes one from the description.
 /// Clarifies what you want, sets up git, has the planner write the proposal, specs, and tasks,
 /// checks them, and has another agent challenge them. If the plan needs revision, you decide
 /// what to do; with `--auto`, the planner revises it by itself, up to
@@ -27,14 +31,18 @@ use crate::ui::editor;
 /// If interrupted, run the command again to resume; finished steps are not repeated.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd plan add-oauth \"Let people sign in with GitHub\"\n  agentd plan add-oauth                          resume\n  agentd plan fix-typo \"Say receive, not recieve\" --quick\n  agentd plan add-oauth \"…\" --auto --skip-clarify --git in-place --json     in CI"
+    after_help = "Examples:\n  agentd plan add-oauth \"Let people sign in with GitHub\"\n  agentd plan \"Let people sign in with GitHub\"    makes an ID from it\n  agentd plan add-oauth --file idea.md\n  agentd plan add-oauth                          resume\n  agentd plan fix-typo \"Say receive, not recieve\" --quick\n  agentd plan add-oauth \"…\" --auto --skip-clarify --git in-place --json     in CI"
 )]
 pub(crate) struct Args {
-    /// Change ID; optional if only one change is open.
+    /// Change ID, or what you want; optional if only one change is open.
     id: Option<String>,
 
-    /// What you want; required for a new change.
+    /// What you want; required for a new change, unless there is a terminal to ask on.
     description: Option<String>,
+
+    /// Read what you want from a file, or from standard input if `-`.
+    #[arg(long, short = 'F', value_name = "FILE", conflicts_with = "description")]
+    file: Option<String>,
 
     /// Don't ask: revise and re-challenge until the plan is approved.
     #[arg(long)]
@@ -63,21 +71,24 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    let target = Target::of(args)?;
     if args.cost.forecast {
         let questions = !args.clarify.skip_clarify && args.clarify.answers.is_none();
         let track = args.quick.then_some(Track::Quick);
-        let wanted = Wanted { description: args.description.as_deref(), questions, track };
-        return forecast::run(context, args.id.as_deref(), wanted);
+        let wanted = Wanted { description: target.description.as_deref(), questions, track };
+        return forecast::run(context, target.id.as_deref(), wanted);
     }
+    let target = target.ask(context, args)?;
     let begin = planning::Begin {
-        description: args.description.as_deref(),
+        description: target.description.as_deref(),
         clarify: &args.clarify,
         track: args.quick.then_some(Track::Quick),
         git: args.git,
         yes: args.cost.yes,
+        person: planning::person(context),
     };
     let (auto, exit_code) = (args.auto, args.exit_code);
-    take_to_plan(context, args.id.as_deref(), &begin, &Ending { auto, exit_code })
+    take_to_plan(context, target.id.as_deref(), &begin, &Ending { auto, exit_code })
 }
 
 /// How a plan comes to its end.
@@ -176,7 +187,10 @@ fn answer(
         context.ui.note(&report.summary);
         context.ui.show_issues(&report.issues);
     };
-    let tell = || agents.cancel.while_waiting(|| ask::note_for_planner(id));
+    let tell = || {
+        let root = agents.project.root();
+        agents.cancel.while_waiting(|| ask::note_for_planner(id, root))
+    };
     if question.gate != Gate::Approved {
         show_issues();
     }
@@ -259,10 +273,6 @@ fn edit(agents: &AgentRun, id: &ChangeId) -> Result<bool, CommandError> {
 
 /// Shows the documents of a plan, without its reviews.
 fn show_plan(context: &Context, agents: &AgentRun, id: &ChangeId) -> Result<(), CommandError> {
-    let documents = agents.project.change(id)?.snapshot()?.documents;
-    for file in documents.plan_files() {
-        let text = review_block::without(documents.get(&file).text().unwrap_or_default());
-        context.ui.note(&format!("\n=== {} ===\n\n{}\n", file.path(), text.trim_end()));
-    }
-    Ok(())
+    let shown = ShownPlan::of(&agents.project.change(id)?, false)?;
+    agents.cancel.while_waiting(|| context.ui.print_paged(&shown, agents.project.root()))
 }

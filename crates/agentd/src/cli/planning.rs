@@ -4,12 +4,14 @@
 mod report;
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use agentd_core::agent::{AgentKind, Role};
+use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
-use agentd_core::next_step::NextStep;
+use agentd_core::next_step::{Command, NextStep};
 use agentd_core::state::{Placement, Track};
 use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
@@ -26,8 +28,9 @@ use super::Context;
 use super::agents_setup::{AgentRun, agents_for, root_is_text};
 use super::clarify;
 use crate::error::CommandError;
+use crate::ui::ask;
 use crate::ui::progress::ProgressUi;
-use crate::ui::{ask, diagnostics};
+use crate::ui::progress::activity::Roots;
 
 /// What `--git` takes.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -60,6 +63,28 @@ pub(crate) struct Begin<'b> {
     pub(crate) git: Option<GitArg>,
     /// Whether it may cost more than is spent without asking.
     pub(crate) yes: bool,
+    /// Whether somebody is there to answer questions.
+    pub(crate) person: Person,
+}
+
+/// Reads a text from a file, or from standard input.
+pub(crate) fn read_text(file: &str, kind: Kind) -> Result<String, CommandError> {
+    const MAX: u64 = 1 << 20;
+    let unreadable = |error: &dyn std::fmt::Display| {
+        CommandError::new(kind, format!("cannot read {file}")).cause(error.to_string())
+    };
+    let mut text = String::new();
+    let read = if file == "-" {
+        std::io::stdin().lock().take(MAX + 1).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(Path::new(file))
+            .and_then(|file| file.take(MAX + 1).read_to_string(&mut text))
+    };
+    read.map_err(|error| unreadable(&error))?;
+    if text.len() as u64 > MAX {
+        return Err(unreadable(&format!("it is larger than {MAX} bytes")));
+    }
+    Ok(text)
 }
 
 /// Finds out who plans, and asks if only a person can say.
@@ -142,7 +167,7 @@ pub(crate) fn prepare(
         track: begin.track,
         placement: begin.git.map(Placement::from),
         cost: if begin.yes { CostConsent::Given } else { CostConsent::Ask },
-        person: person(context),
+        person: begin.person,
     };
     loop {
         let prepared = run_workflow(context, &agents, id, |w| begin::prepare(w, &mut request))?;
@@ -150,7 +175,7 @@ pub(crate) fn prepare(
             Prepared::Ready => return Ok(agents),
             Prepared::Moved(root) => agents = moved(context, agents, &root, id)?,
             Prepared::Ask(Question::Clarify(questions)) => {
-                let ask = || clarify::ask_person(context, &questions);
+                let ask = || clarify::ask_person(&agents.project, &questions, Command::Plan);
                 request.clarify = Clarify::Answered(agents.cancel.while_waiting(ask)?);
             }
             Prepared::Ask(Question::Placement(git)) => {
@@ -186,7 +211,8 @@ fn moved(
     Ok(there)
 }
 
-fn person(context: &Context) -> Person {
+/// Whether somebody sits at a terminal.
+pub(crate) fn person(context: &Context) -> Person {
     if context.ui.can_prompt() { Person::Present } else { Person::Absent }
 }
 
@@ -208,7 +234,8 @@ pub(crate) fn run_workflow<T>(
     work: impl FnOnce(&mut workflow::Workflow<'_>) -> Result<T, WorkflowError>,
 ) -> Result<T, CommandError> {
     agents.warn_once(&context.ui);
-    let mut display = ProgressUi::new();
+    let roots = Roots::new([agents.project.root(), agents.work_tree.as_path()]);
+    let mut display = ProgressUi::new(context.ui.progress, roots, Some(agents.cancel.clone()));
     let now = || context.now();
     let mut watch = |event: workflow::Progress<'_>| display.watch(&event);
     let mut workflow =
@@ -227,8 +254,7 @@ fn show_findings(context: &Context, error: &WorkflowError) {
     if let WorkflowError::Format { reports, .. } = error
         && !context.ui.json
     {
-        // If this fails, there is no one left to report that to; the error itself comes next.
-        let _ = diagnostics::write_human(&mut anstream::stderr(), reports);
+        context.ui.show_findings(reports);
     }
 }
 
@@ -247,21 +273,32 @@ pub(crate) fn building(
     let project = context.project_of(id)?;
     let change = context.change(&project, id)?;
     let id = change.id().clone();
-    let mut agents = agents_for(context, &project, &id)?;
+    let agents = agents_for(context, &project, &id)?;
+    let agents = place(context, agents, &id, step, person(context))?;
+    Ok(CodeWork { id, agents })
+}
+
+/// Gets the directory ready in which the code of a change is worked on. Returns the agents, who may
+/// have to work in another project by now.
+pub(crate) fn place(
+    context: &Context,
+    mut agents: AgentRun,
+    id: &ChangeId,
+    step: CodeStep,
+    person: Person,
+) -> Result<AgentRun, CommandError> {
     let mut placement = None;
     loop {
-        let place =
-            |w: &mut workflow::Workflow<'_>| begin::place_code(w, step, placement, person(context));
-        match run_workflow(context, &agents, &id, place)? {
-            CodeAt::Nowhere | CodeAt::Here => break,
-            CodeAt::Moved(root) => agents = moved(context, agents, &root, &id)?,
+        let place = |w: &mut workflow::Workflow<'_>| begin::place_code(w, step, placement, person);
+        match run_workflow(context, &agents, id, place)? {
+            CodeAt::Nowhere | CodeAt::Here => return Ok(agents),
+            CodeAt::Moved(root) => agents = moved(context, agents, &root, id)?,
             CodeAt::Ask(git) => {
-                let ask = || ask::git_workflow(&git, &id);
+                let ask = || ask::git_workflow(&git, id);
                 placement = Some(agents.cancel.while_waiting(ask)?);
             }
         }
     }
-    Ok(CodeWork { id, agents })
 }
 
 impl CodeWork {

@@ -62,6 +62,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         track: None,
         git: args.git,
         yes: args.yes,
+        person: planning::person(context),
     };
     let agents = planning::prepare(context, agents, &id, &begun)?;
     let report = run_workflow(context, &agents, &id, workflow::propose)?;

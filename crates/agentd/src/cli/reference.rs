@@ -17,7 +17,7 @@ fn reference() -> String {
         `\"version\": 1`, and everything else on stderr. Exit codes: 0, 1 for a failure,\n\
         2 for a wrong command line, 130 when interrupted.\n"
         .to_owned();
-    let mut all = super::definition().term_width(80);
+    let mut all = super::help::definition_in(80).term_width(80);
     all.build();
     text.push_str(&section(&mut all.clone(), "agentd"));
     for command in all.get_subcommands_mut().filter(|command| command.get_name() != "help") {

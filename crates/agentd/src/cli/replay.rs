@@ -1,6 +1,7 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use agentd_core::config::Speed;
 use agentd_core::error_kind::Kind;
@@ -73,8 +74,7 @@ fn source(context: &Context, source: &Path) -> Result<PathBuf, CommandError> {
         return here(&path);
     }
     let project = context.project_of(source.to_str())?;
-    let change = context.change(&project, source.to_str())?;
-    here(&project.root().join(agentd_core::layout::change_dir(change.id()).as_path()))
+    here(context.change_to_read(&project, source.to_str())?.path())
 }
 
 /// The project to play in, made if need be.
@@ -104,6 +104,8 @@ fn target(context: &Context, args: &Args) -> Result<Agents, CommandError> {
         supervisor: Supervisor::this_program().map_err(internal)?,
         cancel,
         holder: context.holder(),
+        warm: Arc::default(),
+        carrier: None,
         project,
     })
 }

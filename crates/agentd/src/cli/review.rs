@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let built = planning::building(context, args.id.as_deref(), CodeStep::Continue)?;
+    let built = planning::building(context, args.id.as_deref(), CodeStep::Review)?;
     let report = run_workflow(context, &built.agents, &built.id, workflow::review)?;
     built.finish(context, &report, args.exit_code)
 }

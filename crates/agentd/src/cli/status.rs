@@ -1,11 +1,16 @@
-use std::io::{self, Write as _};
+mod project;
+mod text;
+
+use std::io;
 use std::process::ExitCode;
 
 use agentd_core::agent::Complexity;
 use agentd_core::check::{self, FileReport};
-use agentd_core::diagnostic::{Counts, Diagnostic};
+use agentd_core::diagnostic::{Counts, Diagnostic, Severity};
 use agentd_core::document::issue_fate::{EarlierIssue, earlier, fates};
-use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
+use agentd_core::document::review::Review;
+use agentd_core::document::review_block::{Issue, PlanVerdict, ReviewBlock};
+use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 #[cfg(test)]
 use agentd_core::next_step::Command;
@@ -14,8 +19,8 @@ use agentd_core::phase::Phase;
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::standing::Standing;
-use agentd_core::state::{GitSetup, LastAction, Placement, PlanReview, State};
-use agentd_core::text::printable;
+use agentd_core::state::{GitSetup, LastAction, Placement, PlanReview, Ranges, State, TestRun};
+use agentd_core::text::{Line, printable};
 use agentd_engine::change::Snapshot;
 use agentd_engine::change::documents::{self, DocumentError};
 use agentd_engine::change::position::{self, Position, Running};
@@ -25,22 +30,36 @@ use agentd_engine::insight::validate;
 use agentd_engine::store::Project;
 use serde::Serialize;
 
+#[cfg(test)]
+pub(super) use self::project::ProjectStatus;
 use super::Context;
 use crate::error::CommandError;
-use crate::ui::{BOLD, DIM, Output, Screen, diagnostics};
+use crate::ui::{Output, Screen};
 
-/// Show where a change stands: phase, verdict, tasks, findings, cost.
+/// Show where a change stands, or all of them: what waits, what runs, what comes next.
+///
+/// With an ID, or if only one change is open, tells its story: phase, who is at work, the verdicts
+/// on plan and code, tests, tasks, cost, and the next command. Otherwise shows the project at a
+/// glance. Archived changes can be named too.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  agentd status add-oauth\n  agentd status --json")]
+#[command(
+    after_help = "Examples:\n  agentd status\n  agentd status add-oauth\n  agentd status --all\n  agentd status --json"
+)]
 pub(crate) struct Args {
-    /// The change; may be left out where exactly one is open.
+    /// Change ID, or the name of an archived change; optional if only one change is open.
     id: Option<String>,
+
+    /// Show the whole project, also if only one change is open.
+    #[arg(long, short = 'a', conflicts_with = "id")]
+    all: bool,
 }
 
 /// Where a change stands.
 #[derive(Debug, Serialize)]
 pub(super) struct StatusReport {
     change_id: ChangeId,
+    /// The name of its directory in the archive, if it is there.
+    archived: Option<String>,
     /// None if no workflow has run on the change yet.
     phase: Option<Phase>,
     /// What it is waiting for.
@@ -59,6 +78,12 @@ pub(super) struct StatusReport {
     issues: Option<Counts>,
     /// What became of the issues of earlier rounds.
     previous: Vec<EarlierIssue>,
+    /// The latest verdict on the plan, and what was found.
+    plan_review: Option<VerdictReport>,
+    /// The latest verdict on the code, and what was found.
+    code_review: Option<VerdictReport>,
+    /// The latest run of the tests.
+    tests: Option<TestsReport>,
     /// Reviews that do not count, since no call that agentd started wrote them.
     foreign_reviews: Vec<String>,
     /// None if the plan was not reviewed.
@@ -74,12 +99,82 @@ pub(super) struct StatusReport {
     tasks: Progress,
     layers: Vec<LayerProgress>,
     calls: usize,
+    /// How many of the calls failed.
+    failed: usize,
     cost_usd: f64,
     tokens_in: u64,
     tokens_out: u64,
+    /// What the whole change was expected to use when it began.
+    forecast: Option<Ranges>,
+    /// What it may cost, in US dollars.
+    budget_usd: Option<f64>,
     /// Where it is worked on; none if git was not asked yet.
     git: Option<GitPlace>,
     next: Vec<NextStep>,
+}
+
+/// A verdict on a plan or on code.
+#[derive(Debug, Serialize)]
+struct VerdictReport {
+    verdict: &'static str,
+    /// Who gave it.
+    reviewer: Line,
+    /// The round.
+    iteration: u32,
+    at: Stamp,
+    /// What was found, the heaviest first; empty if the review itself is not there.
+    issues: Vec<IssueReport>,
+}
+
+/// An issue of a review.
+#[derive(Debug, Serialize)]
+struct IssueReport {
+    id: String,
+    severity: Severity,
+    title: Line,
+    location: Line,
+}
+
+impl IssueReport {
+    fn all(issues: &[Issue]) -> Vec<Self> {
+        let mut sorted: Vec<&Issue> = issues.iter().collect();
+        sorted.sort_by_key(|issue| (issue.severity, issue.number));
+        sorted
+            .into_iter()
+            .map(|issue| Self {
+                id: format!("I{}", issue.number),
+                severity: issue.severity,
+                title: issue.title.clone(),
+                location: issue.location.clone(),
+            })
+            .collect()
+    }
+}
+
+/// A run of the tests.
+#[derive(Debug, Serialize)]
+struct TestsReport {
+    command: String,
+    passed: bool,
+    /// None if they were stopped.
+    exit_code: Option<i32>,
+    duration_ms: u64,
+    at: Stamp,
+    /// The end of what they printed.
+    output_tail: String,
+}
+
+impl TestsReport {
+    fn new(run: &TestRun) -> Self {
+        Self {
+            command: run.command.clone(),
+            passed: run.passed(),
+            exit_code: run.exit_code,
+            duration_ms: run.duration_ms,
+            at: run.at,
+            output_tail: printable(run.output_tail.as_str()).into_owned(),
+        }
+    }
 }
 
 /// Where a change is worked on.
@@ -119,10 +214,22 @@ impl GitPlace {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
+    if args.id.is_none() {
+        let project = context.project()?;
+        if args.all || context.meant(&project)?.is_none() {
+            context.ui.print(&project::report(context, &project)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
     let project = context.project_of(args.id.as_deref())?;
-    let snapshot = context.change(&project, args.id.as_deref())?.snapshot()?;
-    let extras = documents::load_config(&project)?.extras();
-    let reports = validate::validate(&project, &snapshot, &extras);
+    let snapshot = context.change_to_read(&project, args.id.as_deref())?.snapshot()?;
+    let config = documents::load_config(&project)?;
+    let extras = config.extras();
+    // What is archived is checked no more: its specs are part of the main specs.
+    let reports = match snapshot.change().archived() {
+        Some(_) => Vec::new(),
+        None => validate::validate(&project, &snapshot, &extras),
+    };
     let findings = check::counts(&reports);
     let position = position::position(&project, &snapshot, findings.high)?;
     // What is not written yet is no mistake.
@@ -134,6 +241,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let setup = snapshot.state_if_begun()?.and_then(|state| state.git.as_ref());
     report.git = setup.map(|setup| GitPlace::new(&project, setup));
     report.allowed = check::allowed(&reports);
+    report.budget_usd = config.budget.max_cost_usd;
     report.foreign_reviews = foreign_reviews(&reports);
     context.ui.print(&report)?;
     Ok(ExitCode::SUCCESS)
@@ -178,18 +286,29 @@ fn report(
     let Position { course, stale, record, running } = position;
     Ok(StatusReport {
         change_id: summary.change_id,
+        archived: snapshot.change().archived().map(ToString::to_string),
         phase,
         standing: course.standing,
         running,
         title: summary.title,
         created_at: state.created_at,
         updated_at: state.updated_at,
-        last_action: state.last_action,
+        last_action: state.last_action.clone(),
         iteration: state.iteration,
         complexity: state.complexity,
         verdict: review.map(|review| review.verdict),
         issues: taken.map(ReviewBlock::counts),
         previous: earlier(&fates(snapshot.documents.reviews())),
+        plan_review: review.map(|review| VerdictReport {
+            verdict: review.verdict.label(),
+            reviewer: review.reviewer.clone(),
+            // It counts the revisions before it.
+            iteration: taken.map_or(review.iteration.saturating_add(1), |taken| taken.iteration),
+            at: review.at,
+            issues: taken.map(|taken| IssueReport::all(&taken.issues)).unwrap_or_default(),
+        }),
+        code_review: code_review(snapshot, &state),
+        tests: state.test_run.as_ref().map(TestsReport::new),
         plan_changed_since_review,
         foreign_reviews: Vec::new(),
         stale,
@@ -199,6 +318,9 @@ fn report(
         tasks: summary.tasks,
         layers: summary::layers(&snapshot.documents),
         calls: state.llm_calls.len(),
+        failed: state.llm_calls.iter().filter(|call| call.failure.is_some()).count(),
+        forecast: state.forecast,
+        budget_usd: None,
         cost_usd: state.total_cost,
         tokens_in: state.total_tokens_in,
         tokens_out: state.total_tokens_out,
@@ -207,67 +329,27 @@ fn report(
     })
 }
 
+/// The latest verdict on the code, with its issues if REVIEW.md is still the review that was taken.
+fn code_review(snapshot: &Snapshot, state: &State) -> Option<VerdictReport> {
+    let review = state.code_review.as_ref()?;
+    let document = &snapshot.documents.review;
+    let is_it = |found: &&Review| match &review.review_hash {
+        Some(hash) => document.text().map(Digest::of).as_ref() == Some(hash),
+        None => found.created_at == Some(review.at),
+    };
+    let found = document.value_if_there().filter(is_it);
+    Some(VerdictReport {
+        verdict: review.verdict.label(),
+        reviewer: review.reviewer.clone(),
+        iteration: review.iteration,
+        at: review.at,
+        issues: found.map(|found| IssueReport::all(&found.issues)).unwrap_or_default(),
+    })
+}
+
 impl Output for StatusReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        let phase = self.phase.map_or("new", Phase::name);
-        writeln!(screen, "{BOLD}{}{BOLD:#}  {phase}", self.change_id)?;
-        if !self.title.is_empty() {
-            writeln!(screen, "{DIM}{}{DIM:#}", printable(&self.title))?;
-        }
-        writeln!(screen)?;
-        if let Some(Running { command, since, step, agent, .. }) = &self.running {
-            let step = step.as_ref().map(|step| format!(", at {step}")).unwrap_or_default();
-            let agent = agent.map(|agent| format!(" with {agent}")).unwrap_or_default();
-            let (command, at) = (printable(command), since.strftime("%Y-%m-%d %H:%M:%S UTC"));
-            writeln!(screen, "running   {command}{step}{agent}, since {at}")?;
-        }
-        if let (Some(verdict), Some(Counts { high, medium, low })) = (self.verdict, self.issues) {
-            let stale = self.plan_changed_since_review == Some(true);
-            let stale = if stale { ", of an earlier plan" } else { "" };
-            let verdict = verdict.label();
-            writeln!(
-                screen,
-                "review    {verdict}: {high} HIGH, {medium} MEDIUM, {low} LOW{stale}"
-            )?;
-            for EarlierIssue { id, status, title, .. } in &self.previous {
-                let (status, title) = (status.name(), printable(title.as_str()));
-                writeln!(screen, "          {id} {status}: {title}")?;
-            }
-        }
-        for review in &self.foreign_reviews {
-            writeln!(screen, "ignored   {review}")?;
-        }
-        for Stale { what, why } in &self.stale {
-            writeln!(screen, "stale     {what}: {why}")?;
-        }
-        if let Some(problem) = &self.record {
-            writeln!(screen, "record    {problem}")?;
-        }
-        let Counts { high, medium, low } = self.validation;
-        let allowed = diagnostics::allowed_count(self.allowed);
-        writeln!(screen, "documents {high} HIGH, {medium} MEDIUM, {low} LOW findings{allowed}")?;
-        writeln!(screen, "tasks     {} of {} done", self.tasks.completed, self.tasks.total)?;
-        for LayerProgress { layer, progress: Progress { total, completed } } in &self.layers {
-            writeln!(screen, "          {:12} {completed}/{total}", layer.name())?;
-        }
-        writeln!(
-            screen,
-            "cost      ${:.4}, {} tokens in, {} out, {} calls",
-            self.cost_usd, self.tokens_in, self.tokens_out, self.calls
-        )?;
-        if let Some(place @ GitPlace { branch: Some(branch), work_tree, .. }) = &self.git {
-            let base = place.base().map(|base| format!(" from {base}")).unwrap_or_default();
-            let (branch, work_tree) = (printable(branch), printable(work_tree));
-            writeln!(screen, "branch    {branch}{base}, in {work_tree}")?;
-        }
-        if let Some(action) = &self.last_action {
-            writeln!(screen, "last      {}", printable(&action.to_string()))?;
-        }
-        for (index, command) in self.next.iter().enumerate() {
-            let words = if index == 0 { "\nNext:" } else { "  or:" };
-            writeln!(screen, "{words} {command}")?;
-        }
-        Ok(())
+        text::write(self, screen)
     }
 
     #[cfg(test)]
@@ -277,15 +359,10 @@ impl Output for StatusReport {
         let at = "2026-11-04T10:00:00Z".parse().ok();
         let tasks = Progress { total: 4, completed: 1 };
         Self {
+            archived: Some("2026-11-04-add-oauth".to_owned()),
             phase: Some(Phase::Proposed),
             standing: Standing::Ready,
-            running: Some(Running {
-                pid: 4711,
-                command: "agentd plan add-oauth".to_owned(),
-                since: jiff::Timestamp::UNIX_EPOCH,
-                step: Some("challenge".into()),
-                agent: Some(agentd_core::agent::AgentKind::Codex),
-            }),
+            running: Some(running()),
             title: "Sign in with Google".to_owned(),
             created_at: at,
             updated_at: at,
@@ -295,6 +372,16 @@ impl Output for StatusReport {
             verdict: Some(PlanVerdict::NeedsRevision),
             issues: Some(Counts::default()),
             previous: vec![crate::cli::planning::earlier_issue()],
+            plan_review: Some(verdict("NEEDS_REVISION")),
+            code_review: Some(verdict("APPROVED")),
+            tests: Some(TestsReport {
+                command: "cargo test".to_owned(),
+                passed: false,
+                exit_code: Some(101),
+                duration_ms: 600,
+                at: "2026-11-04T10:00:00Z".parse().unwrap(),
+                output_tail: "test token::expires ... FAILED".to_owned(),
+            }),
             plan_changed_since_review: Some(false),
             foreign_reviews: vec!["proposal.md: review 2 (APPROVED) …".to_owned()],
             stale: vec![Stale { what: "code".into(), why: "files were edited".into() }],
@@ -304,6 +391,9 @@ impl Output for StatusReport {
             tasks,
             layers: vec![LayerProgress { layer: Layer::Data, progress: tasks }],
             calls: 3,
+            failed: 1,
+            forecast: Some(Ranges::default()),
+            budget_usd: Some(5.0),
             cost_usd: 0.02,
             tokens_in: 12_000,
             tokens_out: 800,
@@ -317,5 +407,34 @@ impl Output for StatusReport {
             next: vec![Command::Challenge.on(&change_id)],
             change_id,
         }
+    }
+}
+
+/// One for the samples of reports.
+#[cfg(test)]
+pub(super) fn running() -> Running {
+    Running {
+        pid: 4711,
+        command: "agentd plan add-oauth".to_owned(),
+        since: jiff::Timestamp::UNIX_EPOCH,
+        step: Some("challenge".into()),
+        agent: Some(agentd_core::agent::AgentKind::Codex),
+        step_since: Some(jiff::Timestamp::UNIX_EPOCH),
+    }
+}
+
+#[cfg(test)]
+fn verdict(verdict: &'static str) -> VerdictReport {
+    VerdictReport {
+        verdict,
+        reviewer: "codex".into(),
+        iteration: 1,
+        at: "2026-11-04T10:00:00Z".parse().unwrap(),
+        issues: vec![IssueReport {
+            id: "I1".to_owned(),
+            severity: Severity::High,
+            title: "No lock".into(),
+            location: "auth-flow:R1".into(),
+        }],
     }
 }

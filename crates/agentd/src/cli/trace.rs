@@ -3,7 +3,9 @@ use std::process::ExitCode;
 
 use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
-use agentd_core::ids::{ChangeId, SpecRef};
+#[cfg(test)]
+use agentd_core::ids::ChangeId;
+use agentd_core::ids::SpecRef;
 use agentd_core::text::printable;
 use agentd_engine::insight::trace::{self, Trace, TraceReport};
 use agentd_engine::store::Project;
@@ -34,9 +36,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
 
 /// A change goes before a spec of the same name: the spec has requirements to ask for.
 fn find(project: &Project, id: &str) -> Result<Vec<Trace>, CommandError> {
-    if let Ok(change) = ChangeId::new(id)
-        && let Some(traces) = trace::of_change(project, &change)?
-    {
+    if let Some(traces) = trace::of_change(project, id)? {
         return Ok(traces);
     }
     let wanted: SpecRef = id.parse().map_err(|error: agentd_core::ids::IdError| {

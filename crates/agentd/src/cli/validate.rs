@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use agentd_core::check::{self, FileReport, Weight};
 use agentd_core::command_line::CommandLine;
 use agentd_core::diagnostic::Counts;
+use agentd_core::span::LineIndex;
 use agentd_core::text::{counted, printable};
 use agentd_engine::change::documents;
 use agentd_engine::insight::validate;
@@ -111,7 +112,8 @@ pub(super) struct ValidationReport {
 impl Output for ValidationReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
         let Self { valid, counts, diagnostics: reports, allowed, rules, what, .. } = self;
-        diagnostics::write_human(screen, reports)?;
+        let columns = screen.columns();
+        diagnostics::write_human(screen, reports, columns)?;
         for Allowed { code, file, line, column, reason, .. } in allowed {
             let (file, reason) = (printable(file), printable(reason));
             writeln!(screen, "{DIM}allowed: {file}:{line}:{column}: {code}: {reason}{DIM:#}")?;
@@ -128,11 +130,16 @@ impl Output for ValidationReport {
             return writeln!(screen, "{GOOD}✓{GOOD:#} Proposal format validation passed");
         }
         writeln!(screen, "{BAD}✗{BAD:#} Format validation failed")?;
-        let all = reports.iter().flat_map(|report| &report.diagnostics);
+        let all = reports
+            .iter()
+            .flat_map(|report| report.diagnostics.iter().map(move |found| (report, found)));
         // Of the worst ones, the first.
-        if let Some(worst) = all.min_by_key(|diagnostic| diagnostic.severity()) {
+        if let Some((report, worst)) = all.min_by_key(|(_, found)| found.severity()) {
+            let (line, _) = LineIndex::new(&report.text).line_column(worst.span.start);
             let explain = CommandLine::agentd(["explain", worst.rule.code]);
-            writeln!(screen, "\nNext: {explain}")?;
+            let path = report.file.path();
+            writeln!(screen, "\nNext: edit {}:{line}", printable(&path))?;
+            writeln!(screen, "More about it: {explain}")?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+#[cfg(test)]
 use agentd_core::ids::ChangeId;
 use agentd_core::phase::Phase;
 use agentd_core::text::printable;
@@ -63,39 +64,17 @@ fn verified(
 ) -> Result<Vec<Verified>, CommandError> {
     let signers = args.allowed_signers.as_deref();
     let signers = signers.map(|file| AllowedSigners::read(file, project.root())).transpose()?;
-    let check = |change: &Change, in_archive: bool| {
-        verify::verify(project, change, in_archive, signers.as_ref())
-    };
+    let check = |change: &Change| verify::verify(project, change, signers.as_ref());
     if args.all {
         let mut all = Vec::new();
         for id in project.change_ids()?.ids {
             if let Some(change) = project.change_if_open(&id)? {
-                all.push(check(&change, false)?);
+                all.push(check(&change)?);
             }
         }
         return Ok(all);
     }
-    if let Some(name) = archived(project, args.id.as_deref())? {
-        return Ok(vec![check(&project.archived_change(&name)?, true)?]);
-    }
-    let change = context.change(project, args.id.as_deref())?;
-    Ok(vec![check(&change, false)?])
-}
-
-/// The archived change that is meant, where no open one has this id.
-fn archived(
-    project: &Project,
-    id: Option<&str>,
-) -> Result<Option<agentd_core::layout::ArchiveName>, CommandError> {
-    let Some(id) = id else { return Ok(None) };
-    let open = ChangeId::new(id).ok().map(|id| project.change_if_open(&id)).transpose()?.flatten();
-    if open.is_some() {
-        return Ok(None);
-    }
-    let is_it = |name: &agentd_core::layout::ArchiveName| {
-        name.to_string() == id || name.change.as_str() == id
-    };
-    Ok(project.archived()?.ids.into_iter().rfind(is_it))
+    Ok(vec![check(&context.change_to_read(project, args.id.as_deref())?)?])
 }
 
 /// What is proven about changes.

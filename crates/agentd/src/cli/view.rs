@@ -10,18 +10,22 @@ use super::Context;
 use crate::error::CommandError;
 use crate::ui::{Output, Screen};
 
-/// Show changes in a browser: documents, reviews, cost, and live progress.
+/// Show changes in a browser: plans, reviews, code, runs, cost, and what to do next.
 ///
 /// Serves on 127.0.0.1 until you press Ctrl-C. The printed address contains a token that is
-/// required for access. Comments are stored in the change; decisions work like
-/// `agentd decide`.
+/// required for access. You can comment on plans and code, edit documents, and decide, as with
+/// `agentd decide`. With `--act`, you can also start changes, run the next step, and stop a run.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd view\n  agentd view add-oauth\n  agentd view --no-open --port 8080"
+    after_help = "Examples:\n  agentd view\n  agentd view add-oauth\n  agentd view --act\n  agentd view --no-open --port 8080"
 )]
 pub(crate) struct Args {
     /// Change to open; the default is the list of all changes.
     id: Option<String>,
+
+    /// Let the pages start and stop commands.
+    #[arg(long)]
+    act: bool,
 
     /// Print the address without opening a browser.
     #[arg(long)]
@@ -55,13 +59,26 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let path = match &args.id {
         Some(id) => {
             let home = context.project_of(Some(id))?;
-            format!("/changes/{}", context.change(&home, Some(id))?.id())
+            let change = context.change_to_read(&home, Some(id))?;
+            match change.archived() {
+                Some(name) => format!("/archive/{name}"),
+                None => format!("/changes/{}", change.id()),
+            }
         }
         None => "/".to_owned(),
     };
     let person = super::user(&project);
-    let options =
-        Options { project, port: args.port, person, command_line: context.command_line.clone() };
+    let program = std::env::current_exe().map_err(|error| {
+        CommandError::new(Kind::Viewer, "cannot find the agentd program").cause(error.to_string())
+    })?;
+    let options = Options {
+        project,
+        port: args.port,
+        person,
+        command_line: context.command_line.clone(),
+        acts: args.act,
+        program,
+    };
     let server =
         agentd_viewer::listen(options).map_err(|error| cannot_listen(args.port, &error))?;
     let address = server.address(&path);

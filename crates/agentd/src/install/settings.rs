@@ -81,12 +81,12 @@ impl Settings {
 /// set of agents, and the commands are those that are found here.
 pub(super) fn wrote(text: &str, detected: &Commands) -> bool {
     let Ok(config) = Config::parse(text) else { return false };
-    let sets = (0..8_usize).map(|bits| {
-        let all = AgentKind::CLIS.into_iter().enumerate();
-        let set: Vec<AgentKind> =
-            all.filter(|(i, _)| bits & (1 << i) != 0).map(|(_, agent)| agent).collect();
-        Roles::among(&set).map_or(Players::Default, Players::Agents)
-    });
+    let mut agents = config.roles.all().to_vec();
+    agents.sort_unstable();
+    agents.dedup();
+    let chosen = Roles::among(&agents).filter(|roles| *roles == config.roles);
+    let players = [Players::Default, Players::Builtin];
+    let players = players.into_iter().chain(chosen.map(Players::Agents));
     let mut commands = detected.clone();
     for (found, written) in [
         (&mut commands.test, &config.implementation.test_command),
@@ -97,7 +97,8 @@ pub(super) fn wrote(text: &str, detected: &Commands) -> bool {
             *found = None;
         }
     }
-    sets.chain([Players::Builtin])
+    players
+        .into_iter()
         .any(|players| Settings { players, commands: commands.clone() }.text() == text)
 }
 

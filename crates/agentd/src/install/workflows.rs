@@ -93,7 +93,7 @@ pub(super) fn files(agent: AgentKind) -> Result<Vec<WorkflowFile>, StoreError> {
     let agent = match agent {
         AgentKind::Claude => Reader::Claude,
         AgentKind::Gemini => Reader::Gemini,
-        AgentKind::Codex => Reader::Codex,
+        AgentKind::Codex | AgentKind::Named(_) => Reader::Codex,
         AgentKind::Builtin | AgentKind::Replay => return Ok(Vec::new()),
     };
     WORKFLOWS

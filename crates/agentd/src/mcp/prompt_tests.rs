@@ -91,7 +91,10 @@ fn prompts() -> Vec<(String, &'static [&'static str])> {
             .render(),
             &["create_review"],
         ),
-        (Fix { change, findings: &[], tests: None, sandbox: "" }.render(), &["complete_task"]),
+        (
+            Fix { change, findings: &[], comments: &[], tests: None, sandbox: "" }.render(),
+            &["complete_task"],
+        ),
     ];
     for reviewed in [
         Reviewed::Proposal,

@@ -1,8 +1,9 @@
 //! The questions of the workflows. Whether somebody can be asked, the caller has found out
 //! ([`Ui::can_prompt`](super::Ui::can_prompt)).
 
-use std::fmt;
+use std::path::Path;
 
+use agentd_core::agent::AgentKind;
 use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
 use agentd_core::hint::Hint;
@@ -13,11 +14,12 @@ use agentd_core::text::printable;
 use agentd_engine::git::{Git, branch_of};
 use agentd_engine::workflow::begin::{BuiltinAnswer, CostQuestion};
 use agentd_engine::workflow::decisions::{Gate, PlanAnswer, PlanQuestion};
-use inquire::{InquireError, Select, Text};
 
+use super::prompt::{self, Choice, Menu, NoAnswer};
 use crate::error::CommandError;
 
-const KEYS: &str = "arrow keys move, enter continues";
+/// Where there is nothing more to say.
+const NOTHING: &str = "";
 
 /// Asks what to do with a plan (P24, C34). What it is about was shown before.
 pub(crate) fn plan(
@@ -34,7 +36,7 @@ pub(crate) fn plan(
             Hint::run("answer it later", &Command::Decide.on(change))
         }
     };
-    choose(&question.text(), offers.collect(), KEYS, later)
+    choose(&question.text(), offers.collect(), NOTHING, later)
 }
 
 /// Who fixes the issues of a plan that a person has looked at (P24).
@@ -53,17 +55,68 @@ pub(crate) fn who_fixes(change: &ChangeId) -> Result<WhoFixes, CommandError> {
         Offer::new(WhoFixes::Planner, "Let me help: the planner fixes them as you say"),
     ];
     let later = Hint::run("answer it later", &Command::Decide.on(change));
-    choose("Fix manually or let me help?", offers, KEYS, later)
+    choose("Fix manually or let me help?", offers, NOTHING, later)
 }
 
 /// Asks what the planner should know; enter alone says nothing more than the review.
-pub(crate) fn note_for_planner(change: &ChangeId) -> Result<String, CommandError> {
+pub(crate) fn note_for_planner(change: &ChangeId, root: &Path) -> Result<String, CommandError> {
     let decide =
         CommandLine::from(&Command::Decide.on(change).arg("fix")).placeholder("--note \"…\"");
-    let note = Text::new("What should the planner know?")
-        .with_help_message("optional; enter continues")
-        .prompt();
-    answered(note, Hint::run("say it later", decide))
+    let hint = Hint::run("say it later", decide);
+    let mut menu = text("What should the planner know?");
+    menu.may_be_empty = true;
+    "optional; enter alone continues".clone_into(&mut menu.remark);
+    Ok(answered(prompt::ask(&mut menu, root), hint)?.own.unwrap_or_default())
+}
+
+/// Asks which of the open changes is meant; none for a new one.
+pub(crate) fn which_change(open: Vec<String>) -> Result<Option<String>, CommandError> {
+    if open.is_empty() {
+        return Ok(None);
+    }
+    let offers = open.into_iter().map(|id| Offer::new(Some(id.clone()), id));
+    let offers = std::iter::once(Offer::new(None, "Something new")).chain(offers).collect();
+    let hint = Hint::Text("name it: agentd plan <id>".to_owned());
+    choose("Which change?", offers, NOTHING, hint)
+}
+
+/// Asks what a new change is to do.
+pub(crate) fn description(root: &Path) -> Result<String, CommandError> {
+    let hint = Hint::Text("say it: agentd plan <id> \"<what you want>\", or --file".to_owned());
+    let mut menu = text("What do you want?");
+    "One sentence is enough to begin with; what it leaves open is asked next."
+        .clone_into(&mut menu.remark);
+    Ok(answered(prompt::ask(&mut menu, root), hint)?.own.unwrap_or_default())
+}
+
+/// Asks for the ID of a new change; `suggested` is made from its description.
+pub(crate) fn new_id(suggested: &ChangeId, root: &Path) -> Result<String, CommandError> {
+    let hint = Hint::Text("say it: agentd plan <id> \"<what you want>\"".to_owned());
+    let mut menu = text("What is it called?").answered(&[], Some(suggested.as_str()));
+    "a-z, 0-9 and hyphens; its branch and its directory are called so".clone_into(&mut menu.remark);
+    Ok(answered(prompt::ask(&mut menu, root), hint)?.own.unwrap_or_default())
+}
+
+/// Asks which agents are used; those on PATH are marked.
+pub(crate) fn agents(
+    names: &[&str],
+    marked: &[bool],
+    hint: Hint,
+) -> Result<Vec<usize>, CommandError> {
+    let choices = names.iter().map(|name| choice(*name)).collect();
+    let mut menu = Menu::new("Which agents work on this project?", choices);
+    menu.several = true;
+    menu.marked = marked.to_vec();
+    "agents on PATH are marked".clone_into(&mut menu.remark);
+    Ok(answered(prompt::ask(&mut menu, Path::new("/")), hint)?.picks)
+}
+
+fn text(question: &str) -> Menu {
+    Menu::new(question, Vec::new()).with_own_words()
+}
+
+fn choice(label: impl Into<String>) -> Choice {
+    Choice { label: label.into(), details: String::new() }
 }
 
 /// What a person says where the session of the planner is gone (C31).
@@ -86,7 +139,7 @@ pub(crate) fn lost_session(change: &ChangeId) -> Result<SessionAnswer, CommandEr
     ];
     let fresh = &Command::Reproposal.on(change).arg("--fresh");
     let question = "The session in which the plan was written is gone. What next?";
-    choose(question, offers, KEYS, Hint::run("begin a new one later", fresh))
+    choose(question, offers, NOTHING, Hint::run("begin a new one later", fresh))
 }
 
 /// Asks whether the built-in agent is to plan. Why was shown before.
@@ -96,7 +149,7 @@ pub(crate) fn builtin() -> Result<BuiltinAnswer, CommandError> {
     choose(
         "Draft and check the plan by rules, without a model?",
         vec![yes, no],
-        KEYS,
+        NOTHING,
         Hint::edit("name agents in [roles]", "agentd/config.toml"),
     )
 }
@@ -122,7 +175,7 @@ pub(crate) fn trust() -> Result<TrustAnswer, CommandError> {
     choose(
         "Do you trust it?",
         offers,
-        KEYS,
+        NOTHING,
         Hint::run("agree beforehand", &NextStep::new(Command::Trust)),
     )
 }
@@ -131,7 +184,7 @@ pub(crate) fn trust() -> Result<TrustAnswer, CommandError> {
 pub(crate) fn drop_change(change: &ChangeId) -> Result<bool, CommandError> {
     let offers = vec![Offer::new(false, "No, keep it"), Offer::new(true, "Yes, drop it")];
     let question = format!("Drop {change}?");
-    choose(&question, offers, KEYS, Hint::Text("without asking: --yes".to_owned()))
+    choose(&question, offers, NOTHING, Hint::Text("without asking: --yes".to_owned()))
 }
 
 /// Asks whether the commands that were found are right. They were shown before.
@@ -141,7 +194,15 @@ pub(crate) fn write_commands() -> Result<bool, CommandError> {
         Offer::new(false, "No, I will set them myself"),
     ];
     let question = "Is this how the project is tested, checked and built?";
-    choose(question, offers, KEYS, Hint::Text("without asking: --yes".to_owned()))
+    choose(question, offers, NOTHING, Hint::Text("without asking: --yes".to_owned()))
+}
+
+/// Asks whether an agent is to be probed. What it may cost was shown before.
+pub(crate) fn probe(agent: AgentKind) -> Result<bool, CommandError> {
+    let offers =
+        vec![Offer::new(true, format!("Yes, call {agent}")), Offer::new(false, "No, stop here")];
+    let question = format!("Find out what {agent} can do?");
+    choose(&question, offers, NOTHING, Hint::Text("without asking: --yes".to_owned()))
 }
 
 /// Asks whether agentd is for the whole repository or for one package of it.
@@ -152,14 +213,14 @@ pub(crate) fn whole_repository(package: &str) -> Result<bool, CommandError> {
         Offer::new(true, "In the root of the repository, for all of it"),
     ];
     let question = format!("{package} is a package of its own. Where is agentd set up?");
-    choose(&question, offers, KEYS, Hint::Text("say it: --here or --root".to_owned()))
+    choose(&question, offers, NOTHING, Hint::Text("say it: --here or --root".to_owned()))
 }
 
 /// Asks whether a change may cost that much (W8). Enter alone spends nothing.
 pub(crate) fn accept_cost(question: &CostQuestion) -> Result<bool, CommandError> {
     let offers = vec![Offer::new(false, "No, stop here"), Offer::new(true, "Yes, begin")];
     let text = format!("{}. Begin?", question.text());
-    choose(&text, offers, KEYS, Hint::Text("without asking: --yes".to_owned()))
+    choose(&text, offers, NOTHING, Hint::Text("without asking: --yes".to_owned()))
 }
 
 /// Asks where a change is worked on (P6).
@@ -168,9 +229,9 @@ pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Placement, Co
     let here = git.head()?;
     let here = here.branch().unwrap_or("no branch");
     let help = match git.dirty()?.count() {
-        0 => KEYS.to_owned(),
-        1 => format!("1 file is not committed and comes along to a branch; {KEYS}"),
-        files => format!("{files} files are not committed and come along to a branch; {KEYS}"),
+        0 => String::new(),
+        1 => "1 file is not committed and comes along to a branch".to_owned(),
+        files => format!("{files} files are not committed and come along to a branch"),
     };
     let mut offers =
         vec![Offer::new(Placement::Branch, format!("On the branch {branch} (recommended)"))];
@@ -196,25 +257,27 @@ impl<T> Offer<T> {
     }
 }
 
-impl<T> fmt::Display for Offer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-/// Lets one of several be chosen with the arrow keys; the first is where one starts.
+/// Lets one of several be chosen; the first is where one starts.
 fn choose<T>(
     question: &str,
     offers: Vec<Offer<T>>,
-    help: &str,
+    remark: &str,
     hint: Hint,
 ) -> Result<T, CommandError> {
-    let chosen = Select::new(question, offers).without_filtering().with_help_message(help).prompt();
-    answered(chosen, hint).map(|offer| offer.value)
+    let choices = offers.iter().map(|offer| choice(&offer.text)).collect();
+    let mut menu = Menu::new(question, choices);
+    remark.clone_into(&mut menu.remark);
+    // Nothing is typed here, so no editor is looked for.
+    let answer = answered(prompt::ask(&mut menu, Path::new("/")), hint)?;
+    let chosen = answer.picks.first().copied().unwrap_or(0);
+    match offers.into_iter().nth(chosen) {
+        Some(offer) => Ok(offer.value),
+        None => Err(CommandError::new(Kind::Prompt, "nothing was chosen")),
+    }
 }
 
 /// What was answered; `hint` says how to do without asking.
-pub(crate) fn answered<T>(answer: Result<T, InquireError>, hint: Hint) -> Result<T, CommandError> {
+pub(crate) fn answered<T>(answer: Result<T, NoAnswer>, hint: Hint) -> Result<T, CommandError> {
     answer.map_err(|error| match not_asked(error) {
         error if error.kind == Kind::Interrupted => error,
         error => error.hint(hint),
@@ -222,12 +285,10 @@ pub(crate) fn answered<T>(answer: Result<T, InquireError>, hint: Hint) -> Result
 }
 
 /// A question without an answer. Esc and Ctrl-C end the command.
-pub(crate) fn not_asked(error: InquireError) -> CommandError {
+pub(crate) fn not_asked(error: NoAnswer) -> CommandError {
     match error {
-        InquireError::OperationCanceled | InquireError::OperationInterrupted => {
-            CommandError::interrupted()
-        }
-        error => {
+        NoAnswer::Stopped | NoAnswer::Interrupted | NoAnswer::Back => CommandError::interrupted(),
+        NoAnswer::Failed(error) => {
             CommandError::new(Kind::Prompt, "cannot ask the question").cause(error.to_string())
         }
     }

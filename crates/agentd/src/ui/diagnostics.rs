@@ -14,12 +14,24 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::measure::fold;
+use super::{Ui, columns_of};
+
 /// More findings than this are not read on a terminal.
 const SHOWN: usize = 100;
 
-/// Writes the findings with their source, as many as anyone would read.
-pub(crate) fn write_human(out: &mut impl Write, reports: &[FileReport]) -> io::Result<()> {
+/// Writes the findings with their source, as many as anyone would read, for a terminal of so many
+/// columns.
+pub(crate) fn write_human(
+    out: &mut impl Write,
+    reports: &[FileReport],
+    columns: Option<usize>,
+) -> io::Result<()> {
     let renderer = Renderer::styled();
+    let renderer = match columns {
+        Some(columns) => renderer.term_width(columns),
+        None => renderer,
+    };
     let total = reports.iter().map(|report| report.counts().total()).sum::<usize>();
     let mut left = SHOWN;
     for report in reports {
@@ -38,6 +50,22 @@ pub(crate) fn write_human(out: &mut impl Write, reports: &[FileReport]) -> io::R
         writeln!(out, "… and {} more; `--json` gives {most}\n", total - SHOWN)?;
     }
     Ok(())
+}
+
+impl Ui {
+    /// Shows findings on stderr, before the error that they lead to.
+    pub(crate) fn show_findings(&self, reports: &[FileReport]) {
+        let columns = columns_of(io::stderr());
+        let mut text = Vec::new();
+        // Into memory, which does not fail.
+        let _ = write_human(&mut text, reports, columns);
+        let text = String::from_utf8_lossy(&text);
+        for line in text.lines() {
+            let folded = columns.map_or_else(|| vec![line.to_owned()], |room| fold(line, room));
+            // If this fails, there is no one left to report that to; the error itself comes next.
+            let _ = writeln!(anstream::stderr(), "{}", folded.join("\n"));
+        }
+    }
 }
 
 fn render(

@@ -1,6 +1,7 @@
 //! The editor of the person, on files of a change.
 
 use std::env;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -33,4 +34,17 @@ pub(crate) fn edit(files: &[PathBuf], root: &Path) -> Result<(), CommandError> {
         Ok(status) => Err(wrong(status.to_string())),
         Err(error) => Err(wrong(error.to_string())),
     }
+}
+
+/// Lets a person write a text in their editor, and returns it.
+pub(crate) fn compose(text: &str, root: &Path) -> Result<String, CommandError> {
+    let cannot = |error: std::io::Error| {
+        CommandError::new(Kind::Prompt, "cannot open the editor").cause(error.to_string())
+    };
+    let mut file =
+        tempfile::Builder::new().prefix("agentd-").suffix(".md").tempfile().map_err(cannot)?;
+    file.write_all(text.as_bytes()).map_err(cannot)?;
+    edit(&[file.path().to_owned()], root)?;
+    // Read by its path: an editor may have put another file there.
+    std::fs::read_to_string(file.path()).map_err(cannot)
 }

@@ -1,14 +1,13 @@
 //! The issues of a review, for a person who is to decide.
 
-use std::io::Write;
-
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::review_block::Issue;
-use agentd_core::text::{counted, printable};
+use agentd_core::text::counted;
 use anstyle::Style;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::{BAD, BOLD, DIM, Screen, Ui, WARN, columns};
+use super::measure::wrap;
+use super::output::Remarks;
+use super::{BAD, BOLD, DIM, Screen, Ui, WARN};
 
 /// Lines that are longer than this are hard to read, however wide the terminal is.
 const READABLE: usize = 100;
@@ -20,7 +19,7 @@ impl Ui {
     /// Shows issues on stderr, where the question about them is asked: the heaviest first.
     pub(crate) fn show_issues(&self, issues: &[Issue]) {
         if !self.json {
-            write(&mut anstream::stderr(), issues);
+            Remarks::stderr().issues(issues);
         }
     }
 }
@@ -28,14 +27,15 @@ impl Ui {
 impl Screen<'_> {
     /// Shows issues as a remark: the heaviest first.
     pub(crate) fn show_issues(&mut self, issues: &[Issue]) {
-        write(self.remarks(), issues);
+        self.remarks().issues(issues);
     }
 }
 
-fn write(err: &mut dyn Write, issues: &[Issue]) {
-    let text = list(issues, columns().clamp(NARROW, READABLE));
-    // If stderr is gone, there is no one left to report that to.
-    let _ = err.write_all(text.as_bytes());
+impl Remarks<'_> {
+    fn issues(&mut self, issues: &[Issue]) {
+        let text = list(issues, self.columns().clamp(NARROW, READABLE));
+        self.raw(&text);
+    }
 }
 
 /// Issues as a list: severity, id, title and place on a line, what is wrong and what to do
@@ -93,37 +93,10 @@ fn push(out: &mut String, text: &str, style: Style, indent: usize, columns: usiz
     }
 }
 
-/// Breaks a text into lines of so many columns; its own lines stay lines, and a word that is
-/// longer than a line is broken.
-fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for line in printable(text).lines() {
-        let mut current = String::new();
-        for word in line.split_whitespace() {
-            let joined = current.width() + 1 + word.width();
-            if !current.is_empty() && joined <= columns {
-                current.push(' ');
-                current.push_str(word);
-                continue;
-            }
-            if !current.is_empty() {
-                lines.push(std::mem::take(&mut current));
-            }
-            for c in word.chars() {
-                if current.width() + c.width().unwrap_or(0) > columns && !current.is_empty() {
-                    lines.push(std::mem::take(&mut current));
-                }
-                current.push(c);
-            }
-        }
-        lines.push(current);
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use agentd_core::text::{Line, Prose};
+    use unicode_width::UnicodeWidthStr as _;
 
     use super::*;
 
@@ -196,6 +169,5 @@ LOW     I2   A typo
                 assert!(!line.contains(|c: char| c.is_control()), "{line:?}");
             }
         }
-        assert_eq!(wrap("ab cd  ef\n\nlonglong", 5), ["ab cd", "ef", "", "longl", "ong"]);
     }
 }

@@ -1,14 +1,15 @@
-//! Progress while agents work: on a terminal one line that lives at the bottom, elsewhere a
-//! line at the start and one at the end of each step, nothing with `--json`.
+//! Progress while agents work: on a terminal a few lines that live at the bottom, elsewhere a line
+//! at the start and one at the end of each step, and for programs lines of JSON.
 //!
-//! The line is drawn by a few lines of our own rather than by a library: there is one step at
-//! a time, a line is a pure function of what is known, and the cursor is never hidden, so that
-//! nothing has to be put right when agentd is killed. A frame is one write without clearing
-//! first, hence no flicker; a thread redraws it a few times a second, and events of agents
-//! only leave a note in memory, so that a stream is not slowed down by being watched.
+//! The view is drawn by a few lines of our own rather than by a library: there is one step at a
+//! time, a frame is a pure function of what is known, and the cursor is never hidden, so that
+//! nothing has to be put right when agentd is killed. A frame is one write without clearing first,
+//! hence no flicker; a thread redraws it a few times a second, and events of agents only leave a
+//! note in memory, so that a stream is not slowed down by being watched.
 
-mod activity;
-mod line;
+pub(crate) mod activity;
+pub(in crate::ui) mod json;
+mod view;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,29 +19,60 @@ use std::time::{Duration, Instant};
 
 use agentd_core::event::AgentEvent;
 use agentd_core::text::printable;
+use agentd_engine::process::Cancel;
 use agentd_engine::workflow::Progress;
 use anstream::{AutoStream, ColorChoice};
 
-use self::line::{Running, StepEnd};
+use self::activity::Roots;
+pub(crate) use self::activity::described;
+use self::view::{Paint, Running, Size, StepEnd};
 use super::WARN;
+use super::measure::wrap;
+use super::region::{Frame, Region};
 
 /// Between two frames of the spinner.
 const TICK: Duration = Duration::from_millis(125);
 
-/// Whether a live line is on the screen of this process; a panic takes it away first.
+/// Whether a live view is on the screen of this process; a panic takes it away first.
 static LIVE: AtomicBool = AtomicBool::new(false);
+
+/// How progress is reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProgressMode {
+    /// A view that lives, on a terminal.
+    Live,
+    /// Lines of text.
+    Plain,
+    /// Lines of JSON.
+    Json,
+    /// Only warnings.
+    Silent,
+}
+
+impl ProgressMode {
+    /// What suits stderr as it is: with `--json`, programs get lines of JSON.
+    pub(crate) fn auto(json: bool) -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        match io::stderr().is_terminal() {
+            true if !dumb => Self::Live,
+            false if json => Self::Json,
+            _ => Self::Plain,
+        }
+    }
+}
 
 /// Shows the progress of a workflow on stderr.
 #[derive(Debug)]
 pub(crate) struct ProgressUi {
     how: How,
+    roots: Roots,
 }
 
 #[derive(Debug)]
 enum How {
-    /// A line at the start and one at the end of each step.
     Plain,
-    /// A line that lives.
+    Json,
+    Silent,
     Live(Live),
 }
 
@@ -58,70 +90,111 @@ struct Shared {
 
 #[derive(Debug)]
 struct Screen {
-    color: bool,
+    paint: Paint,
     step: Option<(Running, Instant)>,
     frame: usize,
-    /// What is on the screen, and how many columns it took.
-    drawn: Option<(String, usize)>,
+    region: Region,
+    /// Steps that need not be done, and why: they are reported together.
+    skipped: Option<(Vec<String>, String)>,
+    cancel: Option<Cancel>,
     ended: bool,
 }
 
 impl ProgressUi {
-    /// Progress as the terminal wants it, with `--json` too: the document is on stdout.
-    pub(crate) fn new() -> Self {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-        let how =
-            if io::stderr().is_terminal() && !dumb { How::Live(Live::new()) } else { How::Plain };
-        Self { how }
+    /// Progress in a mode; `cancel` is the request to stop that Ctrl-C makes.
+    pub(crate) fn new(mode: ProgressMode, roots: Roots, cancel: Option<Cancel>) -> Self {
+        let how = match mode {
+            ProgressMode::Live => How::Live(Live::new(cancel)),
+            ProgressMode::Plain => How::Plain,
+            ProgressMode::Json => How::Json,
+            ProgressMode::Silent => How::Silent,
+        };
+        Self { how, roots }
     }
 
     /// Takes note of what a workflow reports.
     pub(crate) fn watch(&mut self, progress: &Progress<'_>) {
         match &mut self.how {
             How::Plain => plain(progress),
-            How::Live(live) => live.watch(progress),
+            How::Json => {
+                if let Some(line) = json::line(progress, &self.roots) {
+                    write(&format!("{line}\n"));
+                }
+            }
+            How::Silent => {
+                if let Progress::Warning(_) = progress {
+                    plain(progress);
+                }
+            }
+            How::Live(live) => live.watch(progress, &self.roots),
         }
     }
 }
 
 impl Live {
-    fn new() -> Self {
-        let color = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
-        let screen = Screen { color, step: None, frame: 0, drawn: None, ended: false };
+    fn new(cancel: Option<Cancel>) -> Self {
+        let paint = Paint(AutoStream::choice(&io::stderr()) != ColorChoice::Never);
+        let screen = Screen {
+            paint,
+            step: None,
+            frame: 0,
+            region: Region::default(),
+            skipped: None,
+            cancel,
+            ended: false,
+        };
         let shared = Arc::new(Shared { screen: Mutex::new(screen), changed: Condvar::new() });
         Self { shared, thread: None }
     }
 
-    fn watch(&mut self, progress: &Progress<'_>) {
+    fn watch(&mut self, progress: &Progress<'_>, roots: &Roots) {
         let mut screen = self.shared.lock();
-        let end = match progress {
-            Progress::Agent(event) => return screen.note(event),
-            Progress::Started { label, agent, resumed, .. } => {
-                let (label, agent) = ((*label).to_owned(), agent.name());
-                let running = Running { label, agent, resumed: *resumed, ..Running::default() };
-                screen.step = Some((running, Instant::now()));
-                screen.draw();
-                drop(screen);
-                self.shared.changed.notify_one();
-                return self.animate();
-            }
-            Progress::Note(text) => return screen.print(&printable(text)),
-            Progress::Warning(text) => {
-                let style = if screen.color { WARN } else { anstyle::Style::new() };
-                return screen.print(&format!("{style}warning{style:#}: {}", printable(text)));
-            }
-            Progress::Done { .. } | Progress::Failed { .. } | Progress::Skipped { .. } => {
-                ended(progress)
+        if let Progress::Agent(event) = progress {
+            return screen.note(event, roots);
+        }
+        if let Progress::Skipped { label, why, .. } = progress {
+            return screen.skip(label, why);
+        }
+        let columns = size().columns;
+        let (paint, room) = (screen.paint, columns.saturating_sub(1));
+        let begun = match progress {
+            Progress::Started { label, agent, resumed, outlook, .. } => Running {
+                label: (*label).to_owned(),
+                agent: agent.to_string(),
+                resumed: *resumed,
+                outlook: (*outlook).clone(),
+                ..Running::default()
+            },
+            Progress::TestsStarted { command } => Running {
+                label: "Tests".to_owned(),
+                doing: (*command).to_owned(),
+                ..Running::default()
+            },
+            other => {
+                if ends(other) {
+                    screen.step = None;
+                }
+                let text = match other {
+                    Progress::Note(text) => wrap(text, room).join("\n"),
+                    Progress::Warning(text) => warning(text, room, paint),
+                    Progress::Findings(issues) => view::findings(issues, Some(room), paint),
+                    Progress::TestsEnded(run) => view::tests(run, Some(room), paint),
+                    other => match ended(other) {
+                        Some((label, end)) => view::ended(label, end, room, paint),
+                        None => return,
+                    },
+                };
+                return screen.print(&text);
             }
         };
-        if let Some((label, end)) = end {
-            screen.step = None;
-            let line = line::ended(label, end, screen.color);
-            screen.print(&line);
-        }
+        screen.step = Some((begun, Instant::now()));
+        screen.draw();
+        drop(screen);
+        self.shared.changed.notify_one();
+        self.animate();
     }
 
-    /// Starts the thread that redraws the line, unless it runs already.
+    /// Starts the thread that redraws the view, unless it runs already.
     fn animate(&mut self) {
         if self.thread.is_some() {
             return;
@@ -144,8 +217,28 @@ impl Live {
                 };
             }
         };
-        // Without the thread the line still changes with each step.
+        // Without the thread the view still changes with each step.
         self.thread = std::thread::Builder::new().name("progress".into()).spawn(animate).ok();
+    }
+}
+
+/// A warning in lines that fit.
+fn warning(text: &str, columns: usize, paint: Paint) -> String {
+    let lines = wrap(text, columns.saturating_sub("warning: ".len()).max(10));
+    format!("{}: {}", paint.in_style(WARN, "warning"), lines.join("\n         "))
+}
+
+/// Whether a step is over with this.
+fn ends(progress: &Progress<'_>) -> bool {
+    match progress {
+        Progress::Done { .. } | Progress::Failed { .. } | Progress::TestsEnded(_) => true,
+        Progress::Started { .. }
+        | Progress::Agent(_)
+        | Progress::Skipped { .. }
+        | Progress::Findings(_)
+        | Progress::TestsStarted { .. }
+        | Progress::Note(_)
+        | Progress::Warning(_) => false,
     }
 }
 
@@ -154,7 +247,7 @@ impl Drop for Live {
         let mut screen = self.shared.lock();
         screen.step = None;
         screen.ended = true;
-        screen.print_raw("");
+        screen.finish();
         drop(screen);
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
@@ -170,57 +263,69 @@ impl Shared {
 }
 
 impl Screen {
-    fn note(&mut self, event: &AgentEvent<'_>) {
+    fn note(&mut self, event: &AgentEvent<'_>, roots: &Roots) {
         if let Some((step, _)) = &mut self.step {
-            activity::note(step, event);
+            activity::note(step, event, roots);
         }
     }
 
-    /// Prints a line that stays, above the one that lives.
-    fn print(&mut self, line: &str) {
-        self.print_raw(&format!("{line}\n"));
-        self.draw();
+    /// Keeps a step that need not be done, until something else happens.
+    fn skip(&mut self, label: &str, why: &str) {
+        match &mut self.skipped {
+            Some((labels, known)) if known == why => labels.push(label.to_owned()),
+            _ => {
+                self.finish_skipped();
+                self.skipped = Some((vec![label.to_owned()], why.to_owned()));
+            }
+        }
     }
 
-    /// Prints something where the live line was.
-    fn print_raw(&mut self, text: &str) {
-        let mut out = self.erase(columns());
+    fn finish_skipped(&mut self) {
+        if let Some((labels, why)) = self.skipped.take() {
+            let room = size().columns.saturating_sub(1);
+            self.print(&view::skipped(&labels, &why, room, self.paint));
+        }
+    }
+
+    /// Prints lines that stay, above those that live: one write, with the next frame.
+    fn print(&mut self, text: &str) {
+        self.finish_skipped();
+        let size = size();
+        let mut out = self.region.erase(size.columns);
         out.push_str(text);
-        self.drawn = None;
+        out.push('\n');
+        if let Some(frame) = self.next_frame(size) {
+            out.push_str(&self.region.draw(frame, size.columns));
+        }
+        LIVE.store(self.region.is_drawn(), Ordering::SeqCst);
+        write(&out);
+    }
+
+    /// Takes the view off the screen.
+    fn finish(&mut self) {
+        self.finish_skipped();
+        let out = self.region.erase(size().columns);
         LIVE.store(false, Ordering::SeqCst);
         write(&out);
     }
 
-    /// What takes the live line off the screen. A terminal that has become narrower has
-    /// broken it into several.
-    fn erase(&self, columns: usize) -> String {
-        match &self.drawn {
-            None => String::new(),
-            Some((_, took)) => match took.saturating_sub(1) / columns {
-                0 => "\r\u{1b}[K".to_owned(),
-                up => format!("\r\u{1b}[{up}A\u{1b}[J"),
-            },
-        }
+    fn next_frame(&mut self, size: Size) -> Option<Frame> {
+        let (step, since) = self.step.as_mut()?;
+        step.stopping = self.cancel.as_ref().is_some_and(|cancel| cancel.reason().is_some());
+        // The last column is left free: some terminals go to the next line when it is filled.
+        let size = Size { columns: size.columns.saturating_sub(1), ..size };
+        Some(view::live(step, since.elapsed(), self.frame, size, self.paint))
     }
 
     fn draw(&mut self) {
-        let Some((step, since)) = self.step.as_ref() else { return };
-        if self.drawn.is_some() && !LIVE.load(Ordering::SeqCst) {
+        if self.region.is_drawn() && !LIVE.load(Ordering::SeqCst) {
             // A panic has removed it, and is being reported.
             return;
         }
-        let columns = columns();
-        // The last column is left free: some terminals go to the next line when it is filled.
-        let room = columns.saturating_sub(1);
-        let shown = line::running(step, since.elapsed(), self.frame, room, self.color);
-        let broken = self.drawn.as_ref().is_some_and(|(_, took)| *took > columns);
-        if !broken && self.drawn.as_ref().is_some_and(|(text, _)| *text == shown.text) {
-            return;
-        }
-        let before = if broken { self.erase(columns) } else { "\r".to_owned() };
-        // Not wrapped, also where the terminal counts columns in another way than we do.
-        write(&format!("{before}\u{1b}[?7l{}\u{1b}[K\u{1b}[?7h", shown.text));
-        self.drawn = Some((shown.text, shown.columns));
+        self.finish_skipped();
+        let size = size();
+        let Some(frame) = self.next_frame(size) else { return };
+        write(&self.region.draw(frame, size.columns));
         LIVE.store(true, Ordering::SeqCst);
     }
 }
@@ -241,40 +346,50 @@ fn clear_before_panics() {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             if LIVE.swap(false, Ordering::SeqCst) {
-                write("\r\u{1b}[K");
+                write("\r\u{1b}[J");
             }
             before(info);
         }));
     });
 }
 
-/// The width of the terminal now.
-fn columns() -> usize {
-    super::columns().max(1)
+/// The size of the terminal now.
+fn size() -> Size {
+    let size = rustix::termios::tcgetwinsize(io::stderr());
+    let rows = size.map_or(0, |size| usize::from(size.ws_row));
+    Size { columns: super::columns().max(1), rows: if rows == 0 { 24 } else { rows } }
 }
 
 fn plain(progress: &Progress<'_>) {
+    let paint = Paint(false);
     let line = match progress {
         Progress::Started { label, agent, resumed, .. } => {
-            line::plain_start(label, agent.name(), *resumed)
+            view::plain_start(label, agent.name(), *resumed)
         }
         Progress::Agent(_) => return,
         Progress::Note(text) => printable(text).into_owned(),
         Progress::Warning(text) => format!("warning: {}", printable(text)),
+        Progress::Findings(issues) => view::findings(issues, None, paint),
+        Progress::TestsStarted { command } => {
+            format!("running the tests: {}", printable(command))
+        }
+        Progress::TestsEnded(run) => view::tests(run, None, paint),
         Progress::Done { .. } | Progress::Failed { .. } | Progress::Skipped { .. } => {
             match ended(progress) {
-                Some((label, end)) => line::plain_end(label, end),
+                Some((label, end)) => view::plain_end(label, end),
                 None => return,
             }
         }
     };
-    write(&format!("{line}\n"));
+    if !line.is_empty() {
+        write(&format!("{line}\n"));
+    }
 }
 
 fn ended<'a>(progress: &Progress<'a>) -> Option<(&'a str, StepEnd<'a>)> {
     match *progress {
-        Progress::Done { label, summary, usage, cost_usd, duration, .. } => {
-            Some((label, StepEnd::Done { summary, usage, cost_usd, time: duration }))
+        Progress::Done { label, summary, verdict, usage, cost_usd, duration, .. } => {
+            Some((label, StepEnd::Done { summary, verdict, usage, cost_usd, time: duration }))
         }
         Progress::Failed { label, message, duration, .. } => {
             Some((label, StepEnd::Failed { message, time: duration }))
@@ -282,6 +397,9 @@ fn ended<'a>(progress: &Progress<'a>) -> Option<(&'a str, StepEnd<'a>)> {
         Progress::Skipped { label, why, .. } => Some((label, StepEnd::Skipped { why })),
         Progress::Started { .. }
         | Progress::Agent(_)
+        | Progress::Findings(_)
+        | Progress::TestsStarted { .. }
+        | Progress::TestsEnded(_)
         | Progress::Note(_)
         | Progress::Warning(_) => None,
     }

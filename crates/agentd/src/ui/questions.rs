@@ -1,96 +1,81 @@
-//! The questions of `clarify`, answered with arrow keys.
+//! The questions of `clarify`, one after the other, with a way back.
 
-use std::fmt;
+use std::path::Path;
 
 use agentd_core::document::clarifications::Answered;
 use agentd_core::document::questions::{Pick, Question};
-use agentd_core::text::{Prose, printable};
-use inquire::validator::{ErrorMessage, Validation};
-use inquire::{MultiSelect, Select, Text};
+use agentd_core::text::Prose;
 
-use super::ask::not_asked;
-use super::{Ui, fit};
-use crate::error::CommandError;
+use super::prompt::{self, Answer, Choice, Menu, NoAnswer};
 
-/// How much of what an option means is shown beside it.
-const SHOWN: usize = 160;
+/// What a person has answered so far, by the headers of the questions: labels, or own words.
+pub(crate) type Given = Vec<(String, Vec<String>)>;
 
-/// One line of a list.
-struct Entry {
-    pick: Option<usize>,
-    shown: String,
-}
-
-impl fmt::Display for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown)
-    }
-}
-
-/// The options of a question, the recommended one first and marked, and one to answer
-/// in own words.
-fn entries(question: &Question) -> Vec<Entry> {
-    let suggested = question.options.iter().enumerate().map(|(i, option)| {
+/// A question as the terminal shows it: the recommended option first and marked.
+fn menu(question: &Question, number: usize, count: usize, given: Option<&Answer>) -> Menu {
+    let choices = question.options.iter().enumerate().map(|(i, option)| {
         let mark = if i == 0 { " (recommended)" } else { "" };
-        let means = fit(option.description.first_line().as_str(), SHOWN);
-        let shown = format!("{}{mark}: {means}", printable(option.label.as_str()));
-        Entry { pick: Some(i), shown }
+        Choice { label: format!("{}{mark}", option.label), details: option.description.to_string() }
     });
-    let own = Entry { pick: None, shown: "other: type your own answer".to_owned() };
-    suggested.chain([own]).collect()
-}
-
-/// Asks one question after the other. Ctrl-C and Esc end the command.
-pub(crate) fn ask(ui: &Ui, questions: &[Question]) -> Result<Vec<Answered>, CommandError> {
-    let mut answers = Vec::new();
-    for (i, question) in questions.iter().enumerate() {
-        let header = question.header.as_str();
-        ui.note(&format!("\n{header} ({} of {})", i + 1, questions.len()));
-        answers.push(question.answered(&picks(question)?));
-    }
-    Ok(answers)
-}
-
-fn picks(question: &Question) -> Result<Vec<Pick>, CommandError> {
-    let words = printable(question.question.as_str()).into_owned();
-    let chosen = if question.multi_select {
-        MultiSelect::new(&words, entries(question))
-            .with_help_message("space marks, enter continues, Esc stops")
-            .with_validator(|chosen: &[inquire::list_option::ListOption<&Entry>]| {
-                Ok(needed(chosen.is_empty(), "mark at least one"))
-            })
-            .prompt()
-            .map_err(not_asked)?
-    } else {
-        let select = Select::new(&words, entries(question));
-        vec![
-            select
-                .with_help_message("↑↓ moves, enter answers, Esc stops")
-                .prompt()
-                .map_err(not_asked)?,
-        ]
-    };
-    chosen
-        .into_iter()
-        .map(|entry| match entry.pick {
-            Some(i) => Ok(Pick::Suggested(i)),
-            None => own_words().map(Pick::Own),
-        })
-        .collect()
-}
-
-fn needed(is_missing: bool, message: &str) -> Validation {
-    if is_missing {
-        Validation::Invalid(ErrorMessage::Custom(message.to_owned()))
-    } else {
-        Validation::Valid
+    let asked = format!("{} ({number} of {count}): {}", question.header, question.question);
+    let mut menu = Menu::new(asked, choices.collect()).with_own_words();
+    menu.several = question.multi_select;
+    menu.can_go_back = number > 1;
+    match given {
+        Some(given) => menu.answered(&given.picks, given.own.as_deref()),
+        None => menu,
     }
 }
 
-fn own_words() -> Result<Prose, CommandError> {
-    let text = Text::new("Your answer:")
-        .with_validator(|text: &str| Ok(needed(text.trim().is_empty(), "an answer is needed")))
-        .prompt()
-        .map_err(not_asked)?;
-    Ok(Prose::new(&text))
+/// An answer that was given before, as far as the question still knows it.
+fn known(question: &Question, given: &Given) -> Option<Answer> {
+    let (_, texts) = given.iter().find(|(header, _)| header == question.header.as_str())?;
+    let at =
+        |text: &String| question.options.iter().position(|option| option.label.as_str() == text);
+    let picks = texts.iter().filter_map(at).collect();
+    let own = texts.iter().find(|text| at(text).is_none()).cloned();
+    Some(Answer { picks, own })
+}
+
+fn texts(question: &Question, answer: &Answer) -> Vec<String> {
+    let labels = answer.picks.iter().filter_map(|pick| question.options.get(*pick));
+    labels.map(|option| option.label.to_string()).chain(answer.own.clone()).collect()
+}
+
+fn picks(answer: &Answer) -> Vec<Pick> {
+    let own = answer.own.iter().map(|text| Pick::Own(Prose::new(text)));
+    answer.picks.iter().map(|pick| Pick::Suggested(*pick)).chain(own).collect()
+}
+
+/// Asks all questions. `given` is what was answered before; where somebody stops, it holds what they
+/// have answered by then.
+pub(crate) fn ask(
+    questions: &[Question],
+    given: &mut Given,
+    root: &Path,
+) -> Result<Vec<Answered>, NoAnswer> {
+    let mut answers: Vec<Option<Answer>> =
+        questions.iter().map(|question| known(question, given)).collect();
+    let mut at = 0;
+    while let Some(question) = questions.get(at) {
+        let mut menu = menu(question, at + 1, questions.len(), answers[at].as_ref());
+        match prompt::ask(&mut menu, root) {
+            Ok(answer) => {
+                answers[at] = Some(answer);
+                at += 1;
+            }
+            Err(NoAnswer::Back) => at = at.saturating_sub(1),
+            Err(error) => {
+                let all = questions.iter().zip(&answers);
+                *given = all
+                    .filter_map(|(question, answer)| {
+                        Some((question.header.to_string(), texts(question, answer.as_ref()?)))
+                    })
+                    .collect();
+                return Err(error);
+            }
+        }
+    }
+    let all = questions.iter().zip(answers);
+    Ok(all.filter_map(|(question, answer)| Some(question.answered(&picks(&answer?)))).collect())
 }

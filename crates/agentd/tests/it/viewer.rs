@@ -1,11 +1,13 @@
 //! `agentd view` as a browser sees it: a process that speaks HTTP on 127.0.0.1.
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
+mod acting;
 mod browser;
 mod command;
 mod connections;
+mod export;
 mod live;
-mod outline;
+pub(crate) mod outline;
 mod pages;
 mod project;
 #[cfg(target_os = "linux")]
@@ -78,6 +80,16 @@ impl Viewer {
         self.send("GET", target, &self.signed_in(), "")
     }
 
+    /// What the script of a page does.
+    pub(crate) fn post_for_data(&self, target: &str, body: &str) -> (u16, serde_json::Value) {
+        let mut headers = self.signed_in();
+        headers.push(("Origin".into(), self.origin()));
+        headers.push(("Accept".into(), "application/json".into()));
+        headers.push(("Content-Type".into(), "application/x-www-form-urlencoded".into()));
+        let answer = self.send("POST", target, &headers, body);
+        (answer.status, serde_json::from_str(&answer.body).unwrap())
+    }
+
     pub(crate) fn post(&self, target: &str, body: &str) -> Answer {
         let mut headers = self.signed_in();
         headers.push(("Origin".into(), self.origin()));
@@ -141,11 +153,19 @@ impl Answer {
         Self { status: status.unwrap_or(0), headers, body }
     }
 
-    /// What the page shows, without its menu and its form for comments.
+    /// A part of the page as a text browser shows it.
+    pub(crate) fn between(&self, start: &str, end: &str) -> String {
+        let (_, rest) =
+            self.body.split_once(start).unwrap_or_else(|| panic!("no {start}: {}", self.body));
+        mask(&outline::outline(rest.split(end).next().unwrap()), Path::new("/nowhere"))
+    }
+
+    /// What the page shows, without its head and its form for comments.
     pub(crate) fn shown(&self) -> String {
         let start = self.body.find("<div class=\"content\"").or_else(|| self.body.find("<main"));
         let text = outline::outline(&self.body[start.unwrap()..]);
-        let content = text.split("(#comment-form)").next().unwrap();
+        let content = text.split("(#comment-template)").next().unwrap();
+        let content = content.split("(#help)").next().unwrap();
         mask(content, Path::new("/nowhere"))
     }
 

@@ -52,10 +52,27 @@ const WATCHED_MS: u64 = 18_000;
 
 pub(super) const TEST_COMMAND: &str = "sh test.sh";
 
-/// A temporary directory, which goes when this does, with what agentd keeps about it.
-struct Temporary {
+/// A temporary directory, which goes when this does, with what agentd keeps about the project in it.
+pub(in crate::cli) struct Temporary {
     dir: Option<TempDir>,
     root: PathBuf,
+}
+
+impl Temporary {
+    /// A new directory, and the project in it.
+    pub(in crate::cli) fn project(prefix: &str) -> Result<Self, CommandError> {
+        let made = tempfile::Builder::new().prefix(prefix).tempdir();
+        let dir = made.map_err(|error| unusable(&std::env::temp_dir(), &error))?;
+        let root = dir.path().join("project");
+        let made = fs::create_dir(&root).and_then(|()| fs::canonicalize(&root));
+        let root = made.map_err(|error| unusable(&root, &error))?;
+        Ok(Self { dir: Some(dir), root })
+    }
+
+    /// The root of the project.
+    pub(in crate::cli) fn root(&self) -> &Path {
+        &self.root
+    }
 }
 
 impl Drop for Temporary {

@@ -18,7 +18,7 @@ use agentd_engine::workflow::{self, LostSession, Mode, Planned, Report, TaskSele
 
 use super::place::{self, TEST_COMMAND};
 use crate::cli::agents_setup::agents_for;
-use crate::cli::archive::ArchiveReport;
+use crate::cli::archive::{ArchiveAction, ArchiveReport};
 use crate::cli::planning::{self, Begin, ClarifyArgs, GitArg, Outcome, run_workflow};
 use crate::cli::{Context, user};
 use crate::error::CommandError;
@@ -91,8 +91,14 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
     let agents = agents_for(context, project, id)?;
     let clarify = ClarifyArgs { skip_clarify: true, answers: None };
     let git = Some(GitArg::Branch);
-    let begun =
-        Begin { description: Some(DESCRIPTION), clarify: &clarify, track: None, git, yes: true };
+    let begun = Begin {
+        description: Some(DESCRIPTION),
+        clarify: &clarify,
+        track: None,
+        git,
+        yes: true,
+        person: planning::person(context),
+    };
     let agents = planning::prepare(context, agents, id, &begun)?;
     let mode = Mode::Automatic;
     let lost = LostSession::Fail;
@@ -146,7 +152,11 @@ fn put_away(context: &Context, project: &Project, id: &ChangeId) -> Result<Archi
     };
     let archived = archive::archive(project, &request)?;
     if !context.ui.json {
-        context.ui.print(&ArchiveReport::new(project, archived.clone()))?;
+        context.ui.print(&ArchiveReport::new(
+            ArchiveAction::Archived,
+            project,
+            archived.clone(),
+        ))?;
     }
     Ok(archived)
 }

@@ -11,7 +11,7 @@ use agentd_core::layout;
 use agentd_engine::change::documents::{self, DocumentError};
 use agentd_engine::git::{self, GitTool};
 use agentd_engine::guard::sandbox as guard_sandbox;
-use agentd_engine::guard::trust::{TrustError, TrustStatus};
+use agentd_engine::guard::trust::{Consent, TrustError, TrustStatus};
 use agentd_engine::insight::toolchain;
 use agentd_engine::process::{self, Supervisor};
 use agentd_engine::store::{LockName, LockState, Project, lock_state};
@@ -112,7 +112,10 @@ pub(super) fn budget(settings: &Config) -> Check {
 }
 
 /// What the settings run, where somebody has to agree to it.
-pub(super) fn trust(standing: Result<TrustStatus, TrustError>) -> Option<Check> {
+pub(super) fn trust(
+    standing: Result<TrustStatus, TrustError>,
+    environment: Consent,
+) -> Option<Check> {
     Some(match standing {
         Err(error) => Check::of_error("trust", Status::Warning, &error.into()),
         Ok(standing) if standing.settings.is_empty() => return None,
@@ -121,6 +124,8 @@ pub(super) fn trust(standing: Result<TrustStatus, TrustError>) -> Option<Check> 
             let settings = settings.join("; ");
             if standing.trusted {
                 Check::new("trust", Status::Ok, format!("you have agreed to {settings}"))
+            } else if environment == Consent::Given {
+                Check::new("trust", Status::Ok, format!("AGENTD_TRUST=all allows {settings}"))
             } else {
                 Check::new(
                     "trust",

@@ -8,6 +8,7 @@ use agentd_core::agent::AgentKind;
 use agentd_core::command_line::CommandLine;
 use agentd_core::config::Config;
 use agentd_core::hint::Hint;
+use agentd_core::known_agent::known;
 use agentd_engine::agents::installed;
 use agentd_engine::agents::login::{self, Login};
 use agentd_engine::process;
@@ -54,7 +55,7 @@ impl<'a> Programs<'a> {
                 format!("{roles}`{command}` of agentd/config.toml is not trusted, and not run");
             return Check::new(agent.name(), Status::Warning, detail).hint(agree());
         }
-        self.version(agent.name(), command, &roles, install_hint(agent))
+        self.version(agent.name(), &command, &roles, install_hint(agent))
     }
 
     /// Whether an agent that plays roles is logged in; nothing if it is not there to be asked.
@@ -63,7 +64,7 @@ impl<'a> Programs<'a> {
         if agent.is_own() || !self.may_run(agent) {
             return None;
         }
-        let program = self.find(self.command(agent))?;
+        let program = self.find(&self.command(agent))?;
         // What a repository adds to the environment counts once somebody has agreed to it.
         let nothing = std::collections::BTreeMap::new();
         let env = if self.trusted { &self.settings.agent(agent).env } else { &nothing };
@@ -81,14 +82,16 @@ impl<'a> Programs<'a> {
         })
     }
 
-    /// The command of an agent, as it is set or by its own name.
-    fn command(&self, agent: AgentKind) -> &str {
-        self.settings.agent(agent).command.as_deref().unwrap_or_else(|| agent.name())
+    /// The program of an agent, as it is set or as it is known.
+    fn command(&self, agent: AgentKind) -> String {
+        let command = self.settings.command(agent).into_iter().next();
+        command.unwrap_or_else(|| agent.to_string())
     }
 
     /// Whether a plain name would be run, or somebody has agreed to what is set instead.
     fn may_run(&self, agent: AgentKind) -> bool {
-        self.trusted || self.command(agent) == agent.name()
+        let usual = known(agent).map(|row| [row.program, row.acp.first().unwrap_or(&row.program)]);
+        self.trusted || usual.is_some_and(|usual| usual.contains(&self.command(agent).as_str()))
     }
 
     fn find(&self, command: &str) -> Option<PathBuf> {
@@ -123,21 +126,28 @@ fn login_hint(agent: AgentKind) -> Hint {
     let words: &[&str] = match agent {
         AgentKind::Codex => &["codex", "login"],
         AgentKind::Claude => &["claude", "auth", "login"],
-        AgentKind::Gemini | AgentKind::Builtin | AgentKind::Replay => &["gemini"],
+        AgentKind::Gemini => &["gemini"],
+        AgentKind::Builtin | AgentKind::Replay | AgentKind::Named(_) => {
+            return known(agent).map_or("log in", |row| row.login).into();
+        }
     };
     Hint::run("log in", CommandLine::new(words.iter().copied()))
 }
 
-fn install_hint(agent: AgentKind) -> Hint {
-    let package = match agent {
-        AgentKind::Gemini => "@google/gemini-cli",
-        AgentKind::Codex => "@openai/codex",
-        AgentKind::Claude => "@anthropic-ai/claude-code",
-        AgentKind::Builtin | AgentKind::Replay => return "it is part of agentd".into(),
+pub(super) fn install_hint(agent: AgentKind) -> Hint {
+    let Some(row) = known(agent) else {
+        return format!("set [agents.{agent}] acp to a program that is there").into();
     };
+    let set = match agent {
+        AgentKind::Named(_) => format!("[agents.{agent}] acp"),
+        _ => format!("[{agent}] command"),
+    };
+    if row.install.starts_with("see ") {
+        return format!("set {set}, assign its roles to another agent, or {}", row.install).into();
+    }
     Hint::run(
-        format!("set [{agent}] command, assign its roles to another agent, or install it"),
-        CommandLine::new(["npm", "install", "-g", package]),
+        format!("set {set}, assign its roles to another agent, or install it"),
+        CommandLine::new(row.install.split(' ')),
     )
 }
 

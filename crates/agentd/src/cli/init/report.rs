@@ -4,6 +4,7 @@ use std::path::Path;
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::config::Config;
+use agentd_core::known_agent;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::rel_path::RelPath;
 use agentd_core::text::printable;
@@ -64,8 +65,11 @@ impl SetUp {
             let roles = roles.iter().filter(move |(_, player)| **player == agent);
             roles.map(|(role, _)| role.name()).collect::<Vec<_>>()
         };
-        let is_set = |agent| config.is_some_and(|config| config.agent(agent).command.is_some());
-        let missing: Vec<String> = (AgentKind::CLIS.into_iter())
+        let is_set = |agent| {
+            let settings = config.map(|config| config.agent(agent));
+            settings.is_some_and(|agent| agent.command.is_some() || agent.acp.is_some())
+        };
+        let missing: Vec<String> = known_agent::agents()
             .filter(|agent| !plays(*agent).is_empty() && !is_set(*agent) && !here.contains(agent))
             .map(|agent| format!("{agent} ({})", plays(agent).join(", ")))
             .collect();

@@ -8,6 +8,7 @@ use agentd_core::diagnostic::Counts;
 use agentd_core::document::issue_fate::EarlierIssue;
 use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::{Issue, PlanVerdict};
+use agentd_core::figures::usd;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::NextStep;
 use agentd_core::phase::Phase;
@@ -118,6 +119,7 @@ impl WorkflowReport {
                 let only = self.rules_only_behind(": it ");
                 good(format!("{change}: planning is complete, the plan is approved{only}"))
             }
+            Action::AlreadyComplete => good(format!("{change} is complete already")),
             Action::BeyondPlanning => format!("{change} is {phase}, beyond planning"),
             Action::Implemented => good(format!("{change}: the tasks are done")),
             Action::Fixed => good(format!("{change}: the findings were worked on")),
@@ -147,7 +149,9 @@ impl WorkflowReport {
                 format!("{GOOD}✓{GOOD:#} {BOLD}{label}{BOLD:#} - {change} is complete{only}")
             }
             Verdict::Plan(PlanVerdict::NeedsRevision) | Verdict::Code(CodeVerdict::NeedsFix) => {
-                let round = self.iteration;
+                // Of a plan the revisions are counted, of code the reviews.
+                let is_plan = matches!(verdict, Verdict::Plan(_));
+                let round = self.iteration.saturating_add(u32::from(is_plan));
                 format!("{WARN}{label}{WARN:#} - Found {issues} severity issues (round {round})")
             }
             Verdict::Plan(PlanVerdict::Rejected) => format!(
@@ -198,11 +202,9 @@ impl Output for WorkflowReport {
             screen.note(summary);
             screen.show_issues(issues);
         }
-        writeln!(screen, "{}\ncost so far: ${:.4}", self.headline(), self.cost_usd)?;
-        if let Some(command) = self.next.first() {
-            writeln!(screen, "\nNext: {BOLD}{command}{BOLD:#}")?;
-        }
-        Ok(())
+        writeln!(screen, "{}", self.headline())?;
+        writeln!(screen, "cost so far: {}", usd(self.cost_usd))?;
+        screen.next(self.next.first().map(std::slice::from_ref).unwrap_or_default())
     }
 
     #[cfg(test)]

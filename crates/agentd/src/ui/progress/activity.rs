@@ -1,9 +1,11 @@
 //! What an agent is doing now, in a few words.
 
-use agentd_core::event::AgentEvent;
-use agentd_core::text::head;
+use std::path::Path;
 
-use super::line::Running;
+use agentd_core::event::AgentEvent;
+use agentd_core::text::{head, tail};
+
+use super::view::Running;
 
 /// The most of a text that is kept: no terminal shows more on a line.
 const WORDS: usize = 300;
@@ -26,23 +28,49 @@ const INFORMATIVE: [&str; 11] = [
 /// How much of the arguments is looked at. Streams can be gigabytes long.
 const LOOKED_AT: usize = 1 << 10;
 
+/// Directories whose files are named without them: those of the project.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Roots(Vec<String>);
+
+impl Roots {
+    /// These, each with what is below it.
+    pub(crate) fn new<'p>(roots: impl IntoIterator<Item = &'p Path>) -> Self {
+        let mut roots: Vec<String> =
+            roots.into_iter().map(|root| format!("{}/", root.display())).collect();
+        // A worktree may be inside of another directory of the project.
+        roots.sort_by_key(|root| std::cmp::Reverse(root.len()));
+        roots.dedup();
+        Self(roots)
+    }
+
+    /// A text in which files of the project are named from its root.
+    fn shorten(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, root| text.replace(root.as_str(), ""))
+    }
+}
+
 /// Takes note of what an agent did. Costs next to nothing, whatever the size of the event.
-pub(super) fn note(step: &mut Running, event: &AgentEvent<'_>) {
+pub(super) fn note(step: &mut Running, event: &AgentEvent<'_>, roots: &Roots) {
     match event {
         AgentEvent::Text { text, delta } => {
             if !(*delta && step.in_text) {
                 step.doing.clear();
             }
             step.in_text = true;
-            let room = WORDS.saturating_sub(step.doing.len());
-            step.doing.push_str(head(text, room));
+            // Of a long text the end, which is new.
+            let new = tail(text, WORDS);
+            if step.doing.len() + new.len() > WORDS {
+                let kept = tail(&step.doing, WORDS - new.len()).to_owned();
+                step.doing = kept;
+            }
+            step.doing.push_str(new);
         }
         AgentEvent::ToolCall { name, arguments, .. } => {
             step.in_text = false;
             head(name, WORDS).clone_into(&mut step.doing);
             if let Some(what) = informative(arguments.get()) {
                 step.doing.push(' ');
-                step.doing.push_str(&what);
+                step.doing.push_str(&roots.shorten(&what));
             }
         }
         AgentEvent::Retry { attempt, delay_ms, reason } => {
@@ -65,6 +93,18 @@ pub(super) fn note(step: &mut Running, event: &AgentEvent<'_>) {
         | AgentEvent::Finished { .. }
         | AgentEvent::Raw { .. } => {}
     }
+}
+
+/// What an event is, in a few words: the tool and what it works on, a retry, a warning.
+pub(crate) fn described(event: &AgentEvent<'_>) -> String {
+    described_in(event, &Roots::default())
+}
+
+/// The same with short names for the files of a project.
+pub(super) fn described_in(event: &AgentEvent<'_>, roots: &Roots) -> String {
+    let mut step = Running::default();
+    note(&mut step, event, roots);
+    step.doing
 }
 
 /// The most informative text among the arguments of a tool. Only for a person's eyes, so that
@@ -96,8 +136,9 @@ mod tests {
 
     fn check(events: &[AgentEvent<'_>], doing: &str) {
         let mut step = Running::default();
+        let roots = Roots::new([Path::new("/home/me/shop"), Path::new("/home/me/shop-agentd/x")]);
         for event in events {
-            note(&mut step, event);
+            note(&mut step, event, &roots);
         }
         assert_eq!(step.doing, doing);
     }
@@ -121,6 +162,10 @@ mod tests {
         check(&[tool(r#"{"command": ["cargo", "test"]}"#)], "run_tool cargo");
         check(&[tool(r#"{"path": {"a": 1}, "spec_id": "auth"}"#)], "run_tool auth");
         check(&[tool("null")], "run_tool");
+        // Issue 19, M17: names of files, not the directories that all of them are in.
+        check(&[tool(r#"{"file_path": "/home/me/shop/src/auth.rs"}"#)], "run_tool src/auth.rs");
+        let command = r#"{"command": "cat /home/me/shop-agentd/x/a /home/me/shop/b /etc/c"}"#;
+        check(&[tool(command)], "run_tool cat a b /etc/c");
         let retry = |delay_ms| AgentEvent::Retry { attempt: 2, delay_ms, reason: "busy".into() };
         check(&[retry(Some(1500))], "retry 2 in 2 s: busy");
         check(&[text("a", false), AgentEvent::Raw { line: "x".into() }], "a");
@@ -130,14 +175,17 @@ mod tests {
     fn long_texts_are_not_kept() {
         let long = "ü".repeat(1 << 20);
         let mut step = Running::default();
+        let roots = Roots::default();
         for delta in [false, true, true] {
-            note(&mut step, &text(&long, delta));
+            note(&mut step, &text(&long, delta), &roots);
         }
         assert!(step.doing.len() <= WORDS, "{}", step.doing.len());
-        note(&mut step, &tool(&format!(r#"{{"path": "{}"}}"#, "x\\n".repeat(1 << 16))));
+        note(&mut step, &text("and its end", true), &roots);
+        assert!(step.doing.ends_with("üand its end"), "{}", step.doing);
+        note(&mut step, &tool(&format!(r#"{{"path": "{}"}}"#, "x\\n".repeat(1 << 16))), &roots);
         assert!(step.doing.len() <= LOOKED_AT + 100, "{}", step.doing.len());
         let usage = Usage { input: 1, ..Usage::default() };
-        note(&mut step, &AgentEvent::Usage { usage, cost_usd: None });
+        note(&mut step, &AgentEvent::Usage { usage, cost_usd: None }, &roots);
         assert_eq!(step.usage, Some(usage));
     }
 }

@@ -10,6 +10,7 @@ use agentd_core::outcome::Usage;
 use agentd_core::step_name::StepName;
 use agentd_engine::git::Git;
 use agentd_engine::process::Cancel;
+use agentd_engine::workflow::Outlook;
 use agentd_engine::workflow::decisions::{Gate, PlanAnswer, PlanQuestion};
 use rustix::process::Signal;
 use terminal::{CTRL_C, DOWN, Terminal};
@@ -35,7 +36,8 @@ fn driver(what: &str) -> Command {
 #[ignore = "started by the tests below"]
 fn is_driven() {
     let what = std::env::var(DRIVER).unwrap();
-    let mut progress = ProgressUi::new();
+    let mode = ProgressMode::auto(std::env::var_os("AGENTD_PROGRESS_JSON").is_some());
+    let mut progress = ProgressUi::new(mode, Roots::default(), None);
     match &*what {
         "steps" => steps(&mut progress),
         "interrupt" => interrupted(&mut progress),
@@ -74,6 +76,7 @@ fn begin(progress: &mut ProgressUi, label: &str) {
         label,
         agent,
         resumed: false,
+        outlook: &Outlook::default(),
     });
 }
 
@@ -82,6 +85,7 @@ fn done(progress: &mut ProgressUi, label: &str) {
         step: &StepName::ProposalGen,
         label,
         summary: "4 requirements",
+        verdict: None,
         usage: Usage { input: 12_000, output: 345, ..Usage::default() },
         cost_usd: 0.0123,
         duration: Duration::from_millis(4_521),
@@ -198,7 +202,7 @@ fn a_terminal_has_a_line_that_lives_and_then_one_that_stays() {
     let moves =
         |seen: &str| seen.contains(&format!("⠋ {live}")) && seen.contains(&format!("⠙ {live}"));
     terminal.wait_until(moves);
-    terminal.wait_until(|seen| seen.contains("gemini · create_spec"));
+    terminal.wait_until(|seen| seen.contains("gemini\u{1b}[K\r\r\n  create_spec"));
     let (code, seen) = terminal.end();
     assert_eq!(code, Some(0), "{seen:?}");
     assert_eq!(screen(&seen, 80), ENDS);
@@ -244,7 +248,7 @@ fn ctrl_c_leaves_a_clean_screen_also_after_a_resize() {
     let (code, seen) = terminal.end();
     assert_eq!(code, Some(0));
     let after = seen.split(up).nth(1).unwrap();
-    assert_eq!(screen(after, 30), "✗ Spec 1/3: auth-flow  1.0 s ·\n interrupted\n");
+    assert_eq!(screen(after, 30), "✗ Spec 1/3: auth-flow 1.0 s ·\n  interrupted\n");
 }
 
 #[test]
@@ -313,13 +317,13 @@ fn where_a_change_is_worked_on_is_asked() {
 /// A stream of gigabytes is not slowed down by being watched.
 #[test]
 fn an_event_costs_next_to_nothing() {
-    let mut live = Live::new();
+    let mut live = Live::new(None);
     live.shared.lock().step = Some((Running::default(), Instant::now()));
     let text = "x".repeat(1 << 16);
     let event = AgentEvent::Text { text: text.into(), delta: false };
     let start = Instant::now();
     for _ in 0..10_000 {
-        live.watch(&Progress::Agent(&event));
+        live.watch(&Progress::Agent(&event), &Roots::default());
     }
     let each = start.elapsed() / 10_000;
     live.shared.lock().step = None;

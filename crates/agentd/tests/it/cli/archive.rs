@@ -57,22 +57,20 @@ fn archive_reports_path_and_totals() {
     exit 0
     add-oauth is archived in agentd/archive/[DATE]-add-oauth
       auth-flow  ~R1
-    +0 ~1 -0 →0 in 1 spec
+    1 requirement edited, in 1 spec
     --- stderr
     To undo this: agentd unarchive add-oauth
     ");
     assert_eq!(body(&project.read_root("agentd/specs/auth-flow.md")), body(&edited()));
     insta::assert_snapshot!(project.run(["list", "--archived"]), @"
     exit 0
-    [DATE]-add-oauth
+    [DATE]-add-oauth  -  APPROVED  -  Sign in with OAuth.
     --- stderr
     ");
     insta::assert_snapshot!(project.run(["archive", "add-oauth"]), @"
-    exit 1
+    exit 0
+    add-oauth is archived already in agentd/archive/[DATE]-add-oauth
     --- stderr
-    error: there is no change `add-oauth`
-
-    hint: it is archived: agentd/archive/[DATE]-add-oauth
     ");
 }
 
@@ -151,7 +149,7 @@ fn archive_dry_run_prints_a_diff() {
      ## Acceptance Criteria
 
     --- stderr
-    +0 ~1 -0 →0 in 1 spec
+    1 requirement edited, in 1 spec
     "#);
     assert_eq!(files(&project), before);
     let project = project.edit("STATE.yaml", "phase: complete", "phase: proposed");
@@ -159,7 +157,7 @@ fn archive_dry_run_prints_a_diff() {
     // The diff names the second in which it was made.
     assert_eq!(project.mask(&unfinished.stdout), project.mask(&run.stdout));
     insta::assert_snapshot!(unfinished.stderr, @"
-    +0 ~1 -0 →0 in 1 spec
+    1 requirement edited, in 1 spec
     warning: it would not be archived now: a change that is proposed cannot be archived: its implementation is not approved
     ");
 }
@@ -232,7 +230,7 @@ fn conflict_shows_all_texts() {
     exit 0
     add-oauth is archived in agentd/archive/[DATE]-add-oauth
       auth-flow  ~R1
-    +0 ~1 -0 →0 in 1 spec
+    1 requirement edited, in 1 spec
     --- stderr
     To undo this: agentd unarchive add-oauth
     ");
@@ -402,7 +400,8 @@ fn trace_from_requirement_to_review() {
 fn finished_archive_is_reported_once() {
     let project = project();
     project.run(["archive"]).exits(0);
-    let name = project.run(["list", "--archived"]).fine().stdout.trim().to_owned();
+    let listed = project.run(["list", "--archived", "--json"]).fine().json();
+    let name = listed["archived"][0].as_str().unwrap().to_owned();
     let digest = Digest::of("");
     let journal = json!({
         "action": "archive", "change_id": "add-oauth", "name": name, "record": digest,
@@ -415,12 +414,14 @@ fn finished_archive_is_reported_once() {
     --- stderr
     warning: archiving `add-oauth` was interrupted; it is finished now
     No change is open.
+    1 change archived: agentd list --archived
     Next: agentd plan <id> "<what you want>"
     "#);
     insta::assert_snapshot!(project.run(["list"]), @r#"
     exit 0
     --- stderr
     No change is open.
+    1 change archived: agentd list --archived
     Next: agentd plan <id> "<what you want>"
     "#);
 }
@@ -445,5 +446,43 @@ fn complete_without_approving_run() {
         "#); }
         assert_eq!(files(&project), before, "{to}");
         project.run(["archive", "--force", "looked at it"]).exits(0);
+    }
+}
+
+/// Issue 19: what only reads takes archived changes by ID and by the name of their directory.
+#[test]
+fn archived_changes_can_be_read() {
+    let project = project();
+    project.run(["archive"]).exits(0);
+    let listed = project.run(["list", "--archived", "--json"]).exits(0).json();
+    let name = listed["archived"][0].as_str().unwrap().to_owned();
+    for which in ["add-oauth", &*name] {
+        let json = |args: &[&str]| project.run(args.iter().chain(&["--json"])).exits(0).json();
+        let status = json(&["status", which]);
+        assert_eq!(status["change_id"], "add-oauth");
+        assert_eq!((&status["phase"], &status["standing"]), (&json!("archived"), &json!("done")));
+        assert_eq!(status["archived"], json!(name));
+        assert_eq!(status["next"], json!(["agentd unarchive add-oauth"]));
+        assert_eq!(json(&["log", which])["change_id"], "add-oauth");
+        assert_eq!(json(&["cost", which])["archived"], json!(name));
+        let shown = json(&["show", which, "tasks"]);
+        assert_eq!(shown["file"], json!(format!("agentd/archive/{name}/tasks.md")));
+        assert_eq!(json(&["trace", which])["traces"][0]["archived"], json!(name));
+        // It was made by hand: nothing is proven, and the change was found.
+        let verified = project.run(["verify", which, "--json"]).exits(1).json();
+        assert_eq!(verified["changes"][0]["phase"], "archived");
+        let tar = project.base().join(format!("{which}.tar"));
+        let output = tar.to_str().unwrap();
+        assert_eq!(json(&["export", which, "--output", output])["change_id"], "add-oauth");
+    }
+    // What would change it does not.
+    for command in ["plan", "challenge", "impl", "decide", "revise", "drop", "validate"] {
+        let run = project.run([command, "add-oauth"]);
+        assert_ne!(run.code, 0, "{command}");
+    }
+    let unarchive = "take it back: agentd unarchive add-oauth";
+    for command in ["challenge", "impl", "decide", "revise", "drop", "validate"] {
+        let error = project.run([command, "add-oauth", "--json"]).exits(1).json_error();
+        assert_eq!(error["hints"][1], unarchive, "{command}");
     }
 }

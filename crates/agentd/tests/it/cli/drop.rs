@@ -25,8 +25,8 @@ fn dropped_change_is_kept_in_the_archive_and_can_come_back() {
 
     let dropped =
         project.run(["drop", ID, "--note", "We use SAML", "--yes", "--json"]).exits(0).json();
-    let name = project.run(["list", "--archived"]).exits(0).stdout;
-    let path = format!("agentd/archive/{}", name.trim());
+    let listed = project.run(["list", "--archived", "--json"]).exits(0).json();
+    let path = format!("agentd/archive/{}", listed["archived"][0].as_str().unwrap());
     assert_eq!(
         dropped,
         json!({"version": 1, "action": "dropped", "change_id": ID, "path": path,

@@ -65,21 +65,20 @@ fn forecast_calls_nobody_and_writes_nothing() {
     insta::assert_snapshot!(
         project.run(["plan", "add-dark", "Add a dark mode", "--forecast"]).transcript(), @"
     exit 0
-    step             agent   model        calls  tokens        cost           time
-    clarify          gemini  flash        0–1    0–84.0k       $0–$0.048      0 s–80 s
-    proposal-gen     gemini  flash        1–2    47.0k–380.0k  $0.023–$0.19   37 s–5 min
-    proposal-review  gemini  flash        1      31.0k–130.0k  $0.014–$0.057  22 s–90 s
-    spec-gen         gemini  flash        1–6    42.0k–1.1M    $0.021–$0.51   35 s–14 min
-    spec-review      gemini  flash        1–3    31.0k–370.0k  $0.014–$0.17   22 s–5 min
-    tasks-gen        gemini  flash        1–2    42.0k–340.0k  $0.021–$0.17   35 s–5 min
-    tasks-review     gemini  flash        1      31.0k–130.0k  $0.014–$0.057  22 s–90 s
-    format-fix       gemini  flash        0–2    0–330.0k      $0–$0.16       0 s–3 min
-    challenge        codex   gpt-6.1-sol  1–3    100.0k–1.3M   $0.10–$1.30    75 s–15 min
-    reproposal       gemini  flash        0–2    0–630.0k      $0–$0.28       0 s–7 min
-    implement        claude  sonnet       1–8    460.0k–15.0M  $0.24–$7.90    3 min–97 min
-    review           codex   gpt-6.1-sol  1–3    170.0k–2.2M   $0.13–$1.70    100 s–20 min
-    fix              claude  sonnet       0–2    0–2.1M        $0–$1.40       0 s–15 min
-    all                                   9–25   1.2M–14.0M    $0.66–$9.00    11 min–100 min
+    clarify          gemini  flash         0–1       0–84.0k      $0–$0.048        0 s–80 s
+    proposal-gen     gemini  flash         1–2  47.0k–380.0k   $0.023–$0.19      37 s–5 min
+    proposal-review  gemini  flash           1  31.0k–130.0k  $0.014–$0.057       22 s–90 s
+    spec-gen         gemini  flash         1–6    42.0k–1.1M   $0.021–$0.51     35 s–14 min
+    spec-review      gemini  flash         1–3  31.0k–370.0k   $0.014–$0.17      22 s–5 min
+    tasks-gen        gemini  flash         1–2  42.0k–340.0k   $0.021–$0.17      35 s–5 min
+    tasks-review     gemini  flash           1  31.0k–130.0k  $0.014–$0.057       22 s–90 s
+    format-fix       gemini  flash         0–2      0–330.0k       $0–$0.16       0 s–3 min
+    challenge        codex   gpt-6.1-sol   1–3   100.0k–1.3M    $0.10–$1.30     75 s–15 min
+    reproposal       gemini  flash         0–2      0–630.0k       $0–$0.28       0 s–7 min
+    implement        claude  sonnet        1–8  460.0k–15.0M    $0.24–$7.90    3 min–97 min
+    review           codex   gpt-6.1-sol   1–3   170.0k–2.2M    $0.13–$1.70    100 s–20 min
+    fix              claude  sonnet        0–2        0–2.1M       $0–$1.40      0 s–15 min
+    all              -       -            9–25    1.2M–14.0M    $0.66–$9.00  11 min–100 min
 
     medium complexity; from built-in guesses: this project has no ledger yet
     --- stderr

@@ -3,8 +3,8 @@ use test_project::TestProject;
 /// The commands that `--help` lists, but for `help` itself.
 pub(crate) fn commands(project: &TestProject) -> Vec<String> {
     let help = project.run(["--help"]).fine().stdout;
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let listed = listed.take_while(|line| !line.is_empty());
+    let listed = help.lines().skip_while(|line| *line != "Everyday commands:");
+    let listed = listed.take_while(|line| *line != "Options:");
     let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names = names.filter_map(|line| line.split_whitespace().next());
     let names: Vec<String> = names.filter(|name| *name != "help").map(str::to_owned).collect();
@@ -42,65 +42,85 @@ fn no_command_shows_help() {
     let run = project.run::<&str>([]).exits(2);
     assert_eq!(run.stdout, "");
     assert_eq!(run.stderr, project.run(["-h"]).fine().stdout);
-    insta::assert_snapshot!(run.stderr, @"
+    insta::assert_snapshot!(run.stderr, @r#"
     Spec-driven development with several coding agents
 
     Usage: agentd [OPTIONS] <COMMAND>
 
-    Commands:
-      demo         Watch a change go from one sentence to merged specs, without agents
+    Everyday commands:
       init         Set up agentd in a project
       plan         Take a change from one sentence to an approved plan
-      bug          Fix a bug, starting with a test that fails because of it
+      decide       Decide what to do with a plan that needs revision
       impl         Take an approved plan to approved code: implement, review, fix
+      archive      Merge the specs of a change into the main specs and move the change to the archive
+      list         List changes: what waits for you, what runs, and what comes next
+      status       Show where a change stands, or all of them: what waits, what runs, what comes next
+      show         Show a document of a change, or a main spec
+      view         Show changes in a browser: plans, reviews, code, runs, cost, and what to do next
+      doctor       Check the setup: agents, git, and the project
+
+    Change a plan:
+      bug          Fix a bug, starting with a test that fails because of it
       clarify      Answer open questions about a change before planning it
+      revise       Change the plan of a change, also if it is approved, rejected, being implemented or
+                   complete
+      rename       Give an open change another ID
+      drop         Give up a change
+      unarchive    Reopen an archived change
+
+    Inspect:
+      diff         Show what a change has changed: its plan since the last review, the main specs, and
+                   the code
+      log          Show what has happened to a change, oldest first
+      cost         Show what changes have cost: by step, model, role, change and month
+      validate     Check the documents of a change, or of the whole project
+      verify       Check what is proven about a change: reviews, tests and decisions
+      trace        Trace a requirement to its tasks, files, commits, scenarios, and review
+      overlap      Show open changes that touch the same requirement, scenario, or file
+      context      Show the files that matter for what you want, as a planner gets them
+      explain      Explain a validation code or an error kind, or list them all
+      export       Export a change: as a tar archive for a bug report, a web page, or the text of a pull
+                   request
+
+    Single steps:
       proposal     Have the planner write the proposal, specs, and tasks of a new change
       challenge    Have another agent review a plan
       reproposal   Have the planner fix the issues from the latest plan review
       implement    Have the implementer do the tasks of an approved plan
       review       Run the tests and have another agent review the code of a change
       fix          Have the implementer fix the issues from the latest code review
-      list         List the open changes, or the main specs, or what is archived
-      status       Show where a change stands: phase, verdict, tasks, findings, cost
-      show         Show a document of a change, or a main spec
-      validate     Check the documents of a change, or of the whole project [alias: validate-proposal]
-      verify       Check what is proven about a change: reviews, tests and decisions
-      explain      Explain a validation code or an error kind, or list them all
-      context      Show the files that matter for what you want, as a planner gets them
-      log          Show what has happened to a change, oldest first
-      cost         Show the cost of a change by step
-      decide       Decide what to do with a plan that needs revision
-      revise       Change the plan of a change, also if it is approved, rejected, being implemented or
-                   complete
-      rename       Give an open change another ID
-      archive      Merge the specs of a change into the main specs and move the change to the archive
-      drop         Give up a change
-      unarchive    Reopen an archived change
-      overlap      Show open changes that touch the same requirement, scenario, or file
-      trace        Trace a requirement to its tasks, files, commits, scenarios, and review
-      export       Export a change and its runs as a tar archive, for a bug report
+
+    On several machines:
+      step         Do exactly the next step of a change, and say what comes after it
+      take         Take a change that is worked on by a fleet, to work on it here
+      give         Give a change to the fleet: one that you have taken, or one that you have begun here
+
+    Try and replay:
+      demo         Watch a change go from one sentence to merged specs, without agents
       replay       Replay a recorded change in another directory, without agents
-      view         Show changes in a browser: documents, reviews, cost, and live progress
-      mcp          Serve the tools for agents over MCP on standard input and output
+
+    Set up:
       trust        Allow a project's settings to run programs
-      doctor       Check the setup: agents, git, and the project
+      mcp          Serve the tools for agents over MCP on standard input and output
       completions  Print a completion script for a shell
+      man          Print or write the man pages
       uninstall    Remove what `agentd init` added to a project
-      help         Print this message or the help of the given subcommand(s)
 
     Options:
       -C, --directory <DIR>  Run as if agentd was started in DIR
           --json             Print exactly one JSON document to stdout
+          --no-pager         Do not use a pager for long output
       -h, --help             Print help
       -V, --version          Print version
 
     Examples:
-      agentd demo                 watch a whole change happen, without agents
-      agentd init                 set up this project
-      agentd list                 list open changes
-      agentd validate add-oauth   check the documents of a change
-      agentd explain T005         explain a code
-    ");
+      agentd demo                                    watch a whole change happen, without agents
+      agentd init                                    set up this project
+      agentd plan add-oauth "Sign in with GitHub"    from a sentence to a plan that was challenged
+      agentd impl add-oauth                          from the plan to code that was reviewed
+      agentd archive add-oauth                       merge its specs
+      agentd list                                    what waits for you, what runs, what comes next
+    "#);
 }
 
 #[test]

@@ -282,7 +282,7 @@ fn init_agents_named_or_on_path() {
     assert_eq!(files(&["--yes", "--agents", "claude,gemini"]), two);
     assert_eq!(files(&["--agents", "claude, gemini,claude"]), two);
     let none = TestProject::empty();
-    insta::assert_snapshot!(none.run(["init"]), @r"
+    insta::assert_snapshot!(none.run(["init"]), @"
     exit 0
     [ROOT]
 
@@ -294,7 +294,7 @@ fn init_agents_named_or_on_path() {
 
     Next: describe your project in agentd/project.md, then: agentd doctor
     --- stderr
-    No agent was found on PATH; `--agents` names those that you use: claude, codex, gemini
+    No agent was found on PATH; `--agents` names those that you use: claude, codex, gemini, opencode, …
     ");
 }
 
@@ -350,7 +350,7 @@ fn misspelled_agent_is_a_usage_error() {
     --- stderr
     error: there is no agent `emacs`
 
-    hint: the agents are claude, codex and gemini; `all` and `none` work as well
+    hint: the agents are gemini, codex, claude, opencode, qwen, copilot, mistral-vibe, cline, kimi, goose, agy; `all` (claude, codex, gemini) and `none` work as well
     ");
     assert_eq!(project.names(), Vec::<String>::new());
 }

@@ -14,12 +14,12 @@ const STATE: &str = "change_id: add-oauth\nphase: proposed\ncreated_at: 2026-11-
 #[test]
 fn cost_by_step_with_bars() {
     let project = TestProject::new().change("add-oauth").file("STATE.yaml", STATE);
-    insta::assert_snapshot!(project.run(["cost"]).transcript(), @r"
+    insta::assert_snapshot!(project.run(["cost"]).transcript(), @"
     exit 0
-    proposal-gen     15.2k in       892 out     4.5 s  $0.0145    ████                  gemini-3.8-flash
-    challenge ×2     24.5k in      2.3k out  1 m 08 s  $0.0726    ████████████████████  gpt-6.1-sol
+    proposal-gen  1  -  15.2k   892     4.5 s  $0.0145  ██            gemini-3.8-flash
+    challenge     2  -  24.5k  2.3k  1 m 08 s  $0.0726  ████████████  gpt-6.1-sol
 
-    3 calls, 39.8k tokens in, 3.2k out, 1 m 13 s, $0.0871
+    $0.0871  3 calls, 39.8k tokens in, 3.2k out, 1 m 13 s
     --- stderr
     ");
     let json = project.run(["cost", "--json"]).fine().json();
@@ -52,11 +52,12 @@ fn log_is_in_order() {
     .unwrap();
     insta::assert_snapshot!(project.run(["log"]), @"
     exit 0
-    [TIME]  begun     Add OAuth
-    [TIME]  call      proposal-gen by gemini-3.8-flash: 15.2k in, 892 out, 4.5 s, $0.0145
-    [TIME]  call      challenge by gpt-6.1-sol: 24.5k in, 2.3k out, 1 m 08 s, $0.0726
-    [TIME]  call      challenge by gpt-6.1-sol: 1 in, 1 out, 1 ms, $0.0000
-    [TIME]  decision  stop by ada: not this year
+    [TIME]  begun      Add OAuth
+    [TIME]  call       proposal-gen by gemini-3.8-flash: 15.2k in, 892 out, 4.5 s, $0.0145
+    [TIME]  call       challenge by gpt-6.1-sol: 24.5k in, 2.3k out, 1 m 08 s, $0.0726
+    [TIME]  call       challenge by gpt-6.1-sol: 1 in, 1 out, 1 ms
+    [TIME]  adopted    as proposed
+    [TIME]  decision   stop by ada: not this year
     --- stderr
     ");
     insta::assert_snapshot!(project.run(["log", "--json"]), @r#"
@@ -83,7 +84,12 @@ fn log_is_in_order() {
         {
           "at": "[TIME]",
           "kind": "call",
-          "text": "challenge by gpt-6.1-sol: 1 in, 1 out, 1 ms, $0.0000"
+          "text": "challenge by gpt-6.1-sol: 1 in, 1 out, 1 ms"
+        },
+        {
+          "at": "[TIME]",
+          "kind": "adopted",
+          "text": "as proposed"
         },
         {
           "at": "[TIME]",
@@ -167,9 +173,9 @@ fn log_has_every_round_of_code_review() {
         .file("runs/0006-review.jsonl", review_run(13, Some(0), &[]))
         .file("runs/0007-review.jsonl", review_run(14, Some(0), &[("APPROVED", true)]));
     let all = [
-        "tests failed in 3.0 s: make check",
+        "tests failed with exit code 2 after 3.0 s: make check",
         "review NEEDS_FIX by codex, round 1: 1 HIGH, 0 MEDIUM, 0 LOW",
-        "tests failed in 3.0 s: make check",
+        "tests stopped after 3.0 s: make check",
         "review MAJOR_ISSUES by codex, round 2: 1 HIGH, 0 MEDIUM, 0 LOW; open: I1",
         "tests passed in 3.0 s: make check",
         "tests passed in 2.5 s: make check",

@@ -11,19 +11,25 @@ fn list_open_changes() {
         &wide,
     );
     let run = project.run(["list"]).fine();
-    insta::assert_snapshot!(run.transcript(), @r"
+    insta::assert_snapshot!(run.transcript(), @"
     exit 0
-    add-oauth   proposed         1/2 tasks     $0.00  Sign in with OAuth.
-    b           proposed          no tasks     $0.00
-    wide-title  proposed         1/2 tasks     $0.00  認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認…
+    b           proposed  open questions  clarify      -  -  [TIME]  -  -
+    add-oauth   proposed  not challenged  challenge  1/2  -  [TIME]  -  Sign in with OAuth.
+    wide-title  proposed  not challenged  challenge  1/2  -  [TIME]  -  認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証認証
     --- stderr
     ");
     let json = project.run(["list", "--json"]).fine().json();
     let changes = json["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 3);
-    assert_eq!(changes[0]["change_id"], "add-oauth");
-    assert_eq!(changes[0]["phase"], "proposed");
-    assert_eq!(changes[0]["tasks"], serde_json::json!({ "total": 2, "completed": 1 }));
+    // What waits for a person first.
+    assert_eq!(
+        (&changes[0]["change_id"], &changes[0]["standing"]),
+        (&"b".into(), &"waiting".into())
+    );
+    assert_eq!(changes[1]["change_id"], "add-oauth");
+    assert_eq!(changes[1]["phase"], "proposed");
+    assert_eq!(changes[1]["tasks"], serde_json::json!({ "total": 2, "completed": 1 }));
+    assert_eq!(changes[1]["next"], serde_json::json!(["agentd challenge add-oauth"]));
     assert_eq!(changes[2]["title"], *wide, "programs get the whole title");
 }
 
@@ -59,8 +65,7 @@ fn list_in_empty_project() {
 fn list_specs_and_archived() {
     let project = TestProject::new().root_file("agentd/specs/auth-flow.md", "");
     fs::create_dir_all(project.root().join("agentd/archive/2026-11-04-add-oauth")).unwrap();
-    assert_eq!(project.run(["list", "--specs"]).fine().stdout, "auth-flow\n");
-    assert_eq!(project.run(["list", "--archived"]).fine().stdout, "2026-11-04-add-oauth\n");
+    assert_eq!(project.run(["list", "--specs"]).fine().stdout, "auth-flow  0  0  -  -\n");
     let json = project.run(["list", "--archived", "--json"]).fine().json();
     assert_eq!(json["archived"], serde_json::json!(["2026-11-04-add-oauth"]));
     project.run(["list", "--specs", "--archived"]).exits(2);
@@ -76,16 +81,18 @@ fn list_warns_of_broken_changes() {
     run.cannot_steer_a_terminal();
     insta::assert_snapshot!(run, @"
     exit 0
-    add-oauth  proposed         1/2 tasks     $0.00  Sign in with OAuth.
-    broken     unreadable        no tasks     $0.00
-    no-state   new               no tasks     $0.00
+    broken     new       unreadable      -            -  -                     -  -  -
+    add-oauth  proposed  not challenged  challenge  1/2  -  [TIME]  -  Sign in with OAuth.
+    no-state   new       new             validate     -  -                     -  -  -
     --- stderr
     warning: agentd/changes/Odd [2JName is not a change: its name is not an id
     warning: cannot use the STATE.yaml of `broken`: externally tagged enum expected scalar or mapping (line 1, column 8)
     ");
     let json = project.run(["list", "--json"]).exits(0).json();
-    assert_eq!(json["changes"][1]["phase"], serde_json::Value::Null);
-    assert!(json["changes"][1]["problem"].is_string());
+    // What a person has to look at stands first.
+    assert_eq!(json["changes"][0]["phase"], serde_json::Value::Null);
+    assert_eq!(json["changes"][0]["standing"], serde_json::Value::Null);
+    assert!(json["changes"][0]["problem"].is_string());
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn the_builtin_agent_plays_where_it_was_chosen() {
     insta::assert_snapshot!(by_roles.run(PLAN), @"
     exit 0
     ✓ APPROVED - passes the rules; nobody has judged the idea
-    cost so far: $0.0000
+    cost so far: $0
 
     Next: agentd show add-login
     --- stderr
@@ -124,7 +124,7 @@ fn on_a_terminal_a_person_can_choose_the_builtin_agent() {
     let start = |project: &TestProject| Terminal::start(project.command(PLAN).env("NO_COLOR", "1"));
     let project = with_config("");
     let mut terminal = start(&project);
-    terminal.wait_for("no agent was found on PATH (gemini, codex, claude)");
+    terminal.wait_for("no agent was found on PATH (gemini, codex, claude, opencode,");
     terminal.wait_for("Draft and check the plan by rules, without a model?");
     terminal.wait_for("> Yes, with the built-in agent");
     terminal.press("\r");

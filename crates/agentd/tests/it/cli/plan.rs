@@ -75,7 +75,7 @@ fn invalid_new_proposal_is_a_warning() {
     insta::assert_snapshot!(project.run(args), @"
     exit 0
     ✓ add-login: the plan is written
-    cost so far: $0.7500
+    cost so far: $0.75
 
     Next: agentd validate add-login
     --- stderr
@@ -107,7 +107,7 @@ fn one_shot_last_review_is_a_warning() {
     insta::assert_snapshot!(project.run(args), @"
     exit 0
     ✓ add-login: the plan is written
-    cost so far: $1.0000
+    cost so far: $1.00
 
     Next: agentd challenge add-login
     --- stderr

@@ -159,8 +159,9 @@ fn review_manually_stop_and_accept() {
     // The question ends with this code of the terminal.
     let behind = seen.rsplit_once("\u{1b}[?2004l").unwrap().1;
     insta::assert_snapshot!(behind.replace('\r', ""), @"
-    NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues (round 0)
-    cost so far: $1.0000
+    ✓ The plan needs revision. What next?  Stop here
+    NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues (round 1)
+    cost so far: $1.00
 
     Next: agentd reproposal add-login
     ");
@@ -271,7 +272,7 @@ fn person_edits_the_plan_and_tells_the_planner() {
     }
     terminal.wait_for("> Edit the plan in your editor");
     terminal.press("\r");
-    terminal.wait_for("✓ Challenge 2");
+    terminal.wait_for("! Challenge 2");
     edits(&project, "all data", "all data, which is locked");
     terminal.wait_for("> Auto-fix");
     for _ in 0..4 {
@@ -316,7 +317,7 @@ fn approved_plan_is_viewed_and_implemented() {
     terminal.press(DOWN);
     terminal.wait_for("> View the plan");
     terminal.press("\r");
-    for shown in ["=== proposal.md ===", AS_WRITTEN, "specs/auth-flow.md", "=== tasks.md ==="] {
+    for shown in ["/proposal.md", AS_WRITTEN, "/specs/auth-flow.md", "/tasks.md"] {
         terminal.wait_for(shown);
     }
     terminal.wait_for("The plan is approved. What next?");

@@ -127,7 +127,7 @@ fn bidi_characters_are_shown() {
         let text = project.run([command]).fine().stdout;
         text.lines().find(|line| line.contains("htuAO")).unwrap().escape_debug().to_string()
     };
-    insta::assert_snapshot!(shown("list"), @"add-oauth  proposed         1/2 tasks     $0.00  Sign in ‹U+202E›htuAO‹U+2066› with ‹U+200B›OAuth.");
+    insta::assert_snapshot!(shown("list"), @"add-oauth  proposed  not challenged  challenge  1/2  -  2026-11-04T10:00:00Z  -  Sign in ‹U+202E›htuAO‹U+2066› with ‹U+200B›OAuth.");
     insta::assert_snapshot!(shown("status"), @"Sign in ‹U+202E›htuAO‹U+2066› with ‹U+200B›OAuth.");
     insta::assert_snapshot!(shown("show"), @"Sign in ‹U+202E›htuAO‹U+2066› with ‹U+200B›OAuth.");
 }

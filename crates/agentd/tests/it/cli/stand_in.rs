@@ -2,6 +2,9 @@
 //! MCP server, calls the tool that it was given for the step, and says how it went.
 
 use std::fs;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -92,15 +95,15 @@ pub(crate) fn repository(settings: &str) -> TestProject {
 
 /// From now on, the stand-in does the task and gives these verdicts on plan and code.
 pub(crate) fn verdicts(project: &TestProject, plan: &str, code: &str) {
-    let verdict = |verdict: &str| {
+    let verdict = |verdict: &str, place: &str| {
         let issue = json!({"severity": "low", "title": "A word", "description": "It is wrong.",
-            "location": "proposal.md", "recommendation": "Fix it."});
+            place: "proposal.md", "recommendation": "Fix it."});
         let issues = if verdict == "APPROVED" { vec![] } else { vec![issue] };
         json!({"change_id": CHANGE, "verdict": verdict, "summary": "Read.", "issues": issues})
     };
-    answers(project, "challenge", &[("append_review", verdict(plan))]);
-    answers(project, "challenge-fixed", &[("append_review", verdict(plan))]);
-    answers(project, "review", &[("create_review", verdict(code))]);
+    answers(project, "challenge", &[("append_review", verdict(plan, "location"))]);
+    answers(project, "challenge-fixed", &[("append_review", verdict(plan, "location"))]);
+    answers(project, "review", &[("create_review", verdict(code, "file"))]);
     let tick = json!({"change_id": CHANGE, "task_id": "2.1", "note": "It builds."});
     answers(project, "implement-logic", &[("complete_task", tick)]);
 }
@@ -150,6 +153,25 @@ pub(crate) fn lost(project: &TestProject) -> std::path::PathBuf {
 /// As long as this file is there, an implementer does not come to an end.
 pub(crate) fn hold(project: &TestProject) -> std::path::PathBuf {
     project.home().join(".claude/hold")
+}
+
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_mins(1), "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Starts `impl`; its agent has written code and works until the file of [`hold`] is gone.
+pub(crate) fn begin_impl(project: &TestProject) -> Child {
+    fs::write(hold(project), "").unwrap();
+    let mut command = project.command(["impl", CHANGE]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let called = || calls(project).iter().any(|step| step == "implement-logic");
+    wait_until("the implementer is called", called);
+    wait_until("it writes", || project.has_root("src/login.rs"));
+    child
 }
 
 /// The steps that the stand-in was called for, in order.

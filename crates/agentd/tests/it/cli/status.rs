@@ -13,10 +13,9 @@ fn status_of_a_change() {
 
     documents 0 HIGH, 0 MEDIUM, 0 LOW findings
     tasks     1 of 2 done
-              data         1/1
-              logic        0/1
-    cost      $0.0000, 0 tokens in, 0 out, 0 calls
-    last      proposal
+              data 1/1, logic 0/1
+    cost      $0 for 0 calls
+    last      proposal, [TIME]
 
     Next: agentd challenge add-oauth
     --- stderr
@@ -27,6 +26,7 @@ fn status_of_a_change() {
     {
       "version": 1,
       "change_id": "add-oauth",
+      "archived": null,
       "phase": "proposed",
       "standing": "ready",
       "running": null,
@@ -39,6 +39,9 @@ fn status_of_a_change() {
       "verdict": null,
       "issues": null,
       "previous": [],
+      "plan_review": null,
+      "code_review": null,
+      "tests": null,
       "foreign_reviews": [],
       "plan_changed_since_review": null,
       "stale": [],
@@ -66,9 +69,12 @@ fn status_of_a_change() {
         }
       ],
       "calls": 0,
+      "failed": 0,
       "cost_usd": 0.0,
       "tokens_in": 0,
       "tokens_out": 0,
+      "forecast": null,
+      "budget_usd": null,
       "git": null,
       "next": [
         "agentd challenge add-oauth"
@@ -89,10 +95,9 @@ fn status_puts_findings_first() {
 
     documents 1 HIGH, 0 MEDIUM, 0 LOW findings
     tasks     1 of 2 done
-              data         1/1
-              logic        0/1
-    cost      $0.0000, 0 tokens in, 0 out, 0 calls
-    last      proposal
+              data 1/1, logic 0/1
+    cost      $0 for 0 calls
+    last      proposal, [TIME]
 
     Next: agentd validate add-oauth
       or: agentd plan add-oauth --auto
@@ -115,13 +120,12 @@ fn verdict_of_an_earlier_plan_is_marked() {
     add-oauth  proposed
     Sign in with OAuth.
 
-    review    NEEDS_REVISION: 1 HIGH, 0 MEDIUM, 1 LOW
+    plan      NEEDS_REVISION by codex, round 1: 1 HIGH, 0 MEDIUM, 1 LOW, [TIME]
     documents 0 HIGH, 0 MEDIUM, 0 LOW findings
     tasks     1 of 2 done
-              data         1/1
-              logic        0/1
-    cost      $0.0000, 0 tokens in, 0 out, 0 calls
-    last      proposal
+              data 1/1, logic 0/1
+    cost      $0 for 0 calls
+    last      proposal, [TIME]
 
     Next: agentd reproposal add-oauth --fresh
     --- stderr
@@ -136,14 +140,13 @@ fn verdict_of_an_earlier_plan_is_marked() {
     add-oauth  proposed
     Sign in with OAuth.
 
-    review    NEEDS_REVISION: 1 HIGH, 0 MEDIUM, 1 LOW, of an earlier plan
+    plan      NEEDS_REVISION by codex, round 1: 1 HIGH, 0 MEDIUM, 1 LOW, of an earlier plan, [TIME]
     stale     plan: it was edited since it was reviewed
     documents 0 HIGH, 0 MEDIUM, 0 LOW findings
     tasks     1 of 2 done
-              data         1/1
-              logic        0/1
-    cost      $0.0000, 0 tokens in, 0 out, 0 calls
-    last      proposal
+              data 1/1, logic 0/1
+    cost      $0 for 0 calls
+    last      proposal, [TIME]
 
     Next: agentd challenge add-oauth
     --- stderr
@@ -155,13 +158,13 @@ fn verdict_of_an_earlier_plan_is_marked() {
 #[test]
 fn id_is_optional_if_one_change_is_open() {
     let none = TestProject::new();
-    let error = none.run(["status", "--json"]).exits(1).json_error();
+    let error = none.run(["log", "--json"]).exits(1).json_error();
     assert_eq!(
         (&error["kind"], &error["message"]),
         (&"no_change".into(), &"no change is open".into())
     );
     let two = TestProject::new().change("add-oauth").begun("fix-bug");
-    insta::assert_snapshot!(two.run(["status"]).transcript(), @r"
+    insta::assert_snapshot!(two.run(["log"]).transcript(), @r"
     exit 2
     --- stderr
     error: 2 changes are open: which one?
@@ -169,22 +172,53 @@ fn id_is_optional_if_one_change_is_open() {
     hint: name one: add-oauth, fix-bug
     hint: see how far each of them is: agentd list
     ");
-    for command in ["status", "validate", "show"] {
-        assert_eq!(none.run([command]).exits(1).stderr, none.run(["status"]).stderr);
-        assert_eq!(two.run([command]).exits(2).stderr, two.run(["status"]).stderr);
+    for command in ["validate", "show", "log"] {
+        assert_eq!(none.run([command]).exits(1).stderr, none.run(["log"]).stderr);
+        assert_eq!(two.run([command]).exits(2).stderr, two.run(["log"]).stderr);
         two.run([command, "add-oauth"]).fine();
     }
-    assert_eq!(none.run(["decide", "fix"]).exits(1).stderr, none.run(["status"]).stderr);
-    assert_eq!(two.run(["decide", "fix"]).exits(2).stderr, two.run(["status"]).stderr);
+    assert_eq!(none.run(["decide", "fix"]).exits(1).stderr, none.run(["log"]).stderr);
+    assert_eq!(two.run(["decide", "fix"]).exits(2).stderr, two.run(["log"]).stderr);
     let many = (0..30).fold(TestProject::new(), |project, i| project.begun(&format!("c{i}")));
-    insta::assert_snapshot!(many.run(["status"]), @"
+    insta::assert_snapshot!(many.run(["log"]), @"
     exit 2
     --- stderr
     error: 30 changes are open: which one?
 
-    hint: name one: c0, c1, c10, c11, c12, c13, c14, c15, c16, c17, c18, c19, c2, c20, c21, c22, c23, c24, c25, c26, …
+    hint: name one: c0, c1, c2, c3, c4, c5, c6, c7, …
     hint: see how far each of them is: agentd list
     ");
+}
+
+/// Issue 19: without an ID, the project at a glance.
+#[test]
+fn status_of_the_project() {
+    let none = TestProject::new();
+    insta::assert_snapshot!(none.run(["status"]), @r#"
+    exit 0
+    project  0 changes open · 0 archived · 0 main specs
+
+    Next: agentd plan <id> "<what you want>"
+    --- stderr
+    "#);
+    let two = TestProject::new().change("add-oauth").begun("fix-bug");
+    insta::assert_snapshot!(two.run(["status"]), @"
+    exit 0
+    project  2 changes open · 0 archived · 0 main specs
+
+    fix-bug    proposed  open questions  clarify      -  -  [TIME]  -  -
+    add-oauth  proposed  not challenged  challenge  1/2  -  [TIME]  -  Sign in with OAuth.
+
+    Next: agentd clarify fix-bug
+    --- stderr
+    ");
+    let one = TestProject::new().change("add-oauth");
+    assert_eq!(one.run(["status", "--json"]).fine().json()["change_id"], "add-oauth");
+    let all = one.run(["status", "--all", "--json"]).fine().json();
+    assert_eq!(
+        (&all["open"], &all["next"]),
+        (&1.into(), &serde_json::json!(["agentd challenge add-oauth"]))
+    );
 }
 
 #[test]
@@ -230,11 +264,15 @@ fn status_of_archived_change() {
     let project =
         TestProject::new().root_file("agentd/archive/2026-11-04-add-oauth/proposal.md", "");
     insta::assert_snapshot!(project.run(["status", "add-oauth"]), @"
-    exit 1
-    --- stderr
-    error: there is no change `add-oauth`
+    exit 0
+    add-oauth  new
 
-    hint: it is archived: agentd/archive/[DATE]-add-oauth
+    archive   agentd/archive/[DATE]-add-oauth
+    tasks     0 of 0 done
+    cost      $0 for 0 calls
+
+    Next: agentd show add-oauth
+    --- stderr
     ");
 }
 
@@ -304,9 +342,8 @@ fn change_without_state_is_new() {
 
     documents 0 HIGH, 0 MEDIUM, 0 LOW findings
     tasks     1 of 2 done
-              data         1/1
-              logic        0/1
-    cost      $0.0000, 0 tokens in, 0 out, 0 calls
+              data 1/1, logic 0/1
+    cost      $0 for 0 calls
 
     Next: agentd plan add-oauth
     --- stderr
@@ -315,7 +352,7 @@ fn change_without_state_is_new() {
     assert!(json["phase"].is_null() && json["calls"] == 0, "{json:#}");
     insta::assert_snapshot!(project.run(["list"]), @"
     exit 0
-    add-oauth  new              1/2 tasks     $0.00  Sign in with OAuth.
+    add-oauth  new  new  plan  1/2  -  -  -  Sign in with OAuth.
     --- stderr
     ");
 }

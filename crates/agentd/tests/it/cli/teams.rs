@@ -4,8 +4,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use test_project::TestProject;
@@ -16,25 +14,6 @@ const WHAT: &str = "Add a login";
 
 fn plan(project: &TestProject) {
     project.run(["plan", CHANGE, WHAT, "--auto", "--skip-clarify", "--git", "branch"]).exits(0);
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_mins(1), "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Starts `impl`; its agent has written code and works until the file of [`stand_in::hold`] is gone.
-fn begin_impl(project: &TestProject) -> std::process::Child {
-    fs::write(stand_in::hold(project), "").unwrap();
-    let mut command = project.command(["impl", CHANGE]);
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let calls = || stand_in::calls(project).iter().any(|step| step == "implement-logic");
-    wait_until("the implementer is called", calls);
-    wait_until("it writes", || project.has_root("src/login.rs"));
-    child
 }
 
 fn refused(project: &TestProject, args: &[&str]) -> Value {
@@ -49,7 +28,7 @@ fn nobody_switches_the_branch_or_writes_code_under_a_run() {
     let project = stand_in::repository("[git]\ncommit = \"layer\"\n");
     plan(&project);
     let project = project.change("other").approved().about(CHANGE);
-    let mut running = begin_impl(&project);
+    let mut running = stand_in::begin_impl(&project);
 
     let error = refused(&project, &["plan", "other", "--auto", "--git", "branch"]);
     let message = error["message"].as_str().unwrap();
@@ -75,7 +54,8 @@ fn nobody_switches_the_branch_or_writes_code_under_a_run() {
 
 /// The name of the only archived change, which begins with today's date.
 fn archived(project: &TestProject) -> String {
-    project.run(["list", "--archived"]).exits(0).stdout.trim().to_owned()
+    let listed = project.run(["list", "--archived", "--json"]).exits(0).json();
+    listed["archived"][0].as_str().unwrap().to_owned()
 }
 
 fn committed(project: &TestProject) -> Vec<String> {
@@ -118,7 +98,7 @@ fn work_that_a_killed_run_left_is_committed() {
     let project = stand_in::repository("[git]\ncommit = \"layer\"\n");
     plan(&project);
     project.write_root("mine.txt", "mine\n");
-    let mut running = begin_impl(&project);
+    let mut running = stand_in::begin_impl(&project);
     running.kill().unwrap();
     running.wait().unwrap();
     fs::remove_file(stand_in::hold(&project)).unwrap();

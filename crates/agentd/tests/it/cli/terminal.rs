@@ -53,9 +53,10 @@ fn terminal_colors() {
     let project = TestProject::new().change("add-oauth");
     let (code, seen) = Terminal::start(&mut project.command(["list"])).end();
     assert_eq!(code, Some(0));
-    insta::assert_snapshot!(seen.escape_debug(), @r"\u{1b}[1madd-oauth\u{1b}[0m  proposed         1/2 tasks     $0.00  \u{1b}[2mSign in with OAuth.\u{1b}[0m\r\n");
+    assert!(seen.contains("\u{1b}[1madd-oauth\u{1b}[0m"), "{seen:?}");
+    let plain = |seen: &str| anstream::adapter::strip_str(seen).to_string();
     for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
-        let (_, seen) = Terminal::start(project.command(["list"]).env(name, value)).end();
-        assert_eq!(seen.replace('\r', ""), project.run(["list"]).fine().stdout, "{name}");
+        let (_, without) = Terminal::start(project.command(["list"]).env(name, value)).end();
+        assert_eq!(without, plain(&seen), "{name}");
     }
 }

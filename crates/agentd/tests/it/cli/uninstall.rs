@@ -99,7 +99,7 @@ fn uninstall_keeps_edits() {
     assert_eq!(project.read_root("agentd/project.md"), "# Ours\n");
     insta::assert_snapshot!(project.run(["list"]), @"
     exit 0
-    add-oauth  proposed         1/2 tasks     $0.00  Sign in with OAuth.
+    add-oauth  proposed  not challenged  challenge  1/2  -  [TIME]  -  Sign in with OAuth.
     --- stderr
     ");
 }

@@ -80,7 +80,7 @@ fn rules_and_comments_of_a_project_count() {
 
 #[test]
 fn findings_have_place_snippet_and_help() {
-    insta::assert_snapshot!(broken().run(["validate"]).transcript(), @r"
+    insta::assert_snapshot!(broken().run(["validate"]).transcript(), @"
     exit 1
     MEDIUM[Q001]: `fast` can mean anything in R1
       --> agentd/changes/add-oauth/specs/auth-flow.md:22:20
@@ -101,7 +101,8 @@ fn findings_have_place_snippet_and_help() {
     add-oauth: 1 HIGH, 1 MEDIUM, 0 LOW
     ✗ Format validation failed
 
-    Next: agentd explain T012
+    Next: edit agentd/changes/add-oauth/tasks.md:36
+    More about it: agentd explain T012
     --- stderr
     ");
 }
@@ -185,7 +186,8 @@ fn strict_fails_for_medium_findings() {
     add-oauth: 0 HIGH, 1 MEDIUM, 0 LOW
     ✗ Format validation failed
 
-    Next: agentd explain Q001
+    Next: edit agentd/changes/add-oauth/specs/auth-flow.md:22
+    More about it: agentd explain Q001
     --- stderr
     ");
     let json = project.run(["validate", "--strict", "--json"]).exits(1).json();
@@ -260,7 +262,8 @@ fn validate_all() {
     2 changes and 1 spec: 6 HIGH, 1 MEDIUM, 0 LOW
     ✗ Format validation failed
 
-    Next: agentd explain T012
+    Next: edit agentd/changes/fix-bug/tasks.md:36
+    More about it: agentd explain T012
     --- stderr
     ");
     let json = project.run(["validate", "--all", "--json"]).exits(1).json();
@@ -329,7 +332,8 @@ fn known_defects_are_found() {
     add-oauth: 1 HIGH, 1 MEDIUM, 0 LOW
     ✗ Format validation failed
 
-    Next: agentd explain T005
+    Next: edit agentd/changes/add-oauth/tasks.md:16
+    More about it: agentd explain T005
     --- stderr
     "#);
 }
@@ -349,7 +353,8 @@ fn missing_and_binary_files_are_findings() {
     add-oauth: 2 HIGH, 0 MEDIUM, 0 LOW
     ✗ Format validation failed
 
-    Next: agentd explain F009
+    Next: edit agentd/changes/add-oauth/proposal.md:1
+    More about it: agentd explain F009
     --- stderr
     ");
     let project = TestProject::new().change("add-oauth").file("tasks.md", [0xff, 0xfe, 0x00]);
@@ -362,7 +367,8 @@ fn missing_and_binary_files_are_findings() {
     add-oauth: 1 HIGH, 0 MEDIUM, 0 LOW
     ✗ Format validation failed
 
-    Next: agentd explain F001
+    Next: edit agentd/changes/add-oauth/tasks.md:1
+    More about it: agentd explain F001
     --- stderr
     ");
 }
@@ -436,7 +442,8 @@ fn stray_spec_file_is_a_finding() {
     add-oauth: 1 HIGH, 0 MEDIUM, 0 LOW
     ✗ Format validation failed
 
-    Next: agentd explain F006
+    Next: edit agentd/changes/add-oauth/specs/Auth Flow.md:1
+    More about it: agentd explain F006
     --- stderr
     ");
     let json = project.run(["validate", "--all", "--json"]).exits(1).json();
@@ -464,7 +471,8 @@ fn json_has_every_finding() {
     add-oauth: 1800 HIGH, 902 MEDIUM, 900 LOW
     ✗ Format validation failed
 
-    Next: agentd explain T011
+    Next: edit agentd/changes/add-oauth/tasks.md:1
+    More about it: agentd explain T011
     ");
 }
 
@@ -495,7 +503,8 @@ fn findings_beyond_a_thousand_are_counted() {
     add-oauth: 40000 HIGH, 40000 MEDIUM, 20000 LOW
     ✗ Format validation failed
 
-    Next: agentd explain T011
+    Next: edit agentd/changes/add-oauth/tasks.md:46
+    More about it: agentd explain T011
     ");
     let sarif = project.run(["validate", "--sarif"]).exits(1).stdout;
     let sarif: Value = serde_json::from_str(&sarif).unwrap();

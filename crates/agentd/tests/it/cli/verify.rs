@@ -19,7 +19,7 @@ const ROLES: &str = "[roles]\nplanner = \"builtin\"\nchallenger = \"builtin\"\n"
 const SIGN: &str = "[policy]\nsign = \"ssh\"\n";
 
 /// Makes a key in the home directory; the path of its private half. Needs OpenSSH, as agentd does.
-fn key(project: &TestProject, name: &str, passphrase: &str) -> PathBuf {
+pub(crate) fn key(project: &TestProject, name: &str, passphrase: &str) -> PathBuf {
     let file = project.home().join(name);
     let made = Command::new("ssh-keygen")
         .args(["-q", "-t", "ed25519", "-C", name, "-N", passphrase, "-f"])
@@ -30,7 +30,7 @@ fn key(project: &TestProject, name: &str, passphrase: &str) -> PathBuf {
 }
 
 /// The user's own git settings.
-fn settings(project: &TestProject, text: &str) {
+pub(crate) fn settings(project: &TestProject, text: &str) {
     write(&project.home().join(".gitconfig"), text);
 }
 
@@ -53,7 +53,7 @@ fn signed() -> TestProject {
 }
 
 /// A list of signers: each a name, options and the key of somebody.
-fn list(project: &TestProject, signers: &[(&str, &str, &str)]) -> OsString {
+pub(crate) fn list(project: &TestProject, signers: &[(&str, &str, &str)]) -> OsString {
     let line = |(name, options, key): &(&str, &str, &str)| {
         let key = fs::read_to_string(project.home().join(format!("{key}.pub"))).unwrap();
         format!("{name} {options} {key}")

@@ -619,6 +619,7 @@ fn builtin_signs_for_itself() {
         let step = agentd_engine::agents::step::Step {
             change: project.id(),
             role,
+            agent: agents.config.roles.agent(role),
             name: name.into(),
             prompt: format!("agentd {name} add-login\n"),
             resume: None,
@@ -658,7 +659,10 @@ fn who_plans_without_any_agent_is_a_question_of_the_engine() {
     let declined = find_planner(&mut agents, Some(BuiltinAnswer::Decline), Person::Present);
     let error = declined.unwrap_err().explain();
     assert_eq!(error.kind, Kind::AgentNotInstalled);
-    assert_eq!(error.message, "no agent was found on PATH (gemini, codex, claude)");
+    assert_eq!(
+        error.message,
+        "no agent was found on PATH (gemini, codex, claude, opencode, qwen, copilot, vibe-acp, cline, kimi, goose, agy)"
+    );
     assert_eq!(error.hints[0].to_string(), "install one, then check: agentd doctor");
     let accepted = find_planner(&mut agents, Some(BuiltinAnswer::Accept), Person::Present).unwrap();
     assert!(matches!(accepted, Planner::Builtin), "{accepted:?}");

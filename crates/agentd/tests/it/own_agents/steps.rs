@@ -87,16 +87,18 @@ impl Steps for TestProject {
         name: &str,
         artifact: Artifact,
     ) -> (Result<StepReport, StepError>, Vec<String>) {
+        let agents = self.agents(&agentd());
         let step = Step {
             change: self.id(),
             role,
+            agent: agents.config.roles.agent(role),
             name: name.into(),
             prompt: format!("agentd {name} {}\n", self.id()),
             resume: None,
             artifact,
             on_success: None,
         };
-        run_step(&self.agents(&agentd()), &step, &now)
+        run_step(&agents, &step, &now)
     }
 
     fn announced(&self) -> Vec<String> {

@@ -6,27 +6,46 @@ use std::process::Command;
 
 use agentd_core::document::comments;
 use agentd_core::state::{self, Choice};
+use test_project::TestProject;
 
 use super::{Viewer, project};
 
+/// Every page is accessible, fits, and can be used with the keyboard alone.
 #[test]
-fn heavy_viewer_in_chromium() {
+fn heavy_viewer_looks_right_in_chromium() {
+    drive(&in_browser(), "look");
+}
+
+#[test]
+fn heavy_people_act_in_chromium() {
+    let project = in_browser();
+    if !drive(&project, "act") {
+        return;
+    }
+    // What was done in the browser is on the disk.
+    let comments = comments::parse(&project.read("comments.md")).value.comments;
+    assert!(comments.iter().any(|comment| comment.text.as_str() == "Which clock?"));
+    let state = state::parse(&project.read("STATE.yaml"), &project.id()).unwrap();
+    assert_eq!(state.decisions.first().map(|made| made.choice), Some(Choice::Fix));
+}
+
+/// Runs a part of the script in Chromium; false if that is not here.
+fn drive(project: &TestProject, part: &str) -> bool {
     let Ok(modules) = std::env::var("AGENTD_NPM_VIEWER") else {
         eprintln!("skipped: AGENTD_NPM_VIEWER is not set; `cargo xtask test` sets it");
-        return;
+        return false;
     };
     let Some(chromium) = chromium() else {
         eprintln!("skipped: there is no Chromium; `apt-get install chromium`");
-        return;
+        return false;
     };
-    let project = project();
-    let viewer = Viewer::start(&project);
+    let viewer = Viewer::start_with(project, &["--act"]);
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let pictures = target.parent().unwrap().join("screenshots");
     std::fs::create_dir_all(&pictures).unwrap();
     let output = Command::new("node")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/viewer/browser.mjs"))
-        .args([&viewer.address, &chromium])
+        .args([part, &viewer.address, &chromium])
         .arg(&pictures)
         .arg(project.root())
         .env("AGENTD_NPM_VIEWER", modules)
@@ -35,11 +54,46 @@ fn heavy_viewer_in_chromium() {
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
     eprintln!("{printed}");
-    // What was done in the browser is on the disk.
-    let comments = comments::parse(&project.read("comments.md")).value.comments;
-    assert!(comments.iter().any(|comment| comment.text.as_str() == "Which clock?"));
-    let state = state::parse(&project.read("STATE.yaml"), &project.id()).unwrap();
-    assert_eq!(state.decisions.first().map(|made| made.choice), Some(Choice::Fix));
+    true
+}
+
+/// The project, and besides a change with code, and one whose planner works until it is stopped.
+fn in_browser() -> TestProject {
+    let project = project().programs(&["git", "sh"]);
+    let planner = "PATH=/usr/bin:/bin\ncat > /dev/null\n\
+        echo '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"daa347b4\",\"mcp_servers\":[{\"name\":\"agentd\",\"status\":\"connected\"}],\"model\":\"claude-opus-4-8\"}'\n\
+        echo '{\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"model\":\"claude-opus-4-8\",\"content\":[{\"type\":\"text\",\"text\":\"I am working\"}]},\"session_id\":\"daa347b4\"}'\n\
+        sleep 600";
+    let project = project.program("claude", planner);
+    project.write_root(
+        "agentd/config.toml",
+        "[workflow]\nscript_retries = 0\n[roles]\nplanner = \"claude\"\nchallenger = \"claude\"\n[git]\nworkflow = \"in-place\"\n",
+    );
+    project.write_root("src/auth/accounts.rs", "fn find() {\n    old();\n}\n");
+    let project = project.repository();
+    let base = project.commit("start");
+    let change = project.change_dir();
+    for name in ["proposal.md", "tasks.md", "specs/auth-flow.md", "specs/session-store.md"] {
+        let text = std::fs::read_to_string(change.join(name)).unwrap();
+        let text =
+            text.replace("add-oauth", "with-code").replace("status: pending", "status: done");
+        project.write_root(&format!("agentd/changes/with-code/{name}"), text);
+    }
+    let state = format!(
+        "change_id: with-code\nphase: implementing\ncreated_at: 2026-11-10T09:00:00Z\n\
+         updated_at: 2026-11-10T10:20:00Z\ngit:\n  workflow: in-place\n  base_commit: {base}\n"
+    );
+    project.write_root("agentd/changes/with-code/STATE.yaml", state);
+    project.write_root(
+        "src/auth/accounts.rs",
+        "/// Finds an account.\nfn find() {\n    new(\"by subject\", 42); // not by e-mail\n}\n",
+    );
+    let long: String = (1..=600).map(|n| format!("let line_{n} = {n};\n")).collect();
+    project.write_root("src/auth/exchange.rs", long);
+    let begun = "change_id: runs-long\nphase: proposed\ncreated_at: 2026-11-10T09:00:00Z\n\
+                 updated_at: 2026-11-10T10:20:00Z\ndescription: \"Limit requests per account to 100 per minute, answer 429 above that, and log each refusal\"\n";
+    project.write_root("agentd/changes/runs-long/STATE.yaml", begun);
+    project
 }
 
 fn chromium() -> Option<String> {

@@ -66,14 +66,14 @@ fn reconnected_page_continues() {
     let note = |text: &str| format!("{{\"t\":1,\"note\":\"{text}\"}}\n");
     project.write("runs/0002-fix.jsonl", note("one"));
     let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", None);
-    let seen = until(&mut stream, "<li class");
-    insta::assert_snapshot!(data(&seen), @r#"{"run":"0002-fix.jsonl","items":[{"html":"<li class=\"note\">one</li>"}]}"#);
+    let seen = until(&mut stream, "<div class");
+    insta::assert_snapshot!(data(&seen), @r#"{"run":"0002-fix.jsonl","items":[{"html":"<div class=\"entry note\"><span class=\"t\">0:00</span><div class=\"said\">one</div></div>"}]}"#);
     let id = seen.lines().find_map(|line| line.strip_prefix("id: ")).unwrap().to_owned();
     drop(stream);
     project.write("runs/0002-fix.jsonl", &(note("one") + &note("two")));
     let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", Some(&id));
     let seen = until(&mut stream, "two");
-    insta::assert_snapshot!(data(&seen), @r#"{"run":"0002-fix.jsonl","items":[{"html":"<li class=\"note\">two</li>"}]}"#);
+    insta::assert_snapshot!(data(&seen), @r#"{"run":"0002-fix.jsonl","items":[{"html":"<div class=\"entry note\"><span class=\"t\">0:00</span><div class=\"said\">two</div></div>"}]}"#);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A page as a text browser shows it: lines for a snapshot, in place of tags.
 
 /// Elements that begin a line.
-const BLOCKS: [&str; 26] = [
+const BLOCKS: [&str; 29] = [
     "article",
     "aside",
     "blockquote",
@@ -9,6 +9,7 @@ const BLOCKS: [&str; 26] = [
     "details",
     "div",
     "dt",
+    "fieldset",
     "form",
     "h1",
     "h2",
@@ -16,11 +17,13 @@ const BLOCKS: [&str; 26] = [
     "h4",
     "header",
     "label",
+    "nav",
     "li",
     "ol",
     "p",
     "pre",
     "section",
+    "select",
     "summary",
     "svg",
     "table",
@@ -31,7 +34,8 @@ const BLOCKS: [&str; 26] = [
 ];
 
 /// Classes that say more than how something looks.
-const CLASSES: [&str; 7] = ["added", "chart", "finding", "graph", "mermaid", "node", "removed"];
+const CLASSES: [&str; 8] =
+    ["added", "finding", "graph", "issue-note", "mermaid", "node", "removed", "thread"];
 
 /// The text of a piece of HTML, with the addresses of links, the ids of elements, the buttons of
 /// forms, and what comments are for.
@@ -78,7 +82,11 @@ impl Outline {
             self.hidden = Some(name.to_owned());
             return;
         }
-        if class.contains("visually-hidden") || (self.in_svg && name == "text") {
+        if class.contains("visually-hidden")
+            || class.contains("copy")
+            || name == "option"
+            || (self.in_svg && name == "text")
+        {
             self.hidden = Some(name.to_owned());
             return;
         }

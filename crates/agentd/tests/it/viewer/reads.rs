@@ -42,7 +42,7 @@ impl Watch {
 }
 
 #[test]
-fn page_reads_each_document_once() {
+fn page_reads_documents_at_most_twice() {
     let project = project();
     let viewer = Viewer::start(&project);
     // Answered when everything that is read at the start has been read.
@@ -50,10 +50,13 @@ fn page_reads_each_document_once() {
     let change = project.path("");
     let specs = project.path("specs");
     let watch = Watch::new([change.as_path(), specs.as_path()]);
-    for page in ["", "/proposal", "/specs/auth-flow", "/tasks", "/reviews", "/trace", "/comments"] {
+    for page in ["", "/proposal", "/specs/auth-flow", "/tasks", "/review", "/runs", "/comments"] {
         assert_eq!(viewer.get(&format!("/changes/add-oauth{page}")).status, 200);
         let opened = watch.opened();
-        assert!(opened.values().all(|times| *times == 1), "{page}: {opened:?}");
+        // Once for the page, and once to say what archiving would do, which is asked as archiving
+        // asks it.
+        assert!(opened.values().all(|times| *times <= 2), "{page}: {opened:?}");
+        assert_eq!(opened.get("STATE.yaml"), Some(&1), "{page}: {opened:?}");
         for file in ["STATE.yaml", "proposal.md", "tasks.md", "auth-flow.md"] {
             assert!(opened.contains_key(file), "{page}: {opened:?}");
         }

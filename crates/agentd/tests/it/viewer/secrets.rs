@@ -166,6 +166,10 @@ fn heavy_200_secrets_are_never_shown() {
     texts(&change, &mut shown);
     let exported = run(&project, &["export", CHANGE, "--output", "-"]).stdout;
     shown.push(("export".to_owned(), exported));
+    for format in ["--html", "--markdown"] {
+        let exported = run(&project, &["export", CHANGE, format, "--output", "-"]).stdout;
+        shown.push((format.to_owned(), exported));
+    }
     let viewer = Viewer::start(&project);
     let mut pages = vec![format!("/changes/{CHANGE}"), format!("/changes/{CHANGE}/runs")];
     assert!(change.join("runs").is_dir(), "{:?}", &shown[..4]);
@@ -231,17 +235,26 @@ fn old_run_files_are_redacted() {
     "#);
     let viewer = Viewer::start(&project);
     let answer = viewer.get("/changes/add-oauth/runs/0002-challenge.jsonl");
-    insta::assert_snapshot!(answer.shown(), @"
-    # 0002 challenge
+    insta::assert_snapshot!(answer.shown(), @r#"
+    ## 2 challenge
     All runs (/changes/add-oauth/runs)
-    (#log) (follows /changes/add-oauth/live?after=2:546)
-    - a [redacted]
-    - [redacted]
-    - [redacted]
-    - [redacted]
-    - [redacted]
-    - changed x.bin
-    ");
+    [ everything ] [ text ] [ tools ] [ errors ]
+    (#log)
+    0:00
+    a [redacted]
+    0:00
+    [redacted]
+    0:00
+    [redacted]
+    0:00
+    [redacted]
+    0:00
+    [redacted]
+    0:00
+    changed 1 file
+    x.bin deleted
+    It is gone.
+    "#);
     let digits: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
     for shown in [exported, answer.body] {
         for secret in [&key, &line, &digits] {

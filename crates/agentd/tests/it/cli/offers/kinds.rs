@@ -22,6 +22,7 @@ enum Case {
     Not(&'static str),
 }
 
+const REMOTE: &str = "it needs a remote repository that somebody else has pushed to";
 const AGENT: &str = "it takes an agent that behaves like this; tests of steps have them";
 const CODE: &str = "it takes an implementer that has written code; the tests of git have them";
 const SYSTEM: &str = "it takes a system that refuses something; unit tests have that";
@@ -47,17 +48,21 @@ fn case(kind: Kind) -> Case {
         Kind::Locked => While(planned, hold_run_lock, PLAN),
         Kind::NoSuchChange => By(planned, &["status", "nope"]),
         Kind::IdTaken => By(|| planned().change("other"), &["rename", "other", ID]),
-        Kind::NoChange => By(project, &["status"]),
+        Kind::NoChange => By(project, &["log"]),
         Kind::NoSuchDocument => By(planned, &["show", ID, "nope"]),
         Kind::NoSuchRule => By(planned, &["explain", "nope"]),
         Kind::NothingToTrace => By(planned, &["trace", "nope:R1"]),
         Kind::ClarificationsMissing => By(project, &["plan", "new-one", "Make it better"]),
         Kind::NoDescription => By(project, &["plan", "new-one"]),
         Kind::QuestionsInvalid => Not("questions that cannot be read are proposed again"),
+        Kind::DescriptionUnreadable => By(project, &["plan", "new-one", "--file", "nope.md"]),
         Kind::AnswersUnreadable => By(planned, &["clarify", "--answers", "nope.json"]),
         Kind::AnswersInvalid => By(planned, &["clarify", "--answers", "bad.json"]),
         Kind::Refused => By(needs_revision_of_high, &["decide", "accept"]),
         Kind::NothingToDecide => By(planned, &["decide", "fix"]),
+        Kind::Claimed | Kind::ClaimLost | Kind::NotCarried => Not(REMOTE),
+        Kind::RemoteUnreachable => By(committed, &["take", "new-one"]),
+        Kind::NothingToSettle => By(planned, &["cost", "--settle", "1=0.5"]),
         Kind::ChangeNotReady => By(planned, &["impl"]),
         Kind::FormatInvalid => By(|| planned().edit("tasks.md", "## ", "# "), &["challenge"]),
         Kind::VerdictUnknown | Kind::StaleVerdict | Kind::SpecCycle => Not(AGENT),
@@ -78,6 +83,7 @@ fn case(kind: Kind) -> Case {
         Kind::NoTerminal | Kind::Prompt => Not(TERMINAL),
         Kind::AgentNotInstalled => By(approved_plan, &["impl"]),
         Kind::AgentAuth => By(no_login, &["challenge"]),
+        Kind::AgentUnfit => Not(AGENT),
         Kind::AgentFailed => By(|| challenger("exit 3"), &["challenge"]),
         Kind::Run | Kind::Agents | Kind::PathNotUtf8 => Not(SYSTEM),
         Kind::SessionNotCaptured => By(|| planner_session("exit 0", None), &["reproposal"]),
@@ -125,9 +131,10 @@ fn case(kind: Kind) -> Case {
         Kind::Export => By(planned, &["export", ID, "--output", "/nowhere/x.tar"]),
         Kind::Port => Not("it takes a port that is in use; tests of the viewer have one"),
         Kind::Viewer | Kind::Output | Kind::Mcp => Not(SYSTEM),
+        Kind::NotRunning => Not("only the viewer stops what others have started"),
         Kind::Comment => Not("only the viewer records comments"),
         Kind::NotEmpty => By(planned, &["demo", "--dir", "."]),
-        Kind::Usage => By(planned, &["plan", "Two words"]),
+        Kind::Usage => By(planned, &["list", "--nope"]),
         Kind::Interrupted => Not("somebody has to press Ctrl-C; tests of kills do"),
         Kind::OutputClosed => Not("it is no failure, and nothing is printed"),
         Kind::Internal => Not("it should not be possible"),

@@ -1,0 +1,110 @@
+//! Which change is planned, and what it is to do: from the command line, a file, or a person.
+
+use agentd_core::error_kind::Kind;
+use agentd_core::ids::ChangeId;
+use agentd_core::text::Prose;
+use agentd_engine::store::{Project, StoreError};
+
+use super::Args;
+use crate::cli::{Context, planning};
+use crate::error::CommandError;
+use crate::ui::ask;
+
+/// What is to be planned.
+#[derive(Debug, Default)]
+pub(super) struct Target {
+    /// None for the only open change.
+    pub(super) id: Option<String>,
+    /// What a new change is to do.
+    pub(super) description: Option<String>,
+}
+
+impl Target {
+    /// From the command line alone; nobody is asked.
+    pub(super) fn of(args: &Args) -> Result<Self, CommandError> {
+        let (mut id, mut description) = (args.id.clone(), args.description.clone());
+        if let Some(file) = &args.file {
+            description = Some(planning::read_text(file, Kind::DescriptionUnreadable)?);
+        }
+        // A sentence where the ID would be: the ID is made from it.
+        if description.is_none() && id.as_deref().is_some_and(is_sentence) {
+            description = id.take();
+        }
+        let description = description.filter(|text| !Prose::new(text).is_empty());
+        Ok(Self { id, description })
+    }
+
+    /// The same, with what only a person can say.
+    pub(super) fn ask(self, context: &Context, args: &Args) -> Result<Self, CommandError> {
+        let mut target = self;
+        if target.id.is_none() && target.description.is_none() {
+            let project = planning::project(context)?;
+            if context.meant(&project)?.is_some() || !context.ui.can_prompt() {
+                return Ok(target);
+            }
+            let open = project.open_everywhere()?.into_iter().map(|(id, _)| id.to_string());
+            match ask::which_change(open.collect())? {
+                Some(id) => return Ok(Self { id: Some(id), ..target }),
+                None => target.description = Some(ask::description(project.root())?),
+            }
+        }
+        match (&target.id, &target.description) {
+            (None, Some(description)) => {
+                let id = new_id(context, &planning::project(context)?, description)?;
+                target.id = Some(id.to_string());
+            }
+            (Some(id), None) if context.ui.can_prompt() && !args.auto => {
+                let project = planning::project(context)?;
+                if is_new(&context.home_of(project.clone(), Some(id))?, id)? {
+                    target.description = Some(ask::description(project.root())?);
+                }
+            }
+            _ => {}
+        }
+        Ok(target)
+    }
+}
+
+/// Whether a word of the command line is a description rather than an ID.
+fn is_sentence(text: &str) -> bool {
+    text.trim().contains(char::is_whitespace) || !text.is_ascii()
+}
+
+/// Whether no change has this ID.
+fn is_new(project: &Project, id: &str) -> Result<bool, StoreError> {
+    Ok(ChangeId::new(id).is_ok() && project.find_change(id)?.is_none())
+}
+
+/// An ID for a new change, made from what it is to do; a person may change it.
+fn new_id(
+    context: &Context,
+    project: &Project,
+    description: &str,
+) -> Result<ChangeId, CommandError> {
+    let made = ChangeId::from_sentence(description);
+    let made = match made {
+        Some(made) => made,
+        None => ChangeId::new("change").map_err(|error| CommandError::usage(error.to_string()))?,
+    };
+    let free = |id: &ChangeId| -> Result<bool, CommandError> {
+        Ok(project.home_of(id).find_change(id.as_str())?.is_none())
+    };
+    let mut suggested = made.clone();
+    let mut number = 1;
+    while !free(&suggested)? {
+        number += 1;
+        suggested = made.with_suffix(number);
+    }
+    if !context.ui.can_prompt() {
+        context.ui.note(&format!("The change is called `{suggested}`."));
+        return Ok(suggested);
+    }
+    loop {
+        let text = ask::new_id(&suggested, project.root())?;
+        match ChangeId::new(&text) {
+            Ok(id) if free(&id)? => return Ok(id),
+            Ok(id) => context.ui.note(&format!("There is a change `{id}` already.")),
+            Err(error) => context.ui.note(&error.to_string()),
+        }
+    }
+}

@@ -14,6 +14,7 @@ mod mcp;
 mod measure;
 mod report;
 mod runner;
+mod screens;
 mod viewer;
 
 use std::fs;
@@ -43,9 +44,10 @@ const FULL: Size = Size { changes: 1000, specs: 1000 };
 /// A set of rows; a row is added to the report even when it cannot be measured.
 type Group = (&'static str, fn(&Bench, &mut Report) -> Result<()>);
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     ("startup", startup),
     ("validate", validate),
+    ("screens", screens::measure),
     ("mcp", mcp::measure),
     ("runner", runner::measure),
     ("context", context::measure),

@@ -10,11 +10,16 @@ use std::str::FromStr;
 use agentd_builtin::draft;
 use agentd_builtin::draft::Brief;
 use agentd_builtin::draft::Survey;
+use agentd_core::agent::{AgentKind, Role};
+use agentd_core::carried::{Carried, SlimRun};
 use agentd_core::check;
 use agentd_core::check::Extras;
 use agentd_core::config::Config;
 use agentd_core::diagnostic::Diagnostic;
 use agentd_core::diagnostic::Parsed;
+use agentd_core::diff::DiffLine;
+use agentd_core::diff::markdown;
+use agentd_core::diff::patches;
 use agentd_core::document::answers;
 use agentd_core::document::clarifications;
 use agentd_core::document::comments;
@@ -33,11 +38,14 @@ use agentd_core::merge::ConflictKind;
 use agentd_core::merge::Sides;
 use agentd_core::merge::collisions;
 use agentd_core::merge::spec as merge_spec;
+use agentd_core::outcome::Exit;
 use agentd_core::outline::Outline;
+use agentd_core::provider::{Acp, AgentRequest, Connection, FoundInProject, Session, Surroundings};
 use agentd_core::span::Span;
 use agentd_core::span::line_column;
 use agentd_core::stamp::Stamp;
 use agentd_core::state;
+use agentd_core::step_name::StepName;
 use agentd_core::toolchain;
 use agentd_rank::{File, Kind};
 
@@ -46,6 +54,7 @@ use crate::Target;
 /// Everything that reads text from outside.
 pub const TARGETS: &[Target] = &[
     Target { name: "ids", run: |bytes| with_text(bytes, ids) },
+    Target { name: "diff", run: |bytes| with_text(bytes, diff) },
     Target { name: "outline", run: |bytes| with_text(bytes, outline) },
     Target { name: "frontmatter", run: |bytes| with_text(bytes, frontmatter) },
     Target { name: "proposal", run: |bytes| round_trip(bytes, proposal::parse, proposal::render) },
@@ -65,6 +74,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "draft", run: |bytes| with_text(bytes, draft) },
     Target { name: "rewrite", run: |bytes| with_text(bytes, rewrite) },
     Target { name: "merge", run: |bytes| with_text(bytes, merge) },
+    Target { name: "carried", run: |bytes| with_text(bytes, carried) },
+    Target { name: "acp", run: |bytes| with_text(bytes, acp) },
     Target { name: "toolchain", run: |bytes| with_text(bytes, toolchain) },
 ];
 
@@ -96,6 +107,61 @@ fn draft(text: &str) {
     }
     let proposal = draft::proposal(&brief);
     assert!(proposal["why"].as_str().is_some_and(|why| why.len() <= 20_000));
+}
+
+/// What an agent says over ACP: every line to write is whole, and what the agent says after the end of
+/// its turn changes nothing.
+fn acp(text: &str) {
+    let Ok(change) = ids::ChangeId::new("add-login") else { return };
+    let request = AgentRequest {
+        role: Role::Planner,
+        change,
+        step: StepName::ProposalGen,
+        prompt: "agentd proposal-gen add-login".to_owned(),
+        project_root: "/work/p".into(),
+        private_dir: "/work/private".into(),
+        program: "agent".to_owned(),
+        extra_args: Vec::new(),
+        extra_env: Vec::new(),
+        extra_state: Vec::new(),
+        env_names: Vec::new(),
+        model: None,
+        effort: None,
+        session: Session::Fresh,
+        mcp: None,
+        surroundings: Surroundings::default(),
+        found: FoundInProject::default(),
+    };
+    for agent in [AgentKind::Codex, AgentKind::Gemini] {
+        let mut dialogue = Acp::new(agent).dialogue(&request, Connection::new().0);
+        for line in text.lines() {
+            dialogue.line(line, &mut |_| {});
+            if dialogue.wants_silence().is_some() {
+                dialogue.silence(&mut |_| {});
+            }
+            let said = dialogue.take_output();
+            assert!(said.is_empty() || said.ends_with('\n'));
+        }
+        let was_over = dialogue.is_over();
+        let outcome = dialogue.finish(&Exit { code: Some(0), ..Exit::default() });
+        assert!(was_over || outcome.failure.is_some(), "a turn that is not over has not succeeded");
+    }
+}
+
+/// The message of a snapshot, and the records of calls in it: what was read is written the same way,
+/// and what is carried once is carried again as it is.
+fn carried(text: &str) {
+    let Ok(change) = ids::ChangeId::new("add-login") else { return };
+    if let Some(carried) = Carried::of_message(text) {
+        let message = carried.message(&change);
+        assert_eq!(Carried::of_message(&message), Some(carried));
+    }
+    let (mut first, mut second) = (SlimRun::default(), SlimRun::default());
+    for line in text.lines() {
+        if let Some(slim) = first.line(line) {
+            assert_eq!(second.line(&slim).as_ref(), Some(&slim));
+        }
+    }
 }
 
 /// Whatever manifests and CI files say, a command holds nothing of them that a shell would obey.
@@ -162,6 +228,24 @@ fn diagnostics_fit(text: &str, diagnostics: &[Diagnostic]) {
         let (line, column) = line_column(text, first.span.start);
         assert!(line >= 1 && column >= 1 && line <= text.split('\n').count());
     }
+}
+
+/// The halves of the text are compared, and the text is read as what git prints.
+fn diff(text: &str) {
+    let half = (0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let (old, new) = text.split_at(half);
+    let is_at = |text: &str, number: Option<usize>, line: &DiffLine| {
+        number.is_none_or(|number| {
+            let wanted = text.lines().nth(number - 1).unwrap_or_default();
+            wanted.trim_end_matches('\r') == line.text()
+        })
+    };
+    for line in markdown(old, new).hunks.iter().flat_map(|hunk| &hunk.lines) {
+        assert!(is_at(old, line.old, line) && is_at(new, line.new, line), "{line:?}");
+    }
+    let patches = patches(text);
+    let lines: usize = patches.iter().map(|file| file.diff.added + file.diff.removed).sum();
+    assert!(lines <= text.lines().count());
 }
 
 fn outline(text: &str) {

@@ -99,7 +99,9 @@ impl TestProject {
             agentd: agentd.to_str().unwrap().to_owned(),
             supervisor: Supervisor::new(agentd),
             cancel: Cancel::new().unwrap(),
+            warm: std::sync::Arc::default(),
             holder: self.holder(),
+            carrier: None,
             project,
         }
     }

@@ -57,6 +57,26 @@ impl TestProject {
     }
 }
 
+/// A line of stderr; of an event in JSON its kind and its words, without figures. What an agent
+/// does meanwhile is its own affair.
+fn told(line: &str) -> String {
+    const WORDS: [&str; 6] = ["label", "agent", "text", "summary", "message", "why"];
+    let Ok(Value::Object(event)) = serde_json::from_str(line) else { return line.to_owned() };
+    let Some(kind) = event.get("event").and_then(Value::as_str) else { return line.to_owned() };
+    if kind == "activity" {
+        return String::new();
+    }
+    let mut words: Vec<&str> = WORDS.iter().filter_map(|key| event.get(*key)?.as_str()).collect();
+    words.retain(|text| !text.is_empty());
+    if event.get("resumed") == Some(&Value::Bool(true)) {
+        words.push("resumed");
+    }
+    for issue in event.get("issues").and_then(Value::as_array).into_iter().flatten() {
+        words.extend(["severity", "id", "title"].iter().filter_map(|key| issue[*key].as_str()));
+    }
+    format!("{kind}: {}\n", words.join(", "))
+}
+
 fn replaced(mut text: String, masks: &[(&str, &str)]) -> String {
     for (pattern, stands_for) in masks {
         text = Regex::new(pattern).unwrap().replace_all(&text, *stands_for).into_owned();
@@ -100,9 +120,10 @@ impl Output {
         Self { code, stdout, stderr: String::new(), base: base.to_owned() }
     }
 
-    /// Exit code, stdout and stderr, masked.
+    /// Exit code, stdout and stderr, masked. Of progress in JSON it has what people would be told.
     pub fn transcript(&self) -> String {
-        let text = format!("exit {}\n{}--- stderr\n{}", self.code, self.stdout, self.stderr);
+        let stderr: String = self.stderr.split_inclusive('\n').map(told).collect();
+        let text = format!("exit {}\n{}--- stderr\n{stderr}", self.code, self.stdout);
         mask(&text, &self.base)
     }
 

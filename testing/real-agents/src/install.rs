@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::Cli;
 
 const LOCK: &[u8] = include_bytes!("../../agents/package-lock.json");
+const ACP_LOCK: &[u8] = include_bytes!("../../acp-agents/package-lock.json");
 
 /// The installed CLIs.
 #[derive(Clone, Debug)]
@@ -42,6 +43,33 @@ impl AgentClis {
     /// The program of a CLI.
     pub fn program(&self, cli: Cli) -> PathBuf {
         self.bin_folder().join(cli.program())
+    }
+}
+
+/// The installed agents that speak ACP.
+#[derive(Clone, Debug)]
+pub struct AcpAgents {
+    folder: PathBuf,
+}
+
+impl AcpAgents {
+    /// Finds the agents, which must be installed at the pinned versions.
+    pub fn get() -> Result<Self, NotInstalled> {
+        let folder = std::env::var_os("AGENTD_NPM_ACP_AGENTS").map_or_else(
+            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/npm/acp-agents"),
+            PathBuf::from,
+        );
+        let lock = fs::read(folder.join("package-lock.json")).unwrap_or_default();
+        let finished = folder.join(".installed").is_file();
+        match fs::canonicalize(&folder) {
+            Ok(folder) if finished && lock == ACP_LOCK => Ok(Self { folder }),
+            _ => Err(NotInstalled { folder }),
+        }
+    }
+
+    /// The folder with the programs, to be put on a `PATH`.
+    pub fn bin_folder(&self) -> PathBuf {
+        self.folder.join("node_modules/.bin")
     }
 }
 

@@ -36,7 +36,7 @@ mod work;
 
 pub use agentd::{CHANGE, CODEX, CODEX_QUICK, Called};
 pub use call::{Call, Finished, McpServer, Profile, signal};
-pub use install::{AgentClis, NotInstalled};
+pub use install::{AcpAgents, AgentClis, NotInstalled};
 pub use network::{Isolation, isolated};
 pub use processes::until;
 pub use rustix::process::Signal;

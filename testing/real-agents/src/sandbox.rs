@@ -11,7 +11,7 @@ use test_project::{TestProject, write};
 use crate::agentd::CHANGE;
 use crate::call::Call;
 use crate::network::{Isolation, isolated};
-use crate::{AgentClis, Cli};
+use crate::{AcpAgents, AgentClis, Cli};
 
 /// The key that the CLIs are given for every provider.
 pub const DUMMY_KEY: &str = "test-key";
@@ -41,13 +41,27 @@ impl Sandbox {
     /// The body runs in a thread that has a network of its own (see
     /// [`isolated`]): what is to meet the models must be started from it.
     pub fn enter<T: Send>(script: Script, body: impl FnOnce(&Self) -> T + Send) -> T {
+        Self::enter_with(script, None, body)
+    }
+
+    /// Runs a test in a new sandbox that has the agents that speak ACP, too.
+    pub fn enter_acp<T: Send>(script: Script, body: impl FnOnce(&Self) -> T + Send) -> T {
+        let agents = AcpAgents::get().unwrap_or_else(|error| panic!("{error}"));
+        Self::enter_with(script, Some(&agents), body)
+    }
+
+    fn enter_with<T: Send>(
+        script: Script,
+        acp: Option<&AcpAgents>,
+        body: impl FnOnce(&Self) -> T + Send,
+    ) -> T {
         isolated(|isolation| {
             let clis = AgentClis::get().unwrap_or_else(|error| panic!("{error}"));
             let models = ScriptedModels::start(script).expect("loopback lets a server listen");
             let base = tempfile::Builder::new().prefix("agentd-sandbox-").tempdir();
             let project = TestProject::in_dir(base.expect("the temporary directory is writable"));
             let project = project.repository().about(CHANGE);
-            let variables = environment(&project, &clis, &models, isolation);
+            let variables = environment(&project, &clis, acp, &models, isolation);
             let project = project.with_environment(variables);
             let sandbox = Self { project, clis, isolation, models };
             sandbox.write_home();
@@ -89,6 +103,13 @@ impl Sandbox {
             self.models.url()
         );
         write(&home.join(".codex/config.toml"), provider);
+        let anthropic = json!({"options": {"baseURL": format!("{}/v1", self.models.url())}});
+        let opencode = json!({
+            "provider": {"anthropic": anthropic},
+            "model": "anthropic/claude-sonnet-4-5",
+            "small_model": "anthropic/claude-sonnet-4-5",
+        });
+        write(&home.join(".config/opencode/opencode.json"), opencode.to_string());
     }
 }
 
@@ -96,6 +117,7 @@ impl Sandbox {
 fn environment(
     project: &TestProject,
     clis: &AgentClis,
+    acp: Option<&AcpAgents>,
     models: &ScriptedModels,
     isolation: Isolation,
 ) -> Vec<(OsString, OsString)> {
@@ -103,8 +125,8 @@ fn environment(
     fs::create_dir(&temporary).expect("a fresh directory is writable");
     // The programs of the test first, then the CLIs, then where node and git are on this machine.
     let machine = std::env::var_os("PATH").unwrap_or_default();
-    let path =
-        [project.bin(), clis.bin_folder()].into_iter().chain(std::env::split_paths(&machine));
+    let path = [project.bin(), clis.bin_folder()].into_iter().chain(acp.map(AcpAgents::bin_folder));
+    let path = path.chain(std::env::split_paths(&machine));
     let path = std::env::join_paths(path).expect("no directory on PATH has a colon in its name");
     let mut variables: Vec<(&str, OsString)> = vec![
         ("HOME", project.home().into()),
@@ -119,6 +141,8 @@ fn environment(
         ("ANTHROPIC_API_KEY", DUMMY_KEY.into()),
         ("GOOGLE_GEMINI_BASE_URL", models.url().into()),
         ("ANTHROPIC_BASE_URL", models.url().into()),
+        // Without a network, it waits for the list of models.
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1".into()),
     ];
     if isolation == Isolation::DeadProxies {
         // Nothing listens on port 9, and nothing may go around it.

@@ -52,7 +52,10 @@ fn add_message(request: &mut ModelRequest, message: &Value) {
         match string(&block["type"]) {
             "text" => {
                 let text = string(&block["text"]);
-                if is_system || text.trim_start().starts_with("<system-reminder>") {
+                // Reminders, and commands that the CLI was given before the prompt.
+                let marks = ["<system-reminder>", "<local-command-", "<command-name>"];
+                let is_added = marks.iter().any(|mark| text.trim_start().starts_with(mark));
+                if is_system || is_added {
                     request.add_context(text);
                 } else {
                     texts.push(text);

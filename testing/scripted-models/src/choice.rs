@@ -152,7 +152,13 @@ fn matches(rule: &Rule, request: &ModelRequest, groups: &mut BTreeMap<String, St
         RequestFilter::Any => true,
     };
     let results = request.tool_results.join("\n");
+    let history = match &rule.history {
+        Some(_) => request.messages.iter().map(|message| message.text.as_str()).collect(),
+        None => Vec::new(),
+    };
+    let history = history.join("\n");
     let mut patterns = [
+        (&rule.history, &history),
         (&rule.prompt, &request.prompt),
         (&rule.system, &request.system),
         (&rule.model, &request.model),

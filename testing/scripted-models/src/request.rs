@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::script::Provider;
+use crate::tools::SEARCH;
 
 /// What a CLI asked of a model.
 #[derive(Clone, Debug, Serialize)]
@@ -126,6 +127,8 @@ impl ModelRequest {
         self.round = 0;
         for message in &self.messages {
             match message.role {
+                // A search for tools is no answer of the script.
+                Role::Model if message.tool_calls.iter().any(|tool| tool == SEARCH) => {}
                 Role::Model => self.round += 1,
                 // Text beside tool results is a reminder of the CLI, no prompt.
                 Role::User if message.tool_results.is_empty() => {

@@ -107,6 +107,8 @@ pub struct Rule {
     pub step: Option<String>,
     /// Looked for in the latest prompt of the user.
     pub prompt: Option<Pattern>,
+    /// Looked for in all that was said in the session so far.
+    pub history: Option<Pattern>,
     /// Looked for in the system prompt and the context that the CLI adds.
     pub system: Option<Pattern>,
     /// Looked for in the model's name.
@@ -152,6 +154,13 @@ impl Rule {
     #[must_use]
     pub fn prompt(mut self, pattern: impl Into<Pattern>) -> Self {
         self.prompt = Some(pattern.into());
+        self
+    }
+
+    /// Restricts the rule by what was said in the session so far.
+    #[must_use]
+    pub fn history(mut self, pattern: impl Into<Pattern>) -> Self {
+        self.history = Some(pattern.into());
         self
     }
 

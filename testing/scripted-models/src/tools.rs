@@ -37,7 +37,9 @@ pub(crate) fn resolve(
         input: WireInput::Json(arguments(call)),
     };
     if request.provider != Provider::OpenAi {
-        return Err(bare);
+        // Some CLIs offer tools of servers only to a model that has searched for them.
+        let search = request.tools.iter().find(|tool| tool.name == SEARCH);
+        return search.map(|_| searching(call, server)).ok_or(bare);
     }
     if let Some(exec) = request.tools.iter().find(|tool| tool.freeform && tool.name == "exec") {
         return Ok(WireCall {
@@ -46,11 +48,24 @@ pub(crate) fn resolve(
             input: WireInput::Text(javascript(call, server)),
         });
     }
-    if request.tools.iter().any(|tool| tool.name == "tool_search") {
+    if request.tools.iter().any(|tool| tool.name == SEARCH) {
         // A deferred tool may be called without having been searched for.
         return Ok(WireCall { namespace: Some(format!("mcp__{server}")), ..bare });
     }
     Err(bare)
+}
+
+/// The tool with which a model searches for others.
+pub(crate) const SEARCH: &str = "tool_search";
+
+/// A search for a tool by its name.
+fn searching(call: &ToolCall, server: &str) -> WireCall {
+    let query = format!("select:mcp__{server}__{}", call.tool);
+    WireCall {
+        name: SEARCH.to_owned(),
+        namespace: None,
+        input: WireInput::Json(serde_json::json!({ "query": query })),
+    }
 }
 
 /// The tools that a program looked for in vain, as its result says.

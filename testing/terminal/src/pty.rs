@@ -17,6 +17,9 @@ use crate::screen::Recording;
 /// Long enough for any machine; only a test that fails waits for so long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The columns of a terminal, unless a test wants others.
+const COLUMNS: u16 = 80;
+
 /// A program on a terminal of its own.
 #[derive(Debug)]
 pub struct Terminal {
@@ -29,19 +32,24 @@ pub struct Terminal {
 impl Terminal {
     /// Starts it with all three streams on the terminal.
     pub fn start(command: &mut Command) -> Self {
-        Self::start_with(command, true)
+        Self::start_with(command, true, COLUMNS)
+    }
+
+    /// The same, on a terminal of so many columns.
+    pub fn start_wide(command: &mut Command, columns: u16) -> Self {
+        Self::start_with(command, true, columns)
     }
 
     /// Starts it with stdout going nowhere.
     pub fn start_for_stderr(command: &mut Command) -> Self {
-        Self::start_with(command, false)
+        Self::start_with(command, false, COLUMNS)
     }
 
-    fn start_with(command: &mut Command, stdout: bool) -> Self {
+    fn start_with(command: &mut Command, stdout: bool, columns: u16) -> Self {
         let master = File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
-        set_columns(&master, 80);
+        set_columns(&master, columns);
         let name = ptsname(&master, Vec::new()).unwrap();
         let path = std::ffi::OsStr::from_bytes(name.to_bytes());
         let open = || OwnedFd::from(File::options().read(true).write(true).open(path).unwrap());

@@ -31,6 +31,8 @@ pub(super) enum Unit {
     Megabytes,
     Kilobytes,
     Percent,
+    /// A number of things.
+    Count,
 }
 
 impl Unit {
@@ -40,6 +42,7 @@ impl Unit {
             Self::Megabytes => "MB",
             Self::Kilobytes => "kB",
             Self::Percent => "%",
+            Self::Count => "",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `agentd view`: how long a page takes from the request to its last byte.
 
+use std::fs;
 use std::io::BufRead;
 use std::io::BufReader;
 use std::io::Read;
@@ -21,19 +22,23 @@ use crate::Result;
 /// How long to wait for an answer before giving up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How many lines of code the measured difference has.
+const LINES: usize = 5_000;
+
 pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
     let project = bench.project("viewer", bench.size)?;
     let change = super::mcp::only_change(&project)?;
+    let coded = with_code(&project, &change)?;
     let home = format!("agentd view: first page, {} changes", bench.size.changes);
+    let page =
+        |name: &str, path: String, limit, bar| (format!("agentd view: {name}"), path, limit, bar);
     let pages = [
-        (home, "/".to_owned(), 50.0, "50 ms"),
-        ("agentd view: a change".to_owned(), format!("/changes/{change}"), 30.0, "30 ms"),
-        (
-            "agentd view: a document".to_owned(),
-            format!("/changes/{change}/proposal"),
-            30.0,
-            "30 ms",
-        ),
+        (home.clone(), "/".to_owned(), 50.0, "50 ms"),
+        page("a change", format!("/changes/{change}"), 30.0, "30 ms"),
+        page("a document", format!("/changes/{change}/proposal"), 30.0, "30 ms"),
+        page("its reviews", format!("/changes/{change}/review"), 30.0, "30 ms"),
+        page("its runs", format!("/changes/{change}/runs"), 30.0, "30 ms"),
+        page("a difference of 5,000 lines", format!("/changes/{coded}/code"), 100.0, "100 ms"),
     ];
     let viewer = match Viewer::start(bench, &project) {
         Ok(viewer) => viewer,
@@ -47,13 +52,62 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
     for (name, path, limit, bar) in pages {
         let mut took = Vec::new();
         for _ in 0..bench.rounds.div_ceil(2) {
-            took.push(viewer.get(&path)?);
+            took.push(viewer.get(&path)?.0);
         }
-        // The first one counts like any other: nothing is kept between requests.
+        // The first one counts like any other: little is kept between requests.
         let samples = Samples::new(took);
         report.add(Row::measured(&name, Unit::Milliseconds, samples.median(), limit, bar));
     }
+    let (_, body) = viewer.get("/")?;
+    #[expect(clippy::cast_precision_loss, reason = "pages are shorter than 2^52 bytes")]
+    let (size, elements) = (body.len() as f64 / 1000.0, elements(&body) as f64);
+    let name = format!("{home}: size");
+    report.add(Row::measured(&name, Unit::Kilobytes, size, 250.0, "250 kB"));
+    let name = format!("{home}: elements");
+    report.add(Row::measured(&name, Unit::Count, elements, 3_000.0, "3,000"));
     Ok(())
+}
+
+/// How many elements a page has: tags that open one.
+fn elements(body: &[u8]) -> usize {
+    body.windows(2).filter(|two| two[0] == b'<' && two[1].is_ascii_alphabetic()).count()
+}
+
+/// A change with code: the repository begins with an empty file, and then has many lines.
+fn with_code(project: &Path, like: &str) -> Result<String> {
+    let git = |args: &[&str]| -> Result<String> {
+        let mut command = crate::process::command(Path::new("git"), project);
+        command.args(["-c", "user.name=bench", "-c", "user.email=bench@example.org"]).args(args);
+        let output = command.output()?;
+        if !output.status.success() {
+            return Err(format!("git {args:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    git(&["init", "-q"])?;
+    fs::create_dir_all(project.join("src"))?;
+    let line = |n: usize| format!("    let value_{n} = compute({n}, \"text {n}\"); // line {n}\n");
+    let file = project.join("src/bench_code.rs");
+    fs::write(&file, (0..LINES / 2).map(line).collect::<String>())?;
+    // All of the project, so that nothing else is new.
+    git(&["add", "."])?;
+    git(&["commit", "-q", "-m", "start"])?;
+    let base = git(&["rev-parse", "HEAD"])?;
+    fs::write(
+        &file,
+        (0..LINES / 2).map(|n| line(n).replace("compute", "look_up")).collect::<String>(),
+    )?;
+    let id = "bench-code";
+    let (from, to) =
+        (project.join("agentd/changes").join(like), project.join("agentd/changes").join(id));
+    fs::create_dir_all(&to)?;
+    fs::copy(from.join("proposal.md"), to.join("proposal.md"))?;
+    let state = format!(
+        "change_id: {id}\nphase: implementing\ncreated_at: 2026-11-10T09:00:00Z\n\
+         updated_at: 2026-11-10T10:20:00Z\ngit:\n  workflow: in-place\n  base_commit: {base}\n"
+    );
+    fs::write(to.join("STATE.yaml"), state)?;
+    Ok(id.to_owned())
 }
 
 struct Viewer {
@@ -81,8 +135,8 @@ impl Viewer {
         Ok(Self { child, port, token })
     }
 
-    /// The time of one request; an answer other than 200 is an error.
-    fn get(&self, path: &str) -> Result<Duration> {
+    /// The time of one request, and the page; an answer other than 200 is an error.
+    fn get(&self, path: &str) -> Result<(Duration, Vec<u8>)> {
         let begun = Instant::now();
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -96,7 +150,7 @@ impl Viewer {
         stream.read_to_end(&mut answer)?;
         let took = begun.elapsed();
         if answer.starts_with(b"HTTP/1.1 200 ") {
-            Ok(took)
+            Ok((took, answer))
         } else {
             Err(format!("{path}: no page").into())
         }

@@ -8,7 +8,7 @@ mod hooks;
 mod implementers;
 mod kills;
 mod layers;
-mod project;
+pub(crate) mod project;
 mod project_tests;
 mod reviews;
 mod revisions;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use agentd_core::agent::{AgentKind, Role};
+use agentd_core::agent::{AgentKind, Role, Transport};
 use agentd_core::event::AgentEvent;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::{AgentOutcome, FailureKind, ReviewMark};
@@ -53,6 +53,9 @@ fn runner(sandbox: &Sandbox) -> Runner {
         record: RecordLimits::default(),
         cancel: agents.cancel,
         spending: Spending::default(),
+        warm: agents.warm,
+        estimate_usd: None,
+        carrier: None,
     }
 }
 
@@ -69,6 +72,7 @@ fn request(sandbox: &Sandbox, cli: Cli, role: Role) -> AgentRequest {
         program: sandbox.clis().program(cli).to_str().unwrap().into(),
         extra_args: vec![],
         extra_env: vec![],
+        extra_state: vec![],
         env_names: names.map(|(name, _)| name.into_string().unwrap()).collect(),
         model: None,
         effort: None,
@@ -78,6 +82,7 @@ fn request(sandbox: &Sandbox, cli: Cli, role: Role) -> AgentRequest {
         mcp: Some(McpServer {
             command: env!("CARGO_BIN_EXE_notes-mcp").into(),
             args: vec![notes.to_str().unwrap().into()],
+            tools: vec![],
         }),
     }
 }
@@ -90,7 +95,13 @@ fn call(sandbox: &Sandbox, cli: Cli, request: &AgentRequest) -> AgentOutcome {
     let surroundings = runner.sandbox.as_ref().unwrap().surroundings();
     let request = &AgentRequest { surroundings, ..request.clone() };
     let report = runner
-        .call(provider(kind(cli)), request, &change, Limits::default(), &mut observer)
+        .call(
+            &*provider(kind(cli), Transport::Cli),
+            request,
+            &change,
+            Limits::default(),
+            &mut observer,
+        )
         .unwrap();
     let attempt = report.last().unwrap();
     let records = read_run(&attempt.run_file).unwrap().map(Result::unwrap).count();
@@ -131,8 +142,12 @@ fn a_planner_writes_through_mcp_and_is_resumed(cli: Cli) {
         });
         let before = sandbox.models().requests().len();
         request.prompt = "agentd again add-login\n".into();
-        request.session =
-            Session::Resume { id: id.clone(), index, thread_usage: first.thread_usage };
+        request.session = Session::Resume {
+            id: id.clone(),
+            index,
+            thread_usage: first.thread_usage,
+            cost_before: None,
+        };
         let second = call(sandbox, cli, &request);
         assert_eq!(second.failure, None, "{second:#?}");
         assert_eq!(second.session_id.as_deref(), Some(&*id));
@@ -194,7 +209,8 @@ fn a_server_that_does_not_start_is_a_failure(cli: Cli) {
     let script = Script::new().rule(Rule::new().reply(Reply::text("<review>PASS</review>")));
     Sandbox::enter(script, |sandbox| {
         let mut request = request(sandbox, cli, Role::Planner);
-        request.mcp = Some(McpServer { command: "/nowhere/agentd".into(), args: vec![] });
+        request.mcp =
+            Some(McpServer { command: "/nowhere/agentd".into(), args: vec![], tools: vec![] });
         let outcome = call(sandbox, cli, &request);
         assert_eq!(outcome.failure.unwrap().kind, FailureKind::McpUnavailable);
     });
@@ -204,7 +220,8 @@ fn an_unknown_session_is_a_failure(cli: Cli) {
     Sandbox::enter(write_note(), |sandbox| {
         let mut request = request(sandbox, cli, Role::Planner);
         let id = "0a1b2c3d-0000-4000-8000-000000000000".to_owned();
-        request.session = Session::Resume { id, index: None, thread_usage: None };
+        request.session =
+            Session::Resume { id, index: None, thread_usage: None, cost_before: None };
         let outcome = call(sandbox, cli, &request);
         assert_eq!(outcome.failure.unwrap().kind, FailureKind::SessionNotFound);
     });

@@ -49,6 +49,7 @@ fn run(
     let step = Step {
         change: ChangeId::new(CHANGE).unwrap(),
         role,
+        agent: agents.config.roles.agent(role),
         name: name.into(),
         prompt: format!("agentd {name} {CHANGE}\n\nDo what this step is for.\n"),
         resume,

@@ -52,9 +52,15 @@ fn here(example: &str) -> String {
         .replace("2026-11-04-add-oauth", "$(ls agentd/archive)")
         .replace("/tmp/", "$TMPDIR/")
         .replace("\"${fpath[1]}/_agentd\"", "$TMPDIR/_agentd");
-    let has_jq = Command::new("jq").arg("--version").output().is_ok();
-    match example.split_once(" | jq") {
-        Some((left, _)) if !has_jq => left.to_owned(),
+    let is_here = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    match example.split_once(" | ") {
+        // It would ask GitHub; and the code is the one of the last program.
+        Some((left, right)) if right.starts_with("gh ") || left.contains("--probe") => {
+            left.to_owned()
+        }
+        Some((left, right)) if right.split(' ').next().is_some_and(|name| !is_here(name)) => {
+            left.to_owned()
+        }
         _ => example,
     }
 }
@@ -62,6 +68,13 @@ fn here(example: &str) -> String {
 const QUESTIONS: &str = "agentd clarify add-oauth 'Let people log in' --json";
 const ANSWERS: &str = "agentd clarify add-oauth 'Let people log in' --json && echo '{\"Provider\": \
     \"GitHub only\", \"Accounts\": \"Link by email\", \"Session\": \"A cookie\"}' > answers.json";
+
+const REMOTE: &str = "git init -q --bare ../origin.git && git remote add origin ../origin.git && \
+    git push -q origin main";
+const CARRIED: &str = "git init -q --bare ../origin.git && git remote add origin ../origin.git && \
+    git push -q origin main && agentd give add-oauth && git switch -q main";
+
+const IDEA: &str = "echo 'Let people sign in with GitHub' > idea.md";
 
 const TESTED: &str = "grep -q ^test_command agentd/config.toml || printf '[implementation]\\ntest_command = \"true\"\\n' >> agentd/config.toml; \
     agentd trust --yes";
@@ -78,8 +91,10 @@ fn how(example: &str) -> How {
         },
         "init" => How { answers: !has("--yes"), ..at("project") },
         "mcp" if words[0] == "claude" => at("initialised"),
-        "uninstall" | "doctor" | "context" => at("initialised"),
+        "doctor" if !has("--probe") => at("initialised"),
+        "uninstall" | "context" => at("initialised"),
         "plan" if words.len() == 3 => at("waiting"),
+        "plan" if has("--file") => How { before: IDEA, answers: true, ..at("initialised") },
         "bug" => How { before: TESTED, answers: true, ..at("initialised") },
         "plan" | "proposal" => How { answers: !has("--skip-clarify"), ..at("initialised") },
         "clarify" if has("--answers") => How { before: ANSWERS, ..at("initialised") },
@@ -110,6 +125,13 @@ fn how(example: &str) -> How {
         "verify" if has("--allowed-signers") => {
             How { before: "touch ~/allowed_signers", code: 1, ..at("planned") }
         }
+        // No call of it was cut short.
+        "cost" if has("--settle") => How { code: 1, ..at("planned") },
+        // None of them is here.
+        "doctor" if has("--probe") => How { code: 1, ..at("initialised") },
+        "give" => How { before: REMOTE, ..at("planned") },
+        "take" => How { before: CARRIED, ..at("planned") },
+        "step" if has("--skip-clarify") => at("initialised"),
         _ => at("planned"),
     }
 }

@@ -84,7 +84,9 @@ impl<'s> Shell<'s> {
         let (code, recording) = terminal.answer_all(120, &QUESTION);
         let rows = recording.rows();
         let lines = rows.iter().map(|row| row.at_last().map(terminal::Shown::text));
-        let lines: Vec<String> = lines.map(Option::unwrap_or_default).collect();
+        // A terminal echoes keys that are pressed before somebody asks.
+        let lines = lines.map(|line| line.unwrap_or_default().replace("^[[B", ""));
+        let lines: Vec<String> = lines.collect();
         Output::on_terminal(code.unwrap(), lines.join("\n"), &self.sandbox.base())
     }
 

@@ -87,8 +87,9 @@ fn an_implementer_writes_only_in_its_work_tree() {
         sandbox.run(["archive", "add-login"]).exits(0);
         let spec = "agentd/specs/greeting.md";
         assert!(tree.join(spec).is_file() && !sandbox.root().join(spec).exists());
-        let name = sandbox.run(["-C", tree.to_str().unwrap(), "list", "--archived"]).stdout;
-        assert!(tree.join("agentd/archive").join(name.trim()).is_dir(), "{name}");
+        let list = sandbox.run(["-C", tree.to_str().unwrap(), "list", "--archived"]).stdout;
+        let name = list.split_whitespace().next().unwrap();
+        assert!(tree.join("agentd/archive").join(name).is_dir(), "{list}");
         assert_eq!(sandbox.git(&["status", "--porcelain"]).trim(), "?? agentd/.locks/");
         let proven = sandbox.run(["verify", "add-login", "--json"]).exits(0).json();
         assert_eq!(proven["changes"][0]["phase"], "archived", "{proven:#}");
@@ -168,14 +169,14 @@ fn overlaps_are_reported() {
           ]
         }
         --- stderr
-        working in place; use --git branch or --git worktree to isolate it
+        note: working in place; use --git branch or --git worktree to isolate it
         warning: greeting:R1 is also touched by `other` (adds)
         warning: greet.sh is also touched by `other` (edits)
-        Layer 2/4: logic: started (claude)
-        Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        step_started: Layer 1/1: logic, claude
+        step_done: Layer 1/1: logic, 1 of 1 tasks ticked
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
-        Review: started (codex)
-        Review: done, [DURATION], [USAGE], APPROVED - Ready for the archive!
+        step_started: Review, codex
+        step_done: Review, APPROVED - Ready for the archive!
         "#);
         let args = ["plan", "third", "Greet louder", "--skip-clarify", "--git", "in-place"];
         sandbox.run(args).exits(1);

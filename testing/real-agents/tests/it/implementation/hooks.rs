@@ -72,15 +72,15 @@ fn a_planted_hook_never_runs_and_the_users_own_survives() {
             "message": "claude modified files that others run or obey: .git/config (changed), .git/hooks/pre-commit (changed), .git/hooks/post-commit (new)",
             "cause": "others would run or obey it outside of the agent's sandbox; all of it was restored, and nothing of it was run",
             "hints": [
-              "see what it wrote in the newest file of the change's runs/",
+              "see what it said and did: agentd log add-login --run last",
               "if you want that change, make it yourself, then retry"
             ]
           }
         }
         --- stderr
-        working in place; use --git branch or --git worktree to isolate it
-        Layer 2/4: logic: started (claude)
-        Layer 2/4: logic: failed, [DURATION], claude modified files that others run or obey: .git/config (changed), .git/hooks/pre-commit (changed), .git/hooks/post-commit (new)
+        note: working in place; use --git branch or --git worktree to isolate it
+        step_started: Layer 1/1: logic, claude
+        step_failed: Layer 1/1: logic, claude modified files that others run or obey: .git/config (changed), .git/hooks/pre-commit (changed), .git/hooks/post-commit (new)
         "#);
         assert_eq!(sandbox.tool_result("planted"), "planted");
         assert_as_it_was(sandbox, &config);
@@ -132,7 +132,7 @@ fn a_hook_planted_before_a_kill_is_found_by_the_next_command() {
         assert!(kept() > 0);
         insta::assert_snapshot!(sandbox.run(["list"]).without_usage(), @"
         exit 0
-        add-login  implementing     0/1 tasks     $[COST]  Add a login with email and password.
+        add-login  implementing  tasks open  impl  0/1  -  [TIME]  -  Add a login with email and password.
         --- stderr
         warning: add-login-implement-logic was interrupted after it changed files that are not its own; restored: .git/config (changed), .git/hooks/pre-commit (changed), .git/hooks/post-commit (new)
         ");

@@ -153,15 +153,15 @@ fn no_implementer_plants_a_hook() {
                     "message": "gemini modified files that others run or obey: .git/hooks/pre-commit (new)",
                     "cause": "others would run or obey it outside of the agent's sandbox; all of it was restored, and nothing of it was run",
                     "hints": [
-                      "see what it wrote in the newest file of the change's runs/",
+                      "see what it said and did: agentd log add-login --run last",
                       "if you want that change, make it yourself, then retry"
                     ]
                   }
                 }
                 --- stderr
-                working in place; use --git branch or --git worktree to isolate it
-                Layer 2/4: logic: started (gemini)
-                Layer 2/4: logic: failed, [DURATION], gemini modified files that others run or obey: .git/hooks/pre-commit (new)
+                note: working in place; use --git branch or --git worktree to isolate it
+                step_started: Layer 1/1: logic, gemini
+                step_failed: Layer 1/1: logic, gemini modified files that others run or obey: .git/hooks/pre-commit (new)
                 "#);
             }
             sandbox.tool_result("tried");

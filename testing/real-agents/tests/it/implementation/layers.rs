@@ -45,7 +45,7 @@ fn layers_in_their_order_and_parts_of_them() {
           }
         }
         --- stderr
-        working in place; use --git branch or --git worktree to isolate it
+        note: working in place; use --git branch or --git worktree to isolate it
         "#);
         sandbox.run(["impl", "--tasks", "x"]).exits(2);
         let part = sandbox.run(["impl", "--tasks", "2.1,1.1", "--json"]).exits(0);
@@ -109,14 +109,14 @@ fn a_task_that_is_not_done_is_not_checked_off() {
           }
         }
         --- stderr
-        working in place; use --git branch or --git worktree to isolate it
-        Layer 2/4: logic: started (claude)
-        Layer 2/4: logic: done, [DURATION], [USAGE], 0 of 1 tasks ticked
+        note: working in place; use --git branch or --git worktree to isolate it
+        step_started: Layer 1/1: logic, claude
+        step_done: Layer 1/1: logic, 0 of 1 tasks ticked
         warning: the tick of 2.1 is taken back: Task 2.1 is not done (MODIFY greet.sh): the file is as it was at [COMMIT].
         Change the file as the task says, then call complete_task again.
         warning: logic: not ticked: 2.1; asking once more
-        Layer 2/4: logic, once more: started (claude, resumed)
-        Layer 2/4: logic, once more: done, [DURATION], [USAGE], 0 of 1 tasks ticked
+        step_started: Layer 1/1: logic, once more, claude, resumed
+        step_done: Layer 1/1: logic, once more, 0 of 1 tasks ticked
         "#);
         let refused = sandbox.tool_result("the file is as it was");
         insta::assert_snapshot!(sandbox.mask(refused), @"
@@ -151,12 +151,12 @@ fn ticks_of_later_layers_need_evidence_too() {
         Next: agentd archive add-login
         --- stderr
         working in place; use --git branch or --git worktree to isolate it
-        Layer 1/4: data: started (claude)
-        Layer 1/4: data: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        Layer 1/2: data: started (claude)
+        Layer 1/2: data: done, [DURATION], [USAGE], 1 of 1 tasks ticked
         warning: the tick of 2.1 is taken back: Task 2.1 is not done (MODIFY greet.sh): the file is as it was at [COMMIT].
         Change the file as the task says, then call complete_task again.
-        Layer 2/4: logic: started (claude)
-        Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        Layer 2/2: logic: started (claude)
+        Layer 2/2: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
         Review: started (codex)
         Review: done, [DURATION], [USAGE], APPROVED - Ready for the archive!
@@ -208,10 +208,10 @@ fn only_the_approved_plan_is_implemented() {
             fs::write(sandbox.path("STATE.yaml"), other).unwrap();
             for command in ["impl", "implement", "review", "fix"] {
                 let error = sandbox.run([command, "add-login", "--json"]).exits(1).json();
-                assert_eq!(
-                    error["error"]["kind"], "change_not_ready",
-                    "{command} {phase}: {error}"
-                );
+                // Only what was recorded as complete is answered with "already complete".
+                let forged = (command, phase) == ("impl", "complete");
+                let kind = if forged { "state_edited" } else { "change_not_ready" };
+                assert_eq!(error["error"]["kind"], kind, "{command} {phase}: {error}");
             }
         }
         fs::write(sandbox.path("STATE.yaml"), &state).unwrap();
@@ -234,7 +234,7 @@ fn only_the_approved_plan_is_implemented() {
           }
         }
         --- stderr
-        working in place; use --git branch or --git worktree to isolate it
+        note: working in place; use --git branch or --git worktree to isolate it
         "#);
         assert!(sandbox.calls().is_empty(), "no agent was called");
 
@@ -243,8 +243,8 @@ fn only_the_approved_plan_is_implemented() {
         insta::assert_snapshot!(sandbox.run(["impl"]).without_usage(), @"
         exit 1
         --- stderr
-        Layer 2/4: logic: started (claude)
-        Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        Layer 1/1: logic: started (claude)
+        Layer 1/1: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
         error: a change that is implementing cannot be implemented: the plan has changed since it was approved
 
         hint: go back to planning with the plan as it is now; the code stays: agentd revise add-login

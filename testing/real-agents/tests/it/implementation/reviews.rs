@@ -43,12 +43,12 @@ fn major_issues_stop() {
           ]
         }
         --- stderr
-        working in place; use --git branch or --git worktree to isolate it
-        Layer 2/4: logic: started (claude)
-        Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        note: working in place; use --git branch or --git worktree to isolate it
+        step_started: Layer 1/1: logic, claude
+        step_done: Layer 1/1: logic, 1 of 1 tasks ticked
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
-        Review: started (codex)
-        Review: done, [DURATION], [USAGE], MAJOR_ISSUES - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
+        step_started: Review, codex
+        step_done: Review, MAJOR_ISSUES - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
         warning: the review found major issues: a person has to look
         "#);
         insta::assert_snapshot!(sandbox.run(["impl"]).without_usage(), @"
@@ -121,18 +121,19 @@ fn rounds_of_fixes_are_limited() {
           ]
         }
         --- stderr
-        working in place; use --git branch or --git worktree to isolate it
-        Layer 2/4: logic: started (claude)
-        Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        note: working in place; use --git branch or --git worktree to isolate it
+        step_started: Layer 1/1: logic, claude
+        step_done: Layer 1/1: logic, 1 of 1 tasks ticked
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
-        Review: started (codex)
-        Review: done, [DURATION], [USAGE], NEEDS_FIX - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
-        Fix 1: started (claude, resumed)
-        Fix 1: done, [DURATION], [USAGE], 1 finding
+        step_started: Review, codex
+        step_done: Review, NEEDS_FIX - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
+        findings: high, I1, Wrong greeting
+        step_started: Fix 1, claude, resumed
+        step_done: Fix 1, 1 finding
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
-        Review 2: started (codex)
-        Review 2: done, [DURATION], [USAGE], NEEDS_FIX - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
-        issues open: I1
+        step_started: Review 2, codex
+        step_done: Review 2, NEEDS_FIX - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues
+        note: issues open: I1
         warning: the code still needs fixing after 1 round
         "#);
         assert_eq!(sandbox.steps(), ["implement-logic", "review", "fix", "review"]);
@@ -153,6 +154,7 @@ fn rounds_of_fixes_are_limited() {
 
         Next: agentd review add-login
         --- stderr
+            HIGH   I1 Wrong greeting (greet.sh:2)
         Fix 2: started (claude, resumed)
         Fix 2: done, [DURATION], [USAGE], 1 finding
         warning: the implementer has changed nothing in the working tree
@@ -233,13 +235,13 @@ fn prose_and_forged_reviews_do_not_count() {
           }
         }
         --- stderr
-        working in place; use --git branch or --git worktree to isolate it
-        Layer 2/4: logic: started (claude)
-        Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        note: working in place; use --git branch or --git worktree to isolate it
+        step_started: Layer 1/1: logic, claude
+        step_done: Layer 1/1: logic, 1 of 1 tasks ticked
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
         warning: REVIEW.md was not written by a reviewer that agentd has called; it is removed
-        Review: started (codex)
-        Review: failed, [DURATION], codex reported success, but REVIEW.md does not exist
+        step_started: Review, codex
+        step_failed: Review, codex reported success, but REVIEW.md does not exist
         "#);
         assert_eq!(sandbox.state().phase.name(), "implementing");
         assert!(sandbox.state().code_review.is_none());

@@ -135,8 +135,8 @@ fn only_what_a_revision_changed_is_implemented_again() {
         Next: agentd archive add-login
         --- stderr
         task 2.2 is open again: parts:R2 has changed
-        Layer 2/4: logic: started (claude)
-        Layer 2/4: logic: done, [DURATION], [USAGE], 6 of 6 tasks ticked
+        Layer 1/1: logic: started (claude)
+        Layer 1/1: logic: done, [DURATION], [USAGE], 6 of 6 tasks ticked
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
         Review: started (codex)
         Review: done, [DURATION], [USAGE], APPROVED - Ready for the archive!

@@ -74,8 +74,8 @@ fn typo_takes_two_calls_before_its_code() {
 
         Next: agentd archive add-login
         --- stderr
-        Layer 2/4: logic: started (claude)
-        Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
+        Layer 1/1: logic: started (claude)
+        Layer 1/1: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
         warning: no tests were run: set implementation.test_command in agentd/config.toml, such as "cargo test"
         Review: started (codex)
         Review: done, [DURATION], [USAGE], APPROVED - Ready for the archive!
@@ -155,9 +155,8 @@ fn bug_is_fixed_after_its_test_has_failed() {
         running the tests: sh test.sh
         the tests failed with exit code 1 after [DURATION]
         the tests fail, as they should before the fix
-        Layer 2/4: logic: started (claude)
-        Layer 2/4: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
-        Layer 4/4: testing: skipped, its tasks are ticked already
+        Layer 1/2: logic: started (claude)
+        Layer 1/2: logic: done, [DURATION], [USAGE], 1 of 1 tasks ticked
         running the tests: sh test.sh
         the tests passed after [DURATION]
         Review: started (codex)

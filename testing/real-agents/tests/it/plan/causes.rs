@@ -245,10 +245,10 @@ fn a_budget_ends_a_call_of_claude() {
           }
         }
         --- stderr
-        forecast: [FIGURES] (from built-in guesses)
-        complexity: high (security (`login`))
-        Proposal: started (claude)
-        Proposal: failed, [DURATION], `add-login` has used up its budget: 1001 tokens of 100 tokens
+        note: forecast: [FIGURES] (from built-in guesses)
+        note: complexity: high (security (`login`))
+        step_started: Proposal, claude
+        step_failed: Proposal, `add-login` has used up its budget: 1001 tokens of 100 tokens
         "#);
         let state = sandbox.state();
         let [call] = &state.llm_calls[..] else { panic!("{:?}", state.llm_calls) };

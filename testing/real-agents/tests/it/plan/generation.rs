@@ -227,15 +227,15 @@ fn proposal_without_specs_and_change_id_conflict() {
           ]
         }
         --- stderr
-        `add-login` exists already; this change is `add-login-1`
-        forecast: [FIGURES] (from calls of unfinished changes, and built-in guesses)
-        complexity: high (security (`login`))
-        Proposal: started (codex)
-        Proposal: done, [DURATION], [USAGE], proposal.md is written
-        No specs required for this change
-        Tasks: started (codex)
-        Tasks: done, [DURATION], [USAGE], tasks.md is written
-        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        note: `add-login` exists already; this change is `add-login-1`
+        note: forecast: [FIGURES] (from calls of unfinished changes, and built-in guesses)
+        note: complexity: high (security (`login`))
+        step_started: Proposal, codex
+        step_done: Proposal, proposal.md is written
+        note: No specs required for this change
+        step_started: Tasks, codex
+        step_done: Tasks, tasks.md is written
+        note: Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         "#);
         assert_eq!(sandbox.state_of("add-login-1").phase.name(), "proposed");
         assert_eq!(before, (sandbox.read("proposal.md"), sandbox.read("STATE.yaml")));
@@ -339,10 +339,10 @@ fn session_id_capture_fails() {
           }
         }
         --- stderr
-        forecast: [FIGURES] (from built-in guesses)
-        complexity: high (security (`login`))
-        Proposal: started (gemini)
-        Proposal: done, [DURATION], [USAGE], proposal.md is written
+        note: forecast: [FIGURES] (from built-in guesses)
+        note: complexity: high (security (`login`))
+        step_started: Proposal, gemini
+        step_done: Proposal, proposal.md is written
         "#);
         assert!(sandbox.path("proposal.md").is_file());
         assert_eq!(sandbox.steps(), ["proposal-gen"], "what it cost is known");
@@ -459,9 +459,7 @@ fn a_proposal_written_by_hand_is_continued() {
           }
         }
         --- stderr
-        forecast: [FIGURES] (from built-in guesses)
-        complexity: high (security (`login`))
-        Proposal: skipped, it is written already
+        note: forecast: [FIGURES] (from built-in guesses)
         "#);
         assert_eq!(sandbox.calls().len(), 0);
 
@@ -497,10 +495,10 @@ fn an_agent_that_closes_its_input_is_reported() {
           }
         }
         --- stderr
-        forecast: [FIGURES] (from built-in guesses)
-        complexity: high (security (`login`))
-        Proposal: started (codex)
-        Proposal: failed, [DURATION], codex failed: the agent exited with code 3 before it had read its prompt
+        note: forecast: [FIGURES] (from built-in guesses)
+        note: complexity: high (security (`login`))
+        step_started: Proposal, codex
+        step_failed: Proposal, codex failed: the agent exited with code 3 before it had read its prompt
         "#);
         assert_eq!(sandbox.steps(), ["proposal-gen"; 3], "each try is in the ledger");
         // Once only: nobody notices.

@@ -44,7 +44,7 @@ fn ctrl_c_ends_the_agent_and_the_same_command_resumes() {
         Spec 1/1: auth-flow: started (codex)
         Spec 1/1: auth-flow: done, [DURATION], [USAGE], specs/auth-flow.md is written
         Tasks: started (codex)
-        Tasks: failed, [DURATION], codex failed: interrupted
+        Tasks: failed, [DURATION], interrupted
         error: interrupted
 
         hint: nothing is lost: run the same command again to resume

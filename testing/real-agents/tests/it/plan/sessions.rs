@@ -88,8 +88,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
-        Reproposal 1: started (gemini, resumed)
-        Reproposal 1: failed, [DURATION], Session not found, please re-run proposal
+        step_started: Reproposal 1, gemini, resumed
+        step_failed: Reproposal 1, Session not found, please re-run proposal
         exit 1
         {
           "version": 1,
@@ -103,8 +103,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
-        Reproposal 1: started (gemini, resumed)
-        Reproposal 1: failed, [DURATION], Session not found, please re-run proposal
+        step_started: Reproposal 1, gemini, resumed
+        step_failed: Reproposal 1, Session not found, please re-run proposal
         exit 1
         {
           "version": 1,
@@ -119,8 +119,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
-        Reproposal 1: started (gemini, resumed)
-        Reproposal 1: failed, [DURATION], `gemini --list-sessions` failed with exit code 41
+        step_started: Reproposal 1, gemini, resumed
+        step_failed: Reproposal 1, `gemini --list-sessions` failed with exit code 41
         exit 1
         {
           "version": 1,
@@ -135,8 +135,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
-        Reproposal 1: started (gemini, resumed)
-        Reproposal 1: failed, [DURATION], Failed to parse session list: no "Available sessions" header, but "soon"
+        step_started: Reproposal 1, gemini, resumed
+        step_failed: Reproposal 1, Failed to parse session list: no "Available sessions" header, but "soon"
         exit 1
         {
           "version": 1,
@@ -151,8 +151,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
-        Reproposal 1: started (gemini, resumed)
-        Reproposal 1: failed, [DURATION], Failed to parse session list: no id in brackets at the end of " 1. no id"
+        step_started: Reproposal 1, gemini, resumed
+        step_failed: Reproposal 1, Failed to parse session list: no id in brackets at the end of "  1. no id"
         "#);
         let timeout = format!("{QUICK}[gemini]\ntimeout_secs = 1\n");
         fs::write(sandbox.root().join("agentd/config.toml"), timeout).unwrap();
@@ -172,8 +172,8 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
           }
         }
         --- stderr
-        Reproposal 1: started (gemini, resumed)
-        Reproposal 1: failed, [DURATION], `gemini --list-sessions` took too long
+        step_started: Reproposal 1, gemini, resumed
+        step_failed: Reproposal 1, `gemini --list-sessions` took too long
         "#);
         fs::write(sandbox.root().join("agentd/config.toml"), QUICK).unwrap();
 
@@ -273,7 +273,7 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
         sandbox.replace("specs/auth-flow.md", "within 1 s", "within 2 s");
         insta::assert_snapshot!(sandbox.run(["challenge"]).without_usage(), @"
         exit 0
-        NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 0 LOW severity issues (round 1)
+        NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 0 LOW severity issues (round 2)
         cost so far: $[COST]
 
         Next: agentd reproposal add-login
@@ -444,6 +444,7 @@ fn a_lost_session_is_replaced_by_a_new_one() {
         Proposal: skipped, it is written already
         Spec 1/1: auth-flow: skipped, it is written already
         Tasks: skipped, it is written already
+            HIGH   I3 No log (proposal.md)
         Reproposal 3: started (gemini, resumed)
         Reproposal 3: failed, [DURATION], Session not found, please re-run proposal
         warning: the session to resume is gone: a fresh one is begun

@@ -170,7 +170,7 @@ fn needs_revision_waits_for_a_person() {
         sandbox.set_up(CODEX_QUICK);
         insta::assert_snapshot!(sandbox.plan(&[]).without_usage(), @"
         exit 0
-        NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 1 LOW severity issues (round 0)
+        NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 1 LOW severity issues (round 1)
         cost so far: $[COST]
 
         Next: agentd reproposal add-login
@@ -228,9 +228,9 @@ fn needs_revision_waits_for_a_person() {
             "{prompt}"
         );
         // RP7: each issue, and progress beside the document.
-        insta::assert_snapshot!(lines_with(&run.stderr, "proposal.md"), @"
-        I1 No lock: proposal.md has changed
-        I2 Typo: proposal.md has changed
+        insta::assert_snapshot!(lines_with(&run.transcript(), "proposal.md"), @"
+        note: I1 No lock: proposal.md has changed
+        note: I2 Typo: proposal.md has changed
         ");
         sandbox.run(["decide", "fix"]).exits(1);
         assert_eq!(json["verdict"], "APPROVED");
@@ -334,6 +334,8 @@ fn automatic_mode_fixes_and_rechallenges_in_the_same_thread() {
         warning: planner and challenger are both from OpenAI: they have the same blind spots
         Challenge: started (codex)
         Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 1 MEDIUM, 0 LOW severity issues
+            HIGH   I1 No lock (proposal.md)
+            MEDIUM I2 No limit (proposal.md)
         Reproposal 1: started (codex, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
         I1 No lock: proposal.md has changed
@@ -381,7 +383,7 @@ fn the_limit_of_rounds_is_a_failure() {
         sandbox.set_up(&format!("{CODEX_QUICK}planning_iterations = 1\n"));
         insta::assert_snapshot!(sandbox.plan(&["--auto"]).without_usage(), @"
         exit 1
-        NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues (round 1)
+        NEEDS_REVISION - Found 1 HIGH, 0 MEDIUM, 0 LOW severity issues (round 2)
         cost so far: $[COST]
 
         Next: agentd reproposal add-login
@@ -397,6 +399,8 @@ fn the_limit_of_rounds_is_a_failure() {
         warning: planner and challenger are both from OpenAI: they have the same blind spots
         Challenge: started (codex)
         Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 1 HIGH, 1 MEDIUM, 0 LOW severity issues
+            HIGH   I1 No lock (proposal.md)
+            MEDIUM I2 No limit (proposal.md)
         Reproposal 1: started (codex, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
         I1 No lock: proposal.md has changed
@@ -438,7 +442,7 @@ fn rounds_without_progress_stop_and_minor_issues_may_be_accepted() {
         sandbox.set_up(&format!("{CODEX_QUICK}planning_iterations = 5\n"));
         insta::assert_snapshot!(sandbox.plan(&["--auto"]).without_usage(), @"
         exit 1
-        NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues (round 1)
+        NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues (round 2)
         cost so far: $[COST]
 
         Next: agentd reproposal add-login
@@ -454,6 +458,8 @@ fn rounds_without_progress_stop_and_minor_issues_may_be_accepted() {
         warning: planner and challenger are both from OpenAI: they have the same blind spots
         Challenge: started (codex)
         Challenge: done, [DURATION], [USAGE], NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues
+            MEDIUM I1 No limit (proposal.md)
+            LOW    I2 Typo (proposal.md)
         Reproposal 1: started (codex, resumed)
         Reproposal 1: done, [DURATION], [USAGE], 2 issues, 1 file changed
         I1 No limit: proposal.md has changed
@@ -580,17 +586,17 @@ fn a_verdict_in_prose_is_unknown_and_blocks() {
           }
         }
         --- stderr
-        forecast: [FIGURES] (from built-in guesses)
-        complexity: high (security (`login`))
-        Proposal: started (codex)
-        Proposal: done, [DURATION], [USAGE], proposal.md is written
-        No specs required for this change
-        Tasks: started (codex)
-        Tasks: done, [DURATION], [USAGE], tasks.md is written
-        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        note: forecast: [FIGURES] (from built-in guesses)
+        note: complexity: high (security (`login`))
+        step_started: Proposal, codex
+        step_done: Proposal, proposal.md is written
+        note: No specs required for this change
+        step_started: Tasks, codex
+        step_done: Tasks, tasks.md is written
+        note: Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         warning: planner and challenger are both from OpenAI: they have the same blind spots
-        Challenge: started (codex)
-        Challenge: failed, [DURATION], codex reported success, but a review in proposal.md does not exist
+        step_started: Challenge, codex
+        step_failed: Challenge, codex reported success, but a review in proposal.md does not exist
         "#);
         assert_eq!(sandbox.state().phase.name(), "proposed");
         assert!(sandbox.state().plan_review.is_none());
@@ -621,14 +627,14 @@ fn an_independent_review_can_be_required() {
           }
         }
         --- stderr
-        forecast: [FIGURES] (from built-in guesses)
-        complexity: high (security (`login`))
-        Proposal: started (codex)
-        Proposal: done, [DURATION], [USAGE], proposal.md is written
-        No specs required for this change
-        Tasks: started (codex)
-        Tasks: done, [DURATION], [USAGE], tasks.md is written
-        Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
+        note: forecast: [FIGURES] (from built-in guesses)
+        note: complexity: high (security (`login`))
+        step_started: Proposal, codex
+        step_done: Proposal, proposal.md is written
+        note: No specs required for this change
+        step_started: Tasks, codex
+        step_done: Tasks, tasks.md is written
+        note: Format validation passed: 0 HIGH, 0 MEDIUM, 0 LOW
         "#);
         assert_eq!(sandbox.runs("challenge"), 0);
         assert_eq!(sandbox.state().phase.name(), "proposed");
@@ -656,13 +662,13 @@ fn a_budget_stops_before_the_next_call() {
           }
         }
         --- stderr
-        forecast: [FIGURES] (from built-in guesses)
-        complexity: high (security (`login`))
-        Proposal: started (codex)
-        Proposal: done, [DURATION], [USAGE], proposal.md is written
-        No specs required for this change
-        Tasks: started (codex)
-        Tasks: failed, [DURATION], `add-login` has used up its budget: [USAGE] of 1000 tokens
+        note: forecast: [FIGURES] (from built-in guesses)
+        note: complexity: high (security (`login`))
+        step_started: Proposal, codex
+        step_done: Proposal, proposal.md is written
+        note: No specs required for this change
+        step_started: Tasks, codex
+        step_failed: Tasks, `add-login` has used up its budget: [USAGE] of 1000 tokens
         "#);
         assert_eq!(sandbox.steps(), ["proposal-gen"]);
         std::fs::write(sandbox.root().join("agentd/config.toml"), CODEX_QUICK).unwrap();
@@ -739,16 +745,16 @@ fn an_invalid_plan_is_shown_or_fixed() {
           }
         }
         --- stderr
-        Proposal: skipped, it is written already
-        No specs required for this change
-        Tasks: skipped, it is written already
-        Format validation failed: 1 HIGH, 0 MEDIUM, 0 LOW
-        Format repair 1/2: started (codex, resumed)
-        Format repair 1/2: done, [DURATION], [USAGE]
-        Format validation failed: 1 HIGH, 0 MEDIUM, 0 LOW
-        Format repair 2/2: started (codex, resumed)
-        Format repair 2/2: done, [DURATION], [USAGE]
-        Format validation failed: 1 HIGH, 0 MEDIUM, 0 LOW
+        step_skipped: Proposal, it is written already
+        note: No specs required for this change
+        step_skipped: Tasks, it is written already
+        note: Format validation failed: 1 HIGH, 0 MEDIUM, 0 LOW
+        step_started: Format repair 1/2, codex, resumed
+        step_done: Format repair 1/2
+        note: Format validation failed: 1 HIGH, 0 MEDIUM, 0 LOW
+        step_started: Format repair 2/2, codex, resumed
+        step_done: Format repair 2/2
+        note: Format validation failed: 1 HIGH, 0 MEDIUM, 0 LOW
         "#);
         assert_eq!((sandbox.runs("format-fix"), sandbox.runs("challenge")), (2, 0));
 
@@ -793,7 +799,7 @@ fn a_cycle_of_tasks_is_an_error() {
           }
         }
         --- stderr
-        Format validation failed: 1 HIGH, 1 MEDIUM, 0 LOW
+        note: Format validation failed: 1 HIGH, 1 MEDIUM, 0 LOW
         "#);
         assert_eq!(sandbox.runs("challenge"), 0);
     });

@@ -5,10 +5,10 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -19,6 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The columns of a terminal, unless a test wants others.
 const COLUMNS: u16 = 80;
+
+/// What is written to the terminal after the program has ended. Without it, the last lines may be lost:
+/// once nobody has a terminal open any more, the kernel may drop what was not read yet.
+const END: &[u8] = b"\x1eend of the program\x1e";
 
 /// A program on a terminal of its own.
 #[derive(Debug)]
@@ -58,20 +62,18 @@ impl Terminal {
         if !command.get_envs().any(|(name, _)| name == "TERM") {
             command.env("TERM", "xterm-256color");
         }
+        let mut end = File::from(open());
         let child = command.spawn().unwrap();
-        // The command keeps its ends of the terminal open; the end of the output must show.
-        *command = Command::new("true");
-        let keys = master;
-        let mut screen = keys.try_clone().unwrap();
-        let (sender, output) = mpsc::channel();
+        let pid = Pid::from_child(&child);
         std::thread::spawn(move || {
-            let mut piece = [0; 4096];
-            while let Ok(read @ 1..) = screen.read(&mut piece) {
-                if sender.send(piece[..read].to_vec()).is_err() {
-                    break;
-                }
-            }
+            // Not reaped here: others ask for its exit code.
+            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+            let _ = end.write_all(END);
         });
+        let keys = master;
+        let screen = keys.try_clone().unwrap();
+        let (sender, output) = mpsc::channel();
+        std::thread::spawn(move || read_to_end(screen, &sender));
         Self { child, keys, output, seen: String::new() }
     }
 
@@ -165,6 +167,27 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Passes on what is written to a terminal, until [`END`].
+fn read_to_end(mut screen: File, sender: &Sender<Vec<u8>>) {
+    let mut piece = [0; 4096];
+    let mut held = Vec::new();
+    while let Ok(read @ 1..) = screen.read(&mut piece) {
+        held.extend_from_slice(&piece[..read]);
+        let end = held.windows(END.len()).position(|window| window == END);
+        // What may be the beginning of the end is kept back.
+        let whole = end.unwrap_or_else(|| {
+            let is_begun = |at: &usize| END.starts_with(&held[*at..]);
+            let at = held.len().saturating_sub(END.len());
+            (at..held.len()).find(is_begun).unwrap_or(held.len())
+        });
+        let rest = held.split_off(whole);
+        let sent = sender.send(std::mem::replace(&mut held, rest));
+        if end.is_some() || sent.is_err() {
+            return;
+        }
     }
 }
 

@@ -19,13 +19,17 @@ use super::all_settings;
 fn kills(sandbox: &Sandbox, wanted: usize, (from, to): (u64, u64)) {
     let (mut kills, mut finished, mut change) = (0, 0, 0);
     let mut seen = BTreeSet::new();
-    while kills < wanted {
+    // Counted by attempts, not by kills: a moment after the end of a plan must not come again for ever.
+    for attempt in 0_u64.. {
+        if kills == wanted {
+            break;
+        }
         let id = format!("add-login-{change}");
         let args = ["plan", &id, "Add a login", "--skip-clarify", "--git", "in-place", "--auto"];
         let mut command = sandbox.command(args);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // Spread over the whole of a run, and the same in every run of the test.
-        let step = u64::try_from(kills).unwrap() * 7919 % (to - from);
+        let step = attempt * 7919 % (to - from);
         sleep(Duration::from_millis(from + step));
         let ended = child.try_wait().unwrap();
         if ended.is_none() {

@@ -73,7 +73,7 @@ kinds! {
             "`agentd/config.toml` has an unknown key or a wrong value. The message names the place and the closest known key.",
             "Correct the file. `docs/configuration.md` lists all keys, and `agentd init` writes a file that shows each default.";
         NotTrusted:
-            "`agentd/config.toml` makes agentd run something: a `command`, `args` or `env` of an agent, or a `test_command`. The file comes with the repository, and you have not agreed to it, or it has changed since you did. Nothing of it was run.",
+            "`agentd/config.toml` makes agentd run something: a `command`, `args` or `env` of an agent, or a `test_command`. The file comes with the repository, and you have not agreed to it, or it has changed since you did. None of it was run.",
             "Run `agentd trust`, which shows what would run and asks. `--trust` agrees for one command, `AGENTD_TRUST=all` for a CI job.";
         RepositorySettings:
             "The repository has a `.gemini/.env` that sets variables for Gemini CLI. They could redirect it, and your key, to another host, and agentd cannot keep it from reading them.",
@@ -388,7 +388,7 @@ kinds! {
             "There is nothing to stop: nobody is working on the change, or not here.",
             "See `agentd status`; a command on another machine is stopped there, with Ctrl-C.";
         Comment:
-            "A comment is empty, or is not there, or is not yours, or there are too many to add one.",
+            "The comment is empty, missing or not yours, or there are already too many.",
             "Write a comment, or look at those in `comments.md` of the change.";
         NotEmpty:
             "The directory for the demo is not empty, so agentd does not touch it.",

@@ -41,6 +41,8 @@ pub struct KnownAgent {
     pub project: (&'static [&'static str], &'static [&'static str]),
     /// What the costs add up that it reports.
     pub cost: CostScope,
+    /// Whether it can implement; `agentd doctor --probe` has shown of some that they cannot.
+    pub implements: bool,
 }
 
 /// Settings of a user from which an agent takes permissions and commands: anyone who writes there
@@ -116,6 +118,7 @@ const BLANK: KnownAgent = KnownAgent {
     settings: None,
     project: (&[], &[]),
     cost: CostScope::Opened,
+    implements: true,
 };
 
 /// Every agent that is known, those with code of their own first.
@@ -259,6 +262,7 @@ pub const KNOWN: [KnownAgent; 11] = [
             &[".qwen/settings.json", ".qwen/.env"],
             &[".qwen/commands", ".qwen/agents", ".qwen/hooks", ".qwen/skills", ".qwen/extensions"],
         ),
+        implements: false,
         ..BLANK
     },
     KnownAgent {

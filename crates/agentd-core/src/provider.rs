@@ -59,6 +59,8 @@ pub trait Provider: Send + Sync {
 pub trait Decoder: Send {
     /// Takes one line, without its line end, and hands out what it means.
     fn line(&mut self, line: &str, sink: &mut Sink<'_>);
+    /// Whether the call cannot succeed any more, although the agent goes on: it should be ended.
+    fn is_hopeless(&self) -> bool;
     /// The program has ended: what came of the call.
     fn finish(self: Box<Self>, exit: &Exit) -> AgentOutcome;
     /// In a dialogue: what is to be written to the agent now.

@@ -21,9 +21,9 @@ impl ReceiptKey {
         Self(random)
     }
 
-    /// Reads a key as [`ReceiptKey::text`] writes it.
+    /// Reads a key as [`ReceiptKey::text`] writes it, from the first line of a text.
     pub fn parse(text: &str) -> Option<Self> {
-        unhex(text.trim())?.try_into().ok().map(Self)
+        unhex(text.lines().next()?.trim())?.try_into().ok().map(Self)
     }
 
     /// The key in hex digits.

@@ -348,9 +348,8 @@ impl Workflow<'_> {
     /// agent: what an author may write to its own settings, a second process of it would obey.
     fn start_reviewer(&self, author: &Step, before: &Snapshot) {
         let (role, name) = match author.name {
-            StepName::TasksGen | StepName::PlanGen | StepName::Reproposal => {
-                (Role::Challenger, StepName::Challenge)
-            }
+            // Of steps that write several documents, nobody could say who has written what.
+            StepName::TasksGen => (Role::Challenger, StepName::Challenge),
             StepName::Implement(_) | StepName::Fix => (Role::Reviewer, StepName::Review),
             _ => return,
         };

@@ -7,7 +7,7 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::agent::{AgentKind, Role};
-use crate::known_agent::{are_independent, vendor};
+use crate::known_agent::{are_independent, known, vendor};
 
 /// `[roles]`: the first that plays each role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,9 +117,10 @@ impl Roles {
             (false, true, false) => Self::of([Codex; 4]),
             (false, false, true) => Self::of([Claude; 4]),
             (false, false, false) => {
-                let mut others = agents.iter().copied().filter(|agent| !agent.is_own());
-                let first = others.next()?;
-                let second = others.next().unwrap_or(first);
+                let others = || agents.iter().copied().filter(|agent| !agent.is_own());
+                let implements = |agent: &AgentKind| known(*agent).is_none_or(|it| it.implements);
+                let first = others().find(implements).or_else(|| others().next())?;
+                let second = others().find(|agent| *agent != first).unwrap_or(first);
                 Self::of([first, second, first, second])
             }
         })
@@ -183,5 +184,16 @@ mod tests {
         }
         assert_eq!(Roles::among(&AgentKind::CLIS), Some(Roles::default()));
         assert_eq!(Roles::among(&[AgentKind::Builtin]), None);
+    }
+
+    /// A probe has shown that Qwen Code cannot edit files.
+    // contract G7, R3
+    #[test]
+    fn agents_that_cannot_implement_review() {
+        let agent = |name: &str| name.parse::<AgentKind>().unwrap();
+        let (qwen, opencode) = (agent("qwen"), agent("opencode"));
+        let roles = Roles::among(&[qwen, opencode]).unwrap();
+        assert_eq!((roles.implementer, roles.reviewer), (opencode, qwen));
+        assert_eq!(Roles::among(&[qwen]).unwrap().implementer, qwen, "there is nobody else");
     }
 }

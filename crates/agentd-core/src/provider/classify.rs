@@ -143,11 +143,10 @@ pub(super) fn kind_of_message(message: &str) -> Option<FailureKind> {
 }
 
 /// Words of providers for a quota or a credit that stays used up for long, whatever else they say.
-const USED_UP: [&str; 22] = [
+const USED_UP: [&str; 21] = [
     // Google: a violation of a quota per day, and what Gemini CLI makes of it.
     "perday",
     "daily quota",
-    "exhausted your capacity",
     // OpenAI: a key without credit, and a plan whose hours or week are used up.
     "insufficient_quota",
     "usage_limit_reached",
@@ -155,7 +154,7 @@ const USED_UP: [&str; 22] = [
     "hit your usage limit",
     // Anthropic: a key without credit or at its limit of the month, and a plan.
     "credit balance",
-    "usage limits",
+    "api usage limits",
     "regain access",
     "usage limit reached",
     "hit your limit",
@@ -172,10 +171,16 @@ const USED_UP: [&str; 22] = [
     "quota_exhausted",
 ];
 
-/// Words that mean it if nothing says that it soon passes: Google says the first two of a minute as
-/// well.
-const MAY_BE_USED_UP: [&str; 5] =
-    ["current quota", "billing details", "quota exceeded", "per day", "exceeded_current_quota"];
+/// Words that mean it if nothing says that it soon passes: Google says the first three of a minute, or
+/// of seconds, as well.
+const MAY_BE_USED_UP: [&str; 6] = [
+    "current quota",
+    "billing details",
+    "exhausted your capacity",
+    "quota exceeded",
+    "per day",
+    "exceeded_current_quota",
+];
 
 /// Whether a limit that was reached stays so for long. A wait of minutes is one that passes.
 fn is_used_up(text: &str) -> bool {
@@ -189,25 +194,35 @@ fn is_used_up(text: &str) -> bool {
     has(&MAY_BE_USED_UP) && !passes
 }
 
-/// How long a message asks to wait: "try again in 1.5s", "retryDelay":"34s".
+/// How long a message asks to wait: "try again in 1.5s", "retryDelay":"34s", "reset after 8h44m7s".
 pub(super) fn retry_after_ms(message: &str) -> Option<u64> {
     let text = message.to_ascii_lowercase();
-    let asks = ["retry after", "try again in", "retry in", "retrydelay", "retry-after"];
+    let asks =
+        ["retry after", "try again in", "retry in", "retrydelay", "retry-after", "reset after"];
     let at = asks.iter().find_map(|ask| text.find(ask).map(|at| at + ask.len()))?;
-    let rest = text[at..].trim_start_matches([' ', ':', '"', '\\', '=']);
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    let number: f64 = rest[..end].parse().ok()?;
-    let unit = rest[end..].trim_start();
-    let factor = match unit {
-        _ if unit.starts_with("ms") => 1.0,
-        _ if unit.starts_with('m') => 60_000.0,
-        _ if unit.starts_with('h') => 3_600_000.0,
-        _ if unit.starts_with('d') => 86_400_000.0,
-        _ => 1000.0,
-    };
+    let mut rest = text[at..].trim_start_matches([' ', ':', '"', '\\', '=']);
+    let mut sum = None;
+    loop {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let Ok(number) = rest[..end].parse::<f64>() else { break };
+        rest = rest[end..].trim_start();
+        let unit = &rest[..rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len())];
+        let factor = match unit {
+            _ if unit.starts_with("ms") => 1.0,
+            _ if unit.starts_with('m') => 60_000.0,
+            _ if unit.starts_with('h') => 3_600_000.0,
+            _ if unit.starts_with('d') => 86_400_000.0,
+            _ => 1000.0,
+        };
+        sum = Some(sum.unwrap_or(0.0) + number * factor);
+        rest = rest[unit.len()..].trim_start();
+        if unit.is_empty() {
+            break;
+        }
+    }
     // A float that is too big for the integer becomes its maximum, which callers cap.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    Some((number * factor).ceil() as u64)
+    sum.map(|ms: f64| ms.ceil() as u64)
 }
 
 /// A status of HTTP that stands in a text as a word of its own.
@@ -458,6 +473,10 @@ mod tests {
             r#"{"object":"error","message":"Service tier capacity exceeded for this model.","type":"rate_limit_error","code":"3505"}"#,
             r#"{"error":{"message":"Requests rate limit exceeded, please try again later.","type":"limit_requests","code":"limit_requests"}}"#,
             "429 Too Many Requests",
+            "You have exhausted your capacity on this model. Your quota will reset after 0s.",
+            "You have exhausted your capacity on this model. Your quota will reset after 5s.",
+            "You have exhausted your capacity on this model. Your quota will reset after 53s.",
+            "429 rate_limit_error: see your usage limits at https://console.example/limits",
         ];
         for message in passing {
             assert_eq!(kind_of_message(message), Some(K::RateLimited), "{message}");
@@ -485,6 +504,9 @@ mod tests {
         assert_eq!(retry_after_ms(r#"{"retryDelay":"34s"}"#), Some(34_000));
         assert_eq!(retry_after_ms("retry after 20"), Some(20_000));
         assert_eq!(retry_after_ms("try again in 3 minutes"), Some(180_000));
+        assert_eq!(retry_after_ms("try again in 7m12s."), Some(432_000));
+        assert_eq!(retry_after_ms("will reset after 8h44m7s."), Some(31_447_000));
+        assert_eq!(retry_after_ms("try again in 3 days 4 hours"), Some(273_600_000));
         assert_eq!(retry_after_ms("try again later"), None);
     }
 

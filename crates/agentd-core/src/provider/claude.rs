@@ -316,6 +316,10 @@ impl UsageSoFar {
     }
 }
 
+/// After so many refusals nobody is logged in. Claude Code itself tries ten times, for minutes; it uses the
+/// first ones to renew a login that has expired.
+const LOGIN_ATTEMPTS: u32 = 3;
+
 struct ClaudeDecoder {
     tally: Tally,
     so_far: UsageSoFar,
@@ -346,11 +350,21 @@ impl Decoder for ClaudeDecoder {
                     reason = "saturates"
                 )]
                 let delay = parsed.retry_delay_ms.map(|ms| ms.ceil() as u64);
-                self.tally.retry(parsed.attempt.unwrap_or(1), delay, reason, sink);
+                let attempt = parsed.attempt.unwrap_or(1);
+                let said = reason.to_string();
+                self.tally.retry(attempt, delay, reason, sink);
+                let is_refused = matches!(parsed.error_status, Some(401 | 403));
+                if is_refused && attempt >= LOGIN_ATTEMPTS && self.tally.hopeless.is_none() {
+                    self.tally.give_up(Failure::new(FailureKind::Auth, said), sink);
+                }
             }
             ("system" | "stream_event", _) => {}
             _ => sink(AgentEvent::Raw { line: line.into() }),
         }
+    }
+
+    fn is_hopeless(&self) -> bool {
+        self.tally.hopeless.is_some()
     }
 
     fn finish(self: Box<Self>, exit: &Exit) -> AgentOutcome {

@@ -1,7 +1,7 @@
 use super::super::tests::{decode, exit, request};
 use super::*;
 use crate::agent::Role;
-use crate::outcome::ReviewMark;
+use crate::outcome::{ReviewMark, Stopped};
 
 const STREAM: &str = r#"{"type":"system","subtype":"init","cwd":"/p","session_id":"daa3","tools":["Task"],"mcp_servers":[{"name":"agentd","status":"connected"}],"model":"claude-opus-4-8[1m]"}
 {"type":"assistant","message":{"id":"m","role":"assistant","model":"claude-opus-4-8","content":[{"type":"text","text":"I \"will\" write."}],"usage":{"input_tokens":1034,"output_tokens":1}},"parent_tool_use_id":null,"session_id":"daa3"}
@@ -135,4 +135,28 @@ fn project_settings_are_ignored_and_instructions_handed_over() {
     let path = "/work/p/agentd/.agents/1/claude-instructions.md";
     assert!(spec.args.join(" ").contains(&format!("--append-system-prompt-file {path}")));
     assert!(spec.files[1].contents.contains("Use tabs."));
+}
+
+/// Claude Code tries ten times, for minutes, whatever the cause is. The first attempts renew a login
+/// that has expired; after them nobody is logged in.
+#[test]
+fn refused_logins_are_not_waited_for() {
+    let retry = |attempt: u32, status: u32| {
+        format!(
+            r#"{{"type":"system","subtype":"api_retry","attempt":{attempt},"max_retries":10,"retry_delay_ms":537.6,"error_status":{status},"error":"authentication_failed"}}"#
+        )
+    };
+    let hopeless = |lines: &[String]| {
+        let mut decoder = Claude.decoder(&request(Role::Planner));
+        for line in lines {
+            decoder.line(line, &mut |_| {});
+        }
+        let stopped = Exit { stopped: Some(Stopped::Cancelled), ..exit(143) };
+        let hopeless = decoder.is_hopeless();
+        (hopeless, decoder.finish(&stopped).failure.map(|failure| failure.kind))
+    };
+    assert!(!hopeless(&[retry(1, 401), retry(2, 401)]).0);
+    assert!(!hopeless(&[retry(3, 529), retry(9, 429)]).0);
+    let lines = [retry(1, 401), retry(2, 401), retry(3, 401)];
+    assert_eq!(hopeless(&lines), (true, Some(FailureKind::Auth)));
 }

@@ -310,6 +310,10 @@ impl Decoder for GeminiDecoder {
         }
     }
 
+    fn is_hopeless(&self) -> bool {
+        self.tally.hopeless.is_some()
+    }
+
     fn finish(mut self: Box<Self>, exit: &Exit) -> AgentOutcome {
         if exit.stderr_tail.contains("MCP issues detected") {
             self.tally.mcp_broken =

@@ -119,6 +119,10 @@ impl Decoder for OwnDecoder {
         }
     }
 
+    fn is_hopeless(&self) -> bool {
+        self.tally.hopeless.is_some()
+    }
+
     fn finish(self: Box<Self>, exit: &Exit) -> AgentOutcome {
         self.tally.finish(exit, |_| None)
     }

@@ -20,6 +20,10 @@ const KEPT_NAMES: usize = 32;
 const KEPT_REFUSALS: usize = 8;
 const NAME_BYTES: usize = 100;
 const REASON_BYTES: usize = 1500;
+/// The longest ID of a session; it is written to STATE.yaml.
+const SESSION_BYTES: usize = 512;
+/// What no call costs.
+const MOST_COST_USD: f64 = 1e6;
 
 /// A text that borrows from the line where it can. A type of its own because
 /// serde borrows in `Cow` but not in `Option<Cow>`.
@@ -63,7 +67,8 @@ pub(super) struct Tally {
     cost_usd: Option<f64>,
     pub(super) denied_tools: Vec<String>,
     pub(super) terminal: Option<Terminal>,
-    pub(super) wrong_session: Option<Failure>,
+    /// Why the call is not worth waiting for any more; agentd ends it then.
+    pub(super) hopeless: Option<Failure>,
     /// The CLI said that agentd's server is not there.
     pub(super) mcp_broken: Option<String>,
     tool_calls: u32,
@@ -71,6 +76,11 @@ pub(super) struct Tally {
     open_calls: VecDeque<OpenCall>,
     tools: ToolUse,
     last_retry_ms: Option<u64>,
+}
+
+/// Whether a text can be kept as the ID of a session.
+pub(super) fn is_session_id(id: &str) -> bool {
+    !id.is_empty() && id.len() <= SESSION_BYTES && !id.contains(char::is_control)
 }
 
 impl Tally {
@@ -87,7 +97,7 @@ impl Tally {
             cost_usd: None,
             denied_tools: Vec::new(),
             terminal: None,
-            wrong_session: None,
+            hopeless: None,
             mcp_broken: None,
             tool_calls: 0,
             open_calls: VecDeque::new(),
@@ -102,7 +112,7 @@ impl Tally {
             self.model = Some(model.to_owned());
         }
         // An agent that says no id has none that could be resumed (C5).
-        if id.is_empty() {
+        if !is_session_id(id) {
             return;
         }
         self.session_id = Some(id.to_owned());
@@ -111,9 +121,14 @@ impl Tally {
         {
             let message = format!("asked for session {expected}, but the agent resumed {id}");
             let failure = Failure::new(FailureKind::WrongSession, message);
-            sink(AgentEvent::Failed { failure: failure.clone() });
-            self.wrong_session = Some(failure);
+            self.give_up(failure, sink);
         }
+    }
+
+    /// The call cannot succeed any more, although the agent goes on.
+    pub(super) fn give_up(&mut self, failure: Failure, sink: &mut Sink<'_>) {
+        sink(AgentEvent::Failed { failure: failure.clone() });
+        self.hopeless = Some(failure);
     }
 
     /// A tool is called: splits agentd's own tools from the others.
@@ -175,12 +190,12 @@ impl Tally {
         sink(AgentEvent::Retry { attempt, delay_ms, reason });
     }
 
-    /// The cost that the CLI reports. One below zero would lower what a change has cost: it is
-    /// none, and the tokens are counted by their price.
+    /// The cost that the CLI reports. One below zero would lower what a change has cost, and nobody
+    /// pays a million for a call: it is none, and the tokens are counted by their price.
     pub(super) fn cost(&mut self, said: Option<f64>, sink: &mut Sink<'_>) -> Option<f64> {
-        self.cost_usd = said.filter(|cost| *cost >= 0.0);
+        self.cost_usd = said.filter(|cost| (0.0..MOST_COST_USD).contains(cost));
         if let Some(cost) = said.filter(|_| self.cost_usd.is_none()) {
-            let message = format!("the agent reports a cost of ${cost}, which is not counted");
+            let message = format!("the agent reports a cost of ${cost:e}, which is not counted");
             sink(AgentEvent::Warning { message: message.into() });
         }
         self.cost_usd
@@ -209,8 +224,8 @@ impl Tally {
     ) -> AgentOutcome {
         let stopped = exit.stopped.is_some();
         let terminal_ok = matches!(self.terminal, Some(Terminal::Success));
-        let mut failure = match (self.wrong_session, self.terminal) {
-            (Some(wrong), _) => Some(wrong),
+        let mut failure = match (self.hopeless, self.terminal) {
+            (Some(hopeless), _) => Some(hopeless),
             (None, Some(Terminal::Failure(said))) if !stopped => Some(said),
             _ => from_exit(exit, terminal_ok),
         };

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use agentd_core::agent::{AgentKind, Role};
 use agentd_core::error_kind::Kind;
+use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::outcome::FailureKind;
 use agentd_core::probe::{CheckName, ProbeCheck, ProbeReport};
@@ -22,6 +23,7 @@ use serde_json::json;
 
 use super::step::{Agents, StepError};
 use crate::agents::receipts;
+use crate::change::Snapshot;
 use crate::explain::{ErrorReport, Explain};
 use crate::process::{Cancel, CancelReason};
 use crate::store::StoreError;
@@ -97,6 +99,7 @@ impl Probe<'_> {
     pub fn run(mut self) -> Result<ProbeReport, ProbeError> {
         record::forget(self.agents, self.agent)?;
         let change = self.begin()?;
+        let plan = self.plan(&change)?;
         let mut checks = Checks::default();
         let around = Surroundings::look(&self.agents.work_tree);
         let words = prompts::Words::new();
@@ -105,8 +108,13 @@ impl Probe<'_> {
         let first = turn::review(&self, &change, &prompts::first(&change, &words), None);
         self.go_on()?;
         let session = self.judge_first(&change, &first, &words, &mut checks)?;
-        self.judge_end(&first, &mut checks);
+        let mut end = self.end_of(&first);
         let (mut tried, mut written) = (Turn::default(), around.changes());
+        // Around the tools, since what they write has a receipt.
+        let reviewed = self.snapshot(&change)?.documents.reviews().len();
+        if reviewed > usize::from(self.has_review(&change, &words.written)?) {
+            written.push("a review in proposal.md".to_owned());
+        }
 
         if let Some(session) = session {
             (self.on_turn)("the same session in another process");
@@ -115,7 +123,7 @@ impl Probe<'_> {
             let ok = again.failure.is_none() && self.has_review(&change, &words.remembered)?;
             let why = again.why("it did not know what it was told before");
             checks.add(CheckName::SessionResumed, ok, again.took, why);
-            self.agents.warm.close_all(PATIENCE);
+            end.add(self.end_of(&again));
 
             // By itself, and whatever becomes of the turn: some agents end it when they are refused.
             (self.on_turn)("a forbidden write");
@@ -129,12 +137,18 @@ impl Probe<'_> {
             let file = around.read(prompts::ALLOWED);
             let ok = edit.failure.is_none() && file.trim() == words.written;
             checks.add(CheckName::EditsFiles, ok, edit.took, edit.why("the file was not written"));
+            end.left += edit.left_behind;
 
             (self.on_turn)("a turn that is ended");
             self.cancelled_turn(&change, &mut checks)?;
-            self.agents.warm.close_all(PATIENCE);
+            // One that was just told to stop may be killed for it, which the check before says.
+            end.left += self.end_of(&Turn::default()).left;
         }
+        end.judge(&first, &mut checks);
         written.extend(around.outside());
+        if self.plan(&change)? != plan {
+            written.push("the plan that it was to review".to_owned());
+        }
         let detail = match (written.is_empty(), tried.tried_more) {
             (false, _) => format!("written although it was forbidden: {}", written.join(", ")),
             (true, true) => "tried, and refused".to_owned(),
@@ -180,13 +194,22 @@ impl Probe<'_> {
         Ok(id)
     }
 
+    fn snapshot(&self, change: &ChangeId) -> Result<Snapshot, ProbeError> {
+        Ok(self.agents.project.change(change)?.snapshot_without_state()?)
+    }
+
+    fn plan(&self, change: &ChangeId) -> Result<Digest, ProbeError> {
+        Ok(self.snapshot(change)?.documents.digest())
+    }
+
     /// Whether the last call has written a review with this word, through the tool.
     fn has_review(&self, change: &ChangeId, word: &str) -> Result<bool, ProbeError> {
+        let snapshot = self.snapshot(change)?;
         let change = self.agents.project.change(change)?;
-        let snapshot = change.snapshot_without_state()?;
         let Some(review) = snapshot.documents.reviews().last() else { return Ok(false) };
         let project = &self.agents.project;
-        let proven = receipts::proves(project, &change, Role::Challenger, &review.hash())?;
+        let (hash, plan) = (review.hash(), snapshot.documents.digest());
+        let proven = receipts::proves(project, &change, Role::Challenger, &hash, &plan)?;
         Ok(proven && review.summary.to_string().contains(word))
     }
 
@@ -201,7 +224,8 @@ impl Probe<'_> {
         let answers = turn.failure.is_none();
         checks.add(CheckName::Answers, answers, turn.took, turn.why(""));
         let written = self.has_review(change, &words.written)?;
-        let sees = written || turn.own_call.is_some();
+        // A call that is claimed to have worked, and of which nothing is there, was none.
+        let sees = written || turn.own_call.is_some() && !turn.claims_success;
         let took = turn.own_call.unwrap_or(turn.took);
         checks.add(CheckName::SeesTools, sees, took, turn.why("it called none of them"));
         let why = turn.why("no review of this call is in proposal.md");
@@ -211,20 +235,15 @@ impl Probe<'_> {
         Ok(turn.session.clone().filter(|_| answers))
     }
 
-    /// Ends the process of the first turn: another one resumes its session.
-    fn judge_end(&self, turn: &Turn, checks: &mut Checks) {
+    /// Ends the process of a turn, and says how that went.
+    fn end_of(&self, turn: &Turn) -> End {
         let began = Instant::now();
         let ended = self.agents.warm.close_all(PATIENCE);
-        let took = began.elapsed();
-        let left = turn.left_behind + ended.iter().map(|end| end.stragglers).sum::<u32>();
-        let killed = ended.iter().any(|end| end.signal == Some(9));
-        let detail = match (left, killed) {
-            (0, false) => String::new(),
-            (0, true) => "it had to be killed".to_owned(),
-            (left, _) => format!("processes that it left behind: {left}"),
-        };
-        let ok = turn.failure.is_none() && left == 0 && !killed;
-        checks.add(CheckName::LeavesNoProcess, ok, took, turn.why(&detail));
+        End {
+            took: began.elapsed(),
+            left: turn.left_behind + ended.iter().map(|end| end.stragglers).sum::<u32>(),
+            killed: ended.iter().any(|end| end.signal == Some(9)),
+        }
     }
 
     /// A turn that would take long is ended after a moment.
@@ -249,7 +268,11 @@ impl Probe<'_> {
         });
         self.agents.cancel = users;
         self.go_on()?;
-        let took = told.unwrap_or(turn.took);
+        let Some(took) = told else {
+            let why = turn.why("its turn was over before it was told to end it");
+            checks.add(CheckName::EndsWhenTold, false, turn.took, why);
+            return Ok(());
+        };
         let cancelled = turn
             .failure
             .as_ref()
@@ -259,6 +282,31 @@ impl Probe<'_> {
         let detail = if cancelled { detail.to_owned() } else { turn.why("") };
         checks.add(CheckName::EndsWhenTold, ok, took, detail);
         Ok(())
+    }
+}
+
+/// How the processes of an agent ended.
+struct End {
+    took: Duration,
+    /// How many processes were left behind.
+    left: u32,
+    killed: bool,
+}
+
+impl End {
+    fn add(&mut self, other: Self) {
+        self.left += other.left;
+        self.killed |= other.killed;
+    }
+
+    fn judge(&self, first: &Turn, checks: &mut Checks) {
+        let detail = match (self.left, self.killed) {
+            (0, false) => String::new(),
+            (0, true) => "it had to be killed".to_owned(),
+            (left, _) => format!("processes that it left behind: {left}"),
+        };
+        let ok = first.failure.is_none() && self.left == 0 && !self.killed;
+        checks.add(CheckName::LeavesNoProcess, ok, self.took, first.why(&detail));
     }
 }
 

@@ -24,11 +24,14 @@ pub(crate) fn gives_verdicts(role: Role) -> bool {
     VERDICTS.contains(&role)
 }
 
-/// Makes a key for a call. Those of earlier calls are void.
+/// Makes a key for a call about a plan. Those of earlier calls are void. The plan is kept with the key:
+/// a verdict counts only for what the agent was given, and not if the plan was edited during the call,
+/// be it by the agent itself.
 pub(crate) fn issue(
     project: &Project,
     change: &ChangeId,
     role: Role,
+    plan: &Digest,
 ) -> Result<PathBuf, StoreError> {
     let mut random = [0; 32];
     let path = layout::receipt_key(role, change);
@@ -37,7 +40,8 @@ pub(crate) fn issue(
     };
     getrandom::fill(&mut random).map_err(failed)?;
     let state = project.state_dir()?;
-    state.write_atomic(&path, ReceiptKey::new(random).text().as_bytes())?;
+    let text = format!("{}\n{plan}\n", ReceiptKey::new(random).text());
+    state.write_atomic(&path, text.as_bytes())?;
     Ok(project.user().state_path(project.root())?.join(path.as_path()))
 }
 
@@ -67,19 +71,22 @@ pub(crate) fn key_dirs(project: &Project) -> Result<Vec<(Role, PathBuf)>, StoreE
     Ok(dirs)
 }
 
-/// Whether the last call for a change wrote this review.
+/// Whether the last call for a change wrote this review, and the plan has been the same since.
 pub(crate) fn proves(
     project: &Project,
     change: &Change,
     role: Role,
     review: &Digest,
+    plan: &Digest,
 ) -> Result<bool, StoreError> {
     let id = change.id();
     let Some(state) = project.state_dir_if_there()? else { return Ok(false) };
     let key = match state.read_to_string(&layout::receipt_key(role, id)) {
         Err(error) if error.is_not_found() => return Ok(false),
-        key => ReceiptKey::parse(&key?),
+        text => text?,
     };
+    let is_about = key.lines().nth(1).is_some_and(|about| *about == plan.to_string());
+    let key = ReceiptKey::parse(&key).filter(|_| is_about);
     // A directory or a pipe in its place proves nothing.
     let receipt = change.read(&ChangeFile::Receipt).ok();
     let receipt = receipt.as_deref().and_then(Receipt::parse);

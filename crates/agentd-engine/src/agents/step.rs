@@ -16,6 +16,7 @@ mod request;
 mod resume;
 mod session_turn;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -200,7 +201,8 @@ pub(crate) fn run_on(
     receipts::withdraw(&agents.project, &step.change)?;
     let receipt = if receipts::gives_verdicts(step.role) {
         agents.warm.freeze_all();
-        Some(receipts::issue(&agents.project, &step.change, step.role)?)
+        let plan = before.documents.digest();
+        Some(receipts::issue(&agents.project, &step.change, step.role, &plan)?)
     } else {
         None
     };
@@ -215,8 +217,10 @@ pub(crate) fn run_on(
     if !resume::may_load(agents, step, state, observer) {
         return Err(StepError::Interrupted);
     }
+    let mut written_by_tools = BTreeSet::new();
     let mut watch = |event: &AgentEvent<'_>| {
         turn.watch(event);
+        artifact::note_written(event, &mut written_by_tools);
         observer(event);
     };
     let (provider, limits) = (provider_of(agents, agent), limits(&agents.config, agent));
@@ -251,6 +255,13 @@ pub(crate) fn run_on(
     }
     let after = written.with_state(state);
     let changed = artifact::changed(&before.documents, &after.documents);
+    if agents.warm.is_any_awake() {
+        let strays = artifact::strays(step, &before.documents, &after.documents, &written_by_tools);
+        if !strays.is_empty() {
+            let who = format!("an agent that was started beside {agent}");
+            return Err(StepError::Tampered { who, tampered: strays });
+        }
+    }
     if let Err(error) = judge(agents, &after, step, agent, &on_disk, &changed, &last.outcome) {
         note_failure(agents, step, &error, now())?;
         return Err(error);

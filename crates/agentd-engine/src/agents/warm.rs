@@ -2,7 +2,8 @@
 //!
 //! A process serves one role in one change: the role decides what its cage lets it write, and which
 //! keys of receipts it can see. Outside of its turn it is frozen, so that no two agents are at work
-//! at a time. One that cannot be frozen, and every implementer, is ended after its call: what agents
+//! at a time, except for one that starts for the next step: what it may write to is compared after
+//! the step beside it. One that cannot be frozen, and every implementer, is ended after its call: what agents
 //! must not change is compared and restored between calls, which only counts if nothing of the agent
 //! is left that could change it again.
 
@@ -164,6 +165,11 @@ impl WarmAgents {
     /// Whether a process waits for a call.
     pub(crate) fn has(&self, key: &WarmKey) -> bool {
         self.with(|waiting| waiting.iter().any(|agent| agent.key == *key))
+    }
+
+    /// Whether a process waits that is not frozen, because it was started for a later call.
+    pub(crate) fn is_any_awake(&self) -> bool {
+        self.with(|waiting| waiting.iter().any(|agent| !agent.is_frozen))
     }
 
     /// Keeps a process that was started for a later call.

@@ -87,9 +87,10 @@ fn add_unproven(project: &Project, snapshot: &Snapshot, reports: &mut Vec<FileRe
         check::add(reports, &snapshot.documents, file, found);
     };
     let known = KnownReviews::of(snapshot, state);
+    let plan = snapshot.documents.digest();
     // A reviewer may have spoken just now, in a call that has not ended.
     let is_new = |role: Role, hash: &Digest| {
-        receipts::proves(project, snapshot.change(), role, hash).unwrap_or(false)
+        receipts::proves(project, snapshot.change(), role, hash, &plan).unwrap_or(false)
     };
     let is_foreign = |role: Role, hash: &Digest| !known.includes(hash) && !is_new(role, hash);
     add(ChangeFile::Proposal, foreign_plan_reviews(snapshot, state, is_foreign));

@@ -81,7 +81,8 @@ fn unread_verdict(workflow: &Workflow<'_>) -> Result<Option<ReviewBlock>, Workfl
     let documents = workflow.documents()?;
     let Some(review) = documents.standing_review() else { return Ok(None) };
     let (project, change) = (&workflow.agents.project, workflow.change()?);
-    let proven = receipts::proves(project, &change, Role::Challenger, &review.hash())?;
+    let (hash, plan) = (review.hash(), documents.digest());
+    let proven = receipts::proves(project, &change, Role::Challenger, &hash, &plan)?;
     Ok(proven.then(|| review.clone()))
 }
 

@@ -162,7 +162,8 @@ fn review_hash(workflow: &Workflow<'_>) -> Result<Option<Digest>, WorkflowError>
 pub(super) fn unread(workflow: &Workflow<'_>) -> Result<Option<Review>, WorkflowError> {
     let Some(hash) = review_hash(workflow)? else { return Ok(None) };
     let (project, change) = (&workflow.agents.project, workflow.change()?);
-    if !receipts::proves(project, &change, Role::Reviewer, &hash)? {
+    let plan = workflow.documents()?.digest();
+    if !receipts::proves(project, &change, Role::Reviewer, &hash, &plan)? {
         return Ok(None);
     }
     let said = |review: &Review| review.verdict.is_some() && review.created_at.is_some();

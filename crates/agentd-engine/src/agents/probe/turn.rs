@@ -1,6 +1,6 @@
 //! One turn of a probe, and what was seen of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use agentd_core::agent::Role;
 use agentd_core::event::AgentEvent;
+use agentd_core::hash::Digest;
 use agentd_core::ids::{ChangeId, Layer};
 use agentd_core::outcome::{FailureKind, Usage};
 use agentd_core::provider::MCP_SERVER;
@@ -29,6 +30,9 @@ pub(super) struct Turn {
     pub(super) session: Option<String>,
     /// When a tool of agentd was called.
     pub(super) own_call: Option<Duration>,
+    own_calls: BTreeSet<String>,
+    /// Whether it says that such a call has worked.
+    pub(super) claims_success: bool,
     /// Whether it called other tools, or asked to.
     pub(super) tried_more: bool,
     /// What it has used.
@@ -125,8 +129,12 @@ impl Turn {
             AgentEvent::Session { session_id, .. } => {
                 self.session = Some(session_id.clone().into_owned());
             }
-            AgentEvent::ToolCall { server: Some(server), .. } if server == MCP_SERVER => {
+            AgentEvent::ToolCall { id, server: Some(server), .. } if server == MCP_SERVER => {
                 self.own_call.get_or_insert(began.elapsed());
+                self.own_calls.insert(id.clone().into_owned());
+            }
+            AgentEvent::ToolResult { id, ok: true, .. } => {
+                self.claims_success |= self.own_calls.contains(&**id);
             }
             AgentEvent::ToolCall { .. } => self.tried_more = true,
             AgentEvent::Usage { usage, .. } => self.usage = Some(*usage),
@@ -138,7 +146,7 @@ impl Turn {
 /// What is on disk where agents of the probe may not write, or only as implementers.
 pub(super) struct Surroundings {
     root: PathBuf,
-    before: BTreeMap<String, u64>,
+    before: BTreeMap<String, Digest>,
 }
 
 impl Surroundings {
@@ -157,7 +165,7 @@ impl Surroundings {
     pub(super) fn changes(&self) -> Vec<String> {
         let after = listed(&self.root);
         let mut changed: Vec<String> = (after.iter())
-            .filter(|(name, size)| self.before.get(*name) != Some(size))
+            .filter(|(name, digest)| self.before.get(*name) != Some(digest))
             .map(|(name, _)| name.clone())
             .collect();
         changed.extend(self.before.keys().filter(|name| !after.contains_key(*name)).cloned());
@@ -172,7 +180,15 @@ impl Surroundings {
     }
 }
 
-/// The files of the working tree but for those of agentd, with their sizes.
-fn listed(root: &Path) -> BTreeMap<String, u64> {
-    agentd_walk::files(root, "agentd").map(|(name, _, data)| (name, data.len())).collect()
+/// The files of the working tree but for those of agentd, with their digests. A file that the probe did
+/// not make may be of any size, or a pipe: that it is there says enough.
+fn listed(root: &Path) -> BTreeMap<String, Digest> {
+    let digest = |path: &Path, data: &fs::Metadata| {
+        let is_small = data.is_file() && data.len() < 1 << 20;
+        let text = if is_small { fs::read(path).unwrap_or_default() } else { Vec::new() };
+        Digest::of([&data.len().to_le_bytes()[..], &text].concat())
+    };
+    agentd_walk::files(root, "agentd")
+        .map(|(name, path, data)| (name, digest(&path, &data)))
+        .collect()
 }

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use agentd_core::event::AgentEvent;
-use agentd_core::outcome::FailureKind;
 use agentd_core::provider::{Decoder, MCP_SERVER};
 
 use super::{Observer, Spending};
@@ -104,7 +103,6 @@ impl OutputHandler<'_, '_> {
     ) -> Flow {
         let Self { decoder, record, observer, failed, tree, spending, model, used_up, .. } = self;
         let was_used_up = *used_up;
-        let mut flow = Flow::Continue;
         let mut take = |event: AgentEvent<'_>| {
             if let Some(tree) = tree.as_mut().filter(|_| shows_work(&event)) {
                 record.files(&tree.changes());
@@ -122,14 +120,9 @@ impl OutputHandler<'_, '_> {
                 AgentEvent::Finished { .. } => *used_up = was_used_up,
                 _ => {}
             }
-            if let AgentEvent::Failed { failure } = &event {
-                *failed = true;
-                if failure.kind == FailureKind::WrongSession {
-                    flow = Flow::Stop;
-                }
-            }
+            *failed |= matches!(event, AgentEvent::Failed { .. });
         };
         work(decoder, &mut take);
-        if *used_up { Flow::Stop } else { flow }
+        if *used_up || decoder.is_hopeless() { Flow::Stop } else { Flow::Continue }
     }
 }

@@ -1,16 +1,21 @@
 //! What a step must leave on disk, and whether it did.
 
+use std::collections::BTreeSet;
+
 use agentd_core::agent::AgentKind;
 use agentd_core::check;
 use agentd_core::diagnostic::{Diagnostic, Severity};
 use agentd_core::documents::{Documents, Source};
+use agentd_core::event::AgentEvent;
 use agentd_core::hash::Digest;
 use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::AgentOutcome;
+use agentd_core::recording::digest_in_answer;
 use agentd_core::rules;
 
 use super::{Agents, Step, StepError, cause};
 use crate::change::Snapshot;
+use crate::guard::git_files::TamperedFile;
 use crate::store::StoreError;
 use crate::workflow::clarify;
 
@@ -70,6 +75,38 @@ pub(super) fn changed(before: &Documents, after: &Documents) -> Vec<ChangeFile> 
     let others = [ChangeFile::Clarifications, ChangeFile::Review];
     files.extend(others.into_iter().filter(|file| before.get(file) != after.get(file)));
     files
+}
+
+/// Remembers what a tool of agentd says it has written.
+pub(super) fn note_written(event: &AgentEvent<'_>, written: &mut BTreeSet<String>) {
+    if let AgentEvent::ToolResult { ok: true, output, .. } = event {
+        written.extend(digest_in_answer(&output.text()).map(str::to_owned));
+    }
+}
+
+/// What a planner has not written, although it has changed during its step: an agent that was started
+/// for the next step may write to the change as well, before its turn. The step writes one document,
+/// with agentd's tools.
+pub(super) fn strays(
+    step: &Step,
+    before: &Documents,
+    after: &Documents,
+    written: &BTreeSet<String>,
+) -> Vec<TamperedFile> {
+    let Artifact::File(artifact) = &step.artifact else { return Vec::new() };
+    let by_tool = |file: &ChangeFile| {
+        let text = after.get(file).text();
+        file == artifact
+            && (written.is_empty()
+                || text.is_some_and(|text| written.contains(&Digest::of(text).to_string())))
+    };
+    let strays = changed(before, after).into_iter().filter(|file| !by_tool(file));
+    strays
+        .map(|file| {
+            let was = before.get(&file).text().unwrap_or_default();
+            TamperedFile::left(&file.path(), was, after.get(&file).text())
+        })
+        .collect()
 }
 
 /// Checks that what the step was for is on the disk, new, and valid.

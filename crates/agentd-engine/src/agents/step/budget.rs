@@ -11,7 +11,7 @@ use crate::agents::runner::Spending;
 
 /// What a call may use of the budget, after what the change has used (T8).
 pub(super) fn spending(state: &State, config: &Config) -> Spending {
-    let tokens = state.total_tokens_in + state.total_tokens_out;
+    let tokens = state.total_tokens_in.saturating_add(state.total_tokens_out);
     Spending {
         tokens: config.budget.max_tokens.map(|limit| limit.saturating_sub(tokens)),
         cost_usd: config.budget.max_cost_usd.map(|limit| limit - state.total_cost),
@@ -34,7 +34,7 @@ pub(super) fn check_budget(
     {
         return used_up(format!("${:.4}", state.total_cost), format!("${limit:.4}"));
     }
-    let tokens = state.total_tokens_in + state.total_tokens_out;
+    let tokens = state.total_tokens_in.saturating_add(state.total_tokens_out);
     if let Some(limit) = budget.max_tokens
         && tokens >= limit
     {

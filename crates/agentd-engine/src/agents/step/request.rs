@@ -180,13 +180,14 @@ fn extra_args(agents: &Agents, agent: AgentKind, change_dir: &Path) -> Vec<Strin
 /// What a session has used so far, from the ledger: codex reports a thread's running
 /// total, and each call was recorded for itself.
 pub(crate) fn usage_of_session(state: &State, id: &str) -> Usage {
-    let mut sum = Usage::default();
-    for call in state.llm_calls.iter().filter(|call| call.session_id.as_deref() == Some(id)) {
-        sum.input += call.tokens_in;
-        sum.cached += call.tokens_cached;
-        sum.output += call.tokens_out;
-    }
-    sum
+    let calls = state.llm_calls.iter().filter(|call| call.session_id.as_deref() == Some(id));
+    let usage = calls.map(|call| Usage {
+        input: call.tokens_in,
+        cached: call.tokens_cached,
+        output: call.tokens_out,
+        ..Usage::default()
+    });
+    usage.sum()
 }
 
 /// What a session has cost so far, from the ledger.

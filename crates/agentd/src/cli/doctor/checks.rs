@@ -201,7 +201,7 @@ pub(super) fn config(
     Ok(match config {
         Some(Err(error)) => Check::of_error("config", Status::Failed, &error.into()),
         _ if project.dir().is_file(&layout::config())? => {
-            Check::new("config", Status::Ok, "agentd/config.toml is sound")
+            Check::new("config", Status::Ok, "agentd/config.toml is valid")
         }
         _ => Check::new("config", Status::Ok, "no agentd/config.toml; the defaults hold"),
     })

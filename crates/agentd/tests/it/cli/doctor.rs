@@ -118,7 +118,7 @@ fn doctor_asks_configured_command() {
                hint: set [claude] command, assign its roles to another agent, or install it: npm install -g @anthropic-ai/claude-code
     ! codex    challenger, reviewer: `/no/codex` is not a program
                hint: set [codex] command, assign its roles to another agent, or install it: npm install -g @openai/codex
-    ✓ config   agentd/config.toml is sound
+    ✓ config   agentd/config.toml is valid
     ✓ gemini   planner: 1.0 [31m ([BIN]/my-gemini)
     ! git      `git` is not on PATH
                hint: install git; agentd keeps changes apart with branches and worktrees
@@ -249,7 +249,7 @@ fn doctor_checks_roles_and_not_vendors() {
     ✓ builtin  challenger: part of agentd
     ✓ changes  0 open
     ✓ claude   planner, implementer, reviewer: 2.0 ([BIN]/claude)
-    ✓ config   agentd/config.toml is sound
+    ✓ config   agentd/config.toml is valid
     ! git      `git` is not on PATH
                hint: install git; agentd keeps changes apart with branches and worktrees
     ! identity git has no user.name and user.email, and [git] commit makes commits

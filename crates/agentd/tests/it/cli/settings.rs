@@ -55,7 +55,7 @@ fn settings_of_init_are_sound() {
     project.run(["init", "--agents", "none"]).fine();
     let doctor = project.run(["doctor"]).exits(0).stdout;
     let config = doctor.lines().find(|line| line.split_whitespace().nth(1) == Some("config"));
-    assert_eq!(config, Some("✓ config   agentd/config.toml is sound"));
+    assert_eq!(config, Some("✓ config   agentd/config.toml is valid"));
     let text = project.read_root("agentd/config.toml");
     let uncommented = |line: &str| {
         let is_section = line.starts_with("# [") || line.starts_with("# e.g. [");

@@ -1,5 +1,6 @@
 //! Changes in worktrees: where their documents are, and who finds them (P6, C36).
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -134,9 +135,10 @@ fn changes_of_several_checkouts_are_told_apart() {
     project.run(["plan", "other", "--auto", "--git", "in-place"]).exits(0);
     for checkout in [&root, &tree] {
         let listed = json_in(&project, checkout, &["list"]);
-        let ids: Vec<&Value> =
-            listed["changes"].as_array().unwrap().iter().map(|it| &it["change_id"]).collect();
-        assert_eq!(ids, [ID, "other"]);
+        let listed = listed["changes"].as_array().unwrap().iter();
+        // Both were changed within a second or two: either may be the newer one.
+        let ids: BTreeSet<&str> = listed.filter_map(|it| it["change_id"].as_str()).collect();
+        assert_eq!(ids, BTreeSet::from([ID, "other"]));
         let status = json_in(&project, checkout, &["status", "other"]);
         assert_eq!(status["git"]["workflow"], "in-place");
         let overlaps = json_in(&project, checkout, &["overlap"]);

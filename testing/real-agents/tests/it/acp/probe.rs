@@ -89,9 +89,14 @@ fn an_honest_agent_passes() {
 fn agents_that_hide_tools_or_go_around_them_are_found() {
     let around = ["sees_tools", "writes_through_tools", "session_resumed"];
     verdict("hides-tools", &around, &[]);
-    verdict("writes-around", &around, &[]);
     // It claims the call, so only what is on disk tells.
-    verdict("pretends", &["writes_through_tools", "session_resumed"], &[]);
+    verdict("pretends", &around, &[]);
+    let around =
+        ["sees_tools", "writes_through_tools", "forbidden_write_refused", "session_resumed"];
+    verdict("writes-around", &around, &[]);
+    // It uses the tool, and edits what it was to review besides.
+    let besides = ["writes_through_tools", "forbidden_write_refused"];
+    verdict("edits-too", &besides, &[]);
 }
 
 // contract G3
@@ -119,7 +124,10 @@ fn agents_that_lose_sessions_judge_only() {
 #[test]
 fn agents_that_do_not_end_or_leave_something_are_found() {
     verdict("ignores-cancel", &["ends_when_told"], &EVERY_ROLE);
+    verdict("ends-early", &["ends_when_told"], &EVERY_ROLE);
     verdict("forks-away", &["leaves_no_process"], &EVERY_ROLE);
+    verdict("forks-later", &["leaves_no_process"], &EVERY_ROLE);
+    verdict("stays", &["leaves_no_process"], &EVERY_ROLE);
 }
 
 // contract G3

@@ -195,7 +195,9 @@ impl Tally {
     pub(super) fn cost(&mut self, said: Option<f64>, sink: &mut Sink<'_>) -> Option<f64> {
         self.cost_usd = said.filter(|cost| (0.0..MOST_COST_USD).contains(cost));
         if let Some(cost) = said.filter(|_| self.cost_usd.is_none()) {
-            let message = format!("the agent reports a cost of ${cost:e}, which is not counted");
+            let shown =
+                if cost < MOST_COST_USD { format!("${cost}") } else { format!("${cost:e}") };
+            let message = format!("the agent reports a cost of {shown}, which is not counted");
             sink(AgentEvent::Warning { message: message.into() });
         }
         self.cost_usd

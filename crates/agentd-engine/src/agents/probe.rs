@@ -264,6 +264,8 @@ impl Probe<'_> {
             let turn = turn::long(self, change, &prompt, opened);
             let ended = Instant::now();
             let told = waiting.join().ok().flatten();
+            // It may have ended before it was told to.
+            let told = told.filter(|told| *told < ended);
             (turn, told.map(|told| ended.saturating_duration_since(told)))
         });
         self.agents.cancel = users;

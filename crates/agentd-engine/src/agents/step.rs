@@ -258,8 +258,7 @@ pub(crate) fn run_on(
     if agents.warm.is_any_awake() {
         let strays = artifact::strays(step, &before.documents, &after.documents, &written_by_tools);
         if !strays.is_empty() {
-            let who = format!("an agent that was started beside {agent}");
-            return Err(StepError::Tampered { who, tampered: strays });
+            return Err(StepError::WrittenBeside { agent, files: strays });
         }
     }
     if let Err(error) = judge(agents, &after, step, agent, &on_disk, &changed, &last.outcome) {

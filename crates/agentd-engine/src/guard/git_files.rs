@@ -106,11 +106,6 @@ impl TamperedFile {
         };
         Self { path: path.to_string(), how, restored: true, edit }
     }
-
-    /// One that is left as it is, since a person may have changed it.
-    pub(crate) fn left(path: &RelPath, was: &str, now: Option<&str>) -> Self {
-        Self { restored: false, ..Self::text(path, was, now) }
-    }
 }
 
 impl std::fmt::Display for TamperedFile {

@@ -273,7 +273,7 @@ impl Agent {
             let change = arguments["change_id"].as_str().unwrap_or_default();
             let proposal = opened.cwd.join("agentd/changes").join(change).join("proposal.md");
             let text = fs::read_to_string(&proposal)?;
-            fs::write(&proposal, text.replacen("Try out an agent.", "Try out any agent.", 1))?;
+            fs::write(&proposal, text.replace("Try out an agent", "Try out any agent"))?;
         }
         Ok(update(session, &end)?)
     }

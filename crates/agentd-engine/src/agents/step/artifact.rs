@@ -15,7 +15,6 @@ use agentd_core::rules;
 
 use super::{Agents, Step, StepError, cause};
 use crate::change::Snapshot;
-use crate::guard::git_files::TamperedFile;
 use crate::store::StoreError;
 use crate::workflow::clarify;
 
@@ -92,21 +91,17 @@ pub(super) fn strays(
     before: &Documents,
     after: &Documents,
     written: &BTreeSet<String>,
-) -> Vec<TamperedFile> {
+) -> Vec<ChangeFile> {
     let Artifact::File(artifact) = &step.artifact else { return Vec::new() };
-    let by_tool = |file: &ChangeFile| {
-        let text = after.get(file).text();
-        file == artifact
-            && (written.is_empty()
-                || text.is_some_and(|text| written.contains(&Digest::of(text).to_string())))
+    let is_written = |text: &str| {
+        let digest = Digest::of(text).to_string();
+        written.is_empty() || written.contains(digest.trim_start_matches("sha256:"))
     };
-    let strays = changed(before, after).into_iter().filter(|file| !by_tool(file));
-    strays
-        .map(|file| {
-            let was = before.get(&file).text().unwrap_or_default();
-            TamperedFile::left(&file.path(), was, after.get(&file).text())
-        })
-        .collect()
+    let mut changed = changed(before, after);
+    changed.retain(|file| {
+        file != artifact || after.get(file).text().is_some_and(|text| !is_written(text))
+    });
+    changed
 }
 
 /// Checks that what the step was for is on the disk, new, and valid.

@@ -6,6 +6,7 @@ use agentd_core::diagnostic::Diagnostic;
 use agentd_core::error_kind::Kind;
 use agentd_core::hint::Hint;
 use agentd_core::ids::ChangeId;
+use agentd_core::layout::ChangeFile;
 use agentd_core::outcome::{Failure, FailureKind};
 use agentd_core::provider::sessions::SessionError;
 use agentd_core::text::counted;
@@ -73,6 +74,14 @@ pub enum StepError {
         /// What.
         tampered: Vec<TamperedFile>,
     },
+    /// Documents were changed during a step that did not write them.
+    #[error("{} changed while {agent} was at work, and not through its tools", list(files))]
+    WrittenBeside {
+        /// Who was at work.
+        agent: AgentKind,
+        /// What was changed.
+        files: Vec<ChangeFile>,
+    },
     /// The agent reported success, and what it should have written is not there.
     #[error("{agent} reported success, but {} {}", file, if *.exists { "has not changed" } else { "does not exist" })]
     NoArtifact {
@@ -103,6 +112,10 @@ impl From<StoreError> for StepError {
     }
 }
 
+fn list(files: &[ChangeFile]) -> String {
+    files.iter().map(|file| file.path().to_string()).collect::<Vec<_>>().join(", ")
+}
+
 impl Explain for StepError {
     fn explain(&self) -> ErrorReport {
         let report = |kind| ErrorReport::of(kind, self);
@@ -127,6 +140,10 @@ impl Explain for StepError {
                     "after an update of the agent, probe it again",
                     CommandLine::agentd(["doctor", "--probe", agent.name()]),
                 ),
+            Self::WrittenBeside { .. } => report(Kind::Tampered)
+                .cause("the agent of the next step had been started, and could write there too")
+                .hint(whole_call())
+                .hint("check the plan; if you have edited it yourself, retry"),
             Self::Tampered { tampered, .. } => {
                 let left = tampered.iter().filter(|one| !one.restored);
                 report(Kind::Tampered)

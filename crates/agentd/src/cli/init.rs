@@ -36,7 +36,8 @@ pub(super) use report::{InstallReport, SetUp};
 ///
 /// The project is the git repository. In a package of a monorepo, a directory below its root
 /// with a manifest of its own, agentd asks; without a terminal it takes the directory that it is
-/// started in, or `-C`, if that is a package.
+/// started in, or `-C`, if that is a package. If the repository is set up already, only --here
+/// sets up a package of it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd init\n  agentd init --yes --agents claude,codex\n  agentd init --here          this directory, not the whole repository\n  agentd init --dry-run"
@@ -189,7 +190,11 @@ fn root(context: &Context, args: &Args) -> Result<PathBuf, CommandError> {
             return Ok(start);
         }
         Ok(root) if args.place.root => return Ok(toolchain::repository_of(&root).unwrap_or(root)),
-        root => return Ok(root?),
+        Ok(root) => {
+            note_package(context, &root);
+            return Ok(root);
+        }
+        Err(error) => return Err(error.into()),
     };
     if args.place.here {
         return Ok(start);
@@ -205,6 +210,16 @@ fn root(context: &Context, args: &Args) -> Result<PathBuf, CommandError> {
         Some(package) if package == start => Ok(package),
         _ => Ok(repository),
     }
+}
+
+/// Names a package that is not set up, since the project around it is.
+fn note_package(context: &Context, root: &Path) {
+    let Ok(start) = std::fs::canonicalize(&context.start) else { return };
+    let package = toolchain::package_of(&start).filter(|package| *package == start);
+    let Some(package) = package.filter(|package| package != root) else { return };
+    let shown = package.strip_prefix(root).unwrap_or(&package);
+    let command = CommandLine::agentd(["init", "--here"]);
+    context.ui.note(&format!("{} is a package; `{command}` sets it up", shown.display()));
 }
 
 fn choose(context: &Context, args: &Args, root: &Path) -> Result<Vec<AgentKind>, CommandError> {

@@ -12,6 +12,7 @@ use agentd_core::layout;
 use agentd_core::nearest::nearest;
 use agentd_engine::agents::installed;
 use agentd_engine::change::documents;
+use agentd_engine::git::{self, GitTool};
 use agentd_engine::guard::trust;
 use agentd_engine::insight::toolchain::{self, Commands};
 use agentd_engine::opening;
@@ -32,7 +33,8 @@ pub(super) use report::{InstallReport, SetUp};
 /// .gemini/settings.json, .codex/config.toml), and the workflow as commands or skills:
 /// /agentd:plan, /agentd:impl, /agentd:archive and so on in Claude Code and Gemini CLI,
 /// $agentd-plan and so on in Codex. Existing content is kept, and running the command again
-/// changes nothing. Nothing outside the project is written.
+/// changes nothing. Nothing outside the repository is written: its .git/config and
+/// .git/info/attributes register agentd as the merge driver for specs.
 ///
 /// The project is the git repository. In a package of a monorepo, a directory below its root
 /// with a manifest of its own, agentd asks; without a terminal it takes the directory that it is
@@ -93,6 +95,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let set_up = SetUp::new(&root, agents, config.as_ref(), settings.commands, &here(&root));
     if !args.dry_run {
         write(&project, &changes)?;
+        register_merge_driver(context, &project);
     }
     context.ui.print(&InstallReport::new(&root, changes, args.dry_run, Some(set_up)))?;
     Ok(ExitCode::SUCCESS)
@@ -172,6 +175,13 @@ fn trust_own(project: &Project, changes: &[FileChange]) -> Result<(), CommandErr
         trust::grant(project, config)?;
     }
     Ok(())
+}
+
+/// Registers agentd as what merges specs in this clone.
+pub(super) fn register_merge_driver(context: &Context, project: &Project) {
+    if let Some(warning) = git::register_merge_driver(&GitTool::default(), project.root()) {
+        context.ui.warn(&warning);
+    }
 }
 
 /// Sets up a project without anything for agents.

@@ -1,5 +1,6 @@
 //! Builds the context of a change over and over, for measurements: `context PROJECT CHANGE`
-//! prints the best of ten times in milliseconds and the size of the text.
+//! prints the best of ten times in milliseconds, and the sizes of the texts for a planner and a
+//! challenger.
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
 
 use std::error::Error;
@@ -30,6 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         best = best.min(start.elapsed());
         bytes = context.text.len();
     }
-    println!("{:.3} {bytes}", best.as_secs_f64() * 1000.0);
+    let kind = ContextKind::Challenger;
+    let challenger = context::build(&documents, &project, kind, "measure", budget)?.text.len();
+    println!("{:.3} {bytes} {challenger}", best.as_secs_f64() * 1000.0);
     Ok(())
 }

@@ -34,7 +34,7 @@ pub use caged::GitSandbox;
 pub use changes::{ChangedFile, Commit, Diff, FileChange, OmitReason, OmittedFile};
 pub use commit::CommitScope;
 pub use error::GitError;
-pub use merge_driver::{MERGE_DRIVER, merge_driver};
+pub use merge_driver::{MERGE_DRIVER, merge_driver, register_merge_driver};
 pub use person::person;
 pub(crate) use private::quoted;
 pub use set_up::{Setup, SetupResult, begin, branch_of, change_of_branch, set_up, work_tree};

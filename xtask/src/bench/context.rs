@@ -1,6 +1,7 @@
 //! The context of a change in a large repository: how long it takes and how large it is.
 
 use std::fs;
+use std::path::Path;
 
 use super::Bench;
 use super::context_cases;
@@ -31,13 +32,7 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
             fs::write(path.join(format!("some_source_file_{file}.rs")), "fn f() {}\n")?;
         }
     }
-    let program = bench.agentd.with_file_name("examples").join("context");
-    let mut command = process::command(&program, &project);
-    let text = process::capture(command.arg(&project).arg("large"))?;
-    let mut figures = text.split_whitespace().map(str::parse::<f64>);
-    let (Some(Ok(milliseconds)), Some(Ok(bytes))) = (figures.next(), figures.next()) else {
-        return Err(format!("two numbers were expected, not {text:?}").into());
-    };
+    let [milliseconds, bytes, _] = figures(bench, &project, "large")?;
     report.add(Row::measured(
         "context of 10,000 files",
         Unit::Milliseconds,
@@ -53,4 +48,15 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
         "12 KiB",
     ));
     context_cases::measure(bench, report)
+}
+
+/// How long the context of a planner takes, in milliseconds, and its size and that of a challenger's,
+/// in bytes.
+pub(super) fn figures(bench: &Bench, project: &Path, change: &str) -> Result<[f64; 3]> {
+    let program = bench.agentd.with_file_name("examples").join("context");
+    let mut command = process::command(&program, project);
+    let text = process::capture(command.arg(project).arg(change).env("HOME", &bench.scratch))?;
+    let figures: Vec<f64> =
+        text.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>()?;
+    figures.try_into().map_err(|_| format!("three numbers were expected, not {text:?}").into())
 }

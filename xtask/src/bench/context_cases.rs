@@ -2,8 +2,8 @@
 //!
 //! For each case a repository is checked out at the parent of a commit, and agentd is asked for what
 //! the commit's message says. The cases are a file of JSON lines (`AGENTD_CONTEXT_CASES`), the
-//! repositories bare mirrors (`AGENTD_MIRRORS`); neither is part of this project, so without them the
-//! rows are not measurable. Figures are means over the cases of a repository, then over repositories.
+//! repositories bare mirrors (`AGENTD_MIRRORS`); neither is part of this project, so if one of them is
+//! missing, the rows are not measurable. Figures are means over the cases of a repository, then over repositories.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,17 +16,21 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::Bench;
+use super::context;
 use super::measure;
 use super::report::Report;
 use super::report::Row;
 use super::report::Unit;
 use crate::Result;
 use crate::process;
+use crate::sample_project;
 
 /// The size of the contexts in which files are looked for.
 const CONTEXT_BYTES: usize = 8192;
 /// What is asked where only time and memory matter.
 const QUESTION: &str = "Fix a crash when an object is deleted while it is being updated";
+/// The size of each context of the first edition in django, in bytes.
+const FIRST_EDITION: f64 = 63_270.0;
 /// Where the repositories come from.
 const OWNERS: [(&str, &str); 7] = [
     ("django", "django"),
@@ -59,15 +63,16 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<()> {
     ];
     let found = match read_cases(&cases) {
         Ok(cases) => quality(bench, &mirrors, &cases)?,
-        Err(_) => None,
+        Err(error) => Err(format!("{}: {error}", cases.display())),
     };
     for (index, (name, limit, bar)) in bars.into_iter().enumerate() {
         report.add(match &found {
-            Some(missed) => Row::measured(name, Unit::Percent, missed[index], limit, bar),
-            None => Row::not_measurable(name, bar, "no mirrors".to_owned()),
+            Ok(missed) => Row::measured(name, Unit::Percent, missed[index], limit, bar),
+            Err(why) => Row::not_measurable(name, bar, why.clone()),
         });
     }
-    costs(bench, &mirrors, report)
+    costs(bench, &mirrors, report)?;
+    plan_of_three_specs(bench, &mirrors, report)
 }
 
 fn read_cases(path: &Path) -> Result<BTreeMap<String, Vec<Case>>> {
@@ -80,18 +85,26 @@ fn read_cases(path: &Path) -> Result<BTreeMap<String, Vec<Case>>> {
         let (parent, query) = (text("parent"), text("query_leakfree"));
         cases.entry(text("repo")).or_default().push(Case { parent, query, files });
     }
+    if cases.is_empty() {
+        return Err("it has no cases".into());
+    }
     Ok(cases)
 }
 
-/// What is missed, in percent: among 20, among 8, in a context, and among 20 where it is worst.
+/// What is missed, in percent: among 20, among 8, in a context, and among 20 where it is worst. If a
+/// repository is missing, a reason: means over the others would be figures of something else.
 fn quality(
     bench: &Bench,
     mirrors: &Path,
     cases: &BTreeMap<String, Vec<Case>>,
-) -> Result<Option<[f64; 4]>> {
+) -> Result<std::result::Result<[f64; 4], String>> {
     let mut rows: Vec<[f64; 3]> = Vec::new();
+    let mut missing: Vec<&str> = Vec::new();
     for (repository, cases) in cases {
-        let Some(clone) = clone(bench, mirrors, repository)? else { continue };
+        let Some(clone) = clone(bench, mirrors, repository)? else {
+            missing.push(repository);
+            continue;
+        };
         let mut sums = [0.0; 3];
         for case in cases {
             check_out(&clone, &case.parent)?;
@@ -121,15 +134,16 @@ fn quality(
         );
         rows.push(means);
     }
-    if rows.is_empty() {
-        return Ok(None);
+    if !missing.is_empty() {
+        let why = format!("no mirror of {} in {}", missing.join(", "), mirrors.display());
+        return Ok(Err(why));
     }
     let missed = |index: usize| {
         let sum: f64 = rows.iter().map(|row| row[index]).sum();
         (1.0 - sum / count(rows.len())) * 100.0
     };
     let worst = rows.iter().map(|row| row[0]).fold(1.0, f64::min);
-    Ok(Some([missed(0), missed(1), missed(2), (1.0 - worst) * 100.0]))
+    Ok(Ok([missed(0), missed(1), missed(2), (1.0 - worst) * 100.0]))
 }
 
 /// Processor time and memory, without and with what was kept from the last time.
@@ -138,16 +152,13 @@ fn costs(bench: &Bench, mirrors: &Path, report: &mut Report) -> Result<()> {
         [("django", 1200.0, 300.0, 200.0), ("kubernetes", 4000.0, 1000.0, 300.0)]
     {
         let name = |what: &str| format!("context of {repository}, {what}");
-        let clone = clone(bench, mirrors, repository)?;
-        let Some(clone) = clone else {
+        let Some(clone) = head(bench, mirrors, repository)? else {
             for (what, bar) in [("cold", cold_bar), ("warm", warm_bar)] {
-                let why = "no mirrors".to_owned();
+                let why = format!("no mirror in {}", mirrors.display());
                 report.add(Row::not_measurable(&name(what), &format!("{bar} ms of CPU"), why));
             }
             continue;
         };
-        let head = git(&clone, &["rev-parse", "origin/HEAD"]);
-        check_out(&clone, head.unwrap_or_else(|_| "HEAD".to_owned()).trim())?;
         let command = || bench.agentd(&clone, &["context", QUESTION, "--files", "20"]);
         // Files that were never read from disk would measure the disk.
         process::capture(&mut command())?;
@@ -166,6 +177,28 @@ fn costs(bench: &Bench, mirrors: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
+/// What the calls of a plan with three specs are given to read, all in all, in django. Each call of the
+/// planner reads the planner's context: a document and its review, for the proposal, three specs and
+/// the tasks. The challenger reads the plan in its own context, too.
+fn plan_of_three_specs(bench: &Bench, mirrors: &Path, report: &mut Report) -> Result<()> {
+    const PLANNER_CALLS: f64 = 10.0;
+    let (name, bar) = ("contexts of a plan with three specs, django", "25 % of the first edition");
+    let Some(clone) = head(bench, mirrors, "django")? else {
+        let why = format!("no mirror in {}", mirrors.display());
+        report.add(Row::not_measurable(name, bar, why));
+        return Ok(());
+    };
+    let change = sample_project::write_plan(&clone, 3)?;
+    let [_, planner, challenger] = context::figures(bench, &clone, &change)?;
+    println!("django       a context has {planner} bytes, that of a challenge {challenger}");
+    let now = PLANNER_CALLS * planner + challenger;
+    let before = (PLANNER_CALLS + 1.0) * FIRST_EDITION;
+    let (now, before) = (now / 1000.0, before / 1000.0);
+    let row = Row::measured(name, Unit::Kilobytes, now, before / 4.0, bar);
+    report.add(row.against("first edition", before));
+    Ok(())
+}
+
 /// A clone that shares the objects of a mirror; none if there is no mirror.
 fn clone(bench: &Bench, mirrors: &Path, repository: &str) -> Result<Option<PathBuf>> {
     let owner = OWNERS.iter().find(|(name, _)| *name == repository).map(|(_, owner)| *owner);
@@ -178,6 +211,14 @@ fn clone(bench: &Bench, mirrors: &Path, repository: &str) -> Result<Option<PathB
         git(&clone, &["clone", "--quiet", "--shared", "--no-checkout", source, "."])?;
         git(&clone, &["config", "gc.auto", "0"])?;
     }
+    Ok(Some(clone))
+}
+
+/// A clone with the newest commit of its mirror checked out; none if there is no mirror.
+fn head(bench: &Bench, mirrors: &Path, repository: &str) -> Result<Option<PathBuf>> {
+    let Some(clone) = clone(bench, mirrors, repository)? else { return Ok(None) };
+    let head = git(&clone, &["rev-parse", "origin/HEAD"]);
+    check_out(&clone, head.unwrap_or_else(|_| "HEAD".to_owned()).trim())?;
     Ok(Some(clone))
 }
 
@@ -248,6 +289,27 @@ fn count(number: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample_project::Size;
+
+    #[test]
+    fn without_a_repository_or_cases_there_are_reasons_and_no_figures() {
+        let dir = tempfile::tempdir().unwrap();
+        let (cases, mirrors) = (dir.path().join("cases.jsonl"), dir.path().join("mirrors"));
+        assert!(read_cases(&cases).is_err());
+        fs::write(&cases, "").unwrap();
+        assert!(read_cases(&cases).is_err());
+        let line = r#"{"repo": "gson", "parent": "a", "query_leakfree": "b", "files": ["c"]}"#;
+        fs::write(&cases, line).unwrap();
+        let scratch = dir.path().to_owned();
+        let size = Size { changes: 0, specs: 0 };
+        let bench = Bench { agentd: PathBuf::new(), scratch, rounds: 3, size };
+        let found = quality(&bench, &mirrors, &read_cases(&cases).unwrap()).unwrap();
+        assert_eq!(found, Err(format!("no mirror of gson in {}", mirrors.display())));
+        let mut report = Report::default();
+        costs(&bench, &mirrors, &mut report).unwrap();
+        plan_of_three_specs(&bench, &mirrors, &mut report).unwrap();
+        assert!(report.has_gaps() && !report.missed());
+    }
 
     #[test]
     fn a_file_is_named_by_its_path_or_behind_its_directory() {

@@ -85,6 +85,11 @@ impl Report {
         self.rows.iter().flat_map(|row| &row.result).any(|measured| !measured.passes())
     }
 
+    /// Whether something could not be measured.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.rows.iter().any(|row| row.result.is_err())
+    }
+
     pub(super) fn table(&self) -> String {
         let header = ["what", "value", "reference", "ratio", "bar", "limit", ""].map(str::to_owned);
         let mut lines = vec![header];
@@ -184,6 +189,8 @@ mod tests {
         assert!(!report(8.0).missed());
         assert!(report(8.1).missed());
         assert!(report(f64::NAN).missed());
+        assert!(report(8.0).has_gaps());
+        assert!(!Report::default().has_gaps());
     }
 
     #[test]

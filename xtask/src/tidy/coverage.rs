@@ -105,7 +105,8 @@ fn compare(
             problems.push(format!("{TABLE}:{line}: {row} has no test; say `none:` and why"));
         }
         for name in names.iter().filter(|name| !tests.contains(**name)) {
-            problems.push(format!("{TABLE}:{line}: there is no test `{name}`"));
+            problems
+                .push(format!("{TABLE}:{line}: no test `{name}` runs: it is missing or ignored"));
         }
     }
 }
@@ -121,8 +122,8 @@ fn rows(table: &str) -> Vec<(usize, &str, &str)> {
         .collect()
 }
 
-/// The functions that are tests: those behind `#[test]`, those in `proptest!`, and those that
-/// `for_every_cli!` makes tests of.
+/// The functions that are tests and run: those behind `#[test]` without `#[ignore]`, those in
+/// `proptest!`, and those that `for_every_cli!` makes tests of.
 fn tests_in(text: &str) -> Vec<String> {
     let name = |line: &str| {
         let rest = line.trim_start().strip_prefix("fn ")?;
@@ -133,6 +134,8 @@ fn tests_in(text: &str) -> Vec<String> {
     for line in text.lines().map(str::trim_start) {
         if line.starts_with("#[test]") {
             marked = true;
+        } else if line.starts_with("#[ignore") {
+            marked = false;
         } else if marked && let Some(name) = name(line) {
             found.push(name);
             marked = false;
@@ -151,8 +154,8 @@ mod tests {
     use super::*;
 
     fn problems(ids: &str, table: &str) -> Vec<String> {
-        let source =
-            "#[test]\n#[ignore]\nfn it_works() {}\nfn helper() {}\nfor_every_cli!(twice, thrice);";
+        let source = "#[test]\n#[should_panic]\nfn it_works() {}\nfn helper() {}\n\
+            #[test]\n#[ignore = \"slow\"]\nfn never_runs() {}\nfor_every_cli!(twice, thrice);";
         let mut problems = Vec::new();
         let ids: BTreeSet<&str> = ids.split(' ').collect();
         compare(&ids, table, &tests_in(source).into_iter().collect(), &mut problems);
@@ -168,10 +171,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_unknown_or_unproven_is_named() {
-        let table = "| A1 | `helper` |\n| A1 | none: |\n| A9 | `it_works` |\n";
+        let table = "| A1 | `helper` `never_runs` |\n| A1 | none: |\n| A9 | `it_works` |\n";
         let expected = [
             "testing/coverage.md: no row for A2; name its tests, or say `none:` and why",
-            "testing/coverage.md:1: there is no test `helper`",
+            "testing/coverage.md:1: no test `helper` runs: it is missing or ignored",
+            "testing/coverage.md:1: no test `never_runs` runs: it is missing or ignored",
             "testing/coverage.md:2: A1 has two rows; make it one",
             "testing/coverage.md:2: A1 has no test; say `none:` and why",
             "testing/coverage.md:3: A9 is not in docs/contract.md",

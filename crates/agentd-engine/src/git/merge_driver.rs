@@ -29,9 +29,14 @@ const FILE: u32 = 0o644;
 const NAME: [&str; 2] = ["merge.agentd.name", "agentd specs"];
 
 impl Git {
+    /// Whether git knows a driver here.
+    pub fn knows_merge_driver(&self) -> Result<bool, GitError> {
+        Ok(self.call("config").args(["--get", SETTING]).ask()?.code == 0)
+    }
+
     /// Tells git about the driver, in the settings of this clone, unless it knows one.
-    pub(crate) fn ensure_merge_driver(&self) -> Result<(), GitError> {
-        if self.call("config").args(["--get", SETTING]).ask()?.code == 0 {
+    fn ensure_merge_driver(&self) -> Result<(), GitError> {
+        if self.knows_merge_driver()? {
             return Ok(());
         }
         let (info, known) = self.attributes()?;
@@ -68,6 +73,14 @@ impl Git {
         }
         Ok(())
     }
+}
+
+/// Tells git about the driver in the clone that a directory is in, unless it knows one; a warning if
+/// that fails. A clone does not get the settings of the repository that it was made of.
+pub fn register_merge_driver(tool: &GitTool, dir: &Path) -> Option<String> {
+    let git = Git::discover_with(tool, dir).ok().flatten()?;
+    let error = git.ensure_merge_driver().err()?;
+    Some(format!("git will merge specs line by line: {error}"))
 }
 
 /// A text whose last line is whole.

@@ -26,6 +26,7 @@ use agentd_engine::workflow;
 use serde::Serialize;
 
 use super::agents_setup::agents_for;
+use super::init::register_merge_driver;
 use super::{Context, user};
 use crate::error::CommandError;
 use crate::ui::markdown::diff_style;
@@ -113,6 +114,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     }
     match archive::archive(&project, &request) {
         Ok(archived) => {
+            register_merge_driver(context, &project);
             let report = ArchiveReport::new(ArchiveAction::Archived, &project, archived.clone());
             context.ui.print(&report)?;
             let is_committed = commit(context, &project, &archived);

@@ -50,6 +50,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     if args.bytes.is_some_and(|bytes| !(least..=most).contains(&bytes)) {
         return Err(CommandError::usage(format!("--bytes is from {least} to {most}")));
     }
+    if args.files == Some(0) {
+        return Err(CommandError::usage("--files is at least 1"));
+    }
     let root = match opening::root_of(&context.start) {
         Err(StoreError::NotInitialised { suggested, .. }) if suggested.join(".git").exists() => {
             suggested

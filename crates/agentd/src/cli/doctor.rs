@@ -23,7 +23,7 @@ use crate::ui::{BAD, BOLD, GOOD, Output, Screen, WARN};
 /// Check the setup: agents, git, and the project.
 ///
 /// Checks who plays which role, and whether they are installed and logged in; the test command,
-/// the git identity, the sandbox, the budget, the MCP server, the settings and the changes. The
+/// the git identity, how git merges specs, the sandbox, the budget, the MCP server, the settings and the changes. The
 /// checks run at the same time, and each is printed as soon as its result is known. No agent
 /// is called, and nothing is run that the project's settings name before you have agreed to it.
 ///
@@ -133,6 +133,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             at_once.push(Box::new(|| checks::changes(project)));
             at_once.push(Box::new(|| checks::locks(project)));
             jobs.push(job(|| checks::identity(&settings, root)));
+            jobs.push(Box::new(|| Ok(checks::merging(root).into_iter().collect())));
             jobs.push(job(|| checks::sandbox(&settings)));
             jobs.push(job(|| checks::mcp(project, limit)));
         }

@@ -12,6 +12,7 @@ use agentd_core::layout;
 use agentd_core::nearest::nearest;
 use agentd_engine::agents::installed;
 use agentd_engine::change::documents;
+use agentd_engine::git::{self, GitTool};
 use agentd_engine::guard::trust;
 use agentd_engine::insight::toolchain::{self, Commands};
 use agentd_engine::opening;
@@ -32,11 +33,13 @@ pub(super) use report::{InstallReport, SetUp};
 /// .gemini/settings.json, .codex/config.toml), and the workflow as commands or skills:
 /// /agentd:plan, /agentd:impl, /agentd:archive and so on in Claude Code and Gemini CLI,
 /// $agentd-plan and so on in Codex. Existing content is kept, and running the command again
-/// changes nothing. Nothing outside the project is written.
+/// changes nothing. Nothing outside the repository is written: its .git/config and
+/// .git/info/attributes register agentd as the merge driver for specs.
 ///
 /// The project is the git repository. In a package of a monorepo, a directory below its root
 /// with a manifest of its own, agentd asks; without a terminal it takes the directory that it is
-/// started in, or `-C`, if that is a package.
+/// started in, or `-C`, if that is a package. If the repository is set up already, only --here
+/// sets up a package of it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  agentd init\n  agentd init --yes --agents claude,codex\n  agentd init --here          this directory, not the whole repository\n  agentd init --dry-run"
@@ -92,6 +95,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let set_up = SetUp::new(&root, agents, config.as_ref(), settings.commands, &here(&root));
     if !args.dry_run {
         write(&project, &changes)?;
+        register_merge_driver(context, &project);
     }
     context.ui.print(&InstallReport::new(&root, changes, args.dry_run, Some(set_up)))?;
     Ok(ExitCode::SUCCESS)
@@ -173,6 +177,13 @@ fn trust_own(project: &Project, changes: &[FileChange]) -> Result<(), CommandErr
     Ok(())
 }
 
+/// Registers agentd as what merges specs in this clone.
+pub(super) fn register_merge_driver(context: &Context, project: &Project) {
+    if let Some(warning) = git::register_merge_driver(&GitTool::default(), project.root()) {
+        context.ui.warn(&warning);
+    }
+}
+
 /// Sets up a project without anything for agents.
 pub(super) fn set_up_least(project: &Project, players: Players) -> Result<(), CommandError> {
     let settings = Settings { players, ..Settings::default() };
@@ -189,7 +200,11 @@ fn root(context: &Context, args: &Args) -> Result<PathBuf, CommandError> {
             return Ok(start);
         }
         Ok(root) if args.place.root => return Ok(toolchain::repository_of(&root).unwrap_or(root)),
-        root => return Ok(root?),
+        Ok(root) => {
+            note_package(context, &root);
+            return Ok(root);
+        }
+        Err(error) => return Err(error.into()),
     };
     if args.place.here {
         return Ok(start);
@@ -205,6 +220,16 @@ fn root(context: &Context, args: &Args) -> Result<PathBuf, CommandError> {
         Some(package) if package == start => Ok(package),
         _ => Ok(repository),
     }
+}
+
+/// Names a package that is not set up, since the project around it is.
+fn note_package(context: &Context, root: &Path) {
+    let Ok(start) = std::fs::canonicalize(&context.start) else { return };
+    let package = toolchain::package_of(&start).filter(|package| *package == start);
+    let Some(package) = package.filter(|package| package != root) else { return };
+    let shown = package.strip_prefix(root).unwrap_or(&package);
+    let command = CommandLine::agentd(["init", "--here"]);
+    context.ui.note(&format!("{} is a package; `{command}` sets it up", shown.display()));
 }
 
 fn choose(context: &Context, args: &Args, root: &Path) -> Result<Vec<AgentKind>, CommandError> {

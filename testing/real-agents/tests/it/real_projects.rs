@@ -5,13 +5,15 @@
 //! packages of the projects are fetched before the network is left, into `target/real-projects`.
 //!
 //! ```text
-//! AGENTD_MIRRORS=/mirrors cargo nextest run -p real-agents --run-ignored only real_projects
+//! AGENTD_MIRRORS=/mirrors cargo nextest run --workspace --run-ignored only -E 'test(real_projects)'
 //! ```
 
 #![expect(clippy::print_stdout, reason = "a person starts these tests, and reads along")]
 
 mod edits;
 mod places;
+
+use std::process::Command;
 
 use real_agents::models::{approved, calls, challenges, passes};
 use real_agents::{CHANGE, Cli, Sandbox};
@@ -48,7 +50,8 @@ fn ripgrep_on_a_branch() {
         mirror: "BurntSushi+ripgrep",
         commit: "f596a5d8",
         detected: "cargo test",
-        tests: "cargo test --offline -p globset -p ignore",
+        tests: "cargo test --offline -p globset -p ignore && \
+                cargo test --offline --test integration regression::",
         fetch: "CARGO_HOME=$PLACE/cargo cargo fetch",
         env: &[("CARGO_HOME", "$PLACE/cargo"), ("RUSTUP_HOME", "$HOME/.rustup")],
         git: "branch",
@@ -92,16 +95,30 @@ fn replay(commit: &RealCommit) {
     assert!(!edits.is_empty());
     let description = git(&place.clone, &["log", "-1", "--format=%B", &place.commit]);
     Sandbox::enter(script(&edits), |sandbox| {
-        let run = |args: &[&str]| {
-            let mut command = sandbox.command(args);
+        println!("network: {:?}", sandbox.isolation());
+        let finish = |mut command: Command| {
             for (name, value) in commit.env {
                 command.env(name, place.expand(value, &command));
             }
             let output = sandbox.finish(&mut command);
-            println!("$ agentd {}\n{output}", args.join(" "));
+            println!("$ {:?}\n{output}", command.get_args());
             output
         };
+        let run = |args: &[&str]| finish(sandbox.command(args));
         place.check_out(sandbox);
+        // The tests pass before the commit, and those of the commit fail without its code.
+        let run_tests = || {
+            let mut shell = sandbox.any_command("sh");
+            shell.args(["-c", commit.tests]);
+            finish(shell)
+        };
+        run_tests().exits(0);
+        for edit in edits.iter().filter(|edit| !edit.is_source()) {
+            sandbox.write_root(&edit.path, edit.new.as_deref().unwrap());
+        }
+        assert_ne!(run_tests().code, 0, "the tests of the commit pass without it");
+        sandbox.git(&["reset", "-q", "--hard"]);
+        sandbox.git(&["clean", "-fdq"]);
         for cli in Cli::ALL {
             sandbox.shim(cli.program(), &format!("exec {} \"$@\"", sandbox.path_of(cli)));
         }
@@ -110,7 +127,7 @@ fn replay(commit: &RealCommit) {
         assert!(detected.contains(commit.detected), "{init:#}");
         set_tests(sandbox, commit.tests);
         let start = sandbox.commit("Set up agentd");
-        run(&["doctor"]);
+        run(&["doctor"]).exits(0);
         let context = run(&["context", &description]).exits(0).stdout;
         for edit in edits.iter().filter(|edit| edit.is_source() && edit.old.is_some()) {
             assert!(names(&context, &edit.path), "{} is not in {context}", edit.path);
@@ -124,6 +141,9 @@ fn replay(commit: &RealCommit) {
 
         let done = run(&["impl", CHANGE, "--json"]).exits(0).json();
         assert_eq!(done["phase"], "complete", "{done:#}");
+        let tests = run(&["status", CHANGE, "--json"]).exits(0).json()["tests"].take();
+        assert_eq!(tests["command"], commit.tests, "{tests:#}");
+        assert_eq!((&tests["passed"], &tests["exit_code"]), (&json!(true), &json!(0)), "{tests:#}");
         let tree = if commit.git == "worktree" { sandbox.worktree() } else { sandbox.root() };
         // What was written is what the real commit says, and nothing else.
         for edit in &edits {
@@ -143,7 +163,8 @@ fn replay(commit: &RealCommit) {
         run(&["verify", CHANGE]).exits(0);
         run(&["archive", CHANGE, "--json"]).exits(0);
         assert!(tree.join("agentd/specs/real-change.md").is_file());
-        run(&["validate", "--all"]).exits(0);
+        let all = run(&["-C", tree.to_str().unwrap(), "validate", "--all"]).exits(0);
+        assert!(all.stdout.starts_with("0 changes and 1 spec: 0 HIGH"), "{all}");
         assert_eq!(sandbox.models().surprises(), Vec::<String>::new());
     });
 }

@@ -8,7 +8,7 @@ use agentd_core::state::{Placement, State};
 use super::Person;
 use crate::agents::step::Agents;
 use crate::change::comments;
-use crate::git::{self, Git, SetupResult};
+use crate::git::{self, Git, GitTool, SetupResult};
 use crate::store::{RunLock, StoreError};
 use crate::workflow::relocation::relocate;
 use crate::workflow::{Workflow, WorkflowError};
@@ -46,6 +46,12 @@ pub fn enter_checkout(agents: &Agents, lock: &RunLock) -> Result<(), WorkflowErr
     Ok(lock.enter(&agents.project, &top, &agents.holder)?)
 }
 
+fn register_merge_driver(workflow: &mut Workflow<'_>, tool: &GitTool) {
+    if let Some(warning) = git::register_merge_driver(tool, workflow.agents.project.root()) {
+        workflow.warn(&warning);
+    }
+}
+
 /// Sets the change up in git.
 pub(super) fn set_up_git(
     workflow: &mut Workflow<'_>,
@@ -54,11 +60,13 @@ pub(super) fn set_up_git(
     recheck: Recheck,
     person: Person,
 ) -> Result<GitReady, WorkflowError> {
-    if state.git.is_some() && asked.is_none() && recheck == Recheck::No {
-        return Ok(GitReady::Before);
-    }
     let (agents, id) = (workflow.agents, workflow.change.clone());
     let (tool, root) = (agents.git_tool_outside(), agents.project.root());
+    if state.git.is_some() && asked.is_none() && recheck == Recheck::No {
+        // It may have been set up in another clone.
+        register_merge_driver(workflow, &tool);
+        return Ok(GitReady::Before);
+    }
     let known = state.git.as_ref();
     // What was chosen for this change outweighs what is chosen for most.
     let configured = || agents.config.git.workflow;
@@ -82,11 +90,7 @@ pub(super) fn set_up_git(
     for note in &setup.notes {
         workflow.note(note);
     }
-    if let Ok(Some(git)) = Git::discover_with(&tool, root)
-        && let Err(error) = git.ensure_merge_driver()
-    {
-        workflow.warn(&format!("git will merge specs line by line: {error}"));
-    }
+    register_merge_driver(workflow, &tool);
     match agents.project.note_created(&id, state.created_at, setup.created) {
         // Then nothing is known to be deletable.
         Err(StoreError::NoUserDir | StoreError::StateInProject { .. }) => {}

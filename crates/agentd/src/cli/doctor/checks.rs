@@ -9,7 +9,7 @@ use agentd_core::config::{Config, GitCommit};
 use agentd_core::hint::Hint;
 use agentd_core::layout;
 use agentd_engine::change::documents::{self, DocumentError};
-use agentd_engine::git::{self, GitTool};
+use agentd_engine::git::{self, Git, GitTool};
 use agentd_engine::guard::sandbox as guard_sandbox;
 use agentd_engine::guard::trust::{Consent, TrustError, TrustStatus};
 use agentd_engine::insight::toolchain;
@@ -90,6 +90,21 @@ pub(super) fn identity(settings: &Config, root: &Path) -> Check {
             "git has no user.name and user.email; agentd makes no commits here",
         ),
     }
+}
+
+/// How git merges specs in this clone.
+pub(super) fn merging(root: &Path) -> Option<Check> {
+    const NAME: &str = "merging";
+    let git = Git::discover(root).ok().flatten()?;
+    Some(match git.knows_merge_driver() {
+        Ok(true) => Check::new(NAME, Status::Ok, "git merges specs requirement by requirement"),
+        Ok(false) => {
+            let detail = "git merges specs line by line in this clone";
+            Check::new(NAME, Status::Warning, detail)
+                .hint(Hint::run("register agentd's merge driver", CommandLine::agentd(["init"])))
+        }
+        Err(error) => Check::of_error(NAME, Status::Warning, &error.into()),
+    })
 }
 
 /// What a change may cost.

@@ -49,6 +49,7 @@ fn a_wrong_question_is_refused() {
         &["context", "login", "--bytes", "100"],
         &["context", "login", "--bytes", "10000000"],
         &["context", "login", "--bytes", "8192", "--files", "3"],
+        &["context", "login", "--files", "0"],
     ] {
         project.run(args).exits(2);
     }

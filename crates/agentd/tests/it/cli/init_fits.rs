@@ -209,10 +209,15 @@ fn a_package_of_a_monorepo_is_a_project() {
     // One in a project that is there already, and back.
     let project = monorepo();
     project.run(["init"]).fine();
-    project.run(["-C", "apps/web", "init"]).fine();
+    let note = "apps/web is a package; `agentd init --here` sets it up\n";
+    assert_eq!(project.run(["-C", "apps/web", "init"]).exits(0).stderr, note);
+    for no_package in ["docs", "apps/web/src"] {
+        project.run(["-C", no_package, "init"]).fine();
+    }
     assert_eq!(places(&project), [root]);
     project.run(["-C", "apps/web", "init", "--here"]).fine();
     assert_eq!(places(&project), [root, web]);
+    project.run(["-C", "apps/web", "init"]).fine();
     let list = project.run(["-C", "apps/web/src", "doctor", "--json"]).json();
     assert!(list.to_string().contains("apps/web\""), "the nearest one: {list:#}");
 }

@@ -252,10 +252,14 @@ fn archive_on_branch(project: &TestProject, id: &str, (spec_id, front, requireme
 }
 
 fn git(project: &TestProject, args: &[&str]) -> bool {
+    git_in(project, &project.root(), args)
+}
+
+fn git_in(project: &TestProject, dir: &Path, args: &[&str]) -> bool {
     let path = project.bin();
     let mut command = Command::new(path.join("git"));
     command.args(["-c", "user.name=Ada", "-c", "user.email=a@example.org"]).args(args);
-    command.current_dir(project.root()).env("PATH", &path).env("HOME", project.home());
+    command.current_dir(dir).env("PATH", &path).env("HOME", project.home());
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_EDITOR", "true");
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
 }
@@ -317,7 +321,11 @@ const PAIRS: [(&str, Archive<'_>, Archive<'_>, &str); 6] = [
 ];
 
 fn requirements(project: &TestProject) -> String {
-    let text = project.read_root("agentd/specs/login.md");
+    requirements_in(&project.root())
+}
+
+fn requirements_in(root: &Path) -> String {
+    let text = fs::read_to_string(root.join("agentd/specs/login.md")).unwrap();
     let heading = |line: &str| line.strip_prefix("### R").map(|rest| format!("R{}", &rest[..1]));
     let mut ids: Vec<String> = text.lines().filter_map(heading).collect();
     ids.sort_unstable();
@@ -351,6 +359,42 @@ fn heavy_branches_of_two_changes_come_together_in_any_order() {
         }
     }
     assert!(orders >= 20);
+}
+
+/// The clone of somebody who has no change of their own. Git does not copy the settings of a
+/// repository into its clones.
+// contract R4
+#[test]
+fn a_clone_that_only_merges_gets_the_driver_by_init() {
+    let project = with_spec();
+    archive_on_branch(&project, "a", ("login", "", &["R4: Lock"]));
+    archive_on_branch(&project, "b", ("login", "", &["R4: Unlock"]));
+    let clone = project.base().join("clone");
+    let root = project.root();
+    assert!(git(&project, &["clone", "-q", root.to_str().unwrap(), clone.to_str().unwrap()]));
+    let in_clone = |args: &[&str]| git_in(&project, &clone, args);
+    let agentd =
+        |args: &[&str]| project.run([&["-C", clone.to_str().unwrap()], args].concat()).exits(0);
+    let merging = || {
+        let checks = agentd(&["doctor", "--json"]).json()["checks"].take();
+        let mut checks = checks.as_array().unwrap().iter();
+        let check = checks.find(|check| check["name"] == "merging").unwrap();
+        check["status"].as_str().unwrap().to_owned()
+    };
+    let merge = || {
+        in_clone(&["switch", "-q", "-C", "main", "origin/main"])
+            && in_clone(&["merge", "--no-ff", "--no-edit", "origin/a"])
+            && in_clone(&["merge", "--no-edit", "origin/b"])
+    };
+    assert_eq!(merging(), "warning");
+    assert!(!merge(), "line by line, versions and dates conflict");
+    assert!(in_clone(&["merge", "--abort"]));
+    agentd(&["init", "--yes", "--agents", "none"]);
+    assert_eq!(merging(), "ok");
+    assert!(in_clone(&["stash", "-q", "--include-untracked"]));
+    assert!(merge());
+    assert_eq!(requirements_in(&clone), "R1 R2 R3 R4 R5");
+    agentd(&["validate", "--all"]);
 }
 
 /// Both have edited the same requirement: that is for a person, and the only thing that is.

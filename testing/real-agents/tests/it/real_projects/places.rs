@@ -19,8 +19,11 @@ pub(super) struct Place {
 impl Place {
     /// Clones the mirror before the commit, and fetches its packages once.
     pub(super) fn prepare(mirror: &str, commit: &str, fetch: &str) -> Self {
-        let mirrors = std::env::var_os("AGENTD_MIRRORS").unwrap();
+        let Some(mirrors) = std::env::var_os("AGENTD_MIRRORS") else {
+            panic!("set AGENTD_MIRRORS to a directory with bare clones, `<owner>+<name>/repo`");
+        };
         let mirror_dir = Path::new(&mirrors).join(mirror).join("repo");
+        assert!(mirror_dir.is_dir(), "there is no mirror at {}", mirror_dir.display());
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/real-projects");
         let dir = target.join(mirror);
         fs::create_dir_all(&dir).unwrap();

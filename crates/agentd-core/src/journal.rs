@@ -308,7 +308,12 @@ pub fn claims(state: &State) -> Digest {
         // Also under which IDs a verdict was given.
         serde_json::to_string(&(all, state.track, &state.reproduction, &state.renamed))
     };
-    Digest::of(all.unwrap_or_default())
+    let mut all = all.unwrap_or_default();
+    // What an agent is given as a person's words.
+    if let Some(question) = &state.question {
+        all.push_str(&serde_json::to_string(question).unwrap_or_default());
+    }
+    Digest::of(all)
 }
 
 /// What happened between two states. There is always something: the state was written.

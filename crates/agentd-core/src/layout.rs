@@ -123,6 +123,11 @@ pub fn given_answers(change: &ChangeId) -> RelPath {
     below_agentd(&format!(".agents/questions/{change}.answers.json"))
 }
 
+/// `agentd/.agents/questions/<id>.asked.json`: what an agent asks a person, until its call is over.
+pub fn asked_question(change: &ChangeId) -> RelPath {
+    below_agentd(&format!(".agents/questions/{change}.asked.json"))
+}
+
 /// Where agentd used to keep what recovery acts on. A repository can bring such files along, so
 /// nothing reads them any more.
 pub fn former_recovery_files() -> [RelPath; 3] {

@@ -9,6 +9,7 @@
 //! otherwise fails, and a test renders all of them. No prompt is longer than
 //! [`PROMPT_BYTES`], whatever it is given.
 
+mod answering;
 mod building;
 mod data;
 mod planning;
@@ -24,6 +25,7 @@ use crate::ids::ChangeId;
 use crate::language::LanguageTag;
 use crate::step_name::StepName;
 
+pub use answering::Answer;
 pub use building::{Fix, Implement, ImplementAgain, Reproduce, Reproduced, Review};
 pub use data::{FENCE_OVERHEAD, KeepEnd, fenced, one_line};
 pub use planning::{
@@ -44,7 +46,7 @@ macro_rules! templates {
     };
 }
 
-const TEMPLATES: [(&str, &str); 15] = templates![
+const TEMPLATES: [(&str, &str); 16] = templates![
     "frame",
     "clarify",
     "proposal-gen",
@@ -60,6 +62,7 @@ const TEMPLATES: [(&str, &str); 15] = templates![
     "reproduce",
     "review",
     "fix",
+    "answer",
 ];
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {

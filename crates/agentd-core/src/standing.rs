@@ -120,6 +120,10 @@ impl Facts<'_> {
             let next = if has_plan { Command::Plan } else { Command::Validate };
             return is(Unfinished, "new", "no workflow has run on it yet", vec![next.on(id)]);
         };
+        if state.open_question().is_some() {
+            let why = "an agent asks you something";
+            return is(Waiting, "question", why, vec![Command::Decide.on(id)]);
+        }
         let edited = !self.is_judged(state);
         match state.phase {
             Phase::Proposed => self.planning(state),
@@ -245,7 +249,7 @@ impl Facts<'_> {
                 }
             };
         };
-        let decided = state.decisions.last();
+        let decided = state.last_decision();
         let decided = decided.filter(|made| made.plan_hash == review.plan).map(|made| made.choice);
         match review.verdict {
             PlanVerdict::Approved => {
@@ -303,7 +307,7 @@ impl Facts<'_> {
     /// Whether the review of the code is there, asks for something, and nothing was done about it.
     fn stands(&self, state: &State, review: &CodeReview) -> bool {
         let is_work = |step: &StepName| matches!(step, StepName::Implement(_) | StepName::Fix);
-        let worked = state.llm_calls.iter().rfind(|call| is_work(&call.step));
+        let worked = state.llm_calls.iter().rfind(|call| is_work(&call.step) && !call.asked);
         let since = worked.and_then(|call| call.run) > review.run;
         let found = self.documents.review.value_if_there();
         let asks = found.is_some_and(|found| !found.issues.is_empty());

@@ -3,6 +3,7 @@
 //! The file belongs to agentd: it is written whole, and what is not understood
 //! is an error, never overwritten.
 
+mod question;
 mod records;
 mod transitions;
 
@@ -23,6 +24,7 @@ use crate::step_name::StepName;
 use crate::text::Prose;
 use crate::yaml::from_yaml;
 
+pub use question::{ASKING, AgentQuestion, Asked, KeptQuestion, MAX_ASKED, MAX_CHOICES};
 pub use records::{
     Actor, Choice, CodeReview, Decision, PlanReview, Ranges, Rename, Reproduction, Revision,
     SeenFile, TestRun, Track, is_independent,
@@ -72,6 +74,9 @@ pub struct State {
     /// The revision that is under way, until its plan is implemented.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
+    /// What an agent asks a person, until it was given the answer (G6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<AgentQuestion>,
     /// Where in git it is worked on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitSetup>,
@@ -253,6 +258,9 @@ pub struct LlmCall {
     /// Why it failed; none if it succeeded, or an earlier version recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureKind>,
+    /// Whether it ended with a question to a person, so that its step is not done (G6).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
 }
 
 /// Why a text is not the state of a change.
@@ -309,6 +317,7 @@ impl State {
             plan_review: None,
             code_review: None,
             revision: None,
+            question: None,
             git: None,
             test_run: None,
             reproduction: None,
@@ -340,7 +349,10 @@ impl State {
     /// Whether what is asked for leaves no question that has to be answered before it is planned.
     pub fn is_clear(&self) -> bool {
         let description = self.description.as_ref();
-        self.track != Track::Full || description.is_some_and(|text| detailed_enough(text.as_str()))
+        // What it left open is asked by its planner, who has begun.
+        self.llm_calls.iter().any(|call| call.asked)
+            || self.track != Track::Full
+            || description.is_some_and(|text| detailed_enough(text.as_str()))
     }
 
     /// Adds a call to the ledger and to the totals. A cost that is no number,

@@ -1,6 +1,7 @@
 //! One call of an agent: which programs are installed, what they are given, how they run, and
 //! what is recorded of it.
 
+pub(crate) mod asked;
 pub mod context;
 pub mod files;
 pub mod installed;

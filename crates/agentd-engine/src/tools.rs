@@ -7,6 +7,7 @@
 //! anything else that lets agents write calls the same functions.
 
 mod append_review;
+mod ask_user;
 mod by_person;
 mod complete_task;
 mod create_clarifications;
@@ -41,6 +42,7 @@ use agentd_core::text::Line;
 use crate::store::{Holder, Project, Waiting};
 
 pub use append_review::{AppendReview, append_review};
+pub use ask_user::{AskUser, ask_user};
 pub use by_person::{DocumentEdit, EditError, TypedFinding, check_edit, edit_document, editable};
 pub use complete_task::{CompleteTask, Completed, complete_task};
 pub use create_clarifications::{CreateClarifications, create_clarifications};
@@ -61,7 +63,7 @@ pub use tool::{Answer, Tool, Toolset};
 pub use write_spec::{WriteSpec, write_spec};
 
 /// The tools, in the order in which clients see them.
-pub(crate) static TOOLS: [&Tool; 13] = [
+pub(crate) static TOOLS: [&Tool; 14] = [
     &create_clarifications::TOOL,
     &create_proposal::TOOL,
     &create_spec::TOOL,
@@ -75,6 +77,7 @@ pub(crate) static TOOLS: [&Tool; 13] = [
     &complete_task::TOOL,
     &create_review::TOOL,
     &propose_questions::TOOL,
+    &ask_user::TOOL,
 ];
 
 /// The names of the tools that an agent has in a step.
@@ -105,7 +108,9 @@ pub struct Session<'a> {
     /// Whether the process that started the tools named the change: then its id is no
     /// typing error, and a proposal may begin it.
     pub names_change: bool,
-    /// The key with which reviews get their receipts, if agentd started the tools for a review.
+    /// The step that the tools were started for, if agentd did.
+    pub step: Option<StepName>,
+    /// The key with which reviews and questions get their receipts, if agentd started the tools.
     pub receipt: Option<ReceiptKey>,
     /// Hears of a wait for the lock, and may end it.
     pub on_wait: &'a (dyn Fn(&Waiting) -> ControlFlow<()> + 'a),
@@ -148,6 +153,7 @@ mod tests {
             let all = match set {
                 Toolset::All => 7,
                 Toolset::Role(Role::Planner) => 7,
+                Toolset::Role(Role::Implementer) => 2,
                 Toolset::Role(_) | Toolset::Clarify => 1,
             };
             assert_eq!(writes, all, "{set:?}: {names:?}");

@@ -5,6 +5,7 @@
 //! and the run files. So a workflow that is killed anywhere and started again continues
 //! where it stood, and a step that is done and still valid is not paid for twice.
 
+mod asking;
 pub mod background;
 pub mod begin;
 pub(crate) mod bug_test;
@@ -60,6 +61,7 @@ use crate::change::{Snapshot, position};
 use crate::explain::Explain as _;
 use crate::insight::overlap::{self, OverlapKind};
 use crate::store::{Bytes, RunLock};
+use asking::Prompted;
 use history::Rounds;
 
 pub use challenge::challenge;
@@ -254,8 +256,11 @@ impl Workflow<'_> {
         summary: impl FnOnce(&StepReport, &T) -> S,
     ) -> Result<(StepReport, T), WorkflowError> {
         let (name, label, role) = (call.step, call.label, call.role);
+        self.unanswered()?;
         let agent = self.player(role);
         let resume = call.resume.filter(|session| self.is_own_session(role, session));
+        let Prompted { prompt, fresh, resume } =
+            self.with_answer(&name, role, call.prompt, resume)?;
         let resumed = resume.is_some();
         self.begun += 1;
         let (config, number) = (&self.agents.config, self.begun);
@@ -269,19 +274,22 @@ impl Workflow<'_> {
             role,
             agent,
             name: name.clone(),
-            prompt: call.prompt,
+            prompt,
             resume,
             artifact: call.artifact,
             on_success: effect_of(&name),
         };
         let started = Instant::now();
-        let result = self.call_in_turn(&mut step).and_then(|report| {
+        let result = self.call_in_turn(&mut step, &fresh).and_then(|report| {
             let checked = check(self, &report)?;
             Ok((report, checked))
         });
         match &result {
             Ok((report, checked)) => {
-                let StepSummary { text, verdict } = summary(report, checked).into();
+                let StepSummary { text, verdict } = match report.asked {
+                    true => "asks you something".to_owned().into(),
+                    false => summary(report, checked).into(),
+                };
                 (self.watch)(Progress::Done {
                     step: &name,
                     label: &label,
@@ -303,12 +311,15 @@ impl Workflow<'_> {
         if result.is_ok() && self.commits_each_step(role) {
             commits::commit_documents(self, &format!("{}: {label}", self.change))?;
         }
+        if result.as_ref().is_ok_and(|(report, _)| report.asked) {
+            self.unanswered()?;
+        }
         result
     }
 
     /// Calls the agent of a step; in a fresh session if the one to resume is gone. Only what a
     /// reproposal asks for needs to know the plan, and has a prompt of its own for that case.
-    fn call(&mut self, step: &Step) -> Result<StepReport, WorkflowError> {
+    fn call(&mut self, step: &Step, fresh: &str) -> Result<StepReport, WorkflowError> {
         match self.call_once(step) {
             Err(error)
                 if step.resume.is_some()
@@ -316,7 +327,8 @@ impl Workflow<'_> {
                     && error.is_lost_session() =>
             {
                 self.warn(LOST);
-                self.call_once(&Step { resume: None, ..step.clone() })
+                let prompt = fresh.to_owned();
+                self.call_once(&Step { resume: None, prompt, ..step.clone() })
             }
             called => called,
         }
@@ -403,6 +415,7 @@ impl Workflow<'_> {
             summary: String::new(),
             reviewer: Line::default(),
             previous: Vec::new(),
+            question: state.open_question().cloned(),
             next: self.next_steps()?,
         };
         let begun = matches!(state.phase, Phase::Implementing | Phase::Complete | Phase::Archived);

@@ -208,6 +208,40 @@ pub(super) async fn decide(
     .await
 }
 
+/// An answer to the question of an agent, as the form sends it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct AnswerForm {
+    /// Which of the answers that the agent suggests.
+    choice: Option<usize>,
+    text: String,
+    /// Whether to go on right away; only where commands can be started.
+    run: String,
+}
+
+pub(super) async fn answer(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Form(form): Form<AnswerForm>,
+) -> Result<Response, Problem> {
+    let id = open(&id)?;
+    blocking(move || {
+        let (project, person) = (app.home_of(&id), &app.person);
+        let snapshot = project.change(&id)?.snapshot()?;
+        let asked = snapshot.state()?.open_question().map(|question| &question.asked);
+        let picked = asked.zip(form.choice).and_then(|(asked, at)| asked.choices.get(at));
+        let words = [picked.map(ToString::to_string), Some(form.text.trim().to_owned())];
+        let words: Vec<String> =
+            words.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+        decisions::answer(&project, &id, &words.join(". "), person, &app.holder(), now())?;
+        if form.run == "1" && app.acts {
+            commands::start_next(&app, &id)?;
+        }
+        Ok(to_change(&id))
+    })
+    .await
+}
+
 /// What is to be different.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

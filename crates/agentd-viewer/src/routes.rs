@@ -41,6 +41,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .route("/changes/{id}/comments/{number}", post(acting::settle))
         .route("/changes/{id}/comments/{number}/{action}", post(acting::own_comment))
         .route("/changes/{id}/decide", post(acting::decide))
+        .route("/changes/{id}/answer", post(acting::answer))
         .route("/changes/{id}/revise", post(acting::revise))
         .route("/changes/{id}/edit", post(acting::edit))
         .route("/changes/{id}/check", post(acting::check))

@@ -21,6 +21,7 @@ use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout;
+use agentd_core::step_name::StepName;
 use agentd_engine::explain::{ErrorReport, Explain};
 use agentd_engine::opening;
 use agentd_engine::process::confine;
@@ -47,6 +48,8 @@ pub(crate) struct McpOptions {
     pub(crate) change: Option<ChangeId>,
     /// What to offer.
     pub(crate) toolset: Toolset,
+    /// The step that the agent was started for.
+    pub(crate) step: Option<StepName>,
     /// Who signs, where it is not who the configuration says.
     pub(crate) agent: Option<AgentKind>,
     /// The file with the key for the receipts of reviews.

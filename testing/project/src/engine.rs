@@ -73,6 +73,7 @@ impl TestProject {
             holder: Holder::this_process("test", now.moment()),
             now,
             names_change: false,
+            step: None,
             receipt: None,
             on_wait: &|_| ControlFlow::Continue(()),
         })

@@ -34,6 +34,7 @@ fn call(step: StepName, model: &str, tokens: u64, cost: f64, seconds: u64) -> Ll
         session_id: None,
         run: None,
         failure: None,
+        asked: false,
     }
 }
 

@@ -25,8 +25,8 @@ pub fn receipt_key(role: Role, change: &ChangeId) -> RelPath {
 }
 
 /// The keys for receipts that a change may have.
-pub fn receipt_keys_of(change: &ChangeId) -> [RelPath; 2] {
-    [Role::Challenger, Role::Reviewer].map(|role| receipt_key(role, change))
+pub fn receipt_keys_of(change: &ChangeId) -> [RelPath; 4] {
+    Role::ALL.map(|role| receipt_key(role, change))
 }
 
 /// The note of what agentd has created in git for a change.

@@ -330,4 +330,6 @@ pub enum Choice {
     /// Archive it although it was edited since its review.
     #[serde(rename = "accept-stale")]
     AcceptStale,
+    /// Answer the question of an agent.
+    Answer,
 }

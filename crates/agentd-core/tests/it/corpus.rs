@@ -17,8 +17,8 @@ use agentd_core::phase::Phase;
 use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
 use agentd_core::state::{
-    Actor, Choice, CodeReview, Decision, GitSetup, LlmCall, Placement, PlanReview, Ranges, Rename,
-    Reproduction, Revision, SeenFile, State, TestRun, Track,
+    Actor, AgentQuestion, Asked, Choice, CodeReview, Decision, GitSetup, LlmCall, Placement,
+    PlanReview, Ranges, Rename, Reproduction, Revision, SeenFile, State, TestRun, Track,
 };
 use agentd_core::text::{Line, Prose};
 use jiff::Timestamp;
@@ -384,12 +384,13 @@ fn llm_call() -> impl Strategy<Value = LlmCall> {
             session_id,
             run,
             failure: run.filter(|run| run % 2 == 1).map(|_| FailureKind::Cancelled),
+            asked: run.is_some_and(|run| run % 3 == 1),
         })
 }
 
 fn decision() -> impl Strategy<Value = Decision> {
     let choice =
-        prop::sample::select(vec![Choice::Fix, Choice::Accept, Choice::Stop, Choice::Revise]);
+        prop::sample::select(vec![Choice::Fix, Choice::Accept, Choice::Stop, Choice::Answer]);
     (choice, line(), line(), stamp(), option::of(nasty())).prop_map(
         |(choice, note, by, at, plan)| Decision {
             choice,
@@ -520,6 +521,23 @@ fn ranges() -> impl Strategy<Value = Ranges> {
     )
 }
 
+fn question() -> impl Strategy<Value = AgentQuestion> {
+    let asked =
+        (prose(), vec(line(), 0..3)).prop_map(|(question, choices)| Asked { question, choices });
+    (asked, stamp(), any::<Option<u32>>(), option::of(raw()), option::of(prose())).prop_map(
+        |(asked, at, run, session_id, answer)| AgentQuestion {
+            step: "implement-logic".into(),
+            agent: run.map(|_| AgentKind::Claude),
+            asked,
+            at,
+            run,
+            session_id,
+            number: 2,
+            answer,
+        },
+    )
+}
+
 pub(crate) fn state() -> impl Strategy<Value = State> {
     let phase = || prop::sample::select(Phase::ALL.to_vec());
     let complexity = prop::sample::select(vec![
@@ -537,7 +555,12 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
             any::<u32>(),
             option::of(ranges()),
         ),
-        (option::of(plan_verdict()), option::of(code_verdict()), option::of(git_setup())),
+        (
+            option::of(plan_verdict()),
+            option::of(code_verdict()),
+            option::of(git_setup()),
+            option::of(question()),
+        ),
         (
             option::of(test_run()),
             option::of(phase()),
@@ -567,6 +590,7 @@ pub(crate) fn state() -> impl Strategy<Value = State> {
             plan_review: reviews.0,
             code_review: reviews.1,
             revision: work.3,
+            question: reviews.3,
             git: reviews.2,
             test_run: work.0,
             archived_from: work.1,

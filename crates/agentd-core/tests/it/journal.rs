@@ -36,6 +36,7 @@ fn call(run: u32) -> LlmCall {
         session_id: None,
         run: Some(run),
         failure: None,
+        asked: false,
     }
 }
 

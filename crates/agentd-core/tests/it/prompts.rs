@@ -7,9 +7,9 @@ use agentd_core::document::tasks::Action;
 use agentd_core::ids::{ChangeId, Layer, SpecId};
 use agentd_core::layout::ChangeFile;
 use agentd_core::prompt::{
-    Challenge, Clarify, CommentView, Fix, FormatFix, FreshReproposal, Implement, ImplementAgain,
-    IssueView, NewPlan, PROMPT_BYTES, Reproduce, Reproduced, Reproposal, Review, Reviewed,
-    SelfReview, SpecGen, SpecTitle, SpecView, TaskView, TasksGen, TestEvidence,
+    Answer, Challenge, Clarify, CommentView, Fix, FormatFix, FreshReproposal, Implement,
+    ImplementAgain, IssueView, NewPlan, PROMPT_BYTES, Reproduce, Reproduced, Reproposal, Review,
+    Reviewed, SelfReview, SpecGen, SpecTitle, SpecView, TaskView, TasksGen, TestEvidence,
 };
 use agentd_core::rules;
 use agentd_core::span::Span;
@@ -348,6 +348,30 @@ impl Given {
                     sandbox: &self.text,
                 }
                 .render(),
+            ),
+            (
+                "answer",
+                StepName::ProposalGen,
+                Answer {
+                    change,
+                    step: &StepName::ProposalGen,
+                    question: &self.text,
+                    answer: &self.text,
+                }
+                .render(),
+            ),
+            (
+                "answer-fresh",
+                StepName::Implement(Layer::Logic),
+                Answer {
+                    change,
+                    step: &StepName::Implement(Layer::Logic),
+                    question: &self.text,
+                    answer: &self.text,
+                }
+                .after(
+                    &ImplementAgain { change, layer: Layer::Logic, tasks: &self.tasks }.render(),
+                ),
             ),
         ]
     }

@@ -30,6 +30,7 @@ fn call(step: &str, model: &str, numbers: (u64, u64, u64, u64), cost: f64, at: &
         session_id: None,
         run: None,
         failure: None,
+        asked: false,
     }
 }
 

@@ -19,7 +19,7 @@ use agentd_core::span::Uncompared;
 use agentd_core::stamp::Stamp;
 use agentd_core::standing::{Course, Facts};
 use agentd_core::state::{
-    Choice, Decision, LlmCall, Reproduction, Revision, State, TestRun, Track,
+    Asked, Choice, Decision, LlmCall, Reproduction, Revision, State, TestRun, Track,
 };
 use agentd_core::step_name::StepName;
 use agentd_core::text::{Line, Prose};
@@ -169,10 +169,24 @@ impl World {
         run
     }
 
+    /// An agent may ask a person instead of doing its step.
+    fn asks(&mut self, step: &StepName, dice: &mut Dice) -> bool {
+        if self.goes_home || !dice.once_in(6) {
+            return false;
+        }
+        let asked = Asked { question: Prose::new("Which one?"), choices: Vec::new() };
+        self.call(step);
+        let mut call = self.state().llm_calls.pop().unwrap();
+        let asks = self.state().take_question(&mut call, Some(asked), now());
+        self.state().llm_calls.push(call);
+        asks
+    }
+
     fn is_clear(&self) -> bool {
         let state = self.state.as_ref().unwrap();
         self.documents.has(&ChangeFile::Clarifications)
             || state.track != Track::Full
+            || state.llm_calls.iter().any(|call| call.asked)
             || state.description.as_ref().is_some_and(|text| detailed_enough(text.as_str()))
     }
 
@@ -245,16 +259,27 @@ impl World {
         if self.state.is_none() && !adopts {
             return refused("no state");
         }
+        // While a question waits, no agent is called, and nothing else is done.
+        let asks = self.state.as_ref().is_some_and(|state| state.open_question().is_some());
+        let calls = ["plan", "challenge", "reproposal", "impl", "review", "fix"];
+        if asks && calls.contains(&words[1]) {
+            return self.known();
+        }
         match words[1] {
             "plan" => self.plan(has("--auto"), has("--skip-clarify"), dice),
             "clarify" => self.clarify(),
             "challenge" => self.challenge(dice),
             "reproposal" => self.repropose(has("--fresh"), dice),
-            "decide" => self.decide(words[3]),
+            "decide" if asks && words.len() > 3 => refused("answer first"),
+            "decide" if asks => {
+                assert!(self.state().answer("As you like", "me", now()));
+                Ok(())
+            }
+            "decide" => self.decide(words.get(3).copied().unwrap_or_default()),
             "revise" => self.revise(if words.len() > 3 { "Other" } else { "" }),
             "impl" => self.implement(dice),
             "review" => self.review(dice),
-            "fix" => self.fix(),
+            "fix" => self.fix(dice),
             "archive" => self.archive(),
             "unarchive" => self.apply(&Transition::Unarchived),
             "verify" => {
@@ -320,6 +345,9 @@ impl World {
             return refused("clarifications missing");
         }
         if !has_proposal {
+            if self.asks(&StepName::ProposalGen, dice) {
+                return Ok(());
+            }
             self.write_proposal(dice);
             if self.kill {
                 return Ok(());
@@ -349,18 +377,24 @@ impl World {
         if self.state().revision.as_ref().is_some_and(|it| !it.note.is_empty()) {
             self.repropose(auto || self.goes_home, dice)?;
             revises = true;
+            if self.state().open_question().is_some() {
+                return Ok(());
+            }
         }
         let state = self.state.clone().unwrap();
         let judged = match self.documents.counted_review(&state).map(|review| review.verdict) {
             None if state.may_be_challenged(&self.documents.digest()).is_err() => Ok(()),
             None | Some(PlanVerdict::Approved) => self.judge(auto, dice),
             Some(PlanVerdict::NeedsRevision) => {
-                let decided = state.decisions.last().map(|made| made.choice);
+                let decided = state.last_decision().map(|made| made.choice);
                 if !auto && decided != Some(Choice::Fix) {
                     return Ok(());
                 }
                 self.repropose(auto, dice)?;
                 revises = true;
+                if self.state().open_question().is_some() {
+                    return Ok(());
+                }
                 self.judge(auto, dice)
             }
             Some(PlanVerdict::Rejected) => Ok(()),
@@ -444,6 +478,9 @@ impl World {
         if !fresh && self.state().session_id.is_none() {
             return refused("session not stored");
         }
+        if self.asks(&StepName::Reproposal, dice) {
+            return Ok(());
+        }
         self.change_plan(dice);
         if self.kill {
             return Ok(());
@@ -486,6 +523,7 @@ impl World {
         let note = Line::new(note);
         let revision = Revision { note, after_run: 0, built: None, built_hash: None };
         self.state().revision = Some(revision);
+        self.state().question = None;
         Ok(())
     }
 
@@ -506,8 +544,12 @@ impl World {
             state.reproduction = Some(Reproduction { run: tested(1), files: Vec::new() });
         }
         if self.has_open_tasks() {
+            let step = StepName::of("implement-logic");
+            if self.asks(&step, dice) {
+                return Ok(());
+            }
             self.code += 1;
-            self.call(&StepName::of("implement-logic"));
+            self.call(&step);
             self.tick(Status::Done);
         }
         if self.kill || self.has_open_tasks() {
@@ -545,7 +587,7 @@ impl World {
         Ok(())
     }
 
-    fn fix(&mut self) -> Done {
+    fn fix(&mut self, dice: &mut Dice) -> Done {
         if self.commented && self.state().phase == Phase::Complete {
             self.known()?;
             let plan = self.documents.digest();
@@ -561,6 +603,9 @@ impl World {
         let asks = text.is_some() && text == known && found.is_some_and(|it| !it.issues.is_empty());
         if !asks && !self.commented {
             return refused("no review");
+        }
+        if self.asks(&StepName::Fix, dice) {
+            return Ok(());
         }
         self.code += 1;
         self.call(&StepName::Fix);
@@ -582,7 +627,7 @@ impl World {
 }
 
 /// What happens at random.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "agentd plan x",
     "agentd plan x --auto",
     "agentd plan x --skip-clarify",
@@ -590,6 +635,7 @@ const COMMANDS: [&str; 17] = [
     "agentd challenge x",
     "agentd reproposal x",
     "agentd reproposal x --fresh",
+    "agentd decide x",
     "agentd decide x fix",
     "agentd decide x accept",
     "agentd decide x stop",

@@ -179,6 +179,7 @@ impl Probe<'_> {
             holder: agents.holder.clone(),
             now,
             names_change: true,
+            step: None,
             receipt: None,
             on_wait: &|_| ControlFlow::Continue(()),
         };

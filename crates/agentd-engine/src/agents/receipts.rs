@@ -1,4 +1,4 @@
-//! Keys for the receipts of reviews, one for each call that may give a verdict (T1).
+//! Keys for the receipts of reviews and questions, one for each call (T1).
 //!
 //! A key stays in the user's state directory for as long as its verdict may still be taken: agentd may
 //! be killed after the agent has spoken. It is removed before any other agent is called for the
@@ -48,7 +48,7 @@ pub(crate) fn issue(
 /// Makes the keys of earlier calls void.
 pub(crate) fn withdraw(project: &Project, change: &ChangeId) -> Result<(), StoreError> {
     let Some(state) = project.state_dir_if_there()? else { return Ok(()) };
-    for role in VERDICTS {
+    for role in Role::ALL {
         match state.remove_file(&layout::receipt_key(role, change)) {
             Err(error) if !error.is_not_found() => return Err(error),
             _ => {}
@@ -63,12 +63,34 @@ pub(crate) fn key_dirs(project: &Project) -> Result<Vec<(Role, PathBuf)>, StoreE
     let state = project.state_dir()?;
     let path = project.user().state_path(project.root())?;
     let mut dirs = Vec::new();
-    for role in VERDICTS {
+    for role in Role::ALL {
         let dir = layout::receipt_keys(role);
         state.create_dir_all(&dir)?;
         dirs.push((role, path.join(dir.as_path())));
     }
     Ok(dirs)
+}
+
+/// The key of the last call of a role for a change, if it is not void, as it was written.
+fn key_text(
+    project: &Project,
+    role: Role,
+    change: &ChangeId,
+) -> Result<Option<String>, StoreError> {
+    let Some(state) = project.state_dir_if_there()? else { return Ok(None) };
+    match state.read_to_string(&layout::receipt_key(role, change)) {
+        Err(error) if error.is_not_found() => Ok(None),
+        text => text.map(Some),
+    }
+}
+
+/// The key of the last call of a role for a change, if it is not void.
+pub(super) fn key(
+    project: &Project,
+    role: Role,
+    change: &ChangeId,
+) -> Result<Option<ReceiptKey>, StoreError> {
+    Ok(key_text(project, role, change)?.as_deref().and_then(ReceiptKey::parse))
 }
 
 /// Whether the last call for a change wrote this review, and the plan has been the same since.
@@ -80,13 +102,9 @@ pub(crate) fn proves(
     plan: &Digest,
 ) -> Result<bool, StoreError> {
     let id = change.id();
-    let Some(state) = project.state_dir_if_there()? else { return Ok(false) };
-    let key = match state.read_to_string(&layout::receipt_key(role, id)) {
-        Err(error) if error.is_not_found() => return Ok(false),
-        text => text?,
-    };
-    let is_about = key.lines().nth(1).is_some_and(|about| *about == plan.to_string());
-    let key = ReceiptKey::parse(&key).filter(|_| is_about);
+    let text = key_text(project, role, id)?.unwrap_or_default();
+    let is_about = text.lines().nth(1).is_some_and(|about| *about == plan.to_string());
+    let key = ReceiptKey::parse(&text).filter(|_| is_about);
     // A directory or a pipe in its place proves nothing.
     let receipt = change.read(&ChangeFile::Receipt).ok();
     let receipt = receipt.as_deref().and_then(Receipt::parse);

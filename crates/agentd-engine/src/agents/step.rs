@@ -33,6 +33,7 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
+use crate::agents::asked;
 use crate::agents::files::restore_leftovers;
 use crate::agents::probe;
 use crate::agents::receipts;
@@ -163,6 +164,8 @@ pub struct StepReport {
     pub run_file: PathBuf,
     /// The change as the step has left it.
     pub after: Snapshot,
+    /// Whether it ended with a question to a person; then it has done nothing else that counts.
+    pub asked: bool,
 }
 
 /// Runs a step. `now` gives the time at which things are recorded.
@@ -199,15 +202,14 @@ pub(crate) fn run_on(
         forecast::of_call(&agents.project, &agents.config, &change, state, &step.name);
     // No agent runs while the key of an earlier call could be read.
     receipts::withdraw(&agents.project, &step.change)?;
-    let receipt = if receipts::gives_verdicts(step.role) {
+    asked::clear(&agents.project, &step.change)?;
+    if receipts::gives_verdicts(step.role) {
         agents.warm.freeze_all();
-        let plan = before.documents.digest();
-        Some(receipts::issue(&agents.project, &step.change, step.role, &plan)?)
-    } else {
-        None
-    };
+    }
+    let plan = before.documents.digest();
+    let receipt = receipts::issue(&agents.project, &step.change, step.role, &plan)?;
     let mut turn = SessionTurn::take(agents, step, agent, observer)?;
-    let request = request(agents, &runner, step, agent, state, receipt.as_deref())?;
+    let request = request(agents, &runner, step, agent, state, Some(&receipt))?;
     restore_settings(&request)?;
     let on_disk = OnDisk::of(agents, before, &step.artifact)?;
     // Else a call could pass for an earlier one whose file is not here, and not be counted.
@@ -253,6 +255,7 @@ pub(crate) fn run_on(
         }
         return Err(StepError::Agent { agent, failure: Box::new(failure.clone()) });
     }
+    let asked = state.llm_calls.last().is_some_and(|call| call.asked);
     let after = written.with_state(state);
     let changed = artifact::changed(&before.documents, &after.documents);
     if agents.warm.is_any_awake() {
@@ -261,12 +264,15 @@ pub(crate) fn run_on(
             return Err(StepError::WrittenBeside { agent, files: strays });
         }
     }
-    if let Err(error) = judge(agents, &after, step, agent, &on_disk, &changed, &last.outcome) {
-        note_failure(agents, step, &error, now())?;
+    let outcome = &last.outcome;
+    let judged = || judge(agents, &after, step, agent, &on_disk, &changed, outcome);
+    if !asked && let Err(error) = judged() {
+        note_failure(agents, step, &error, before.state()?, now())?;
         return Err(error);
     }
     Ok(StepReport {
         after,
+        asked,
         agent,
         outcome: last.outcome.clone(),
         cost_usd,
@@ -345,6 +351,7 @@ fn note_failure(
     agents: &Agents,
     step: &Step,
     error: &StepError,
+    before: &State,
     now: Stamp,
 ) -> Result<(), StepError> {
     let failure = match error {
@@ -356,6 +363,8 @@ fn note_failure(
         if let Some(call) = state.llm_calls.last_mut().filter(|call| call.step == step.name) {
             call.failure = Some(failure);
         }
+        // What a person has answered was not made use of.
+        state.question.clone_from(&before.question);
         Ok(())
     })?;
     Ok(())
@@ -398,15 +407,25 @@ fn record(
     let succeeded = attempts.last().map(|last| &last.outcome).filter(|o| o.reported_success());
     let (project, documents) = (&agents.project, Some(&written.documents));
     let (id, holder) = (&step.change, &agents.holder);
+    let question = match succeeded {
+        Some(_) => asked::take(agents, id, step.role)?,
+        None => None,
+    };
     let ((), state) = updated_state(project, id, holder, now, documents, |state| {
+        let mut asks = false;
+        if let Some(last) = calls.last_mut().filter(|_| succeeded.is_some()) {
+            asks = state.take_question(last, question, now);
+        }
         for call in calls {
             state.record_call(call);
         }
         state.last_action = Some(step.name.clone().into());
-        if let (Some(on_success), Some(outcome)) = (step.on_success, succeeded) {
+        // A step that waits for an answer is not done.
+        if let (Some(on_success), Some(outcome), false) = (step.on_success, succeeded, asks) {
             on_success(state, outcome);
         }
         Ok(())
     })?;
+    asked::clear(project, id)?;
     Ok((total, state))
 }

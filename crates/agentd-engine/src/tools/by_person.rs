@@ -152,6 +152,7 @@ pub fn edit_document(
         holder: holder.clone(),
         now,
         names_change: true,
+        step: None,
         receipt: None,
         on_wait: &|_| ControlFlow::Continue(()),
     };

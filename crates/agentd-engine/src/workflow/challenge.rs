@@ -30,6 +30,9 @@ pub fn challenge(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
         workflow.note(&clarify::adopted(&workflow.change));
     }
     workflow.check_record()?;
+    if let Err(waiting) = workflow.unanswered() {
+        return workflow.or_waiting(Err(waiting));
+    }
     format::must_be_valid(workflow, Mode::HumanInLoop)?;
     challenge_valid(workflow)
 }

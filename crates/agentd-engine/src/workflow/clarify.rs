@@ -304,6 +304,7 @@ pub fn write(
         holder: holder.clone(),
         now,
         names_change: true,
+        step: None,
         receipt: None,
         on_wait: &|_| ControlFlow::Continue(()),
     };

@@ -45,6 +45,9 @@ const OUTPUT_BYTES: usize = 16 << 10;
 /// Runs the tests, has the code reviewed, and moves the phase by the verdict.
 pub fn review(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     implementing(workflow)?;
+    if let Err(waiting) = workflow.unanswered() {
+        return workflow.or_waiting(Err(waiting));
+    }
     if unread(workflow)?.is_none() {
         workflow.check_independence(Role::Implementer, Role::Reviewer)?;
         all_proven(workflow)?;
@@ -407,8 +410,8 @@ fn verdict_line(review: &Review) -> String {
 /// Has the implementer fix what the latest review found and what people say about the code, in
 /// the session in which it worked last.
 pub fn fix(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
-    run_fix(workflow)?;
-    workflow.report(Action::Fixed)
+    let fixed = run_fix(workflow).and_then(|()| workflow.report(Action::Fixed));
+    workflow.or_waiting(fixed)
 }
 
 /// Has what the review found and what people have commented on fixed, by one call of the implementer.

@@ -21,8 +21,8 @@ use serde::Deserialize;
 use strum::IntoStaticStr;
 
 use super::{Mode, Verdict};
-use crate::change::Snapshot;
 use crate::change::documents::{DocumentError, update_state};
+use crate::change::{Snapshot, position};
 use crate::store::{Holder, Project};
 
 /// After so many rounds a person is asked whether it is the right plan at all (C12).
@@ -158,6 +158,10 @@ pub fn question(
 /// The question that a plan waits with.
 pub fn waiting(state: &State, documents: &Documents) -> Option<PlanQuestion> {
     use PlanAnswer::{Accept, Fix, Implement, Later, Review, Stop, View};
+    // What an agent asks comes first.
+    if state.open_question().is_some() {
+        return None;
+    }
     let review = documents.counted_review(state);
     let acceptable = accepted(state, documents).is_ok();
     let (gate, answers) = match state.phase {
@@ -209,6 +213,9 @@ pub fn open_question(state: &State, documents: &Documents) -> Result<PlanQuestio
     let change = state.change_id.clone();
     question.filter(|question| question.gate != Gate::Approved).ok_or_else(|| {
         let (why, next) = match state.phase {
+            _ if state.open_question().is_some() => {
+                ("an agent waits for an answer first", Command::Decide)
+            }
             Phase::Proposed if !documents.has(&ChangeFile::Proposal) => {
                 ("it has no plan yet", Command::Plan)
             }
@@ -284,6 +291,31 @@ pub fn decide(
     })
 }
 
+/// Answers the question that an agent waits with (G6).
+pub fn answer(
+    project: &Project,
+    id: &ChangeId,
+    text: &str,
+    by: &str,
+    holder: &Holder,
+    now: Stamp,
+) -> Result<State, DocumentError> {
+    update_state(project, id, holder, now, |state| {
+        let is_open = state.open_question().is_some();
+        if !state.answer(text, by, now) {
+            let change = id.clone();
+            let (why, next) = match is_open {
+                true => ("the answer is empty", vec![Command::Decide.on(id)]),
+                false => ("no agent asks anything", position::next_steps(project, id)?),
+            };
+            let next = next.into_iter().next().unwrap_or_else(|| Command::Log.on(id));
+            return Err(DocumentError::NothingToDecide { why, next, change });
+        }
+        state.last_action = Some(LastAction::Decide);
+        Ok(state.clone())
+    })
+}
+
 /// Takes a change back to planning, from wherever it is (W1). Code, ticks, verdicts and costs stay. A
 /// note says what is to be different, for the planner; without one, people have edited the plan
 /// themselves, or will.
@@ -327,6 +359,8 @@ pub fn revise(
         let (choice, by, plan_hash) = (Choice::Revise, Line::new(by), Some(documents.digest()));
         next.decisions.push(Decision { choice, note, by, at: now, plan_hash });
         next.last_action = Some(LastAction::Revise);
+        // What was asked about the plan of before is not asked any more.
+        next.question = None;
         *state = next;
         Ok(state.clone())
     })

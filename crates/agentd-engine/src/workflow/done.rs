@@ -7,6 +7,7 @@ use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::{Issue, PlanVerdict};
 use agentd_core::next_step::NextStep;
 use agentd_core::phase::Phase;
+use agentd_core::state::AgentQuestion;
 use agentd_core::text::Line;
 use strum::IntoStaticStr;
 
@@ -33,6 +34,8 @@ pub struct Report {
     pub reviewer: Line,
     /// What became of the issues of earlier rounds.
     pub previous: Vec<EarlierIssue>,
+    /// What an agent waits to be answered (G6).
+    pub question: Option<AgentQuestion>,
     /// The commands that take the change on from here.
     pub next: Vec<NextStep>,
 }
@@ -55,10 +58,8 @@ impl Report {
         match (self.action, self.verdict) {
             (Action::Rejected | Action::StillNeedsRevision | Action::StillNeedsFix, _) => true,
             (Action::Challenged, Some(Verdict::Plan(PlanVerdict::Rejected))) => true,
-            (
-                Action::Challenged | Action::WaitingForDecision,
-                Some(Verdict::Plan(PlanVerdict::NeedsRevision)),
-            ) => waiting_fails,
+            (Action::Challenged, Some(Verdict::Plan(PlanVerdict::NeedsRevision)))
+            | (Action::WaitingForDecision, _) => waiting_fails,
             (Action::Reviewed, Some(Verdict::Code(CodeVerdict::MajorIssues))) => true,
             (Action::Reviewed, Some(Verdict::Code(CodeVerdict::NeedsFix))) => waiting_fails,
             _ => false,

@@ -80,6 +80,16 @@ pub enum WorkflowError {
         /// Who takes over.
         to: AgentKind,
     },
+    /// An agent waits for an answer (G6).
+    #[error("{asker} asks: {question}")]
+    Unanswered {
+        /// The change.
+        change: ChangeId,
+        /// Who asks.
+        asker: String,
+        /// What, in one line.
+        question: String,
+    },
     /// Author and reviewer are from one vendor, and the project forbids that (T4).
     #[error("{author} and {reviewer} {why}, and policy.independent_review is \"require\"")]
     NotIndependent {
@@ -264,6 +274,9 @@ impl Explain for WorkflowError {
                 .cause("a verdict applies only to the plan that was reviewed")
                 .run("challenge it again", challenge(change)),
             Self::HandedOver { .. } => report(Kind::AgentFailed),
+            Self::Unanswered { change, .. } => {
+                report(Kind::Refused).run("answer it", &Command::Decide.on(change))
+            }
             Self::NotIndependent { reviewer, .. } => report(Kind::NotIndependent)
                 .cause("an agent reviewing its own work shares its blind spots")
                 .edit(format!("set [roles] {reviewer} to another agent"), "agentd/config.toml")

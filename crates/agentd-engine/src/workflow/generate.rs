@@ -29,7 +29,9 @@ const NO_SPECS: &str = "No specs required for this change";
 /// Writes what is missing of a plan, and says what its structure check found (PR7).
 pub fn propose(workflow: &mut Workflow<'_>) -> Result<Report, WorkflowError> {
     report_existing(workflow)?;
-    generate(workflow)?;
+    if let Err(error) = generate(workflow) {
+        return workflow.or_waiting(Err(error));
+    }
     let counts = format::check(workflow)?.counts;
     if counts.high > 0 {
         let found = counted(counts.high, "HIGH finding");

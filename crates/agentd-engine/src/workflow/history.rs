@@ -16,6 +16,7 @@ use agentd_core::state::State;
 use agentd_core::step_name::StepName;
 
 use super::{Workflow, WorkflowError, effect_of};
+use crate::agents::asked;
 use crate::agents::run_record::{last_line, read_records};
 use crate::agents::step::{self, Agents, ledger};
 use crate::change::Snapshot;
@@ -36,11 +37,17 @@ pub(crate) struct PastRun {
     estimate_usd: Option<f64>,
     /// How it ended; nothing where agentd was killed.
     pub(crate) end: Option<RunEnd>,
+    /// Whether it ended with a question to a person.
+    asked: bool,
 }
 
 impl PastRun {
-    /// Whether the agent reported success.
+    /// Whether the agent reported success, and did not stop for an answer.
     pub(crate) fn succeeded(&self) -> bool {
+        !self.asked && self.reported_success()
+    }
+
+    fn reported_success(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.outcome.reported_success())
     }
 }
@@ -56,7 +63,19 @@ impl History {
     /// nothing is known but that it was made.
     pub(crate) fn read(snapshot: &Snapshot) -> Result<Self, DocumentError> {
         let names = snapshot.runs()?.iter().cloned();
-        Ok(Self { runs: names.map(|name| read(snapshot.change(), name)).collect() })
+        let runs = names.map(|name| read(snapshot.change(), name)).collect();
+        let mut history = Self { runs };
+        history.mark(snapshot.state()?);
+        Ok(history)
+    }
+
+    /// Marks the calls that ended with a question.
+    fn mark(&mut self, state: &State) {
+        let asked = state.llm_calls.iter().filter(|call| call.asked);
+        let asked: BTreeSet<u32> = asked.filter_map(|call| call.run).collect();
+        for run in &mut self.runs {
+            run.asked = asked.contains(&run.number);
+        }
     }
 
     /// The calls that are not in the ledger.
@@ -143,6 +162,7 @@ fn read(change: &Change, name: RunName) -> PastRun {
         agent: None,
         estimate_usd: None,
         end: None,
+        asked: false,
     };
     // What cannot be read stays unknown.
     let _ = file.map(|file| read_into(&mut run, file));
@@ -259,11 +279,18 @@ pub(crate) fn reconcile(
     snapshot: &Snapshot,
     now: agentd_core::stamp::Stamp,
 ) -> Result<(History, Option<State>), DocumentError> {
-    let history = History::read(snapshot)?;
+    let mut history = History::read(snapshot)?;
     if history.lost(snapshot.state()?).is_empty() {
         return Ok((history, None));
     }
     let (project, holder) = (&agents.project, &agents.holder);
+    let last = history.runs.last().filter(|run| run.reported_success());
+    let last_role = last.and_then(|run| run.step.role());
+    let mut question = match last_role {
+        Some(role) => asked::take(agents, snapshot.id(), role)?,
+        None => None,
+    };
+    let last = last.map(|run| run.number);
     let ((), state) =
         documents::updated_state(project, snapshot.id(), holder, now, None, |state| {
             for run in history.lost(state) {
@@ -279,13 +306,21 @@ pub(crate) fn reconcile(
                 call.duration_ms = run.end.as_ref().map_or(0, |end| end.duration_ms);
                 call.timestamp = Some(now);
                 call.run = Some(run.number);
+                let mut asks = false;
+                if run.reported_success() {
+                    let question = question.take_if(|_| Some(run.number) == last);
+                    asks = state.take_question(&mut call, question, now);
+                }
                 state.record_call(call);
-                if let Some(effect) = effect_of(&run.step).filter(|_| run.succeeded()) {
+                let done = run.reported_success() && !asks;
+                if let Some(effect) = effect_of(&run.step).filter(|_| done) {
                     effect(state, outcome);
                 }
             }
             state.llm_calls.sort_by_key(|call| call.run);
             Ok(())
         })?;
+    asked::clear(project, snapshot.id())?;
+    history.mark(&state);
     Ok((history, Some(state)))
 }

@@ -53,6 +53,11 @@ pub fn implement(
     prove_ticks(workflow)?;
     wanted_tasks(workflow, wanted)?;
     commit_done(workflow, wanted, Ticked::Reported)?;
+    let report = do_tasks(workflow, wanted);
+    workflow.or_waiting(report)
+}
+
+fn do_tasks(workflow: &mut Workflow<'_>, wanted: &TaskSelection) -> Result<Report, WorkflowError> {
     let rounds = Rounds::of_this_command(workflow)?;
     while let Some(step) = implementation::next_task(workflow, wanted, rounds)? {
         implementation::perform(workflow, step, wanted)?;

@@ -53,6 +53,11 @@ pub fn implementation(
     wanted_tasks(workflow, wanted)?;
     prove_ticks(workflow)?;
     commit_done(workflow, wanted, Ticked::Reported)?;
+    let report = go_on(workflow, wanted);
+    workflow.or_waiting(report)
+}
+
+fn go_on(workflow: &mut Workflow<'_>, wanted: &TaskSelection) -> Result<Report, WorkflowError> {
     let rounds = Rounds::of_this_command(workflow)?;
     loop {
         let step = next(workflow, wanted, rounds)?;
@@ -133,6 +138,7 @@ pub(super) fn next_task(
     wanted: &TaskSelection,
     rounds: Rounds,
 ) -> Result<Option<CodeStep>, WorkflowError> {
+    workflow.unanswered()?;
     if let Some(step) = bug_test::next(workflow, rounds)? {
         return Ok(Some(step));
     }

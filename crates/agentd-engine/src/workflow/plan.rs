@@ -111,7 +111,8 @@ pub fn plan(
         (Mode::Automatic, _) | (_, LostSession::Fresh) => PlannerSession::ResumeOrFresh,
         (Mode::HumanInLoop, LostSession::Ask | LostSession::Fail) => PlannerSession::Resume,
     };
-    match go_on(workflow, mode, session) {
+    let report = go_on(workflow, mode, session);
+    match workflow.or_waiting(report) {
         Err(error) if lost == LostSession::Ask && error.is_lost_session() => {
             Ok(Planned::Ask(LostSessionQuestion(error)))
         }
@@ -195,6 +196,7 @@ pub(super) fn next(
     mode: Mode,
     rounds: Rounds,
 ) -> Result<PlanStep, WorkflowError> {
+    workflow.unanswered()?;
     let state = workflow.state()?;
     match state.phase {
         Phase::Proposed => proposed(workflow, mode, rounds, &state),
@@ -269,7 +271,7 @@ fn proposed(
 /// What a person has decided about the plan as it is.
 fn decided(workflow: &Workflow<'_>, state: &State) -> Result<PlanStep, WorkflowError> {
     let plan = workflow.documents()?.digest();
-    let decision = state.decisions.last().filter(|d| d.plan_hash.as_ref() == Some(&plan));
+    let decision = state.last_decision().filter(|d| d.plan_hash.as_ref() == Some(&plan));
     Ok(match decision.map(|decision| decision.choice) {
         Some(Choice::Fix) => PlanStep::Repropose,
         Some(
@@ -278,7 +280,8 @@ fn decided(workflow: &Workflow<'_>, state: &State) -> Result<PlanStep, WorkflowE
             | Choice::Revise
             | Choice::Drop
             | Choice::Archive
-            | Choice::AcceptStale,
+            | Choice::AcceptStale
+            | Choice::Answer,
         )
         | None => Action::WaitingForDecision.into(),
     })

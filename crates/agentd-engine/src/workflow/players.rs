@@ -51,9 +51,13 @@ impl Workflow<'_> {
 
     /// Calls the agent of a step, and the next one if it has dropped out. What a reproposal asks for
     /// in the session of a plan needs another prompt without it, so that is for the caller to ask.
-    pub(super) fn call_in_turn(&mut self, step: &mut Step) -> Result<StepReport, WorkflowError> {
+    pub(super) fn call_in_turn(
+        &mut self,
+        step: &mut Step,
+        fresh: &str,
+    ) -> Result<StepReport, WorkflowError> {
         loop {
-            let error = match self.call(step) {
+            let error = match self.call(step, fresh) {
                 Err(error) => error,
                 called => return called,
             };
@@ -71,6 +75,7 @@ impl Workflow<'_> {
             };
             self.warn(&format!("{from} {}: {to} takes over", why(kind)));
             step.agent = to;
+            fresh.clone_into(&mut step.prompt);
             if step.resume.take().is_some() && step.name == StepName::Reproposal {
                 return Err(WorkflowError::HandedOver { from, to });
             }

@@ -20,9 +20,9 @@ use crate::store::{EntryKind, Holder, MoveNote, Project, ProjectDir, StoreError}
 
 /// What agentd keeps about a change outside of its directory: in the user's state directory, and in
 /// that of agentd in the project.
-fn kept_apart(id: &ChangeId) -> ([RelPath; 4], RelPath) {
-    let [challenge, review] = layout::receipt_keys_of(id);
-    let state = [layout::journal_copy(id), challenge, review, layout::created_note(id)];
+fn kept_apart(id: &ChangeId) -> ([RelPath; 6], RelPath) {
+    let [a, b, c, d] = layout::receipt_keys_of(id);
+    let state = [layout::journal_copy(id), a, b, c, d, layout::created_note(id)];
     (state, layout::questions(id))
 }
 

@@ -43,6 +43,14 @@ pub fn repropose(
     workflow: &mut Workflow<'_>,
     session: PlannerSession,
 ) -> Result<Report, WorkflowError> {
+    let report = revise_whole(workflow, session);
+    workflow.or_waiting(report)
+}
+
+fn revise_whole(
+    workflow: &mut Workflow<'_>,
+    session: PlannerSession,
+) -> Result<Report, WorkflowError> {
     let revised = revise(workflow, session)?;
     if revised.specs == SpecsAfter::Others {
         generate::generate(workflow)?;

@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use super::implement::{Asked, TaskSelection, Ticked, commit_done, prove_ticks, start};
 use super::implementation::{self, CodeStep};
 use super::plan::{self, PlanStep};
-use super::{Action, Mode, PlannerSession, Rounds, Workflow, WorkflowError};
+use super::{Action, Mode, PlannerSession, Report, Rounds, Workflow, WorkflowError};
 use crate::change::staleness;
 use crate::insight::forecast;
 
@@ -126,7 +126,7 @@ pub fn step(workflow: &mut Workflow<'_>, how: Stepping) -> Result<Option<StepKin
     workflow.check_record()?;
     match decide(workflow, how)? {
         Decided::Plan(step, call) => {
-            plan::perform(workflow, step, how.mode, SESSION)?;
+            or_asked(plan::perform(workflow, step, how.mode, SESSION))?;
             Ok(Some(StepKind::Call(call)))
         }
         Decided::Code(_) => {
@@ -137,10 +137,18 @@ pub fn step(workflow: &mut Workflow<'_>, how: Stepping) -> Result<Option<StepKin
             // The ticks that were taken back may have changed it.
             let step = implementation::next(workflow, &wanted, rounds(workflow, how)?)?;
             let did = kind_of(&step).ok();
-            implementation::perform(workflow, step, &wanted)?;
+            or_asked(implementation::perform(workflow, step, &wanted))?;
             Ok(did)
         }
         Decided::Archive | Decided::Wait(_) | Decided::Done => Ok(None),
+    }
+}
+
+/// A step that ends with a question to a person was done as far as it goes.
+fn or_asked(done: Result<Option<Report>, WorkflowError>) -> Result<(), WorkflowError> {
+    match done {
+        Err(WorkflowError::Unanswered { .. }) => Ok(()),
+        done => done.map(drop),
     }
 }
 
@@ -208,6 +216,7 @@ fn is_for_a_person(error: &WorkflowError) -> bool {
     matches!(
         error,
         WorkflowError::SpecCycle { .. }
+            | WorkflowError::Unanswered { .. }
             | WorkflowError::NoTests { .. }
             | WorkflowError::TestsFailing { .. }
             | WorkflowError::NotReproduced { .. }

@@ -124,6 +124,7 @@ fn a_step_that_writes_its_artifact_succeeds_and_is_in_the_ledger() {
         session_id: Some("daa347b4".to_owned()),
         run: Some(1),
         failure: None,
+        asked: false,
     };
     assert_eq!(state.llm_calls, [expected]);
     assert_eq!((state.total_tokens_in, state.total_tokens_out), (15, 2));

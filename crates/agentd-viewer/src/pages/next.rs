@@ -17,7 +17,7 @@ use agentd_engine::workflow::background::{
 use agentd_engine::workflow::decisions;
 use maud::{Markup, html};
 
-use super::questions::questions_form;
+use super::questions::{agent_question_form, questions_form};
 use crate::App;
 use crate::html::{command, dollars, elapsed, severity, time, with_code};
 use crate::subject::Subject;
@@ -95,6 +95,7 @@ fn at_rest(app: &App, subject: &Subject, position: &Position) -> (&'static str, 
     let review = asked.and_then(|state| subject.documents().counted_review(state));
     let questions = subject.is_open().then(|| questions_form(app, subject)).flatten();
     let asks = questions.is_some();
+    let waiting = state.filter(|_| subject.is_open()).and_then(|state| state.open_question());
     let course = &position.course;
     let class = match course.standing {
         _ if failure.is_some() => "bad",
@@ -121,7 +122,9 @@ fn at_rest(app: &App, subject: &Subject, position: &Position) -> (&'static str, 
                 @for stale in &position.stale { li { code { (stale.what) } ": " (stale.why) } }
             }
         }
-        @if let (Some(state), Some(review)) = (asked, review) {
+        @if let Some(question) = waiting {
+            (agent_question_form(app, subject, question))
+        } @else if let (Some(state), Some(review)) = (asked, review) {
             (decision_form(app, subject, state, review))
         } @else if let Some(questions) = questions {
             (questions)
@@ -378,7 +381,7 @@ fn decision_form(app: &App, subject: &Subject, state: &State, review: &ReviewBlo
 
 /// The last decision, if it was made after this review.
 fn decided_since<'s>(state: &'s State, review: &ReviewBlock) -> Option<&'s Decision> {
-    let decision = state.decisions.last()?;
+    let decision = state.last_decision()?;
     (decision.at.moment() >= review.date?.moment()).then_some(decision)
 }
 
@@ -400,6 +403,7 @@ pub(super) fn choice_name(choice: Choice) -> &'static str {
         Choice::Drop => "dropped",
         Choice::Archive => "archived by force",
         Choice::AcceptStale => "archived although it was edited",
+        Choice::Answer => "answered",
     }
 }
 

@@ -1,6 +1,8 @@
-//! The questions that wait for a person before a change is planned, as a form.
+//! The questions that wait for a person, as forms: those before a change is planned, and that of an
+//! agent at work.
 
 use agentd_core::document::questions::{Question, Questions};
+use agentd_core::state::AgentQuestion;
 use agentd_engine::workflow::background::BackgroundCommand;
 use agentd_engine::workflow::{begin, clarify};
 use maud::{Markup, html};
@@ -54,6 +56,40 @@ fn one(index: usize, question: &Question) -> Markup {
                 "In your own words "
                 input name={ "own" (index) } maxlength="2000" autocomplete="off";
             }
+        }
+    }
+}
+
+/// The question of an agent that waits until it is answered (G6).
+pub(super) fn agent_question_form(
+    app: &App,
+    subject: &Subject,
+    question: &AgentQuestion,
+) -> Markup {
+    html! {
+        form.questions method="post" action={ (subject.address()) "/answer" } data-send {
+            p { strong { (question.asker()) } " asks, in " code { (question.step) } ":" }
+            fieldset {
+                legend.visually-hidden { "The question" }
+                div.prose { (markdown::fragment(question.asked.question.as_str())) }
+                @for (at, choice) in question.asked.choices.iter().enumerate() {
+                    label.option {
+                        input type="radio" name="choice" value=(at);
+                        " " (choice)
+                    }
+                }
+                label.own {
+                    "In your own words "
+                    textarea name="text" rows="2" maxlength="4000" {}
+                }
+            }
+            @if app.acts {
+                label.check {
+                    input type="checkbox" name="run" value="1" checked;
+                    " Go on right away"
+                }
+            }
+            div.actions { button.primary { "Answer" } }
         }
     }
 }

@@ -7,9 +7,12 @@ use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
-use agentd_core::state::Choice;
-use agentd_engine::change::position;
-use agentd_engine::store::Change;
+use agentd_core::stamp::Stamp;
+use agentd_core::state::{AgentQuestion, Choice, State};
+use agentd_core::step_name::StepName;
+use agentd_core::text::{Line, Prose};
+use agentd_engine::change::{Snapshot, position};
+use agentd_engine::store::Project;
 use agentd_engine::workflow::decisions::{self, PlanChoice};
 #[cfg(test)]
 use agentd_engine::workflow::decisions::{Gate, PlanAnswer};
@@ -18,27 +21,28 @@ use serde::Serialize;
 
 use super::{Context, user};
 use crate::error::CommandError;
-use crate::ui::{BOLD, Output, Screen};
+use crate::ui::{BOLD, Output, Screen, ask};
 
-/// Decide what to do with a plan that needs revision.
+/// Answer what a change waits for: a question, or a plan that needs revision.
 ///
-/// Without a decision, shows what is asked and the commands that answer it. A decision is recorded
-/// in STATE.yaml: who made it, when, why, and for which plan. With `fix`, the planner is given
-/// your note. You can accept a plan only if no HIGH issue and at most one MEDIUM issue is open,
+/// Without a decision, shows what is asked and the commands that answer it; on a terminal, a question
+/// of an agent can be answered right away. A decision is recorded in STATE.yaml: who made it, when,
+/// why, and for which plan. With `fix`, the planner is given your note; with `answer`, the agent
+/// that asked is. You can accept a plan only if no HIGH issue and at most one MEDIUM issue is open,
 /// and the plan has not changed since the review.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  agentd decide add-oauth                    what is asked\n  agentd decide add-oauth fix --note \"lock after 5 attempts\"\n  agentd decide add-oauth accept --note \"the LOW ones can wait\"\n  agentd decide add-oauth stop"
+    after_help = "Examples:\n  agentd decide add-oauth                    what is asked\n  agentd decide add-oauth fix --note \"lock after 5 attempts\"\n  agentd decide add-oauth accept --note \"the LOW ones can wait\"\n  agentd decide add-oauth answer --note \"GitHub only\"\n  agentd decide add-oauth stop"
 )]
 pub(crate) struct Args {
     /// Change ID; optional if only one change is open.
     id: Option<String>,
 
-    /// Decision to record: fix, accept or stop.
+    /// Decision to record: fix, accept, stop or answer.
     #[arg(value_enum)]
     choice: Option<ChoiceArg>,
 
-    /// Reason for the decision; what the planner should know.
+    /// Reason for the decision; what the planner should know; your answer.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }
@@ -51,6 +55,8 @@ enum ChoiceArg {
     Accept,
     /// Stop working on the plan.
     Stop,
+    /// Answer the question of an agent with your note.
+    Answer,
 }
 
 impl Args {
@@ -77,47 +83,101 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
             return Err(CommandError::usage("--note belongs to a decision")
                 .run("name it", decide.placeholder("<fix|accept|stop>").placeholder("--note …")));
         }
-        context.ui.print(&asked(&change)?)?;
-        return Ok(ExitCode::SUCCESS);
+        let snapshot = change.snapshot()?;
+        let question = snapshot.state()?.open_question().filter(|_| context.ui.can_prompt());
+        let Some(question) = question else {
+            context.ui.print(&asked(&snapshot)?)?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        let text = ask::agent_question(change.id(), question, project.root())?;
+        return answered(context, &project, change.id(), &text);
     };
+    let note = args.note.as_deref().unwrap_or_default();
     let choice = match choice {
         ChoiceArg::Fix => PlanChoice::Fix,
         ChoiceArg::Accept => PlanChoice::Accept,
         ChoiceArg::Stop => PlanChoice::Stop,
+        ChoiceArg::Answer if note.trim().is_empty() => {
+            let answer = CommandLine::from(&Command::Decide.on(change.id()).arg("answer"));
+            return Err(CommandError::usage("an answer has words")
+                .run("give them", answer.placeholder("--note \"<your answer>\"")));
+        }
+        ChoiceArg::Answer => return answered(context, &project, change.id(), note),
     };
-    let state = decisions::decide(
-        &project,
-        change.id(),
-        choice,
-        args.note.as_deref().unwrap_or_default(),
-        &user(&project),
-        &context.holder(),
-        context.now(),
-    )?;
+    let (by, holder, now) = (user(&project), context.holder(), context.now());
+    let state = decisions::decide(&project, change.id(), choice, note, &by, &holder, now)?;
+    report(context, &project, state, choice.into())
+}
+
+/// Records an answer, and says what comes next.
+fn answered(
+    context: &Context,
+    project: &Project,
+    id: &ChangeId,
+    text: &str,
+) -> Result<ExitCode, CommandError> {
+    let state = record_answer(context, project, id, text)?;
+    report(context, project, state, Choice::Answer)
+}
+
+/// Records what a person answers to the question of an agent.
+pub(super) fn record_answer(
+    context: &Context,
+    project: &Project,
+    id: &ChangeId,
+    text: &str,
+) -> Result<State, CommandError> {
+    let (by, holder, now) = (user(project), context.holder(), context.now());
+    Ok(decisions::answer(project, id, text, &by, &holder, now)?)
+}
+
+fn report(
+    context: &Context,
+    project: &Project,
+    state: State,
+    choice: Choice,
+) -> Result<ExitCode, CommandError> {
     context.ui.print(&DecisionReport {
         action: "decided",
-        next: position::next_steps(&project, change.id())?,
+        next: position::next_steps(project, &state.change_id)?,
         change_id: state.change_id,
         phase: state.phase,
-        choice: choice.into(),
+        choice,
         decisions: state.decisions.len(),
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the plan waits with.
-fn asked(change: &Change) -> Result<QuestionReport, CommandError> {
-    let snapshot = change.snapshot()?;
-    let (state, documents) = (snapshot.state()?, &snapshot.documents);
-    let question = decisions::open_question(state, documents)?;
+/// What a change waits with.
+fn asked(snapshot: &Snapshot) -> Result<QuestionReport, CommandError> {
+    let (state, documents, id) = (snapshot.state()?, &snapshot.documents, snapshot.id());
     let review = documents.counted_review(state);
+    if let Some(asked) = state.open_question() {
+        let choices = asked.asked.choices.iter().map(|choice| Offered {
+            choice: "answer",
+            label: choice.to_string(),
+            commands: vec![Command::Decide.on(id).arg("answer").arg("--note").arg(choice.as_str())],
+        });
+        return Ok(QuestionReport {
+            change_id: id.clone(),
+            phase: state.phase,
+            verdict: review.map(|review| review.verdict),
+            iteration: state.iteration,
+            issues: review.map(ReviewBlock::counts).unwrap_or_default(),
+            question: asked.asked.question.to_string(),
+            asker: Some(asked.asker()),
+            choices: choices.collect(),
+        });
+    }
+    let question = decisions::open_question(state, documents)?;
     let choices = question.answers.iter().map(|answer| Offered {
         choice: answer.name(),
-        label: answer.label(question.gate),
-        commands: answer.commands(question.gate, change.id()),
+        label: answer.label(question.gate).to_owned(),
+        commands: answer.commands(question.gate, id),
     });
     Ok(QuestionReport {
-        change_id: change.id().clone(),
+        asker: None,
+        change_id: id.clone(),
         phase: state.phase,
         verdict: review.map(|review| review.verdict),
         iteration: state.iteration,
@@ -142,6 +202,9 @@ pub(super) struct QuestionReport {
     issues: Counts,
     /// What is asked.
     question: String,
+    /// The agent that asks; none if agentd does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asker: Option<String>,
     /// What can be answered.
     choices: Vec<Offered>,
 }
@@ -150,18 +213,32 @@ pub(super) struct QuestionReport {
 #[derive(Debug, Serialize)]
 struct Offered {
     choice: &'static str,
-    label: &'static str,
+    label: String,
     commands: Vec<NextStep>,
 }
 
 impl Output for QuestionReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
-        let Counts { high, medium, low } = self.issues;
-        writeln!(screen, "{}: {high} HIGH, {medium} MEDIUM, {low} LOW issues", self.change_id)?;
-        writeln!(screen, "{BOLD}{}{BOLD:#}", self.question)?;
+        match &self.asker {
+            Some(asker) => {
+                writeln!(screen, "{}: {asker} asks", self.change_id)?;
+                screen.paragraph(&self.question, BOLD)?;
+            }
+            None => {
+                let Counts { high, medium, low } = self.issues;
+                let id = &self.change_id;
+                writeln!(screen, "{id}: {high} HIGH, {medium} MEDIUM, {low} LOW issues")?;
+                writeln!(screen, "{BOLD}{}{BOLD:#}", self.question)?;
+            }
+        }
         for offered in &self.choices {
             let commands: Vec<String> = offered.commands.iter().map(NextStep::to_string).collect();
             writeln!(screen, "\n  {}\n    {}", offered.label, commands.join(" && "))?;
+        }
+        if self.asker.is_some() {
+            let answer = CommandLine::from(&Command::Decide.on(&self.change_id).arg("answer"));
+            let answer = answer.placeholder("--note \"<your answer>\"");
+            return writeln!(screen, "\nTo answer in your own words: {answer}");
         }
         let fix = CommandLine::from(&Command::Decide.on(&self.change_id).arg("fix"));
         let fix = fix.placeholder("--note \"<what the planner should know>\"");
@@ -179,8 +256,60 @@ impl Output for QuestionReport {
             iteration: 0,
             issues: Counts { high: 2, medium: 3, low: 1 },
             question: "The plan needs revision. What next?".to_owned(),
-            choices: vec![Offered { choice: answer.name(), label: answer.label(gate), commands }],
+            asker: Some("gemini".to_owned()),
+            choices: vec![Offered {
+                choice: answer.name(),
+                label: answer.label(gate).to_owned(),
+                commands,
+            }],
             change_id,
+        }
+    }
+}
+
+/// A question of an agent, in the reports of other commands.
+#[derive(Debug, Serialize)]
+pub(super) struct AgentQuestionReport {
+    /// The step in which it was asked.
+    step: StepName,
+    /// The agent that asks.
+    asker: String,
+    /// What it asks.
+    pub(super) question: Prose,
+    /// Answers that it suggests.
+    pub(super) choices: Vec<Line>,
+    /// When it was asked.
+    asked_at: Stamp,
+    /// What was answered, until the agent is given it.
+    pub(super) answer: Option<Prose>,
+}
+
+impl AgentQuestionReport {
+    pub(super) fn new(question: &AgentQuestion) -> Self {
+        Self {
+            step: question.step.clone(),
+            asker: question.asker(),
+            question: question.asked.question.clone(),
+            choices: question.asked.choices.clone(),
+            asked_at: question.at,
+            answer: question.answer.clone(),
+        }
+    }
+
+    /// Who asks what, in one paragraph.
+    pub(super) fn line(&self) -> String {
+        format!("{} asks: {}", self.asker, self.question.as_str().replace('\n', " "))
+    }
+
+    #[cfg(test)]
+    pub(super) fn sample() -> Self {
+        Self {
+            step: StepName::ProposalGen,
+            asker: "gemini".to_owned(),
+            question: Prose::new("Which providers can people sign in with?"),
+            choices: vec![Line::new("GitHub only"), Line::new("GitHub and Google")],
+            asked_at: "2026-11-04T10:00:00Z".parse().unwrap(),
+            answer: Some(Prose::new("GitHub only")),
         }
     }
 }

@@ -58,11 +58,18 @@ pub(super) fn run_all(context: &Context, id: &ChangeId) -> Result<ExitCode, Comm
 fn run_on(
     context: &Context,
     id: Option<&str>,
-    work: impl FnOnce(&mut Workflow<'_>) -> Result<Report, WorkflowError>,
+    work: impl Fn(&mut Workflow<'_>) -> Result<Report, WorkflowError>,
 ) -> Result<ExitCode, CommandError> {
     let built = planning::building(context, id, CodeStep::Implement)?;
-    let report = run_workflow(context, &built.agents, &built.id, work)?;
-    built.finish(context, &report, false)
+    loop {
+        let report = run_workflow(context, &built.agents, &built.id, &work)?;
+        match report.question.as_ref().filter(|_| context.ui.can_prompt()) {
+            Some(question) => {
+                planning::answer_agent(context, &built.agents, &built.id, question)?;
+            }
+            None => return built.finish(context, &report, false),
+        }
+    }
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {

@@ -57,6 +57,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         start_dir: context.start.clone(),
         change: args.change.clone(),
         toolset: Toolset::new(args.role, args.step.as_ref()),
+        step: args.step.clone(),
         agent: args.agent,
         replaying: args.replaying,
         receipt: args.receipt.clone().filter(|path| path.as_os_str() != "-"),

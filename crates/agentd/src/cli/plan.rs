@@ -8,7 +8,7 @@ use agentd_core::next_step::Command;
 use agentd_core::state::Track;
 use agentd_engine::insight::forecast::Wanted;
 use agentd_engine::workflow::decisions::{self, Gate, PlanAnswer, PlanChoice, PlanQuestion};
-use agentd_engine::workflow::{self, LostSession, Planned, Report, Workflow};
+use agentd_engine::workflow::{self, LostSession, Mode, Planned, Report, Workflow};
 
 use self::target::Target;
 use super::Context;
@@ -127,6 +127,13 @@ pub(super) fn take_to_plan(
                 continue;
             }
         };
+        if let Some(question) = &report.question
+            && mode == Mode::HumanInLoop
+            && context.ui.can_prompt()
+        {
+            planning::answer_agent(context, &agents, &id, question)?;
+            continue;
+        }
         let question = decisions::question(&agents.project, &id, mode)?;
         let Some(question) = question.filter(|_| context.ui.can_prompt()) else {
             break (report, false, None);

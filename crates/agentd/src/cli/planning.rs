@@ -12,7 +12,7 @@ use agentd_core::agent::{AgentKind, Role};
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
-use agentd_core::state::{Placement, Track};
+use agentd_core::state::{AgentQuestion, Placement, Track};
 use agentd_engine::opening;
 use agentd_engine::store::{Project, StoreError};
 use agentd_engine::workflow::begin::{
@@ -26,7 +26,7 @@ pub(super) use self::report::WorkflowReport;
 pub(super) use self::report::earlier_issue;
 use super::Context;
 use super::agents_setup::{AgentRun, agents_for, root_is_text};
-use super::clarify;
+use super::{clarify, decide};
 use crate::error::CommandError;
 use crate::ui::ask;
 use crate::ui::progress::ProgressUi;
@@ -224,6 +224,19 @@ impl From<GitArg> for Placement {
             GitArg::InPlace => Self::InPlace,
         }
     }
+}
+
+/// Asks a person what an agent wants to know, and records the answer (G6).
+pub(crate) fn answer_agent(
+    context: &Context,
+    agents: &AgentRun,
+    id: &ChangeId,
+    question: &AgentQuestion,
+) -> Result<(), CommandError> {
+    let root = agents.project.root();
+    let text = agents.cancel.while_waiting(|| ask::agent_question(id, question, root))?;
+    decide::record_answer(context, &agents.project, id, &text)?;
+    Ok(())
 }
 
 /// Runs a workflow on a change, with its progress on the terminal.

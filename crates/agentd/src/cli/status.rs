@@ -33,6 +33,7 @@ use serde::Serialize;
 #[cfg(test)]
 pub(super) use self::project::ProjectStatus;
 use super::Context;
+use super::decide::AgentQuestionReport;
 use crate::error::CommandError;
 use crate::ui::{Output, Screen};
 
@@ -66,6 +67,9 @@ pub(super) struct StatusReport {
     standing: Standing,
     /// The command that is working on it.
     running: Option<Running>,
+    /// What an agent asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<AgentQuestionReport>,
     title: String,
     created_at: Option<Stamp>,
     updated_at: Option<Stamp>,
@@ -290,6 +294,7 @@ fn report(
         phase,
         standing: course.standing,
         running,
+        question: state.question.as_ref().map(AgentQuestionReport::new),
         title: summary.title,
         created_at: state.created_at,
         updated_at: state.updated_at,
@@ -363,6 +368,7 @@ impl Output for StatusReport {
             phase: Some(Phase::Proposed),
             standing: Standing::Ready,
             running: Some(running()),
+            question: Some(AgentQuestionReport::sample()),
             title: "Sign in with Google".to_owned(),
             created_at: at,
             updated_at: at,

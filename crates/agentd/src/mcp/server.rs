@@ -9,6 +9,7 @@ use agentd_core::ids::ChangeId;
 use agentd_core::receipt::ReceiptKey;
 use agentd_core::recording::NOW;
 use agentd_core::stamp::Stamp;
+use agentd_core::step_name::StepName;
 use agentd_core::text::{Line, excerpt, head};
 use agentd_engine::change::documents;
 use agentd_engine::store::{Holder, Project, Waiting};
@@ -44,6 +45,7 @@ struct Inner {
     change: Option<ChangeId>,
     toolset: Toolset,
     agent: Option<AgentKind>,
+    step: Option<StepName>,
     receipt: Option<ReceiptKey>,
     replaying: bool,
     /// Once it is, nobody waits for anything any more.
@@ -55,12 +57,13 @@ struct Inner {
 
 impl Server {
     pub(super) fn new(project: Project, options: McpOptions, hung_up: ClientGone) -> Self {
-        let McpOptions { change, toolset, agent, replaying, receipt, .. } = options;
+        let McpOptions { change, toolset, step, agent, replaying, receipt, .. } = options;
         // Without its key a review is written, and does not count.
         let receipt = receipt.and_then(|path| std::fs::read_to_string(path).ok());
         let receipt = receipt.as_deref().and_then(ReceiptKey::parse);
         let queue = Mutex::new(());
-        let inner = Inner { project, change, toolset, agent, receipt, replaying, hung_up, queue };
+        let inner =
+            Inner { project, change, toolset, step, agent, receipt, replaying, hung_up, queue };
         Self { inner: Arc::new(inner) }
     }
 
@@ -165,6 +168,7 @@ impl Inner {
             holder: self.holder(tool, now),
             now: self.now(context),
             names_change: self.change.is_some(),
+            step: self.step.clone(),
             receipt: self.receipt.clone(),
             on_wait,
         };

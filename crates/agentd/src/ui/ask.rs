@@ -9,7 +9,7 @@ use agentd_core::error_kind::Kind;
 use agentd_core::hint::Hint;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
-use agentd_core::state::Placement;
+use agentd_core::state::{AgentQuestion, Placement};
 use agentd_core::text::printable;
 use agentd_engine::git::{Git, branch_of};
 use agentd_engine::workflow::begin::{BuiltinAnswer, CostQuestion};
@@ -67,6 +67,23 @@ pub(crate) fn note_for_planner(change: &ChangeId, root: &Path) -> Result<String,
     menu.may_be_empty = true;
     "optional; enter alone continues".clone_into(&mut menu.remark);
     Ok(answered(prompt::ask(&mut menu, root), hint)?.own.unwrap_or_default())
+}
+
+/// Asks what an agent asks (G6).
+pub(crate) fn agent_question(
+    change: &ChangeId,
+    question: &AgentQuestion,
+    root: &Path,
+) -> Result<String, CommandError> {
+    let later = Hint::run("answer it later", &Command::Decide.on(change));
+    let choices = question.asked.choices.iter();
+    let choices: Vec<Choice> = choices.map(|it| choice(printable(it.as_str()))).collect();
+    let asked =
+        format!("{} asks: {}", question.asker(), printable(question.asked.question.as_str()));
+    let mut menu = Menu::new(asked, choices).with_own_words();
+    let answer = answered(prompt::ask(&mut menu, root), later)?;
+    let picked = answer.picks.first().and_then(|at| question.asked.choices.get(*at));
+    Ok(answer.own.or_else(|| picked.map(ToString::to_string)).unwrap_or_default())
 }
 
 /// Asks which of the open changes is meant; none for a new one.

@@ -2,6 +2,7 @@
 //! own tools, as do the real codex and gemini in `implementers`, the real codex reviews it, and
 //! the tests of the project are really run.
 
+mod asking;
 mod demo;
 mod git;
 mod hooks;

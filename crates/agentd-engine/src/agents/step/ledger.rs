@@ -43,6 +43,7 @@ pub(crate) fn entry(
         session_id: outcome.session_id.clone(),
         run: None,
         failure: outcome.failure.as_ref().map(|failure| failure.kind),
+        asked: false,
     };
     Entry { call, priced: cost.is_some() }
 }

@@ -269,13 +269,13 @@ fn an_empty_project_has_a_context_too() {
 
     Of the MCP server `agentd`; nothing else writes:
     - `propose_questions`: questions for the person, before there is a plan
-    - `create_clarifications`: their answers, as clarifications.md
     - `create_proposal`: proposal.md
     - `create_spec`: a spec from its parts; `write_spec`: a spec as whole Markdown
     - `remove_spec`: drop a spec from the change
     - `create_tasks`: tasks.md, all tasks at once
     - `read_file`, `list_directory`: the project
     - `edit_file`: replace one piece of text in a document of the change
+    - `ask_user`: one question that only the person can answer, if you cannot go on without it
 
     ## Instructions
 

@@ -15,6 +15,7 @@ use agentd_core::phase::Phase;
 use agentd_engine::workflow::{Action, Report, Verdict};
 use serde::{Serialize, Serializer};
 
+use crate::cli::decide::AgentQuestionReport;
 use crate::ui::{BAD, BOLD, GOOD, Output, Screen, WARN};
 
 /// What a workflow or a step of it has done.
@@ -40,6 +41,9 @@ pub(in crate::cli) struct WorkflowReport {
     cost_usd: f64,
     /// The agents that were called, by the role that they played.
     agents: BTreeMap<Role, AgentKind>,
+    /// What an agent waits to be answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<AgentQuestionReport>,
     /// Commands that continue from here, the best one first.
     next: Vec<NextStep>,
     /// The summary of the verdict and its issues, unless the person has seen them already.
@@ -90,6 +94,7 @@ impl WorkflowReport {
             previous: report.previous.clone(),
             cost_usd: report.cost_usd,
             agents,
+            question: report.question.as_ref().map(AgentQuestionReport::new),
             next,
             details: (issues == Issues::New).then(details),
             rules_only: report.rules_only(),
@@ -108,6 +113,9 @@ impl WorkflowReport {
     /// The result, in one line.
     fn headline(&self) -> String {
         let Self { change_id: change, phase, .. } = self;
+        if let Some(question) = &self.question {
+            return format!("{WARN}{change} waits for an answer{WARN:#}: {}", question.line());
+        }
         let good = |text: String| format!("{GOOD}✓{GOOD:#} {text}");
         match self.action {
             Action::Proposed => good(format!("{change}: the plan is written")),
@@ -197,12 +205,16 @@ impl Output for WorkflowReport {
         let is_approved = self.verdict.is_some_and(|verdict| approved.contains(&verdict));
         if let Some((summary, issues)) = &self.details
             && self.is_judgment()
+            && self.question.is_none()
             && !(is_approved && issues.is_empty())
         {
             screen.note(summary);
             screen.show_issues(issues);
         }
-        writeln!(screen, "{}", self.headline())?;
+        match &self.question {
+            Some(_) => screen.paragraph(&self.headline(), anstyle::Style::new())?,
+            None => writeln!(screen, "{}", self.headline())?,
+        }
         writeln!(screen, "cost so far: {}", usd(self.cost_usd))?;
         screen.next(self.next.first().map(std::slice::from_ref).unwrap_or_default())
     }
@@ -222,6 +234,7 @@ impl Output for WorkflowReport {
             previous: vec![earlier_issue()],
             cost_usd: 0.09,
             agents: BTreeMap::from([(Role::Challenger, AgentKind::Codex)]),
+            question: Some(AgentQuestionReport::sample()),
             details: None,
             rules_only: None,
         }

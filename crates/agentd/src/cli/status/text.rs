@@ -7,7 +7,7 @@ use agentd_core::document::issue_fate::EarlierIssue;
 use agentd_core::figures::{clock, duration, tokens, usd};
 use agentd_core::phase::Phase;
 use agentd_core::state::LastAction;
-use agentd_core::text::{counted, printable};
+use agentd_core::text::{Line, counted, printable};
 use agentd_engine::change::position::Running;
 use agentd_engine::change::staleness::Stale;
 use agentd_engine::change::summary::{LayerProgress, Progress};
@@ -53,6 +53,16 @@ pub(super) fn write(report: &StatusReport, screen: &mut Screen<'_>) -> io::Resul
     }
     if let Some(running) = &report.running {
         field(screen, "running", &at_work(screen, running))?;
+    }
+    if let Some(question) = &report.question {
+        field(screen, "question", &question.line())?;
+        let choices: Vec<&str> = question.choices.iter().map(Line::as_str).collect();
+        if !choices.is_empty() {
+            field(screen, "", &choices.join(" · "))?;
+        }
+        if let Some(answer) = &question.answer {
+            field(screen, "answer", &answer.as_str().replace('\n', " "))?;
+        }
     }
     verdicts(report, screen)?;
     tests(report, screen)?;

@@ -354,7 +354,7 @@ fn unknown_choice_is_a_usage_error() {
     exit 2
     --- stderr
     error: invalid value 'approve' for '[CHOICE]'
-      [possible values: fix, accept, stop]
+      [possible values: fix, accept, stop, answer]
 
     For more information, try '--help'.
     ");

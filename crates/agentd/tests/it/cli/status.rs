@@ -323,7 +323,7 @@ fn corrupt_state_is_left_alone() {
 
     hint: restore it: git checkout -- agentd/changes/add-oauth/STATE.yaml
     hint: agentd never overwrites a state that it cannot read
-    error: cannot use the STATE.yaml of `add-oauth`: unknown field `unknown_key`, expected one of change_id, phase, created_at, updated_at, description, session_id, complexity, track, forecast, last_action, iteration, plan_review, code_review, revision, git, test_run, reproduction, archived_from, renamed, decisions, llm_calls, total_cost, total_tokens_in, total_tokens_out (line 3, column 1)
+    error: cannot use the STATE.yaml of `add-oauth`: unknown field `unknown_key`, expected one of change_id, phase, created_at, updated_at, description, session_id, complexity, track, forecast, last_action, iteration, plan_review, code_review, revision, question, git, test_run, reproduction, archived_from, renamed, decisions, llm_calls, total_cost, total_tokens_in, total_tokens_out (line 3, column 1)
 
     hint: restore it: git checkout -- agentd/changes/add-oauth/STATE.yaml
     hint: agentd never overwrites a state that it cannot read

@@ -32,7 +32,7 @@ fn section<'t>(text: &'t str, heading: &str) -> &'t str {
 fn every_role_has_its_tools() {
     let project = project();
     let of = |role: &str| names(&project, &["--change", CHANGE, "--role", role]);
-    let planner = [
+    let all = [
         "create_clarifications",
         "create_proposal",
         "create_spec",
@@ -43,16 +43,17 @@ fn every_role_has_its_tools() {
         "edit_file",
         "list_directory",
     ];
+    let planner = [&all[1..], &["ask_user"]].concat();
     assert_eq!(of("planner"), planner);
     assert_eq!(of("challenger"), ["read_file", "list_directory", "append_review"]);
-    assert_eq!(of("implementer"), ["read_file", "list_directory", "complete_task"]);
+    assert_eq!(of("implementer"), ["read_file", "list_directory", "complete_task", "ask_user"]);
     assert_eq!(of("reviewer"), ["read_file", "list_directory", "create_review"]);
     let step = |step| names(&project, &["--change", CHANGE, "--role", "planner", "--step", step]);
     assert_eq!(step("clarify"), ["read_file", "list_directory", "propose_questions"]);
     assert_eq!(step("proposal-gen"), planner, "other steps have the tools of the role");
     // What counts is only for agents that agentd has started (T1).
-    assert_eq!(names(&project, &[]), planner);
-    assert_eq!(names(&project, &["--change", CHANGE]), planner);
+    assert_eq!(names(&project, &[]), all);
+    assert_eq!(names(&project, &["--change", CHANGE]), all);
     let mut challenger = project.client("challenger");
     let answer = challenger.call("create_proposal", plan::proposal());
     insta::assert_snapshot!(format!("{:#}", answer["error"]), @r#"
@@ -67,7 +68,8 @@ fn every_role_has_its_tools() {
 fn the_planner_writes_a_plan() {
     let project = project();
     let mut planner = project.client("planner");
-    let written = planner.ok("create_clarifications", plan::clarifications());
+    let mut client = project.client_with("create_clarifications");
+    let written = client.ok("create_clarifications", plan::clarifications());
     assert_eq!(written["path"], "agentd/changes/add-oauth/clarifications.md");
     insta::assert_snapshot!(project.read_masked("clarifications.md"), @"
     ---

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use real_agents::models::{calls, planner, proposal};
+use real_agents::models::{calls, planner, proposal, spec};
 use real_agents::{CODEX_QUICK, Sandbox};
 use scripted_models::{Reply, Rule, Script};
 use serde_json::{Value, json};
@@ -89,14 +89,7 @@ fn the_cause_of_a_missing_document_is_what_became_of_its_tool() {
                 ("create_proposal", but("summary", json!(""))),
             ],
         ),
-        (
-            "another document",
-            vec![(
-                "create_clarifications",
-                json!({"change_id": "${change}", "questions": [
-            {"topic": "Scope", "question": "All of it?", "answer": "Yes", "rationale": "Simple"}]}),
-            )],
-        ),
+        ("another document", vec![("create_spec", spec("auth-flow"))]),
     ];
     let script = in_turn(Script::new(), "proposal-gen", &cases);
     Sandbox::enter(script, |sandbox| {
@@ -129,7 +122,7 @@ fn the_cause_of_a_missing_document_is_what_became_of_its_tool() {
         refused twice
           `create_proposal` was refused 2 times, most recently: The arguments do not fit the tool. `summary`: the text is empty Correct that field and call the tool again; nothing was written; its last words were: That was refused twice.
         another document
-          it changed clarifications.md instead; its last words were: That was another document.
+          it changed specs/auth-flow.md instead; its last words were: That was another document.
         "#);
         assert_eq!(sandbox.steps().len(), cases.len(), "no call was made twice");
     });

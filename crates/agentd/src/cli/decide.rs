@@ -10,7 +10,7 @@ use agentd_core::phase::Phase;
 use agentd_core::state::Choice;
 use agentd_engine::change::position;
 use agentd_engine::store::Change;
-use agentd_engine::workflow::decisions::{self, PlanChoice};
+use agentd_engine::workflow::decisions::{self, NewDecision, PlanChoice};
 #[cfg(test)]
 use agentd_engine::workflow::decisions::{Gate, PlanAnswer};
 use clap::ValueEnum as _;
@@ -85,15 +85,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         ChoiceArg::Accept => PlanChoice::Accept,
         ChoiceArg::Stop => PlanChoice::Stop,
     };
-    let state = decisions::decide(
-        &project,
-        change.id(),
-        choice,
-        args.note.as_deref().unwrap_or_default(),
-        &user(&project),
-        &context.holder(),
-        context.now(),
-    )?;
+    let note = args.note.as_deref().unwrap_or_default();
+    let decision = NewDecision { choice, note, by: &user(&project), seen: None };
+    let (holder, now) = (context.holder(), context.now());
+    let state = decisions::decide(&project, change.id(), &decision, &holder, now)?;
     context.ui.print(&DecisionReport {
         action: "decided",
         next: position::next_steps(&project, change.id())?,

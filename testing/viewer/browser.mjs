@@ -375,7 +375,7 @@ const soon = async (selector, happens, text) => {
 };
 await soon("tr[data-id=brand-new]", () => write("brand-new", "proposal.md", "# Change: brand-new\n"));
 await stays();
-await soon("[data-live=totals]", () => rmSync(join(changes, "filler-11"), { recursive: true }), "88 changes open");
+await soon("[data-live=totals]", () => rmSync(join(changes, "filler-11"), { recursive: true }), "90 changes open");
 assert.equal(await page.locator("tr[data-id=filler-11]").count(), 0);
 await stays();
 await soon("tr[data-id=filler-40]", () => edit("filler-40", "proposal.md", "Filler 40", "Something else"), "Something else");

@@ -129,15 +129,40 @@ const draftKey = (form, field) => `${location.pathname} ${form.dataset.draft} ${
 
 function restoreDrafts(root = document) {
   for (const form of all("form[data-draft]", root)) {
-    for (const field of fieldsOf(form)) field.value = drafts.get(draftKey(form, field)) ?? field.value;
+    for (const field of fieldsOf(form)) {
+      const draft = drafts.get(draftKey(form, field));
+      if (draft === null) continue;
+      // Saving a draft of a text that is not there anymore would undo what others have written.
+      const isOld = form.dataset.seen && drafts.get(`${draftKey(form, field)} seen`) !== form.dataset.seen;
+      if (isOld) showOldDraft(form, field, draft);
+      else field.value = draft;
+    }
   }
 }
 
+function showOldDraft(form, field, draft) {
+  const old = make("details", { className: "alert mild old-draft" },
+    make("summary", { textContent: "The text was changed since you wrote a draft. This is your draft:" }),
+    make("pre", { textContent: draft, tabIndex: 0 }));
+  const discard = make("button", { type: "button", className: "small", textContent: "Discard the draft" });
+  discard.addEventListener("click", () => { keep(form, field, null); old.remove(); });
+  old.append(discard);
+  form.prepend(old);
+}
+
+const keep = (form, field, value) => {
+  drafts.set(draftKey(form, field), value);
+  drafts.set(`${draftKey(form, field)} seen`, value === null ? null : form.dataset.seen);
+};
+
 function keepDraft(form) {
   if (!form?.dataset.draft) return;
-  for (const field of fieldsOf(form)) {
-    drafts.set(draftKey(form, field), field.value === field.defaultValue ? null : field.value);
-  }
+  for (const field of fieldsOf(form)) keep(form, field, field.value === field.defaultValue ? null : field.value);
+}
+
+function forgetDraft(form) {
+  if (!form?.dataset.draft) return;
+  for (const field of fieldsOf(form)) keep(form, field, null);
 }
 
 function complain(form, { error, hints = [] }) {
@@ -157,7 +182,7 @@ async function send(form, button) {
     const answer = await fetch(form.action, { method: "POST", body, headers: { accept: "application/json" } });
     const result = await answer.json().catch(() => ({ error: `The viewer answered ${answer.status}.` }));
     if (!answer.ok) return complain(form, result);
-    for (const field of fieldsOf(form)) if (form.dataset.draft) drafts.set(draftKey(form, field), null);
+    forgetDraft(form);
     sent(form, result.to);
   } catch {
     complain(form, { error: "The viewer does not answer. Is agentd view still running?" });
@@ -206,6 +231,7 @@ function forms() {
     const form = event.target.closest("form[data-auto]");
     if (form) filterNow(form);
   });
+  document.addEventListener("click", (event) => forgetDraft(event.target.closest?.(".forget")?.closest("form")));
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     const form = event.target.closest?.("textarea")?.form;
@@ -358,8 +384,7 @@ function follow() {
       one("#live")?.classList.toggle("idle", log.lastElementChild?.classList.contains("end") ?? false);
     });
     source.addEventListener("documents", (event) => {
-      // On the first page, positions come with these events; on a change, with its runs.
-      if (isBoard) last = event.lastEventId;
+      last = event.lastEventId;
       refresh();
       if (isBoard) attend();
     });
@@ -576,7 +601,7 @@ function keys() {
     k: () => step(false),
     c: () => here(".add-comment")?.click(),
     e: () => here(".edit-part, a[aria-keyshortcuts=e]")?.click(),
-    n: () => one(".next button, .next a.button, .next textarea, .next summary")?.focus(),
+    n: () => all(".next button, .next a.button, .next textarea, .next summary").find((it) => it.checkVisibility())?.focus(),
     h: () => location.assign("/"),
     "?": () => one("#help")?.showModal(),
     1: () => tabs()[0]?.click(), 2: () => tabs()[1]?.click(), 3: () => tabs()[2]?.click(), 4: () => tabs()[3]?.click(),
@@ -694,6 +719,9 @@ keys();
 logFilter();
 suggestName();
 showTarget();
+// On a narrow screen, the current tab may be beyond the edge; the page itself stays where it is.
+const tab = one(".tabs a[aria-current]");
+if (tab) tab.parentElement.scrollLeft = tab.offsetLeft + tab.offsetWidth - tab.parentElement.offsetLeft - tab.parentElement.clientWidth;
 addEventListener("hashchange", showTarget);
 setInterval(countOn, 1000);
 setInterval(showTimes, 30000);

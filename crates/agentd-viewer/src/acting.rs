@@ -14,13 +14,14 @@ use agentd_core::rel_path::RelPath;
 use agentd_core::stamp::Stamp;
 use agentd_engine::change::comments::{self, Fate, NewComment};
 use agentd_engine::tools::{self, DocumentEdit};
-use agentd_engine::workflow::decisions::{self, PlanChoice};
-use axum::extract::{Form, Path, Request, State};
+use agentd_engine::workflow::decisions::{self, NewDecision, PlanChoice};
+use axum::extract::{Form, FromRequest, Path, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::App;
@@ -70,7 +71,7 @@ fn to_comment(id: &ChangeId, comment: &Comment) -> Response {
     let page = match comment.commented() {
         Some(Commented::Code | Commented::File(_)) => format!("{base}/code"),
         Some(Commented::Document(_)) if matches!(comment.at, Anchor::Issue(_)) => {
-            format!("{base}/review")
+            format!("{base}/review?show=all")
         }
         Some(Commented::Document(ChangeFile::Spec(spec))) => format!("{base}/specs/{spec}"),
         Some(Commented::Document(ChangeFile::Tasks)) => format!("{base}/tasks"),
@@ -79,6 +80,26 @@ fn to_comment(id: &ChangeId, comment: &Comment) -> Response {
         Some(Commented::Document(_)) | None => format!("{base}/comments"),
     };
     Redirect::to(&format!("{page}#C{number}")).into_response()
+}
+
+/// The digest of what a form was shown with.
+fn shown_to_person(seen: &str) -> Result<Digest, Problem> {
+    let why = "The form does not say what was shown. Reload the page, and try again.";
+    seen.parse().map_err(|_| Problem::new(StatusCode::BAD_REQUEST, why))
+}
+
+/// A form as a page sends it. What is not one is refused with a page of ours.
+pub(super) struct Sent<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let form = Form::<T>::from_request(request, state).await;
+        let why = "The form is not one that this page sends. Reload the page, and try again.";
+        form.map(|Form(form)| Self(form))
+            .map_err(|rejection| Problem::new(rejection.into_response().status(), why))
+    }
 }
 
 /// A comment as the form sends it.
@@ -95,7 +116,7 @@ pub(super) struct CommentForm {
 pub(super) async fn comment(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-    Form(form): Form<CommentForm>,
+    Sent(form): Sent<CommentForm>,
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
     blocking(move || {
@@ -105,6 +126,13 @@ pub(super) async fn comment(
                 "Only the documents and the code of a change can be commented on.",
             )
         })?;
+        if let Commented::File(path) = &on {
+            let subject = Subject::load(&app.project, ChangeRef::Open(id.clone()))?;
+            if !pages::is_in_code(&subject, path) {
+                let why = format!("`{path}` is not a file that this change differs in.");
+                return Err(Problem::new(StatusCode::NOT_FOUND, why));
+            }
+        }
         let Ok(at) = form.at.parse::<Anchor>();
         let (by, text, quote) = (&*app.person, &*form.text, &*form.quote);
         let new = NewComment { on, at, quote, by, text };
@@ -130,7 +158,7 @@ enum FateName {
 pub(super) async fn settle(
     State(app): State<Arc<App>>,
     Path((id, number)): Path<(String, u32)>,
-    Form(form): Form<SettleForm>,
+    Sent(form): Sent<SettleForm>,
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
     blocking(move || {
@@ -156,7 +184,7 @@ pub(super) struct WordsForm {
 pub(super) async fn own_comment(
     State(app): State<Arc<App>>,
     Path((id, number, action)): Path<(String, u32, String)>,
-    Form(form): Form<WordsForm>,
+    Sent(form): Sent<WordsForm>,
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
     blocking(move || {
@@ -184,6 +212,9 @@ pub(super) async fn own_comment(
 #[derive(Debug, Deserialize)]
 pub(super) struct DecideForm {
     choice: PlanChoice,
+    /// The round that was shown.
+    #[serde(default)]
+    seen: String,
     #[serde(default)]
     note: String,
     /// Whether to go on right away; only where commands can be started.
@@ -194,12 +225,14 @@ pub(super) struct DecideForm {
 pub(super) async fn decide(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-    Form(form): Form<DecideForm>,
+    Sent(form): Sent<DecideForm>,
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
     blocking(move || {
-        let (project, person) = (app.home_of(&id), &app.person);
-        decisions::decide(&project, &id, form.choice, &form.note, person, &app.holder(), now())?;
+        let (project, by) = (app.home_of(&id), &*app.person);
+        let seen = shown_to_person(&form.seen)?;
+        let decision = NewDecision { choice: form.choice, note: &form.note, by, seen: Some(&seen) };
+        decisions::decide(&project, &id, &decision, &app.holder(), now())?;
         if form.choice == PlanChoice::Fix && form.run == "1" && app.acts {
             commands::start_next(&app, &id)?;
         }
@@ -252,7 +285,7 @@ pub(super) struct ReviseForm {
 pub(super) async fn revise(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-    Form(form): Form<ReviseForm>,
+    Sent(form): Sent<ReviseForm>,
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
     blocking(move || {
@@ -288,14 +321,12 @@ impl EditForm {
 pub(super) async fn edit(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-    Form(form): Form<EditForm>,
+    Sent(form): Sent<EditForm>,
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
     blocking(move || {
         let (file, at) = form.place()?;
-        let seen: Digest = form.seen.parse().map_err(|_| {
-            Problem::new(StatusCode::BAD_REQUEST, "The form does not say which text was edited.")
-        })?;
+        let seen = shown_to_person(&form.seen)?;
         let edit = DocumentEdit { file: &file, at: &at, seen: &seen, text: &form.text };
         let project = app.home_of(&id);
         tools::edit_document(&project, &id, &edit, &app.person, &app.holder(), now())?;
@@ -309,7 +340,7 @@ pub(super) async fn edit(
 pub(super) async fn check(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-    Form(form): Form<EditForm>,
+    Sent(form): Sent<EditForm>,
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
     let found = blocking(move || {

@@ -1,11 +1,14 @@
 //! A change for people who do not have the project: as one HTML page, or as the text of a pull
 //! request.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use agentd_core::document::tasks::Status;
+use agentd_core::ids::RequirementId;
 use agentd_engine::agents::redact::Redactor;
+use agentd_engine::insight::trace::{self, Scenarios};
 use agentd_engine::store::{Change, Project};
 
 use super::findings::{on_code, over_rounds};
@@ -78,17 +81,30 @@ fn escaped(text: &str) -> Option<String> {
     (shown != text).then_some(shown)
 }
 
+/// The place on the page to which an address of the viewer leads: specs have requirements of the same
+/// number, so these are named with their spec.
+fn place_on_page(address: &str) -> Option<String> {
+    let (page, place) = address.split_once('#')?;
+    let spec = page.rsplit_once("/specs/").map(|(_, spec)| spec.split('?').next().unwrap_or(spec));
+    match (spec, place.parse::<RequirementId>()) {
+        (Some(spec), Ok(id)) => Some(pages::static_requirement(spec, id)),
+        _ => Some(place.to_owned()),
+    }
+}
+
 /// A page whose links lead to places on it, or to other sites, and nowhere else.
 fn unlinked(page: &str) -> String {
+    let ids: BTreeSet<&str> =
+        page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let mut out = String::with_capacity(page.len());
     let mut rest = page;
     while let Some((before, after)) = rest.split_once(" href=\"") {
         let Some((address, more)) = after.split_once('"') else { break };
         out.push_str(before);
-        let place = address.split_once('#').map(|(_, place)| place);
+        let place = place_on_page(address);
         if address.starts_with("http://") || address.starts_with("https://") {
             let _ = write!(out, " href=\"{address}\"");
-        } else if let Some(place) = place.filter(|place| !place.is_empty()) {
+        } else if let Some(place) = place.filter(|place| ids.contains(place.as_str())) {
             let _ = write!(out, " href=\"#{place}\"");
         }
         rest = more;
@@ -143,13 +159,14 @@ fn requirements(subject: &Subject, out: &mut String) {
                 Some(touched) if touched.edited.contains(&requirement.id) => "edited: ",
                 _ => "",
             };
-            let scenarios = requirement.scenarios.len();
+            let Scenarios { names, of_spec } = trace::scenarios(spec, requirement.id);
+            let of_spec = if of_spec { " of the whole spec" } else { "" };
             let _ = writeln!(
                 out,
-                "- {how}**{id}:{}** {} ({})",
+                "- {how}**{id}:{}** {} ({}{of_spec})",
                 requirement.id,
                 requirement.title,
-                agentd_core::text::counted(scenarios, "scenario")
+                agentd_core::text::counted(names.len(), "scenario")
             );
         }
         for removed in delta.map_or(&[][..], |delta| &delta.touched.removed) {
@@ -210,8 +227,8 @@ mod tests {
 
     #[test]
     fn links_stay_on_the_page_or_lead_elsewhere() {
-        let page = r##"<a class="x" href="/changes/a/review#I1">a</a><a href="/changes/a">b</a><a href="https://x.y/">c</a><a href="#z" title="q">d</a> href="##;
-        let expected = r##"<a class="x" href="#I1">a</a><a>b</a><a href="https://x.y/">c</a><a href="#z" title="q">d</a> href="##;
+        let page = r#"<p id="I1" id="b-R1"></p><a class="x" href="/changes/a/review?show=all#I1">a</a><a href="/changes/a">b</a><a href="https://x.y/">c</a><a href="/changes/a/specs/b#R1" title="q">d</a><a href="/specs/c#R1">e</a> href="#;
+        let expected = r##"<p id="I1" id="b-R1"></p><a class="x" href="#I1">a</a><a>b</a><a href="https://x.y/">c</a><a href="#b-R1" title="q">d</a><a>e</a> href="##;
         assert_eq!(unlinked(page), expected);
         assert_eq!(escaped("a&b"), Some("a&amp;b".to_owned()));
         assert_eq!(escaped("ab"), None);

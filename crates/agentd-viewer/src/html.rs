@@ -71,7 +71,7 @@ impl Page<'_> {
                             a href=(address) { (name) }
                         }
                     }
-                    form.search action="/search" role="search" {
+                    form.search action="/search" role="search" aria-label="Everything" {
                         label {
                             span.visually-hidden { "Search documents, findings and transcripts" }
                             input type="search" name="q" placeholder="Search everything"
@@ -139,13 +139,13 @@ fn help(app: &App) -> Markup {
             }
             h2 { "Settings of this browser" }
             p {
-                label.check { input #keys-setting type="checkbox"; " Single keys do something" }
+                label.check { input #keys-setting type="checkbox"; " Use single-key shortcuts" }
             }
             p {
                 label {
                     "Colors "
                     select #theme-setting {
-                        option value="" { "as the system" }
+                        option value="" { "same as the system" }
                         option value="light" { "light" }
                         option value="dark" { "dark" }
                     }
@@ -264,6 +264,14 @@ pub(super) fn with_code(text: &str) -> Markup {
     }
 }
 
+/// Why a change stands where it does, as the beginning of a sentence: "its plan is approved" is said
+/// on a page that is about the change.
+pub(super) fn sentence(why: &str) -> String {
+    let why = why.strip_prefix("its ").map_or_else(|| why.to_owned(), |rest| format!("the {rest}"));
+    let mut chars = why.chars();
+    chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default() + chars.as_str()
+}
+
 /// A number of things that stands beside a name.
 pub(super) fn count(number: usize) -> Markup {
     html! { span.count { (number) } }
@@ -313,6 +321,8 @@ mod tests {
         assert_eq!(query_value("a&b=ü #"), "a%26b%3D%C3%BC%20%23");
         let code = with_code("a `<b>` c `d").into_string();
         assert_eq!(code, "a <code>&lt;b&gt;</code> c <code>d</code>");
+        assert_eq!(sentence("its plan is approved"), "The plan is approved");
+        assert_eq!(sentence("questions about it are open"), "Questions about it are open");
     }
 
     /// D8: the sum of no floats is -0.0.

@@ -39,6 +39,7 @@ use agentd_core::config::Budget;
 use agentd_core::ids::ChangeId;
 use agentd_engine::agents::redact::Redactor;
 use agentd_engine::change::documents;
+use agentd_engine::guard::trust;
 use agentd_engine::insight::cost::{self, ProjectCost};
 use agentd_engine::opening;
 use agentd_engine::store::{Holder, Project};
@@ -79,6 +80,8 @@ struct App {
     conflicts: Conflicts,
     trees: Arc<Trees>,
     spent: Mutex<Spent>,
+    /// Held while a command is checked and started, so that two requests do not start two.
+    starting: Mutex<()>,
     token: Token,
     port: u16,
     /// See [`Options::person`].
@@ -126,6 +129,12 @@ impl App {
     /// The limits of the project; none if its settings cannot be read.
     fn budget(&self) -> Budget {
         documents::load_config(&self.project).map(|config| config.budget).unwrap_or_default()
+    }
+
+    /// Whether commands of the project would run: a person has agreed to what its settings run.
+    fn is_trusted(&self) -> bool {
+        let config = documents::load_config(&self.project).unwrap_or_default();
+        trust::standing(&self.project, &config).is_ok_and(|standing| standing.trusted)
     }
 
     /// What all changes have cost, where that is known; `mark` is that of the first page.
@@ -179,6 +188,7 @@ pub fn listen(options: Options) -> io::Result<Server> {
         conflicts: Conflicts::default(),
         trees: Arc::default(),
         spent: Mutex::default(),
+        starting: Mutex::default(),
         token,
         port,
         person,
@@ -193,6 +203,12 @@ impl Server {
     /// The address of a page, with the token.
     pub fn address(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}?token={}", self.app.port, self.app.token.as_str())
+    }
+
+    /// Whether commands that are started from the pages would run: a person has agreed to what the
+    /// settings of the project run.
+    pub fn is_trusted(&self) -> bool {
+        self.app.is_trusted()
     }
 
     /// Asks the desktop to open an address in a browser. The page that leads there is removed

@@ -39,26 +39,31 @@ const BOARD_REST: u32 = 25;
 /// read it.
 const CHUNK: u64 = 256 << 10;
 
-/// A position in the runs of a change: everything before it has been sent.
+/// What a page of a change shows: its runs up to a place, and its documents as they had a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Position {
     pub(super) run: u32,
     pub(super) offset: u64,
+    /// The [`fingerprint`] of the documents; none if nothing is known of them.
+    pub(super) mark: Option<u64>,
 }
 
 impl Position {
-    /// Reads `3:1200`; anything else is the beginning.
+    /// Reads `3:1200:00c0ffee`, or `3:1200`; anything else is the beginning.
     pub(super) fn parse(text: &str) -> Self {
-        let parsed = text.split_once(':').and_then(|(run, offset)| {
-            Some(Self { run: run.parse().ok()?, offset: offset.parse().ok()? })
-        });
-        parsed.unwrap_or_default()
+        let mut parts = text.splitn(3, ':');
+        let mut next = || parts.next();
+        let runs = (|| Some((next()?.parse().ok()?, next()?.parse().ok()?)))();
+        let Some((run, offset)) = runs else { return Self::default() };
+        let mark = next().and_then(|mark| u64::from_str_radix(mark, 16).ok());
+        Self { run, offset, mark }
     }
 }
 
 impl std::fmt::Display for Position {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.run, self.offset)
+        write!(f, "{}:{}", self.run, self.offset)?;
+        self.mark.map_or(Ok(()), |mark| write!(f, ":{mark:016x}"))
     }
 }
 
@@ -74,8 +79,8 @@ struct Tail {
 enum Message {
     /// More of a run, up to a place.
     Run(Position, Value),
-    /// Documents or the state have changed.
-    Documents,
+    /// Documents or the state have changed; the runs have been sent up to this place.
+    Documents(Position),
     /// The board has changed, and has this mark now.
     Board(u64),
 }
@@ -85,10 +90,11 @@ struct Follower {
     projects: [Project; 2],
     change: Change,
     from: Position,
+    /// What the page shows by now.
+    sent: Position,
     redactor: Redactor,
     tails: BTreeMap<u32, Tail>,
     checks: u32,
-    documents: Option<u64>,
 }
 
 /// The result of one check.
@@ -101,15 +107,7 @@ struct Update {
 
 impl Follower {
     fn new(projects: [Project; 2], change: Change, from: Position, redactor: Redactor) -> Self {
-        Self {
-            projects,
-            change,
-            from,
-            redactor,
-            tails: BTreeMap::new(),
-            checks: 0,
-            documents: None,
-        }
+        Self { projects, change, from, sent: from, redactor, tails: BTreeMap::new(), checks: 0 }
     }
 
     fn check(&mut self) -> Result<Update, StoreError> {
@@ -117,8 +115,8 @@ impl Follower {
         let mut left = CHUNK;
         if self.checks.is_multiple_of(DOCUMENTS_EVERY) {
             let now = fingerprint(&self.projects, &self.change);
-            if self.documents.replace(now).is_some_and(|before| before != now) {
-                messages.push(Message::Documents);
+            if self.sent.mark.replace(now).is_some_and(|before| before != now) {
+                messages.push(Message::Documents(self.sent));
             }
         }
         self.checks = self.checks.wrapping_add(1);
@@ -134,9 +132,9 @@ impl Follower {
             let found = more(&self.change, &run, tail, &self.redactor, left)?;
             if let Some((items, cut)) = found {
                 left = left.saturating_sub(tail.offset - before);
-                let position = Position { run: number, offset: tail.offset };
+                self.sent = Position { run: number, offset: tail.offset, ..self.sent };
                 messages.push(Message::Run(
-                    position,
+                    self.sent,
                     json!({ "run": run.to_string(), "items": items }),
                 ));
                 if cut || left == 0 {
@@ -222,7 +220,7 @@ fn more(
 
 /// A number that changes when a document or the state of a change does, or when somebody begins or
 /// ends to work on it.
-fn fingerprint([project, home]: &[Project; 2], change: &Change) -> u64 {
+pub(super) fn fingerprint([project, home]: &[Project; 2], change: &Change) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
     let lock = lock_state(home.dir(), &LockName::Run(change.id().clone()));
@@ -312,7 +310,9 @@ fn event(message: Message) -> Event {
         Message::Run(position, value) => {
             Event::default().event("run").id(position.to_string()).data(value.to_string())
         }
-        Message::Documents => Event::default().event("documents").data("{}"),
+        Message::Documents(position) => {
+            Event::default().event("documents").id(position.to_string()).data("{}")
+        }
         Message::Board(mark) => {
             Event::default().event("documents").id(format!("{mark:016x}")).data("{}")
         }

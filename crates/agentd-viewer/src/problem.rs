@@ -74,6 +74,7 @@ impl From<DocumentError> for Problem {
             DocumentError::Lock(_)
             | DocumentError::Refused(_)
             | DocumentError::NothingToDecide { .. }
+            | DocumentError::OtherRound { .. }
             | DocumentError::NothingToSettle { .. }
             | DocumentError::NoState { .. }
             | DocumentError::Journal { .. } => {

@@ -48,7 +48,10 @@ pub(super) fn tail(
     let offset = length.saturating_sub(TAIL) + whole as u64;
     bytes.truncate(whole);
     let bytes = redactor.redact_run(&bytes).unwrap_or(bytes);
-    Ok((String::from_utf8_lossy(&bytes).into_owned(), Position { run: run.number(), offset }))
+    Ok((
+        String::from_utf8_lossy(&bytes).into_owned(),
+        Position { run: run.number(), offset, mark: None },
+    ))
 }
 
 /// What files were before a run, as far as earlier runs have their texts.

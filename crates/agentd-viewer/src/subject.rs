@@ -22,6 +22,7 @@ use agentd_engine::insight::code_rounds::{CodeRounds, code_rounds};
 use agentd_engine::insight::diff::{self, SpecDelta};
 use agentd_engine::store::{Change, Project};
 
+use super::live::fingerprint;
 use super::markdown::headline;
 use super::problem::Problem;
 
@@ -60,6 +61,8 @@ impl ChangeRef {
 /// A change with everything that a page may show of it, each document read once.
 pub(super) struct Subject {
     pub(super) which: ChangeRef,
+    /// The mark of an open change before it was read: what has another one is not shown.
+    pub(super) mark: Option<u64>,
     snapshot: Snapshot,
     /// Why the state cannot be read.
     pub(super) problem: Option<String>,
@@ -78,10 +81,13 @@ pub(super) struct Subject {
 impl Subject {
     pub(super) fn load(project: &Project, which: ChangeRef) -> Result<Self, Problem> {
         let home = which.home(project);
-        let snapshot = which.open(&home)?.snapshot()?;
+        let change = which.open(&home)?;
+        let is_open = matches!(which, ChangeRef::Open(_));
+        let mark = is_open.then(|| fingerprint(&[project.clone(), home.clone()], &change));
+        let snapshot = change.snapshot()?;
         let problem = snapshot.state_if_begun().err().map(|error| error.to_string());
         let mut reports = Vec::new();
-        if matches!(which, ChangeRef::Open(_)) {
+        if is_open {
             let config = documents::load_config(&home).unwrap_or_default();
             reports = snapshot.findings(&home, &config.extras());
         }
@@ -90,6 +96,7 @@ impl Subject {
         let (deltas, code_rounds) = (OnceCell::new(), OnceCell::new());
         let mut subject = Self {
             which,
+            mark,
             snapshot,
             problem,
             reports,
@@ -119,10 +126,13 @@ impl Subject {
     }
 
     /// Whether parts of its plan are still to come.
-    fn is_being_written(&self) -> bool {
+    pub(super) fn is_being_written(&self) -> bool {
         let standing = self.position().map(|position| position.course.standing);
         let is_planned = !matches!(self.phase(), None | Some(Phase::Proposed));
-        !is_planned && matches!(standing, Some(Standing::Running | Standing::Unfinished))
+        // It was only begun, or questions about it are open.
+        let is_new = !self.documents().has(&ChangeFile::Proposal);
+        let is_unfinished = matches!(standing, Some(Standing::Running | Standing::Unfinished));
+        !is_planned && (is_new || is_unfinished)
     }
 
     /// The project that the change lives in.
@@ -287,14 +297,15 @@ impl Subject {
         there.map(|(file, title)| (file, title.to_owned())).collect()
     }
 
-    /// The text of a document.
+    /// The text of a document that is there, also if it cannot be read.
     pub(super) fn source(&self, file: &ChangeFile) -> Option<&Source> {
         let is_document = match file {
             ChangeFile::Spec(id) => self.documents().specs.contains_key(id),
             ChangeFile::State => false,
             file => Documents::FILES.contains(file),
         };
-        is_document.then(|| self.documents().get(file))
+        let source = is_document.then(|| self.documents().get(file));
+        source.filter(|source| **source != Source::Missing)
     }
 
     /// The address of a document.

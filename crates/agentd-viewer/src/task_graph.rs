@@ -21,7 +21,7 @@ const LANE_LABEL: usize = 112;
 const MARGIN: usize = 10;
 
 /// How many boxes stand side by side; more go below.
-const MOST_COLUMNS: usize = 5;
+const MOST_COLUMNS: usize = 4;
 
 /// A drawing of more tasks than this is of no use; the list has them all.
 const MOST: usize = 150;

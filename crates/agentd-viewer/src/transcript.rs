@@ -176,7 +176,8 @@ fn edited(files: &[FileEdit], earlier: &Earlier) -> Markup {
     }
 }
 
-fn content(file: &FileEdit, earlier: &Earlier) -> Markup {
+/// What was done to a file.
+pub(super) fn content(file: &FileEdit, earlier: &Earlier) -> Markup {
     let before = match &file.before {
         Some(digest) => earlier.get(&(file.path.clone(), digest.clone())).map(String::as_str),
         None if file.created => Some(""),
@@ -251,7 +252,10 @@ pub(super) fn entries(text: &str, most: usize, earlier: &Earlier) -> Vec<Markup>
     let skipped = entries.len().saturating_sub(most);
     let mut shown: Vec<Markup> = Vec::new();
     if skipped > 0 {
-        let text = format!("{skipped} earlier entries are not shown");
+        let text = match skipped {
+            1 => "1 earlier entry is not shown".to_owned(),
+            skipped => format!("{skipped} earlier entries are not shown"),
+        };
         shown.push(entry("note", None, &html! { (text) }));
     }
     shown.extend(entries.into_iter().skip(skipped).map(|entry| match entry {
@@ -298,7 +302,7 @@ mod tests {
         assert!(html.contains("class=\"entry call bad\"><span class=\"t\">1:01</span>"), "{html}");
         assert!(html.contains("&lt;script&gt;") && !html.contains("<script>"), "{html}");
         assert_eq!(html.matches("class=\"entry").count(), 2);
-        assert!(shown(1).contains("1 earlier entries are not shown"));
+        assert!(shown(1).contains("1 earlier entry is not shown"));
     }
 
     #[test]

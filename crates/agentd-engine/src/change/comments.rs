@@ -209,6 +209,8 @@ fn text_of(
 ) -> Result<Option<String>, DocumentError> {
     let (dir, path) = match on {
         Commented::Document(file) => (change.dir().clone(), file.path()),
+        // What git keeps for itself is not code, and must not get into a prompt.
+        Commented::File(path) if path.components().any(is_git) => return Ok(None),
         Commented::File(path) => {
             // A working tree that cannot be found has no files.
             let root = match load_state_if_begun(change)? {
@@ -227,6 +229,10 @@ fn text_of(
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+fn is_git(name: &str) -> bool {
+    name.eq_ignore_ascii_case(".git")
 }
 
 /// Records a comment and returns it with its number.

@@ -59,6 +59,12 @@ pub enum DocumentError {
         /// The command that comes next.
         next: NextStep,
     },
+    /// The plan was challenged again since it was shown to the person who decides.
+    #[error("`{change}` was challenged again since you saw it; nothing was decided")]
+    OtherRound {
+        /// The change.
+        change: ChangeId,
+    },
     /// A call is not one whose cost is unknown.
     #[error("run {run} of `{change}` is not unsettled")]
     NothingToSettle {
@@ -97,6 +103,8 @@ impl Explain for DocumentError {
             Self::NothingToDecide { next, .. } => {
                 ErrorReport::of(Kind::NothingToDecide, self).run("continue with", next)
             }
+            Self::OtherRound { .. } => ErrorReport::of(Kind::NothingToDecide, self)
+                .hint("read the latest round, then decide"),
             Self::NothingToSettle { change, .. } => ErrorReport::of(Kind::NothingToSettle, self)
                 .run("see which calls are", CommandLine::agentd(["cost", change.as_str()])),
             Self::Journal { change, source } => explain_mismatch(self, change, source),

@@ -20,6 +20,8 @@ use crate::tools::{self, input};
 pub struct CodeRounds {
     /// The reviews.
     pub reviews: Vec<Review>,
+    /// The run of each of them; empty where no run was kept.
+    pub runs: Vec<u32>,
     /// The runs of the tests before the one that STATE.yaml has, each with the time at which
     /// its reviewer was asked.
     pub tests: Vec<(Stamp, TestEvidence)>,
@@ -40,6 +42,7 @@ pub fn code_rounds(snapshot: &Snapshot) -> Result<CodeRounds, DocumentError> {
             rounds.tests.extend(reported.map(|tests| (asked, tests)));
         }
         taken(&run, &mut rounds.reviews);
+        rounds.runs.resize(rounds.reviews.len(), name.number());
     }
     // Of the latest the document itself is there.
     let latest = snapshot.documents.review.value_if_there();

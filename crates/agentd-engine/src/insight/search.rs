@@ -12,6 +12,7 @@ use agentd_core::event::AgentEvent;
 use agentd_core::ids::{ChangeId, SpecId};
 use agentd_core::layout::{self, ArchiveName, ChangeFile, RunName};
 use agentd_core::run_format::{Record, parse_line};
+use agentd_core::span::Span;
 use agentd_core::text::excerpt;
 use aho_corasick::AhoCorasick;
 
@@ -57,8 +58,8 @@ pub enum HitPlace {
         archived: Option<ArchiveName>,
         /// The document.
         file: ChangeFile,
-        /// Whether it is what a reviewer has said.
-        is_finding: bool,
+        /// What of it.
+        part: HitPart,
     },
     /// What was recorded of a call.
     Run {
@@ -69,6 +70,17 @@ pub enum HitPlace {
         /// The run.
         run: RunName,
     },
+}
+
+/// A part of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HitPart {
+    /// What the document says itself.
+    Text,
+    /// A review in it, but not one of the issues.
+    Review,
+    /// The issue with this number.
+    Issue(u32),
 }
 
 /// What is searched.
@@ -163,17 +175,32 @@ fn of_change(change: &Change, words: &Words) -> Vec<Hit> {
     let mut found = Vec::new();
     for file in files {
         let Ok(text) = change.read(&file) else { continue };
-        let reviews =
-            if file == ChangeFile::Proposal { review_block::spans(&text) } else { Vec::new() };
+        let reviews = match file {
+            ChangeFile::Proposal => review_block::spans(&text),
+            ChangeFile::Review => vec![Span::new(0, text.len())],
+            _ => Vec::new(),
+        };
         found.extend(hits(&text, words, |offset| HitPlace::Document {
             change: change.id().clone(),
             archived: change.archived().cloned(),
             file: file.clone(),
-            is_finding: file == ChangeFile::Review
-                || reviews.iter().any(|span| span.range().contains(&offset)),
+            part: part(&text, &reviews, offset),
         }));
     }
     found
+}
+
+/// What a line is a part of, where these are the reviews in a text.
+fn part(text: &str, reviews: &[Span], offset: usize) -> HitPart {
+    let Some(review) = reviews.iter().find(|span| span.range().contains(&offset)) else {
+        return HitPart::Text;
+    };
+    let end = text[offset..].find('\n').map_or(text.len(), |length| offset + length);
+    let above = text.get(review.start..end).unwrap_or_default().lines().rev();
+    let heading =
+        above.into_iter().find(|line| line.starts_with("## ") || line.starts_with("### "));
+    let number = |heading: &str| heading.strip_prefix("### I")?.split(':').next()?.parse().ok();
+    heading.and_then(number).map_or(HitPart::Review, HitPart::Issue)
 }
 
 /// The lines of a document that has all of the words: those with the most of them.

@@ -237,7 +237,7 @@ fn trace(
             change_id: source.id.clone(),
             phase: source.state.as_ref().map(|state| state.phase),
             archived: source.archived.as_ref().map(ToString::to_string),
-            scenarios: scenarios(spec, id),
+            scenarios: scenarios(spec, id).names,
             commits: commits.iter().filter(|c| !c.tasks.is_disjoint(&ids)).cloned().collect(),
             tasks: own,
             review: review.clone(),
@@ -257,9 +257,18 @@ fn review(state: &State) -> Option<ReviewTrace> {
     })
 }
 
+/// The scenarios that prove a requirement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scenarios {
+    /// Their names.
+    pub names: Vec<Line>,
+    /// Whether they are all scenarios of the spec, since none of them names a requirement.
+    pub of_spec: bool,
+}
+
 /// The scenarios below a requirement and those that name it; where no scenario of the spec
 /// names any requirement, all of them prove the spec as a whole.
-fn scenarios(spec: &Spec, id: RequirementId) -> Vec<Line> {
+pub fn scenarios(spec: &Spec, id: RequirementId) -> Scenarios {
     let own = spec.requirements.iter().filter(|r| r.id == id).flat_map(|r| &r.scenarios);
     let mut names: Vec<Line> = own.map(|scenario| scenario.name.clone()).collect();
     let says = |scenario: &spec::Scenario, wanted: &dyn Fn(RequirementId) -> bool| {
@@ -271,8 +280,9 @@ fn scenarios(spec: &Spec, id: RequirementId) -> Vec<Line> {
     };
     let named = spec.scenarios.iter().filter(|s| says(s, &|found| found == id));
     names.extend(named.map(|scenario| scenario.name.clone()));
-    if names.is_empty() && !spec.scenarios.iter().any(|s| says(s, &|_| true)) {
+    let of_spec = names.is_empty() && !spec.scenarios.iter().any(|s| says(s, &|_| true));
+    if of_spec {
         names.extend(spec.scenarios.iter().map(|scenario| scenario.name.clone()));
     }
-    names
+    Scenarios { of_spec: of_spec && !names.is_empty(), names }
 }

@@ -24,7 +24,7 @@ use crate::explain::{ErrorReport, Explain};
 use crate::process::{ProcessId, detached};
 use crate::store::{LockName, LockState, Project, ProjectDir, StoreError, lock_state};
 
-pub use stop::{StopError, stop};
+pub use stop::{CAN_STOP, StopError, stop};
 
 /// How much of what a command has printed is read.
 const MOST_OUTPUT: u64 = 1 << 20;

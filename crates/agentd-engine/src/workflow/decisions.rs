@@ -8,6 +8,7 @@ use agentd_core::diff;
 use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::document::round::Round;
 use agentd_core::documents::Documents;
+use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::next_step::{Command, NextStep};
@@ -266,20 +267,45 @@ impl From<PlanChoice> for Choice {
     }
 }
 
+/// A decision that a person makes.
+#[derive(Debug, Clone, Copy)]
+pub struct NewDecision<'a> {
+    /// What is to be done.
+    pub choice: PlanChoice,
+    /// Why, or what the planner should know.
+    pub note: &'a str,
+    /// Who decides.
+    pub by: &'a str,
+    /// The round that was shown, from [`seen`]. None if the person decides about the latest one,
+    /// whatever it is.
+    pub seen: Option<&'a Digest>,
+}
+
+/// A digest of what a person sees when they decide: the plan, and what its latest round said.
+pub fn seen(documents: &Documents, review: &ReviewBlock) -> Digest {
+    let issues: Vec<String> =
+        review.issues.iter().map(|issue| format!("I{} {}", issue.number, issue.title)).collect();
+    let (plan, round) = (documents.digest(), review.iteration);
+    Digest::of(format!("{plan} {round} {:?} {}", review.date, issues.join("\n")))
+}
+
 /// Records a decision about a plan that waits for one: who, when, why, and for which plan.
 /// Accepting a plan with minor issues also moves its phase, where C11 allows it.
 pub fn decide(
     project: &Project,
     id: &ChangeId,
-    choice: PlanChoice,
-    note: &str,
-    by: &str,
+    new: &NewDecision<'_>,
     holder: &Holder,
     now: Stamp,
 ) -> Result<State, DocumentError> {
     update_state(project, id, holder, now, |state| {
         let documents = project.change(id)?.snapshot()?.documents;
         open_question(state, &documents)?;
+        let latest = documents.counted_review(state).map(|review| seen(&documents, review));
+        if new.seen.is_some_and(|shown| latest.as_ref() != Some(shown)) {
+            return Err(DocumentError::OtherRound { change: id.clone() });
+        }
+        let NewDecision { choice, note, by, .. } = *new;
         let plan_hash = Some(documents.digest());
         if choice == PlanChoice::Accept {
             *state = accepted(state, &documents)?;

@@ -8,7 +8,7 @@ use agentd_core::step_name::StepName;
 use agentd_core::text::counted;
 
 use super::challenge::challenge_valid;
-use super::decisions::{self, PlanChoice};
+use super::decisions::{self, NewDecision, PlanChoice};
 use super::format::{self, Format};
 use super::generate::{self, Missing};
 use super::reproposal::revise;
@@ -172,8 +172,8 @@ pub(super) fn perform(
         PlanStep::Accept => {
             let (project, holder) = (&workflow.agents.project, &workflow.agents.holder);
             let (note, now) = ("workflow.accept_minor", (workflow.now)());
-            let accept = PlanChoice::Accept;
-            decisions::decide(project, &workflow.change, accept, note, "agentd", holder, now)?;
+            let accept = NewDecision { choice: PlanChoice::Accept, note, by: "agentd", seen: None };
+            decisions::decide(project, &workflow.change, &accept, holder, now)?;
             workflow.forget();
             return workflow.report(Action::AcceptedMinor).map(Some);
         }

@@ -1,19 +1,19 @@
 //! Starting and stopping commands. Which can be started is said by the same function as `Next` of
 //! `agentd status`; nothing that a page sends becomes part of a command line.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use agentd_core::ids::ChangeId;
 use agentd_core::state::Placement;
 use agentd_engine::workflow::background::{self, BackgroundCommand};
 use agentd_engine::workflow::{begin as beginning, clarify};
-use axum::extract::{Form, Path, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{now, to_change};
+use super::{Sent, now, shown_to_person, to_change};
 use crate::App;
 use crate::pages;
 use crate::problem::Problem;
@@ -40,7 +40,7 @@ pub(crate) struct RunForm {
 pub(crate) async fn run(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-    Form(form): Form<RunForm>,
+    Sent(form): Sent<RunForm>,
 ) -> Result<Response, Problem> {
     must_act(&app)?;
     let id = open(&id)?;
@@ -48,6 +48,7 @@ pub(crate) async fn run(
         let no_such = || Problem::new(StatusCode::BAD_REQUEST, "There is no such command.");
         let command: BackgroundCommand = form.command.parse().map_err(|_| no_such())?;
         let placement = placement(&form.placement)?;
+        let _one_at_a_time = app.starting.lock().unwrap_or_else(PoisonError::into_inner);
         let subject = Subject::load(&app.project, ChangeRef::Open(id.clone()))?;
         if !pages::is_startable(&app, &subject, command) {
             let why = format!("`{}` is not what comes next now.", command.step(&id));
@@ -70,6 +71,7 @@ fn placement(name: &str) -> Result<Option<Placement>, Problem> {
 
 /// Starts what comes next, if that can be started.
 pub(super) fn start_next(app: &App, id: &ChangeId) -> Result<(), Problem> {
+    let _one_at_a_time = app.starting.lock().unwrap_or_else(PoisonError::into_inner);
     let subject = Subject::load(&app.project, ChangeRef::Open(id.clone()))?;
     let next = subject.position().map_or(&[][..], |position| &position.course.next);
     let command = next.iter().find_map(|step| BackgroundCommand::of(step, id));
@@ -105,7 +107,7 @@ pub(crate) struct NewForm {
 
 pub(crate) async fn begin(
     State(app): State<Arc<App>>,
-    Form(form): Form<NewForm>,
+    Sent(form): Sent<NewForm>,
 ) -> Result<Response, Problem> {
     must_act(&app)?;
     blocking(move || {
@@ -137,7 +139,7 @@ pub(crate) async fn begin(
 pub(crate) async fn answer(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-    Form(fields): Form<Vec<(String, String)>>,
+    Sent(fields): Sent<Vec<(String, String)>>,
 ) -> Result<Response, Problem> {
     let id = open(&id)?;
     blocking(move || {
@@ -147,6 +149,12 @@ pub(crate) async fn answer(
         let questions = kept.ok_or_else(|| {
             Problem::new(StatusCode::CONFLICT, "No questions wait for an answer.")
         })?;
+        let seen = fields.iter().find(|(name, _)| name == "seen").map(|(_, value)| value.as_str());
+        if shown_to_person(seen.unwrap_or_default())? != pages::questions_seen(&questions) {
+            let why = "The questions have changed since you saw them. Reload the page, and answer \
+                       those that are there now.";
+            return Err(Problem::new(StatusCode::CONFLICT, why));
+        }
         let given = |name: String| {
             fields.iter().filter(move |(key, _)| *key == name).map(|(_, value)| value.as_str())
         };

@@ -2,7 +2,7 @@
 //! requirements to it.
 
 use agentd_core::diff::{DiffLine, Hunk, LineKind};
-use agentd_core::document::comments::{Anchor, Comment, Commented, CommentedText};
+use agentd_core::document::comments::{Anchor, Commented};
 use agentd_core::figures::duration;
 use agentd_core::ids::Layer;
 use agentd_core::rel_path::RelPath;
@@ -12,6 +12,7 @@ use agentd_engine::insight::diff::{self, CodeDiff, CodeFile};
 use maud::{Markup, html};
 
 use super::changes::sign;
+use super::code_comments::{FileComments, all_comments, other_comments};
 use super::comments::{button, template, thread};
 use super::frame::{ChangePage, Tab};
 use super::trace::trace_table;
@@ -32,6 +33,23 @@ pub(super) fn file_anchor(path: &str) -> String {
     slug(path).replacen("h-", "file-", 1)
 }
 
+/// The place of a line of it.
+pub(super) fn line_anchor(path: &str, line: usize) -> String {
+    format!("{}-L{line}", file_anchor(path))
+}
+
+/// The first line that was added to a file; the only one that has a place on the page.
+pub(super) fn first_line(file: &CodeFile) -> Option<usize> {
+    let mut lines = file.diff.hunks.iter().flat_map(|hunk| &hunk.lines);
+    lines.find_map(|line| line.new.filter(|_| line.old.is_none()))
+}
+
+/// Whether a file can be commented on: the code of the change has it.
+pub(crate) fn is_in_code(subject: &Subject, path: &RelPath) -> bool {
+    let code = diff::code(subject.home(), subject.snapshot()).ok().flatten();
+    code.is_some_and(|code| code.files.iter().any(|file| file.path == path.as_str()))
+}
+
 pub(crate) fn code(app: &App, subject: &Subject, view: &View) -> Markup {
     let here = format!("{}/code", subject.address());
     let found =
@@ -49,7 +67,7 @@ pub(crate) fn code(app: &App, subject: &Subject, view: &View) -> Markup {
             Some(code) => { (differences(subject, code, &here, view)) }
             None => { @if problem.is_none() { p.empty { (nothing(subject)) } } }
         }
-        (comments_on_all(subject))
+        (other_comments(subject, code.as_ref()))
         (trace_table(subject, code.as_ref()))
         (template(subject))
     };
@@ -230,11 +248,13 @@ fn file_diff(subject: &Subject, file: &CodeFile, room: &mut usize) -> Markup {
                 @for task in &file.tasks { span.badge { "task " (task) } " " }
             }
             div.file-body {
-                label.check.viewed hidden { input type="checkbox"; " Viewed" }
+                @if subject.is_open() { label.check.viewed hidden { input type="checkbox"; " Viewed" } }
                 @if !fits {
                     p.quiet { "Too long for this page: " (counted(lines, "line")) "." }
+                    (all_comments(subject, on.as_ref()))
                 } @else if file.diff.hunks.is_empty() {
                     p.quiet { @if file.lines.is_none() { "Not text." } @else { "No lines to show." } }
+                    (all_comments(subject, on.as_ref()))
                 } @else {
                     (hunks(subject, file, on.as_ref(), language))
                 }
@@ -254,49 +274,6 @@ fn fingerprint(file: &CodeFile) -> String {
     format!("{:08x}", hasher.finish() & 0xffff_ffff)
 }
 
-/// Comments on lines of a file that are on the page, and the others.
-struct FileComments<'s> {
-    placed: Vec<(LineKind, usize, &'s Comment)>,
-    others: Vec<&'s Comment>,
-}
-
-impl<'s> FileComments<'s> {
-    fn of(subject: &'s Subject, on: &Commented, file: &CodeFile) -> Self {
-        let mut comments = Self { placed: Vec::new(), others: Vec::new() };
-        let lines = || file.diff.hunks.iter().flat_map(|hunk| &hunk.lines);
-        // What is on the page of the new text: the words are looked for there.
-        let shown: Vec<(usize, String)> =
-            lines().filter_map(|line| Some((line.new?, line.text()))).collect();
-        let text: String = shown.iter().map(|(_, text)| format!("{text}\n")).collect();
-        let commented = CommentedText::new(&text);
-        for comment in subject.comments_on(on) {
-            let placed = match comment.at {
-                Anchor::Line(_) => {
-                    let found = commented.line_of(comment).and_then(|at| shown.get(at - 1));
-                    found.map(|(line, _)| (LineKind::Added, *line))
-                }
-                Anchor::Removed(line) => lines()
-                    .find(|it| it.old == usize::try_from(line).ok() && it.new.is_none())
-                    .and_then(|it| Some((LineKind::Removed, it.old?))),
-                _ => None,
-            };
-            match placed {
-                Some((side, line)) => comments.placed.push((side, line, comment)),
-                None => comments.others.push(comment),
-            }
-        }
-        comments
-    }
-
-    fn at(&self, line: &DiffLine) -> impl Iterator<Item = &'s Comment> {
-        let here = |(side, number, _): &&(LineKind, usize, &'s Comment)| match side {
-            LineKind::Removed => line.new.is_none() && line.old == Some(*number),
-            LineKind::Same | LineKind::Added => line.new == Some(*number),
-        };
-        self.placed.iter().filter(here).map(|(_, _, comment)| *comment)
-    }
-}
-
 fn hunks(
     subject: &Subject,
     file: &CodeFile,
@@ -304,13 +281,14 @@ fn hunks(
     language: Option<&'static Language>,
 ) -> Markup {
     let comments = on.map(|on| FileComments::of(subject, on, file));
+    let first = first_line(file).map(|line| (line, line_anchor(&file.path, line)));
     html! {
         @for comment in comments.iter().flat_map(|comments| &comments.others) {
             (thread(subject, comment, matches!(comment.at, Anchor::Line(_) | Anchor::Removed(_))))
         }
         div.diff.code-diff role="region" aria-label={ "Changes in " (file.path) } tabindex="0" {
             @for hunk in &file.diff.hunks {
-                (code_hunk(subject, hunk, on, language, comments.as_ref()))
+                (code_hunk(subject, hunk, on, language, (comments.as_ref(), first.as_ref())))
             }
         }
     }
@@ -321,7 +299,7 @@ fn code_hunk(
     hunk: &Hunk,
     on: Option<&Commented>,
     language: Option<&'static Language>,
-    comments: Option<&FileComments<'_>>,
+    (comments, first): (Option<&FileComments<'_>>, Option<&(usize, String)>),
 ) -> Markup {
     // What is open on either side; unchanged lines belong to both.
     let (mut old_open, mut new_open) = (None, None);
@@ -330,7 +308,8 @@ fn code_hunk(
             @if !hunk.under.is_empty() { p.under { (hunk.under) } }
             @for line in &hunk.lines {
                 @let open = if line.kind == LineKind::Removed { &mut old_open } else { &mut new_open };
-                (code_line(subject, line, on, language, open))
+                @let anchor = first.filter(|(first, _)| line.new == Some(*first));
+                (code_line(subject, line, (on, anchor.map(|(_, anchor)| anchor)), language, open))
                 @for comment in comments.into_iter().flat_map(|comments| comments.at(line)) {
                     div.margin { (thread(subject, comment, false)) }
                 }
@@ -342,13 +321,13 @@ fn code_hunk(
 fn code_line(
     subject: &Subject,
     line: &DiffLine,
-    on: Option<&Commented>,
+    (on, anchor): (Option<&Commented>, Option<&String>),
     language: Option<&'static Language>,
     open: &mut Option<Open>,
 ) -> Markup {
     let (class, mark, spoken) = sign(line.kind);
     html! {
-        div.diff-line.(class) {
+        div.diff-line.(class) id=[anchor] {
             (numbers(subject, line, on))
             span.sign aria-hidden="true" { (mark) }
             span.words.code {
@@ -425,17 +404,6 @@ fn colored_piece(words: &str, class: Option<&str>, changed: bool, is_removed: bo
     };
     html! {
         @if !changed { (inner) } @else if is_removed { del { (inner) } } @else { ins { (inner) } }
-    }
-}
-
-/// Comments on the code as a whole.
-fn comments_on_all(subject: &Subject) -> Markup {
-    let comments: Vec<&Comment> = subject.comments_on(&Commented::Code).collect();
-    html! {
-        @if !comments.is_empty() {
-            h2 { "On all of the code" }
-            @for comment in comments { (thread(subject, comment, false)) }
-        }
     }
 }
 

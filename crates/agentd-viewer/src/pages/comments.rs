@@ -5,6 +5,7 @@ use agentd_engine::change::comments;
 use maud::{Markup, html};
 
 use super::plan::plan_page;
+use super::review::issue_address;
 use crate::App;
 use crate::html::{icon, query_value, time};
 use crate::markdown;
@@ -152,8 +153,8 @@ pub(super) fn link(subject: &Subject, comment: &Comment) -> Markup {
     };
     let base = subject.address();
     let address = match comment.commented() {
-        Some(Commented::Document(_)) if matches!(comment.at, Anchor::Issue(_)) => {
-            format!("{base}/review#{}", comment.at)
+        Some(Commented::Document(file)) if let Anchor::Issue(number) = comment.at => {
+            issue_address(subject, &file, number)
         }
         Some(Commented::Document(file)) if subject.source(&file).is_some() => {
             format!("{}#C{}", subject.document_address(&file), comment.number)

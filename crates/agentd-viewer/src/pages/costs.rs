@@ -1,6 +1,7 @@
 //! What all changes have cost, archived ones included: by month, model, role, step and change.
 
 use agentd_core::figures::{duration, tokens};
+use agentd_core::text::counted;
 use agentd_engine::insight::cost::{self, ChangeCost, Month, ProjectCost};
 use maud::{Markup, html};
 
@@ -24,7 +25,7 @@ pub(crate) fn costs(app: &App, month: &str) -> Result<Markup, Problem> {
             span { strong { (dollars(shown.total_cost_usd)) } @if let Some(month) = &month { " in " (month) } @else { " in all" } }
             span { (tokens(shown.spent.tokens_in)) " tokens in, " (tokens(shown.spent.tokens_cached)) " of them cached" }
             span { (tokens(shown.spent.tokens_out)) " out" }
-            span { (shown.spent.calls) " calls" @if shown.spent.failed > 0 { ", " (shown.spent.failed) " failed" } }
+            span { (counted(shown.spent.calls, "call")) @if shown.spent.failed > 0 { ", " (shown.spent.failed) " failed" } }
             span { (duration(shown.spent.duration_ms)) " of work" }
         }
         @if shown.spent.calls == 0 { p.empty { "No agent has been called yet." } }

@@ -9,7 +9,9 @@ use agentd_core::ids::{RequirementId, SpecId};
 use agentd_core::layout::{ChangeFile, Writer};
 use agentd_core::outline::Outline;
 use agentd_core::span::Span;
+use agentd_core::text::counted;
 use agentd_engine::insight::diff;
+use agentd_engine::insight::trace::scenarios;
 use axum::http::StatusCode;
 use maud::{Markup, html};
 
@@ -255,8 +257,12 @@ fn requirement_head(
                     @if tasks.is_empty() { span.badge.medium { "no task" } }
                     @for task in tasks { (task_link(subject, task)) }
                 }
-                @if let Some(found) = found.filter(|found| !found.scenarios.is_empty()) {
-                    span.badge { (found.scenarios.len()) " scenarios" }
+                @if let Some((_, spec)) = spec {
+                    // Where they prove the spec as a whole, they say nothing about this one.
+                    @let scenarios = scenarios(spec, id);
+                    @if !scenarios.of_spec && !scenarios.names.is_empty() {
+                        span.badge { (counted(scenarios.names.len(), "scenario")) }
+                    }
                 }
             }
             (button(subject, &Commented::Document(file.clone()), &anchor, &heading.title))

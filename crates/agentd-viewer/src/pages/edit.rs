@@ -30,7 +30,8 @@ pub(super) fn form(
             p.alert.mild { "This plan is approved. If you change it, it has to be challenged again." }
         }
         form.editor method="post" action={ (subject.address()) "/edit" } data-send
-            data-check={ (subject.address()) "/check" } data-draft={ "edit " (file.path()) " " (at) } {
+            data-check={ (subject.address()) "/check" }
+            data-draft={ "edit " (file.path()) " " (at) } data-seen=(seen) {
             input type="hidden" name="on" value=(file.path());
             input type="hidden" name="at" value=(at);
             input type="hidden" name="seen" value=(seen);
@@ -41,7 +42,7 @@ pub(super) fn form(
             div.checked role="status" aria-label="Findings" {}
             div.actions {
                 button.primary { "Save" }
-                a.button href=(subject.document_address(file)) { "Cancel" }
+                a.button.forget href=(subject.document_address(file)) { "Cancel" }
                 span.quiet { "Checked as you type; what breaks a rule is not saved." }
             }
         }

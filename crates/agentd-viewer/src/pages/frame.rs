@@ -4,12 +4,13 @@ use agentd_core::document::review::CodeVerdict;
 use agentd_core::document::review_block::PlanVerdict;
 use agentd_core::phase::Phase;
 use agentd_core::state::{Choice, State, TestRun};
+use agentd_core::text::counted;
 use maud::{Markup, html};
 
 use super::next::next_bar;
 use crate::App;
 use crate::findings;
-use crate::html::{Page, count, dollars, progress, time};
+use crate::html::{Page, count, dollars, progress, time, with_code};
 use crate::live::Position;
 use crate::subject::Subject;
 
@@ -38,7 +39,7 @@ impl ChangePage<'_> {
         let body = html! {
             (head(subject))
             @if let Some(problem) = &subject.problem {
-                p.alert role="alert" { (problem) }
+                p.alert role="alert" { (with_code(problem)) }
             }
             (next_bar(app, subject))
             (tabs(subject, self.tab))
@@ -52,7 +53,7 @@ impl ChangePage<'_> {
         crumbs.push((subject.id().as_str(), base.clone()));
         crumbs.extend(self.here.map(|here| (self.title, here.to_owned())));
         let follow = subject.is_open().then(|| {
-            let position = Position::end_of(subject.change());
+            let position = Position::end_of(subject);
             format!("{base}/live?after={position}")
         });
         Page { app, title: &title, crumbs: &crumbs, follow, body }.render()
@@ -218,8 +219,8 @@ fn tabs(subject: &Subject, current: Tab) -> Markup {
     html! {
         nav.tabs aria-label="Pages of this change" data-live="tabs" {
             (tab(Tab::Plan, "", "Plan", &html! {
-                @if specs > 0 { (specs) " spec" @if specs != 1 { "s" } ", " }
-                (subject.tasks().len()) " tasks"
+                @if specs > 0 { (counted(specs, "spec")) ", " }
+                (counted(subject.tasks().len(), "task"))
                 @if counts.high + counts.medium > 0 {
                     " " span.count.warn title="findings of validate" { (counts.high + counts.medium) }
                 }

@@ -11,7 +11,7 @@ use super::list::{Listing, Query, list_query};
 use crate::App;
 use crate::board::Board;
 use crate::conflicts::{Conflict, Shared};
-use crate::html::{Page, command, count, dollars, elapsed, progress, time};
+use crate::html::{Page, command, count, dollars, elapsed, progress, sentence, time};
 use crate::overview::Overview;
 use crate::problem::Problem;
 
@@ -143,12 +143,6 @@ fn need(app: &App, known: &Overview) -> Markup {
     }
 }
 
-/// The end of a sentence, as a short one.
-fn sentence(why: &str) -> String {
-    let mut chars = why.chars();
-    chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default() + chars.as_str()
-}
-
 fn running_now(app: &App, running: &[&Arc<Overview>]) -> Markup {
     html! {
         section.running aria-labelledby="running-title" data-live="running" {
@@ -272,9 +266,10 @@ fn updated(known: &Overview) -> Markup {
 fn shares(shared: Option<&Vec<Conflict>>) -> Markup {
     html! {
         @if let Some(shared) = shared {
-            @let others = names(shared);
-            span.warn title={ "shares " (subjects(shared)) " with " (others) } {
-                "⚠ " (shared.len()) span.visually-hidden { " shared with " (others) }
+            @let others = others(shared);
+            @let names = names(&others);
+            span.warn title={ "shares " (subjects(shared)) " with " (names) } {
+                "⚠ " (others.len()) span.visually-hidden { " shared with " (names) }
             }
         }
     }
@@ -290,14 +285,20 @@ fn subjects(shared: &[Conflict]) -> String {
 }
 
 /// The other changes, each once.
-fn names(shared: &[Conflict]) -> String {
-    let mut names: Vec<&str> = shared.iter().map(|conflict| conflict.with.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let more = names.len().saturating_sub(5);
-    names.truncate(5);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    names.join(", ") + &more
+fn others(shared: &[Conflict]) -> Vec<&str> {
+    let mut others: Vec<&str> = shared.iter().map(|conflict| conflict.with.as_str()).collect();
+    others.sort_unstable();
+    others.dedup();
+    others
+}
+
+/// Their names, the first few.
+fn names(others: &[&str]) -> String {
+    let shown = others.get(..5).unwrap_or(others).join(", ");
+    match others.len().saturating_sub(5) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 fn as_list(listing: &Listing<'_>, conflicts: &Shared, query: &Query) -> Markup {

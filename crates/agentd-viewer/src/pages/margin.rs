@@ -11,6 +11,7 @@ use agentd_core::span::LineIndex;
 use maud::{Markup, html};
 
 use super::comments::thread;
+use super::review::issue_address;
 use crate::findings::over_rounds;
 use crate::html::{severity, with_code};
 use crate::subject::Subject;
@@ -134,7 +135,7 @@ fn names(place: &Place, heading: Option<&Anchor>) -> bool {
 fn finding(diagnostic: &Diagnostic, line: usize) -> Markup {
     let weight = diagnostic.severity();
     html! {
-        aside.finding.(weight.label().to_lowercase()) {
+        div.finding.(weight.label().to_lowercase()) role="note" {
             (severity(weight)) " " (with_code(&diagnostic.message))
             p.quiet {
                 "line " (line) " · " span title={ "agentd explain " (diagnostic.rule.code) } {
@@ -149,9 +150,9 @@ fn finding(diagnostic: &Diagnostic, line: usize) -> Markup {
 pub(super) fn issue_note(subject: &Subject, issue: &IssueFate<'_>) -> Markup {
     let (number, settled) = (issue.issue.number, issue.fate.is_settled());
     html! {
-        aside.issue-note.settled[settled] {
+        div.issue-note.settled[settled] role="note" {
             @if settled { span.badge.good { (issue.fate.name()) } } @else { (severity(issue.issue.severity)) }
-            " " a href={ (subject.address()) "/review#I" (number) } {
+            " " a href=(issue_address(subject, &ChangeFile::Proposal, number)) {
                 "I" (number) " " (issue.issue.title)
             }
         }

@@ -1,8 +1,10 @@
 //! What the pages show. Each function renders one page from what is on disk now.
 
+mod answers;
 mod archive_preview;
 mod changes;
 mod code;
+mod code_comments;
 mod comments;
 mod costs;
 mod document;
@@ -24,7 +26,7 @@ mod tasks;
 mod trace;
 
 pub(super) use archive_preview::archive_preview;
-pub(super) use code::code;
+pub(super) use code::{code, is_in_code};
 pub(super) use comments::comments_page;
 pub(super) use costs::costs;
 pub(super) use document::{document, no_proposal};
@@ -33,11 +35,12 @@ pub(super) use home::home;
 pub(super) use list::Query as ListQuery;
 pub(super) use new_change::new_change;
 pub(super) use next::is_startable;
+pub(super) use questions::seen as questions_seen;
 pub(super) use review::review;
 pub(super) use runs::{run, runs};
 pub(super) use search::search;
 pub(super) use specs::{archive, main_spec, specs};
-pub(super) use static_page::static_page;
+pub(super) use static_page::{requirement_anchor as static_requirement, static_page};
 pub(super) use tasks::tasks;
 
 use agentd_core::document::tasks::{Status, Task};

@@ -4,7 +4,7 @@ use agentd_core::state::Placement;
 use axum::http::StatusCode;
 use maud::{Markup, html};
 
-use super::next::placement_words;
+use super::next::{placement_words, untrusted};
 use crate::App;
 use crate::html::Page;
 use crate::problem::Problem;
@@ -18,6 +18,7 @@ pub(crate) fn new_change(app: &App) -> Result<Markup, Problem> {
     let has_git = app.project.root().join(".git").exists();
     let body = html! {
         h1 { "New change" }
+        (untrusted(app))
         form.panel.new-change method="post" action="/new" data-send data-draft="new" {
             label {
                 "What you want"

@@ -3,6 +3,7 @@
 
 use agentd_core::document::comments::Comment;
 use agentd_core::document::review_block::ReviewBlock;
+use agentd_core::layout::ChangeFile;
 use agentd_core::next_step::NextStep;
 use agentd_core::phase::Phase;
 use agentd_core::standing::Standing;
@@ -18,8 +19,9 @@ use agentd_engine::workflow::decisions;
 use maud::{Markup, html};
 
 use super::questions::{agent_question_form, questions_form};
+use super::review::issue_address;
 use crate::App;
-use crate::html::{command, dollars, elapsed, severity, time, with_code};
+use crate::html::{command, dollars, elapsed, sentence, severity, time, with_code};
 use crate::subject::Subject;
 
 /// The bar. There always is one.
@@ -76,7 +78,7 @@ fn running_now(app: &App, subject: &Subject, running: &Running) -> Markup {
         }
         div.actions {
             a.button href={ (subject.address()) "/runs#live" } { "Watch" }
-            @if app.acts {
+            @if app.acts && background::CAN_STOP {
                 form method="post" action={ (subject.address()) "/stop" } data-send {
                     button.danger { "Stop" }
                 }
@@ -114,9 +116,9 @@ fn at_rest(app: &App, subject: &Subject, position: &Position) -> (&'static str, 
     };
     let body = html! {
         @if let Some(failure) = failure { (failure.shown(app, subject)) } @else {
-            p { strong.label { (label) } " " (sentence(course.why)) }
+            p { strong.label { (label) } " " (sentence(course.why)) "." }
         }
-        @if let Some(problem) = &position.record { p.alert role="alert" { (problem) } }
+        @if let Some(problem) = &position.record { p.alert role="alert" { (with_code(problem)) } }
         @if !position.stale.is_empty() {
             ul.stale {
                 @for stale in &position.stale { li { code { (stale.what) } ": " (stale.why) } }
@@ -134,13 +136,6 @@ fn at_rest(app: &App, subject: &Subject, position: &Position) -> (&'static str, 
         (revise_form(subject))
     };
     (class, body)
-}
-
-/// The end of a sentence as one of its own.
-fn sentence(why: &str) -> String {
-    let mut chars = why.chars();
-    let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", chars.as_str())
 }
 
 /// Why the last thing that was done has failed.
@@ -258,10 +253,11 @@ fn steps(app: &App, subject: &Subject, next: &[NextStep], decides: bool, asks: b
                 a href={ (subject.address()) "/archive" } { "Preview" }
             }
         }
+        @if subject.is_open() { (untrusted(app)) }
         div.actions {
-            @if app.acts && subject.is_open() && !waits_for_decision(subject) {
+            @if app.acts && subject.is_open() && !waits_for_decision(subject) && app.is_trusted() {
                 @for (index, command) in runnable.iter().enumerate() {
-                    @let class = if index == 0 { "primary" } else { "" };
+                    @let class = if index == 0 && !asks { "primary" } else { "" };
                     @let place = if index == 0 { placement(subject, *command) } else { html! {} };
                     (run_form(subject, *command, class, &place))
                 }
@@ -273,6 +269,18 @@ fn steps(app: &App, subject: &Subject, next: &[NextStep], decides: bool, asks: b
                     @else if app.acts { "in a terminal " }
                     (command(&step.to_string()))
                 }
+            }
+        }
+    }
+}
+
+/// What to do first where commands can be started and none of them would run.
+pub(super) fn untrusted(app: &App) -> Markup {
+    html! {
+        @if app.acts && !app.is_trusted() {
+            div.alert.mild {
+                p { "The settings of this project run programs, and you have not agreed to that yet. Until you do, no command can be started from here. In a terminal, run:" }
+                (command("agentd trust"))
             }
         }
     }
@@ -325,19 +333,16 @@ fn decision_form(app: &App, subject: &Subject, state: &State, review: &ReviewBlo
     let refused = decisions::accepted(state, subject.documents()).err();
     let why_not = refused.map(|refused| refused.reason.unwrap_or("its phase does not allow it"));
     let comments = subject.comments.open().count();
-    html! {
-        form.decision method="post" action={ (subject.address()) "/decide" } data-send {
+    let decided = decided_since(state, review);
+    let form = html! {
+        form.decision method="post" action={ (subject.address()) "/decide" } data-send
+            data-draft="decision" {
+            input type="hidden" name="seen" value=(decisions::seen(subject.documents(), review));
             p {
                 "Round " (review.iteration) " of " (review.reviewer) " ended with "
                 strong { (review.verdict.label().replace('_', " ")) }
                 ": " (counts.high) " high, " (counts.medium) " medium, " (counts.low) " low."
                 @if comments > 0 { " " (counted(comments, "comment")) " open." }
-            }
-            @if let Some(decision) = decided_since(state, review) {
-                p.decided {
-                    "Decided: " strong { (choice_name(decision.choice)) }
-                    " by " (decision.by) " " (time(decision.at)) (note_of(decision))
-                }
             }
             @if why_not.is_none() && !review.issues.is_empty() {
                 details {
@@ -346,7 +351,7 @@ fn decision_form(app: &App, subject: &Subject, state: &State, review: &ReviewBlo
                         @for issue in &review.issues {
                             li {
                                 (severity(issue.severity)) " "
-                                a href={ (subject.address()) "/review#I" (issue.number) } {
+                                a href=(issue_address(subject, &ChangeFile::Proposal, issue.number)) {
                                     "I" (issue.number) " " (issue.title)
                                 }
                             }
@@ -366,7 +371,7 @@ fn decision_form(app: &App, subject: &Subject, state: &State, review: &ReviewBlo
                 }
             }
             div.actions {
-                button.primary name="choice" value="fix" { "Request changes" }
+                button.primary[decided.is_none()] name="choice" value="fix" { "Request changes" }
                 @if why_not.is_none() {
                     button name="choice" value="accept" { (accept_label(review)) }
                 }
@@ -376,6 +381,15 @@ fn decision_form(app: &App, subject: &Subject, state: &State, review: &ReviewBlo
                 p.quiet { "The plan cannot be accepted: " (why) "." }
             }
         }
+    };
+    html! {
+        @if let Some(decision) = decided {
+            p.decided {
+                "Decided: " strong { (choice_name(decision.choice)) }
+                " by " (decision.by) " " (time(decision.at)) (note_of(decision))
+            }
+            details.other #decide-again { summary { "Decide again" } (form) }
+        } @else { (form) }
     }
 }
 
@@ -446,9 +460,10 @@ fn revise_form(subject: &Subject) -> Markup {
         @if subject.is_open() && can {
             details.other {
                 summary { "Change the plan" }
-                form method="post" action={ (subject.address()) "/revise" } data-send {
+                form method="post" action={ (subject.address()) "/revise" } data-send
+                    data-draft="revise" {
                     label {
-                        "What is to be different "
+                        "What should be different "
                         textarea name="note" rows="2" maxlength="4000"
                             placeholder="Empty if you edit the documents yourself" {}
                     }

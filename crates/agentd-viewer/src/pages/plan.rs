@@ -121,9 +121,11 @@ pub(super) fn validation(subject: &Subject) -> Markup {
     all.sort_by_key(|found| found.severity);
     let high = all.iter().any(|found| found.severity == Severity::High);
     let allowed = check::allowed(&subject.reports);
+    let is_checked =
+        subject.is_open() && !subject.reports.is_empty() && !subject.is_being_written();
     html! {
         div.validation data-live="validation" {
-            @if all.is_empty() && subject.is_open() && !subject.reports.is_empty() && allowed == 0 {
+            @if all.is_empty() && is_checked && allowed == 0 {
                 p.good { "✓ The documents are valid." }
             }
             @if !all.is_empty() || allowed > 0 {

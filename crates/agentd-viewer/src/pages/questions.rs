@@ -2,6 +2,7 @@
 //! agent at work.
 
 use agentd_core::document::questions::{Question, Questions};
+use agentd_core::hash::Digest;
 use agentd_core::state::AgentQuestion;
 use agentd_engine::workflow::background::BackgroundCommand;
 use agentd_engine::workflow::{begin, clarify};
@@ -19,9 +20,15 @@ pub(super) fn questions_form(app: &App, subject: &Subject) -> Option<Markup> {
     asked.filter(|_| needed).map(|questions| form(app, subject, &questions))
 }
 
+/// A digest of the questions: answers name them by their places.
+pub(crate) fn seen(questions: &Questions) -> Digest {
+    Digest::of(serde_json::to_vec(questions).unwrap_or_default())
+}
+
 fn form(app: &App, subject: &Subject, questions: &Questions) -> Markup {
     html! {
         form.questions method="post" action={ (subject.address()) "/answers" } data-send {
+            input type="hidden" name="seen" value=(seen(questions));
             p { "The planner asks:" }
             @for (index, question) in questions.questions.iter().enumerate() {
                 (one(index, question))

@@ -1,10 +1,7 @@
 //! The tab of reviews: one row per finding over the rounds of plan and code, what was done about it,
 //! and what people reply.
 
-use std::collections::BTreeMap;
-
 use agentd_core::diagnostic::Severity;
-use agentd_core::diff::LineDiff;
 use agentd_core::document::comments::{Anchor, Commented};
 use agentd_core::document::issue_fate::{Fate, IssueFate};
 use agentd_core::document::review::CodeVerdict;
@@ -13,10 +10,11 @@ use agentd_core::issue_places::{self, Place};
 use agentd_core::layout::ChangeFile;
 use agentd_core::stamp::Stamp;
 use agentd_core::text::{Line, Prose};
-use agentd_engine::insight::diff::{self, PlanDiff, PlanVersion};
+use agentd_engine::agents::redact::Redactor;
+use agentd_engine::insight::diff;
 use maud::{Markup, html};
 
-use super::changes::rendered;
+use super::answers::Answers;
 use super::comments::thread;
 use super::frame::{ChangePage, Tab};
 use super::next::{choice_name, note_of};
@@ -52,6 +50,17 @@ impl About {
     }
 }
 
+/// The place of an issue on the page, which is the same in every round; `document` has the review.
+pub(super) fn issue_anchor(document: &ChangeFile, number: u32) -> String {
+    let prefix = if *document == ChangeFile::Review { "code-" } else { "" };
+    format!("{prefix}I{number}")
+}
+
+/// The address of an issue, settled or not.
+pub(super) fn issue_address(subject: &Subject, document: &ChangeFile, number: u32) -> String {
+    format!("{}/review?show=all#{}", subject.address(), issue_anchor(document, number))
+}
+
 /// A finding, and what a round said of it.
 struct Row<'s> {
     about: About,
@@ -64,12 +73,8 @@ struct Row<'s> {
 }
 
 impl Row<'_> {
-    /// Its place on the page, which is the same in every round.
     fn anchor(&self) -> String {
-        match self.about {
-            About::Plan => format!("I{}", self.finding.issue.number),
-            About::Code => format!("code-I{}", self.finding.issue.number),
-        }
+        issue_anchor(&self.about.document(), self.finding.issue.number)
     }
 
     fn places(&self, subject: &Subject) -> Vec<Place> {
@@ -149,7 +154,7 @@ pub(crate) fn review(app: &App, subject: &Subject, view: &View) -> Markup {
         state && about && on
     };
     let shown: Vec<&Row<'_>> = rows.iter().filter(wanted).collect();
-    let mut diffs = PlanDiffs::default();
+    let mut answers = Answers::new(subject, &app.redactor);
     let body = html! {
         div data-live="review" {
             @if rounds.is_empty() {
@@ -160,7 +165,7 @@ pub(crate) fn review(app: &App, subject: &Subject, view: &View) -> Markup {
                     p.empty { "No findings here. " a href={ (here) "?show=all" } { "Show all" } }
                 }
                 div.rows {
-                    @for row in shown { (finding(subject, row, &mut diffs)) }
+                    @for row in shown { (finding(subject, row, &mut answers)) }
                 }
                 h2 { "Rounds" }
                 @for (index, round) in rounds.iter().enumerate().rev() {
@@ -177,10 +182,12 @@ pub(crate) fn review(app: &App, subject: &Subject, view: &View) -> Markup {
 /// All findings, rounds and decisions, without anything to press.
 pub(super) fn static_review(subject: &Subject) -> Markup {
     let rounds = rounds(subject);
-    let mut diffs = PlanDiffs::default();
+    // Secrets are taken out of the whole page.
+    let redactor = Redactor::new(&[]);
+    let mut answers = Answers::new(subject, &redactor);
     html! {
         @if rounds.is_empty() { p.empty { "Nothing has been reviewed yet." } }
-        div.rows { @for row in rows(subject, &rounds) { (finding(subject, &row, &mut diffs)) } }
+        div.rows { @for row in rows(subject, &rounds) { (finding(subject, &row, &mut answers)) } }
         @for round in &rounds { (round_block(subject, round, true)) }
         (decisions(subject))
     }
@@ -245,7 +252,7 @@ fn filters(subject: &Subject, here: &str, show: &str, view: &View, rows: &[Row<'
     }
 }
 
-fn finding(subject: &Subject, row: &Row<'_>, diffs: &mut PlanDiffs) -> Markup {
+fn finding(subject: &Subject, row: &Row<'_>, answers: &mut Answers<'_>) -> Markup {
     let Issue { number, title, severity: weight, description, recommendation, location } =
         row.finding.issue;
     let fate = row.finding.fate;
@@ -277,7 +284,7 @@ fn finding(subject: &Subject, row: &Row<'_>, diffs: &mut PlanDiffs) -> Markup {
                 @if let Some(reason) = row.finding.reason {
                     p { strong { (capitalized(fate.name())) } ": " (reason) }
                 }
-                (answer(subject, row, diffs))
+                (answer(subject, row, answers))
                 @for reply in &replies { (thread(subject, reply, false)) }
                 @if subject.is_open() {
                     form.reply method="post" action={ (subject.address()) "/comments" } data-send
@@ -356,75 +363,26 @@ fn place_links(subject: &Subject, row: &Row<'_>) -> Markup {
     }
 }
 
-/// The place of a file on the page of code: of `src/a.rs:12`.
+/// The file that a location such as `src/a.rs:12` names.
+fn file_of(location: &str) -> &str {
+    location.split([':', ' ', ',']).next().unwrap_or_default()
+}
+
+/// The place of a file on the page of code.
 fn code_anchor(location: &str) -> String {
-    let path = location.split([':', ' ', ',']).next().unwrap_or_default();
+    let path = file_of(location);
     if path.is_empty() { String::new() } else { format!("#{}", super::code::file_anchor(path)) }
 }
 
-/// Comparisons of plans, each made once for a page.
-#[derive(Default)]
-struct PlanDiffs(BTreeMap<(u32, Option<u32>), Option<PlanDiff>>);
-
-impl PlanDiffs {
-    fn between(&mut self, subject: &Subject, from: u32, to: Option<u32>) -> Option<&PlanDiff> {
-        let find = || {
-            let to = to.map_or(PlanVersion::Now, PlanVersion::Round);
-            diff::plan(subject.snapshot(), PlanVersion::Round(from), to)
-        };
-        self.0.entry((from, to)).or_insert_with(find).as_ref()
-    }
-}
-
 /// What has changed where the finding points, since it was last found.
-fn answer(subject: &Subject, row: &Row<'_>, diffs: &mut PlanDiffs) -> Markup {
-    if row.about == About::Code {
-        return html! {};
-    }
-    let reviews = &subject.proposal().reviews;
-    let found = row.weights.iter().rposition(Option::is_some);
-    let Some(found) = found else { return html! {} };
-    let round = |index: usize| reviews.get(index).map(|review| review.iteration);
-    let (Some(from), to) = (round(found), round(found + 1)) else { return html! {} };
-    let Some(diff) = diffs.between(subject, from, to) else { return html! {} };
-    let places = row.places(subject);
-    let parts: Vec<(ChangeFile, LineDiff)> = diff
-        .files
-        .iter()
-        .filter_map(|document| {
-            let own: Vec<&Place> =
-                places.iter().filter(|place| place.file() == document.file).collect();
-            if own.is_empty() {
-                return None;
-            }
-            let mut part = document.diff.clone();
-            part.hunks.retain(|hunk| own.iter().any(|place| covers(place, &hunk.under)));
-            (!part.hunks.is_empty()).then(|| (document.file.clone(), part))
-        })
-        .collect();
-    html! {
-        @if !parts.is_empty() {
-            details.answer open[row.finding.fate.is_settled()] {
-                summary {
-                    "What changed there since round " (from)
-                    @if let Some(to) = to { " until round " (to) }
-                }
-                @for (file, diff) in &parts {
-                    p.quiet { code { (file.path()) } }
-                    (rendered(diff, &format!("What changed in {}", file.path())))
-                }
-            }
+fn answer(subject: &Subject, row: &Row<'_>, answers: &mut Answers<'_>) -> Markup {
+    let is_settled = row.finding.fate.is_settled();
+    let Some(found) = row.weights.iter().rposition(Option::is_some) else { return html! {} };
+    match row.about {
+        About::Plan => answers.in_plan(found, &row.places(subject), is_settled),
+        About::Code => {
+            answers.in_code(found, file_of(row.finding.issue.location.as_str()), is_settled)
         }
-    }
-}
-
-/// Whether a hunk under this heading is at a place.
-fn covers(place: &Place, heading: &str) -> bool {
-    let mark = agentd_core::document::part::anchor_of(heading);
-    match place {
-        Place::File(_) => true,
-        Place::Requirement(_, id) => mark == Anchor::Requirement(*id),
-        Place::Task(id) => mark == Anchor::Task(*id),
     }
 }
 
@@ -449,8 +407,8 @@ fn round_block(subject: &Subject, round: &ShownRound<'_>, is_last: bool) -> Mark
                     "Found: "
                     @for (index, issue) in round.issues.iter().enumerate() {
                         @if index > 0 { ", " }
-                        @let prefix = if round.about == About::Plan { "" } else { "code-" };
-                        a href={ "?show=all#" (prefix) "I" (issue.number) } { "I" (issue.number) }
+                        @let document = round.about.document();
+                        a href=(issue_address(subject, &document, issue.number)) { "I" (issue.number) }
                     }
                 }
             }

@@ -5,6 +5,7 @@ use agentd_core::layout::{ChangeFile, RunName};
 use agentd_core::run_format::RunHeader;
 use agentd_core::state::LlmCall;
 use agentd_core::step_name::StepName;
+use agentd_core::text::counted;
 use agentd_engine::insight::cost::{self, Share};
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -139,7 +140,7 @@ fn table(subject: &Subject, calls: &[Call<'_>]) -> Markup {
         }
     };
     html! {
-        (scroll_box("table", "Calls of agents", &content))
+        (scroll_box("table", "Agent calls", &content))
         p.legend.quiet {
             span { span.dot.k-plan {} " plan" } span { span.dot.k-review {} " review" }
             span { span.dot.k-code {} " code" } span { span.dot.k-failed {} " failed" }
@@ -220,7 +221,7 @@ fn totals(app: &App, subject: &Subject) -> Markup {
                 span { strong { (dollars(report.total_cost_usd)) } }
                 span { (tokens(report.tokens_in)) " tokens in, " (tokens(report.tokens_cached)) " of them cached" }
                 span { (tokens(report.tokens_out)) " out" }
-                span { (report.calls) " calls" @if report.failed > 0 { ", " (report.failed) " failed" } }
+                span { (counted(report.calls, "call")) @if report.failed > 0 { ", " (report.failed) " failed" } }
                 span { (duration(report.duration_ms)) }
             }
             @if let Some(most) = report.budget.max_cost_usd {
@@ -266,7 +267,7 @@ pub(super) fn shares(title: &str, shares: &[Share], total: f64) -> Markup {
                                 value=(format!("{:.6}", share.spent.cost_usd))
                                 aria-label={ (share.name) } {}
                         }
-                        td.n.quiet { (share.spent.calls) " calls" }
+                        td.n.quiet { (counted(share.spent.calls, "call")) }
                         td.n.quiet { (tokens(share.spent.tokens_in.saturating_add(share.spent.tokens_out))) " tokens" }
                     }
                 }
@@ -337,13 +338,15 @@ pub(crate) fn run(app: &App, subject: &Subject, run: &RunName) -> Result<Markup,
     Ok(ChangePage { tab: Tab::Runs, title: &title, here: Some(&here), body }.render(app, subject))
 }
 
-/// The end of what was recorded, for the stream that follows.
+/// What a page shows, for the stream that follows: all that was recorded, and the documents as they
+/// were read.
 impl Position {
-    pub(super) fn end_of(change: &agentd_engine::store::Change) -> Self {
+    pub(super) fn end_of(subject: &Subject) -> Self {
+        let (change, mark) = (subject.change(), subject.mark);
         let runs = change.runs().map(|runs| runs.ids).unwrap_or_default();
-        let Some(last) = runs.last() else { return Self { run: 1, offset: 0 } };
+        let Some(last) = runs.last() else { return Self { run: 1, offset: 0, mark } };
         let path = ChangeFile::Run(last.clone()).path();
         let length = change.dir().open_file(&path).map_or(0, |(_, length)| length);
-        Self { run: last.number(), offset: length }
+        Self { run: last.number(), offset: length, mark }
     }
 }

@@ -2,11 +2,13 @@
 
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::{ArchiveName, ChangeFile};
-use agentd_engine::insight::search::{self, Found, Hit, HitPlace, Scope};
+use agentd_core::text::counted;
+use agentd_engine::insight::search::{self, Found, Hit, HitPart, HitPlace, Scope};
 use maud::{Markup, html};
 
+use super::review::issue_anchor;
 use crate::App;
-use crate::html::{Page, count, query_value};
+use crate::html::{Page, query_value};
 use crate::problem::Problem;
 
 pub(crate) fn search(app: &App, query: &str, scope: &str) -> Result<Markup, Problem> {
@@ -16,7 +18,7 @@ pub(crate) fn search(app: &App, query: &str, scope: &str) -> Result<Markup, Prob
     let address = |name: &str| format!("/search?q={}&in={name}", query_value(query));
     let body = html! {
         h1 { "Search" }
-        form.filters action="/search" role="search" {
+        form.filters action="/search" role="search" aria-label="Words" {
             label {
                 span.visually-hidden { "Words" }
                 input #filter type="search" name="q" value=(query) autofocus[query.is_empty()]
@@ -37,7 +39,7 @@ pub(crate) fn search(app: &App, query: &str, scope: &str) -> Result<Markup, Prob
 fn results(found: &Found, query: &str) -> Markup {
     html! {
         p.quiet role="status" {
-            (count(found.hits.len())) " places"
+            (counted(found.hits.len(), "place"))
             @if found.is_cut { "; there may be more" }
         }
         @if found.hits.is_empty() { p.empty { "Nothing found." } }
@@ -57,11 +59,14 @@ fn results(found: &Found, query: &str) -> Markup {
 fn target(hit: &Hit) -> (String, String) {
     match &hit.place {
         HitPlace::MainSpec(id) => (format!("/specs/{id}"), format!("main spec {id}")),
-        HitPlace::Document { change, archived, file, is_finding } => {
+        HitPlace::Document { change, archived, file, part } => {
             let base = base(change, archived.as_ref());
             let name = format!("{change}: {}", file.path());
             let address = match file {
-                _ if *is_finding => format!("{base}/review?show=all"),
+                _ if *part == HitPart::Review => format!("{base}/review?show=all"),
+                _ if let HitPart::Issue(number) = part => {
+                    format!("{base}/review?show=all#{}", issue_anchor(file, *number))
+                }
                 ChangeFile::Comments => format!("{base}/comments"),
                 ChangeFile::Spec(id) => format!("{base}/specs/{id}?view=source#L{}", hit.line),
                 ChangeFile::Tasks => format!("{base}/tasks?view=source#L{}", hit.line),
@@ -70,7 +75,11 @@ fn target(hit: &Hit) -> (String, String) {
                 }
                 _ => format!("{base}/proposal?view=source#L{}", hit.line),
             };
-            let kind = if *is_finding { " (finding)" } else { "" };
+            let kind = match part {
+                HitPart::Text => "",
+                HitPart::Review => " (review)",
+                HitPart::Issue(_) => " (finding)",
+            };
             (address, format!("{name}:{}{kind}", hit.line))
         }
         HitPlace::Run { change, archived, run } => {

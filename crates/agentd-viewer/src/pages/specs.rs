@@ -123,7 +123,7 @@ pub(crate) fn archive(app: &App, query: &str) -> Result<Markup, Problem> {
     let mut month = String::new();
     let body = html! {
         h1 { "Archive " (count(total)) }
-        form.filters action="/archive" role="search" data-auto {
+        form.filters action="/archive" role="search" aria-label="Filter the archive" data-auto {
             label {
                 span.visually-hidden { "Filter the archive" }
                 input #filter type="search" name="q" value=(query) placeholder="Filter the archive" autocomplete="off";
@@ -155,7 +155,7 @@ pub(crate) fn archive(app: &App, query: &str) -> Result<Markup, Problem> {
                     }
                 }
             }
-            @if all.len() > PER_PAGE { p.quiet { (all.len() - PER_PAGE) " older ones; words find them." } }
+            @if all.len() > PER_PAGE { p.quiet { (all.len() - PER_PAGE) " older ones; use the filter to find them." } }
         }
     };
     let crumbs = [("Archive", "/archive".to_owned())];

@@ -1,21 +1,25 @@
 //! A change on one page for people who do not have the project: everything that its tabs show, below
 //! each other, with nothing that can be pressed.
 
-use agentd_core::document::comments::Comment;
+use agentd_core::document::comments::{Anchor, Comment, Commented};
+use agentd_core::document::part::anchor_of;
 use agentd_core::figures::{duration, tokens};
+use agentd_core::ids::RequirementId;
 use agentd_core::layout::ChangeFile;
 use agentd_engine::insight::diff;
 use maud::{DOCTYPE, Markup, html};
 
 use super::code::{static_differences, tests};
+use super::code_comments::other_comments;
 use super::comments::{link, thread};
 use super::document::shown_parts;
 use super::frame::{code_badge, life, plan_badge};
 use super::review::static_review;
 use super::trace::trace_table;
 use crate::assets;
+use crate::findings::{on_code, over_rounds};
 use crate::html::{dollars, progress, time};
-use crate::markdown;
+use crate::markdown::{self, Block};
 use crate::subject::Subject;
 use crate::task_graph;
 
@@ -76,8 +80,11 @@ fn contents(subject: &Subject) -> Markup {
             @for (file, name) in subject.titles() {
                 a href={ "#" (anchor(&file)) } { span.name { (name) } }
             }
-            @for (anchor, name) in [("review", "Review"), ("code", "Code"), ("runs", "Runs")] {
+            @for (anchor, name) in [("review", "Review"), ("code", "Code")] {
                 a href={ "#" (anchor) } { span.name { (name) } }
+            }
+            @if subject.state().is_some_and(|state| !state.llm_calls.is_empty()) {
+                a href="#runs" { span.name { "Runs" } }
             }
         }
     }
@@ -85,6 +92,22 @@ fn contents(subject: &Subject) -> Markup {
 
 fn anchor(file: &ChangeFile) -> String {
     crate::html::slug(file.path().as_str())
+}
+
+/// The place of a requirement: two specs may have one of the same number.
+pub(crate) fn requirement_anchor(spec: &str, id: RequirementId) -> String {
+    format!("{spec}-{id}")
+}
+
+/// The place of a block that others lead to.
+fn place(file: &ChangeFile, block: &Block) -> Option<String> {
+    match (file, anchor_of(&block.heading.as_ref()?.title)) {
+        (ChangeFile::Spec(spec), Anchor::Requirement(id)) => {
+            Some(requirement_anchor(spec.as_str(), id))
+        }
+        (ChangeFile::Tasks, Anchor::Task(id)) => Some(task_graph::anchor(id)),
+        _ => None,
+    }
 }
 
 fn documents(subject: &Subject) -> Markup {
@@ -99,7 +122,7 @@ fn documents(subject: &Subject) -> Markup {
                     div.document {
                         @for block in markdown::blocks(text, &shown_parts(&file, text)) {
                             @let is_title = block.heading.as_ref().is_some_and(|it| it.level == 1);
-                            @if !is_title { div.block.prose { (block.html) } }
+                            @if !is_title { div.block.prose id=[place(&file, &block)] { (block.html) } }
                         }
                     }
                 }
@@ -108,9 +131,23 @@ fn documents(subject: &Subject) -> Markup {
     }
 }
 
+/// The comments on documents. Those on findings and on code stand with them.
 fn comments(subject: &Subject) -> Markup {
-    let all: Vec<&Comment> =
-        subject.comments.comments.iter().filter(|comment| comment.answers.is_none()).collect();
+    let (plan, code) = (over_rounds(&subject.proposal().reviews), on_code(subject));
+    let is_elsewhere = |comment: &Comment| match (comment.commented(), &comment.at) {
+        (Some(Commented::File(_) | Commented::Code), _) => true,
+        (Some(Commented::Document(file)), Anchor::Issue(number)) => {
+            let findings = if file == ChangeFile::Review { &code } else { &plan };
+            findings.iter().any(|finding| finding.issue.number == *number)
+        }
+        _ => false,
+    };
+    let all: Vec<&Comment> = subject
+        .comments
+        .comments
+        .iter()
+        .filter(|comment| comment.answers.is_none() && !is_elsewhere(comment))
+        .collect();
     html! {
         @if !all.is_empty() {
             section {
@@ -132,6 +169,7 @@ fn code(subject: &Subject) -> Markup {
             h2 { "Code" }
             (tests(subject))
             @if let Some(code) = &code { (static_differences(subject, code)) }
+            (other_comments(subject, code.as_ref()))
             (trace_table(subject, code.as_ref()))
         }
     }

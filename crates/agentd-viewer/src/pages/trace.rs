@@ -3,12 +3,13 @@
 use agentd_core::document::tasks::Status;
 use agentd_core::ids::{Layer, SpecRef};
 use agentd_core::state::TestRun;
+use agentd_core::text::counted;
 use agentd_engine::insight::diff::CodeDiff;
 use agentd_engine::insight::overlap::Operation;
-use agentd_engine::insight::trace::{self, TaskTrace, Trace};
+use agentd_engine::insight::trace::{self, Scenarios, TaskTrace, Trace};
 use maud::{Markup, html};
 
-use super::code::file_anchor;
+use super::code::{file_anchor, first_line, line_anchor};
 use crate::html::count;
 use crate::subject::Subject;
 use crate::task_graph;
@@ -57,8 +58,16 @@ fn row(subject: &Subject, trace: &Trace, code: Option<&CodeDiff>, tests: Option<
                 " " (trace.title) " " span.badge.(operation.0) { (operation.1) }
             }
             td {
-                @if trace.scenarios.is_empty() { span.badge.medium { "none" } }
-                ul.plain { @for name in &trace.scenarios { li { (name) } } }
+                @match scenarios_of(subject, spec, id) {
+                    Some(scenarios) if scenarios.of_spec => {
+                        span.quiet { (counted(scenarios.names.len(), "scenario")) " of the whole spec" }
+                    }
+                    Some(scenarios) => {
+                        @if scenarios.names.is_empty() { span.badge.medium { "none" } }
+                        ul.plain { @for name in &scenarios.names { li { (name) } } }
+                    }
+                    None => {}
+                }
             }
             td {
                 @if trace.tasks.is_empty() { span.badge.medium { "no task" } }
@@ -83,6 +92,12 @@ fn row(subject: &Subject, trace: &Trace, code: Option<&CodeDiff>, tests: Option<
     }
 }
 
+/// The scenarios that prove a requirement of the change.
+fn scenarios_of(subject: &Subject, spec: &str, id: &str) -> Option<Scenarios> {
+    let (_, spec) = subject.specs().find(|(own, _)| own.as_str() == spec)?;
+    Some(trace::scenarios(spec, id.parse().ok()?))
+}
+
 fn task_badge(subject: &Subject, task: &TaskTrace) -> Markup {
     let done = task.status == Status::Done;
     let (class, mark) = if done { ("good", "✓") } else { ("", "○") };
@@ -95,13 +110,10 @@ fn task_badge(subject: &Subject, task: &TaskTrace) -> Markup {
 /// A file, with the first line that differs.
 fn file_link(base: &str, path: &str, code: Option<&CodeDiff>) -> Markup {
     let file = code.and_then(|code| code.files.iter().find(|file| file.path == path));
-    let line = file.and_then(|file| {
-        let mut lines = file.diff.hunks.iter().flat_map(|hunk| &hunk.lines);
-        lines.find_map(|line| line.new.filter(|_| line.old.is_none()))
-    });
+    let line = file.and_then(first_line);
     html! {
         @match (file, line) {
-            (Some(_), Some(line)) => { a href={ (base) "/code#" (file_anchor(path)) } { code { (path) ":" (line) } } }
+            (Some(_), Some(line)) => { a href={ (base) "/code#" (line_anchor(path, line)) } { code { (path) ":" (line) } } }
             (Some(_), None) => { a href={ (base) "/code#" (file_anchor(path)) } { code { (path) } } }
             (None, _) => { code { (path) } }
         }
@@ -119,10 +131,12 @@ fn tested(trace: &Trace, passed: Option<bool>) -> Markup {
                 @if let Some(file) = &task.file { li { code { (file) } } }
             }
         }
+        // The tests of the project say nothing about a requirement that has none of them.
         @match passed {
+            _ if own.is_empty() => { span.badge.medium { "no test of its own" } }
             Some(true) => { span.badge.good { "passed" } }
             Some(false) => { span.badge.high { "failed" } }
-            None => { @if own.is_empty() { span.badge { "not run" } } }
+            None => { span.badge { "not run" } }
         }
     }
 }

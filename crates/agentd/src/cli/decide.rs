@@ -12,8 +12,8 @@ use agentd_core::state::{AgentQuestion, Choice, State};
 use agentd_core::step_name::StepName;
 use agentd_core::text::{Line, Prose};
 use agentd_engine::change::{Snapshot, position};
-use agentd_engine::store::Project;
-use agentd_engine::workflow::decisions::{self, PlanChoice};
+use agentd_engine::store::{Change, Project};
+use agentd_engine::workflow::decisions::{self, NewDecision, PlanChoice};
 #[cfg(test)]
 use agentd_engine::workflow::decisions::{Gate, PlanAnswer};
 use clap::ValueEnum as _;
@@ -104,8 +104,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         }
         ChoiceArg::Answer => return answered(context, &project, change.id(), note),
     };
-    let (by, holder, now) = (user(&project), context.holder(), context.now());
-    let state = decisions::decide(&project, change.id(), choice, note, &by, &holder, now)?;
+    let decision = NewDecision { choice, note, by: &user(&project), seen: None };
+    let (holder, now) = (context.holder(), context.now());
+    let state = decisions::decide(&project, change.id(), &decision, &holder, now)?;
     report(context, &project, state, choice.into())
 }
 

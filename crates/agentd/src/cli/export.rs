@@ -17,8 +17,8 @@ use crate::ui::{Output, Screen};
 /// Export a change: as a tar archive for a bug report, a web page, or the text of a pull request.
 ///
 /// The archive contains the change and its runs. With `--html`, it is one page with the plan, the
-/// reviews, the code and the runs, which needs no other file and no script. With `--markdown`, it is
-/// a short text for a pull request.
+/// reviews, the code and the runs, which needs no other file and no script; diagrams are in it as
+/// their source text. With `--markdown`, it is a short text for a pull request.
 ///
 /// Secrets are redacted: the values of variables whose names look secret, and anything that
 /// looks like a key. Prompts and code are included unchanged, so review the file before

@@ -7,7 +7,9 @@ use agentd_core::ids::ChangeId;
 use agentd_core::next_step::Command;
 use agentd_core::state::Track;
 use agentd_engine::insight::forecast::Wanted;
-use agentd_engine::workflow::decisions::{self, Gate, PlanAnswer, PlanChoice, PlanQuestion};
+use agentd_engine::workflow::decisions::{
+    self, Gate, NewDecision, PlanAnswer, PlanChoice, PlanQuestion,
+};
 use agentd_engine::workflow::{self, LostSession, Mode, Planned, Report, Workflow};
 
 use self::target::Target;
@@ -187,7 +189,8 @@ fn answer(
     let record = |choice, note: &str| -> Result<(), CommandError> {
         let by = super::user(&agents.project);
         let (holder, now) = (context.holder(), context.now());
-        decisions::decide(&agents.project, id, choice, note, &by, &holder, now)?;
+        let decision = NewDecision { choice, note, by: &by, seen: None };
+        decisions::decide(&agents.project, id, &decision, &holder, now)?;
         Ok(())
     };
     let show_issues = || {

@@ -81,6 +81,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     };
     let server =
         agentd_viewer::listen(options).map_err(|error| cannot_listen(args.port, &error))?;
+    if args.act && !server.is_trusted() {
+        context.ui.warn(
+            "the settings of this project run programs, and you have not agreed to that yet; \
+             until you run `agentd trust`, no command can be started from the pages",
+        );
+    }
     let address = server.address(&path);
     context.ui.print(&ViewReport { address: address.clone() })?;
     let opened = if args.no_open { None } else { Some(server.open_in_browser(&address)) };

@@ -3,6 +3,7 @@
 
 mod acting;
 mod browser;
+mod code;
 mod command;
 mod connections;
 mod export;
@@ -78,6 +79,15 @@ impl Viewer {
 
     pub(crate) fn get(&self, target: &str) -> Answer {
         self.send("GET", target, &self.signed_in(), "")
+    }
+
+    /// What a form of a page says about what was shown with it.
+    #[track_caller]
+    pub(crate) fn seen(&self, target: &str, form: &str) -> String {
+        let body = self.get(target).body;
+        let (_, form) = body.split_once(&format!("<form class=\"{form}\"")).expect("a form");
+        let (_, rest) = form.split_once("name=\"seen\" value=\"").unwrap();
+        rest.split('"').next().unwrap().to_owned()
     }
 
     /// What the script of a page does.

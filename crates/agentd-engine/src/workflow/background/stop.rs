@@ -54,6 +54,9 @@ impl Explain for StopError {
     }
 }
 
+/// Whether [`stop`] can stop anything here: it has to see which files a process has open.
+pub const CAN_STOP: bool = cfg!(target_os = "linux");
+
 /// Asks the command that works on a change to stop, as Ctrl-C does, and returns which it was. Anyone
 /// who can write to the project can write any number into the file of the lock, so the process gets
 /// the signal only if the system says that it has that file open.

@@ -151,7 +151,16 @@ fn code_is_commented_on_for_the_implementer() {
     );
     assert_eq!(add("code/gone.rs", Anchor::Removed(1), "x").unwrap().quote.as_str(), "x");
     add("code", Anchor::Document, "").unwrap();
-    for (on, at) in [("code/none.rs", Anchor::Line(1)), ("code/src/a.rs", Anchor::Line(9))] {
+    project.write_root(".git/config", "[core]\n");
+    let none = [
+        ("code/none.rs", Anchor::Line(1)),
+        ("code/src/a.rs", Anchor::Line(9)),
+        // What git keeps for itself would be quoted in a prompt.
+        ("code/.git/config", Anchor::Line(1)),
+        ("code/.GIT/config", Anchor::Line(1)),
+        ("code/sub/.git/config", Anchor::Line(1)),
+    ];
+    for (on, at) in none {
         let refused = add(on, at, "");
         assert!(matches!(refused, Err(CommentError::NoSuchDocument { .. })), "{refused:?}");
     }

@@ -18,7 +18,7 @@ use agentd_core::text::Line;
 use agentd_engine::change::documents::{self, DocumentError, load_state, update_state};
 use agentd_engine::insight::validate::validate_all;
 use agentd_engine::store::Project;
-use agentd_engine::workflow::decisions::{PlanChoice, decide};
+use agentd_engine::workflow::decisions::{NewDecision, PlanChoice, decide};
 
 use test_project::{TestProject, contents, now};
 
@@ -152,7 +152,7 @@ fn a_state_that_cannot_be_read_is_never_overwritten() {
         });
         assert!(update.is_err());
         for choice in [PlanChoice::Fix, PlanChoice::Accept, PlanChoice::Stop] {
-            let error = decide(&project, &id("mine"), choice, "", "me", &holder("test"), now())
+            let error = decide(&project, &id("mine"), &by_me(choice, ""), &holder("test"), now())
                 .unwrap_err();
             assert!(
                 matches!(error, DocumentError::State { .. } | DocumentError::Store(_)),
@@ -203,8 +203,13 @@ fn deciders(project: &Project) -> BTreeMap<String, usize> {
     deciders
 }
 
+fn by_me(choice: PlanChoice, note: &str) -> NewDecision<'_> {
+    NewDecision { choice, note, by: "me", seen: None }
+}
+
 fn decide_as(project: &Project, by: &str) {
-    decide(project, &id("mine"), PlanChoice::Fix, "why", by, &holder("decide"), now()).unwrap();
+    let fix = NewDecision { by, ..by_me(PlanChoice::Fix, "why") };
+    decide(project, &id("mine"), &fix, &holder("decide"), now()).unwrap();
 }
 
 #[test]
@@ -287,7 +292,8 @@ fn challenge(project: &Project, verdict: PlanVerdict, severities: &[Severity]) {
 
 /// Accepts the plan: its new phase, or why not.
 fn accept(project: &Project) -> Result<Phase, String> {
-    decide(project, &id("mine"), PlanChoice::Accept, "fine\nby me", "me", &holder("decide"), now())
+    let accept = by_me(PlanChoice::Accept, "fine\nby me");
+    decide(project, &id("mine"), &accept, &holder("decide"), now())
         .map(|state| state.phase)
         .map_err(|error| match error {
             DocumentError::Refused(refused) => refused.reason.unwrap_or_default().to_owned(),

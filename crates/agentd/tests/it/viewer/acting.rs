@@ -5,6 +5,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use agentd_core::hash::Digest;
 use agentd_core::phase::Phase;
 use agentd_core::state::Choice;
 use test_project::TestProject;
@@ -85,8 +86,16 @@ fn heavy_from_new_change_to_archive() {
     in a terminal agentd clarify add-login or agentd plan add-login --skip-clarify
     "#);
     // Every question has to be answered.
-    assert_eq!(viewer.post(&format!("{BASE}/answers"), "q0=0&then=plan").status, 400);
-    posts(&viewer, "answers", "q0=0&own1=DuckDB&q2=1&placement=in-place&then=plan");
+    let answers = |seen: &str, answers: &str| {
+        viewer.post(&format!("{BASE}/answers"), &format!("seen={seen}&{answers}&then=plan")).status
+    };
+    let seen = viewer.seen(BASE, "questions");
+    assert_eq!(answers(&seen, "q0=0"), 400);
+    let all = "q0=0&own1=DuckDB&q2=1&placement=in-place";
+    // Answers are numbers: those to other questions are refused.
+    assert_eq!(answers(&Digest::of("other questions").to_string(), all), 409);
+    assert!(!project.path("clarifications.md").exists());
+    assert_eq!(answers(&seen, all), 303);
     assert!(project.read("clarifications.md").contains("DuckDB"));
     waits_for(&viewer, "plan: approved");
     wait_until("the plan ends", || viewer.get(BASE).body.contains("value=\"impl\""));
@@ -116,13 +125,13 @@ fn heavy_from_new_change_to_archive() {
     waits_for(&viewer, "code: approved");
     wait_until("archiving can be started", || viewer.get(BASE).body.contains("value=\"archive\""));
     insta::assert_snapshot!(next(&viewer, BASE), @r#"
-    Next Its code is approved.
+    Next The code is approved.
     Archiving changes 1 main spec: 1 requirement added, 0 edited, 0 removed. Preview (/changes/add-login/archive)
     (form /changes/add-login/run) [ Archive ]
     in a terminal agentd archive add-login
     Change the plan
     (form /changes/add-login/revise)
-    What is to be different
+    What should be different
     The change goes back to planning. Code, ticks and costs stay.
     [ Go back to planning ]
     "#);
@@ -185,7 +194,7 @@ fn heavy_note_of_decision_is_in_next_prompt() {
     let early = viewer.post(&format!("{BASE}/run"), "command=reproposal");
     assert_eq!(early.status, 409, "{}", early.shown());
     insta::assert_snapshot!(next(&viewer, BASE), @r#"
-    Waits for you Its plan needs revision.
+    Waits for you The plan needs revision.
     (form /changes/add-login/decide)
     Round 1 of claude ended with NEEDS REVISION: 0 high, 2 medium, 0 low.
     What the planner should know
@@ -195,7 +204,11 @@ fn heavy_note_of_decision_is_in_next_prompt() {
     then agentd reproposal add-login
     "#);
     posts(&viewer, "comments", "on=proposal.md&at=heading+Why&text=Whose+data+exactly%3F");
-    posts(&viewer, "decide", "choice=fix&note=Lock+after+XYZZY+attempts&run=1");
+    let fix = format!(
+        "choice=fix&note=Lock+after+XYZZY+attempts&run=1&seen={}",
+        viewer.seen(BASE, "decision")
+    );
+    posts(&viewer, "decide", &fix);
     wait_until("the planner is called", || calls(&project).contains(&"reproposal".to_owned()));
     waits_for(&viewer, "plan: approved");
     let prompt = prompt(&project, "reproposal");
@@ -247,11 +260,43 @@ fn nothing_is_started_unless_asked_for() {
     assert!(!page.contains("/run\"") && page.contains("data-copy=\"agentd reproposal"), "{page}");
 }
 
-/// The part of a document that a form edits, and the digest by which it is known.
-fn editor(viewer: &Viewer, address: &str) -> String {
-    let body = viewer.get(address).body;
-    let (_, rest) = body.split_once("name=\"seen\" value=\"").unwrap();
-    rest.split('"').next().unwrap().to_owned()
+/// Who accepts two minor issues has not accepted those of a round that ended meanwhile.
+#[test]
+fn decision_is_about_the_round_that_was_shown() {
+    let project = project();
+    let viewer = Viewer::start(&project);
+    let page = "/changes/add-oauth";
+    let decide = |seen: &str| {
+        viewer.post_for_data(&format!("{page}/decide"), &format!("choice=accept&seen={seen}"))
+    };
+    let seen = viewer.seen(page, "decision");
+    super::project::another_round(&project);
+    let (status, said) = decide(&seen);
+    insta::assert_snapshot!(format!("{status} {said}"), @r#"409 {"error":"`add-oauth` was challenged again since you saw it; nothing was decided","hints":["read the latest round, then decide"]}"#);
+    assert_eq!(decide("").0, 400);
+    assert_eq!((project.state().phase, project.state().decisions), (Phase::Proposed, vec![]));
+    assert_eq!(decide(&viewer.seen(page, "decision")).0, 200);
+    assert_eq!(project.state().phase, Phase::Challenged);
+}
+
+/// Every command would fail, with hints that a page cannot follow.
+#[test]
+fn untrusted_project_offers_trust_instead_of_commands() {
+    let project = TestProject::new().change("add-oauth").approved();
+    project.write_root("agentd/config.toml", "[implementation]\ntest_command = \"true\"\n");
+    let viewer = acting(&project);
+    let shown = next(&viewer, "/changes/add-oauth");
+    assert!(
+        shown.contains("agentd trust") && !shown.contains("(form /changes/add-oauth/run)"),
+        "{shown}"
+    );
+    assert!(viewer.get("/new").body.contains("data-copy=\"agentd trust\""));
+    project.run(["trust", "--yes"]).exits(0);
+    let shown = next(&viewer, "/changes/add-oauth");
+    assert!(
+        !shown.contains("agentd trust") && shown.contains("(form /changes/add-oauth/run)"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -259,7 +304,7 @@ fn part_is_edited_checked_and_refused_when_stale() {
     let project = project();
     let viewer = Viewer::start(&project);
     let address = "/changes/add-oauth/specs/auth-flow?view=edit&at=R3";
-    let seen = editor(&viewer, address);
+    let seen = viewer.seen(address, "editor");
     let form =
         |text: &str| format!("on=specs%2Fauth-flow.md&at=R3&seen={seen}&text={}", encode(text));
     let good = "### R3: A provider that does not answer\n\n**Priority**: medium\n\nThe page SHOULD offer the password form after 7 seconds.\n";

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use agentd_core::document::comments;
 use agentd_core::state::{self, Choice};
+use serde_json::json;
 use test_project::TestProject;
 
 use super::{Viewer, project};
@@ -29,14 +30,17 @@ fn heavy_people_act_in_chromium() {
     assert_eq!(state.decisions.first().map(|made| made.choice), Some(Choice::Fix));
 }
 
-/// Runs a part of the script in Chromium; false if that is not here.
+/// Runs a part of the script in Chromium; false if that is not here, outside of `cargo xtask test`.
 fn drive(project: &TestProject, part: &str) -> bool {
     let Ok(modules) = std::env::var("AGENTD_NPM_VIEWER") else {
         eprintln!("skipped: AGENTD_NPM_VIEWER is not set; `cargo xtask test` sets it");
         return false;
     };
     let Some(chromium) = chromium() else {
-        eprintln!("skipped: there is no Chromium; `apt-get install chromium`");
+        let why = "there is no Chromium; `apt-get install chromium`";
+        let may_skip = std::env::var_os("AGENTD_SKIP_CHROMIUM").is_some();
+        assert!(may_skip, "{why}, or set AGENTD_SKIP_CHROMIUM to skip this test");
+        eprintln!("skipped: {why}");
         return false;
     };
     let viewer = Viewer::start_with(project, &["--act"]);
@@ -58,7 +62,7 @@ fn drive(project: &TestProject, part: &str) -> bool {
 }
 
 /// The project, and besides a change with code, and one whose planner works until it is stopped.
-fn in_browser() -> TestProject {
+pub(super) fn in_browser() -> TestProject {
     let project = project().programs(&["git", "sh"]);
     let planner = "PATH=/usr/bin:/bin\ncat > /dev/null\n\
         echo '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"daa347b4\",\"mcp_servers\":[{\"name\":\"agentd\",\"status\":\"connected\"}],\"model\":\"claude-opus-4-8\"}'\n\
@@ -93,6 +97,23 @@ fn in_browser() -> TestProject {
     let begun = "change_id: runs-long\nphase: proposed\ncreated_at: 2026-11-10T09:00:00Z\n\
                  updated_at: 2026-11-10T10:20:00Z\ndescription: \"Limit requests per account to 100 per minute, answer 429 above that, and log each refusal\"\n";
     project.write_root("agentd/changes/runs-long/STATE.yaml", begun);
+    let asks = begun.replace("runs-long", "asks-first");
+    project.write_root("agentd/changes/asks-first/STATE.yaml", &asks);
+    let failed = format!(
+        "{}llm_calls:\n  - step: proposal-gen\n    model: claude-opus-4-8\n    failure: no_artifact\n    timestamp: 2026-11-10T10:19:00Z\n",
+        begun.replace("runs-long", "has-failed")
+    );
+    project.write_root("agentd/changes/has-failed/STATE.yaml", failed);
+    let question = |header: &str| {
+        let option =
+            |label: &str| json!({"label": label, "description": format!("Means {label}.")});
+        json!({"header": header, "question": format!("Which {header} **exactly**?"),
+            "options": [option("One"), option("Two")], "multi_select": header == "Window"})
+    };
+    let all = ["Window", "Limit", "Answer"].map(question);
+    let questions = json!({"change_id": "asks-first", "proposed_at": "2026-11-10T10:20:00Z",
+        "questions": all});
+    project.write_root("agentd/.agents/questions/asks-first.json", questions.to_string());
     project
 }
 

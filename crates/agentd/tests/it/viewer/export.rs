@@ -13,12 +13,14 @@ fn html_is_one_inert_page() {
     project.run(["export", "add-oauth", "--html"]).exits(0);
     let page = project.read_root("add-oauth.html");
     assert!(page.contains("default-src 'none'; style-src 'unsafe-inline'"));
+    let shown = page.replace("url(#arrow)", "").replace("url(#node-clip)", "");
     for tag in
-        ["<script", "<form", "<button", "<img", "<iframe", "<link", "src=", "@import", "url("]
+        ["<script", "<form", "<button", "<input", "<img", "<iframe", "<link", "@import", "url("]
     {
-        let shown = page.replace("url(#arrow)", "").replace("url(#node-clip)", "");
-        assert!(!shown.replace("&lt;", "").contains(tag) || tag == "src=", "{tag}");
+        assert!(!shown.contains(tag), "{tag}");
     }
+    // The text that imitates one is the only place with a source.
+    assert_eq!(shown.matches("src=").count(), shown.matches("&lt;img src=x").count());
     assert!(!page.contains("href=\"/"), "links lead nowhere else");
     for words in [
         "Authorization with PKCE",
@@ -39,6 +41,51 @@ fn html_is_one_inert_page() {
         assert_eq!(answer.status, 200);
         assert!(answer.header("content-disposition").unwrap().starts_with("attachment"));
         assert!(!answer.body.contains("<script"));
+    }
+}
+
+/// Links on the page lead to places on it, and each place has a name of its own.
+#[test]
+fn html_links_lead_to_places_on_the_page() {
+    let project = super::browser::in_browser();
+    let viewer = Viewer::start(&project);
+    let comment = |change: &str, form: &str| {
+        let answer = viewer.post(&format!("/changes/{change}/comments"), form);
+        assert_eq!(answer.status, 303, "{form}: {answer:?}");
+    };
+    for form in [
+        "on=proposal.md&at=I1&text=x",
+        "on=specs%2Fauth-flow.md&at=R1&text=x",
+        "on=proposal.md&text=x",
+        "on=code&text=x",
+    ] {
+        comment("add-oauth", form);
+    }
+    comment("with-code", "on=code%2Fsrc%2Fauth%2Faccounts.rs&at=line+2&text=x");
+    for change in ["add-oauth", "with-code", "just-an-idea"] {
+        let page = viewer.get(&format!("/changes/{change}/export.html")).body;
+        let values = |name: &str| -> Vec<String> {
+            let start = format!(" {name}=\"");
+            page.split(&start)
+                .skip(1)
+                .map(|rest| rest.split('"').next().unwrap().to_owned())
+                .collect()
+        };
+        let mut ids = values("id");
+        ids.sort();
+        let all = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), all, "{change}: {:?}", values("id"));
+        let links = values("href");
+        for link in &links {
+            let place = link.strip_prefix('#').unwrap_or_else(|| panic!("{change}: {link}"));
+            assert!(ids.iter().any(|id| id == place), "{change}: {link} leads nowhere");
+        }
+        if change == "add-oauth" {
+            for link in ["#auth-flow-R1", "#session-store-R1", "#task-2-1", "#I1", "#runs"] {
+                assert!(links.iter().any(|it| it == link), "no {link} in {links:?}");
+            }
+        }
     }
 }
 
@@ -71,10 +118,10 @@ fn markdown_is_text_of_pull_request() {
 
     ## Requirements
 
-    - new: **auth-flow:R1** Authorization with PKCE (0 scenarios)
-    - new: **auth-flow:R2** Accounts are matched by subject (0 scenarios)
-    - new: **auth-flow:R3** A provider that does not answer (0 scenarios)
-    - **session-store:R1** Sessions name their provider (0 scenarios)
+    - new: **auth-flow:R1** Authorization with PKCE (2 scenarios of the whole spec)
+    - new: **auth-flow:R2** Accounts are matched by subject (2 scenarios of the whole spec)
+    - new: **auth-flow:R3** A provider that does not answer (2 scenarios of the whole spec)
+    - **session-store:R1** Sessions name their provider (1 scenario of the whole spec)
 
     ## Tasks
 

@@ -80,19 +80,33 @@ fn reconnected_page_continues() {
 fn changed_document_is_reported() {
     let project = project();
     let viewer = Viewer::start(&project);
-    let mut stream = follow(&viewer, "/changes/add-oauth/live?after=2:0", None);
-    until(&mut stream, "text/event-stream");
-    // The first look is what others are compared with.
-    std::thread::sleep(Duration::from_millis(300));
-    project.write("tasks.md", project.read("tasks.md").replace("status: pending", "status: done"));
+    let tick = || {
+        let tasks = project.read("tasks.md").replacen("status: pending", "status: done", 1);
+        project.write("tasks.md", &tasks);
+    };
+    // Between the page and its stream.
+    let address = stream_of(&viewer, "/changes/add-oauth");
+    tick();
+    let seen = until(&mut follow(&viewer, &address, None), "id: ");
+    assert!(seen.contains("event: documents"), "{seen}");
+    // And while a browser was away, which says where it was.
+    let id = seen.rsplit_once("id: ").unwrap().1.trim().to_owned();
+    tick();
+    let mut stream = follow(&viewer, &address, Some(&id));
+    until(&mut stream, "event: documents");
+    tick();
     until(&mut stream, "event: documents");
 }
 
-/// The address of the stream of the board, as the page has it.
-fn of_board(viewer: &Viewer) -> String {
-    let page = viewer.get("/").body;
+/// The address of the stream of a page.
+fn stream_of(viewer: &Viewer, page: &str) -> String {
+    let page = viewer.get(page).body;
     let (_, rest) = page.split_once("data-follow=\"").unwrap();
     rest.split_once('"').unwrap().0.to_owned()
+}
+
+fn of_board(viewer: &Viewer) -> String {
+    stream_of(viewer, "/")
 }
 
 #[test]

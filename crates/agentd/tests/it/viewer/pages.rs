@@ -55,19 +55,19 @@ fn home_and_first_page_of_change() {
     # project
     5 need you 6 changes open $5.14 spent (/costs), $5.14 in 2026-11
     ## (#needs-title) Needs you 5
-    - add-oauth Let people sign in with their company account, through OAuth 2.1 with PKCE, and… (/changes/add-oauth) Its plan needs revision: 0 high, 1 medium, 1 low
+    - add-oauth Let people sign in with their company account, through OAuth 2.1 with PKCE, and… (/changes/add-oauth) The plan needs revision: 0 high, 1 medium, 1 low
     [TIME]
     reproposal --fresh
-    - dark-mode dark mode for everyone, through OAuth 2.1 with PKCE, and keep passwords for… (/changes/dark-mode) Its plan was edited since it was approved
+    - dark-mode dark mode for everyone, through OAuth 2.1 with PKCE, and keep passwords for… (/changes/dark-mode) The plan was edited since it was approved
     [TIME]
     revise
-    - export-reports export reports for everyone, through OAuth 2.1 with PKCE, and keep passwords… (/changes/export-reports) Its plan was edited since it was approved
+    - export-reports export reports for everyone, through OAuth 2.1 with PKCE, and keep passwords… (/changes/export-reports) The plan was edited since it was approved
     [TIME]
     revise
-    - rewrite-in-cobol rewrite in cobol for everyone, through OAuth 2.1 with PKCE, and keep passwords… (/changes/rewrite-in-cobol) Its plan was edited since it was judged
+    - rewrite-in-cobol rewrite in cobol for everyone, through OAuth 2.1 with PKCE, and keep passwords… (/changes/rewrite-in-cobol) The plan was edited since it was judged
     [TIME]
     challenge
-    - speed-up-search speed up search for everyone, through OAuth 2.1 with PKCE, and keep passwords… (/changes/speed-up-search) Its plan was edited since it was judged
+    - speed-up-search speed up search for everyone, through OAuth 2.1 with PKCE, and keep passwords… (/changes/speed-up-search) The plan was edited since it was judged
     [TIME]
     challenge
     (form /) (#list-filter)
@@ -77,20 +77,20 @@ fn home_and_first_page_of_change() {
     needs you
     [ Show ] (current) List (/?) Board (/?view=board) ⚠ 5 share requirements or files with others
     | Planning 2
-    | Let people sign in with their company account, through OAuth 2.1 with PKCE, and… add-oauth (/changes/add-oauth) | needs revision | ⚠ 56 | 2/6 | $0.86 |
+    | Let people sign in with their company account, through OAuth 2.1 with PKCE, and… add-oauth (/changes/add-oauth) | needs revision | ⚠ 4 | 2/6 | $0.86 |
     [TIME]
     | just-an-idea just-an-idea (/changes/just-an-idea) | new | | | $0.00 |
     | Approved 1
-    | speed up search for everyone, through OAuth 2.1 with PKCE, and keep passwords… speed-up-search (/changes/speed-up-search) | plan edited | ⚠ 56 | 2/6 | $0.86 |
+    | speed up search for everyone, through OAuth 2.1 with PKCE, and keep passwords… speed-up-search (/changes/speed-up-search) | plan edited | ⚠ 4 | 2/6 | $0.86 |
     [TIME]
     | Implementing 1
-    | export reports for everyone, through OAuth 2.1 with PKCE, and keep passwords… export-reports (/changes/export-reports) | plan edited | ⚠ 56 | 2/6 | $0.86 |
+    | export reports for everyone, through OAuth 2.1 with PKCE, and keep passwords… export-reports (/changes/export-reports) | plan edited | ⚠ 4 | 2/6 | $0.86 |
     [TIME]
     | Complete 1
-    | dark mode for everyone, through OAuth 2.1 with PKCE, and keep passwords for… dark-mode (/changes/dark-mode) | plan edited | ⚠ 56 | 2/6 | $0.86 |
+    | dark mode for everyone, through OAuth 2.1 with PKCE, and keep passwords for… dark-mode (/changes/dark-mode) | plan edited | ⚠ 4 | 2/6 | $0.86 |
     [TIME]
     | Rejected 1
-    | rewrite in cobol for everyone, through OAuth 2.1 with PKCE, and keep passwords… rewrite-in-cobol (/changes/rewrite-in-cobol) | plan edited | ⚠ 56 | 2/6 | $0.86 |
+    | rewrite in cobol for everyone, through OAuth 2.1 with PKCE, and keep passwords… rewrite-in-cobol (/changes/rewrite-in-cobol) | plan edited | ⚠ 4 | 2/6 | $0.86 |
     [TIME]
     Main specs 1 (/specs) Archive 1 (/archive) Costs (/costs)
     "#);
@@ -99,7 +99,7 @@ fn home_and_first_page_of_change() {
     - dark mode for everyone, through OAuth 2.1 with PKCE, and keep passwords for… dark-mode (/changes/dark-mode)
     plan edited 2/6 $0.86
     [TIME]
-    ⚠ 56
+    ⚠ 4
     "#);
     // C11 allows to accept this plan.
     insta::assert_snapshot!(head(&viewer, "/changes/add-oauth"), @r#"
@@ -114,12 +114,12 @@ fn home_and_first_page_of_change() {
     - Implementing
     - Complete
     - Archived
-    Waits for you Its plan needs revision.
+    Waits for you The plan needs revision.
     (form /changes/add-oauth/decide)
     Round 2 of codex gpt-5-codex ended with NEEDS REVISION: 0 high, 1 medium, 1 low.
     What you accept
-    - MEDIUM I2 No scenario for a provider that hangs (/changes/add-oauth/review#I2)
-    - LOW I4 The callback's name differs between spec and tasks (/changes/add-oauth/review#I4)
+    - MEDIUM I2 No scenario for a provider that hangs (/changes/add-oauth/review?show=all#I2)
+    - LOW I4 The callback's name differs between spec and tasks (/changes/add-oauth/review?show=all#I4)
     What the planner should know
     [ Request changes ] [ Accept with 2 minor issues ] [ Stop here ]
     then agentd reproposal add-oauth --fresh
@@ -186,7 +186,7 @@ fn document_pages() {
     - MEDIUM tasks.md:7 (/changes/add-oauth/tasks?view=source#L7) no task implements auth-flow:R3 (A provider that does not answer) T010: Add a task with this spec_ref.
     - LOW session-store.md:23 (/changes/add-oauth/specs/session-store?view=source#L23) no scenario says what happens when something goes wrong Q004: Add a scenario for a wrong input, a missing thing, a time-out or a refusal.
     proposal.md (current) Read (/changes/add-oauth/proposal) Changes (/changes/add-oauth/proposal?view=changes&from=2) Source (/changes/add-oauth/proposal?view=source) Edit (/changes/add-oauth/proposal?view=edit) [comment on ""]
-    (issue-note settled) fixed I3 Audit entries have no retention (/changes/add-oauth/review#I3)
+    (issue-note settled) fixed I3 Audit entries have no retention (/changes/add-oauth/review?show=all#I3)
     (#h-summary)
     ## Summary
     [comment on "heading Summary"]
@@ -248,13 +248,13 @@ fn document_pages() {
     ### R2 Accounts are matched by subject
     high ○ 2.2 (/changes/add-oauth/tasks#task-2-2) ○ 4.1 (/changes/add-oauth/tasks#task-4-1) [comment on "R2"]
     (/changes/add-oauth/specs/auth-flow?view=edit&at=R2)
-    (issue-note settled) fixed I1 Accounts are matched by e-mail (/changes/add-oauth/review#I1)
+    (issue-note settled) fixed I1 Accounts are matched by e-mail (/changes/add-oauth/review?show=all#I1)
     The server MUST match accounts by the provider's sub claim and MUST NOT match by e-mail address.
     (#h-r3-a-provider-that-does-not-answer) (#R3)
     ### R3 A provider that does not answer
     medium no task [comment on "R3"]
     (/changes/add-oauth/specs/auth-flow?view=edit&at=R3)
-    (issue-note) MEDIUM I2 No scenario for a provider that hangs (/changes/add-oauth/review#I2)
+    (issue-note) MEDIUM I2 No scenario for a provider that hangs (/changes/add-oauth/review?show=all#I2)
     The page SHOULD offer the password form when the provider has not answered within 5 seconds.
     (#h-acceptance-criteria)
     ## Acceptance Criteria
@@ -330,7 +330,7 @@ fn document_pages() {
     4.1 Sign-in against a fake provider: waits for others. tests/sign_in.rs
     (#task-4-1)
     done next waits for others, or for the layer above arrows lead from a task to the one that waits for it
-    (issue-note) LOW I4 The callback's name differs between spec and tasks (/changes/add-oauth/review#I4)
+    (issue-note) LOW I4 The callback's name differs between spec and tasks (/changes/add-oauth/review?show=all#I4)
     (finding medium) MEDIUM no task implements auth-flow:R3 (A provider that does not answer)
     line 7 · T010 · Add a task with this spec_ref.
     ### data 2/2
@@ -356,7 +356,7 @@ fn document_pages() {
     #### ○ 3.1 Routes and buttons [comment on "task 3.1"]
     MODIFY src/routes.rs auth-flow:R1 (/changes/add-oauth/specs/auth-flow#R1) after 2.1 (#task-2-1), 2.2 (#task-2-2)
     /sign-in/<provider> and /callback.
-    (issue-note) LOW I4 The callback's name differs between spec and tasks (/changes/add-oauth/review#I4)
+    (issue-note) LOW I4 The callback's name differs between spec and tasks (/changes/add-oauth/review?show=all#I4)
     ### testing 0/1
     (#task-4-1)
     #### ○ 4.1 Sign-in against a fake provider [comment on "task 4.1"]
@@ -520,6 +520,18 @@ fn review_pages() {
     Recommendation
     Say it in one sentence, with a number.
     Fixed: Accounts are matched by the provider's id.
+    What else changed in this document since round 1 until round 2
+    specs/auth-flow.md
+    (added) +1 (removed) −1 lines
+    ### R1: Authorization with PKCE
+    12 12 Priority: high
+    13 13
+    14 14 The server MUST use the authorization code flow with PKCE and reject every answer whose
+    15 − state does not equal the one that was sent within 10 minutes.
+    15 + state does not equal the one that was sent within 10 minutes, once.
+    16 16
+    17 17 R2: Accounts are matched by subject
+    18 18
     (form /changes/add-oauth/comments)
     Reply (given to the planner with the finding)
     [ Reply ]
@@ -539,13 +551,13 @@ fn review_pages() {
     Plan, round 2 NEEDS REVISION codex gpt-5-codex
     [TIME]
     The takeover is closed. One medium issue is left.
-    Found: I2 (?show=all#I2), I4 (?show=all#I4)
+    Found: I2 (/changes/add-oauth/review?show=all#I2), I4 (/changes/add-oauth/review?show=all#I4)
     What changed since then (/changes/add-oauth/proposal?view=changes&from=2)
     (#plan-round-1)
     Plan, round 1 NEEDS REVISION codex gpt-5-codex
     [TIME]
     The flow is sound, but accounts can be taken over by e-mail.
-    Found: I1 (?show=all#I1), I2 (?show=all#I2), I3 (?show=all#I3)
+    Found: I1 (/changes/add-oauth/review?show=all#I1), I2 (/changes/add-oauth/review?show=all#I2), I3 (/changes/add-oauth/review?show=all#I3)
     What changed since then (/changes/add-oauth/proposal?view=changes&from=1)
     "#);
     let open = page(&viewer, "/changes/add-oauth/review");
@@ -703,13 +715,16 @@ fn search_pages() {
     - add-passwords: proposal.md:24 (/archive/[DATE]-add-passwords/proposal?view=source#L24)
     password s for those who have no such account.
     "#);
+    // A finding leads to its row, settled or not.
+    let findings = page(&viewer, "/search?q=provider+that+hangs");
+    assert!(findings.contains("(finding) (/changes/add-oauth/review?show=all#I2)"), "{findings}");
     insta::assert_snapshot!(page(&viewer, "/search?q=still+has+no+scenario&in=runs"), @r#"
     (#main)
     # Search
     (form /search)
     (#filter)
     [ Search ] Documents and findings (/search?q=still%20has%20no%20scenario&in=documents) (current) Transcripts (/search?q=still%20has%20no%20scenario&in=runs)
-    1 places
+    1 place
     - add-oauth: run 1 challenge (/changes/add-oauth/runs/0001-challenge.jsonl)
     R3 still has no scenario.
     "#);
@@ -836,7 +851,7 @@ fn comment_resolve_and_reopen() {
     ### R2 Accounts are matched by subject
     high ○ 2.2 (/changes/add-oauth/tasks#task-2-2) ○ 4.1 (/changes/add-oauth/tasks#task-4-1) [comment on "R2"]
     (/changes/add-oauth/specs/auth-flow?view=edit&at=R2)
-    (issue-note settled) fixed I1 Accounts are matched by e-mail (/changes/add-oauth/review#I1)
+    (issue-note settled) fixed I1 Accounts are matched by e-mail (/changes/add-oauth/review?show=all#I1)
     (thread) (#C1)
     (#comment-1)
     alice
@@ -930,7 +945,11 @@ fn comment_resolve_and_reopen() {
 fn decision_is_that_of_agentd_decide() {
     let project = project();
     let viewer = Viewer::start(&project);
-    let answer = viewer.post("/changes/add-oauth/decide", "choice=fix&note=see+I2");
+    let seen = viewer.seen("/changes/add-oauth", "decision");
+    let decide = |id: &str, form: &str| {
+        viewer.post(&format!("/changes/{id}/decide"), &format!("{form}&seen={seen}"))
+    };
+    let answer = decide("add-oauth", "choice=fix&note=see+I2");
     assert_eq!((answer.status, answer.header("location")), (303, Some("/changes/add-oauth")));
     let state = || state::parse(&project.read("STATE.yaml"), &project.id()).unwrap();
     let made = state().decisions.remove(0);
@@ -939,23 +958,25 @@ fn decision_is_that_of_agentd_decide() {
         (Choice::Fix, "see I2", "alice")
     );
     insta::assert_snapshot!(next(&viewer, "/changes/add-oauth"), @r#"
-    Waits for you Its plan needs revision.
-    (form /changes/add-oauth/decide)
-    Round 2 of codex gpt-5-codex ended with NEEDS REVISION: 0 high, 1 medium, 1 low.
+    Waits for you The plan needs revision.
     Decided: changes requested by alice
     [TIME]
     : “see I2”
+    (#decide-again)
+    Decide again
+    (form /changes/add-oauth/decide)
+    Round 2 of codex gpt-5-codex ended with NEEDS REVISION: 0 high, 1 medium, 1 low.
     What you accept
-    - MEDIUM I2 No scenario for a provider that hangs (/changes/add-oauth/review#I2)
-    - LOW I4 The callback's name differs between spec and tasks (/changes/add-oauth/review#I4)
+    - MEDIUM I2 No scenario for a provider that hangs (/changes/add-oauth/review?show=all#I2)
+    - LOW I4 The callback's name differs between spec and tasks (/changes/add-oauth/review?show=all#I4)
     What the planner should know
     [ Request changes ] [ Accept with 2 minor issues ] [ Stop here ]
     then agentd reproposal add-oauth --fresh
     "#);
-    assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=accept&note=").status, 303);
+    assert_eq!(decide("add-oauth", "choice=accept&note=").status, 303);
     assert_eq!(state().phase, Phase::Challenged);
     // What the phase does not allow is refused, and changes nothing.
-    let answer = viewer.post("/changes/dark-mode/decide", "choice=accept");
+    let answer = decide("dark-mode", "choice=accept");
     assert_eq!(answer.status, 409, "{answer:?}");
     insta::assert_snapshot!(answer.shown(), @r#"
     (#main)
@@ -964,7 +985,9 @@ fn decision_is_that_of_agentd_decide() {
     continue with: agentd archive dark-mode
     All changes (/)
     "#);
-    assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=banana").status, 422);
+    let answer = decide("add-oauth", "choice=banana");
+    assert_eq!(answer.status, 422);
+    assert!(answer.body.contains("The form is not one that this page sends."), "{answer:?}");
 }
 
 /// C11: with a HIGH issue, or after an edit, the plan cannot be accepted, and the page says why.
@@ -973,7 +996,7 @@ fn no_button_for_unacceptable_plan() {
     let project = TestProject::new().change("add-oauth").challenged(&[Severity::High]);
     let viewer = Viewer::start(&project);
     insta::assert_snapshot!(next(&viewer, "/changes/add-oauth"), @r#"
-    Waits for you Its plan needs revision.
+    Waits for you The plan needs revision.
     (form /changes/add-oauth/decide)
     Round 1 of codex ended with NEEDS REVISION: 1 high, 0 medium, 0 low.
     What the planner should know
@@ -981,9 +1004,13 @@ fn no_button_for_unacceptable_plan() {
     The plan cannot be accepted: HIGH issues or more than one MEDIUM issue are left.
     then agentd reproposal add-oauth --fresh
     "#);
-    assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=accept").status, 409);
+    let seen = viewer.seen("/changes/add-oauth", "decision");
+    let decide = |choice: &str| {
+        viewer.post("/changes/add-oauth/decide", &format!("choice={choice}&seen={seen}")).status
+    };
+    assert_eq!(decide("accept"), 409);
     // No choice of a person about a plan.
-    assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=archive").status, 422);
+    assert_eq!(decide("archive"), 422);
 
     // A plan that was edited is challenged first.
     project.replace("tasks.md", "src/auth.rs", "src/other.rs");
@@ -992,8 +1019,30 @@ fn no_button_for_unacceptable_plan() {
         !shown.contains("/decide)") && shown.contains("plan: edited since its review"),
         "{shown}"
     );
-    assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=fix").status, 409);
+    assert_eq!(decide("fix"), 409);
     assert_eq!(project.state().decisions, []);
+}
+
+/// What is not written yet is not missing, and nothing leads to it.
+#[test]
+fn change_that_was_only_begun_has_no_findings() {
+    let project = project();
+    let begun = "change_id: begun\nphase: proposed\ncreated_at: 2026-11-10T09:00:00Z\n\
+                 updated_at: 2026-11-10T09:00:00Z\ndescription: Let people log in\n";
+    project.write_root("agentd/changes/begun/STATE.yaml", begun);
+    let viewer = Viewer::start(&project);
+    insta::assert_snapshot!(page(&viewer, "/changes/begun"), @r#"
+    ## What was asked for
+    Let people log in
+    The plan is not written yet. Its documents appear here as they are written.
+    "#);
+    assert_eq!(viewer.get("/changes/begun/proposal").status, 404);
+    // A plan that lost its proposal later is told so, without a link to it.
+    let lost = begun.replace("proposed", "implementing");
+    project.write_root("agentd/changes/begun/STATE.yaml", lost);
+    let shown = viewer.get("/changes/begun");
+    assert!(shown.shown().contains("is missing"), "{}", shown.shown());
+    assert!(!shown.body.contains("/changes/begun/proposal"), "{}", shown.shown());
 }
 
 #[test]
@@ -1005,8 +1054,8 @@ fn broken_files_are_reported_on_their_page() {
     project.write("comments.md", "---\nx: [\n");
     std::fs::write(project.path("clarifications.md"), b"\xff\xfe").unwrap();
     let viewer = Viewer::start(&project);
-    insta::assert_snapshot!(row(&viewer, "add-oauth").unwrap(), @r#"| Let people sign in with their company account, through OAuth 2.1 with PKCE, and… add-oauth (/changes/add-oauth) | unreadable | ⚠ 32 | | $0.00 |"#);
-    insta::assert_snapshot!(row(&viewer, "dark-mode").unwrap(), @r#"| dark mode for everyone, through OAuth 2.1 with PKCE, and keep passwords for… dark-mode (/changes/dark-mode) | plan edited | ⚠ 50 | 2/6 | $0.86 |"#);
+    insta::assert_snapshot!(row(&viewer, "add-oauth").unwrap(), @r#"| Let people sign in with their company account, through OAuth 2.1 with PKCE, and… add-oauth (/changes/add-oauth) | unreadable | ⚠ 4 | | $0.00 |"#);
+    insta::assert_snapshot!(row(&viewer, "dark-mode").unwrap(), @r#"| dark mode for everyone, through OAuth 2.1 with PKCE, and keep passwords for… dark-mode (/changes/dark-mode) | plan edited | ⚠ 4 | 2/6 | $0.86 |"#);
     insta::assert_snapshot!(head(&viewer, "/changes/add-oauth"), @r#"
     # Let people sign in with their company account, through OAuth 2.1 with PKCE, and…
     Share
@@ -1018,7 +1067,7 @@ fn broken_files_are_reported_on_their_page() {
     - Implementing
     - Complete
     - Archived
-    (alert) cannot use the STATE.yaml of `add-oauth`: externally tagged enum expected scalar or mapping (line 1, column 8)
+    (alert) cannot use the STATE.yaml of add-oauth: externally tagged enum expected scalar or mapping (line 1, column 8)
     Unreadable Repair STATE.yaml, or restore it from git.
     agentd verify add-oauth
     (current) Plan 2 specs, 0 tasks 4 (/changes/add-oauth) Review 2 open, 2 settled (/changes/add-oauth/review) Code – (/changes/add-oauth/code) Runs 1 (/changes/add-oauth/runs)
@@ -1045,11 +1094,12 @@ fn broken_files_are_reported_on_their_page() {
 fn first_page_is_up_to_date() {
     let project = project();
     let viewer = Viewer::start(&project);
-    insta::assert_snapshot!(row(&viewer, "add-oauth").unwrap(), @r#"| Let people sign in with their company account, through OAuth 2.1 with PKCE, and… add-oauth (/changes/add-oauth) | needs revision | ⚠ 56 | 2/6 | $0.86 |"#);
+    insta::assert_snapshot!(row(&viewer, "add-oauth").unwrap(), @r#"| Let people sign in with their company account, through OAuth 2.1 with PKCE, and… add-oauth (/changes/add-oauth) | needs revision | ⚠ 4 | 2/6 | $0.86 |"#);
     project.write("tasks.md", project.read("tasks.md").replace("status: pending", "status: done"));
-    insta::assert_snapshot!(row(&viewer, "add-oauth").unwrap(), @r#"| Let people sign in with their company account, through OAuth 2.1 with PKCE, and… add-oauth (/changes/add-oauth) | needs revision | ⚠ 56 | 6/6 | $0.86 |"#);
-    assert_eq!(viewer.post("/changes/add-oauth/decide", "choice=stop").status, 303);
-    insta::assert_snapshot!(row(&viewer, "add-oauth").unwrap(), @r#"| Let people sign in with their company account, through OAuth 2.1 with PKCE, and… add-oauth (/changes/add-oauth) | needs revision | ⚠ 56 | 6/6 | $0.86 |"#);
+    insta::assert_snapshot!(row(&viewer, "add-oauth").unwrap(), @r#"| Let people sign in with their company account, through OAuth 2.1 with PKCE, and… add-oauth (/changes/add-oauth) | needs revision | ⚠ 4 | 6/6 | $0.86 |"#);
+    let stop = format!("choice=stop&seen={}", viewer.seen("/changes/add-oauth", "decision"));
+    assert_eq!(viewer.post("/changes/add-oauth/decide", &stop).status, 303);
+    insta::assert_snapshot!(row(&viewer, "add-oauth").unwrap(), @r#"| Let people sign in with their company account, through OAuth 2.1 with PKCE, and… add-oauth (/changes/add-oauth) | needs revision | ⚠ 4 | 6/6 | $0.86 |"#);
     std::fs::remove_dir_all(project.root().join("agentd/changes/dark-mode")).unwrap();
     assert_eq!(row(&viewer, "dark-mode"), None);
 }

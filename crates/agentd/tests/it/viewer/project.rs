@@ -65,6 +65,16 @@ fn review(project: &TestProject, now: &str, review: &Value) {
     project.plan_reviewed(PlanVerdict::NeedsRevision, stamp(now));
 }
 
+/// A third round, with one minor issue that the others did not have.
+pub(crate) fn another_round(project: &TestProject) {
+    let third = json!({
+        "change_id": "add-oauth", "verdict": "NEEDS_REVISION", "summary": "Almost.",
+        "previous": [{"id": "I2", "status": "fixed"}, {"id": "I4", "status": "fixed"}],
+        "issues": [issue("low", "The words for errors differ", "auth-flow:R3")],
+    });
+    review(project, "2026-11-10T11:00:00Z", &third);
+}
+
 fn issue(severity: &str, title: &str, location: &str) -> Value {
     json!({
         "severity": severity, "title": title, "location": location,

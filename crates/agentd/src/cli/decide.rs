@@ -8,21 +8,23 @@ use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::phase::Phase;
 use agentd_core::state::Choice;
+use agentd_engine::change::glance::{self, Glance};
 use agentd_engine::change::position;
 use agentd_engine::store::Change;
-use agentd_engine::workflow::decisions::{self, PlanChoice};
 #[cfg(test)]
-use agentd_engine::workflow::decisions::{Gate, PlanAnswer};
+use agentd_engine::workflow::decisions::Gate;
+use agentd_engine::workflow::decisions::{self, PlanAnswer, PlanChoice};
 use clap::ValueEnum as _;
 use serde::Serialize;
 
 use super::{Context, user};
 use crate::error::CommandError;
-use crate::ui::{BOLD, Output, Screen};
+use crate::ui::{BOLD, Output, Screen, ask};
 
 /// Decide what to do with a plan that needs revision.
 ///
-/// Without a decision, shows what is asked and the commands that answer it. A decision is recorded
+/// Without a decision, shows the issues and asks; without a terminal, prints what is asked and the
+/// commands that answer it. A decision is recorded
 /// in STATE.yaml: who made it, when, why, and for which plan. With `fix`, the planner is given
 /// your note. You can accept a plan only if no HIGH issue and at most one MEDIUM issue is open,
 /// and the plan has not changed since the review.
@@ -69,27 +71,42 @@ impl Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let (id, choice) = args.read();
+    let can_ask = context.ui.can_prompt() && !context.ui.json;
+    let chosen = if can_ask && id.is_none() { one_that_waits(context)? } else { None };
+    let id = chosen.as_deref().or(id);
     let project = context.project_of(id)?;
     let change = context.change(&project, id)?;
-    let Some(choice) = choice else {
-        if args.note.is_some() {
+    let mut note = args.note.clone().unwrap_or_default();
+    let choice = match choice {
+        Some(ChoiceArg::Fix) => PlanChoice::Fix,
+        Some(ChoiceArg::Accept) => PlanChoice::Accept,
+        Some(ChoiceArg::Stop) => PlanChoice::Stop,
+        None if args.note.is_some() => {
             let decide = CommandLine::from(&Command::Decide.on(change.id()));
             return Err(CommandError::usage("--note belongs to a decision")
                 .run("name it", decide.placeholder("<fix|accept|stop>").placeholder("--note …")));
         }
-        context.ui.print(&asked(&change)?)?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    let choice = match choice {
-        ChoiceArg::Fix => PlanChoice::Fix,
-        ChoiceArg::Accept => PlanChoice::Accept,
-        ChoiceArg::Stop => PlanChoice::Stop,
+        None if can_ask => {
+            let answer = ask_person(context, &change)?;
+            if answer == PlanAnswer::Tell {
+                note = ask::note_for_planner(change.id(), project.root())?;
+            }
+            match answer {
+                PlanAnswer::Accept => PlanChoice::Accept,
+                PlanAnswer::Stop => PlanChoice::Stop,
+                _ => PlanChoice::Fix,
+            }
+        }
+        None => {
+            context.ui.print(&asked(&change)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
     };
     let state = decisions::decide(
         &project,
         change.id(),
         choice,
-        args.note.as_deref().unwrap_or_default(),
+        &note,
         &user(&project),
         &context.holder(),
         context.now(),
@@ -103,6 +120,33 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         decisions: state.decisions.len(),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The change that is meant if several are open: one of those that wait for a decision.
+fn one_that_waits(context: &Context) -> Result<Option<String>, CommandError> {
+    let project = context.project()?;
+    if context.meant(&project)?.is_some() {
+        return Ok(None);
+    }
+    let mut waiting = glance::open(&project)?;
+    waiting.retain(Glance::waits_for_decision);
+    match waiting.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.summary.change_id.to_string())),
+        several => ask::which_waiting(several).map(Some),
+    }
+}
+
+/// Shows the issues of a plan, and asks what is to be done about them.
+fn ask_person(context: &Context, change: &Change) -> Result<PlanAnswer, CommandError> {
+    let snapshot = change.snapshot()?;
+    let (state, documents) = (snapshot.state()?, &snapshot.documents);
+    let question = decisions::open_question(state, documents)?;
+    if let Some(review) = documents.counted_review(state) {
+        context.ui.note(&review.summary.to_string());
+        context.ui.show_issues(&review.issues);
+    }
+    ask::decision(change.id(), &question)
 }
 
 /// What the plan waits with.
@@ -205,9 +249,12 @@ pub(super) struct DecisionReport {
 impl Output for DecisionReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
         writeln!(screen, "{} is {}; the decision is recorded", self.change_id, self.phase)?;
-        let words = if self.choice == Choice::Stop { "To continue later" } else { "Next" };
-        let next = self.next.iter().map(|command| format!("\n{words}: {BOLD}{command}{BOLD:#}\n"));
-        write!(screen, "{}", next.collect::<String>())
+        match (self.choice, self.next.first()) {
+            (Choice::Stop, Some(next)) => {
+                writeln!(screen, "\nTo continue later: {BOLD}{next}{BOLD:#}")
+            }
+            _ => screen.next(&self.next),
+        }
     }
 
     #[cfg(test)]

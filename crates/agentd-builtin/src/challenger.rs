@@ -5,7 +5,7 @@ use agentd_core::diagnostic::{Diagnostic, Severity};
 use agentd_core::document::issue_fate::fates;
 use agentd_core::layout::ChangeFile;
 use agentd_core::span::line_column;
-use agentd_core::text::head;
+use agentd_core::text::{counted, head};
 use serde_json::{Value, json};
 
 use crate::draft;
@@ -54,10 +54,13 @@ pub(crate) fn challenge(mut session: Session<'_, '_>) -> Result<(), AgentError> 
     } else {
         ("NEEDS_REVISION", "It does not pass the rules, and nobody has judged the idea.")
     };
+    let serious_ones = match serious {
+        0 => String::new(),
+        _ => format!(", {serious} of high or medium severity"),
+    };
     let summary = format!(
-        "{said} Reviewed without a model, by the rules of `agentd validate`: {serious} of {} issues are high or \
-         medium.",
-        issues.len()
+        "{said} Reviewed without a model, by the rules of `agentd validate`: {}{serious_ones}.",
+        counted(issues.len(), "issue")
     );
     let found: Vec<&Value> = issues.iter().map(|(_, issue)| issue).collect();
     let reviews = documents.reviews();

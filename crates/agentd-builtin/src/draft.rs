@@ -251,7 +251,7 @@ pub fn questions(change: &ChangeId, description: &str) -> Value {
     if let Some(word) = agentd_core::check::vague_words(description).first() {
         found.push(question(
             FIGURE,
-            format!("The description says \"{word}\": which figure shows that it holds?"),
+            format!("The description says \"{word}\": how will it be measured?"),
             [
                 ("Within 1 second", "Measured by the person who waits for it"),
                 ("Within 100 milliseconds", "Felt as immediate, and harder to keep"),
@@ -261,7 +261,7 @@ pub fn questions(change: &ChangeId, description: &str) -> Value {
     }
     found.push(question(
         "Scope",
-        format!("How far does this go: {}?", short(&first, 120)),
+        format!("What is in scope of this: {}?", short(&first, 120)),
         [
             ("Exactly as described", "Nothing beyond the description"),
             ("A first version", "Less than described, to be extended later"),

@@ -85,9 +85,6 @@ pub fn assess(known: &ChangeFacts<'_>) -> (Complexity, Vec<String>) {
         3..=5 => Complexity::High,
         6.. => Complexity::Critical,
     };
-    if reasons.is_empty() {
-        reasons.push("nothing out of the ordinary".to_owned());
-    }
     (complexity, reasons)
 }
 
@@ -238,6 +235,6 @@ mod tests {
         );
         let (_, reasons) =
             assess(&ChangeFacts { description: "Add a page", ..ChangeFacts::default() });
-        assert_eq!(reasons, ["nothing out of the ordinary"]);
+        assert_eq!(reasons, [""; 0]);
     }
 }

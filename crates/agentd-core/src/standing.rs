@@ -56,6 +56,19 @@ pub struct Course {
     pub why: &'static str,
     /// The commands that take it on, the usual one first.
     pub next: Vec<NextStep>,
+    /// The command that asks a person at a terminal first, if one does.
+    pub asks: Option<NextStep>,
+}
+
+impl Course {
+    /// The commands for a person at a terminal: one that asks comes instead of the usual one, which
+    /// does the usual thing without asking.
+    pub fn next_for_people(&self) -> Vec<NextStep> {
+        match &self.asks {
+            Some(asks) => std::iter::once(asks).chain(self.next.iter().skip(1)).cloned().collect(),
+            None => self.next.clone(),
+        }
+    }
 }
 
 /// A change in the archive.
@@ -88,6 +101,15 @@ pub struct Facts<'f> {
     pub archived: Option<InArchive<'f>>,
 }
 
+/// Whether the built-in agent was the last to revise the plan, and could not.
+fn rules_cannot_fix(state: &State) -> bool {
+    state.llm_calls.last().is_some_and(|call| {
+        call.step == StepName::Reproposal
+            && call.agent == Some(AgentKind::Builtin)
+            && call.failure.is_some()
+    })
+}
+
 /// Why code is fixed that no reviewer has complained about.
 const COMMENTED: &str = "people have commented on its code";
 
@@ -96,7 +118,7 @@ impl Facts<'_> {
     pub fn course(&self) -> Course {
         use Standing::{Done, Ready, Running, Unfinished, Waiting};
         let id = &self.documents.id;
-        let is = |standing, brief, why, next| Course { standing, brief, why, next };
+        let is = |standing, brief, why, next| Course { standing, brief, why, next, asks: None };
         if let Some(InArchive { name, can_return }) = self.archived {
             let was_dropped = self.state.is_some_and(State::was_dropped);
             let (brief, why) = if was_dropped {
@@ -104,8 +126,9 @@ impl Facts<'_> {
             } else {
                 ("archived", "it is archived")
             };
-            let next = if can_return { Command::Unarchive } else { Command::Show };
-            return is(Done, brief, why, vec![NextStep::new(next).arg(name)]);
+            let on = |command| NextStep::new(command).arg(name);
+            let back = can_return.then(|| on(Command::Unarchive));
+            return is(Done, brief, why, [on(Command::Show)].into_iter().chain(back).collect());
         }
         if self.is_running {
             return is(Running, "running", "a command is working on it", vec![Command::Log.on(id)]);
@@ -171,7 +194,8 @@ impl Facts<'_> {
                 is(Ready, "code approved", "its code is approved", vec![Command::Archive.on(id)])
             }
             Phase::Archived => {
-                is(Done, "archived", "it is archived", vec![Command::Unarchive.on(id)])
+                let next = vec![Command::Show.on(id), Command::Unarchive.on(id)];
+                is(Done, "archived", "it is archived", next)
             }
         }
     }
@@ -194,16 +218,16 @@ impl Facts<'_> {
             // The planner repairs it, or a person does.
             let next = vec![Command::Validate.on(id), Command::Plan.on(id).arg("--auto")];
             let (brief, why) = ("breaks rules", "its documents break rules");
-            return Course { standing: Standing::Waiting, brief, why, next };
+            return Course { standing: Standing::Waiting, brief, why, next, asks: None };
         }
-        Course { standing, brief, why, next: vec![Command::Challenge.on(id)] }
+        Course { standing, brief, why, next: vec![Command::Challenge.on(id)], asks: None }
     }
 
     /// A plan that is proposed.
     fn planning(&self, state: &State) -> Course {
         use Standing::{Ready, Unfinished, Waiting};
         let id = &self.documents.id;
-        let is = |standing, brief, why, next| Course { standing, brief, why, next };
+        let is = |standing, brief, why, next| Course { standing, brief, why, next, asks: None };
         let plan = || vec![Command::Plan.on(id)];
         let revise = || match state.session_id {
             Some(_) => Command::Reproposal.on(id),
@@ -215,7 +239,11 @@ impl Facts<'_> {
                 return is(Unfinished, "no plan yet", "its plan is not written yet", plan());
             }
             let next = vec![Command::Clarify.on(id), Command::Plan.on(id).arg("--skip-clarify")];
-            return is(Waiting, "open questions", "questions about it are open", next);
+            let asks = Some(Command::Plan.on(id));
+            return Course {
+                asks,
+                ..is(Waiting, "open questions", "questions about it are open", next)
+            };
         }
         let specs = &self.documents.proposal.value().affected_specs;
         if graph::spec_order(specs).is_err() {
@@ -260,9 +288,16 @@ impl Facts<'_> {
             {
                 is(Ready, "to fix", "its plan is to be fixed", plan())
             }
-            PlanVerdict::NeedsRevision => {
-                is(Waiting, "needs revision", "its plan needs revision", vec![revise()])
+            // A planner without a model has said that it cannot.
+            PlanVerdict::NeedsRevision if rules_cannot_fix(state) => {
+                let why = "its plan needs revision: edit it, then have it challenged";
+                let next = vec![Command::Show.on(id).arg("challenge"), Command::Challenge.on(id)];
+                is(Waiting, "edit the plan", why, next)
             }
+            PlanVerdict::NeedsRevision => Course {
+                asks: Some(Command::Plan.on(id)),
+                ..is(Waiting, "needs revision", "its plan needs revision", vec![revise()])
+            },
             PlanVerdict::Rejected => {
                 is(Waiting, "plan rejected", "its plan is rejected", vec![revise()])
             }
@@ -273,7 +308,7 @@ impl Facts<'_> {
     fn building(&self, state: &State) -> Course {
         use Standing::{Ready, Waiting};
         let id = &self.documents.id;
-        let is = |standing, brief, why, next| Course { standing, brief, why, next };
+        let is = |standing, brief, why, next| Course { standing, brief, why, next, asks: None };
         let tasks = &self.documents.tasks.value().tasks;
         if tasks.iter().any(|task| task.status == Status::Pending) {
             return is(Ready, "tasks open", "tasks are open", vec![Command::Impl.on(id)]);

@@ -35,7 +35,7 @@ use rustix::process::Signal;
 
 pub(crate) use cage::hidden_by_private_tmp;
 pub use cage::{Cage, Enforced, Layers, confine};
-pub use cancel::{Cancel, CancelReason};
+pub use cancel::{Cancel, CancelReason, LastWords, set_last_words};
 pub use detached::ProcessId;
 pub(crate) use interrupt::{InterruptError, interrupt_holder};
 pub use lines::Line;

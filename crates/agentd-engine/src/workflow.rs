@@ -48,10 +48,10 @@ use agentd_core::document::review_block::Issue;
 use agentd_core::error_kind::Kind;
 use agentd_core::hash::Digest;
 use agentd_core::ids::ChangeId;
-use agentd_core::next_step::NextStep;
 use agentd_core::outcome::AgentOutcome;
 use agentd_core::phase::Phase;
 use agentd_core::stamp::Stamp;
+use agentd_core::standing::Course;
 use agentd_core::state::{SeenFile, State};
 use agentd_core::step_name::StepName;
 use agentd_core::text::Line;
@@ -395,16 +395,16 @@ impl Workflow<'_> {
         self.standing(action)
     }
 
-    /// The commands that take the change on from here (W6).
-    fn next_steps(&self) -> Result<Vec<NextStep>, WorkflowError> {
+    /// Where the change stands, and the commands that take it on from here (W6).
+    fn course(&self) -> Result<Course, WorkflowError> {
         let (snapshot, project) = (self.snapshot()?, &self.agents.project);
         let reports = snapshot.findings(project, &self.agents.config.extras());
-        Ok(position::course(project, &snapshot, check::counts(&reports).high)?.next)
+        Ok(position::course(project, &snapshot, check::counts(&reports).high)?)
     }
 
     /// What is known of the plan as it stands, or of its code once that is begun.
     fn standing(&self, action: Action) -> Result<Report, WorkflowError> {
-        let state = self.state()?;
+        let (state, course) = (self.state()?, self.course()?);
         let mut report = Report {
             action,
             phase: state.phase,
@@ -416,7 +416,8 @@ impl Workflow<'_> {
             reviewer: Line::default(),
             previous: Vec::new(),
             question: state.open_question().cloned(),
-            next: self.next_steps()?,
+            next_for_people: course.next_for_people(),
+            next: course.next,
         };
         let begun = matches!(state.phase, Phase::Implementing | Phase::Complete | Phase::Archived);
         if begun {

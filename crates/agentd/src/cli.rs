@@ -53,6 +53,7 @@ mod verify;
 mod view;
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -67,6 +68,7 @@ use agentd_engine::git::{self, GitTool};
 use agentd_engine::guard::trust::Consent;
 use agentd_engine::opening::{self, Opened};
 use agentd_engine::store::{Change, Holder, Project, StoreError, UserDirs};
+use clap::error::{ContextKind, ContextValue};
 use clap::{FromArgMatches as _, Parser, Subcommand};
 use jiff::Timestamp;
 
@@ -284,12 +286,7 @@ impl Context {
         };
         let wrong = |error: &dyn std::fmt::Display| {
             let error = CommandError::new(Kind::NoSuchChange, error.to_string());
-            if project.archived_as(id).is_ok_and(|archived| !archived.is_empty()) {
-                return error
-                    .run("it is archived; look at it", CommandLine::agentd(["status", id]))
-                    .run("take it back", CommandLine::agentd(["unarchive", id]));
-            }
-            not_found(project, id, error)
+            archived(project, id).unwrap_or_else(|| not_found(project, id, error))
         };
         let id = ChangeId::new(id).map_err(|error| wrong(&error))?;
         match project.change(&id) {
@@ -316,6 +313,18 @@ impl Context {
             None => self.change(project, Some(id)),
         }
     }
+}
+
+/// The error of a command that works on open changes, if a change of this ID is archived and none is
+/// open.
+pub(crate) fn archived(project: &Project, id: &str) -> Option<CommandError> {
+    let is_open = ChangeId::new(id).is_ok_and(|id| project.change(&id).is_ok());
+    let is_archived = || project.archived_as(id).is_ok_and(|archived| !archived.is_empty());
+    (!is_open && is_archived()).then(|| {
+        CommandError::new(Kind::NoSuchChange, format!("`{id}` is archived"))
+            .run("look at it", CommandLine::agentd(["status", id]))
+            .run("take it back", CommandLine::agentd(["unarchive", id]))
+    })
 }
 
 /// What may be meant by an ID that no change here has.
@@ -393,7 +402,7 @@ fn which_one(open: &[ChangeId]) -> CommandError {
     let more = if open.len() > SHOWN { ", …" } else { "" };
     CommandError::usage(format!("{} changes are open: which one?", open.len()))
         .hint(format!("name one: {}{more}", names.join(", ")))
-        .run("see how far each of them is", CommandLine::agentd(["list"]))
+        .run("see where each one stands", CommandLine::agentd(["list"]))
 }
 
 /// Runs agentd and returns its exit code.
@@ -478,8 +487,12 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 /// Help, version, or a wrong command line; the latter as JSON where that was asked for.
 fn not_parsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
     let wrong = error.use_stderr();
-    if wrong && args.iter().any(|arg| arg == "--json") {
-        Ui { json: true, pages: false, progress: ProgressMode::Plain }.error(&usage_error(error));
+    let json = args.iter().any(|arg| arg == "--json");
+    if wrong && (json || std::io::stderr().is_terminal()) {
+        // On a terminal, too: clap does not break its lines.
+        let ui = Ui { json, pages: false, progress: ProgressMode::Plain };
+        let usage = usage_error(error);
+        ui.error(&if json { usage } else { usage.hint("for more information, try `--help`") });
     } else if let Err(error) = error.print() {
         return ExitCode::from(CommandError::from(error).kind.exit_code());
     }
@@ -495,6 +508,12 @@ fn usage_error(error: &clap::Error) -> CommandError {
     let message = message.strip_prefix("error: ").unwrap_or(&message);
     let usage = lines().find(|line| line.starts_with("Usage: "));
     let tips = lines().filter_map(|line| line.strip_prefix("tip: ")).chain(usage);
+    let wanted = error.get(ContextKind::InvalidSubcommand);
+    if matches!(wanted, Some(ContextValue::String(word)) if word == "version") {
+        // Nothing that is spelled like it is meant.
+        let version = CommandLine::agentd(["--version"]);
+        return CommandError::usage(message).run("see the version", version);
+    }
     tips.fold(CommandError::usage(message), CommandError::hint)
 }
 

@@ -271,22 +271,27 @@ pub(super) fn from_exit(exit: &Exit, terminal: bool) -> Option<Failure> {
     if terminal && exit.code == Some(0) {
         return None;
     }
-    let said = last_words(&exit.stderr_tail);
-    if let Some(kind) = kind_of_message(&said) {
-        return Some(Failure::new(kind, said));
+    let words = last_words(&exit.stderr_tail);
+    // All of it is in the tail; where a traceback ends, it says what went wrong.
+    let said = words.lines().next_back().unwrap_or_default();
+    if let Some(kind) = kind_of_message(&words) {
+        let names_it = |line: &&str| kind_of_message(line) == Some(kind);
+        let mut failure = Failure::new(kind, words.lines().rfind(names_it).unwrap_or(said));
+        failure.retry_after_ms = retry_after_ms(&words);
+        return Some(failure);
     }
     if exit.stdin_unread.is_some() {
         let code = exit.code.map(|code| format!(" with code {code}")).unwrap_or_default();
         let message =
-            format!("the agent exited{code} before it had read its prompt{}", after_colon(&said));
+            format!("the agent exited{code} before it had read its prompt{}", after_colon(said));
         return Some(Failure::new(FailureKind::StdinClosed, message));
     }
     Some(match exit.code {
         Some(0) => Failure::new(FailureKind::NoResult, "the agent ended without a result"),
         Some(code @ (101 | 129..=143)) => {
-            Failure::new(FailureKind::Crashed, with_words(code, &said))
+            Failure::new(FailureKind::Crashed, with_words(code, said))
         }
-        Some(code) => Failure::new(FailureKind::Other, with_words(code, &said)),
+        Some(code) => Failure::new(FailureKind::Other, with_words(code, said)),
         None => Failure::new(FailureKind::Other, "the agent ended in an unknown way"),
     })
 }
@@ -519,6 +524,21 @@ mod tests {
         };
         let failure = from_exit(&exit, false).unwrap();
         assert_eq!(failure.message, "the agent exited with code 7: boom");
+    }
+
+    /// Issue 19, m6: the line that says what is wrong, not one from the middle.
+    #[test]
+    fn a_traceback_is_reported_by_its_last_line() {
+        let frames = "  File \"/opt/agent.py\", line 7, in run\n    raise error\n".repeat(15);
+        let stderr_tail =
+            format!("Traceback (most recent call last):\n{frames}ValueError: no such key\n\n");
+        let exit = Exit { code: Some(1), stderr_tail, ..Exit::default() };
+        let failure = from_exit(&exit, false).unwrap();
+        assert_eq!(failure.message, "the agent exited with code 1: ValueError: no such key");
+        let stderr_tail = "429 Too Many Requests\nretry after 20\nsee the log".to_owned();
+        let limited = from_exit(&Exit { code: Some(1), stderr_tail, ..exit }, false).unwrap();
+        assert_eq!((limited.kind, &*limited.message), (K::RateLimited, "429 Too Many Requests"));
+        assert_eq!(limited.retry_after_ms, Some(20_000));
     }
 
     // contract WF8

@@ -12,7 +12,7 @@ use std::sync::PoisonError;
 use agentd_core::check::{self, Extras};
 use agentd_core::diagnostic::Counts;
 use agentd_core::document::review::Review;
-use agentd_core::document::review_block::ReviewBlock;
+use agentd_core::document::review_block::{PlanVerdict, ReviewBlock};
 use agentd_core::hash::Digest;
 use agentd_core::ids::SpecId;
 use agentd_core::layout::ArchiveName;
@@ -57,6 +57,9 @@ pub struct Glance {
     pub issues: Option<Counts>,
     /// The commands that take it on, the usual one first.
     pub next: Vec<NextStep>,
+    /// The same for a person at a terminal, who can be asked.
+    #[serde(skip)]
+    pub next_for_people: Vec<NextStep>,
     /// The specs that it is about.
     #[serde(skip)]
     pub specs: Vec<SpecId>,
@@ -66,6 +69,14 @@ pub struct Glance {
     /// How many comments on it are open.
     #[serde(skip)]
     pub open_comments: usize,
+}
+
+impl Glance {
+    /// Whether a person has to decide about its plan.
+    pub fn waits_for_decision(&self) -> bool {
+        self.standing == Some(Standing::Waiting)
+            && self.verdict == Some(PlanVerdict::NeedsRevision.label())
+    }
 }
 
 /// What is in a working tree.
@@ -136,6 +147,7 @@ fn of_archived(change: &Change, name: &ArchiveName) -> Glance {
         verdict: state.and_then(|state| Some(state.code_review?.verdict.label())),
         issues: None,
         next: Vec::new(),
+        next_for_people: Vec::new(),
         specs: Vec::new(),
         failed: None,
         open_comments: 0,
@@ -162,6 +174,7 @@ pub fn of(
         verdict: None,
         issues: None,
         next: Vec::new(),
+        next_for_people: Vec::new(),
         specs: snapshot.documents.specs.keys().cloned().collect(),
         failed: None,
         open_comments: comments::list(change)?.open().count(),
@@ -175,6 +188,7 @@ pub fn of(
     if let Ok((course, running)) = position::at_a_glance(project, &snapshot, high, stale) {
         glance.standing = Some(course.standing);
         (glance.state, glance.why) = (course.brief, course.why);
+        glance.next_for_people = course.next_for_people();
         glance.next = course.next;
         glance.running = running;
     }

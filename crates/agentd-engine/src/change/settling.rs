@@ -30,6 +30,11 @@ pub fn unsettled(calls: &[LlmCall]) -> Vec<UnsettledCall> {
     unsettled.collect()
 }
 
+/// What calls are estimated to have cost that were cut short, in US dollars.
+pub fn estimated(calls: &[LlmCall]) -> f64 {
+    calls.iter().filter(|call| call.unsettled).map(|call| call.cost).sum()
+}
+
 /// Records what calls have cost that were cut short, by the numbers of their runs.
 pub fn settle(
     project: &Project,

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::Snapshot;
 use super::documents::DocumentError;
+use super::settling::estimated;
 use super::snapshot::state_of;
 use crate::store::Change;
 
@@ -27,6 +28,9 @@ pub struct Summary {
     pub tasks: Progress,
     /// What its agents cost so far.
     pub cost_usd: f64,
+    /// How much of that is an estimate, since calls were cut short.
+    #[serde(skip)]
+    pub estimated_usd: f64,
     /// When its state was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
@@ -96,6 +100,7 @@ impl Summary {
             title: title(documents, known),
             tasks: Progress { total: tasks.tasks.len(), completed: tasks.completed() },
             cost_usd: known.map_or(0.0, |state| state.total_cost),
+            estimated_usd: known.map_or(0.0, |state| estimated(&state.llm_calls)),
             updated_at: known.and_then(|state| state.updated_at).map(|at| at.to_string()),
             last_action: known.and_then(|state| state.last_action.clone()),
             branch: known.and_then(|state| state.git.as_ref()?.branch.clone()),

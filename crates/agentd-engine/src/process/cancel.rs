@@ -1,10 +1,10 @@
 //! Asking a running call to stop, from another thread or from a signal.
 
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,7 +27,7 @@ pub struct Cancel(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     flag: Arc<AtomicUsize>,
-    /// Whether the next signal has its usual effect.
+    /// Whether the next signal has its usual effect at once.
     deadly: Arc<AtomicBool>,
     wake: UnixStream,
     woken: UnixStream,
@@ -35,6 +35,20 @@ struct Inner {
 
 const INTERRUPT: usize = 1;
 const TERMINATE: usize = 2;
+
+/// The exit code of a process that was told what to say before it is killed.
+const KILLED: i32 = 130;
+
+/// What is said before a second signal ends this process.
+pub type LastWords = Box<dyn FnOnce() + Send>;
+
+static LAST_WORDS: Mutex<Option<LastWords>> = Mutex::new(None);
+
+/// Sets what is said before a second signal ends this process, on a thread of its own: what is on the
+/// screen is taken away. It then ends with 130.
+pub fn set_last_words(words: Option<LastWords>) {
+    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
+}
 
 impl Cancel {
     /// A request that has not been made yet.
@@ -50,18 +64,38 @@ impl Cancel {
         })))
     }
 
-    /// Makes the request on SIGINT, SIGTERM and SIGHUP of this process. A second signal has
-    /// its usual effect and ends the process; children are then stopped by their
-    /// supervisor.
+    /// Makes the request on SIGINT, SIGTERM and SIGHUP of this process. A second signal ends the
+    /// process, after [its last words](set_last_words) if it has some; children are then stopped by
+    /// their supervisor.
     pub fn on_signals(&self) -> io::Result<()> {
+        let (mut signals, sender) = UnixStream::pair()?;
         for (signal, value) in [(SIGINT, INTERRUPT), (SIGTERM, TERMINATE), (SIGHUP, TERMINATE)] {
-            // The order matters: the second signal finds the flag of the first.
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&self.0.deadly))?;
-            signal_hook::flag::register(signal, Arc::clone(&self.0.deadly))?;
             signal_hook::flag::register_usize(signal, Arc::clone(&self.0.flag), value)?;
             signal_hook::low_level::pipe::register(signal, self.0.wake.try_clone()?)?;
+            signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
         }
+        let request = self.clone();
+        let wait_for_the_second = move || {
+            if signals.read_exact(&mut [0; 2]).is_ok() {
+                request.end();
+            }
+        };
+        std::thread::Builder::new().name("signals".into()).spawn(wait_for_the_second)?;
         Ok(())
+    }
+
+    /// Ends this process.
+    fn end(&self) {
+        // Should the last words take long, the next signal waits for nothing.
+        self.0.deadly.store(true, Ordering::SeqCst);
+        let words = LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(words) = words {
+            words();
+            std::process::exit(KILLED);
+        }
+        let signal = if self.reason() == Some(CancelReason::Interrupt) { SIGINT } else { SIGTERM };
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
 
     /// Waits for something that does not check the request, such as a person's answer:

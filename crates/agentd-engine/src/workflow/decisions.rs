@@ -91,6 +91,28 @@ impl PlanAnswer {
         }
     }
 
+    /// What comes of it, for somebody who sees the question for the first time.
+    pub fn details(self, gate: Gate) -> &'static str {
+        match (self, gate) {
+            (Self::Fix, _) => "The planner revises the plan, then it is reviewed again.",
+            (Self::Accept, _) => {
+                "The plan counts as approved. It is recorded that you accepted it."
+            }
+            (Self::Implement, Gate::Approved) => "The agents write the code, test and review it.",
+            (Self::Implement, _) => {
+                "The plan counts as approved, and the agents write the code, test and review it."
+            }
+            (Self::View, Gate::Approved) => "Shows proposal, specs and tasks, then asks again.",
+            (Self::View, _) => "Shows all of them, then asks again.",
+            (Self::Review, _) => "Shows the issues, and asks who fixes them.",
+            (Self::Tell, _) => "You say in your own words how it is to be fixed.",
+            (Self::Edit, _) => "You fix it yourself, then it is reviewed again.",
+            (Self::Diff, _) => "Shows the differences line by line, then asks again.",
+            (Self::Stop, _) => "Nothing is lost. `agentd plan` asks again.",
+            (Self::Later, _) => "Nothing is lost. `agentd impl` implements it.",
+        }
+    }
+
     /// The commands that do it, in order.
     pub fn commands(self, gate: Gate, change: &ChangeId) -> Vec<NextStep> {
         let decide = |choice| Command::Decide.on(change).arg(choice);
@@ -129,6 +151,14 @@ impl PlanQuestion {
             answers.splice(at..at, more);
         }
         answers
+    }
+
+    /// The answers that are decisions, for somebody who only wants to record one.
+    pub fn decisions(&self) -> Vec<PlanAnswer> {
+        use PlanAnswer::{Accept, Fix, Implement, Stop, Tell};
+        let can_accept = self.answers.iter().any(|answer| matches!(answer, Accept | Implement));
+        let accept = can_accept.then_some(Accept);
+        [Fix, Tell].into_iter().chain(accept).chain([Stop]).collect()
     }
 
     /// The question itself.

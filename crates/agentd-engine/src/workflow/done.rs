@@ -38,6 +38,8 @@ pub struct Report {
     pub question: Option<AgentQuestion>,
     /// The commands that take the change on from here.
     pub next: Vec<NextStep>,
+    /// The same for a person at a terminal, who can be asked.
+    pub next_for_people: Vec<NextStep>,
 }
 
 impl Report {

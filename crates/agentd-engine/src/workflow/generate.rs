@@ -220,8 +220,8 @@ fn assess(workflow: &mut Workflow<'_>) -> Result<(), WorkflowError> {
     })?;
     let name = complexity.name();
     let reasons =
-        if reasons.is_empty() { "nothing special".to_owned() } else { reasons.join(", ") };
-    workflow.note(&format!("complexity: {name} ({reasons})"));
+        if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+    workflow.note(&format!("complexity: {name}{reasons}"));
     Ok(())
 }
 

@@ -23,7 +23,7 @@ use super::Context;
 use super::agents_setup::{CallArgs, agents_for};
 use super::planning::{self, run_workflow};
 use crate::error::CommandError;
-use crate::ui::ask::not_asked;
+use crate::ui::ask::{STOPPED, not_asked};
 use crate::ui::questions as asking;
 
 /// Answer open questions about a change before planning it.
@@ -145,11 +145,15 @@ pub(super) fn ask_person(
     let id = &questions.change_id;
     let mut given = clarify::given(project, id);
     asking::ask(&questions.questions, &mut given, project.root()).map_err(|error| {
-        let error = not_asked(error);
+        let mut error = not_asked(error);
         if error.kind != Kind::Interrupted {
             return error;
         }
         let kept = clarify::keep_given(project, id, &given).is_ok() && !given.is_empty();
+        if kept && error.message == STOPPED {
+            error.message = format!("{STOPPED} Your answers are kept.");
+            return error.run("continue", &again.on(id));
+        }
         let purpose = if kept { "your answers are kept; continue" } else { "answer them later" };
         error.run(purpose, &again.on(id))
     })

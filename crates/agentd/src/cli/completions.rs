@@ -102,6 +102,8 @@ enum Names {
     Documents,
     /// The code of a rule, or the kind of an error.
     Codes,
+    /// A command of agentd.
+    Commands,
 }
 
 /// The arguments that name something, by command.
@@ -121,6 +123,7 @@ const NAMED: &[(&str, &str, Names)] = &[
     ("impl", "id", Names::Open),
     ("implement", "id", Names::Open),
     ("log", "id", Names::Changes),
+    ("man", "command", Names::Commands),
     ("overlap", "id", Names::Open),
     ("plan", "id", Names::Open),
     ("proposal", "id", Names::Open),
@@ -160,10 +163,17 @@ fn candidates(names: Names, typed: &OsStr) -> Vec<CompletionCandidate> {
     let words: Vec<OsString> = std::env::args_os().collect();
     let all = match names {
         Names::Codes => codes(),
+        Names::Commands => commands(),
         names => project(&words).map(|project| listed(&project, names, &words)).unwrap_or_default(),
     };
     let fitting = all.into_iter().filter(|name| name.starts_with(&*typed));
     fitting.map(CompletionCandidate::new).collect()
+}
+
+fn commands() -> Vec<String> {
+    let all = super::definition();
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.map(|command| command.get_name().to_owned()).collect()
 }
 
 fn codes() -> Vec<String> {
@@ -196,6 +206,7 @@ fn listed(project: &Project, names: Names, words: &[OsString]) -> Vec<String> {
         Names::ChangesAndSpecs => open().chain(specs()).chain(archived()).collect(),
         Names::Documents => return documents(project, words),
         Names::Codes => codes(),
+        Names::Commands => commands(),
     };
     let mut seen = std::collections::BTreeSet::new();
     found.retain(|name| seen.insert(name.clone()));

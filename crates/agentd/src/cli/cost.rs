@@ -77,7 +77,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
 /// The columns of figures that every table here has.
 fn table(name: &'static str, least: usize) -> Table {
     Table::new([
-        Column::new(name).least(least),
+        Column::new(name).least(least).keeps(32, 0),
         Column::figures("CALLS").optional(4),
         Column::figures("FAILED").optional(5),
         Column::figures("IN").optional(3),
@@ -85,7 +85,7 @@ fn table(name: &'static str, least: usize) -> Table {
         Column::figures("TIME").optional(6),
         Column::figures("COST"),
         Column::new("").optional(0),
-        Column::new("MODEL").optional(1).least(12),
+        Column::new("MODEL").optional(1).least(12).keeps(24, 0),
     ])
 }
 

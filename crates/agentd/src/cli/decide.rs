@@ -11,11 +11,12 @@ use agentd_core::stamp::Stamp;
 use agentd_core::state::{AgentQuestion, Choice, State};
 use agentd_core::step_name::StepName;
 use agentd_core::text::{Line, Prose};
+use agentd_engine::change::glance::{self, Glance};
 use agentd_engine::change::{Snapshot, position};
-use agentd_engine::store::{Change, Project};
-use agentd_engine::workflow::decisions::{self, NewDecision, PlanChoice};
+use agentd_engine::store::Project;
 #[cfg(test)]
-use agentd_engine::workflow::decisions::{Gate, PlanAnswer};
+use agentd_engine::workflow::decisions::Gate;
+use agentd_engine::workflow::decisions::{self, NewDecision, PlanAnswer, PlanChoice};
 use clap::ValueEnum as _;
 use serde::Serialize;
 
@@ -25,10 +26,10 @@ use crate::ui::{BOLD, Output, Screen, ask};
 
 /// Answer what a change waits for: a question, or a plan that needs revision.
 ///
-/// Without a decision, shows what is asked and the commands that answer it; on a terminal, a question
-/// of an agent can be answered right away. A decision is recorded in STATE.yaml: who made it, when,
-/// why, and for which plan. With `fix`, the planner is given your note; with `answer`, the agent
-/// that asked is. You can accept a plan only if no HIGH issue and at most one MEDIUM issue is open,
+/// Without a decision, shows what is asked and asks you; without a terminal, prints the commands that
+/// answer it. A decision is recorded in STATE.yaml: who made it, when, why, and for which plan. With
+/// `fix`, the planner is given your note; with `answer`, the agent that asked is. You can accept a
+/// plan only if no HIGH issue and at most one MEDIUM issue is open,
 /// and the plan has not changed since the review.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -75,36 +76,49 @@ impl Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let (id, choice) = args.read();
+    let can_ask = context.ui.can_prompt() && !context.ui.json;
+    let chosen = if can_ask && id.is_none() { one_that_waits(context)? } else { None };
+    let id = chosen.as_deref().or(id);
     let project = context.project_of(id)?;
     let change = context.change(&project, id)?;
-    let Some(choice) = choice else {
-        if args.note.is_some() {
-            let decide = CommandLine::from(&Command::Decide.on(change.id()));
-            return Err(CommandError::usage("--note belongs to a decision")
-                .run("name it", decide.placeholder("<fix|accept|stop>").placeholder("--note …")));
-        }
-        let snapshot = change.snapshot()?;
-        let question = snapshot.state()?.open_question().filter(|_| context.ui.can_prompt());
-        let Some(question) = question else {
-            context.ui.print(&asked(&snapshot)?)?;
-            return Ok(ExitCode::SUCCESS);
-        };
-        let text = ask::agent_question(change.id(), question, project.root())?;
-        return answered(context, &project, change.id(), &text);
-    };
-    let note = args.note.as_deref().unwrap_or_default();
+    let mut note = args.note.clone().unwrap_or_default();
     let choice = match choice {
-        ChoiceArg::Fix => PlanChoice::Fix,
-        ChoiceArg::Accept => PlanChoice::Accept,
-        ChoiceArg::Stop => PlanChoice::Stop,
-        ChoiceArg::Answer if note.trim().is_empty() => {
+        Some(ChoiceArg::Fix) => PlanChoice::Fix,
+        Some(ChoiceArg::Accept) => PlanChoice::Accept,
+        Some(ChoiceArg::Stop) => PlanChoice::Stop,
+        Some(ChoiceArg::Answer) if note.trim().is_empty() => {
             let answer = CommandLine::from(&Command::Decide.on(change.id()).arg("answer"));
             return Err(CommandError::usage("an answer has words")
                 .run("give them", answer.placeholder("--note \"<your answer>\"")));
         }
-        ChoiceArg::Answer => return answered(context, &project, change.id(), note),
+        Some(ChoiceArg::Answer) => return answered(context, &project, change.id(), &note),
+        None if args.note.is_some() => {
+            let decide = CommandLine::from(&Command::Decide.on(change.id()));
+            return Err(CommandError::usage("--note belongs to a decision")
+                .run("name it", decide.placeholder("<fix|accept|stop>").placeholder("--note …")));
+        }
+        None => {
+            let snapshot = change.snapshot()?;
+            if !can_ask {
+                context.ui.print(&asked(&snapshot)?)?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            if let Some(question) = snapshot.state()?.open_question() {
+                let text = ask::agent_question(change.id(), question, project.root())?;
+                return answered(context, &project, change.id(), &text);
+            }
+            let answer = ask_person(context, &snapshot)?;
+            if answer == PlanAnswer::Tell {
+                note = ask::note_for_planner(change.id(), project.root())?;
+            }
+            match answer {
+                PlanAnswer::Accept => PlanChoice::Accept,
+                PlanAnswer::Stop => PlanChoice::Stop,
+                _ => PlanChoice::Fix,
+            }
+        }
     };
-    let decision = NewDecision { choice, note, by: &user(&project), seen: None };
+    let decision = NewDecision { choice, note: &note, by: &user(&project), seen: None };
     let (holder, now) = (context.holder(), context.now());
     let state = decisions::decide(&project, change.id(), &decision, &holder, now)?;
     report(context, &project, state, choice.into())
@@ -147,6 +161,32 @@ fn report(
         decisions: state.decisions.len(),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The change that is meant if several are open: one of those that wait for a decision.
+fn one_that_waits(context: &Context) -> Result<Option<String>, CommandError> {
+    let project = context.project()?;
+    if context.meant(&project)?.is_some() {
+        return Ok(None);
+    }
+    let mut waiting = glance::open(&project)?;
+    waiting.retain(Glance::waits_for_decision);
+    match waiting.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.summary.change_id.to_string())),
+        several => ask::which_waiting(several).map(Some),
+    }
+}
+
+/// Shows the issues of a plan, and asks what is to be done about them.
+fn ask_person(context: &Context, snapshot: &Snapshot) -> Result<PlanAnswer, CommandError> {
+    let (state, documents) = (snapshot.state()?, &snapshot.documents);
+    let question = decisions::open_question(state, documents)?;
+    if let Some(review) = documents.counted_review(state) {
+        context.ui.note(&review.summary.to_string());
+        context.ui.show_issues(&review.issues);
+    }
+    ask::decision(snapshot.id(), &question)
 }
 
 /// What a change waits with.
@@ -335,9 +375,12 @@ pub(super) struct DecisionReport {
 impl Output for DecisionReport {
     fn text(&self, screen: &mut Screen<'_>) -> io::Result<()> {
         writeln!(screen, "{} is {}; the decision is recorded", self.change_id, self.phase)?;
-        let words = if self.choice == Choice::Stop { "To continue later" } else { "Next" };
-        let next = self.next.iter().map(|command| format!("\n{words}: {BOLD}{command}{BOLD:#}\n"));
-        write!(screen, "{}", next.collect::<String>())
+        match (self.choice, self.next.first()) {
+            (Choice::Stop, Some(next)) => {
+                writeln!(screen, "\nTo continue later: {BOLD}{next}{BOLD:#}")
+            }
+            _ => screen.next(&self.next),
+        }
     }
 
     #[cfg(test)]

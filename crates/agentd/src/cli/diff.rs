@@ -62,6 +62,8 @@ pub(super) struct DiffReport {
     code: Option<CodeReport>,
     #[serde(skip)]
     stat: bool,
+    #[serde(skip)]
+    is_archived: bool,
 }
 
 /// What has changed in the plan.
@@ -131,8 +133,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     } else if args.code && code.is_none() {
         context.ui.note("There is no commit from when the change began to compare its code with.");
     }
-    let report =
-        DiffReport { change_id: snapshot.id().clone(), plan, specs, code, stat: args.stat };
+    let report = DiffReport {
+        change_id: snapshot.id().clone(),
+        plan,
+        specs,
+        code,
+        stat: args.stat,
+        is_archived,
+    };
     context.ui.print_paged(&report, project.root())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -217,7 +225,8 @@ impl Output for DiffReport {
             files(screen, &plan.files, self.stat, Wrapping::Words)?;
         }
         if let Some(specs) = &self.specs {
-            heading(screen, "Main specs, once it is archived")?;
+            let when = if self.is_archived { "by archiving it" } else { "once it is archived" };
+            heading(screen, &format!("Main specs, {when}"))?;
             if specs.is_empty() {
                 writeln!(screen, "{DIM}unchanged{DIM:#}")?;
             }
@@ -273,6 +282,7 @@ impl Output for DiffReport {
                 cut: true,
             }),
             stat: false,
+            is_archived: false,
         }
     }
 }

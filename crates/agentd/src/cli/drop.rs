@@ -150,7 +150,7 @@ impl Output for DropReport {
             writeln!(screen, "its worktree is left: {}", printable(work_tree))?;
         }
         if let Some(branch) = &self.branch {
-            writeln!(screen, "its branch is left: {}", printable(branch))?;
+            writeln!(screen, "its branch is kept: {}", printable(branch))?;
         }
         Ok(())
     }

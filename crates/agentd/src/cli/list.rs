@@ -16,7 +16,7 @@ use anstyle::Style;
 use serde::Serialize;
 
 use self::rows::updated;
-pub(super) use self::rows::{Group, add_groups, counts, first_next, natural, table};
+pub(super) use self::rows::{Group, add_groups, counts, first_to_continue, natural, table};
 use super::{Context, begin};
 use crate::error::CommandError;
 use crate::ui::table::{Cell, Column, Table};
@@ -227,8 +227,10 @@ impl Output for ChangeList {
         let mut table = table(screen);
         add_groups(&mut table, screen, &self.changes, usize::MAX);
         screen.table(&table)?;
-        match (first_next(&self.changes), screen.columns()) {
-            (Some(next), Some(_)) => screen.next(std::slice::from_ref(next)),
+        match (first_to_continue(&self.changes), screen.columns()) {
+            (Some(first), Some(_)) => {
+                screen.next(first.next_for_people.get(..1).unwrap_or_default())
+            }
             _ => Ok(()),
         }
     }
@@ -251,12 +253,14 @@ pub(super) fn sample_glance() -> Glance {
     let change_id = ChangeId::new("add-oauth").unwrap();
     Glance {
         next: vec![Command::Reproposal.on(&change_id)],
+        next_for_people: vec![Command::Plan.on(&change_id)],
         summary: Summary {
             change_id,
             phase: Some(Phase::Proposed),
             title: "Sign in with Google".to_owned(),
             tasks: Progress { total: 4, completed: 1 },
             cost_usd: 0.02,
+            estimated_usd: 0.0,
             updated_at: Some("2026-11-04T10:00:00Z".to_owned()),
             last_action: Some(LastAction::Decide),
             branch: Some("agentd/add-oauth".to_owned()),

@@ -110,6 +110,11 @@ pub(super) fn take_to_plan(
 ) -> Result<ExitCode, CommandError> {
     let project = context.home_of(planning::project(context)?, id)?;
     let id = planning::change_to_plan(context, &project, id)?;
+    if begin.description.is_none()
+        && let Some(error) = super::archived(&project, id.as_str())
+    {
+        return Err(error);
+    }
     let mut agents = agents_for(context, &project, &id)?;
     planning::find_planner(context, &mut agents)?;
     let agents = planning::prepare(context, agents, &id, begin)?;

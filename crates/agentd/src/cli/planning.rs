@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use agentd_core::agent::{AgentKind, Role};
+use agentd_core::command_line::CommandLine;
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
@@ -248,7 +249,8 @@ pub(crate) fn run_workflow<T>(
 ) -> Result<T, CommandError> {
     agents.warn_once(&context.ui);
     let roots = Roots::new([agents.project.root(), agents.work_tree.as_path()]);
-    let mut display = ProgressUi::new(context.ui.progress, roots, Some(agents.cancel.clone()));
+    let display = ProgressUi::new(context.ui.progress, roots, Some(agents.cancel.clone()));
+    let mut display = display.continued_by(&again(context, change).to_string());
     let now = || context.now();
     let mut watch = |event: workflow::Progress<'_>| display.watch(&event);
     let mut workflow =
@@ -260,6 +262,15 @@ pub(crate) fn run_workflow<T>(
         show_findings(context, &error);
         CommandError::from(error).for_change(change)
     })
+}
+
+/// The command that is running, to be started again.
+fn again(context: &Context, change: &ChangeId) -> CommandLine {
+    let is_it = |word: &str| Command::ALL.iter().find(|command| command.name() == word);
+    match context.command_line.split(' ').find_map(is_it) {
+        Some(command) => CommandLine::from(&command.on(change)),
+        None => CommandLine::agentd(["status", change.as_str()]),
+    }
 }
 
 /// What remains wrong is printed before the exit (E3.5).
@@ -353,7 +364,10 @@ impl<'o> Outcome<'o> {
 /// Prints the result and says how the command ends.
 pub(crate) fn finish(context: &Context, outcome: &Outcome<'_>) -> Result<ExitCode, CommandError> {
     let Outcome { change, report, .. } = outcome;
-    let next = outcome.next.clone().unwrap_or_else(|| report.next.clone());
+    let next = outcome.next.clone().unwrap_or_else(|| match person(context) {
+        Person::Present => report.next_for_people.clone(),
+        Person::Absent => report.next.clone(),
+    });
     let issues = if outcome.shown { Issues::Seen } else { Issues::New };
     let agents = outcome.agents.clone();
     context.ui.print(&WorkflowReport::new(change, report, agents, next, issues))?;

@@ -85,11 +85,18 @@ fn render(screen: &mut Screen<'_>, file: &str, text: &str, columns: usize) -> io
     facts.extend(updated.map(|at| format!("updated {}", screen.when(at))));
     screen.paragraph(&facts.join(" · "), DIM)?;
     writeln!(screen)?;
-    // Digests are for agentd.
     let lines = text[body.range()].split_inclusive('\n');
-    let shown: String = lines.filter(|line| !line.starts_with("- **Plan:** sha256:")).collect();
+    let shown: String = lines.filter(|line| is_for_people(line)).collect();
     let rendered = markdown::render(&shown, columns);
     screen.write_all(rendered.as_bytes())
+}
+
+/// Whether a line of a document says something to people: digests and comments are for agentd and
+/// for those who edit it, and a field may be empty.
+fn is_for_people(line: &str) -> bool {
+    let line = line.trim();
+    let is_comment = line.starts_with("<!--") && line.ends_with("-->");
+    !is_comment && !line.starts_with("- **Plan:** sha256:") && line != "- **Location:**"
 }
 
 /// The documents of a plan, one after the other.

@@ -19,7 +19,9 @@ use agentd_core::phase::Phase;
 use agentd_core::rules;
 use agentd_core::stamp::Stamp;
 use agentd_core::standing::Standing;
-use agentd_core::state::{GitSetup, LastAction, Placement, PlanReview, Ranges, State, TestRun};
+use agentd_core::state::{
+    Choice, Decision, GitSetup, LastAction, Placement, PlanReview, Ranges, State, TestRun,
+};
 use agentd_core::text::{Line, printable};
 use agentd_engine::change::Snapshot;
 use agentd_engine::change::documents::{self, DocumentError};
@@ -115,6 +117,18 @@ pub(super) struct StatusReport {
     /// Where it is worked on; none if git was not asked yet.
     git: Option<GitPlace>,
     next: Vec<NextStep>,
+    /// The same for a person at a terminal, who can be asked.
+    #[serde(skip)]
+    next_for_people: Vec<NextStep>,
+    /// Whether it was given up.
+    #[serde(skip)]
+    was_dropped: bool,
+    /// How much of its cost is an estimate, in US dollars.
+    #[serde(skip)]
+    estimated_usd: f64,
+    /// Who has accepted the plan with its minor issues.
+    #[serde(skip)]
+    accepted_by: Option<Line>,
 }
 
 /// A verdict on a plan or on code.
@@ -288,6 +302,7 @@ fn report(
     let is_changed = |review: &PlanReview| snapshot.documents.digest() != review.plan_hash;
     let plan_changed_since_review = state.plan_review.as_ref().map(is_changed);
     let Position { course, stale, record, running } = position;
+    let accepted_by = accepted_by(&state).cloned();
     Ok(StatusReport {
         change_id: summary.change_id,
         archived: snapshot.change().archived().map(ToString::to_string),
@@ -330,8 +345,20 @@ fn report(
         tokens_in: state.total_tokens_in,
         tokens_out: state.total_tokens_out,
         git: None,
+        next_for_people: course.next_for_people(),
         next: course.next,
+        was_dropped: state.was_dropped(),
+        estimated_usd: summary.estimated_usd,
+        accepted_by,
     })
+}
+
+/// Who has accepted the plan with its minor issues, if that is why it counts as approved.
+fn accepted_by(state: &State) -> Option<&Line> {
+    let judged = &state.plan_review.as_ref()?.plan_hash;
+    let accepted =
+        |made: &&Decision| made.choice == Choice::Accept && made.plan_hash.as_ref() == Some(judged);
+    state.decisions.iter().rfind(accepted).map(|made| &made.by)
 }
 
 /// The latest verdict on the code, with its issues if REVIEW.md is still the review that was taken.
@@ -411,6 +438,10 @@ impl Output for StatusReport {
                 work_tree: "/home/me/shop-agentd/add-oauth".to_owned(),
             }),
             next: vec![Command::Challenge.on(&change_id)],
+            next_for_people: vec![Command::Challenge.on(&change_id)],
+            was_dropped: false,
+            estimated_usd: 0.0,
+            accepted_by: None,
             change_id,
         }
     }

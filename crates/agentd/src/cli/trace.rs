@@ -150,7 +150,7 @@ fn print(out: &mut Screen<'_>, trace: &Trace) -> io::Result<()> {
                 review.verdict, review.iteration
             )?;
         }
-        None => writeln!(out, "  review    none yet")?,
+        None => writeln!(out, "  review    none of its code yet")?,
     }
     writeln!(out)
 }

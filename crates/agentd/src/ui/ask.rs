@@ -10,13 +10,17 @@ use agentd_core::hint::Hint;
 use agentd_core::ids::ChangeId;
 use agentd_core::next_step::{Command, NextStep};
 use agentd_core::state::{AgentQuestion, Placement};
-use agentd_core::text::printable;
+use agentd_core::text::{counted, printable};
+use agentd_engine::change::glance::Glance;
 use agentd_engine::git::{Git, branch_of};
 use agentd_engine::workflow::begin::{BuiltinAnswer, CostQuestion};
 use agentd_engine::workflow::decisions::{Gate, PlanAnswer, PlanQuestion};
 
 use super::prompt::{self, Choice, Menu, NoAnswer};
 use crate::error::CommandError;
+
+/// What is said if somebody leaves a question with Esc.
+pub(crate) const STOPPED: &str = "Stopped.";
 
 /// Where there is nothing more to say.
 const NOTHING: &str = "";
@@ -29,14 +33,29 @@ pub(crate) fn plan(
 ) -> Result<PlanAnswer, CommandError> {
     let gate = question.gate;
     let answers = question.terminal_answers(has_diff);
-    let offers = answers.into_iter().map(|answer| Offer::new(answer, answer.label(gate)));
     let later = match gate {
         Gate::Approved => Hint::run("implement it later", &Command::Impl.on(change)),
         Gate::NeedsRevision | Gate::ManyRounds(_) => {
-            Hint::run("answer it later", &Command::Decide.on(change))
+            Hint::run("answer it later", &Command::Plan.on(change))
         }
     };
-    choose(&question.text(), offers.collect(), NOTHING, later)
+    choose(&question.text(), plan_offers(answers, gate), NOTHING, later)
+}
+
+fn plan_offers(answers: Vec<PlanAnswer>, gate: Gate) -> Vec<Offer<PlanAnswer>> {
+    let offer =
+        |answer: PlanAnswer| Offer::new(answer, answer.label(gate)).meaning(answer.details(gate));
+    answers.into_iter().map(offer).collect()
+}
+
+/// Asks which decision to record about a plan. Its issues were shown before.
+pub(crate) fn decision(
+    change: &ChangeId,
+    question: &PlanQuestion,
+) -> Result<PlanAnswer, CommandError> {
+    let later = Hint::run("answer it later", &Command::Decide.on(change));
+    let offers = plan_offers(question.decisions(), question.gate);
+    choose(&question.text(), offers, NOTHING, later)
 }
 
 /// Who fixes the issues of a plan that a person has looked at (P24).
@@ -51,10 +70,12 @@ pub(crate) enum WhoFixes {
 /// Asks who fixes the issues, which were shown before.
 pub(crate) fn who_fixes(change: &ChangeId) -> Result<WhoFixes, CommandError> {
     let offers = vec![
-        Offer::new(WhoFixes::Person, "Fix manually"),
-        Offer::new(WhoFixes::Planner, "Let me help: the planner fixes them as you say"),
+        Offer::new(WhoFixes::Person, "Fix manually")
+            .meaning("You edit the documents of the plan. The next `agentd plan` challenges it."),
+        Offer::new(WhoFixes::Planner, "Let me help: the planner fixes them as you say")
+            .meaning("You are asked what it should know. Then the plan is challenged again."),
     ];
-    let later = Hint::run("answer it later", &Command::Decide.on(change));
+    let later = Hint::run("answer it later", &Command::Plan.on(change));
     choose("Fix manually or let me help?", offers, NOTHING, later)
 }
 
@@ -86,15 +107,32 @@ pub(crate) fn agent_question(
     Ok(answer.own.or_else(|| picked.map(ToString::to_string)).unwrap_or_default())
 }
 
-/// Asks which of the open changes is meant; none for a new one.
-pub(crate) fn which_change(open: Vec<String>) -> Result<Option<String>, CommandError> {
+/// Asks which of the open changes is to be planned; none for a new one.
+pub(crate) fn which_change(open: &[Glance]) -> Result<Option<String>, CommandError> {
     if open.is_empty() {
         return Ok(None);
     }
-    let offers = open.into_iter().map(|id| Offer::new(Some(id.clone()), id));
-    let offers = std::iter::once(Offer::new(None, "Something new")).chain(offers).collect();
+    let new = Offer::new(None, "Something new").meaning("You are asked what you want.");
+    let offers = std::iter::once(new).chain(open.iter().map(|glance| {
+        let Offer { value, text, details } = change_offer(glance);
+        Offer { value: Some(value), text, details }
+    }));
     let hint = Hint::Text("name it: agentd plan <id>".to_owned());
-    choose("Which change?", offers, NOTHING, hint)
+    choose("Which change?", offers.collect(), NOTHING, hint)
+}
+
+/// Asks which of the changes that wait is decided about.
+pub(crate) fn which_waiting(waiting: &[Glance]) -> Result<String, CommandError> {
+    let hint = Hint::Text("name it: agentd decide <id>".to_owned());
+    choose("Which change?", waiting.iter().map(change_offer).collect(), NOTHING, hint)
+}
+
+/// A change, where it stands, and what it is about.
+fn change_offer(glance: &Glance) -> Offer<String> {
+    let id = glance.summary.change_id.to_string();
+    let details = [glance.state, &*glance.summary.title];
+    let details: Vec<&str> = details.into_iter().filter(|text| !text.is_empty()).collect();
+    Offer::new(id.clone(), id).meaning(&details.join(" · "))
 }
 
 /// Asks what a new change is to do.
@@ -106,12 +144,38 @@ pub(crate) fn description(root: &Path) -> Result<String, CommandError> {
     Ok(answered(prompt::ask(&mut menu, root), hint)?.own.unwrap_or_default())
 }
 
-/// Asks for the ID of a new change; `suggested` is made from its description.
-pub(crate) fn new_id(suggested: &ChangeId, root: &Path) -> Result<String, CommandError> {
+/// What is said when a new change is to be named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// This.
+    As(String),
+    /// What it is to do is to be said again.
+    Back,
+}
+
+/// Asks for the ID of a new change. `suggested` is made from its description, or what was typed
+/// before; `problem` says why that cannot be.
+pub(crate) fn new_id(
+    suggested: &str,
+    problem: Option<&str>,
+    can_go_back: bool,
+    root: &Path,
+) -> Result<Named, CommandError> {
     let hint = Hint::Text("say it: agentd plan <id> \"<what you want>\"".to_owned());
-    let mut menu = text("What is it called?").answered(&[], Some(suggested.as_str()));
-    "a-z, 0-9 and hyphens; its branch and its directory are called so".clone_into(&mut menu.remark);
-    Ok(answered(prompt::ask(&mut menu, root), hint)?.own.unwrap_or_default())
+    let mut menu = text("What is it called?").answered(&[], Some(suggested));
+    menu.can_go_back = can_go_back;
+    "lower-case letters, digits and hyphens; names the branch and the directory"
+        .clone_into(&mut menu.remark);
+    if let Some(problem) = problem {
+        menu.set_problem(problem);
+    }
+    match prompt::ask(&mut menu, root) {
+        Err(NoAnswer::Back) => {
+            let _ = prompt::take_back();
+            Ok(Named::Back)
+        }
+        answer => Ok(Named::As(answered(answer, hint)?.own.unwrap_or_default())),
+    }
 }
 
 /// Asks which agents are used; those on PATH are marked.
@@ -133,7 +197,7 @@ fn text(question: &str) -> Menu {
 }
 
 fn choice(label: impl Into<String>) -> Choice {
-    Choice { label: label.into(), details: String::new() }
+    Choice { label: label.into(), ..Choice::default() }
 }
 
 /// What a person says where the session of the planner is gone (C31).
@@ -247,30 +311,42 @@ pub(crate) fn git_workflow(git: &Git, change: &ChangeId) -> Result<Placement, Co
     let here = here.branch().unwrap_or("no branch");
     let help = match git.dirty()?.count() {
         0 => String::new(),
-        1 => "1 file is not committed and comes along to a branch".to_owned(),
-        files => format!("{files} files are not committed and come along to a branch"),
+        files => {
+            format!("{} will move to the branch", counted(files, "uncommitted file"))
+        }
     };
-    let mut offers =
-        vec![Offer::new(Placement::Branch, format!("On the branch {branch} (recommended)"))];
+    let mut offers = vec![
+        Offer::new(Placement::Branch, format!("On the branch {branch} (recommended)"))
+            .meaning("This checkout switches to it. Merge it when the change is archived."),
+    ];
     // A submodule gets none.
     if git.superproject().is_none() {
         let text = "In a worktree of its own beside the project, on that branch";
-        offers.push(Offer::new(Placement::Worktree, text));
+        let meaning = "This checkout stays as it is, so that you can go on working here.";
+        offers.push(Offer::new(Placement::Worktree, text).meaning(meaning));
     }
-    offers.push(Offer::new(Placement::InPlace, format!("In place, on {here}")));
+    let meaning = "No branch is made: the code is written where you are.";
+    offers.push(Offer::new(Placement::InPlace, format!("In place, on {here}")).meaning(meaning));
     let hint = "say it: --git branch, --git worktree or --git in-place";
-    choose(&format!("Where is `{change}` worked on?"), offers, &help, hint.into())
+    choose(&format!("Where should `{change}` be worked on?"), offers, &help, hint.into())
 }
 
 /// Something to choose.
 struct Offer<T> {
     value: T,
     text: String,
+    /// What it means; may be empty.
+    details: String,
 }
 
 impl<T> Offer<T> {
     fn new(value: T, text: impl Into<String>) -> Self {
-        Self { value, text: text.into() }
+        Self { value, text: text.into(), details: String::new() }
+    }
+
+    /// The same, with what it means.
+    fn meaning(self, details: &str) -> Self {
+        Self { details: details.to_owned(), ..self }
     }
 }
 
@@ -281,7 +357,10 @@ fn choose<T>(
     remark: &str,
     hint: Hint,
 ) -> Result<T, CommandError> {
-    let choices = offers.iter().map(|offer| choice(&offer.text)).collect();
+    let choices = offers
+        .iter()
+        .map(|offer| Choice { details: offer.details.clone(), ..choice(&offer.text) })
+        .collect();
     let mut menu = Menu::new(question, choices);
     remark.clone_into(&mut menu.remark);
     // Nothing is typed here, so no editor is looked for.
@@ -295,16 +374,17 @@ fn choose<T>(
 
 /// What was answered; `hint` says how to do without asking.
 pub(crate) fn answered<T>(answer: Result<T, NoAnswer>, hint: Hint) -> Result<T, CommandError> {
-    answer.map_err(|error| match not_asked(error) {
-        error if error.kind == Kind::Interrupted => error,
-        error => error.hint(hint),
-    })
+    answer.map_err(|error| not_asked(error).hint(hint))
 }
 
-/// A question without an answer. Esc and Ctrl-C end the command.
+/// A question without an answer. Esc and Ctrl-C end the command; Esc is no
+/// mistake.
 pub(crate) fn not_asked(error: NoAnswer) -> CommandError {
     match error {
-        NoAnswer::Stopped | NoAnswer::Interrupted | NoAnswer::Back => CommandError::interrupted(),
+        NoAnswer::Stopped | NoAnswer::Back => {
+            CommandError { message: STOPPED.to_owned(), ..CommandError::interrupted() }
+        }
+        NoAnswer::Interrupted => CommandError::interrupted(),
         NoAnswer::Failed(error) => {
             CommandError::new(Kind::Prompt, "cannot ask the question").cause(error.to_string())
         }

@@ -2,7 +2,6 @@
 
 use agentd_core::diagnostic::Severity;
 use agentd_core::document::review_block::Issue;
-use agentd_core::text::counted;
 use anstyle::Style;
 
 use super::measure::wrap;
@@ -66,10 +65,6 @@ fn list(issues: &[Issue], columns: usize) -> String {
         }
         out.push('\n');
     }
-    let of = |severity| issues.iter().filter(|issue| issue.severity == severity).count();
-    let (high, medium, low) = (of(Severity::High), of(Severity::Medium), of(Severity::Low));
-    let all = counted(issues.len(), "issue");
-    out.push_str(&format!("{all}: {high} HIGH, {medium} MEDIUM, {low} LOW\n"));
     out
 }
 
@@ -152,10 +147,9 @@ MEDIUM  I12  No limit
 
 LOW     I2   A typo
 
-3 issues: 1 HIGH, 1 MEDIUM, 1 LOW
 ";
         assert_eq!(plain(&list(&issues, 40)), expected);
-        assert_eq!(plain(&list(&[], 40)), "0 issues: 0 HIGH, 0 MEDIUM, 0 LOW\n");
+        assert_eq!(plain(&list(&[], 40)), "");
     }
 
     #[test]

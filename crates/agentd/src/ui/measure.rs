@@ -8,6 +8,9 @@ use unicode_width::UnicodeWidthStr as _;
 /// What stands for something that was left out.
 const CUT: char = '…';
 
+/// A space that no line is broken at.
+pub(crate) const NO_BREAK: char = '\u{a0}';
+
 /// How many columns a text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
@@ -72,7 +75,8 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in printable(text).lines() {
         let mut current = String::new();
-        for (space, piece) in pieces(line, columns) {
+        let line = figures_kept(line);
+        for (space, piece) in pieces(&line, columns) {
             let space = if space && !current.is_empty() { " " } else { "" };
             if current.width() + space.len() + piece.width() <= columns {
                 current.push_str(space);
@@ -86,7 +90,32 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
         }
         lines.push(current);
     }
-    lines
+    lines.iter().map(|line| line.replace(NO_BREAK, " ")).collect()
+}
+
+/// A line in which figures stay with their units: `2 m 05 s`.
+fn figures_kept(line: &str) -> String {
+    const UNITS: [&str; 6] = ["ms", "s", "m", "min", "h", "d"];
+    let is_figure = |word: &str| {
+        word.contains(|c: char| c.is_ascii_digit())
+            && word.chars().all(|c| c.is_ascii_digit() || c == '.')
+    };
+    if !line.contains(|c: char| c.is_ascii_digit()) {
+        return line.to_owned();
+    }
+    let mut kept = String::with_capacity(line.len());
+    let (mut before, mut behind_figure) = ("", false);
+    for (index, word) in line.split(' ').enumerate() {
+        let unit = word.trim_end_matches([',', '.', ';', ':', ')']);
+        let is_unit = is_figure(before) && UNITS.contains(&unit);
+        let stays = is_unit || (behind_figure && is_figure(word));
+        if index > 0 {
+            kept.push(if stays { NO_BREAK } else { ' ' });
+        }
+        kept.push_str(word);
+        (before, behind_figure) = (word, is_unit);
+    }
+    kept
 }
 
 /// Breaks a line that may have looks of its own, between words; further lines are indented a little
@@ -150,7 +179,8 @@ fn tokens(line: &str) -> Vec<(bool, &str)> {
 
 /// The pieces of a line that must not be broken, each with whether a space is in front of it.
 pub(super) fn pieces(line: &str, columns: usize) -> impl Iterator<Item = (bool, &str)> {
-    line.split_whitespace().flat_map(move |word| {
+    let words = line.split(|c: char| c.is_whitespace() && c != NO_BREAK);
+    words.filter(|word| !word.is_empty()).flat_map(move |word| {
         let is_long = word.width() > columns;
         let mut start = 0;
         let mut before: Option<&str> = None;
@@ -228,6 +258,7 @@ mod tests {
             ("使用 OAuth 登入", 8, &["使用", "OAuth 登", "入"]),
             ("src/auth/flow.rs:12", 9, &["src/auth/", "flow.rs:", "12"]),
             ("「登入」頁", 4, &["「登", "入」", "頁"]),
+            ("it took 2 m 05 s, then 12 s", 12, &["it took", "2 m 05 s,", "then 12 s"]),
         ] {
             assert_eq!(wrap(text, columns), lines, "{text:?} in {columns}");
         }

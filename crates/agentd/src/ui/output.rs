@@ -13,6 +13,7 @@ use anstyle::Style;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::ask::STOPPED;
 use super::measure::{fold, width, wrap};
 use super::table::Table;
 use super::{BAD, BOLD, DIM, USUAL_COLUMNS, Ui, WARN, columns_of, escape_control};
@@ -197,7 +198,10 @@ impl Remarks<'_> {
             Some(_) => few_lines(text, keep),
             None => text.to_owned(),
         };
-        line(&format!("{BAD}error{BAD:#}: "), &shown(&error.message, Keep::First));
+        // A person who leaves a question with Esc is not told of an error.
+        let is_error = !error.message.starts_with(STOPPED);
+        let label = if is_error { format!("{BAD}error{BAD:#}: ") } else { String::new() };
+        line(&label, &shown(&error.message, Keep::First));
         if let Some(cause) = &error.cause {
             line("  cause: ", &shown(cause, Keep::Last));
         }

@@ -11,6 +11,7 @@ pub(crate) mod activity;
 pub(in crate::ui) mod json;
 mod view;
 
+use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use agentd_core::event::AgentEvent;
 use agentd_core::text::printable;
-use agentd_engine::process::Cancel;
+use agentd_engine::process::{Cancel, set_last_words};
 use agentd_engine::workflow::Progress;
 use anstream::{AutoStream, ColorChoice};
 
@@ -88,8 +89,30 @@ struct Shared {
     changed: Condvar,
 }
 
+/// Where the view is written.
+struct Out(Box<dyn io::Write + Send>);
+
+impl fmt::Debug for Out {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Out")
+    }
+}
+
+impl Out {
+    /// One write, so that nothing comes in between. If it fails, there is no place to report it.
+    fn write(&mut self, text: &str) {
+        if !text.is_empty() {
+            let _ = self.0.write_all(text.as_bytes());
+            let _ = self.0.flush();
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Screen {
+    out: Out,
+    /// The command that continues after a kill.
+    again: Option<String>,
     paint: Paint,
     step: Option<(Running, Instant)>,
     frame: usize,
@@ -110,6 +133,14 @@ impl ProgressUi {
             ProgressMode::Silent => How::Silent,
         };
         Self { how, roots }
+    }
+
+    /// Says by which command one continues if agentd is killed meanwhile.
+    pub(crate) fn continued_by(self, command: &str) -> Self {
+        if let How::Live(live) = &self.how {
+            live.shared.lock().again = Some(command.to_owned());
+        }
+        self
     }
 
     /// Takes note of what a workflow reports.
@@ -135,6 +166,8 @@ impl Live {
     fn new(cancel: Option<Cancel>) -> Self {
         let paint = Paint(AutoStream::choice(&io::stderr()) != ColorChoice::Never);
         let screen = Screen {
+            out: Out(Box::new(io::stderr())),
+            again: None,
             paint,
             step: None,
             frame: 0,
@@ -201,6 +234,8 @@ impl Live {
         }
         clear_before_panics();
         let shared = Arc::clone(&self.shared);
+        set_last_words(Some(Box::new(move || shared.lock().killed())));
+        let shared = Arc::clone(&self.shared);
         let animate = move || {
             let mut screen = shared.lock();
             while !screen.ended {
@@ -251,6 +286,7 @@ impl Drop for Live {
         drop(screen);
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
+            set_last_words(None);
             let _ = thread.join();
         }
     }
@@ -298,7 +334,15 @@ impl Screen {
             out.push_str(&self.region.draw(frame, size.columns));
         }
         LIVE.store(self.region.is_drawn(), Ordering::SeqCst);
-        write(&out);
+        self.out.write(&out);
+    }
+
+    /// Takes the view off the screen, and says what becomes of what ran.
+    fn killed(&mut self) {
+        self.step = None;
+        self.ended = true;
+        let again = self.again.as_ref().map(|again| format!("; continue: {again}"));
+        self.print(&format!("killed{}", again.unwrap_or_default()));
     }
 
     /// Takes the view off the screen.
@@ -306,7 +350,7 @@ impl Screen {
         self.finish_skipped();
         let out = self.region.erase(size().columns);
         LIVE.store(false, Ordering::SeqCst);
-        write(&out);
+        self.out.write(&out);
     }
 
     fn next_frame(&mut self, size: Size) -> Option<Frame> {
@@ -323,20 +367,20 @@ impl Screen {
             return;
         }
         self.finish_skipped();
-        let size = size();
+        self.draw_at(size());
+    }
+
+    fn draw_at(&mut self, size: Size) {
         let Some(frame) = self.next_frame(size) else { return };
-        write(&self.region.draw(frame, size.columns));
+        let text = self.region.draw(frame, size.columns);
+        self.out.write(&text);
         LIVE.store(true, Ordering::SeqCst);
     }
 }
 
-/// One write, so that nothing comes in between. If it fails, there is no place to report it.
+/// One write to stderr.
 fn write(text: &str) {
-    if !text.is_empty() {
-        let mut err = io::stderr().lock();
-        let _ = err.write_all(text.as_bytes());
-        let _ = err.flush();
-    }
+    Out(Box::new(io::stderr())).write(text);
 }
 
 /// A message of a panic begins on a line of its own, and is not drawn over.

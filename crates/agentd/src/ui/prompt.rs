@@ -70,25 +70,38 @@ pub(crate) fn ask(menu: &mut Menu, root: &Path) -> Result<Answer, NoAnswer> {
     let mut region = Region::default();
     let outcome = loop {
         match converse(menu, &mut region)? {
-            Outcome::Editor => {
-                if let Ok(text) = editor::compose(menu.own(), root) {
-                    menu.set_own(&text);
-                }
-            }
+            Outcome::Editor => match editor::compose(menu.own(), root) {
+                Ok(text) => menu.set_own(&text),
+                Err(error) => menu.set_problem(&match &error.cause {
+                    Some(cause) => format!("{}: {cause}", error.message),
+                    None => error.message.clone(),
+                }),
+            },
             outcome => break outcome,
         }
     };
     match outcome {
         Outcome::Chosen { picks, own } => {
-            let answer = menu.in_words(&picks, own.as_deref());
-            let answer = if answer.is_empty() { "nothing".to_owned() } else { answer };
-            write(&answered(&one_line(&menu.question), &one_line(&answer)))?;
-            Ok(Answer { picks, own })
+            let answer = Answer { picks, own };
+            show_answer(menu, &answer)?;
+            Ok(answer)
         }
         Outcome::Back => Err(NoAnswer::Back),
         Outcome::Interrupted => Err(NoAnswer::Interrupted),
         Outcome::Stopped | Outcome::Editor => Err(NoAnswer::Stopped),
     }
+}
+
+/// Shows the answer to a question, in one line.
+pub(crate) fn show_answer(menu: &Menu, answer: &Answer) -> io::Result<()> {
+    let words = menu.in_words(&answer.picks, answer.own.as_deref());
+    let words = if words.is_empty() { "nothing".to_owned() } else { words };
+    write(&answered(&one_line(&menu.question), &one_line(&words)))
+}
+
+/// Takes the answer that was shown last off the screen, since its question comes again.
+pub(crate) fn take_back() -> io::Result<()> {
+    write("\u{1b}[A\r\u{1b}[J")
 }
 
 /// Draws the question and reads keys, until something comes of one. Then the question is gone.

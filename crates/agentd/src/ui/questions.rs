@@ -56,7 +56,14 @@ pub(crate) fn ask(
 ) -> Result<Vec<Answered>, NoAnswer> {
     let mut answers: Vec<Option<Answer>> =
         questions.iter().map(|question| known(question, given)).collect();
-    let mut at = 0;
+    // What was answered is shown, and can be gone back to.
+    let open = answers.iter().position(Option::is_none);
+    let mut at = open.unwrap_or(questions.len().saturating_sub(1));
+    for (index, (question, answer)) in questions.iter().zip(&answers).take(at).enumerate() {
+        if let Some(answer) = answer {
+            prompt::show_answer(&menu(question, index + 1, questions.len(), None), answer)?;
+        }
+    }
     while let Some(question) = questions.get(at) {
         let mut menu = menu(question, at + 1, questions.len(), answers[at].as_ref());
         match prompt::ask(&mut menu, root) {
@@ -64,7 +71,10 @@ pub(crate) fn ask(
                 answers[at] = Some(answer);
                 at += 1;
             }
-            Err(NoAnswer::Back) => at = at.saturating_sub(1),
+            Err(NoAnswer::Back) => {
+                prompt::take_back()?;
+                at = at.saturating_sub(1);
+            }
             Err(error) => {
                 let all = questions.iter().zip(&answers);
                 *given = all

@@ -27,6 +27,8 @@ pub(crate) struct Column {
     rank: Option<u8>,
     /// The fewest columns of the terminal that it makes sense in, and what is left if it is cut.
     least: Option<(usize, Keep)>,
+    /// It keeps so many columns of the terminal as long as others up to this rank can be left out.
+    keeps: Option<(usize, u8)>,
 }
 
 /// Which part of a text is kept if it is too long.
@@ -39,7 +41,7 @@ enum Keep {
 impl Column {
     /// A column that stays and is not shortened.
     pub(crate) fn new(heading: &'static str) -> Self {
-        Self { heading, right: false, rank: None, least: None }
+        Self { heading, right: false, rank: None, least: None, keeps: None }
     }
 
     /// A column of figures.
@@ -57,7 +59,13 @@ impl Column {
         Self { least: Some((columns, Keep::Start)), ..self }
     }
 
-    /// The same for a path or a name whose end says the most.
+    /// Before it is cut down to fewer columns of the terminal than these, others are left out, up to
+    /// this rank.
+    pub(crate) fn keeps(self, columns: usize, rank: u8) -> Self {
+        Self { keeps: Some((columns, rank)), ..self }
+    }
+
+    /// It may be cut down, too, but keeps its end: for a path or a name whose end says the most.
     pub(crate) fn least_end(self, columns: usize) -> Self {
         Self { least: Some((columns, Keep::End)), ..self }
     }
@@ -181,24 +189,35 @@ impl Table {
                 natural => Some(natural.max(width(self.columns[at].heading))),
             })
             .collect();
-        let least = |widths: &[Option<usize>]| -> Vec<Option<usize>> {
+        // As narrow as they can be, or as they should be while others can be left out.
+        let least = |widths: &[Option<usize>], should: bool| {
             let shortest = |(column, width): (&Column, &Option<usize>)| {
                 let least = column.least.map(|(least, _)| least.max(column.heading.len()));
-                width.map(|width| least.map_or(width, |least| least.min(width)))
+                let kept = column.keeps.filter(|_| should).map_or(0, |(columns, _)| columns);
+                width.map(|width| least.map_or(width, |least| least.max(kept).min(width)))
             };
-            self.columns.iter().zip(widths).map(shortest).collect()
+            self.columns.iter().zip(widths).map(shortest).collect::<Vec<_>>()
         };
-        while total(&least(&widths)) > room {
+        // The first column to be left out, of those up to a rank.
+        let goes = |widths: &[Option<usize>], most: u8| {
             let kept = (0..widths.len()).filter(|at| widths[*at].is_some());
-            let Some(first) = kept
-                .filter(|at| self.columns[*at].rank.is_some())
-                .min_by_key(|at| self.columns[*at].rank)
-            else {
-                break;
-            };
+            let optional =
+                kept.filter(|at| self.columns[*at].rank.is_some_and(|rank| rank <= most));
+            optional.min_by_key(|at| self.columns[*at].rank)
+        };
+        let most = self.columns.iter().filter_map(|column| Some(column.keeps?.1)).max();
+        while total(&least(&widths, true)) > room
+            && let Some(first) = most.and_then(|most| goes(&widths, most))
+        {
             widths[first] = None;
         }
-        let least = least(&widths);
+        while total(&least(&widths, false)) > room
+            && let Some(first) = goes(&widths, u8::MAX)
+        {
+            widths[first] = None;
+        }
+        let wanted = least(&widths, true);
+        let least = if total(&wanted) <= room { wanted } else { least(&widths, false) };
         // The widest gives way first, so that no column suffers for another.
         while total(&widths) > room {
             let shrinks = (0..widths.len()).filter(|at| widths[*at] > least[*at]);
@@ -297,6 +316,27 @@ mod tests {
             (8, "CHANGE\nadd-oau…\nfix\n"),
         ] {
             assert_eq!(written(&table(), Some(columns)), expected, "{columns}");
+        }
+    }
+
+    /// Issue 19: what matters is whole as long as something else can go.
+    #[test]
+    fn less_important_columns_go_before_an_important_one_is_cut() {
+        let mut table = Table::new([
+            Column::new("CHANGE").least(8),
+            Column::new("STATE").least(8).keeps(24, 1),
+            Column::new("BRANCH").optional(1).least_end(8),
+            Column::new("TITLE").optional(0).least(10),
+        ]);
+        table.row(["add-oauth", "needs revision: 1H 1M", "agentd/add-oauth", "Let people sign in"]);
+        for (columns, expected) in [
+            (52, "add-oauth  needs revision: 1H 1M  agentd/add-oauth"),
+            (44, "add-oauth  needs revision: 1H 1M  …add-oauth"),
+            (40, "add-oauth  needs revision: 1H 1M"),
+            (30, "add-oauth  needs revision: 1H…"),
+        ] {
+            let shown = written(&table, Some(columns));
+            assert_eq!(shown.lines().next_back(), Some(expected), "{columns}");
         }
     }
 

@@ -195,7 +195,9 @@ fn explain_failure(report: impl Fn(Kind) -> ErrorReport, failure: &Failure) -> E
         _ => Kind::AgentFailed,
     };
     let mut report = report(kind);
-    if !failure.stderr_tail.is_empty() {
+    let tail = failure.stderr_tail.trim();
+    // One line is in the message already.
+    if !tail.is_empty() && !failure.message.ends_with(tail) {
         report = report.cause(failure.stderr_tail.clone());
     } else if failure.kind == FailureKind::StdinClosed {
         report = report.cause("it closed its input, or ended, without reading what it was given");

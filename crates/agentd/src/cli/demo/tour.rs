@@ -158,7 +158,7 @@ impl Output for DemoReport {
         } else {
             writeln!(
                 screen,
-                "\nThe directory {root} is gone again; --keep or --dir DIR leaves it there."
+                "\nThe directory {root} was removed; --keep or --dir DIR leaves it there."
             )
         }
     }

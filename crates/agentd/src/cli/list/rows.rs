@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 
 use agentd_core::diagnostic::Counts;
 use agentd_core::figures::{clock, usd};
-use agentd_core::next_step::NextStep;
+use agentd_core::outcome::FailureKind;
 use agentd_core::phase::Phase;
 use agentd_core::stamp::Stamp;
 use agentd_core::standing::Standing;
+use agentd_core::state::LlmCall;
 use agentd_engine::change::glance::Glance;
 use anstyle::Style;
 
@@ -60,6 +61,8 @@ impl Group {
             _ if glance.archived.is_some() => Self::Archived,
             None | Some(Standing::Waiting | Standing::Stale) => Self::NeedsYou,
             Some(Standing::Running) => Self::Running,
+            // Somebody has to see why before the next step can begin.
+            _ if failed(glance).is_some_and(|call| !is_interrupted(call)) => Self::NeedsYou,
             Some(Standing::Ready | Standing::Unfinished) => Self::Ready,
             Some(Standing::Done) => Self::Archived,
         }
@@ -82,17 +85,41 @@ fn state_of(screen: &Screen<'_>, glance: &Glance) -> String {
         let agent = running.agent.map(|agent| format!(" by {agent}")).unwrap_or_default();
         let since = running.step_since.unwrap_or(running.since);
         return match screen.columns() {
-            Some(_) => format!("{step}{agent}, {}", clock(screen.since(since))),
+            // If there is little room, the agent is what can be missed.
+            Some(_) => format!("{step} {}{agent}", clock(screen.since(since))),
             None => format!("{step}{agent}"),
         };
     }
     let state = glance.state;
-    match glance.issues {
-        Some(issues) if glance.standing == Some(Standing::Waiting) && issues.total() > 0 => {
-            format!("{state}: {}", counts(issues))
+    match (glance.issues, failed(glance)) {
+        (_, Some(call)) if is_interrupted(call) => format!("{} interrupted", call.step),
+        (_, Some(call)) => format!("{} failed", call.step),
+        (Some(issues), _) if glance.standing == Some(Standing::Waiting) && issues.total() > 0 => {
+            match screen.columns() {
+                Some(_) => format!("{state}: {}", short_counts(issues)),
+                None => format!("{state}: {}", counts(issues)),
+            }
         }
         _ => state.to_owned(),
     }
+}
+
+/// The call that failed, if that is why the change is where it is.
+fn failed(glance: &Glance) -> Option<&LlmCall> {
+    let can_go_on = matches!(glance.standing, Some(Standing::Ready | Standing::Unfinished));
+    glance.failed.as_ref().filter(|_| can_go_on && glance.archived.is_none())
+}
+
+fn is_interrupted(call: &LlmCall) -> bool {
+    call.failure == Some(FailureKind::Cancelled)
+}
+
+/// `2H 1L`
+fn short_counts(issues: Counts) -> String {
+    let Counts { high, medium, low } = issues;
+    let all = [(high, "H"), (medium, "M"), (low, "L")].into_iter();
+    let found = all.filter(|(count, _)| *count > 0).map(|(count, of)| format!("{count}{of}"));
+    found.collect::<Vec<_>>().join(" ")
 }
 
 /// `2 HIGH, 1 LOW`
@@ -107,11 +134,12 @@ pub(in crate::cli) fn counts(issues: Counts) -> String {
     if found.is_empty() { "no issues".to_owned() } else { found.join(", ") }
 }
 
-/// The columns of a list of changes. The branch and the title go first when there is little room.
+/// The columns of a list of changes. The branch and the title go first when there is little room, and all
+/// others before an ID or a state is cut. In 50 columns, those that stay fit.
 pub(in crate::cli) fn table(screen: &Screen<'_>) -> Table {
     let mut columns = vec![
-        Column::new("CHANGE").least(16),
-        Column::new("STATE").least(20),
+        Column::new("CHANGE").least(12).keeps(24, 4),
+        Column::new("STATE").least(14).keeps(28, 4),
         Column::new("NEXT"),
         Column::figures("TASKS").optional(3),
         Column::figures("COST").optional(2),
@@ -134,16 +162,18 @@ fn row(screen: &Screen<'_>, glance: &Glance) -> Vec<Cell> {
         _ => summary.change_id.to_string(),
     };
     // People have the whole command below the list.
-    let next = glance.next.first().map(|next| match screen.columns() {
-        Some(_) => next.command().name().to_owned(),
-        None => next.short(&summary.change_id),
-    });
+    let next = match screen.columns() {
+        Some(_) => glance.next_for_people.first().map(|next| next.command().name().to_owned()),
+        None => glance.next.first().map(|next| next.short(&summary.change_id)),
+    };
     let next = next.unwrap_or_default();
     let tasks = match summary.tasks.total {
         0 => String::new(),
         total => format!("{}/{total}", summary.tasks.completed),
     };
     let cost = if summary.cost_usd > 0.0 { usd(summary.cost_usd) } else { String::new() };
+    let is_estimate = summary.estimated_usd > 0.0 && screen.columns().is_some();
+    let cost = if is_estimate { format!("~{cost}") } else { cost };
     let state_style = match (glance.standing, Group::of(glance)) {
         (None, _) => BAD,
         (_, Group::NeedsYou) => WARN,
@@ -169,10 +199,10 @@ fn row(screen: &Screen<'_>, glance: &Glance) -> Vec<Cell> {
     cells
 }
 
-/// The command to type, for the first change that something can be done about.
-pub(in crate::cli) fn first_next(changes: &[Glance]) -> Option<&NextStep> {
+/// The first change that something can be done about.
+pub(in crate::cli) fn first_to_continue(changes: &[Glance]) -> Option<&Glance> {
     let can_go_on = |glance: &&Glance| matches!(Group::of(glance), Group::NeedsYou | Group::Ready);
-    changes.iter().filter(can_go_on).find_map(|glance| glance.next.first())
+    changes.iter().filter(can_go_on).find(|glance| !glance.next.is_empty())
 }
 
 /// Adds changes to a table, at most so many of each group; says how many are left out.
@@ -199,7 +229,11 @@ pub(in crate::cli) fn add_groups(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::ChangeList;
     use super::*;
+    use crate::ui::output::shown;
 
     #[test]
     fn ids_are_sorted_as_people_count() {
@@ -208,6 +242,32 @@ mod tests {
         assert_eq!(
             ids,
             ["2-x", "10-x", "add", "add-1", "add-1-b", "add-2", "add-02", "add-10", "b"]
+        );
+    }
+
+    /// Issue 19: what an agent has failed at needs somebody; what was stopped can go on.
+    #[test]
+    fn a_failed_call_is_named() {
+        let seen = |failure: &str| {
+            let call = json!({"step": "challenge", "agent": "codex", "failure": failure});
+            let glance = Glance {
+                archived: None,
+                running: None,
+                standing: Some(Standing::Ready),
+                state: "not challenged",
+                failed: serde_json::from_value(call).unwrap(),
+                ..super::super::sample_glance()
+            };
+            let list = ChangeList { changes: vec![glance], archived: 0, filtered: false };
+            let text = shown(&list, Some(80), jiff::Timestamp::UNIX_EPOCH);
+            anstream::adapter::strip_str(&text).to_string()
+        };
+        let failed = seen("crashed");
+        assert!(failed.contains("\nNeeds you\n  add-oauth  challenge failed "), "{failed}");
+        let stopped = seen("cancelled");
+        assert!(
+            stopped.contains("\nReady to continue\n  add-oauth  challenge interrupted "),
+            "{stopped}"
         );
     }
 }

@@ -3,12 +3,13 @@
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
 use agentd_core::text::Prose;
+use agentd_engine::change::glance;
 use agentd_engine::store::{Project, StoreError};
 
 use super::Args;
 use crate::cli::{Context, planning};
 use crate::error::CommandError;
-use crate::ui::ask;
+use crate::ui::ask::{self, Named};
 
 /// What is to be planned.
 #[derive(Debug, Default)]
@@ -42,16 +43,20 @@ impl Target {
             if context.meant(&project)?.is_some() || !context.ui.can_prompt() {
                 return Ok(target);
             }
-            let open = project.open_everywhere()?.into_iter().map(|(id, _)| id.to_string());
-            match ask::which_change(open.collect())? {
-                Some(id) => return Ok(Self { id: Some(id), ..target }),
-                None => target.description = Some(ask::description(project.root())?),
+            if let Some(id) = ask::which_change(&glance::open(&project)?)? {
+                return Ok(Self { id: Some(id), ..target });
+            }
+            loop {
+                let description = ask::description(project.root())?;
+                if let Some(id) = new_id(context, &project, &description, true)? {
+                    return Ok(Self { id: Some(id.to_string()), description: Some(description) });
+                }
             }
         }
         match (&target.id, &target.description) {
             (None, Some(description)) => {
-                let id = new_id(context, &planning::project(context)?, description)?;
-                target.id = Some(id.to_string());
+                let id = new_id(context, &planning::project(context)?, description, false)?;
+                target.id = id.map(|id| id.to_string());
             }
             (Some(id), None) if context.ui.can_prompt() && !args.auto => {
                 let project = planning::project(context)?;
@@ -75,36 +80,51 @@ fn is_new(project: &Project, id: &str) -> Result<bool, StoreError> {
     Ok(ChangeId::new(id).is_ok() && project.find_change(id)?.is_none())
 }
 
-/// An ID for a new change, made from what it is to do; a person may change it.
+/// An ID for a new change, made from what it is to do; a person may change it. None if they want to
+/// say again what it is to do.
 fn new_id(
     context: &Context,
     project: &Project,
     description: &str,
-) -> Result<ChangeId, CommandError> {
+    can_go_back: bool,
+) -> Result<Option<ChangeId>, CommandError> {
     let made = ChangeId::from_sentence(description);
-    let made = match made {
-        Some(made) => made,
-        None => ChangeId::new("change").map_err(|error| CommandError::usage(error.to_string()))?,
-    };
     let free = |id: &ChangeId| -> Result<bool, CommandError> {
         Ok(project.home_of(id).find_change(id.as_str())?.is_none())
     };
-    let mut suggested = made.clone();
-    let mut number = 1;
-    while !free(&suggested)? {
-        number += 1;
-        suggested = made.with_suffix(number);
-    }
-    if !context.ui.can_prompt() {
-        context.ui.note(&format!("The change is called `{suggested}`."));
-        return Ok(suggested);
-    }
-    loop {
-        let text = ask::new_id(&suggested, project.root())?;
-        match ChangeId::new(&text) {
-            Ok(id) if free(&id)? => return Ok(id),
-            Ok(id) => context.ui.note(&format!("There is a change `{id}` already.")),
-            Err(error) => context.ui.note(&error.to_string()),
+    let unused = |made: ChangeId| -> Result<ChangeId, CommandError> {
+        let (mut id, mut number) = (made.clone(), 1);
+        while !free(&id)? {
+            number += 1;
+            id = made.with_suffix(number);
         }
+        Ok(id)
+    };
+    if !context.ui.can_prompt() {
+        let made = made.map_or_else(|| ChangeId::new("change"), Ok);
+        let id = unused(made.map_err(|error| CommandError::usage(error.to_string()))?)?;
+        context.ui.note(&format!("The change is called `{id}`."));
+        return Ok(Some(id));
+    }
+    // In some languages there is nothing to make an ID from.
+    let mut text = made.map(unused).transpose()?.map(|id| id.to_string()).unwrap_or_default();
+    let mut problem = None;
+    loop {
+        text = match ask::new_id(&text, problem.as_deref(), can_go_back, project.root())? {
+            Named::As(text) => text,
+            Named::Back => return Ok(None),
+        };
+        // `Greet By Name` is `greet-by-name`.
+        let words = text.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
+        problem = match ChangeId::new(&words) {
+            Ok(id) if free(&id)? => {
+                if words != text {
+                    context.ui.note(&format!("The change is called `{id}`."));
+                }
+                return Ok(Some(id));
+            }
+            Ok(id) => Some(format!("There is a change `{id}` already.")),
+            Err(error) => Some(error.to_string()),
+        };
     }
 }

@@ -10,7 +10,7 @@ use agentd_engine::insight::cost::{self, Month};
 use agentd_engine::store::Project;
 use serde::Serialize;
 
-use crate::cli::list::{Group, add_groups, first_next, natural, table};
+use crate::cli::list::{Group, add_groups, first_to_continue, natural, table};
 use crate::cli::{Context, begin};
 use crate::error::CommandError;
 use crate::ui::{BOLD, DIM, Output, Screen};
@@ -37,6 +37,9 @@ pub(in crate::cli) struct ProjectStatus {
     changes: Vec<Glance>,
     /// The command that takes the first of them on.
     next: Vec<NextStep>,
+    /// The same for a person at a terminal, who can be asked.
+    #[serde(skip)]
+    next_for_people: Vec<NextStep>,
 }
 
 pub(super) fn report(context: &Context, project: &Project) -> Result<ProjectStatus, CommandError> {
@@ -47,6 +50,7 @@ pub(super) fn report(context: &Context, project: &Project) -> Result<ProjectStat
     });
     let spent = cost::of_project(project, None)?;
     let this_month = Month::of(context.now()).to_string();
+    let first = first_to_continue(&changes);
     let month = spent.months.iter().find(|month| month.name == this_month);
     Ok(ProjectStatus {
         root: project.root().display().to_string(),
@@ -55,7 +59,12 @@ pub(super) fn report(context: &Context, project: &Project) -> Result<ProjectStat
         specs: project.spec_ids()?.ids.len(),
         cost_usd: spent.total_cost_usd,
         month_cost_usd: month.map_or(0.0, |month| month.spent.cost_usd),
-        next: first_next(&changes).into_iter().cloned().collect(),
+        next: first.and_then(|first| first.next.first()).into_iter().cloned().collect(),
+        next_for_people: first
+            .and_then(|first| first.next_for_people.first())
+            .into_iter()
+            .cloned()
+            .collect(),
         changes,
     })
 }
@@ -86,7 +95,10 @@ impl Output for ProjectStatus {
         if left > 0 {
             writeln!(screen, "{DIM}… {left} more: agentd list{DIM:#}")?;
         }
-        screen.next(&self.next)
+        match screen.columns() {
+            Some(_) => screen.next(&self.next_for_people),
+            None => screen.next(&self.next),
+        }
     }
 
     #[cfg(test)]
@@ -100,6 +112,7 @@ impl Output for ProjectStatus {
             cost_usd: 1.25,
             month_cost_usd: 0.25,
             next: glance.next.clone(),
+            next_for_people: glance.next_for_people.clone(),
             changes: vec![glance],
         }
     }

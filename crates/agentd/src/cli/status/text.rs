@@ -6,6 +6,7 @@ use agentd_core::diagnostic::{Counts, Severity};
 use agentd_core::document::issue_fate::EarlierIssue;
 use agentd_core::figures::{clock, duration, tokens, usd};
 use agentd_core::phase::Phase;
+use agentd_core::standing::Standing;
 use agentd_core::state::LastAction;
 use agentd_core::text::{Line, counted, printable};
 use agentd_engine::change::position::Running;
@@ -15,6 +16,7 @@ use anstyle::Style;
 
 use super::{GitPlace, IssueReport, StatusReport, TestsReport, VerdictReport};
 use crate::cli::list::counts;
+use crate::ui::measure::wrap;
 use crate::ui::table::{Cell, Column, Table};
 use crate::ui::{BAD, BOLD, DIM, GOOD, Screen, WARN, diagnostics};
 
@@ -23,6 +25,9 @@ const SHOWN_ISSUES: usize = 8;
 
 /// How many lines of tests that failed are shown.
 const TAIL_LINES: usize = 6;
+
+/// How many columns labels take.
+const LABEL: usize = 10;
 
 /// The way of a change, without a rejection.
 const WAY: [Phase; 5] =
@@ -81,6 +86,10 @@ pub(super) fn write(report: &StatusReport, screen: &mut Screen<'_>) -> io::Resul
             let Counts { high, medium, low } = report.validation;
             let allowed = diagnostics::allowed_count(report.allowed);
             let found = match screen.columns() {
+                // What is missing is no mistake, and what is there may still be changed.
+                Some(_) if report.standing == Standing::Unfinished => {
+                    "not all written yet".to_owned()
+                }
                 Some(_) if report.validation.total() == 0 => format!("no findings{allowed}"),
                 _ => format!("{high} HIGH, {medium} MEDIUM, {low} LOW findings{allowed}"),
             };
@@ -88,11 +97,17 @@ pub(super) fn write(report: &StatusReport, screen: &mut Screen<'_>) -> io::Resul
         }
     }
     work(report, screen)?;
-    screen.next(&report.next)
+    match screen.columns() {
+        Some(_) => screen.next(&report.next_for_people),
+        None => screen.next(&report.next),
+    }
 }
 
 /// The phases that a change goes through, and where it is.
 fn rail(report: &StatusReport, columns: usize) -> String {
+    if report.was_dropped && report.archived.is_some() {
+        return format!("{BAD}✗ dropped{BAD:#}");
+    }
     let at = match (&report.archived, report.phase) {
         (Some(_), _) => Some(Phase::Archived),
         (None, Some(Phase::Rejected)) => Some(Phase::Challenged),
@@ -157,7 +172,7 @@ fn verdicts(report: &StatusReport, screen: &mut Screen<'_>) -> io::Result<()> {
         let Some(verdict) = verdict else { continue };
         let VerdictReport { verdict: said, reviewer, iteration, at, issues, .. } = verdict;
         let by = printable(reviewer.as_str());
-        let mut parts = vec![format!("{said} by {by}, round {iteration}")];
+        let mut parts = vec![format!("by {by}, round {iteration}")];
         let Counts { high, medium, low } = Counts::of(issues.iter().map(|issue| issue.severity));
         parts[0].push_str(&match screen.columns() {
             Some(_) if issues.is_empty() => String::new(),
@@ -165,15 +180,47 @@ fn verdicts(report: &StatusReport, screen: &mut Screen<'_>) -> io::Result<()> {
             None => format!(": {high} HIGH, {medium} MEDIUM, {low} LOW"),
         });
         parts.extend(stale.map(str::to_owned));
+        if let Some(person) = report.accepted_by.as_ref().filter(|_| label == "plan") {
+            parts.push(format!("accepted by {}", printable(person.as_str())));
+        }
         parts.push(screen.when(*at));
         let separator = if screen.columns().is_some() { " · " } else { ", " };
-        field(screen, label, &parts.join(separator))?;
+        verdict_field(screen, label, said, &parts.join(separator))?;
         if label == "plan" {
             for EarlierIssue { id, status, title, .. } in &report.previous {
                 field(screen, "", &format!("{id} {}: {title}", status.name()))?;
             }
         }
         write_issues(report, screen, issues)?;
+    }
+    Ok(())
+}
+
+/// A label, a verdict in its color, and who gave it.
+fn verdict_field(
+    screen: &mut Screen<'_>,
+    label: &str,
+    verdict: &str,
+    rest: &str,
+) -> io::Result<()> {
+    let Some(columns) = screen.columns() else {
+        return field(screen, label, &format!("{verdict} {rest}"));
+    };
+    let style = match verdict {
+        "APPROVED" => GOOD,
+        "REJECTED" | "MAJOR_ISSUES" => BAD,
+        _ => WARN,
+    };
+    for (index, line) in
+        wrap(&format!("{verdict} {rest}"), columns.saturating_sub(LABEL)).iter().enumerate()
+    {
+        let label = if index == 0 { label } else { "" };
+        match line.strip_prefix(verdict).filter(|_| index == 0) {
+            Some(rest) => {
+                writeln!(screen, "{DIM}{label:<9}{DIM:#} {style}{verdict}{style:#}{rest}")?;
+            }
+            None => writeln!(screen, "{DIM}{label:<9}{DIM:#} {line}")?,
+        }
     }
     Ok(())
 }
@@ -192,7 +239,7 @@ fn write_issues(
         Column::new("").least(20),
         Column::new("").optional(0).least_end(12),
     ])
-    .indented(10);
+    .indented(LABEL);
     for issue in issues.iter().take(SHOWN_ISSUES) {
         table.row([
             Cell::styled(issue.severity.label(), severity_style(issue.severity)),
@@ -232,7 +279,7 @@ fn tests(report: &StatusReport, screen: &mut Screen<'_>) -> io::Result<()> {
     if !passed && screen.columns().is_some() {
         let lines: Vec<&str> = output_tail.lines().collect();
         for line in &lines[lines.len().saturating_sub(TAIL_LINES)..] {
-            let columns = screen.columns().unwrap_or(usize::MAX).saturating_sub(10);
+            let columns = screen.columns().unwrap_or(usize::MAX).saturating_sub(LABEL);
             let line = crate::ui::fit(&line.replace('\t', "    "), columns);
             writeln!(screen, "          {DIM}{line}{DIM:#}")?;
         }
@@ -254,6 +301,9 @@ fn work(report: &StatusReport, screen: &mut Screen<'_>) -> io::Result<()> {
     let mut spent = vec![format!("{} for {}", usd(report.cost_usd), counted(report.calls, "call"))];
     if report.failed > 0 {
         spent[0].push_str(&format!(", {} failed", report.failed));
+    }
+    if report.estimated_usd > 0.0 && screen.columns().is_some() {
+        spent.push(format!("{} of it estimated", usd(report.estimated_usd)));
     }
     let (tokens_in, tokens_out) = (tokens(report.tokens_in), tokens(report.tokens_out));
     if report.tokens_in > 0 {

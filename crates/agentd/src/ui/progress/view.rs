@@ -11,7 +11,7 @@ use agentd_core::text::{head, tail};
 use agentd_engine::workflow::{Outlook, Verdict};
 use anstyle::Style;
 
-use crate::ui::measure::{fit, fit_end, one_line, width, wrap};
+use crate::ui::measure::{NO_BREAK, fit, fit_end, one_line, width, wrap};
 use crate::ui::region::Frame;
 use crate::ui::{BAD, BOLD, DIM, GOOD, WARN};
 
@@ -33,8 +33,11 @@ const ENOUGH_COLUMNS: usize = 20;
 /// How many lines of tests that failed are shown.
 const TAIL_LINES: usize = 15;
 
-/// How much of a message of an error is shown where a step ends: the error itself comes below.
+/// How much of a message of an error a pipe gets where a step ends: the error itself comes below.
 const MESSAGE_BYTES: usize = 160;
+
+/// The message of a step that Ctrl-C has stopped.
+const INTERRUPTED: &str = "interrupted";
 
 /// A step that is running.
 #[derive(Debug, Clone, Default)]
@@ -225,7 +228,21 @@ impl StepEnd<'_> {
 /// The lines of a step that has ended, for a terminal.
 pub(super) fn ended(label: &str, end: StepEnd<'_>, columns: usize, paint: Paint) -> String {
     let (mark, style) = end.mark();
-    marked(mark, style, &one_line(label), &figures(end).join(" · "), columns, paint)
+    let end = match end {
+        // That it is ready is said once, at the end.
+        StepEnd::Done { summary, verdict, usage, cost_usd, time } => {
+            let summary = summary.strip_suffix(" - Ready for implementation!").unwrap_or(summary);
+            StepEnd::Done { summary, verdict, usage, cost_usd, time }
+        }
+        end => end,
+    };
+    let mut figures = figures(end);
+    if let StepEnd::Failed { message, .. } = end {
+        // Why is below, with the error; a person who has pressed Ctrl-C knows.
+        let how = if message == INTERRUPTED { INTERRUPTED } else { "failed" };
+        figures.push(how.to_owned());
+    }
+    marked(mark, style, &one_line(label), &figures.join(" · "), columns, paint)
 }
 
 /// A mark, what it is about, and more, in lines that fit.
@@ -237,16 +254,15 @@ fn marked(
     columns: usize,
     paint: Paint,
 ) -> String {
-    let all = format!("{label}  {rest}");
+    // Two spaces are behind the label if something follows it on the same line.
+    let all = format!("{label}{NO_BREAK} {rest}");
     let lines = wrap(&all, columns.saturating_sub(2).max(ENOUGH_FOR_WORDS));
     let mut out = String::new();
     for (index, line) in lines.iter().enumerate() {
-        // The two spaces behind the label are one by now.
-        let rest = line.strip_prefix(label).filter(|_| index == 0);
-        let text = match rest {
+        let line = line.trim_end();
+        let text = match line.strip_prefix(label).filter(|_| index == 0) {
             Some(rest) => {
-                let gap = if width(line) + 2 < columns { " " } else { "" };
-                format!("{}{gap}{}", paint.in_style(BOLD, label), paint.in_style(DIM, rest))
+                format!("{}{}", paint.in_style(BOLD, label), paint.in_style(DIM, rest))
             }
             None => paint.in_style(if index == 0 { BOLD } else { DIM }, line),
         };
@@ -271,12 +287,23 @@ pub(super) fn plain_end(label: &str, end: StepEnd<'_>) -> String {
         StepEnd::Failed { .. } => "failed",
         StepEnd::Skipped { .. } => "skipped",
     };
-    format!("{}: {how}, {}", one_line(label), figures(end).join(", "))
+    let mut figures = figures(end);
+    if let StepEnd::Failed { message, .. } = end {
+        // Its other lines are below, with the error.
+        let first = message.lines().next().unwrap_or_default();
+        let cut = head(first, MESSAGE_BYTES);
+        let more = if cut.len() < first.len() { "…" } else { "" };
+        figures.extend(words(&format!("{cut}{more}")));
+    }
+    format!("{}: {how}, {}", one_line(label), figures.join(", "))
+}
+
+fn words(text: &str) -> Option<String> {
+    Some(one_line(text)).filter(|text| !text.is_empty())
 }
 
 fn figures(end: StepEnd<'_>) -> Vec<String> {
     let time = |time: Duration| duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-    let words = |text| Some(one_line(text)).filter(|text| !text.is_empty());
     let mut parts = Vec::new();
     match end {
         StepEnd::Done { summary, usage, cost_usd, time: took, .. } => {
@@ -289,14 +316,7 @@ fn figures(end: StepEnd<'_>) -> Vec<String> {
             }
             parts.extend(words(summary));
         }
-        StepEnd::Failed { message, time: took } => {
-            parts.push(time(took));
-            // Its other lines are below, with the error.
-            let first = message.lines().next().unwrap_or_default();
-            let cut = head(first, MESSAGE_BYTES);
-            let more = if cut.len() < first.len() { "…" } else { "" };
-            parts.extend(words(&format!("{cut}{more}")));
-        }
+        StepEnd::Failed { time: took, .. } => parts.push(time(took)),
         StepEnd::Skipped { why } => parts.extend(words(why)),
     }
     parts
@@ -510,9 +530,9 @@ mod tests {
             "Spec 1/3: auth-flow: done, 4.5 s, 12.0k in, 345 out, $0.0123, 4 requirements"
         );
         let time = Duration::from_millis(4_521);
-        // Issue 19, m6: a traceback is not shown twice.
+        // Issue 19, m6: what the error says below is not said here.
         let failed = StepEnd::Failed { message: "no artifact \u{1b}[31m\nTraceback", time };
-        assert_eq!(line(failed).0, "✗ Spec 1/3: auth-flow  4.5 s · no artifact [31m");
+        assert_eq!(line(failed).0, "✗ Spec 1/3: auth-flow  4.5 s · failed");
         assert_eq!(line(failed).1, "Spec 1/3: auth-flow: failed, 4.5 s, no artifact [31m");
         let skip = StepEnd::Skipped { why: "done already" };
         assert_eq!(line(skip).1, "Spec 1/3: auth-flow: skipped, done already");
@@ -559,10 +579,7 @@ mod tests {
         };
         let shown = tests(&run, Some(20), PLAIN);
         let lines: Vec<&str> = shown.lines().collect();
-        assert_eq!(
-            lines[0..3],
-            ["✗ Tests  the tests", "  failed with exit", "  code 101 after 0.6"]
-        );
+        assert_eq!(lines[0..3], ["✗ Tests  the tests", "  failed with exit", "  code 101 after"]);
         assert!(shown.contains("\n    …\n    line 15    of t…\n"), "{shown}");
         assert!(shown.ends_with("    line 29    of t…"), "{shown}");
         assert!(lines.iter().all(|line| width(line) <= 20), "{shown}");

@@ -39,7 +39,7 @@ pub(crate) struct Menu {
     /// The choice that the cursor is on; the last one may be the own words.
     at: usize,
     /// Why the answer was not taken.
-    problem: Option<&'static str>,
+    problem: Option<String>,
 }
 
 /// What came of a key.
@@ -92,6 +92,11 @@ impl Menu {
             *own = Input::new(text.trim());
             self.at = self.choices.len();
         }
+    }
+
+    /// Says why nothing came of it.
+    pub(crate) fn set_problem(&mut self, problem: &str) {
+        self.problem = Some(problem.to_owned());
     }
 
     /// The own words so far.
@@ -165,8 +170,11 @@ impl Menu {
             // Without marks, the one under the cursor is meant only if nothing was typed.
             if picks.is_empty() && own.is_none() {
                 if self.on_own() || self.own.is_none() {
-                    self.problem = self.own.is_some().then_some("mark an answer, or type one");
-                    return self.own.is_none().then_some(Outcome::Chosen { picks, own: None });
+                    if self.own.is_none() {
+                        return Some(Outcome::Chosen { picks, own: None });
+                    }
+                    self.set_problem("mark an answer, or type one");
+                    return None;
                 }
                 picks.push(self.at);
             }
@@ -174,7 +182,7 @@ impl Menu {
         }
         if self.on_own() {
             if own.is_none() && !self.may_be_empty {
-                self.problem = Some("type an answer, or choose one above");
+                self.set_problem("type an answer, or choose one above");
                 return None;
             }
             return Some(Outcome::Chosen { picks: Vec::new(), own });
@@ -219,7 +227,9 @@ impl Menu {
             top.push((format!("{mark} {BOLD}{line}{BOLD:#}"), took));
         }
         let mut bottom: Vec<(String, usize)> = Vec::new();
-        for (text, style) in [(self.problem.unwrap_or_default(), WARN), (&*self.remark, DIM)] {
+        for (text, style) in
+            [(self.problem.as_deref().unwrap_or_default(), WARN), (&*self.remark, DIM)]
+        {
             for line in wrap(text, room).into_iter().filter(|line| !line.is_empty()) {
                 let took = width(&line);
                 bottom.push((format!("{style}{line}{style:#}"), took));
@@ -394,6 +404,8 @@ mod tests {
         press(&mut menu, &[KeyCode::Up]);
         assert_eq!(press(&mut menu, &[KeyCode::Enter]), None);
         assert!(plain(&menu, 80, 40).contains("type an answer, or choose one above"));
+        menu.set_problem("cannot open the editor `ed`: there is no such program on PATH");
+        assert!(plain(&menu, 80, 40).contains("cannot open the editor `ed`"));
         menu.paste("two\nlines");
         assert_eq!(menu.own(), "two lines");
     }

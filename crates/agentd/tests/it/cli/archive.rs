@@ -462,7 +462,8 @@ fn archived_changes_can_be_read() {
         assert_eq!(status["change_id"], "add-oauth");
         assert_eq!((&status["phase"], &status["standing"]), (&json!("archived"), &json!("done")));
         assert_eq!(status["archived"], json!(name));
-        assert_eq!(status["next"], json!(["agentd unarchive add-oauth"]));
+        let next = json!(["agentd show add-oauth", "agentd unarchive add-oauth"]);
+        assert_eq!(status["next"], next);
         assert_eq!(json(&["log", which])["change_id"], "add-oauth");
         assert_eq!(json(&["cost", which])["archived"], json!(name));
         let shown = json(&["show", which, "tasks"]);
@@ -484,5 +485,29 @@ fn archived_changes_can_be_read() {
     for command in ["challenge", "impl", "decide", "revise", "drop", "validate"] {
         let error = project.run([command, "add-oauth", "--json"]).exits(1).json_error();
         assert_eq!(error["hints"][1], unarchive, "{command}");
+    }
+}
+
+/// Issue 19, part 6: commands for open changes say where it is, and nothing is asked or begun before.
+#[test]
+fn archived_change_is_called_archived() {
+    let project = project();
+    project.run(["archive"]).exits(0);
+    for args in [
+        &["validate", "add-oauth"][..],
+        &["overlap", "add-oauth"],
+        &["decide", "add-oauth"],
+        &["impl", "add-oauth"],
+        &["plan", "add-oauth"],
+        &["revise", "add-oauth"],
+        &["drop", "add-oauth", "--yes"],
+    ] {
+        let refused = project.run(args).exits(1);
+        assert_eq!(
+            refused.stderr.lines().next(),
+            Some("error: `add-oauth` is archived"),
+            "{args:?}"
+        );
+        assert!(refused.stderr.contains("hint: take it back: agentd unarchive add-oauth"));
     }
 }

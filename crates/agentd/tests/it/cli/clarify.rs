@@ -177,7 +177,10 @@ fn an_own_answer_is_written_in_an_editor() {
 
 #[test]
 fn stopped_questions_are_asked_again() {
-    for key in [CTRL_C, "\u{1b}"] {
+    for (key, kept) in [
+        (CTRL_C, "your answers are kept; continue: agentd clarify add-login"),
+        ("\u{1b}", "Stopped. Your answers are kept."),
+    ] {
         let project = project();
         let mut terminal = ask(&project);
         terminal.wait_for("Which Method?");
@@ -189,11 +192,17 @@ fn stopped_questions_are_asked_again() {
         terminal.press(key);
         let (code, seen) = terminal.end();
         assert_eq!(code, Some(130), "{seen}");
-        let hint = "your answers are kept; continue: agentd clarify add-login";
-        assert!(seen.contains(hint), "{seen}");
+        assert!(seen.contains(kept), "{seen}");
+        assert_eq!(seen.contains("error"), key == CTRL_C, "{seen}");
         assert!(!project.root().join(FILE).exists());
-        // What was answered is offered again, and counts only once it is confirmed.
+        // The first open question is asked; what was answered is shown, and can be changed.
         let mut terminal = Terminal::start(project.command(["clarify"]).env("NO_COLOR", "1"));
+        terminal.wait_for("Which Method?  Password");
+        terminal.wait_for("? Storage (2 of 3): Which Storage?");
+        terminal.wait_for("← back");
+        terminal.press("\u{1b}[D");
+        // Its line goes with it.
+        terminal.wait_for("\u{1b}[A\r\u{1b}[J");
         terminal.wait_for("Which Method?");
         terminal.wait_for("> Password");
         terminal.press(CTRL_C);

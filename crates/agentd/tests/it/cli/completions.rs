@@ -54,6 +54,7 @@ fn names_are_completed() {
     }
     assert_eq!(next(&project, &["explain", "T00"])[0], "T001");
     assert_eq!(next(&project, &["explain", "lock"]), ["locked"]);
+    assert_eq!(next(&project, &["man", "arch"]), ["archive"]);
     // Nothing is repaired or written, also where there is no project.
     let before = project.tree();
     next(&project, &["-C", "src", "impl", ""]);

@@ -69,7 +69,7 @@ fn branch_and_worktree_of_a_dropped_change_are_left() {
     exit 0
     add-oauth is dropped; it is kept in agentd/archive/[DATE]-add-oauth
     its worktree is left: [ROOT]-agentd/add-oauth
-    its branch is left: agentd/add-oauth
+    its branch is kept: agentd/add-oauth
     --- stderr
     To undo this: agentd unarchive add-oauth
     ");
@@ -173,7 +173,7 @@ fn what_belongs_to_someone_else_is_not_deleted() {
         let left: Vec<&str> = said.lines().filter(|line| line.contains(" stays: ")).collect();
         assert_eq!(left, reasons, "{said}");
         assert_eq!(branches(&project), "agentd/add-oauth");
-        assert!(dropped.stdout.contains("its branch is left: agentd/add-oauth"), "{dropped}");
+        assert!(dropped.stdout.contains("its branch is kept: agentd/add-oauth"), "{dropped}");
     };
     let base = || {
         let project = TestProject::empty().programs(&["git"]).repository();

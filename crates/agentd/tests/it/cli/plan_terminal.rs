@@ -55,7 +55,7 @@ fn plan_with_questions_branch_and_fix() {
         terminal.wait_for("(recommended)");
         terminal.press("\r");
     }
-    terminal.wait_for("Where is `add-login` worked on?");
+    terminal.wait_for("Where should `add-login` be worked on?");
     terminal.wait_for("> On the branch agentd/add-login (recommended)");
     terminal.press("\r");
     // The issues come before the question.
@@ -163,7 +163,7 @@ fn review_manually_stop_and_accept() {
     NEEDS_REVISION - Found 0 HIGH, 1 MEDIUM, 1 LOW severity issues (round 1)
     cost so far: $1.00
 
-    Next: agentd reproposal add-login
+    Next: agentd plan add-login
     ");
     assert_eq!(decisions(&project), ["Stop by ada"]);
 
@@ -216,7 +216,7 @@ fn ctrl_c_at_plan_loses_nothing() {
         terminal.wait_for("(recommended)");
         terminal.press("\r");
     }
-    terminal.wait_for("Where is `add-login` worked on?");
+    terminal.wait_for("Where should `add-login` be worked on?");
     terminal.wait_for("> On the branch");
     terminal.press(CTRL_C);
     assert_eq!(terminal.end().0, Some(130));

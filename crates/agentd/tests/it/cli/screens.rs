@@ -151,7 +151,6 @@ screens! {
         "show" => ["show"],
         "show_tasks" => ["show", "tasks"],
         "diff" => ["diff", "--specs"],
-        "decide" => ["decide"],
         "validate" => ["validate"],
         "trace" => ["trace", "auth-flow:R1"],
         "verify" => ["verify"],
@@ -176,7 +175,48 @@ screens! {
     screens_of_help: TestProject::empty(),
         "all" => ["--help"],
         "plan" => ["plan", "-h"],
+        "wrong_value" => ["list", "--phase", "foo"],
+        "wrong_command" => ["lits"],
+        "version" => ["version"],
         "explain" => ["explain", "T005"];
+}
+
+/// In 50 columns a change is still one line, and no column falls below it.
+#[test]
+fn a_change_is_one_line_at_any_width() {
+    let project = fifty();
+    for command in ["list", "status"] {
+        let (_, _, plain) = show(&project, &[command], 50, false);
+        let table = plain.split("CHANGE").nth(1).unwrap();
+        let rows: Vec<&str> = table.lines().skip(1).filter(|line| line.starts_with("  ")).collect();
+        let folded = rows.iter().find(|line| line.starts_with("   "));
+        assert_eq!(folded, None, "{plain}");
+        let is_whole = |line: &&&str| line.split_whitespace().next_back() != Some("…");
+        assert_eq!(rows.iter().filter(is_whole).count(), rows.len(), "{plain}");
+        assert!(plain.contains("needs revision"), "{plain}");
+    }
+}
+
+/// What was given up was not completed, and what a person has accepted says who.
+#[test]
+fn status_says_how_it_ended() {
+    let project = TestProject::new().change("add-oauth").challenged(&[Severity::Low]);
+    project.run(["decide", "add-oauth", "accept"]).exits(0);
+    let (_, _, accepted) = show(&project, &["status"], 80, false);
+    assert!(accepted.contains("NEEDS_REVISION") && accepted.contains("accepted by"), "{accepted}");
+    project.run(["drop", "add-oauth", "--yes"]).exits(0);
+    let (_, _, dropped) = show(&project, &["status", "add-oauth"], 80, false);
+    assert!(dropped.contains("\n✗ dropped\n") && !dropped.contains("● complete"), "{dropped}");
+    assert!(dropped.contains("Next: agentd show add-oauth"), "{dropped}");
+}
+
+/// A plan that is not whole has no mistakes yet.
+#[test]
+fn status_of_an_unfinished_plan_counts_no_findings() {
+    let project = TestProject::new().change("add-oauth");
+    std::fs::remove_file(project.path("tasks.md")).unwrap();
+    let (_, _, plain) = show(&project, &["status"], 80, false);
+    assert!(plain.contains("documents not all written yet"), "{plain}");
 }
 
 /// It prints what it has found as soon as it is known, hence in any order.

@@ -170,7 +170,7 @@ fn id_is_optional_if_one_change_is_open() {
     error: 2 changes are open: which one?
 
     hint: name one: add-oauth, fix-bug
-    hint: see how far each of them is: agentd list
+    hint: see where each one stands: agentd list
     ");
     for command in ["validate", "show", "log"] {
         assert_eq!(none.run([command]).exits(1).stderr, none.run(["log"]).stderr);
@@ -186,7 +186,7 @@ fn id_is_optional_if_one_change_is_open() {
     error: 30 changes are open: which one?
 
     hint: name one: c0, c1, c2, c3, c4, c5, c6, c7, …
-    hint: see how far each of them is: agentd list
+    hint: see where each one stands: agentd list
     ");
 }
 

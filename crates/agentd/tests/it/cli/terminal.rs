@@ -1,5 +1,6 @@
 //! What a person at a terminal meets: questions, keys, Ctrl-C.
 
+use agentd_core::diagnostic::Severity;
 use terminal::{CTRL_C, DOWN, Terminal};
 
 use test_project::TestProject;
@@ -24,6 +25,67 @@ fn init_asks_for_agents() {
     let mut names = vec!["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
     names.retain(|name| project.has_root(name));
     assert_eq!(names, ["CLAUDE.md"]);
+}
+
+/// Issue 19: at a terminal `decide` shows the issues and asks, also which of several is meant; Esc is
+/// no error, and says how to come back.
+#[test]
+fn decide_asks() {
+    let project = TestProject::new()
+        .change("add-oauth")
+        .challenged(&[Severity::High])
+        .change("add-login")
+        .challenged(&[Severity::Low])
+        .change("add-search");
+    let start = |args: &[&str]| Terminal::start(project.command(args).env("NO_COLOR", "1"));
+    let mut terminal = start(&["decide"]);
+    terminal.wait_for("Which change?");
+    terminal.wait_for("> add-login");
+    terminal.wait_for("needs revision · Sign in with OAuth.");
+    terminal.press(DOWN);
+    terminal.press("\r");
+    terminal.wait_for("HIGH");
+    terminal.wait_for("The plan needs revision. What next?");
+    terminal.wait_for("The planner revises the plan, then it is reviewed again.");
+    terminal.press("\u{1b}");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(seen.contains("Stopped.") && !seen.contains("error"), "{seen}");
+    assert!(seen.contains("hint: answer it later: agentd decide add-oauth"), "{seen}");
+    assert!(!seen.contains("Accept it"), "{seen}");
+
+    let mut terminal = start(&["decide", "add-login"]);
+    terminal.wait_for("Accept it with its minor issues");
+    for _ in 0..2 {
+        terminal.press(DOWN);
+    }
+    terminal.wait_for("> Accept it");
+    terminal.press("\r");
+    terminal.wait_for("add-login is challenged; the decision is recorded");
+    let (code, seen) = terminal.end();
+    assert_eq!((code, seen.matches("Next: ").count()), (Some(0), 1), "{seen}");
+}
+
+/// Issue 19: an ID may be typed as people write it, one can go back, and where a sentence gives no ID,
+/// none is made up.
+#[test]
+fn a_new_change_is_named() {
+    let project = TestProject::new();
+    let mut terminal = Terminal::start(project.command(["plan"]).env("NO_COLOR", "1"));
+    terminal.wait_for("What do you want?");
+    terminal.press("新增登入\r");
+    terminal.wait_for("? What is it called?");
+    terminal.wait_for("lower-case letters, digits and hyphens");
+    terminal.press("\u{1b}[Z");
+    terminal.wait_for("? What do you want?");
+    terminal.press("Greet people\r");
+    terminal.wait_for("? What is it called?");
+    terminal.wait_for("greet");
+    terminal.press("\u{15}Greet By Name\r");
+    terminal.wait_for("The change is called `greet-by-name`.");
+    terminal.wait_for("Esc stops");
+    terminal.press(CTRL_C);
+    assert_eq!(terminal.end().0, Some(130));
 }
 
 #[test]

@@ -65,8 +65,6 @@ fn major_issues_stop() {
                     greet.sh:2
                     The wrong thing goes wrong.
                     → Fix it.
-
-        1 issue: 1 HIGH, 0 MEDIUM, 0 LOW
         ");
         assert_eq!(sandbox.steps(), ["implement-logic", "review"], "nothing is paid meanwhile");
         // C35: repaired by hand, somebody looks again.
@@ -163,8 +161,6 @@ fn rounds_of_fixes_are_limited() {
                     greet.sh:2
                     Wrong greeting goes wrong.
                     → Fix it.
-
-        1 issue: 1 HIGH, 0 MEDIUM, 0 LOW
         ");
         assert_eq!(sandbox.calls().len(), 5, "and the same code is not reviewed again");
     });

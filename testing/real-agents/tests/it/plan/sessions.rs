@@ -287,8 +287,6 @@ fn a_reproposal_resumes_by_index_and_never_guesses() {
                     proposal.md
                     No help goes wrong.
                     → Fix No help.
-
-        1 issue: 0 HIGH, 1 MEDIUM, 0 LOW
         ");
         let stored = format!("complexity: {}", after.complexity.unwrap().name());
         sandbox.replace("STATE.yaml", &stored, "complexity: low");

@@ -1,0 +1,154 @@
+//! What may be spent, by reserving before a call and settling after it.
+//!
+//! What a call is expected to cost is reserved in the budgets of its change, repository, team and day, in
+//! one statement that none of them may refuse. What dies with a worker stays reserved. The books of the
+//! change itself are in git, and go with the next report of the change: they have the call that died, too.
+
+use agentd_core::error_kind::Kind;
+use agentd_core::ids::ChangeId;
+use sqlx::{PgConnection, Row as _};
+
+use super::steps::step_id;
+use super::{PostgresEngine, failed};
+use crate::account::Account;
+use crate::error::{FleetError, Result};
+
+impl PostgresEngine {
+    pub(super) async fn set_cap(&self, scope: &str, cap_usd: f64) -> Result<()> {
+        let set = "INSERT INTO agentd_fleet.budget (scope, cap_usd) VALUES ($1, $2) \
+                   ON CONFLICT (scope) DO UPDATE SET cap_usd = $2";
+        sqlx::query(set).bind(scope).bind(cap_usd).execute(&self.pool).await.map_err(failed)?;
+        if scope == "day" {
+            let today = "UPDATE agentd_fleet.budget SET cap_usd = $1 WHERE scope LIKE 'day:%'";
+            sqlx::query(today).bind(cap_usd).execute(&self.pool).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Changes for which there was no money are tried again.
+    pub(super) async fn try_again_over_budget(&self) -> Result<()> {
+        let again = "UPDATE agentd_fleet.change SET state = 'ready', why = NULL, sequence = sequence + 1 \
+                     WHERE state = 'over_budget' AND repository = $1 RETURNING change";
+        let again = sqlx::query_scalar(again).bind(&self.repository.key);
+        let changes: Vec<String> = again.fetch_all(&self.pool).await.map_err(failed)?;
+        for change in changes.iter().filter_map(|change| ChangeId::new(change).ok()) {
+            self.offer(&self.name_of(&change)).await?;
+        }
+        Ok(())
+    }
+
+    /// The budgets that a call counts for.
+    pub(super) fn scopes(&self, change: &str, account: Option<&Account>) -> Vec<String> {
+        let mut scopes = vec![
+            format!("change:{change}"),
+            format!("repository:{}", self.repository.key),
+            format!("day:{}", jiff::Timestamp::now().to_string().split('T').next().unwrap_or("")),
+        ];
+        scopes.extend(account.map(|account| format!("team:{}", account.team())));
+        scopes
+    }
+
+    /// Reserves an amount in all of these budgets, or in none. The name of the one that refuses.
+    pub(super) async fn reserve(
+        tx: &mut PgConnection,
+        scopes: &[String],
+        amount: f64,
+    ) -> Result<std::result::Result<(), String>> {
+        let there = "INSERT INTO agentd_fleet.budget (scope, cap_usd) \
+                     SELECT scope, CASE WHEN scope LIKE 'day:%' THEN \
+                       (SELECT cap_usd FROM agentd_fleet.budget WHERE scope = 'day') END \
+                     FROM unnest($1::text[]) AS scope ON CONFLICT DO NOTHING";
+        sqlx::query(there).bind(scopes).execute(&mut *tx).await.map_err(failed)?;
+        let reserve = "UPDATE agentd_fleet.budget SET reserved_usd = reserved_usd + $2 \
+                       WHERE scope = ANY($1) \
+                         AND (cap_usd IS NULL OR spent_usd + reserved_usd + $2 <= cap_usd) \
+                       RETURNING scope";
+        let reserved: Vec<String> =
+            sqlx::query_scalar(reserve).bind(scopes).bind(amount).fetch_all(&mut *tx).await.map_err(failed)?;
+        // The caller takes back what the others have given.
+        Ok(match scopes.iter().find(|scope| !reserved.contains(scope)) {
+            Some(refused) => Err(refused.clone()),
+            None => Ok(()),
+        })
+    }
+
+    /// What is expected of a call of which agentd expects nothing: what such calls have cost so far.
+    pub(super) async fn expected(tx: &mut PgConnection, step: &str, estimate: f64) -> Result<f64> {
+        if estimate > 0.0 {
+            return Ok(estimate);
+        }
+        let average = "SELECT coalesce(avg(cost_usd), 0) FROM (SELECT cost_usd FROM agentd_fleet.call \
+                       WHERE step = $1 AND state = 'settled' ORDER BY ended DESC LIMIT 20) c";
+        sqlx::query_scalar(average).bind(step).fetch_one(&mut *tx).await.map_err(failed)
+    }
+
+    /// Settles the reservation of a call. With what the change has cost so far, which has all of its calls
+    /// in it, those that were cut short before count by that, too.
+    pub(super) async fn charge(
+        tx: &mut PgConnection,
+        change: &str,
+        child: &str,
+        attempt: i64,
+        total: Option<f64>,
+    ) -> Result<()> {
+        let calls = "SELECT id, attempt, estimate_usd, scopes, state FROM agentd_fleet.call \
+                     WHERE change = $1 AND (state = 'unsettled' OR (id = $2 AND attempt = $3)) FOR UPDATE";
+        let calls = sqlx::query(calls).bind(change).bind(child).bind(attempt);
+        let calls = calls.fetch_all(&mut *tx).await.map_err(failed)?;
+        let known = "SELECT cost_usd FROM agentd_fleet.change WHERE id = $1 FOR UPDATE";
+        let known: f64 = sqlx::query_scalar(known).bind(change).fetch_one(&mut *tx).await.map_err(failed)?;
+        let mut spent = total.map_or(0.0, |total| total - known);
+        for call in calls {
+            let (id, number, estimate): (String, i64, f64) = (call.get(0), call.get(1), call.get(2));
+            let (scopes, state): (Vec<String>, String) = (call.get(3), call.get(4));
+            let is_this = id == child && number == attempt;
+            // What nobody knows the price of stays reserved.
+            if total.is_none() && (state == "unsettled" || !is_this) {
+                continue;
+            }
+            let cost = if is_this { std::mem::take(&mut spent) } else { 0.0 };
+            let settle = "UPDATE agentd_fleet.budget SET reserved_usd = greatest(reserved_usd - $2, 0), \
+                          spent_usd = spent_usd + $3 WHERE scope = ANY($1)";
+            let settle = sqlx::query(settle).bind(&scopes).bind(estimate).bind(cost);
+            settle.execute(&mut *tx).await.map_err(failed)?;
+            let end = "UPDATE agentd_fleet.call SET state = CASE WHEN state = 'unsettled' THEN 'carried' \
+                       ELSE state END, cost_usd = $3 WHERE id = $1 AND attempt = $2";
+            let cost = if is_this { cost } else { estimate };
+            let end = sqlx::query(end).bind(&id).bind(number).bind(cost);
+            end.execute(&mut *tx).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// The price of a call that was cut short: the difference to what counted for it so far is spent.
+    pub(super) async fn settle_call(&self, call: &str, cost_usd: f64) -> Result<()> {
+        let wrong = || {
+            FleetError::new(Kind::NothingToSettle, format!("there is no call `{call}` to settle"))
+                .hint("see which there are: agentd fleet settle")
+        };
+        let (short, attempt) = call.rsplit_once('#').ok_or_else(wrong)?;
+        let attempt: i64 = attempt.parse().map_err(|_| wrong())?;
+        let (change, sequence) = short.rsplit_once('/').ok_or_else(wrong)?;
+        let change = ChangeId::new(change).map_err(|_| wrong())?;
+        let sequence: i64 = sequence.parse().map_err(|_| wrong())?;
+        let id = step_id(&self.name_of(&change), sequence);
+        let mut tx = self.pool.begin().await.map_err(failed)?;
+        let read = "SELECT state, estimate_usd, coalesce(cost_usd, 0), scopes FROM agentd_fleet.call \
+                    WHERE id = $1 AND attempt = $2 AND state IN ('unsettled', 'carried') FOR UPDATE";
+        let row = sqlx::query(read).bind(&id).bind(attempt).fetch_optional(&mut *tx).await;
+        let row = row.map_err(failed)?.ok_or_else(wrong)?;
+        let (state, estimate, counted): (String, f64, f64) = (row.get(0), row.get(1), row.get(2));
+        let scopes: Vec<String> = row.get(3);
+        let (reserved, spent) =
+            if state == "unsettled" { (estimate, cost_usd) } else { (0.0, cost_usd - counted) };
+        let settle = "UPDATE agentd_fleet.budget SET reserved_usd = greatest(reserved_usd - $2, 0), \
+                      spent_usd = spent_usd + $3 WHERE scope = ANY($1)";
+        let settle = sqlx::query(settle).bind(&scopes).bind(reserved).bind(spent);
+        settle.execute(&mut *tx).await.map_err(failed)?;
+        let end = "UPDATE agentd_fleet.call SET state = 'settled', cost_usd = $3 \
+                   WHERE id = $1 AND attempt = $2";
+        let end = sqlx::query(end).bind(&id).bind(attempt).bind(cost_usd);
+        end.execute(&mut *tx).await.map_err(failed)?;
+        tx.commit().await.map_err(failed)
+    }
+}

@@ -69,8 +69,11 @@ pub struct Claim {
     pub change: ChangeId,
     /// How it was submitted.
     pub submission: Submission,
-    /// The account that it counts for; none for what is not a call.
-    pub account: Option<Account>,
+    /// The agents that may be called for it: that of the account which it counts for; none for what is
+    /// not a call.
+    pub agents: Vec<String>,
+    /// Whether nobody is sure what comes next, so that it is looked at first.
+    pub look: bool,
     /// The number of the step in the fleet.
     pub sequence: i64,
     /// The number of the attempt: above one, somebody has died while doing it.
@@ -118,8 +121,13 @@ pub struct StepReport {
 /// What came of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It was done, or nothing was to do.
-    Stepped(StepReport),
+    /// It was done, or nothing was to do for this worker.
+    Stepped {
+        /// What the change says now.
+        report: StepReport,
+        /// What the change had cost before, if it was looked at.
+        cost_before: Option<f64>,
+    },
     /// Nothing was called: somebody else has the change, or the remote does not answer.
     Busy(String),
     /// Somebody else has taken the change over meanwhile.

@@ -261,7 +261,7 @@ impl<E: Engine> Running<'_, E> {
             match self.engine.finish(&self.worker, claim.clone(), &outcome).await {
                 Ok(Finished::Kept(claim)) if !shared.draining.get() => return Some(*claim),
                 Ok(Finished::Kept(_) | Finished::Released) => {
-                    if matches!(&outcome, Outcome::Stepped(report) if report.done) {
+                    if matches!(&outcome, Outcome::Stepped { report, .. } if report.done) {
                         self.place.remove(&claim.change);
                     }
                     return None;
@@ -302,7 +302,7 @@ impl<E: Engine> Running<'_, E> {
 
 fn in_words(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Stepped(report) => {
+        Outcome::Stepped { report, .. } => {
             let did = report.did.as_deref().unwrap_or("nothing to do");
             match (&report.next, &report.why) {
                 _ if report.done => format!("{did}; done"),

@@ -8,7 +8,7 @@
 mod refs;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -52,6 +52,8 @@ struct Seen {
     messages: HashMap<String, String>,
     /// Since when both refs of a change are where they are, by this machine's clock.
     since: HashMap<String, (String, Instant)>,
+    /// Changes that nobody has begun, and that this worker has no account for.
+    not_ours: HashSet<ChangeId>,
     /// Where the ref for the whole fleet was at the beginning.
     control: Option<Option<String>>,
 }
@@ -274,7 +276,12 @@ impl Engine for GitEngine {
         if control.paused {
             return Ok(None);
         }
-        for row in rows.into_iter().filter(|row| row.is_free_for(worker, self.patience)) {
+        let not_ours = self.seen.borrow().not_ours.clone();
+        let free = |row: &Row| {
+            let is_ours = row.carried.is_some() || !not_ours.contains(&row.change);
+            is_ours && row.is_free_for(worker, self.patience)
+        };
+        for row in rows.into_iter().filter(free) {
             let taken_over = row.entry.worker.is_some()
                 || row.carried.as_ref().is_some_and(|carried| carried.state.is_claimed());
             let entry = Entry { worker: Some(worker.name.clone()), ..row.entry };
@@ -284,7 +291,8 @@ impl Engine for GitEngine {
             return Ok(Some(Claim {
                 change: row.change,
                 submission: entry.submission,
-                account: None,
+                agents: worker.accounts.iter().map(|account| account.agent().to_owned()).collect(),
+                look: row.carried.is_none(),
                 sequence: 0,
                 attempt: if taken_over { 2 } else { 1 },
                 token,
@@ -319,15 +327,19 @@ impl Engine for GitEngine {
         };
         let moved = match outcome {
             Outcome::Lost => return Ok(Finished::Lost),
-            Outcome::Stepped(report) if report.done => self.refs.remove(&name, &row.tip).await?,
-            Outcome::Stepped(report) => {
+            Outcome::Stepped { report, .. } if report.done => self.refs.remove(&name, &row.tip).await?,
+            Outcome::Stepped { report, .. } => {
                 let agent = report.next.as_ref().and_then(|next| next.agent.as_deref());
                 let can = report.next.is_some()
                     && agent.is_none_or(|agent| worker.account_for(agent).is_some());
+                if !can && row.carried.is_none() {
+                    // Others cannot see what it needs, and this worker would claim it again and again.
+                    self.seen.borrow_mut().not_ours.insert(claim.change.clone());
+                }
                 if can && !row.entry.paused && !control.paused {
                     // Its worker goes on: the claim holds for as long as one of the two refs moves.
                     let token = row.tip.clone();
-                    return Ok(Finished::Kept(Box::new(Claim { token, attempt: 1, ..claim })));
+                    return Ok(Finished::Kept(Box::new(Claim { token, attempt: 1, look: false, ..claim })));
                 }
                 let entry = Entry { paused: row.entry.paused, ..entry(None, None) };
                 self.put(&claim.change, Some(&row.tip), &entry).await?

@@ -40,8 +40,33 @@ struct FailureReport {
 const PASSING: [&str; 4] = ["claimed", "locked", "remote_unreachable", "interrupted"];
 
 impl Stepping {
-    /// Does the next step of a change in its clone.
+    /// Does the next step of a change in its clone. Where it is not sure what that is, it is looked at
+    /// first: a call of an agent that this claim is not for is left to others.
     pub(super) async fn run(&self, claim: &Claim, clone: &Path, name: &WorkerName) -> Result<Outcome> {
+        if !claim.look {
+            return self.call(claim, clone, name, None).await;
+        }
+        let looked = self.call(claim, clone, name, Some("--next")).await?;
+        let Outcome::Stepped { report: looked, .. } = looked else { return Ok(looked) };
+        let agent = looked.next.as_ref().and_then(|next| next.agent.as_ref());
+        if agent.is_some_and(|agent| !claim.agents.contains(agent)) {
+            return Ok(Outcome::Stepped { cost_before: Some(looked.cost_usd), report: looked });
+        }
+        Ok(match self.call(claim, clone, name, None).await? {
+            Outcome::Stepped { report, .. } => {
+                Outcome::Stepped { report, cost_before: Some(looked.cost_usd) }
+            }
+            other => other,
+        })
+    }
+
+    async fn call(
+        &self,
+        claim: &Claim,
+        clone: &Path,
+        name: &WorkerName,
+        more: Option<&str>,
+    ) -> Result<Outcome> {
         // Of somebody who is known to be dead, the change is taken at once. Otherwise a claim is one of
         // somebody outside of the fleet.
         let patience = if claim.attempt > 1 { 0 } else { self.patience };
@@ -50,7 +75,8 @@ impl Stepping {
         command.arg(&claim.submission.description);
         command.args(["--json", "--progress", "none", "--skip-clarify", "--discard"]);
         command.args(["--carry", &self.remote, "--as", name.as_str()]);
-        command.args(["--patience", &patience.to_string(), "--beat", "5"]);
+        command.args(["--patience", &patience.to_string(), "--beat", &self.beat().to_string()]);
+        command.args(more);
         if claim.submission.auto {
             command.arg("--auto");
         }
@@ -64,12 +90,19 @@ impl Stepping {
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         Ok(outcome_of(output.status.code(), &stdout, &stderr))
     }
+
+    /// How often a sign of life is pushed during a step.
+    fn beat(&self) -> u64 {
+        (self.patience / 3).clamp(1, 15)
+    }
 }
 
 fn outcome_of(code: Option<i32>, stdout: &str, stderr: &str) -> Outcome {
     if code == Some(0) {
         return match serde_json::from_str::<StepReport>(stdout) {
-            Ok(report) if report.cost_usd.is_finite() => Outcome::Stepped(report),
+            Ok(report) if report.cost_usd.is_finite() => {
+                Outcome::Stepped { report, cost_before: None }
+            }
             Ok(_) | Err(_) => Outcome::Failed("`agentd step` has answered no report".to_owned()),
         };
     }
@@ -108,7 +141,8 @@ mod tests {
         check(0, "x", &Outcome::Failed("`agentd step` has answered no report".to_owned()));
         let report = r#"{"version":1,"did":"tests","next":{"step":"review","role":"reviewer",
             "agent":"codex","vendor":"OpenAI","estimate_usd":0.5},"done":false,"cost_usd":1.5,"more":1}"#;
-        let Outcome::Stepped(report) = outcome_of(Some(0), report, "") else { panic!() };
+        let outcome = outcome_of(Some(0), report, "");
+        let Outcome::Stepped { report, .. } = outcome else { panic!("{outcome:?}") };
         let next = report.next.unwrap();
         assert_eq!((&*next.step, next.agent.as_deref()), ("review", Some("codex")));
         assert_eq!((next.estimate_usd, report.cost_usd), (0.5, 1.5));

@@ -1,8 +1,8 @@
 //! What may be spent, by reserving before a call and settling after it.
 //!
 //! What a call is expected to cost is reserved in the budgets of its change, repository, team and day, in
-//! one statement that none of them may refuse. What dies with a worker stays reserved. The books of the
-//! change itself are in git, and go with the next report of the change: they have the call that died, too.
+//! one statement that none of them may refuse. What dies with a worker stays reserved until somebody says
+//! what it has cost. The books of the change itself are in git.
 
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
@@ -82,45 +82,32 @@ impl PostgresEngine {
         sqlx::query_scalar(average).bind(step).fetch_one(&mut *tx).await.map_err(failed)
     }
 
-    /// Settles the reservation of a call. With what the change has cost so far, which has all of its calls
-    /// in it, those that were cut short before count by that, too.
+    /// Settles the reservation of a call with what it has cost: what its change has cost before, as far as
+    /// somebody has looked, and after it.
     pub(super) async fn charge(
         tx: &mut PgConnection,
         change: &str,
         child: &str,
         attempt: i64,
-        total: Option<f64>,
+        (before, after): (Option<f64>, f64),
     ) -> Result<()> {
-        let calls = "SELECT id, attempt, estimate_usd, scopes, state FROM agentd_fleet.call \
-                     WHERE change = $1 AND (state = 'unsettled' OR (id = $2 AND attempt = $3)) FOR UPDATE";
-        let calls = sqlx::query(calls).bind(change).bind(child).bind(attempt);
-        let calls = calls.fetch_all(&mut *tx).await.map_err(failed)?;
         let known = "SELECT cost_usd FROM agentd_fleet.change WHERE id = $1 FOR UPDATE";
-        let known: f64 = sqlx::query_scalar(known).bind(change).fetch_one(&mut *tx).await.map_err(failed)?;
-        let mut spent = total.map_or(0.0, |total| total - known);
-        for call in calls {
-            let (id, number, estimate): (String, i64, f64) = (call.get(0), call.get(1), call.get(2));
-            let (scopes, state): (Vec<String>, String) = (call.get(3), call.get(4));
-            let is_this = id == child && number == attempt;
-            // What nobody knows the price of stays reserved.
-            if total.is_none() && (state == "unsettled" || !is_this) {
-                continue;
-            }
-            let cost = if is_this { std::mem::take(&mut spent) } else { 0.0 };
-            let settle = "UPDATE agentd_fleet.budget SET reserved_usd = greatest(reserved_usd - $2, 0), \
-                          spent_usd = spent_usd + $3 WHERE scope = ANY($1)";
-            let settle = sqlx::query(settle).bind(&scopes).bind(estimate).bind(cost);
-            settle.execute(&mut *tx).await.map_err(failed)?;
-            let end = "UPDATE agentd_fleet.call SET state = CASE WHEN state = 'unsettled' THEN 'carried' \
-                       ELSE state END, cost_usd = $3 WHERE id = $1 AND attempt = $2";
-            let cost = if is_this { cost } else { estimate };
-            let end = sqlx::query(end).bind(&id).bind(number).bind(cost);
-            end.execute(&mut *tx).await.map_err(failed)?;
-        }
+        let known = sqlx::query_scalar(known).bind(change).fetch_one(&mut *tx);
+        let known: f64 = known.await.map_err(failed)?;
+        let cost = after - before.unwrap_or(known);
+        let settle = "UPDATE agentd_fleet.budget b SET spent_usd = spent_usd + $3, \
+                        reserved_usd = greatest(reserved_usd - c.estimate_usd, 0) \
+                      FROM agentd_fleet.call c \
+                      WHERE c.id = $1 AND c.attempt = $2 AND b.scope = ANY(c.scopes)";
+        let settle = sqlx::query(settle).bind(child).bind(attempt).bind(cost);
+        settle.execute(&mut *tx).await.map_err(failed)?;
+        let end = "UPDATE agentd_fleet.call SET cost_usd = $3 WHERE id = $1 AND attempt = $2";
+        let end = sqlx::query(end).bind(child).bind(attempt).bind(cost);
+        end.execute(&mut *tx).await.map_err(failed)?;
         Ok(())
     }
 
-    /// The price of a call that was cut short: the difference to what counted for it so far is spent.
+    /// The price of a call that was cut short, instead of what is reserved for it.
     pub(super) async fn settle_call(&self, call: &str, cost_usd: f64) -> Result<()> {
         let wrong = || {
             FleetError::new(Kind::NothingToSettle, format!("there is no call `{call}` to settle"))
@@ -133,17 +120,14 @@ impl PostgresEngine {
         let sequence: i64 = sequence.parse().map_err(|_| wrong())?;
         let id = step_id(&self.name_of(&change), sequence);
         let mut tx = self.pool.begin().await.map_err(failed)?;
-        let read = "SELECT state, estimate_usd, coalesce(cost_usd, 0), scopes FROM agentd_fleet.call \
-                    WHERE id = $1 AND attempt = $2 AND state IN ('unsettled', 'carried') FOR UPDATE";
+        let read = "SELECT estimate_usd, scopes FROM agentd_fleet.call \
+                    WHERE id = $1 AND attempt = $2 AND state = 'unsettled' FOR UPDATE";
         let row = sqlx::query(read).bind(&id).bind(attempt).fetch_optional(&mut *tx).await;
         let row = row.map_err(failed)?.ok_or_else(wrong)?;
-        let (state, estimate, counted): (String, f64, f64) = (row.get(0), row.get(1), row.get(2));
-        let scopes: Vec<String> = row.get(3);
-        let (reserved, spent) =
-            if state == "unsettled" { (estimate, cost_usd) } else { (0.0, cost_usd - counted) };
+        let (estimate, scopes): (f64, Vec<String>) = (row.get(0), row.get(1));
         let settle = "UPDATE agentd_fleet.budget SET reserved_usd = greatest(reserved_usd - $2, 0), \
                       spent_usd = spent_usd + $3 WHERE scope = ANY($1)";
-        let settle = sqlx::query(settle).bind(&scopes).bind(reserved).bind(spent);
+        let settle = sqlx::query(settle).bind(&scopes).bind(estimate).bind(cost_usd);
         settle.execute(&mut *tx).await.map_err(failed)?;
         let end = "UPDATE agentd_fleet.call SET state = 'settled', cost_usd = $3 \
                    WHERE id = $1 AND attempt = $2";

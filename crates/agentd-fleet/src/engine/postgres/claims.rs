@@ -92,7 +92,7 @@ impl PostgresEngine {
             return Ok(Admitted::Not);
         };
         let (change, submission): (String, String) = (row.get(0), row.get(1));
-        let step: String = row.get::<Option<String>, _>(2).unwrap_or_else(|| "first".to_owned());
+        let step: Option<String> = row.get(2);
         let (wanted, attempts): (Option<bool>, i64) = (row.get(4), row.get(5));
         let change = ChangeId::new(&change).ok();
         let submission: Option<Submission> = serde_json::from_str(&submission).ok();
@@ -103,7 +103,10 @@ impl PostgresEngine {
         };
         let scopes = self.scopes(id, account);
         let estimate = match account {
-            Some(_) => Self::expected(&mut tx, &step, row.get(3)).await?,
+            Some(_) => {
+                let step = step.as_deref().unwrap_or_default();
+                Self::expected(&mut tx, step, row.get(3)).await?
+            }
             None => 0.0,
         };
         if account.is_some()
@@ -124,18 +127,20 @@ impl PostgresEngine {
             .bind(step_id(id, sequence))
             .bind(attempt)
             .bind(id)
-            .bind(&step)
+            .bind(step.as_deref().unwrap_or("look"))
             .bind(worker.name.as_str())
             .bind(account.map(ToString::to_string))
             .bind(estimate)
-            .bind(if account.is_some() { scopes } else { Vec::new() })
+            .bind(scopes)
             .execute(&mut *tx)
             .await
             .map_err(failed)?;
         tx.commit().await.map_err(failed)?;
-        let account = account.cloned();
+        let agents = account.iter().map(|account| account.agent().to_owned()).collect();
+        // What somebody has died over may have been done.
+        let look = step.is_none() || attempt > 1;
         let token = String::new();
-        let claim = Claim { change, submission, account, sequence, attempt, token };
+        let claim = Claim { change, submission, agents, look, sequence, attempt, token };
         Ok(Admitted::Claimed(Box::new(claim)))
     }
 }

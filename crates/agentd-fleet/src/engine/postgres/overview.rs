@@ -106,12 +106,12 @@ impl PostgresEngine {
         Ok(listed.collect())
     }
 
-    /// The calls that were cut short, also those that the books of their change have.
+    /// The calls that were cut short.
     async fn unsettled(&self) -> Result<Vec<UnsettledCall>> {
         let calls = "SELECT l.id, l.attempt, c.change, l.step, l.worker, \
-                       coalesce(l.cost_usd, l.estimate_usd) FROM agentd_fleet.call l \
+                       l.estimate_usd FROM agentd_fleet.call l \
                      JOIN agentd_fleet.change c ON c.id = l.change \
-                     WHERE l.state IN ('unsettled', 'carried') AND l.account IS NOT NULL \
+                     WHERE l.state = 'unsettled' AND l.account IS NOT NULL \
                        AND c.repository = $1 ORDER BY l.began";
         let rows = sqlx::query(calls).bind(&self.repository.key);
         let rows = rows.fetch_all(&self.pool).await.map_err(failed)?;

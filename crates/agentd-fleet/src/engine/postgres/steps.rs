@@ -93,7 +93,8 @@ impl PostgresEngine {
     ) -> Result<Finished> {
         let id = self.name_of(&claim.change);
         let child = step_id(&id, claim.sequence);
-        let waits = matches!(outcome, Outcome::Stepped(report) if report.next.is_none() && !report.done);
+        let waits = matches!(outcome, Outcome::Stepped { report, .. }
+            if report.next.is_none() && !report.done);
         let tip = if waits {
             super::tips(&self.repository).await?.remove(claim.change.as_str())
         } else {
@@ -101,7 +102,7 @@ impl PostgresEngine {
         };
         let mut tx = self.pool.begin().await.map_err(failed)?;
         let call_state = match outcome {
-            Outcome::Stepped(_) => "settled",
+            Outcome::Stepped { .. } => "settled",
             Outcome::Busy(_) => "void",
             Outcome::Lost | Outcome::Failed(_) => "unsettled",
         };
@@ -113,18 +114,29 @@ impl PostgresEngine {
             return Ok(Finished::Lost);
         }
         let report = match outcome {
-            Outcome::Stepped(report) => Some(report),
+            Outcome::Stepped { report, .. } => Some(report),
             Outcome::Busy(_) | Outcome::Lost | Outcome::Failed(_) => None,
         };
-        Self::charge(&mut tx, &id, &child, claim.attempt, report.map(|report| report.cost_usd)).await?;
+        let costs = match outcome {
+            Outcome::Stepped { report, cost_before } => Some((*cost_before, report.cost_usd)),
+            // Nothing was called.
+            Outcome::Busy(_) => Some((Some(0.0), 0.0)),
+            // Nobody knows what it has cost: it stays reserved.
+            Outcome::Lost | Outcome::Failed(_) => None,
+        };
+        if let Some(costs) = costs {
+            Self::charge(&mut tx, &id, &child, claim.attempt, costs).await?;
+        }
         let (state, why) = match outcome {
-            Outcome::Stepped(StepReport { done: true, .. }) => ("done", None),
-            Outcome::Stepped(StepReport { next: None, why, .. }) => ("waiting", why.clone()),
-            Outcome::Stepped(_) | Outcome::Busy(_) | Outcome::Lost => ("ready", None),
+            Outcome::Stepped { report: StepReport { done: true, .. }, .. } => ("done", None),
+            Outcome::Stepped { report: StepReport { next: None, why, .. }, .. } => {
+                ("waiting", why.clone())
+            }
+            Outcome::Stepped { .. } | Outcome::Busy(_) | Outcome::Lost => ("ready", None),
             Outcome::Failed(why) => ("failed", Some(why.clone())),
         };
-        let update = "UPDATE agentd_fleet.change SET sequence = sequence + 1, state = $2, why = $3, tip = $4 \
-                      WHERE id = $1";
+        let update = "UPDATE agentd_fleet.change SET sequence = sequence + 1, state = $2, why = $3, \
+                      tip = $4, step = NULL, agent = NULL, estimate_usd = 0 WHERE id = $1";
         let update = sqlx::query(update).bind(&id).bind(state).bind(why).bind(tip);
         update.execute(&mut *tx).await.map_err(failed)?;
         if let Some(report) = report {
@@ -168,6 +180,7 @@ impl PostgresEngine {
     /// this, it is only looked at again.
     pub(super) async fn resume(&self, change: &ChangeId) -> Result<()> {
         let resume = "UPDATE agentd_fleet.change SET paused = false, why = NULL, \
+                      step = NULL, agent = NULL, \
                       sequence = CASE WHEN state IN ('waiting', 'failed', 'over_budget') OR paused \
                                  THEN sequence + 1 ELSE sequence END, \
                       state = CASE WHEN state = 'done' THEN state ELSE 'ready' END \

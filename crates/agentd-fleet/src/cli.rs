@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agentd_core::carried::WorkerName;
 use agentd_core::ids::ChangeId;
@@ -225,6 +225,7 @@ async fn run(cli: Cli) -> Result<()> {
     };
     let repository = Repository::at(&dir, &args.remote).await?;
     let state = state_dir()?.join(repository.slug());
+    let is_worker = matches!(cli.command, Command::Worker(_));
     let patience = match &cli.command {
         Command::Worker(args) => Duration::from_secs(args.patience),
         Command::Fleet(_) => PATIENCE,
@@ -232,7 +233,7 @@ async fn run(cli: Cli) -> Result<()> {
     let engine = args.engine.clone().or_else(|| env::var(ENGINE_VARIABLE).ok());
     match engine.as_deref() {
         None | Some("" | "git") => {
-            if let Command::Worker(_) = cli.command {
+            if is_worker {
                 anstream::eprintln!(
                     "note: without a server, there are no limits and budgets over several workers"
                 );
@@ -241,7 +242,17 @@ async fn run(cli: Cli) -> Result<()> {
             command(&engine, &repository, &state, cli.command, cli.json).await
         }
         Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-            let engine = PostgresEngine::connect(url, repository.clone(), Timing { dead_after: patience }).await?;
+            let timing = Timing { dead_after: patience };
+            let start = Instant::now();
+            let engine = loop {
+                match PostgresEngine::connect(url, repository.clone(), timing).await {
+                    // A worker waits for a server that is being started.
+                    Err(_) if is_worker && start.elapsed() < Duration::from_mins(1) => {
+                        tokio::time::sleep(Duration::from_millis(500)).await;
+                    }
+                    engine => break engine?,
+                }
+            };
             command(&engine, &repository, &state, cli.command, cli.json).await
         }
         Some(_) => Err(FleetError::usage("--engine is `git`, or the address of a Postgres database")

@@ -19,6 +19,7 @@ mod drop;
 mod explain;
 mod export;
 mod fix;
+mod fleet;
 mod forecast;
 mod give;
 mod help;
@@ -116,6 +117,8 @@ enum Command {
     Step(step::Args),
     Take(take::Args),
     Give(give::Args),
+    Fleet(fleet::FleetArgs),
+    Worker(fleet::WorkerArgs),
     Clarify(clarify::Args),
     Proposal(proposal::Args),
     Challenge(challenge::Args),
@@ -188,6 +191,8 @@ impl Command {
             Self::Demo(_)
             | Self::Init(_)
             | Self::Take(_)
+            | Self::Fleet(_)
+            | Self::Worker(_)
             | Self::List(_)
             | Self::Status(_)
             | Self::Show(_)
@@ -429,6 +434,8 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Step(args) => step::run(&context, args),
         Command::Take(args) => take::run(&context, args),
         Command::Give(args) => give::run(&context, args),
+        Command::Fleet(args) => fleet::fleet(&context, args),
+        Command::Worker(args) => fleet::worker(&context, args),
         Command::Implement(args) => implement::run(&context, args),
         Command::Review(args) => review::run(&context, args),
         Command::Fix(args) => fix::run(&context, args),

@@ -118,14 +118,6 @@ impl World {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// `agentd` in a directory; whether it has succeeded, and what it prints.
-    pub(crate) fn agentd(&self, dir: &Path, args: &[&str]) -> (bool, Value) {
-        let mut command = self.command(&self.base().join("home"), &test_project::agentd());
-        let output = command.arg("-C").arg(dir).args(args).arg("--json").output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        (output.status.success(), serde_json::from_str(&text).unwrap_or(Value::Null))
-    }
-
     pub(crate) fn submit(&self, id: &str) {
         let done = self.fleet(&["submit", id, "Let greet take a name", "--auto"]);
         assert_eq!(done["action"], "submitted", "{done}");
@@ -174,7 +166,8 @@ impl World {
             if let Some(cost) = line.strip_prefix("cost: ") {
                 last.1 = cost.parse().unwrap();
             }
-            last.2 |= line == "unsettled: true";
+            // Of one without an estimate, only that it has failed is said.
+            last.2 |= line == "unsettled: true" || line.starts_with("failure: ");
         }
         calls
     }

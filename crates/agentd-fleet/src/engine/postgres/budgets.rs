@@ -107,6 +107,28 @@ impl PostgresEngine {
         Ok(())
     }
 
+    /// A worker has died after its call was checkpointed, and before it could say so: the books of the
+    /// change have its price.
+    pub(super) async fn charge_checkpointed(
+        tx: &mut PgConnection,
+        change: &str,
+        child: &str,
+        before: f64,
+    ) -> Result<()> {
+        let last = "SELECT l.attempt, c.cost_usd FROM agentd_fleet.call l \
+                    JOIN agentd_fleet.change c ON c.id = l.change \
+                    WHERE l.change = $1 AND l.id = $2 AND l.state = 'unsettled' \
+                    ORDER BY l.attempt DESC LIMIT 1 FOR UPDATE";
+        let last = sqlx::query(last).bind(change).bind(child).fetch_optional(&mut *tx).await;
+        let Some(last) = last.map_err(failed)? else { return Ok(()) };
+        let (attempt, known): (i64, f64) = (last.get(0), last.get(1));
+        Self::charge(tx, change, child, attempt, (Some(known), before)).await?;
+        let settled = "UPDATE agentd_fleet.call SET state = 'settled' WHERE id = $1 AND attempt = $2";
+        let settled = sqlx::query(settled).bind(child).bind(attempt);
+        settled.execute(&mut *tx).await.map_err(failed)?;
+        Ok(())
+    }
+
     /// The price of a call that was cut short, instead of what is reserved for it.
     pub(super) async fn settle_call(&self, call: &str, cost_usd: f64) -> Result<()> {
         let wrong = || {

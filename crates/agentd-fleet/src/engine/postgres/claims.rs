@@ -2,7 +2,7 @@
 
 use agentd_core::ids::ChangeId;
 use dbos::sysdb::SystemDatabase as _;
-use sqlx::Row as _;
+use sqlx::{Postgres, Row as _, Transaction};
 
 use super::super::{Claim, Submission, Worker};
 use super::steps::step_id;
@@ -57,20 +57,26 @@ impl PostgresEngine {
         // One place, whatever else this worker does: it has asked because it has a free slot.
         record.worker_concurrency = Some(1);
         let shared = record.concurrency.is_some() || record.rate_limit.is_some();
-        let mut turn = self.pool.begin().await.map_err(failed)?;
-        if shared {
-            let settings = "SELECT set_config('lock_timeout', '3s', true), \
-                            set_config('idle_in_transaction_session_timeout', '5s', true)";
-            sqlx::query(settings).execute(&mut *turn).await.map_err(failed)?;
-            let lock = sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))");
-            lock.bind(queue).execute(&mut *turn).await.map_err(failed)?;
-        }
+        let turn = if shared { Some(self.turn(queue).await?) } else { None };
         let partition = Some(&*self.repository.key);
         let name = worker.name.as_str();
         let admitted =
             self.dbos.start_queued_workflows(&record, name, VERSION, partition, 0, 0).await;
-        turn.commit().await.map_err(failed)?;
+        if let Some(turn) = turn {
+            turn.commit().await.map_err(failed)?;
+        }
         Ok(admitted.map_err(failed)?.into_iter().next())
+    }
+
+    /// Waits for a turn at a queue, which lasts until the result is committed or dropped.
+    async fn turn(&self, queue: &str) -> Result<Transaction<'_, Postgres>> {
+        let mut turn = self.pool.begin().await.map_err(failed)?;
+        let settings = "SELECT set_config('lock_timeout', '3s', true), \
+                        set_config('idle_in_transaction_session_timeout', '5s', true)";
+        sqlx::query(settings).execute(&mut *turn).await.map_err(failed)?;
+        let lock = sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))");
+        lock.bind(queue).execute(&mut *turn).await.map_err(failed)?;
+        Ok(turn)
     }
 
     /// Checks that a step is still wanted, and reserves what it is expected to cost.

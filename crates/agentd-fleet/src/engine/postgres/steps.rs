@@ -124,6 +124,18 @@ impl PostgresEngine {
             // Nobody knows what it has cost: it stays reserved.
             Outcome::Lost | Outcome::Failed(_) => None,
         };
+        if let Outcome::Stepped { report, cost_before: Some(before) } = outcome
+            && claim.attempt > 1
+        {
+            let expected = "SELECT step FROM agentd_fleet.change WHERE id = $1";
+            let expected = sqlx::query_scalar(expected).bind(&id).fetch_one(&mut *tx).await;
+            let expected: Option<String> = expected.map_err(failed)?;
+            let next = report.next.as_ref().map(|next| &next.step);
+            // What came next was something else: the one who died had done what was expected.
+            if expected.is_some() && report.did.as_ref().or(next) != expected.as_ref() {
+                Self::charge_checkpointed(&mut tx, &id, &child, *before).await?;
+            }
+        }
         if let Some(costs) = costs {
             Self::charge(&mut tx, &id, &child, claim.attempt, costs).await?;
         }

@@ -80,7 +80,14 @@ const ABSENT: &[(&str, &[&str])] = &[
     ),
     (
         "crates/agentd-fleet/Cargo.toml",
-        &["agentd", "agentd-builtin", "agentd-engine", "agentd-rank", "agentd-viewer", "agentd-walk"],
+        &[
+            "agentd",
+            "agentd-builtin",
+            "agentd-engine",
+            "agentd-rank",
+            "agentd-viewer",
+            "agentd-walk",
+        ],
     ),
     (
         "crates/agentd-walk/Cargo.toml",

@@ -255,8 +255,10 @@ async fn run(cli: Cli) -> Result<()> {
             };
             command(&engine, &repository, &state, cli.command, cli.json).await
         }
-        Some(_) => Err(FleetError::usage("--engine is `git`, or the address of a Postgres database")
-            .hint("for example: --engine postgres://fleet@db.example.org/fleet")),
+        Some(_) => {
+            Err(FleetError::usage("--engine is `git`, or the address of a Postgres database")
+                .hint("for example: --engine postgres://fleet@db.example.org/fleet"))
+        }
     }
 }
 
@@ -330,14 +332,19 @@ async fn fleet<E: Engine>(engine: &E, what: Fleet, json: bool) -> Result<()> {
                 None if scope == "repository" => BudgetScope::Repository,
                 None if scope == "day" => BudgetScope::Day,
                 Some(("team", team)) if !team.is_empty() => BudgetScope::Team(team.to_owned()),
-                _ => return Err(FleetError::usage("a scope is `repository`, `day` or `team:<name>`")),
+                _ => {
+                    return Err(FleetError::usage(
+                        "a scope is `repository`, `day` or `team:<name>`",
+                    ));
+                }
             };
             engine.budget(&parsed, amount(usd)?).await?;
             let data = json!({"action": "budget_set", "scope": scope, "usd": usd});
             (format!("{scope}: at most ${usd:.2}"), data)
         }
         Fleet::Settle { call: Some(call), usd, .. } => {
-            let usd = usd.ok_or_else(|| FleetError::usage("say what it has cost, in US dollars"))?;
+            let usd =
+                usd.ok_or_else(|| FleetError::usage("say what it has cost, in US dollars"))?;
             engine.settle(&call, amount(usd)?).await?;
             (format!("{call}: ${usd:.4}"), json!({"action": "settled", "call": call, "usd": usd}))
         }
@@ -347,7 +354,8 @@ async fn fleet<E: Engine>(engine: &E, what: Fleet, json: bool) -> Result<()> {
                 format!("{} {} ${:.4}", call.call, call.step, call.estimate_usd)
             };
             let text: Vec<String> = unsettled.iter().map(line).collect();
-            let text = if text.is_empty() { "nothing to settle".to_owned() } else { text.join("\n") };
+            let text =
+                if text.is_empty() { "nothing to settle".to_owned() } else { text.join("\n") };
             (text, json!({"unsettled": unsettled}))
         }
     };

@@ -34,7 +34,8 @@ pub(crate) fn become_mortal(mut args: impl Iterator<Item = std::ffi::OsString>) 
     let parent = args.next().and_then(|text| text.to_str()?.parse().ok());
     let Some((parent, program)) = parent.zip(args.next()) else { return ExitCode::from(2) };
     let set = set_parent_process_death_signal(Some(Signal::KILL));
-    if set.is_err() || getppid().map(Pid::as_raw_nonzero).map(std::num::NonZero::get) != Some(parent)
+    if set.is_err()
+        || getppid().map(Pid::as_raw_nonzero).map(std::num::NonZero::get) != Some(parent)
     {
         return ExitCode::from(1);
     }

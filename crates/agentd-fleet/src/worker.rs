@@ -88,13 +88,17 @@ pub async fn run<E: Engine>(
             slots: options.slots,
             accounts: options.accounts.clone(),
         };
-        let this = Running { engine, repository, options, place: &place, stepping: &stepping, worker };
+        let this =
+            Running { engine, repository, options, place: &place, stepping: &stepping, worker };
         this.registered().await?;
         this.say(None, "ready");
         if this.work().await? == Ended::Done {
             return Ok(());
         }
-        this.say(None, "was taken for dead: its agents were ended, and it goes on under another name");
+        this.say(
+            None,
+            "was taken for dead: its agents were ended, and it goes on under another name",
+        );
     }
 }
 
@@ -291,7 +295,8 @@ impl<E: Engine> Running<'_, E> {
         let change = claim.map(|claim| claim.change.as_str());
         if self.options.json {
             let at = jiff::Timestamp::now().to_string();
-            let line = json!({"at": at, "worker": self.worker.name, "change": change, "what": what});
+            let line =
+                json!({"at": at, "worker": self.worker.name, "change": change, "what": what});
             anstream::eprintln!("{line}");
             return;
         }

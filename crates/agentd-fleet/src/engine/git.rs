@@ -256,8 +256,9 @@ impl Engine for GitEngine {
 
     async fn submit(&self, change: &ChangeId, what: &Submission) -> Result<Submitted> {
         if what.budget_usd.is_some() {
-            return Err(FleetError::needs_server("--budget")
-                .hint("or set [budget] max_cost_usd in agentd/config.toml, which holds everywhere"));
+            return Err(FleetError::needs_server("--budget").hint(
+                "or set [budget] max_cost_usd in agentd/config.toml, which holds everywhere",
+            ));
         }
         let (submission, worker, failed) = (what.clone(), None, None);
         let entry = Entry { version: 1, submission, worker, paused: false, failed };
@@ -327,7 +328,9 @@ impl Engine for GitEngine {
         };
         let moved = match outcome {
             Outcome::Lost => return Ok(Finished::Lost),
-            Outcome::Stepped { report, .. } if report.done => self.refs.remove(&name, &row.tip).await?,
+            Outcome::Stepped { report, .. } if report.done => {
+                self.refs.remove(&name, &row.tip).await?
+            }
             Outcome::Stepped { report, .. } => {
                 let agent = report.next.as_ref().and_then(|next| next.agent.as_deref());
                 let can = report.next.is_some()
@@ -339,14 +342,17 @@ impl Engine for GitEngine {
                 if can && !row.entry.paused && !control.paused {
                     // Its worker goes on: the claim holds for as long as one of the two refs moves.
                     let token = row.tip.clone();
-                    return Ok(Finished::Kept(Box::new(Claim { token, attempt: 1, look: false, ..claim })));
+                    return Ok(Finished::Kept(Box::new(Claim {
+                        token,
+                        attempt: 1,
+                        look: false,
+                        ..claim
+                    })));
                 }
                 let entry = Entry { paused: row.entry.paused, ..entry(None, None) };
                 self.put(&claim.change, Some(&row.tip), &entry).await?
             }
-            Outcome::Busy(_) => {
-                self.put(&claim.change, Some(&row.tip), &entry(None, None)).await?
-            }
+            Outcome::Busy(_) => self.put(&claim.change, Some(&row.tip), &entry(None, None)).await?,
             Outcome::Failed(why) => {
                 let entry = entry(None, Some(Line::new(why)));
                 self.put(&claim.change, Some(&row.tip), &entry).await?
@@ -366,8 +372,11 @@ impl Engine for GitEngine {
 
     async fn signal(&self, signal: &Signal) -> Result<()> {
         let one = |change: &ChangeId| {
-            FleetError::new(agentd_core::error_kind::Kind::NoSuchChange, format!("`{change}` was not submitted"))
-                .hint("see what was: agentd fleet status")
+            FleetError::new(
+                agentd_core::error_kind::Kind::NoSuchChange,
+                format!("`{change}` was not submitted"),
+            )
+            .hint("see what was: agentd fleet status")
         };
         match signal {
             Signal::Pause(None) => self.control(|control| control.paused = true).await,

@@ -32,8 +32,8 @@ use sqlx::postgres::{PgPool, PgPoolOptions};
 use tokio::sync::Mutex;
 
 use super::{
-    BudgetScope, Claim, Engine, Finished, Limit, Outcome, Overview, Pace, Pulse, Signal, Submission,
-    Submitted, Worker,
+    BudgetScope, Claim, Engine, Finished, Limit, Outcome, Overview, Pace, Pulse, Signal,
+    Submission, Submitted, Worker,
 };
 use crate::account::Account;
 use crate::error::{FleetError, Result};
@@ -162,10 +162,7 @@ impl Engine for PostgresEngine {
             application_version: Some(VERSION),
             ..NewWorkflow::new(&id)
         };
-        self.dbos
-            .init_workflow(&workflow, None, Submitting::Fresh, None)
-            .await
-            .map_err(failed)?;
+        self.dbos.init_workflow(&workflow, None, Submitting::Fresh, None).await.map_err(failed)?;
         if let Some(cap) = what.budget_usd {
             self.set_cap(&format!("change:{id}"), cap).await?;
         }
@@ -285,11 +282,15 @@ impl Engine for PostgresEngine {
 /// Where the branches of changes are on the remote that workers carry.
 async fn tips(repository: &Repository) -> Result<std::collections::HashMap<String, String>> {
     use std::ffi::OsStr;
-    let words = ["ls-remote", "--quiet", "--", &repository.url, "refs/agentd/wip/*"].map(OsStr::new);
+    let words =
+        ["ls-remote", "--quiet", "--", &repository.url, "refs/agentd/wip/*"].map(OsStr::new);
     let output = program::git(&repository.root, &words, b"").await?;
     if !output.ok {
-        return Err(FleetError::new(Kind::RemoteUnreachable, "the remote repository does not answer")
-            .cause(output.stderr));
+        return Err(FleetError::new(
+            Kind::RemoteUnreachable,
+            "the remote repository does not answer",
+        )
+        .cause(output.stderr));
     }
     let line = |line: &str| {
         let (commit, name) = line.split_once('\t')?;

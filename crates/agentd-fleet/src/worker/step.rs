@@ -42,7 +42,12 @@ const PASSING: [&str; 4] = ["claimed", "locked", "remote_unreachable", "interrup
 impl Stepping {
     /// Does the next step of a change in its clone. Where it is not sure what that is, it is looked at
     /// first: a call of an agent that this claim is not for is left to others.
-    pub(super) async fn run(&self, claim: &Claim, clone: &Path, name: &WorkerName) -> Result<Outcome> {
+    pub(super) async fn run(
+        &self,
+        claim: &Claim,
+        clone: &Path,
+        name: &WorkerName,
+    ) -> Result<Outcome> {
         if !claim.look {
             return self.call(claim, clone, name, None).await;
         }
@@ -108,7 +113,9 @@ fn outcome_of(code: Option<i32>, stdout: &str, stderr: &str) -> Outcome {
     }
     match serde_json::from_str::<Failure>(stdout) {
         Ok(Failure { error }) if error.kind == "claim_lost" => Outcome::Lost,
-        Ok(Failure { error }) if PASSING.contains(&&*error.kind) => Outcome::Busy(line(&error.message)),
+        Ok(Failure { error }) if PASSING.contains(&&*error.kind) => {
+            Outcome::Busy(line(&error.message))
+        }
         Ok(Failure { error }) => Outcome::Failed(line(&error.message)),
         Err(_) => {
             let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("code {code}"));

@@ -47,11 +47,7 @@ impl Place {
         Some(Self::new(Some(Server::start()?)))
     }
 
-    pub(crate) fn on<E>(
-        &self,
-        number: usize,
-        work: impl AsyncFnOnce(&AnyEngine) -> E,
-    ) -> E {
+    pub(crate) fn on<E>(&self, number: usize, work: impl AsyncFnOnce(&AnyEngine) -> E) -> E {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let root = self.temp.path().join("project");
@@ -170,7 +166,10 @@ fn one_change_is_done_by_one_worker_after_the_other(place: &Place) {
         // What has failed waits for a person.
         finish(engine, &b, second, &Outcome::Failed("no".to_owned())).await;
         let listed = any!(engine, e => e.list());
-        assert_eq!((&*listed.changes[0].state, listed.changes[0].why.as_deref()), ("failed", Some("no")));
+        assert_eq!(
+            (&*listed.changes[0].state, listed.changes[0].why.as_deref()),
+            ("failed", Some("no"))
+        );
         assert!(claim(engine, &a).await.is_none());
         any!(engine, e => e.signal(&Signal::Resume(Some(change(1)))));
         let third = claim_within(engine, &a, Duration::from_secs(5)).await.unwrap();

@@ -40,7 +40,8 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % most
     }
 }
@@ -65,7 +66,8 @@ fn run(world: &World, mut server: Option<&mut Server>, plan: Plan) -> (Vec<Strin
             break;
         }
         if start.elapsed() > plan.within {
-            let logs: Vec<String> = machines.iter().map(|machine| world.log(&machine.name)).collect();
+            let logs: Vec<String> =
+                machines.iter().map(|machine| world.log(&machine.name)).collect();
             panic!("not done: {:#}\n{}", world.fleet(&["status"]), logs.join("\n---\n"));
         }
         for machine in &mut machines {
@@ -248,7 +250,8 @@ fn ledger_is_what_was_paid(
     for call in &unsettled {
         let (change, step) = (call["change"].as_str().unwrap(), call["step"].as_str().unwrap());
         // The vendor says what it was; one that was killed before it began was nothing.
-        let was_paid = extra.get_mut(&(change.to_owned(), step.to_owned())).filter(|left| **left > 0);
+        let was_paid =
+            extra.get_mut(&(change.to_owned(), step.to_owned())).filter(|left| **left > 0);
         let usd = if let Some(left) = was_paid {
             *left -= 1;
             price(step)
@@ -258,7 +261,10 @@ fn ledger_is_what_was_paid(
         world.fleet(&["settle", call["call"].as_str().unwrap(), &usd.to_string()]);
     }
     let after = ledger(&world.fleet(&["status"]));
-    println!("after fleet settle: ${:.4} spent, ${:.4} reserved, paid ${paid:.4}", after.0, after.1);
+    println!(
+        "after fleet settle: ${:.4} spent, ${:.4} reserved, paid ${paid:.4}",
+        after.0, after.1
+    );
     assert!(after.1.abs() < 1e-6, "{after:?}");
     assert!((after.0 - paid).abs() <= paid * 0.01, "{} is not {paid}", after.0);
 }
@@ -279,7 +285,9 @@ fn takeovers(server: &Server, outcome: &Outcome, patience: u64) {
         for (name, at) in &outcome.killed {
             let since = (now - *at).as_secs_f64();
             let prefix = format!("{name}-");
-            for held in calls.iter().filter(|call| call.0.starts_with(&prefix) && call.3 == "unsettled") {
+            for held in
+                calls.iter().filter(|call| call.0.starts_with(&prefix) && call.3 == "unsettled")
+            {
                 let later = calls.iter().filter(|call| call.1 == held.1 && call.2 < since);
                 waits.extend(later.map(|call| since - call.2).reduce(f64::min));
             }
@@ -288,7 +296,10 @@ fn takeovers(server: &Server, outcome: &Outcome, patience: u64) {
     });
     waits.sort_by(f64::total_cmp);
     if let (Some(median), Some(longest)) = (waits.get(waits.len() / 2), waits.last()) {
-        println!("{} takeovers: median {median:.1} s, longest {longest:.1} s, with a patience of {patience} s", waits.len());
+        println!(
+            "{} takeovers: median {median:.1} s, longest {longest:.1} s, with a patience of {patience} s",
+            waits.len()
+        );
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use agentd_fleet::engine::{BudgetScope, Engine as _, Limit, Outcome};
 
-use crate::conformance::{AnyEngine, Place, any, change, claim, done, finish, next, submission, worker};
+use crate::conformance::{
+    AnyEngine, Place, any, change, claim, done, finish, next, submission, worker,
+};
 
 fn postgres(engine: &AnyEngine) -> &agentd_fleet::engine::postgres::PostgresEngine {
     match engine {

@@ -53,11 +53,15 @@ impl World {
     pub(crate) fn new(url: Option<String>) -> Self {
         let temp = tempfile::Builder::new().prefix("fleet").tempdir_in("/var/tmp").unwrap();
         let world = Self { temp, url, call_ms: 200, patience: 4 };
-        let (base, demo) = (world.base(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../agentd/assets/demo"));
+        let (base, demo) =
+            (world.base(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../agentd/assets/demo"));
         fs::create_dir(base.join("pay")).unwrap();
         let project = base.join("project");
         for name in ["README.md", "bin/greet", "test.sh", "tests/by-name.sh", "tests/runs.sh"] {
-            test_project::write(&project.join(name), fs::read(demo.join("project").join(name)).unwrap());
+            test_project::write(
+                &project.join(name),
+                fs::read(demo.join("project").join(name)).unwrap(),
+            );
         }
         for name in RUNS {
             let run = fs::read(demo.join(format!("runs/{name}.jsonl"))).unwrap();
@@ -198,7 +202,8 @@ impl Machine {
     /// The most memory that the worker ever had, in MB.
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub(crate) fn megabytes(&self) -> f64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
         kilobytes.unwrap_or(0) as f64 / 1024.0
@@ -246,10 +251,13 @@ fn remove(dir: &Path) {
 fn family(root: u32) -> Vec<u32> {
     let mut parents: BTreeMap<u32, u32> = BTreeMap::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let fields = stat.rsplit(')').next().unwrap_or_default();
-        if let Some(parent) = fields.split_whitespace().nth(1).and_then(|field| field.parse().ok()) {
+        if let Some(parent) = fields.split_whitespace().nth(1).and_then(|field| field.parse().ok())
+        {
             parents.insert(pid, parent);
         }
     }

@@ -19,7 +19,8 @@ pub(crate) struct Server {
 /// Debian's Postgres, which `cargo xtask test` installs where it may.
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
-    let mut found: Vec<PathBuf> = versions.flatten().map(|entry| entry.path().join("bin")).collect();
+    let mut found: Vec<PathBuf> =
+        versions.flatten().map(|entry| entry.path().join("bin")).collect();
     found.sort();
     found.into_iter().rfind(|bin| bin.join("initdb").is_file())
 }

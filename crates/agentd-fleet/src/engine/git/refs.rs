@@ -67,10 +67,7 @@ impl Refs {
     }
 
     /// The messages of the commits that these refs are at. A ref that has moved on is left out.
-    pub(super) async fn messages(
-        &self,
-        refs: &[(&str, &str)],
-    ) -> Result<BTreeMap<String, String>> {
+    pub(super) async fn messages(&self, refs: &[(&str, &str)]) -> Result<BTreeMap<String, String>> {
         let mut messages = BTreeMap::new();
         if refs.is_empty() {
             return Ok(messages);
@@ -126,7 +123,8 @@ impl Refs {
     async fn push(&self, name: &str, from: Option<&str>, to: Option<&str>) -> Result<Moved> {
         let lease = format!("--force-with-lease={name}:{}", from.unwrap_or_default());
         let spec = format!("{}:{name}", to.unwrap_or_default());
-        let words = ["push", "--quiet", "--no-verify", "--no-signed", &lease, "--", &self.url, &spec];
+        let words =
+            ["push", "--quiet", "--no-verify", "--no-signed", &lease, "--", &self.url, &spec];
         let mut output = None;
         // A ref that somebody has locked for a moment is as it was.
         for _ in 0..5 {

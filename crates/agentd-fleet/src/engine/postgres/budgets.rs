@@ -63,8 +63,12 @@ impl PostgresEngine {
                        WHERE scope = ANY($1) \
                          AND (cap_usd IS NULL OR spent_usd + reserved_usd + $2 <= cap_usd) \
                        RETURNING scope";
-        let reserved: Vec<String> =
-            sqlx::query_scalar(reserve).bind(scopes).bind(amount).fetch_all(&mut *tx).await.map_err(failed)?;
+        let reserved: Vec<String> = sqlx::query_scalar(reserve)
+            .bind(scopes)
+            .bind(amount)
+            .fetch_all(&mut *tx)
+            .await
+            .map_err(failed)?;
         // The caller takes back what the others have given.
         Ok(match scopes.iter().find(|scope| !reserved.contains(scope)) {
             Some(refused) => Err(refused.clone()),
@@ -123,7 +127,8 @@ impl PostgresEngine {
         let Some(last) = last.map_err(failed)? else { return Ok(()) };
         let (attempt, known): (i64, f64) = (last.get(0), last.get(1));
         Self::charge(tx, change, child, attempt, (Some(known), before)).await?;
-        let settled = "UPDATE agentd_fleet.call SET state = 'settled' WHERE id = $1 AND attempt = $2";
+        let settled =
+            "UPDATE agentd_fleet.call SET state = 'settled' WHERE id = $1 AND attempt = $2";
         let settled = sqlx::query(settled).bind(child).bind(attempt);
         settled.execute(&mut *tx).await.map_err(failed)?;
         Ok(())

@@ -119,8 +119,10 @@ impl PostgresEngine {
             && let Err(refused) = Self::reserve(&mut tx, &scopes, estimate).await?
         {
             tx.rollback().await.map_err(failed)?;
-            let why = format!("the budget {refused} is used up; the next call needs ${estimate:.4}");
-            let over = "UPDATE agentd_fleet.change SET state = 'over_budget', why = $2 WHERE id = $1";
+            let why =
+                format!("the budget {refused} is used up; the next call needs ${estimate:.4}");
+            let over =
+                "UPDATE agentd_fleet.change SET state = 'over_budget', why = $2 WHERE id = $1";
             let over = sqlx::query(over).bind(id).bind(why);
             over.execute(&self.pool).await.map_err(failed)?;
             return Ok(Admitted::Not);

@@ -97,7 +97,8 @@ impl PostgresEngine {
         let dead = "SELECT DISTINCT s.executor_id FROM dbos.workflow_status s \
                     JOIN agentd_fleet.worker w ON w.name = s.executor_id \
                     WHERE w.dead AND s.status = 'PENDING' AND s.name = 'step'";
-        let dead: Vec<String> = sqlx::query_scalar(dead).fetch_all(&self.pool).await.map_err(failed)?;
+        let dead: Vec<String> =
+            sqlx::query_scalar(dead).fetch_all(&self.pool).await.map_err(failed)?;
         let calls = "UPDATE agentd_fleet.call c SET state = 'unsettled', ended = now() \
                      FROM agentd_fleet.worker w \
                      WHERE c.worker = w.name AND w.dead AND c.state = 'running'";

@@ -2,7 +2,9 @@
 
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
-use dbos::sysdb::types::{InitWorkflowCaller, NewWorkflow, Outcome as Recorded, Submission, Timestamp};
+use dbos::sysdb::types::{
+    InitWorkflowCaller, NewWorkflow, Outcome as Recorded, Submission, Timestamp,
+};
 use dbos::sysdb::{Error as DbosError, SystemDatabase as _};
 use sqlx::Row as _;
 use std::time::Duration;
@@ -210,8 +212,10 @@ impl PostgresEngine {
         let row = sqlx::query(statement).bind(self.name_of(change));
         match row.fetch_optional(&self.pool).await.map_err(failed)? {
             Some(_) => Ok(()),
-            None => Err(FleetError::new(Kind::NoSuchChange, format!("`{change}` was not submitted"))
-                .hint("see what was: agentd fleet status")),
+            None => {
+                Err(FleetError::new(Kind::NoSuchChange, format!("`{change}` was not submitted"))
+                    .hint("see what was: agentd fleet status"))
+            }
         }
     }
 }

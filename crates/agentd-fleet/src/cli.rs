@@ -321,8 +321,15 @@ async fn fleet<E: Engine>(engine: &E, what: Fleet, json: bool) -> Result<()> {
             ("workers end when their steps have".to_owned(), json!({"action": "drained"}))
         }
         Fleet::Limit { account, concurrency, rpm, .. } => {
-            let some = |limit: Option<u32>| limit.filter(|limit| *limit > 0);
-            let limit = Limit { concurrency: some(concurrency), rpm: some(rpm) };
+            let list = engine.list().await?;
+            let now = list.accounts.iter().find(|listed| listed.account == account.to_string());
+            let now = now.map(|listed| listed.limit).unwrap_or_default();
+            // What is not named stays as it is.
+            let one = |wanted: Option<u32>, now| wanted.map_or(now, |n| Some(n).filter(|n| *n > 0));
+            let limit = Limit {
+                concurrency: one(concurrency, now.concurrency),
+                rpm: one(rpm, now.rpm),
+            };
             engine.limit(&account, limit).await?;
             let data = json!({"action": "limited", "account": account, "limit": limit});
             (format!("{account} is limited"), data)

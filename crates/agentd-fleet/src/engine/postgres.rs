@@ -121,6 +121,11 @@ impl PostgresEngine {
         format!("agentd:free:{}", self.repository.key)
     }
 
+    /// The setting that says whether no further step of the repository begins.
+    fn paused(&self) -> String {
+        format!("paused:{}", self.repository.key)
+    }
+
     fn archive_queue(&self) -> String {
         format!("agentd:archive:{}", self.repository.key)
     }
@@ -232,8 +237,8 @@ impl Engine for PostgresEngine {
 
     async fn signal(&self, signal: &Signal) -> Result<()> {
         match signal {
-            Signal::Pause(None) => self.set("paused", "true").await,
-            Signal::Resume(None) => self.set("paused", "false").await,
+            Signal::Pause(None) => self.set(&self.paused(), "true").await,
+            Signal::Resume(None) => self.set(&self.paused(), "false").await,
             Signal::Drain => {
                 let drain = "UPDATE agentd_fleet.worker SET drain = true \
                              WHERE NOT dead AND repository = $1";

@@ -175,3 +175,45 @@ fn a_change_that_waits_goes_on_when_it_is_resumed() {
         assert!(claim(engine, &a).await.unwrap().look);
     });
 }
+
+/// So many calls begin per minute, over all workers; and one change after the other is archived.
+#[test]
+fn rates_hold_and_archives_take_turns() {
+    let Some(place) = Place::postgres() else { return };
+    place.on(0, async |engine| {
+        let server = postgres(engine);
+        let (a, b) = (worker("a"), worker("b"));
+        for worker in [&a, &b] {
+            server.register(worker).await.unwrap();
+        }
+        for number in 1..=6 {
+            server.submit(&change(number), &submission()).await.unwrap();
+        }
+        let limit = Limit { concurrency: None, rpm: Some(4) };
+        server.limit(&"replay:team1".parse().unwrap(), limit).await.unwrap();
+        for number in 1..=6 {
+            let look = claim(engine, &a).await.unwrap();
+            // The last two are to be archived.
+            let then = if number <= 4 { ("fix", Some("replay")) } else { ("archive", None) };
+            finish(engine, &a, look, &next(then.0, then.1, 0.0)).await;
+        }
+        let mut calls = Vec::new();
+        let mut archives = Vec::new();
+        while let Some(claim) = claim(engine, if calls.len() < 2 { &a } else { &b }).await {
+            if claim.agents.is_empty() { archives.push(claim) } else { calls.push(claim) }
+        }
+        assert_eq!((calls.len(), archives.len()), (4, 1));
+        // Another minute has not begun, and the next archive has.
+        for call in calls {
+            finish(engine, if call.attempt == 1 { &a } else { &b }, call, &next("fix", Some("replay"), 0.0)).await;
+        }
+        let archive = archives.remove(0);
+        let first = archive.change.clone();
+        for worker in [&a, &b] {
+            finish(engine, worker, archive.clone(), &done()).await;
+        }
+        let second = claim(engine, &a).await.unwrap();
+        assert!(second.agents.is_empty() && second.change != first, "{second:?}");
+        assert!(claim(engine, &b).await.is_none());
+    });
+}

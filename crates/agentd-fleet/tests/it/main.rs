@@ -7,3 +7,4 @@ mod kills;
 mod limits;
 mod machines;
 mod server;
+mod thin;

@@ -13,11 +13,11 @@ use crate::error::Result;
 impl PostgresEngine {
     pub(super) async fn overview(&self) -> Result<Overview> {
         let paused = "SELECT EXISTS (SELECT 1 FROM agentd_fleet.setting \
-                      WHERE name = 'paused' AND value = 'true')";
+                      WHERE name = $1 AND value = 'true')";
         Ok(Overview {
             engine: "postgres",
             repository: self.repository.key.clone(),
-            paused: sqlx::query_scalar(paused).fetch_one(&self.pool).await.map_err(failed)?,
+            paused: sqlx::query_scalar(paused).bind(self.paused()).fetch_one(&self.pool).await.map_err(failed)?,
             changes: self.listed_changes().await?,
             workers: self.listed_workers().await?,
             accounts: self.listed_accounts().await?,

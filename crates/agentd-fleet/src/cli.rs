@@ -326,10 +326,8 @@ async fn fleet<E: Engine>(engine: &E, what: Fleet, json: bool) -> Result<()> {
             let now = now.map(|listed| listed.limit).unwrap_or_default();
             // What is not named stays as it is.
             let one = |wanted: Option<u32>, now| wanted.map_or(now, |n| Some(n).filter(|n| *n > 0));
-            let limit = Limit {
-                concurrency: one(concurrency, now.concurrency),
-                rpm: one(rpm, now.rpm),
-            };
+            let limit =
+                Limit { concurrency: one(concurrency, now.concurrency), rpm: one(rpm, now.rpm) };
             engine.limit(&account, limit).await?;
             let data = json!({"action": "limited", "account": account, "limit": limit});
             (format!("{account} is limited"), data)

@@ -57,7 +57,7 @@ pub struct Worker {
 
 impl Worker {
     /// The account with which this worker calls an agent.
-    pub fn account_for(&self, agent: &str) -> Option<&Account> {
+    pub(crate) fn account_for(&self, agent: &str) -> Option<&Account> {
         self.accounts.iter().find(|account| account.agent() == agent)
     }
 }

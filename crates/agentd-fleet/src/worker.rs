@@ -112,7 +112,7 @@ fn fresh_name(like: &WorkerName) -> Result<WorkerName> {
 }
 
 /// The name of this machine.
-pub fn machine_name() -> WorkerName {
+pub(crate) fn machine_name() -> WorkerName {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     WorkerName::like(name.trim())
 }

@@ -31,6 +31,7 @@ mod log;
 mod man;
 mod mcp;
 mod overlap;
+mod person;
 mod plan;
 mod planning;
 mod proposal;
@@ -74,6 +75,8 @@ use jiff::Timestamp;
 use self::agents_setup::CallArgs;
 use self::help::HELP_COLUMNS;
 pub(crate) use self::help::definition;
+use self::person::login_name;
+pub(crate) use self::person::user;
 use crate::error::CommandError;
 use crate::ui::Ui;
 use crate::ui::progress::ProgressMode;
@@ -373,16 +376,6 @@ fn only_change(
 fn no_change() -> CommandError {
     let error = CommandError::new(Kind::NoChange, "no change is open");
     error.run("begin one", begin())
-}
-
-/// Who sits at the terminal, for what people decide and say: as git names them, or else the system.
-pub(crate) fn user(project: &Project) -> String {
-    git::person(&GitTool::default(), project.root()).unwrap_or_else(login_name)
-}
-
-fn login_name() -> String {
-    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
-    if name.is_empty() { "unknown".to_owned() } else { name }
 }
 
 /// How a change begins.

@@ -54,9 +54,13 @@ struct Seen {
     since: HashMap<String, (String, Instant)>,
     /// Changes that nobody has begun, and that this worker has no account for.
     not_ours: HashSet<ChangeId>,
-    /// Where the ref for the whole fleet was at the beginning.
-    control: Option<Option<String>>,
+    /// How it was at the beginning.
+    began: Option<Began>,
 }
+
+/// Where the ref for the whole fleet was when this process first looked, if it was there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Began(Option<String>);
 
 /// An entry of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -176,7 +180,7 @@ impl GitEngine {
         seen.messages.extend(messages);
         seen.messages.retain(|commit, _| there.values().any(|there| there == commit));
         let control = there.get(CONTROL);
-        seen.control.get_or_insert_with(|| control.cloned());
+        seen.began.get_or_insert_with(|| Began(control.cloned()));
         let control: Control =
             control.and_then(|tip| read(seen.messages.get(tip)?)).unwrap_or_default();
         let mut rows = rows_of(&there, &mut seen);
@@ -304,8 +308,8 @@ impl Engine for GitEngine {
 
     async fn heartbeat(&self, _worker: &Worker, _running: &[Claim]) -> Result<Pulse> {
         let there = self.refs.list(&[CONTROL]).await?.remove(CONTROL);
-        let began = self.seen.borrow().control.clone();
-        if began.is_none_or(|began| began == there) {
+        let began = self.seen.borrow().began.clone();
+        if began.is_none_or(|began| began == Began(there)) {
             return Ok(Pulse::default());
         }
         let (_, control) = self.rows().await?;

@@ -10,7 +10,8 @@ use agentd_core::ids::ChangeId;
 use agentd_fleet::engine::git::GitEngine;
 use agentd_fleet::engine::postgres::{PostgresEngine, Timing};
 use agentd_fleet::engine::{
-    Claim, Engine, Finished, NextStep, Outcome, Signal, StepReport, Submission, Submitted, Worker,
+    Claim, Engine, Finished, NextStep, Outcome, Pace, Pulse, Signal, StepReport, Submission,
+    Submitted, Worker,
 };
 use agentd_fleet::repository::Repository;
 use tempfile::TempDir;
@@ -127,7 +128,8 @@ pub(crate) async fn finish(
 async fn claim_within(engine: &AnyEngine, worker: &Worker, time: Duration) -> Option<Claim> {
     let start = Instant::now();
     loop {
-        any!(engine, e => e.heartbeat(worker, &[]));
+        let pulse: Pulse = any!(engine, e => e.heartbeat(worker, &[]));
+        assert!(!pulse.dead);
         if let Some(claim) = claim(engine, worker).await {
             return Some(claim);
         }
@@ -179,7 +181,8 @@ fn one_change_is_done_by_one_worker_after_the_other(place: &Place) {
         assert!(claim(engine, &a).await.is_none());
         // A worker is asked to end.
         any!(engine, e => e.signal(&Signal::Drain));
-        assert!(any!(engine, e => e.heartbeat(&a, &[])).drain);
+        let pulse = any!(engine, e => e.heartbeat(&a, &[]));
+        assert_eq!(pulse, Pulse { dead: false, drain: true });
     });
 }
 
@@ -191,6 +194,11 @@ fn a_dead_worker_loses_its_step_once(place: &Place) {
             any!(engine, e => e.register(worker));
         }
         let held = claim(engine, &a).await.unwrap();
+        let pace: Pace = match engine {
+            AnyEngine::Git(engine) => engine.pace(),
+            AnyEngine::Postgres(engine) => engine.pace(),
+        };
+        assert!(pace.idle < Duration::from_secs(5), "{pace:?}");
         // It is silent from now on.
         let start = Instant::now();
         let taken = claim_within(engine, &b, place.dead_after * 4).await.unwrap();
@@ -268,7 +276,7 @@ fn heavy_postgres_a_dead_worker_loses_its_step_once() {
 
 #[test]
 fn heavy_git_each_claim_is_won_once() {
-    let place = Place { dead_after: Duration::from_secs(600), ..Place::git() };
+    let place = Place { dead_after: Duration::from_mins(10), ..Place::git() };
     let claims = if bars() { 500 } else { 16 };
     println!("{:.1} ms per claim", each_claim_is_won_once(&place, 8, claims));
 }
@@ -276,6 +284,6 @@ fn heavy_git_each_claim_is_won_once() {
 #[test]
 fn heavy_postgres_each_claim_is_won_once() {
     let Some(place) = Place::postgres() else { return };
-    let place = Place { dead_after: Duration::from_secs(600), ..place };
+    let place = Place { dead_after: Duration::from_mins(10), ..place };
     println!("{:.1} ms per claim", each_claim_is_won_once(&place, 8, 500));
 }

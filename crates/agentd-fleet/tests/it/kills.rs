@@ -190,7 +190,7 @@ fn heavy_killed_machines_over_postgres() {
             server_kills: size.div_ceil(8),
             freezes: size.div_ceil(8),
             every: Duration::from_secs(8),
-            within: Duration::from_secs(3000),
+            within: Duration::from_mins(50),
         }
     } else {
         Plan {
@@ -276,21 +276,15 @@ fn takeovers(server: &Server, outcome: &Outcome, patience: u64) {
     let mut waits: Vec<f64> = runtime.block_on(async {
         use sqlx::{Connection as _, Row as _};
         let mut connection = sqlx::PgConnection::connect(&server.url()).await.unwrap();
-        let calls = "SELECT worker, change, extract(epoch FROM now() - began)::float8, state \
-                     FROM agentd_fleet.call ORDER BY began";
+        let calls = "SELECT l.worker, extract(epoch FROM now() - n.began)::float8 \
+                     FROM agentd_fleet.call l JOIN agentd_fleet.call n \
+                       ON n.id = l.id AND n.attempt = l.attempt + 1";
         let calls = sqlx::query(calls).fetch_all(&mut connection).await.unwrap();
-        let calls: Vec<(String, String, f64, String)> =
-            calls.iter().map(|row| (row.get(0), row.get(1), row.get(2), row.get(3))).collect();
         let mut waits = Vec::new();
         for (name, at) in &outcome.killed {
-            let since = (now - *at).as_secs_f64();
-            let prefix = format!("{name}-");
-            for held in
-                calls.iter().filter(|call| call.0.starts_with(&prefix) && call.3 == "unsettled")
-            {
-                let later = calls.iter().filter(|call| call.1 == held.1 && call.2 < since);
-                waits.extend(later.map(|call| since - call.2).reduce(f64::min));
-            }
+            let (since, prefix) = ((now - *at).as_secs_f64(), format!("{name}-"));
+            let held = calls.iter().filter(|row| row.get::<String, _>(0).starts_with(&prefix));
+            waits.extend(held.map(|row| since - row.get::<f64, _>(1)));
         }
         waits
     });

@@ -23,7 +23,7 @@ fn heavy_a_limit_holds_over_the_fleet() {
     const CHANGES: usize = 20;
     const CALLS: usize = 200;
     let Some(place) = Place::postgres() else { return };
-    let place = Place { dead_after: Duration::from_secs(60), ..place };
+    let place = Place { dead_after: Duration::from_mins(1), ..place };
     place.on(0, async |engine| {
         for number in 0..CHANGES {
             any!(engine, e => e.submit(&change(number), &submission()));
@@ -77,7 +77,7 @@ fn heavy_a_limit_holds_over_the_fleet() {
 #[test]
 fn heavy_an_idle_engine_is_fast() {
     let Some(place) = Place::postgres() else { return };
-    let place = Place { dead_after: Duration::from_secs(60), ..place };
+    let place = Place { dead_after: Duration::from_mins(1), ..place };
     place.on(0, async |engine| {
         let me = worker("a");
         any!(engine, e => e.register(&me));
@@ -205,7 +205,13 @@ fn rates_hold_and_archives_take_turns() {
         assert_eq!((calls.len(), archives.len()), (4, 1));
         // Another minute has not begun, and the next archive has.
         for call in calls {
-            finish(engine, if call.attempt == 1 { &a } else { &b }, call, &next("fix", Some("replay"), 0.0)).await;
+            finish(
+                engine,
+                if call.attempt == 1 { &a } else { &b },
+                call,
+                &next("fix", Some("replay"), 0.0),
+            )
+            .await;
         }
         let archive = archives.remove(0);
         let first = archive.change.clone();

@@ -70,7 +70,7 @@ impl Server {
             command.stdout(Stdio::null()).stderr(Stdio::null());
             let mut child = command.spawn().unwrap();
             while child.try_wait().unwrap().is_none() {
-                assert!(start.elapsed() < Duration::from_secs(60), "Postgres does not start");
+                assert!(start.elapsed() < Duration::from_mins(1), "Postgres does not start");
                 if self.answers() {
                     self.child = Some(child);
                     return;

@@ -32,8 +32,12 @@ impl PostgresEngine {
                          AND EXISTS (SELECT 1 FROM agentd_fleet.worker \
                                      WHERE name = $3 AND NOT dead AND NOT drain)";
         let waiting = sqlx::query_scalar(waiting).bind(names).bind(&self.repository.key);
-        let waiting: Vec<String> =
-            waiting.bind(worker.name.as_str()).bind(self.paused()).fetch_all(&self.pool).await.map_err(failed)?;
+        let waiting: Vec<String> = waiting
+            .bind(worker.name.as_str())
+            .bind(self.paused())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(failed)?;
         for (name, account) in queues.iter().filter(|(name, _)| waiting.contains(name)) {
             while let Some(child) = self.admit(name, worker).await? {
                 if let Admitted::Claimed(claim) = self.admitted(&child, worker, *account).await? {

@@ -17,7 +17,11 @@ impl PostgresEngine {
         Ok(Overview {
             engine: "postgres",
             repository: self.repository.key.clone(),
-            paused: sqlx::query_scalar(paused).bind(self.paused()).fetch_one(&self.pool).await.map_err(failed)?,
+            paused: sqlx::query_scalar(paused)
+                .bind(self.paused())
+                .fetch_one(&self.pool)
+                .await
+                .map_err(failed)?,
             changes: self.listed_changes().await?,
             workers: self.listed_workers().await?,
             accounts: self.listed_accounts().await?,

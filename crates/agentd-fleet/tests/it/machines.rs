@@ -114,7 +114,7 @@ impl World {
 
     /// `agentd-fleet` in the project; what it prints.
     pub(crate) fn fleet(&self, args: &[&str]) -> Value {
-        let program = Path::new(env!("CARGO_BIN_EXE_agentd-fleet"));
+        let program = &program();
         let mut command = self.command(&self.base().join("home"), program);
         command.current_dir(self.base().join("project")).arg("fleet").args(args).arg("--json");
         let output = command.output().unwrap();
@@ -134,7 +134,7 @@ impl World {
         fs::create_dir_all(dir.join("home")).unwrap();
         let (remote, checkout) = (self.remote(), dir.join("checkout"));
         git(&dir, &["clone", "-q", remote.to_str().unwrap(), checkout.to_str().unwrap()]);
-        let program = Path::new(env!("CARGO_BIN_EXE_agentd-fleet"));
+        let program = &program();
         let mut command = self.command(&dir.join("home"), program);
         command.current_dir(&checkout).args(["worker", "--trust", "--accounts", "replay:team1"]);
         command.args(["--slots", &slots.to_string(), "--name", name]);
@@ -245,6 +245,11 @@ fn remove(dir: &Path) {
         assert!(start.elapsed() < Duration::from_secs(10), "{} stays", dir.display());
         sleep(Duration::from_millis(50));
     }
+}
+
+/// The program under test, beside the `agentd` that was built with it.
+fn program() -> PathBuf {
+    test_project::agentd().with_file_name("agentd-fleet")
 }
 
 /// A process and all below it.

@@ -26,9 +26,8 @@ fn agentd_starts_the_program_beside_it_and_none_of_the_project() {
         let json: Value = serde_json::from_slice(&output.stdout).unwrap();
         (output.status.code(), json)
     };
-    for args in [["fleet", "status", "--json"], ["--json", "worker", "--until-done"]] {
-        // What stands behind the command is for the other program, which is not there.
-        let (code, json) = run(&[&["--json"], &args[..]].concat());
+    for args in [["--json", "fleet", "status"], ["--json", "worker", "--until-done"]] {
+        let (code, json) = run(&args);
         assert_eq!((code, &json["error"]["kind"]), (Some(1), &"fleet_missing".into()), "{json}");
     }
     fs::copy(env!("CARGO_BIN_EXE_agentd-fleet"), bin.join("agentd-fleet")).unwrap();

@@ -31,6 +31,19 @@ pub(crate) const CHROMIUM: Package = Package {
 pub(crate) const STRACE: Package =
     Package { title: "strace", debian: "strace", programs: &["/usr/bin/strace"], variable: None };
 
+/// The server of a fleet. The tests start it themselves, and take the newest that is there.
+pub(crate) const POSTGRES: Package = Package {
+    title: "Postgres",
+    debian: "postgresql",
+    programs: &[
+        "/usr/lib/postgresql/15/bin/initdb",
+        "/usr/lib/postgresql/16/bin/initdb",
+        "/usr/lib/postgresql/17/bin/initdb",
+        "/usr/lib/postgresql/18/bin/initdb",
+    ],
+    variable: None,
+};
+
 const INSTALL_LIMIT: Duration = Duration::from_mins(10);
 
 /// Finds a program, or installs Debian's where we may. Otherwise says why there is none,

@@ -54,6 +54,7 @@ const STEPS: &[Step] = &[
     Step { name: "npm", about: "programs from npm that tests run", run: npm_step },
     Step { name: "browser", about: "Chromium, for the pages of the viewer", run: browser_step },
     Step { name: "strace", about: "which counts the files that are opened", run: strace_step },
+    Step { name: "postgres", about: "the server of a fleet", run: postgres_step },
     Step { name: "clippy", about: "no warnings, in all targets", run: clippy },
     Step { name: "doc", about: "examples in documentation, and its links", run: doc },
     Step { name: "test", about: "unit, property and integration tests", run: test },
@@ -183,6 +184,10 @@ fn browser_step(run: &Run<'_>) -> Result<Outcome> {
 
 fn strace_step(run: &Run<'_>) -> Result<Outcome> {
     find_or_install(run, &packages::STRACE)
+}
+
+fn postgres_step(run: &Run<'_>) -> Result<Outcome> {
+    find_or_install(run, &packages::POSTGRES)
 }
 
 fn find_or_install(run: &Run<'_>, package: &Package) -> Result<Outcome> {

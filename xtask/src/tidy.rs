@@ -79,6 +79,17 @@ const ABSENT: &[(&str, &[&str])] = &[
         &["agentd", "agentd-builtin", "anstream", "clap", "inquire", "rmcp"],
     ),
     (
+        "crates/agentd-fleet/Cargo.toml",
+        &[
+            "agentd",
+            "agentd-builtin",
+            "agentd-engine",
+            "agentd-rank",
+            "agentd-viewer",
+            "agentd-walk",
+        ],
+    ),
+    (
         "crates/agentd-walk/Cargo.toml",
         &["agentd", "agentd-builtin", "agentd-core", "agentd-engine", "agentd-viewer"],
     ),

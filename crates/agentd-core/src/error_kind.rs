@@ -341,6 +341,12 @@ kinds! {
         NotCarried:
             "The change cannot be carried to or from the remote: it is not on a branch of its own, something in the checkout would be overwritten, too much is not committed, or a signature is missing.",
             "The hints describe what to do about it.";
+        FleetMissing:
+            "`agentd fleet` and `agentd worker` are a program of their own, `agentd-fleet`, which is neither beside `agentd` nor in `PATH`.",
+            "Install it with `cargo install --path crates/agentd-fleet`, or put it beside `agentd`.";
+        FleetUnreachable:
+            "The server of the fleet, a Postgres database, does not answer, or refuses. See the cause.",
+            "Check the address in `--engine` or `AGENTD_FLEET`, and that the user may create schemas in the database. Steps that are running go on meanwhile.";
     }
     "Archives" {
         Conflict:

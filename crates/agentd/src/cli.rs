@@ -19,6 +19,7 @@ mod drop;
 mod explain;
 mod export;
 mod fix;
+mod fleet;
 mod forecast;
 mod give;
 mod help;
@@ -30,6 +31,7 @@ mod log;
 mod man;
 mod mcp;
 mod overlap;
+mod person;
 mod plan;
 mod planning;
 mod proposal;
@@ -75,6 +77,8 @@ use jiff::Timestamp;
 use self::agents_setup::CallArgs;
 use self::help::HELP_COLUMNS;
 pub(crate) use self::help::definition;
+use self::person::login_name;
+pub(crate) use self::person::user;
 use crate::error::CommandError;
 use crate::ui::Ui;
 use crate::ui::progress::ProgressMode;
@@ -118,6 +122,8 @@ enum Command {
     Step(step::Args),
     Take(take::Args),
     Give(give::Args),
+    Fleet(fleet::FleetArgs),
+    Worker(fleet::WorkerArgs),
     Clarify(clarify::Args),
     Proposal(proposal::Args),
     Challenge(challenge::Args),
@@ -190,6 +196,8 @@ impl Command {
             Self::Demo(_)
             | Self::Init(_)
             | Self::Take(_)
+            | Self::Fleet(_)
+            | Self::Worker(_)
             | Self::List(_)
             | Self::Status(_)
             | Self::Show(_)
@@ -379,16 +387,6 @@ fn no_change() -> CommandError {
     error.run("begin one", begin())
 }
 
-/// Who sits at the terminal, for what people decide and say: as git names them, or else the system.
-pub(crate) fn user(project: &Project) -> String {
-    git::person(&GitTool::default(), project.root()).unwrap_or_else(login_name)
-}
-
-fn login_name() -> String {
-    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
-    if name.is_empty() { "unknown".to_owned() } else { name }
-}
-
 /// How a change begins.
 pub(crate) fn begin() -> CommandLine {
     CommandLine::agentd(["plan"]).change().placeholder("\"<what you want>\"")
@@ -438,6 +436,8 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Step(args) => step::run(&context, args),
         Command::Take(args) => take::run(&context, args),
         Command::Give(args) => give::run(&context, args),
+        Command::Fleet(args) => fleet::fleet(&context, args),
+        Command::Worker(args) => fleet::worker(&context, args),
         Command::Implement(args) => implement::run(&context, args),
         Command::Review(args) => review::run(&context, args),
         Command::Fix(args) => fix::run(&context, args),

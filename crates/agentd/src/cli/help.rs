@@ -22,7 +22,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Single steps", &["proposal", "challenge", "reproposal", "implement", "review", "fix"]),
-    ("On several machines", &["step", "take", "give"]),
+    ("On several machines", &["step", "take", "give", "fleet", "worker"]),
     ("Try and replay", &["demo", "replay"]),
     ("Set up", &["trust", "mcp", "completions", "man", "uninstall"]),
 ];

@@ -142,6 +142,7 @@ pages! {
     contract "docs/contract.md",
     documents_page "docs/documents.md",
     evidence "docs/evidence.md",
+    fleet "docs/fleet.md",
     implementation "docs/implementation.md",
     quick_start "docs/quick-start.md",
     replay "docs/replay.md",

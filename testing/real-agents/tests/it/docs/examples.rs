@@ -129,6 +129,7 @@ fn how(example: &str) -> How {
         "cost" if has("--settle") => How { code: 1, ..at("planned") },
         // None of them is here.
         "doctor" if has("--probe") => How { code: 1, ..at("initialised") },
+        "fleet" | "worker" => How { before: REMOTE, ..at("initialised") },
         "give" => How { before: REMOTE, ..at("planned") },
         "take" => How { before: CARRIED, ..at("planned") },
         "step" if has("--skip-clarify") => at("initialised"),

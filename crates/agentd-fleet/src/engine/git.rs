@@ -1,0 +1,426 @@
+//! A fleet with nothing but the remote repository: the list is a ref for each change, and the last word
+//! has whoever's push was first.
+//!
+//! `refs/agentd/queue/<id>` says what was submitted and who has claimed it; `refs/agentd/wip/<id>` is
+//! what `agentd step` carries. A worker whose refs have not moved for a while, by the clock of the one who
+//! looks, is dead. There are no limits and no budgets over several workers: they need a place to count.
+
+mod refs;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use agentd_core::carried::{Carried, CarriedState, WorkerName};
+use agentd_core::ids::ChangeId;
+use agentd_core::text::Line;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    BudgetScope, Claim, Engine, Finished, Limit, ListedChange, Outcome, Overview, Pace, Pulse,
+    Signal, Submission, Submitted, Worker,
+};
+use crate::account::Account;
+use crate::error::{FleetError, Result};
+use crate::repository::Repository;
+use refs::{Moved, Refs};
+
+const QUEUE: &str = "refs/agentd/queue/";
+const WIP: &str = "refs/agentd/wip/";
+const CONTROL: &str = "refs/agentd/fleet/control";
+
+/// What stands in front of an entry in the message of a commit.
+const KEY: &str = "Agentd-Queued: ";
+
+/// How long a worker may be silent. It pushes a sign of life more often.
+pub const PATIENCE: Duration = Duration::from_secs(14);
+
+/// The fleet of a repository.
+#[derive(Debug)]
+pub struct GitEngine {
+    refs: Refs,
+    repository: Repository,
+    patience: Duration,
+    seen: RefCell<Seen>,
+}
+
+/// What was seen of the remote.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The messages of commits.
+    messages: HashMap<String, String>,
+    /// Since when both refs of a change are where they are, by this machine's clock.
+    since: HashMap<String, (String, Instant)>,
+    /// Changes that nobody has begun, and that this worker has no account for.
+    not_ours: HashSet<ChangeId>,
+    /// How it was at the beginning.
+    began: Option<Began>,
+}
+
+/// Where the ref for the whole fleet was when this process first looked, if it was there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Began(Option<String>);
+
+/// An entry of the list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Entry {
+    version: u32,
+    #[serde(flatten)]
+    submission: Submission,
+    /// Who does its steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    worker: Option<WorkerName>,
+    #[serde(default)]
+    paused: bool,
+    /// Why nobody goes on with it: what has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed: Option<Line>,
+}
+
+/// What is said to the whole fleet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Control {
+    #[serde(default)]
+    paused: bool,
+    #[serde(default)]
+    drain: bool,
+}
+
+/// A change with both its refs.
+struct Row {
+    change: ChangeId,
+    tip: String,
+    entry: Entry,
+    carried: Option<Carried>,
+    /// How long nothing has moved.
+    still: Duration,
+}
+
+fn read<T: for<'de> Deserialize<'de>>(message: &str) -> Option<T> {
+    let json = message.lines().find_map(|line| line.strip_prefix(KEY))?;
+    serde_json::from_str(json).ok()
+}
+
+fn written(title: &str, value: &impl Serialize) -> String {
+    format!("{title}\n\n{KEY}{}\n", serde_json::to_string(value).unwrap_or_default())
+}
+
+impl Row {
+    /// Whether a worker may go on with it.
+    fn is_free_for(&self, worker: &Worker, patience: Duration) -> bool {
+        if self.entry.paused || self.entry.failed.is_some() {
+            return false;
+        }
+        let claimed = self.entry.worker.is_some() && self.still < patience;
+        if claimed {
+            return false;
+        }
+        let Some(carried) = &self.carried else { return true };
+        match carried.state {
+            CarriedState::Taken | CarriedState::Waiting => return false,
+            // Nobody has tried again since: that is up to a person.
+            CarriedState::Failed => {}
+            CarriedState::Held if self.still < patience => return false,
+            CarriedState::Held | CarriedState::Ready => {}
+        }
+        let step = carried.doing.as_ref().filter(|_| carried.state == CarriedState::Held);
+        let agent = step.or(carried.next.as_ref()).and_then(|step| step.agent.as_ref());
+        agent.is_none_or(|agent| worker.account_for(agent.as_str()).is_some())
+    }
+
+    fn listed(&self) -> ListedChange {
+        let carried = self.carried.as_ref();
+        let state = match carried.map(|carried| carried.state) {
+            _ if self.entry.paused => "paused",
+            _ if self.entry.failed.is_some() => "failed",
+            Some(CarriedState::Held) => "running",
+            Some(CarriedState::Taken) => "taken",
+            Some(CarriedState::Waiting) => "waiting",
+            Some(CarriedState::Failed | CarriedState::Ready) | None => "ready",
+        };
+        let step = carried.and_then(|carried| carried.doing.as_ref().or(carried.next.as_ref()));
+        let held = carried.filter(|carried| carried.state.is_claimed());
+        let worker = held.map(|held| &held.worker).or(self.entry.worker.as_ref());
+        let why = self.entry.failed.as_ref().or(carried.map(|carried| &carried.why));
+        ListedChange {
+            change: self.change.to_string(),
+            state: state.to_owned(),
+            step: step.map(|step| step.step.to_string()),
+            agent: step.and_then(|step| Some(step.agent.as_ref()?.to_string())),
+            worker: worker.map(ToString::to_string),
+            why: why.filter(|why| !why.is_empty()).map(ToString::to_string),
+            priority: self.entry.submission.priority,
+            phase: carried.and_then(|carried| Some(carried.phase?.to_string())),
+            cost_usd: carried.map_or(0.0, |carried| carried.cost_usd),
+        }
+    }
+}
+
+impl GitEngine {
+    /// The fleet of a repository. What it needs to know of the remote is kept in a directory.
+    pub fn new(repository: Repository, dir: PathBuf, patience: Duration) -> Self {
+        let refs = Refs::new(dir, repository.url.clone());
+        Self { refs, repository, patience, seen: RefCell::default() }
+    }
+
+    /// All entries, those that come first at the front; and what is said to the whole fleet.
+    async fn rows(&self) -> Result<(Vec<Row>, Control)> {
+        let patterns = [&format!("{QUEUE}*"), &format!("{WIP}*"), CONTROL];
+        let there = self.refs.list(&patterns).await?;
+        let known = |commit: &String| self.seen.borrow().messages.contains_key(commit);
+        let queued = |name: &str| there.contains_key(&name.replace(WIP, QUEUE));
+        let new: Vec<(&str, &str)> = there
+            .iter()
+            .filter(|(name, commit)| !known(commit) && (*name == CONTROL || queued(name)))
+            .map(|(name, commit)| (&**name, &**commit))
+            .collect();
+        let messages = self.refs.messages(&new).await?;
+        let mut seen = self.seen.borrow_mut();
+        seen.messages.extend(messages);
+        seen.messages.retain(|commit, _| there.values().any(|there| there == commit));
+        let control = there.get(CONTROL);
+        seen.began.get_or_insert_with(|| Began(control.cloned()));
+        let control: Control =
+            control.and_then(|tip| read(seen.messages.get(tip)?)).unwrap_or_default();
+        let mut rows = rows_of(&there, &mut seen);
+        rows.sort_by(|a, b| {
+            let first = |row: &Row| (row.entry.submission.priority, row.change.clone());
+            first(a).cmp(&first(b))
+        });
+        Ok((rows, control))
+    }
+
+    async fn put(&self, change: &ChangeId, from: Option<&str>, entry: &Entry) -> Result<Moved> {
+        let message = written(&format!("{change}: queued"), entry);
+        self.refs.put(&format!("{QUEUE}{change}"), from, &message).await
+    }
+
+    /// Changes an entry, however often others do at the same time.
+    async fn update(&self, change: &ChangeId, with: impl Fn(&mut Entry)) -> Result<bool> {
+        loop {
+            let (rows, _) = self.rows().await?;
+            let Some(row) = rows.into_iter().find(|row| row.change == *change) else {
+                return Ok(false);
+            };
+            let mut entry = row.entry;
+            with(&mut entry);
+            if let Moved::To(_) = self.put(change, Some(&row.tip), &entry).await? {
+                return Ok(true);
+            }
+        }
+    }
+
+    async fn control(&self, with: impl Fn(&mut Control)) -> Result<()> {
+        loop {
+            let there = self.refs.list(&[CONTROL]).await?.remove(CONTROL);
+            let (_, mut control) = self.rows().await?;
+            with(&mut control);
+            let message = written("fleet", &control);
+            if let Moved::To(_) = self.refs.put(CONTROL, there.as_deref(), &message).await? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn rows_of(there: &BTreeMap<String, String>, seen: &mut Seen) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (name, tip) in there {
+        let Some(change) = name.strip_prefix(QUEUE).and_then(|id| ChangeId::new(id).ok()) else {
+            continue;
+        };
+        let wip = there.get(&format!("{WIP}{change}"));
+        let both = format!("{tip} {}", wip.map_or("", |wip| wip));
+        let now = Instant::now();
+        let since = seen.since.entry(name.clone()).or_insert_with(|| (both.clone(), now));
+        if since.0 != both {
+            *since = (both, now);
+        }
+        let still = since.1.elapsed();
+        let Some(entry) = seen.messages.get(tip).and_then(|message| read::<Entry>(message)) else {
+            continue;
+        };
+        let carried = wip.and_then(|wip| Carried::of_message(seen.messages.get(wip)?));
+        // It has moved on since it was listed.
+        if wip.is_some() && carried.is_none() {
+            continue;
+        }
+        rows.push(Row { change, tip: tip.clone(), entry, carried, still });
+    }
+    seen.since.retain(|name, _| there.contains_key(name));
+    rows
+}
+
+impl Engine for GitEngine {
+    fn pace(&self) -> Pace {
+        // Each of them is a conversation with the remote.
+        Pace { beat: Duration::from_secs(10), idle: Duration::from_secs(2) }
+    }
+
+    async fn submit(&self, change: &ChangeId, what: &Submission) -> Result<Submitted> {
+        if what.budget_usd.is_some() {
+            return Err(FleetError::needs_server("--budget").hint(
+                "or set [budget] max_cost_usd in agentd/config.toml, which holds everywhere",
+            ));
+        }
+        let (submission, worker, failed) = (what.clone(), None, None);
+        let entry = Entry { version: 1, submission, worker, paused: false, failed };
+        Ok(match self.put(change, None, &entry).await? {
+            Moved::To(_) => Submitted::Submitted,
+            Moved::Refused => Submitted::AlreadySubmitted,
+        })
+    }
+
+    async fn register(&self, _worker: &Worker) -> Result<()> {
+        self.rows().await.map(|_| ())
+    }
+
+    async fn claim(&self, worker: &Worker) -> Result<Option<Claim>> {
+        let (rows, control) = self.rows().await?;
+        if control.paused {
+            return Ok(None);
+        }
+        let not_ours = self.seen.borrow().not_ours.clone();
+        let free = |row: &Row| {
+            let is_ours = row.carried.is_some() || !not_ours.contains(&row.change);
+            is_ours && row.is_free_for(worker, self.patience)
+        };
+        for row in rows.into_iter().filter(free) {
+            let taken_over = row.entry.worker.is_some()
+                || row.carried.as_ref().is_some_and(|carried| carried.state.is_claimed());
+            let entry = Entry { worker: Some(worker.name.clone()), ..row.entry };
+            let Moved::To(token) = self.put(&row.change, Some(&row.tip), &entry).await? else {
+                continue;
+            };
+            return Ok(Some(Claim {
+                change: row.change,
+                submission: entry.submission,
+                agents: worker.accounts.iter().map(|account| account.agent().to_owned()).collect(),
+                look: row.carried.is_none(),
+                sequence: 0,
+                attempt: if taken_over { 2 } else { 1 },
+                token,
+            }));
+        }
+        Ok(None)
+    }
+
+    async fn heartbeat(&self, _worker: &Worker, _running: &[Claim]) -> Result<Pulse> {
+        let there = self.refs.list(&[CONTROL]).await?.remove(CONTROL);
+        let began = self.seen.borrow().began.clone();
+        if began.is_none_or(|began| began == Began(there)) {
+            return Ok(Pulse::default());
+        }
+        let (_, control) = self.rows().await?;
+        Ok(Pulse { dead: false, drain: control.drain })
+    }
+
+    async fn finish(&self, worker: &Worker, claim: Claim, outcome: &Outcome) -> Result<Finished> {
+        let name = format!("{QUEUE}{}", claim.change);
+        let entry = |worker: Option<&Worker>, failed: Option<Line>| Entry {
+            version: 1,
+            submission: claim.submission.clone(),
+            worker: worker.map(|worker| worker.name.clone()),
+            paused: false,
+            failed,
+        };
+        let (rows, control) = self.rows().await?;
+        let row = rows.iter().find(|row| row.change == claim.change);
+        let Some(row) = row.filter(|row| row.entry.worker.as_ref() == Some(&worker.name)) else {
+            return Ok(Finished::Lost);
+        };
+        let moved = match outcome {
+            Outcome::Lost => return Ok(Finished::Lost),
+            Outcome::Stepped { report, .. } if report.done => {
+                self.refs.remove(&name, &row.tip).await?
+            }
+            Outcome::Stepped { report, .. } => {
+                let agent = report.next.as_ref().and_then(|next| next.agent.as_deref());
+                let can = report.next.is_some()
+                    && agent.is_none_or(|agent| worker.account_for(agent).is_some());
+                if !can && row.carried.is_none() {
+                    // Others cannot see what it needs, and this worker would claim it again and again.
+                    self.seen.borrow_mut().not_ours.insert(claim.change.clone());
+                }
+                if can && !row.entry.paused && !control.paused {
+                    // Its worker goes on: the claim holds for as long as one of the two refs moves.
+                    let token = row.tip.clone();
+                    return Ok(Finished::Kept(Box::new(Claim {
+                        token,
+                        attempt: 1,
+                        look: false,
+                        ..claim
+                    })));
+                }
+                let entry = Entry { paused: row.entry.paused, ..entry(None, None) };
+                self.put(&claim.change, Some(&row.tip), &entry).await?
+            }
+            Outcome::Busy(_) => self.put(&claim.change, Some(&row.tip), &entry(None, None)).await?,
+            Outcome::Failed(why) => {
+                let entry = entry(None, Some(Line::new(why)));
+                self.put(&claim.change, Some(&row.tip), &entry).await?
+            }
+        };
+        Ok(if moved == Moved::Refused { Finished::Lost } else { Finished::Released })
+    }
+
+    async fn leave(&self, worker: &Worker) -> Result<()> {
+        let (rows, _) = self.rows().await?;
+        for row in rows.iter().filter(|row| row.entry.worker.as_ref() == Some(&worker.name)) {
+            let entry = Entry { worker: None, ..row.entry.clone() };
+            self.put(&row.change, Some(&row.tip), &entry).await?;
+        }
+        Ok(())
+    }
+
+    async fn signal(&self, signal: &Signal) -> Result<()> {
+        let one = |change: &ChangeId| {
+            FleetError::new(
+                agentd_core::error_kind::Kind::NoSuchChange,
+                format!("`{change}` was not submitted"),
+            )
+            .hint("see what was: agentd fleet status")
+        };
+        match signal {
+            Signal::Pause(None) => self.control(|control| control.paused = true).await,
+            Signal::Resume(None) => {
+                self.control(|control| (control.paused, control.drain) = (false, false)).await
+            }
+            Signal::Drain => self.control(|control| control.drain = true).await,
+            Signal::Pause(Some(change)) => {
+                let there = self.update(change, |entry| entry.paused = true).await?;
+                if there { Ok(()) } else { Err(one(change)) }
+            }
+            Signal::Resume(Some(change)) => {
+                let resume = |entry: &mut Entry| (entry.paused, entry.failed) = (false, None);
+                let there = self.update(change, resume).await?;
+                if there { Ok(()) } else { Err(one(change)) }
+            }
+        }
+    }
+
+    async fn limit(&self, _account: &Account, _limit: Limit) -> Result<()> {
+        Err(FleetError::needs_server("a limit over several workers"))
+    }
+
+    async fn budget(&self, _scope: &BudgetScope, _cap_usd: f64) -> Result<()> {
+        Err(FleetError::needs_server("a budget over several changes"))
+    }
+
+    async fn settle(&self, _call: &str, _cost_usd: f64) -> Result<()> {
+        Err(FleetError::needs_server("`fleet settle`")
+            .hint("in a clone that has the change: agentd cost <id> --settle <run>=<usd>"))
+    }
+
+    async fn list(&self) -> Result<Overview> {
+        let (rows, control) = self.rows().await?;
+        Ok(Overview {
+            engine: "git",
+            repository: self.repository.key.clone(),
+            paused: control.paused,
+            changes: rows.iter().map(Row::listed).collect(),
+            ..Overview::default()
+        })
+    }
+}

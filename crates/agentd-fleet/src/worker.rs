@@ -1,0 +1,323 @@
+//! A worker: it claims steps, does them with the real `agentd`, and says what came of them.
+//!
+//! One thread does everything, so a worker is small, and the children that end with the thread that has
+//! started them end with the worker.
+
+mod place;
+mod step;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use agentd_core::carried::WorkerName;
+use agentd_core::ids::ChangeId;
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use crate::account::Account;
+use crate::engine::{Claim, Engine, Finished, Outcome, Worker};
+use crate::error::{FleetError, Result};
+use crate::program;
+use crate::repository::Repository;
+use place::Place;
+use step::Stepping;
+
+/// How long a sign of life may take; what is slower is tried again.
+const BEAT_LIMIT: Duration = Duration::from_secs(5);
+/// How long a worker waits at first where nothing is to do; each further time longer.
+const IDLE: Duration = Duration::from_millis(50);
+/// How often the outcome of a step is tried to be recorded.
+const TRIES: u32 = 240;
+
+/// How a worker works.
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// The beginning of its name.
+    pub name: WorkerName,
+    /// How many steps it does at the same time.
+    pub slots: usize,
+    /// The accounts whose keys it has.
+    pub accounts: Vec<Account>,
+    /// Below this are its clones.
+    pub dir: PathBuf,
+    /// The remote, by its name in a clone.
+    pub remote: String,
+    /// After how much silence somebody who has a change is dead.
+    pub patience: Duration,
+    /// Whether the project's settings may run programs.
+    pub trust: bool,
+    /// Whether it ends when nothing is left to do for anybody.
+    pub until_done: bool,
+    /// Whether its lines are JSON.
+    pub json: bool,
+}
+
+/// Why a worker has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// Somebody wanted it to, or nothing is left to do.
+    Done,
+    /// The others take it for dead.
+    Dead,
+}
+
+/// A step that came to an end.
+type Stepped = (Claim, Result<Outcome>);
+
+/// Works until it is asked to stop.
+pub async fn run<E: Engine>(
+    engine: &E,
+    repository: &Repository,
+    options: &WorkerOptions,
+) -> Result<()> {
+    let agentd = program::agentd(&repository.root)?;
+    let place = Place::take(&options.dir)?;
+    let stepping = Stepping {
+        agentd,
+        remote: options.remote.clone(),
+        trust: options.trust,
+        patience: options.patience.as_secs(),
+    };
+    loop {
+        let worker = Worker {
+            name: fresh_name(&options.name)?,
+            slots: options.slots,
+            accounts: options.accounts.clone(),
+        };
+        let this =
+            Running { engine, repository, options, place: &place, stepping: &stepping, worker };
+        this.registered().await?;
+        this.say(None, "ready");
+        if this.work().await? == Ended::Done {
+            return Ok(());
+        }
+        this.say(
+            None,
+            "was taken for dead: its agents were ended, and it goes on under another name",
+        );
+    }
+}
+
+/// A name that no other process has, nor this one after it was taken for dead.
+fn fresh_name(like: &WorkerName) -> Result<WorkerName> {
+    let mut random = [0; 4];
+    getrandom::fill(&mut random)
+        .map_err(|error| FleetError::usage("there is no source of randomness").cause(error))?;
+    let stem: String = like.as_str().chars().take(50).collect();
+    Ok(WorkerName::like(&format!("{stem}-{}", hex::encode(random))))
+}
+
+/// The name of this machine.
+pub(crate) fn machine_name() -> WorkerName {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    WorkerName::like(name.trim())
+}
+
+/// What the two halves of a worker share.
+#[derive(Debug, Default)]
+struct Shared {
+    running: RefCell<HashMap<ChangeId, Claim>>,
+    draining: Cell<bool>,
+}
+
+struct Running<'a, E> {
+    engine: &'a E,
+    repository: &'a Repository,
+    options: &'a WorkerOptions,
+    place: &'a Place,
+    stepping: &'a Stepping,
+    worker: Worker,
+}
+
+impl<E: Engine> Running<'_, E> {
+    /// A server that is being started is waited for.
+    async fn registered(&self) -> Result<()> {
+        let start = Instant::now();
+        loop {
+            match self.engine.register(&self.worker).await {
+                Err(error) if start.elapsed() > Duration::from_mins(1) => return Err(error),
+                Err(_) => sleep(Duration::from_millis(500)).await,
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    /// Works, and shows all the while that it is alive.
+    async fn work(&self) -> Result<Ended> {
+        let shared = Shared::default();
+        tokio::select! {
+            ended = self.steps(&shared) => ended.map(|()| Ended::Done),
+            // What is dropped with the other future ends with it: the steps, and their processes.
+            () = self.beats(&shared) => Ok(Ended::Dead),
+        }
+    }
+
+    /// Shows that it is alive, until the others do not believe it any more.
+    async fn beats(&self, shared: &Shared) {
+        let mut beat = interval(self.engine.pace().beat);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            beat.tick().await;
+            let running: Vec<Claim> = shared.running.borrow().values().cloned().collect();
+            let pulse = self.engine.heartbeat(&self.worker, &running);
+            match timeout(BEAT_LIMIT, pulse).await {
+                Ok(Ok(pulse)) if pulse.dead => return,
+                Ok(Ok(pulse)) if pulse.drain => shared.draining.set(true),
+                Ok(Ok(_)) => {}
+                // Steps go on while the server is away.
+                Ok(Err(error)) => self.say(None, &error.to_string()),
+                Err(_) => self.say(None, "the server is slow to answer"),
+            }
+        }
+    }
+
+    /// Does steps, until it is asked to stop.
+    async fn steps(&self, shared: &Shared) -> Result<()> {
+        let failed = |error| FleetError::usage("cannot wait for signals").cause(error);
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut steps: JoinSet<Stepped> = JoinSet::new();
+        let (longest, mut idle) = (self.engine.pace().idle, IDLE);
+        loop {
+            let running = shared.running.borrow().len();
+            if shared.draining.get() && running == 0 {
+                self.leave().await;
+                return Ok(());
+            }
+            let wait = if shared.draining.get() { longest } else { idle };
+            tokio::select! {
+                biased;
+                Some(ended) = steps.join_next() => {
+                    let Ok((claim, outcome)) = ended else { continue };
+                    let kept = self.finished(&claim, outcome, shared).await;
+                    shared.running.borrow_mut().remove(&claim.change);
+                    idle = Duration::ZERO;
+                    if let Some(claim) = kept {
+                        self.start(claim, &mut steps, shared);
+                    }
+                }
+                _ = interrupt.recv() => {
+                    if shared.draining.replace(true) {
+                        steps.shutdown().await;
+                        self.leave().await;
+                        return Ok(());
+                    }
+                    self.say(None, "stops when its steps have ended; again to end them now");
+                }
+                _ = terminate.recv() => shared.draining.set(true),
+                () = sleep(wait) => {
+                    if shared.draining.get() || running >= self.worker.slots {
+                        continue;
+                    }
+                    match self.engine.claim(&self.worker).await {
+                        Ok(Some(claim)) => {
+                            idle = Duration::ZERO;
+                            self.start(claim, &mut steps, shared);
+                        }
+                        Ok(None) => {
+                            idle = (idle.max(IDLE) * 2).min(longest);
+                            let last = self.options.until_done && running == 0;
+                            if last && self.all_done().await {
+                                shared.draining.set(true);
+                            }
+                        }
+                        Err(error) => {
+                            self.say(None, &error.to_string());
+                            idle = longest;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn start(&self, claim: Claim, steps: &mut JoinSet<Stepped>, shared: &Shared) {
+        let change = claim.change.clone();
+        shared.running.borrow_mut().insert(change.clone(), claim.clone());
+        let (stepping, name) = (self.stepping.clone(), self.worker.name.clone());
+        let (repository, clone) = (self.repository.clone(), self.place.clone_of(&change));
+        let preparing = self.place.preparing(&change);
+        steps.spawn(async move {
+            let made = preparing.make(&repository, &clone).await;
+            let outcome = match made {
+                Ok(()) => stepping.run(&claim, &clone, &name).await,
+                Err(error) => Err(error),
+            };
+            (claim, outcome)
+        });
+    }
+
+    /// Says what came of a step; the claim with which it goes on at once, if any.
+    async fn finished(
+        &self,
+        claim: &Claim,
+        outcome: Result<Outcome>,
+        shared: &Shared,
+    ) -> Option<Claim> {
+        let outcome = outcome.unwrap_or_else(|error| Outcome::Busy(error.to_string()));
+        self.say(Some(claim), &in_words(&outcome));
+        // The result is in git already; while the server is away, nothing of it is lost.
+        for _ in 0..TRIES {
+            match self.engine.finish(&self.worker, claim.clone(), &outcome).await {
+                Ok(Finished::Kept(claim)) if !shared.draining.get() => return Some(*claim),
+                Ok(Finished::Kept(_) | Finished::Released) => {
+                    if matches!(&outcome, Outcome::Stepped { report, .. } if report.done) {
+                        self.place.remove(&claim.change);
+                    }
+                    return None;
+                }
+                Ok(Finished::Lost) => return None,
+                Err(_) => sleep(Duration::from_millis(500)).await,
+            }
+        }
+        None
+    }
+
+    async fn all_done(&self) -> bool {
+        let open = |state: &str| state != "done";
+        let list = self.engine.list().await;
+        list.is_ok_and(|list| !list.changes.iter().any(|change| open(&change.state)))
+    }
+
+    async fn leave(&self) {
+        // It ends in any case; without this the others notice a little later.
+        let _ = timeout(BEAT_LIMIT, self.engine.leave(&self.worker)).await;
+        self.say(None, "has ended");
+    }
+
+    /// A line for the log of the worker.
+    fn say(&self, claim: Option<&Claim>, what: &str) {
+        let what = agentd_core::text::printable(what);
+        let change = claim.map(|claim| claim.change.as_str());
+        if self.options.json {
+            let at = jiff::Timestamp::now().to_string();
+            let line =
+                json!({"at": at, "worker": self.worker.name, "change": change, "what": what});
+            anstream::eprintln!("{line}");
+            return;
+        }
+        let change = change.map(|change| format!(" {change}:")).unwrap_or_default();
+        anstream::eprintln!("{}{change} {what}", self.worker.name);
+    }
+}
+
+fn in_words(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Stepped { report, .. } => {
+            let did = report.did.as_deref().unwrap_or("nothing to do");
+            match (&report.next, &report.why) {
+                _ if report.done => format!("{did}; done"),
+                (Some(next), _) => format!("{did}; next {}", next.step),
+                (None, Some(why)) => format!("{did}; waits for a decision: {why}"),
+                (None, None) => did.to_owned(),
+            }
+        }
+        Outcome::Busy(why) => format!("later: {why}"),
+        Outcome::Lost => "was taken over by another worker".to_owned(),
+        Outcome::Failed(why) => format!("failed: {why}"),
+    }
+}

@@ -1,0 +1,157 @@
+//! One step of a change: the real `agentd step`, as a child that ends with the worker.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use agentd_core::carried::WorkerName;
+use agentd_core::text::{Line, excerpt};
+use serde::Deserialize;
+
+use crate::engine::{Claim, Outcome, StepReport};
+use crate::error::Result;
+use crate::program;
+
+/// How steps are done.
+#[derive(Debug, Clone)]
+pub(super) struct Stepping {
+    /// The program.
+    pub(super) agentd: PathBuf,
+    /// The remote, by its name in a clone.
+    pub(super) remote: String,
+    /// Whether the project's settings may run programs.
+    pub(super) trust: bool,
+    /// After how many seconds of silence a worker is dead.
+    pub(super) patience: u64,
+}
+
+/// What `agentd` says if it fails.
+#[derive(Debug, Deserialize)]
+struct Failure {
+    error: FailureReport,
+}
+
+#[derive(Debug, Deserialize)]
+struct FailureReport {
+    kind: String,
+    message: String,
+}
+
+/// Errors that another try may not have.
+const PASSING: [&str; 4] = ["claimed", "locked", "remote_unreachable", "interrupted"];
+
+impl Stepping {
+    /// Does the next step of a change in its clone. Where it is not sure what that is, it is looked at
+    /// first: a call of an agent that this claim is not for is left to others.
+    pub(super) async fn run(
+        &self,
+        claim: &Claim,
+        clone: &Path,
+        name: &WorkerName,
+    ) -> Result<Outcome> {
+        if !claim.look {
+            return self.call(claim, clone, name, None).await;
+        }
+        let looked = self.call(claim, clone, name, Some("--next")).await?;
+        let Outcome::Stepped { report: looked, .. } = looked else { return Ok(looked) };
+        let agent = looked.next.as_ref().and_then(|next| next.agent.as_ref());
+        if agent.is_some_and(|agent| !claim.agents.contains(agent)) {
+            return Ok(Outcome::Stepped { cost_before: Some(looked.cost_usd), report: looked });
+        }
+        Ok(match self.call(claim, clone, name, None).await? {
+            Outcome::Stepped { report, .. } => {
+                Outcome::Stepped { report, cost_before: Some(looked.cost_usd) }
+            }
+            other => other,
+        })
+    }
+
+    async fn call(
+        &self,
+        claim: &Claim,
+        clone: &Path,
+        name: &WorkerName,
+        more: Option<&str>,
+    ) -> Result<Outcome> {
+        // Of somebody who is known to be dead, the change is taken at once. Otherwise a claim is one of
+        // somebody outside of the fleet.
+        let patience = if claim.attempt > 1 { 0 } else { self.patience };
+        let mut command = program::mortal(&self.agentd)?;
+        command.arg("-C").arg(clone).args(["step", claim.change.as_str()]);
+        command.arg(&claim.submission.description);
+        command.args(["--json", "--progress", "none", "--skip-clarify", "--discard"]);
+        command.args(["--carry", &self.remote, "--as", name.as_str()]);
+        command.args(["--patience", &patience.to_string(), "--beat", &self.beat().to_string()]);
+        command.args(more);
+        if claim.submission.auto {
+            command.arg("--auto");
+        }
+        if self.trust {
+            command.arg("--trust");
+        }
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let failed = |error| crate::error::FleetError::unusable(&self.agentd, &error);
+        let output = command.spawn().map_err(failed)?.wait_with_output().await.map_err(failed)?;
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        Ok(outcome_of(output.status.code(), &stdout, &stderr))
+    }
+
+    /// How often a sign of life is pushed during a step.
+    fn beat(&self) -> u64 {
+        (self.patience / 3).clamp(1, 15)
+    }
+}
+
+fn outcome_of(code: Option<i32>, stdout: &str, stderr: &str) -> Outcome {
+    if code == Some(0) {
+        return match serde_json::from_str::<StepReport>(stdout) {
+            Ok(report) if report.cost_usd.is_finite() => {
+                Outcome::Stepped { report, cost_before: None }
+            }
+            Ok(_) | Err(_) => Outcome::Failed("`agentd step` has answered no report".to_owned()),
+        };
+    }
+    match serde_json::from_str::<Failure>(stdout) {
+        Ok(Failure { error }) if error.kind == "claim_lost" => Outcome::Lost,
+        Ok(Failure { error }) if PASSING.contains(&&*error.kind) => {
+            Outcome::Busy(line(&error.message))
+        }
+        Ok(Failure { error }) => Outcome::Failed(line(&error.message)),
+        Err(_) => {
+            let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("code {code}"));
+            Outcome::Failed(line(&format!("`agentd step` has ended with {code}: {stderr}")))
+        }
+    }
+}
+
+fn line(text: &str) -> String {
+    excerpt(Line::new(text).as_str(), 400)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_step_says_is_understood() {
+        let error = |kind: &str| {
+            format!(r#"{{"version":1,"error":{{"kind":"{kind}","message":"a\nb","cause":null}}}}"#)
+        };
+        let check = |code, stdout: &str, expected: &Outcome| {
+            assert_eq!(&outcome_of(Some(code), stdout, "no"), expected, "{stdout}");
+        };
+        check(75, &error("claim_lost"), &Outcome::Lost);
+        check(75, &error("claimed"), &Outcome::Busy("a b".to_owned()));
+        check(1, &error("agent_failed"), &Outcome::Failed("a b".to_owned()));
+        let ended = "`agentd step` has ended with code 1: no";
+        check(1, "", &Outcome::Failed(ended.to_owned()));
+        check(0, "x", &Outcome::Failed("`agentd step` has answered no report".to_owned()));
+        let report = r#"{"version":1,"did":"tests","next":{"step":"review","role":"reviewer",
+            "agent":"codex","vendor":"OpenAI","estimate_usd":0.5},"done":false,"cost_usd":1.5,"more":1}"#;
+        let outcome = outcome_of(Some(0), report, "");
+        let Outcome::Stepped { report, .. } = outcome else { panic!("{outcome:?}") };
+        let next = report.next.unwrap();
+        assert_eq!((&*next.step, next.agent.as_deref()), ("review", Some("codex")));
+        assert_eq!((next.estimate_usd, report.cost_usd), (0.5, 1.5));
+    }
+}

@@ -1,0 +1,277 @@
+//! Machines as directories: a home, a checkout and a worker, all of which are gone when one is killed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+use test_project::git;
+
+/// The recorded calls that a change needs, in their order.
+pub(crate) const RUNS: [&str; 11] = [
+    "0001-proposal-gen",
+    "0003-spec-gen-greeting",
+    "0005-tasks-gen",
+    "0007-challenge",
+    "0008-reproposal",
+    "0009-challenge",
+    "0010-implement-logic",
+    "0011-implement-testing",
+    "0012-review",
+    "0013-fix",
+    "0014-review",
+];
+
+/// A remote repository, and what was paid.
+pub(crate) struct World {
+    temp: TempDir,
+    pub(crate) url: Option<String>,
+    pub(crate) call_ms: u64,
+    pub(crate) patience: u64,
+}
+
+pub(crate) struct Machine {
+    pub(crate) name: String,
+    dir: PathBuf,
+    child: Child,
+}
+
+/// A payment that an agent has written down.
+#[derive(Debug, Clone)]
+pub(crate) struct Payment {
+    pub(crate) change: String,
+    pub(crate) step: String,
+}
+
+impl World {
+    /// With a server at this address, or without one.
+    pub(crate) fn new(url: Option<String>) -> Self {
+        let temp = tempfile::Builder::new().prefix("fleet").tempdir_in("/var/tmp").unwrap();
+        let world = Self { temp, url, call_ms: 200, patience: 4 };
+        let (base, demo) =
+            (world.base(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../agentd/assets/demo"));
+        fs::create_dir(base.join("pay")).unwrap();
+        let project = base.join("project");
+        for name in ["README.md", "bin/greet", "test.sh", "tests/by-name.sh", "tests/runs.sh"] {
+            test_project::write(
+                &project.join(name),
+                fs::read(demo.join("project").join(name)).unwrap(),
+            );
+        }
+        for name in RUNS {
+            let run = fs::read(demo.join(format!("runs/{name}.jsonl"))).unwrap();
+            test_project::write(&project.join(format!("recordings/r/{name}.jsonl")), run);
+        }
+        let roles = ["planner", "challenger", "implementer", "reviewer"];
+        let roles: String = roles.map(|role| format!("{role} = \"replay\"\n")).concat();
+        let config = format!(
+            "[workflow]\nself_review_iterations = 0\n[roles]\n{roles}[replay]\n\
+             recording = \"recordings/r\"\n[git]\ncommit = \"layer\"\n[implementation]\n\
+             test_command = \"sh test.sh\"\n[sandbox]\nenabled = false\n"
+        );
+        test_project::write(&project.join("agentd/config.toml"), config);
+        test_project::write(&project.join("agentd/changes/.gitkeep"), "");
+        git(&project, &["init", "-q", "-b", "main"]);
+        git(&project, &["add", "-A"]);
+        git(&project, &["commit", "-q", "-m", "One"]);
+        let remote = world.remote();
+        git(&base, &["init", "-q", "--bare", "-b", "main", remote.to_str().unwrap()]);
+        git(&project, &["remote", "add", "origin", remote.to_str().unwrap()]);
+        git(&project, &["push", "-q", "origin", "main"]);
+        test_project::write(
+            &base.join("gitconfig"),
+            "[user]\nname = Ada\nemail = ada@example.org\n[init]\ndefaultBranch = main\n",
+        );
+        world
+    }
+
+    pub(crate) fn base(&self) -> PathBuf {
+        self.temp.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn remote(&self) -> PathBuf {
+        self.base().join("remote.git")
+    }
+
+    /// A program with nothing of the environment of the test.
+    fn command(&self, home: &Path, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().env("HOME", home).env("PATH", "/usr/bin:/bin").env("USER", "ada");
+        command.env("GIT_CONFIG_GLOBAL", self.base().join("gitconfig"));
+        command.env("AGENTD_REPLAY_PAYMENTS", self.base().join("pay/payments.jsonl"));
+        command.env("AGENTD_REPLAY_CALL_MS", self.call_ms.to_string());
+        if let Some(url) = &self.url {
+            command.env("AGENTD_FLEET", url);
+        }
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// `agentd-fleet` in the project; what it prints.
+    pub(crate) fn fleet(&self, args: &[&str]) -> Value {
+        let program = &program();
+        let mut command = self.command(&self.base().join("home"), program);
+        command.current_dir(self.base().join("project")).arg("fleet").args(args).arg("--json");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    pub(crate) fn submit(&self, id: &str) {
+        let done = self.fleet(&["submit", id, "Let greet take a name", "--auto"]);
+        assert_eq!(done["action"], "submitted", "{done}");
+    }
+
+    /// A new machine, with nothing on it.
+    pub(crate) fn machine(&self, name: &str, slots: usize) -> Machine {
+        test_project::agentd();
+        let dir = self.base().join("machines").join(name);
+        fs::create_dir_all(dir.join("home")).unwrap();
+        let (remote, checkout) = (self.remote(), dir.join("checkout"));
+        git(&dir, &["clone", "-q", remote.to_str().unwrap(), checkout.to_str().unwrap()]);
+        let program = &program();
+        let mut command = self.command(&dir.join("home"), program);
+        command.current_dir(&checkout).args(["worker", "--trust", "--accounts", "replay:team1"]);
+        command.args(["--slots", &slots.to_string(), "--name", name]);
+        command.args(["--patience", &self.patience.to_string()]);
+        let log = fs::File::create(self.base().join(format!("{name}.log"))).unwrap();
+        let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        Machine { name: name.to_owned(), dir, child }
+    }
+
+    pub(crate) fn payments(&self) -> Vec<Payment> {
+        let text = fs::read_to_string(self.base().join("pay/payments.jsonl")).unwrap_or_default();
+        let values = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let text = |value: &Value, key: &str| value[key].as_str().unwrap().to_owned();
+        values
+            .filter(|value| value["what"] == "paid")
+            .map(|value| Payment { change: text(&value, "change"), step: text(&value, "step") })
+            .collect()
+    }
+
+    /// The books of a finished change, on its branch: (step, cost, whether it was cut short).
+    pub(crate) fn books(&self, change: &str) -> Vec<(String, f64, bool)> {
+        let remote = self.remote();
+        let branch = format!("agentd/{change}");
+        let files = git(&remote, &["ls-tree", "-r", "--name-only", &branch, "agentd/archive"]);
+        let state = files.lines().find(|line| line.ends_with("/STATE.yaml")).unwrap();
+        let state = git(&remote, &["show", &format!("{branch}:{state}")]);
+        let mut calls: Vec<(String, f64, bool)> = Vec::new();
+        for line in state.lines().map(|line| line.trim_start_matches(['-', ' '])) {
+            if let Some(step) = line.strip_prefix("step: ") {
+                calls.push((step.trim_matches('"').to_owned(), 0.0, false));
+            }
+            let Some(last) = calls.last_mut() else { continue };
+            if let Some(cost) = line.strip_prefix("cost: ") {
+                last.1 = cost.parse().unwrap();
+            }
+            // Of one without an estimate, only that it has failed is said.
+            last.2 |= line == "unsettled: true" || line.starts_with("failure: ");
+        }
+        calls
+    }
+
+    /// What each step costs, by the books of changes that were done.
+    pub(crate) fn prices(&self, changes: &[String]) -> BTreeMap<String, f64> {
+        let calls = changes.iter().flat_map(|change| self.books(change));
+        calls.filter(|call| !call.2).map(|(step, cost, _)| (step, cost)).collect()
+    }
+
+    pub(crate) fn is_done(&self, change: &str) -> bool {
+        let refs = ["for-each-ref", "--format=%(refname)", "refs/agentd", "refs/heads/agentd"];
+        let refs = git(&self.remote(), &refs);
+        let has = |name: &str| refs.lines().any(|line| line == name);
+        has(&format!("refs/heads/agentd/{change}")) && !has(&format!("refs/agentd/wip/{change}"))
+    }
+
+    pub(crate) fn log(&self, name: &str) -> String {
+        fs::read_to_string(self.base().join(format!("{name}.log"))).unwrap_or_default()
+    }
+}
+
+impl Machine {
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// The most memory that the worker ever had, in MB.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub(crate) fn megabytes(&self) -> f64 {
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kilobytes.unwrap_or(0) as f64 / 1024.0
+    }
+
+    /// The power goes, and the disk is never seen again.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        remove(&self.dir);
+    }
+
+    /// Stops everything on it for a while, as when a lid is closed.
+    pub(crate) fn freeze(&self, time: Duration) {
+        let all = family(self.child.id());
+        let signal = |signal| {
+            for pid in &all {
+                let pid = Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap();
+                let _ = kill_process(pid, signal);
+            }
+        };
+        signal(Signal::STOP);
+        sleep(time);
+        signal(Signal::CONT);
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn remove(dir: &Path) {
+    let start = Instant::now();
+    // Processes that are ending may still write.
+    while fs::remove_dir_all(dir).is_err() && dir.exists() {
+        assert!(start.elapsed() < Duration::from_secs(10), "{} stays", dir.display());
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// The program under test, beside the `agentd` that was built with it.
+fn program() -> PathBuf {
+    test_project::agentd().with_file_name("agentd-fleet")
+}
+
+/// A process and all below it.
+fn family(root: u32) -> Vec<u32> {
+    let mut parents: BTreeMap<u32, u32> = BTreeMap::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        if let Some(parent) = fields.split_whitespace().nth(1).and_then(|field| field.parse().ok())
+        {
+            parents.insert(pid, parent);
+        }
+    }
+    let mut all = vec![root];
+    let mut next = 0;
+    while next < all.len() {
+        let parent = all[next];
+        all.extend(parents.iter().filter(|(_, of)| **of == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    all
+}

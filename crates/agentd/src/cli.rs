@@ -50,12 +50,12 @@ mod trace;
 pub(crate) mod trust;
 mod unarchive;
 mod uninstall;
+mod usage;
 mod validate;
 mod verify;
 mod view;
 
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -70,7 +70,6 @@ use agentd_engine::git::{self, GitTool};
 use agentd_engine::guard::trust::Consent;
 use agentd_engine::opening::{self, Opened};
 use agentd_engine::store::{Change, Holder, Project, StoreError, UserDirs};
-use clap::error::{ContextKind, ContextValue};
 use clap::{FromArgMatches as _, Parser, Subcommand};
 use jiff::Timestamp;
 
@@ -412,7 +411,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let parsed = definition().try_get_matches_from(&args);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return not_parsed(&error, &args),
+        Err(error) => return usage::not_parsed(&error, &args),
     };
     let words: Vec<String> =
         args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
@@ -482,39 +481,6 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
             ExitCode::from(error.kind.exit_code())
         }
     }
-}
-
-/// Help, version, or a wrong command line; the latter as JSON where that was asked for.
-fn not_parsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
-    let wrong = error.use_stderr();
-    let json = args.iter().any(|arg| arg == "--json");
-    if wrong && (json || std::io::stderr().is_terminal()) {
-        // On a terminal, too: clap does not break its lines.
-        let ui = Ui { json, pages: false, progress: ProgressMode::Plain };
-        let usage = usage_error(error);
-        ui.error(&if json { usage } else { usage.hint("for more information, try `--help`") });
-    } else if let Err(error) = error.print() {
-        return ExitCode::from(CommandError::from(error).kind.exit_code());
-    }
-    ExitCode::from(if wrong { 2 } else { 0 })
-}
-
-/// What clap says, as data: its first paragraph, and its tips.
-fn usage_error(error: &clap::Error) -> CommandError {
-    let rendered = error.render().to_string();
-    let lines = || rendered.lines().map(str::trim);
-    let message: Vec<&str> = lines().take_while(|line| !line.is_empty()).collect();
-    let message = message.join(" ");
-    let message = message.strip_prefix("error: ").unwrap_or(&message);
-    let usage = lines().find(|line| line.starts_with("Usage: "));
-    let tips = lines().filter_map(|line| line.strip_prefix("tip: ")).chain(usage);
-    let wanted = error.get(ContextKind::InvalidSubcommand);
-    if matches!(wanted, Some(ContextValue::String(word)) if word == "version") {
-        // Nothing that is spelled like it is meant.
-        let version = CommandLine::agentd(["--version"]);
-        return CommandError::usage(message).run("see the version", version);
-    }
-    tips.fold(CommandError::usage(message), CommandError::hint)
 }
 
 #[cfg(test)]

@@ -286,9 +286,10 @@ impl Workflow<'_> {
         });
         match &result {
             Ok((report, checked)) => {
-                let StepSummary { text, verdict } = match report.asked {
-                    true => "asks you something".to_owned().into(),
-                    false => summary(report, checked).into(),
+                let StepSummary { text, verdict } = if report.asked {
+                    "asks you something".to_owned().into()
+                } else {
+                    summary(report, checked).into()
                 };
                 (self.watch)(Progress::Done {
                     step: &name,

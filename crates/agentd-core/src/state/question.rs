@@ -183,16 +183,16 @@ mod tests {
         State::new(ChangeId::new("add-login").unwrap(), "Add a login", now())
     }
 
-    fn asked(question: &str) -> Option<Asked> {
+    fn asked(question: &str) -> Asked {
         let choices = vec![Line::new("Yes"), Line::new("No")];
-        Some(Asked { question: Prose::new(question), choices })
+        Asked { question: Prose::new(question), choices }
     }
 
     /// A call of a step ends well, and asks this.
-    fn call(state: &mut State, step: &str, asked: Option<Asked>) -> bool {
+    fn call(state: &mut State, step: &str, asked: impl Into<Option<Asked>>) -> bool {
         let call = serde_json::json!({"step": step, "run": 1, "session_id": "s"});
         let mut call: LlmCall = serde_json::from_value(call).unwrap();
-        let asks = state.take_question(&mut call, asked, now());
+        let asks = state.take_question(&mut call, asked.into(), now());
         assert_eq!(call.asked, asks);
         state.llm_calls.push(call);
         asks

@@ -123,7 +123,7 @@ impl Probe<'_> {
             let ok = again.failure.is_none() && self.has_review(&change, &words.remembered)?;
             let why = again.why("it did not know what it was told before");
             checks.add(CheckName::SessionResumed, ok, again.took, why);
-            end.add(self.end_of(&again));
+            end.add(&self.end_of(&again));
 
             // By itself, and whatever becomes of the turn: some agents end it when they are refused.
             (self.on_turn)("a forbidden write");
@@ -297,7 +297,7 @@ struct End {
 }
 
 impl End {
-    fn add(&mut self, other: Self) {
+    fn add(&mut self, other: &Self) {
         self.left += other.left;
         self.killed |= other.killed;
     }

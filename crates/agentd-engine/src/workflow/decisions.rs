@@ -360,9 +360,10 @@ pub fn answer(
         let is_open = state.open_question().is_some();
         if !state.answer(text, by, now) {
             let change = id.clone();
-            let (why, next) = match is_open {
-                true => ("the answer is empty", vec![Command::Decide.on(id)]),
-                false => ("no agent asks anything", position::next_steps(project, id)?),
+            let (why, next) = if is_open {
+                ("the answer is empty", vec![Command::Decide.on(id)])
+            } else {
+                ("no agent asks anything", position::next_steps(project, id)?)
             };
             let next = next.into_iter().next().unwrap_or_else(|| Command::Log.on(id));
             return Err(DocumentError::NothingToDecide { why, next, change });

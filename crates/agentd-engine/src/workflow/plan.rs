@@ -38,7 +38,7 @@ pub enum LostSession {
 #[derive(Debug)]
 pub enum Planned {
     /// As far as it gets.
-    Done(Report),
+    Done(Box<Report>),
     /// A person has to answer first.
     Ask(LostSessionQuestion),
 }
@@ -116,7 +116,7 @@ pub fn plan(
         Err(error) if lost == LostSession::Ask && error.is_lost_session() => {
             Ok(Planned::Ask(LostSessionQuestion(error)))
         }
-        report => report.map(Planned::Done),
+        report => report.map(|report| Planned::Done(Box::new(report))),
     }
 }
 

@@ -24,7 +24,7 @@ use super::{Context, user};
 use crate::error::CommandError;
 use crate::ui::{BOLD, Output, Screen, ask};
 
-/// Answer what a change waits for: a question, or a plan that needs revision.
+/// Answer what a change waits for: a question of an agent, or a plan that needs revision.
 ///
 /// Without a decision, shows what is asked and asks you; without a terminal, prints the commands that
 /// answer it. A decision is recorded in STATE.yaml: who made it, when, why, and for which plan. With

@@ -123,7 +123,7 @@ pub(super) fn take_to_plan(
     let (report, shown, next) = loop {
         let plan = |w: &mut Workflow<'_>| workflow::plan(w, mode, lost);
         let report = match run_workflow(context, &agents, &id, plan)? {
-            Planned::Done(report) => report,
+            Planned::Done(report) => *report,
             Planned::Ask(question) => {
                 match agents.cancel.while_waiting(|| ask::lost_session(&id))? {
                     SessionAnswer::Fresh => lost = LostSession::Fresh,

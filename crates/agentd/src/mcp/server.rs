@@ -63,7 +63,7 @@ impl Server {
         let receipt = receipt.as_deref().and_then(ReceiptKey::parse);
         let queue = Mutex::new(());
         let inner =
-            Inner { project, change, toolset, step, agent, receipt, replaying, hung_up, queue };
+            Inner { project, change, toolset, agent, step, receipt, replaying, hung_up, queue };
         Self { inner: Arc::new(inner) }
     }
 

@@ -522,7 +522,7 @@ fn what_does_not_fit_is_listed() {
     Left out
 
     Read these with `read_file` where you need them:
-    - clarifications.md: everything after the first 5054 of 140000 bytes
+    - clarifications.md: everything after the first 5024 of 140000 bytes
     - CLAUDE.md: everything after the first 756 of 100000 bytes
     - README.md: all 100000 bytes
     - structure: 43 directories further down

@@ -103,7 +103,7 @@ fn plan(context: &Context, project: &Project, id: &ChangeId) -> Result<(), Comma
     let mode = Mode::Automatic;
     let lost = LostSession::Fail;
     let report = match run_workflow(context, &agents, id, |w| workflow::plan(w, mode, lost))? {
-        Planned::Done(report) => report,
+        Planned::Done(report) => *report,
         Planned::Ask(question) => return Err(question.decline().into()),
     };
     if !context.ui.json {

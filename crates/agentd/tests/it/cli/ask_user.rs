@@ -141,7 +141,7 @@ fn an_implementer_asks_only_so_often() {
         let question = project.state().question.unwrap();
         assert_eq!(question.number, number);
         answer(&project, &format!("Answer {number}"));
-        let code = if number < 3 { 0 } else { 1 };
+        let code = i32::from(number == 3);
         project.run(["impl", CHANGE]).exits(code);
         let prompt = prompt(&project, "implement-logic");
         // The last prompt asks once more for what was left undone.

@@ -50,7 +50,7 @@ fn no_command_shows_help() {
     Everyday commands:
       init         Set up agentd in a project
       plan         Take a change from one sentence to an approved plan
-      decide       Answer what a change waits for: a question, or a plan that needs revision
+      decide       Answer what a change waits for: a question of an agent, or a plan that needs revision
       impl         Take an approved plan to approved code: implement, review, fix
       archive      Merge the specs of a change into the main specs and move the change to the archive
       list         List changes: what waits for you, what runs, and what comes next

@@ -191,7 +191,16 @@ pub fn main() -> ExitCode {
     if args.nth(1).as_deref() == Some(program::MORTAL.as_ref()) {
         return program::become_mortal(args);
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && env::args_os().any(|arg| arg == "--json") => {
+            let text = error.to_string();
+            let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            anstream::println!("{:#}", json!({"version": 1, "error": FleetError::usage(message)}));
+            return ExitCode::from(2);
+        }
+        Err(error) => error.exit(),
+    };
     let json = cli.json;
     // One thread: see `worker`.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

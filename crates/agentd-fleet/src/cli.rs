@@ -40,7 +40,10 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Give changes to a fleet of workers, and see what becomes of them.
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  agentd fleet submit add-oauth \"Let people sign in with GitHub\"\n  agentd fleet status"
+    )]
     Fleet(Fleet),
     Worker(WorkerArgs),
 }
@@ -146,6 +149,9 @@ enum Fleet {
 /// what comes of it. Keys of agents stay on this machine. Ctrl-C lets running steps end; a second one ends
 /// them.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  agentd worker --accounts claude:team1,codex:team1\n  agentd worker --slots 4 --accounts claude:team1 --until-done"
+)]
 struct WorkerArgs {
     /// How many steps at the same time.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -185,7 +191,16 @@ pub fn main() -> ExitCode {
     if args.nth(1).as_deref() == Some(program::MORTAL.as_ref()) {
         return program::become_mortal(args);
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && env::args_os().any(|arg| arg == "--json") => {
+            let text = error.to_string();
+            let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            anstream::println!("{:#}", json!({"version": 1, "error": FleetError::usage(message)}));
+            return ExitCode::from(2);
+        }
+        Err(error) => error.exit(),
+    };
     let json = cli.json;
     // One thread: see `worker`.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

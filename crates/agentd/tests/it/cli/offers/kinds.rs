@@ -23,6 +23,7 @@ enum Case {
 }
 
 const REMOTE: &str = "it needs a remote repository that somebody else has pushed to";
+const FLEET: &str = "it is up to another program; the tests of agentd-fleet have it";
 const AGENT: &str = "it takes an agent that behaves like this; tests of steps have them";
 const CODE: &str = "it takes an implementer that has written code; the tests of git have them";
 const FLEET: &str = "it takes a program without agentd-fleet beside it, or a server that is down";
@@ -63,6 +64,7 @@ fn case(kind: Kind) -> Case {
         Kind::Refused => By(needs_revision_of_high, &["decide", "accept"]),
         Kind::NothingToDecide => By(planned, &["decide", "fix"]),
         Kind::Claimed | Kind::ClaimLost | Kind::NotCarried => Not(REMOTE),
+        Kind::FleetMissing | Kind::FleetUnreachable => Not(FLEET),
         Kind::RemoteUnreachable => By(committed, &["take", "new-one"]),
         Kind::NothingToSettle => By(planned, &["cost", "--settle", "1=0.5"]),
         Kind::ChangeNotReady => By(planned, &["impl"]),

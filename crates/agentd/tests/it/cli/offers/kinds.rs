@@ -23,7 +23,6 @@ enum Case {
 }
 
 const REMOTE: &str = "it needs a remote repository that somebody else has pushed to";
-const FLEET: &str = "it is up to another program; the tests of agentd-fleet have it";
 const AGENT: &str = "it takes an agent that behaves like this; tests of steps have them";
 const CODE: &str = "it takes an implementer that has written code; the tests of git have them";
 const FLEET: &str = "it takes a program without agentd-fleet beside it, or a server that is down";
@@ -46,7 +45,6 @@ fn case(kind: Kind) -> Case {
         Kind::StateInvalid => By(broken_state, &["status"]),
         Kind::NoState => By(no_state, &["log"]),
         Kind::Context => Not(SYSTEM),
-        Kind::FleetMissing | Kind::FleetUnreachable => Not(FLEET),
         Kind::Store => By(unreadable_proposal, &["show"]),
         Kind::Locked => While(planned, hold_run_lock, PLAN),
         Kind::NoSuchChange => By(planned, &["status", "nope"]),

@@ -64,7 +64,7 @@ fn an_open_change_goes_before_an_archived_one_of_its_id() {
         assert_eq!((course.standing, course.why), (Standing::Done, "it is archived"));
         course.next[0].to_string()
     };
-    assert_eq!(next("one"), "agentd unarchive one");
+    assert_eq!(next("one"), "agentd show one");
     complete(&project, "one", "");
     assert!(place("one").is_none());
     assert_eq!(next("2026-11-15-one"), "agentd show 2026-11-15-one");

@@ -235,11 +235,11 @@ fn state_of_a_clone_deletes_nothing() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn heavy_killed_drop_keeps_the_record() {
-    use crate::cli::archive_kills::{traced, try_each};
+    use crate::cli::archive_kills::{moments, traced, try_each};
 
     let command = ["drop", ID, "--delete", "--yes"];
     let total = traced(&placed("worktree"), &command, None);
-    let done = try_each(&(0..total).collect::<Vec<_>>(), |at| {
+    let done = try_each(&moments(total), |at| {
         let project = placed("worktree");
         traced(&project, &command, Some(at));
         let listed = project.run(["list", "--json"]).exits(0).json();

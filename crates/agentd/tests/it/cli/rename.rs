@@ -310,13 +310,13 @@ fn hostile_files_have_no_part_in_a_rename() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn heavy_killed_rename_leaves_one_name() {
-    use crate::cli::archive_kills::{traced, try_each};
+    use crate::cli::archive_kills::{moments, traced, try_each};
 
     for placement in ["in-place", "branch", "worktree"] {
         let begin = || project(placement);
         let command = ["rename", OLD, NEW];
         let total = traced(&begin(), &command, None);
-        let done = try_each(&(0..total).collect::<Vec<_>>(), |at| {
+        let done = try_each(&moments(total), |at| {
             let project = begin();
             traced(&project, &command, Some(at));
             let listed = project.run(["list", "--json"]).exits(0).json();

@@ -279,7 +279,7 @@ fn worktree_of_somebody_else_does_not_take_a_change_over() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn heavy_killed_move_leaves_the_change_whole() {
-    use crate::cli::archive_kills::{traced, try_each};
+    use crate::cli::archive_kills::{moments, traced, try_each};
 
     let begin = || {
         let project = project();
@@ -290,7 +290,7 @@ fn heavy_killed_move_leaves_the_change_whole() {
     };
     let command = ["plan", ID, "--auto", "--git", "worktree"];
     let total = traced(&begin(), &command, None);
-    let moved = try_each(&(0..total).collect::<Vec<_>>(), |at| {
+    let moved = try_each(&moments(total), |at| {
         let project = begin();
         let proposal = project.read("proposal.md");
         traced(&project, &command, Some(at));

@@ -93,6 +93,23 @@ pub(super) fn key(
     Ok(key_text(project, role, change)?.as_deref().and_then(ReceiptKey::parse))
 }
 
+/// Whether the last call for a change wrote this review, whatever has become of the plan.
+pub(super) fn wrote(
+    project: &Project,
+    change: &Change,
+    role: Role,
+    review: &Digest,
+) -> Result<bool, StoreError> {
+    let key = key(project, role, change.id())?;
+    // A directory or a pipe in its place proves nothing.
+    let receipt = change.read(&ChangeFile::Receipt).ok();
+    let receipt = receipt.as_deref().and_then(Receipt::parse);
+    let proves = |(key, receipt): (ReceiptKey, Receipt)| {
+        key.proves(&receipt, change.id(), role, review)
+    };
+    Ok(key.zip(receipt).is_some_and(proves))
+}
+
 /// Whether the last call for a change wrote this review, and the plan has been the same since.
 pub(crate) fn proves(
     project: &Project,
@@ -101,14 +118,9 @@ pub(crate) fn proves(
     review: &Digest,
     plan: &Digest,
 ) -> Result<bool, StoreError> {
-    let id = change.id();
-    let text = key_text(project, role, id)?.unwrap_or_default();
-    let is_about = text.lines().nth(1).is_some_and(|about| *about == plan.to_string());
-    let key = ReceiptKey::parse(&text).filter(|_| is_about);
-    // A directory or a pipe in its place proves nothing.
-    let receipt = change.read(&ChangeFile::Receipt).ok();
-    let receipt = receipt.as_deref().and_then(Receipt::parse);
-    Ok(key.zip(receipt).is_some_and(|(key, receipt)| key.proves(&receipt, id, role, review)))
+    let key = key_text(project, role, change.id())?.unwrap_or_default();
+    let is_about = key.lines().nth(1).is_some_and(|about| *about == plan.to_string());
+    Ok(is_about && wrote(project, change, role, review)?)
 }
 
 /// Lets the proof of a verdict that waits to be taken hold for the new ID of its change.

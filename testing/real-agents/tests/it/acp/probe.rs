@@ -95,8 +95,7 @@ fn agents_that_hide_tools_or_go_around_them_are_found() {
         ["sees_tools", "writes_through_tools", "forbidden_write_refused", "session_resumed"];
     verdict("writes-around", &around, &[]);
     // It uses the tool, and edits what it was to review besides.
-    let besides = ["writes_through_tools", "forbidden_write_refused"];
-    verdict("edits-too", &besides, &[]);
+    verdict("edits-too", &["forbidden_write_refused"], &[]);
 }
 
 // contract G3
@@ -127,7 +126,8 @@ fn agents_that_do_not_end_or_leave_something_are_found() {
     verdict("ends-early", &["ends_when_told"], &EVERY_ROLE);
     verdict("forks-away", &["leaves_no_process"], &EVERY_ROLE);
     verdict("forks-later", &["leaves_no_process"], &EVERY_ROLE);
-    verdict("stays", &["leaves_no_process"], &EVERY_ROLE);
+    // It does not end by itself, but on SIGTERM.
+    verdict("stays", &[], &EVERY_ROLE);
 }
 
 // contract G3

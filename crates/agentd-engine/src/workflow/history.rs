@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use agentd_core::agent::{AgentKind, Role, Transport};
 use agentd_core::event::AgentEvent;
 use agentd_core::layout::RunName;
-use agentd_core::outcome::{AgentOutcome, Exit};
+use agentd_core::outcome::{AgentOutcome, Exit, Failure, FailureKind};
 use agentd_core::provider::{AgentRequest, FoundInProject, Session, Surroundings, provider};
 use agentd_core::run_format::{Record, RunEnd, RunHeader, parse_line};
 use agentd_core::state::State;
@@ -226,7 +226,13 @@ fn unfinished(change: &Change, run: &PastRun, state: &State) -> AgentOutcome {
             | Record::End { .. } => {}
         }
     }
-    let mut outcome = decoder.map(|decoder| decoder.finish(&Exit::default())).unwrap_or_default();
+    // Killed before anything was written about the call: it has not succeeded.
+    let nothing = || AgentOutcome {
+        failure: Some(Failure::new(FailureKind::Cancelled, "agentd was killed before the call")),
+        ..AgentOutcome::default()
+    };
+    let mut outcome =
+        decoder.map(|decoder| decoder.finish(&Exit::default())).unwrap_or_else(nothing);
     if let Some((usage, cost_usd)) = used {
         outcome.usage = Some(usage);
         outcome.cost_usd = cost_usd;

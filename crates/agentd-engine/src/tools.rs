@@ -87,7 +87,7 @@ pub(crate) fn names_for(role: Role, step: &StepName) -> Vec<String> {
 
 /// The tools of a set.
 pub fn of(toolset: Toolset) -> impl Iterator<Item = &'static Tool> {
-    TOOLS.into_iter().filter(move |tool| tool.offered_to.contains(&toolset))
+    TOOLS.into_iter().filter(move |tool| tool.is_in(toolset))
 }
 
 /// The tool of this name, among those of a set.
@@ -153,8 +153,9 @@ mod tests {
             let all = match set {
                 Toolset::All => 7,
                 Toolset::Role(Role::Planner) => 7,
-                Toolset::Role(Role::Implementer) => 2,
-                Toolset::Role(_) | Toolset::Clarify => 1,
+                Toolset::Step(Role::Planner) => 7,
+                Toolset::Step(Role::Implementer) => 2,
+                Toolset::Role(_) | Toolset::Step(_) | Toolset::Clarify => 1,
             };
             assert_eq!(writes, all, "{set:?}: {names:?}");
         }
@@ -162,6 +163,10 @@ mod tests {
 
     #[test]
     fn a_tool_is_found_only_in_a_set_that_has_it() {
+        let (planner, called) = (Toolset::Role(Role::Planner), Toolset::Step(Role::Planner));
+        assert!(find(planner, "create_clarifications").is_some());
+        assert!(find(called, "create_clarifications").is_none());
+        assert!(find(planner, "ask_user").is_none() && find(called, "ask_user").is_some());
         assert!(find(Toolset::Clarify, "propose_questions").is_some());
         assert!(find(Toolset::All, "propose_questions").is_none());
         assert!(find(Toolset::Role(Role::Reviewer), "edit_file").is_none());

@@ -104,9 +104,8 @@ pub(super) fn wrote(
     // A directory or a pipe in its place proves nothing.
     let receipt = change.read(&ChangeFile::Receipt).ok();
     let receipt = receipt.as_deref().and_then(Receipt::parse);
-    let proves = |(key, receipt): (ReceiptKey, Receipt)| {
-        key.proves(&receipt, change.id(), role, review)
-    };
+    let proves =
+        |(key, receipt): (ReceiptKey, Receipt)| key.proves(&receipt, change.id(), role, review);
     Ok(key.zip(receipt).is_some_and(proves))
 }
 

@@ -22,6 +22,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "append_review",
     purpose: "Give the verdict on the plan, once, at the end of your review.",
     offered_to: &[Toolset::Role(Role::Challenger)],
+    by_hand: false,
     read_only: false,
     input: schema,
     output: Some(reviewed),

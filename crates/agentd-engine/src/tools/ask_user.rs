@@ -18,7 +18,8 @@ use crate::change::documents;
 pub(super) const TOOL: Tool = Tool {
     name: "ask_user",
     purpose: "Ask the user what only they can decide, if you cannot go on without it. Then end your turn; you are called again with the answer.",
-    offered_to: &[Toolset::Role(Role::Planner), Toolset::Role(Role::Implementer)],
+    offered_to: &[Toolset::Step(Role::Planner), Toolset::Step(Role::Implementer)],
+    by_hand: false,
     read_only: false,
     input: schema,
     output: None,

@@ -24,6 +24,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "complete_task",
     purpose: "Mark a task as done. Its file is checked: CREATE must exist, MODIFY must differ from the base commit, DELETE must be gone.",
     offered_to: &[Toolset::Role(Role::Implementer)],
+    by_hand: false,
     read_only: false,
     input: schema,
     output: Some(output),

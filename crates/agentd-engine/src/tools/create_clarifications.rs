@@ -1,5 +1,6 @@
 //! `create_clarifications`.
 
+use agentd_core::agent::Role;
 use agentd_core::document::clarifications::{self, Answered, Clarifications, MAX_QUESTIONS};
 use agentd_core::ids::ChangeId;
 use agentd_core::layout::ChangeFile;
@@ -19,8 +20,9 @@ use super::writing::Gate;
 pub(super) const TOOL: Tool = Tool {
     name: "create_clarifications",
     purpose: "Write clarifications.md.",
+    offered_to: &[Toolset::All, Toolset::Role(Role::Planner)],
     // A planner that agentd calls asks with `ask_user`, and does not write what a person has said.
-    offered_to: &[Toolset::All],
+    by_hand: true,
     read_only: false,
     input: schema,
     output: Some(written),

@@ -26,6 +26,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "create_review",
     purpose: "Give the verdict on the implementation, once, at the end of your review.",
     offered_to: &[Toolset::Role(Role::Reviewer)],
+    by_hand: false,
     read_only: false,
     input: schema,
     output: Some(reviewed),

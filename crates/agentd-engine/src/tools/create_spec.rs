@@ -23,6 +23,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "create_spec",
     purpose: "Write specs/<spec_id>.md, for each affected spec in order.",
     offered_to: &[Toolset::All, Toolset::Role(Role::Planner)],
+    by_hand: false,
     read_only: false,
     input: schema,
     output: Some(written),

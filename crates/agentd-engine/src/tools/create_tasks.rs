@@ -23,6 +23,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "create_tasks",
     purpose: "Write tasks.md with all tasks, after the specs.",
     offered_to: &[Toolset::All, Toolset::Role(Role::Planner)],
+    by_hand: false,
     read_only: false,
     input: schema,
     output: Some(written),

@@ -24,6 +24,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "edit_file",
     purpose: "Replace a piece of text in a document of the change.",
     offered_to: &[Toolset::All, Toolset::Role(Role::Planner)],
+    by_hand: false,
     read_only: false,
     input: schema,
     output: Some(written),

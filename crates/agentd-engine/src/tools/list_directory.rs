@@ -20,6 +20,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "list_directory",
     purpose: "List a directory of the project.",
     offered_to: Toolset::EVERY,
+    by_hand: false,
     read_only: true,
     input: schema,
     output: Some(output),

@@ -19,6 +19,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "propose_questions",
     purpose: "Propose all questions for the user at once. They are asked after you have ended.",
     offered_to: &[Toolset::Clarify],
+    by_hand: false,
     read_only: false,
     input: schema,
     output: Some(written),

@@ -22,6 +22,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "read_file",
     purpose: "Read a text file of the project.",
     offered_to: Toolset::EVERY,
+    by_hand: false,
     read_only: true,
     input: schema,
     // Models read a text better as it is than inside JSON.

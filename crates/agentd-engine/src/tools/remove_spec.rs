@@ -19,6 +19,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "remove_spec",
     purpose: "Drop a spec from the change.",
     offered_to: &[Toolset::All, Toolset::Role(Role::Planner)],
+    by_hand: false,
     read_only: false,
     input: schema,
     output: None,

@@ -19,6 +19,8 @@ pub struct Tool {
     pub purpose: &'static str,
     /// The sets that it is part of.
     pub offered_to: &'static [Toolset],
+    /// Whether only those have it that agentd has not started for a step.
+    pub by_hand: bool,
     /// Whether it changes nothing.
     pub read_only: bool,
     /// The schema of its arguments, given that of the field `change_id`.
@@ -30,6 +32,15 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// Whether it is part of a set.
+    pub fn is_in(&self, set: Toolset) -> bool {
+        let of_role = match set {
+            Toolset::Step(role) => !self.by_hand && self.offered_to.contains(&Toolset::Role(role)),
+            Toolset::All | Toolset::Role(_) | Toolset::Clarify => false,
+        };
+        of_role || self.offered_to.contains(&set)
+    }
+
     /// The schema of its arguments. A server that works on one change says which.
     pub fn input(&self, bound: Option<&ChangeId>) -> JsonObject {
         (self.input)(schema::change(bound.map(ChangeId::as_str)))
@@ -66,6 +77,8 @@ pub enum Toolset {
     All,
     /// Those of a role.
     Role(Role),
+    /// Those of a role in a step that agentd has started: it may ask a person.
+    Step(Role),
     /// Those with which a planner proposes questions.
     Clarify,
 }
@@ -78,6 +91,8 @@ impl Toolset {
         Self::Role(Role::Challenger),
         Self::Role(Role::Implementer),
         Self::Role(Role::Reviewer),
+        Self::Step(Role::Planner),
+        Self::Step(Role::Implementer),
         Self::Clarify,
     ];
 
@@ -86,7 +101,8 @@ impl Toolset {
         match (role, step) {
             (None, _) => Self::All,
             (Some(Role::Planner), Some(StepName::Clarify)) => Self::Clarify,
-            (Some(role), _) => Self::Role(role),
+            (Some(role), Some(_)) => Self::Step(role),
+            (Some(role), None) => Self::Role(role),
         }
     }
 
@@ -94,7 +110,7 @@ impl Toolset {
     pub fn role(self) -> Option<Role> {
         match self {
             Self::All => None,
-            Self::Role(role) => Some(role),
+            Self::Role(role) | Self::Step(role) => Some(role),
             Self::Clarify => Some(Role::Planner),
         }
     }

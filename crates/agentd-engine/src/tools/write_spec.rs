@@ -19,6 +19,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "write_spec",
     purpose: "Write specs/<spec_id>.md as Markdown.",
     offered_to: &[Toolset::All, Toolset::Role(Role::Planner)],
+    by_hand: false,
     read_only: false,
     input: schema,
     output: Some(written),

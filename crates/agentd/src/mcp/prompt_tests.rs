@@ -157,7 +157,7 @@ fn a_prompt_names_its_tool_and_everything_that_the_tool_requires() {
 fn a_prompt_names_no_tool_that_its_role_does_not_have() {
     for (prompt, _) in prompts() {
         let own = tools_of(&prompt);
-        for tool in tools::of(Toolset::All).filter(|tool| !tool.offered_to.contains(&own)) {
+        for tool in tools::of(Toolset::All).filter(|tool| !tool.is_in(own)) {
             let step = prompt.lines().next().unwrap();
             assert!(!prompt.contains(tool.name), "{step}: {}", tool.name);
         }
@@ -173,12 +173,7 @@ fn a_context_names_the_tools_of_its_role_and_no_others() {
     ] {
         for tool in tools::of(Toolset::All) {
             let named = kind.instructions().contains(&format!("`{}`", tool.name));
-            assert_eq!(
-                named,
-                tool.offered_to.contains(&Toolset::Role(role)),
-                "{role}: {}",
-                tool.name
-            );
+            assert_eq!(named, tool.is_in(Toolset::Step(role)), "{role}: {}", tool.name);
         }
     }
 }

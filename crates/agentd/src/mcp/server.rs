@@ -324,18 +324,18 @@ fn instructions(change: Option<&ChangeId>, toolset: Toolset) -> String {
             .to_owned(),
     };
     let task = match toolset {
-        Toolset::Role(Role::Planner) => {
+        Toolset::Role(Role::Planner) | Toolset::Step(Role::Planner) => {
             " Order: create_proposal, then create_spec for every affected spec, then create_tasks. \
              Fix a document with edit_file."
         }
-        Toolset::Role(Role::Challenger) => {
+        Toolset::Role(Role::Challenger) | Toolset::Step(Role::Challenger) => {
             " Read proposal.md, specs/*.md and tasks.md, then give one verdict with append_review."
         }
-        Toolset::Role(Role::Implementer) => {
+        Toolset::Role(Role::Implementer) | Toolset::Step(Role::Implementer) => {
             " Do the tasks of tasks.md in order of their dependencies, and call complete_task after \
              each."
         }
-        Toolset::Role(Role::Reviewer) => {
+        Toolset::Role(Role::Reviewer) | Toolset::Step(Role::Reviewer) => {
             " Compare the code with specs/*.md and tasks.md, then give one verdict with \
              create_review."
         }

@@ -102,6 +102,8 @@ fn how(example: &str) -> How {
             How { before: QUESTIONS, ..at("initialised") }
         }
         "clarify" => How { answers: true, ..at("initialised") },
+        // No agent has asked anything.
+        "decide" if has("answer") => How { code: 1, ..at("waiting") },
         "challenge" | "reproposal" | "decide" => at("waiting"),
         // Enter alone keeps it.
         "drop" => How { answers: !has("--yes"), ..at("planned") },

@@ -218,7 +218,8 @@ fn nobody_asks_or_answers_by_writing_files() {
     assert_eq!(calls(&project), ["proposal-gen"]);
     project.write_root(&path, text);
     // A tool that agentd did not start for a call asks nobody.
-    let mut command = project.command(["mcp", "--change", CHANGE, "--role", "planner"]);
+    let step = ["mcp", "--change", CHANGE, "--role", "planner", "--step", "proposal-gen"];
+    let mut command = project.command(step);
     answers(&project, "by-hand", &[("ask_user", question())]);
     let input = fs::File::open(project.home().join("answers/by-hand")).unwrap();
     let said = project.finish(command.stdin(input));

@@ -231,8 +231,7 @@ fn unfinished(change: &Change, run: &PastRun, state: &State) -> AgentOutcome {
         failure: Some(Failure::new(FailureKind::Cancelled, "agentd was killed before the call")),
         ..AgentOutcome::default()
     };
-    let mut outcome =
-        decoder.map(|decoder| decoder.finish(&Exit::default())).unwrap_or_else(nothing);
+    let mut outcome = decoder.map_or_else(nothing, |decoder| decoder.finish(&Exit::default()));
     if let Some((usage, cost_usd)) = used {
         outcome.usage = Some(usage);
         outcome.cost_usd = cost_usd;

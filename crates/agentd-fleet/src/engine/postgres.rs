@@ -7,8 +7,8 @@
 //!
 //! `dbos` is used without its own executor. That polls each queue by itself and has a fixed number of
 //! places for each, where a worker has slots for all of them together; and nobody notices that an executor
-//! is dead without a product that has no Rust client. So [`claims`] asks for as many as there are free
-//! slots, and [`liveness`] finds out who is dead.
+//! is dead without a product that has no Rust client. So `claims` asks for as many as there are free
+//! slots, and `liveness` finds out who is dead.
 
 mod budgets;
 mod claims;

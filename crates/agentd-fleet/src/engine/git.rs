@@ -1,5 +1,5 @@
-//! A fleet with nothing but the remote repository: the list is a ref for each change, and the last word
-//! has whoever's push was first.
+//! A fleet with nothing but the remote repository: the list is a ref for each change, and the worker
+//! whose push was first has the change.
 //!
 //! `refs/agentd/queue/<id>` says what was submitted and who has claimed it; `refs/agentd/wip/<id>` is
 //! what `agentd step` carries. A worker whose refs have not moved for a while, by the clock of the one who

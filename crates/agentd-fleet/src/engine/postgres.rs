@@ -99,7 +99,7 @@ impl PostgresEngine {
             .await
             .map_err(failed)?;
         let settings = Settings {
-            // Whoever calls tries again, and goes on with other things meanwhile.
+            // The caller tries again, and goes on with other things meanwhile.
             retry: RetryPolicy {
                 initial_backoff: Duration::from_millis(20),
                 max_backoff: Duration::from_millis(200),

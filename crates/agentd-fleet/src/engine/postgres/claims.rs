@@ -53,7 +53,7 @@ impl PostgresEngine {
     ///
     /// DBOS counts what is running, and takes the first row without waiting for others who do the same. Two
     /// who see a different first row would both take theirs for the last free place, so one at a time
-    /// looks at a queue. Whoever is frozen meanwhile is thrown out by the server.
+    /// looks at a queue. A worker that is frozen meanwhile is thrown out by the server.
     async fn admit(&self, queue: &str, worker: &Worker) -> Result<Option<String>> {
         let Some(mut record) = self.dbos.get_queue(queue).await.map_err(failed)? else {
             return Ok(None);

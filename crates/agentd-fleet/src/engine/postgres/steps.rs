@@ -85,8 +85,8 @@ impl PostgresEngine {
     }
 
     /// Says what came of a step. What is here first decides whether the worker still had it; then the next
-    /// step is offered; then DBOS learns that this one has ended. Whoever dies in between leaves something
-    /// that the next sweep does.
+    /// step is offered; then DBOS learns that this one has ended. A worker that dies in
+    /// between leaves something that the next sweep does.
     pub(super) async fn finish_step(
         &self,
         worker: &Worker,

@@ -31,6 +31,12 @@ pub(crate) const CHROMIUM: Package = Package {
 pub(crate) const STRACE: Package =
     Package { title: "strace", debian: "strace", programs: &["/usr/bin/strace"], variable: None };
 
+/// The shells whose completions are tested, besides bash.
+pub(crate) const SHELLS: [Package; 2] = [
+    Package { title: "zsh", debian: "zsh", programs: &["/usr/bin/zsh"], variable: None },
+    Package { title: "fish", debian: "fish", programs: &["/usr/bin/fish"], variable: None },
+];
+
 /// The server of a fleet. The tests start it themselves, and take the newest that is there.
 pub(crate) const POSTGRES: Package = Package {
     title: "Postgres",

@@ -54,6 +54,7 @@ const STEPS: &[Step] = &[
     Step { name: "npm", about: "programs from npm that tests run", run: npm_step },
     Step { name: "browser", about: "Chromium, for the pages of the viewer", run: browser_step },
     Step { name: "strace", about: "which counts the files that are opened", run: strace_step },
+    Step { name: "shells", about: "zsh and fish, for the completions", run: shells_step },
     Step { name: "postgres", about: "the server of a fleet", run: postgres_step },
     Step { name: "clippy", about: "no warnings, in all targets", run: clippy },
     Step { name: "doc", about: "examples in documentation, and its links", run: doc },
@@ -184,6 +185,14 @@ fn browser_step(run: &Run<'_>) -> Result<Outcome> {
 
 fn strace_step(run: &Run<'_>) -> Result<Outcome> {
     find_or_install(run, &packages::STRACE)
+}
+
+fn shells_step(run: &Run<'_>) -> Result<Outcome> {
+    let mut missing = Vec::new();
+    for shell in &packages::SHELLS {
+        missing.extend(packages::find_or_install(run.workspace, shell)?);
+    }
+    Ok(if missing.is_empty() { Outcome::Passed } else { Outcome::Skipped(missing.join("; ")) })
 }
 
 fn postgres_step(run: &Run<'_>) -> Result<Outcome> {

@@ -30,6 +30,7 @@ mod journal_kills;
 mod json;
 mod ledger;
 mod list;
+mod man;
 mod no_fallback;
 mod offers;
 #[cfg(target_os = "linux")]

@@ -92,6 +92,20 @@ fn zsh_completes_from_the_first_time() {
     assert_eq!(run.stdout, "add-oauth\n", "{}", run.stderr);
 }
 
+/// The script of fish, in fish.
+#[test]
+fn fish_completes() {
+    if !std::path::Path::new("/usr/bin/fish").exists() {
+        return;
+    }
+    let project = TestProject::new().change("add-oauth").programs(&["fish"]);
+    std::os::unix::fs::symlink(test_project::agentd(), project.bin().join("agentd")).unwrap();
+    let script = "agentd completions fish | source; complete -C 'agentd impl add'";
+    let mut fish = project.any_command(project.bin().join("fish"));
+    let run = project.finish(fish.args(["--no-config", "-c", script])).exits(0);
+    assert_eq!(run.stdout, "add-oauth\n", "{}", run.stderr);
+}
+
 #[test]
 fn unknown_shell_is_a_usage_error() {
     let project = TestProject::empty();

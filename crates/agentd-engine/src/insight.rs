@@ -5,6 +5,7 @@ pub mod cost;
 pub mod diff;
 pub mod export;
 pub mod forecast;
+pub mod kept;
 pub mod main_specs;
 pub mod overlap;
 pub mod search;

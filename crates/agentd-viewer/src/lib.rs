@@ -41,6 +41,7 @@ use agentd_engine::agents::redact::Redactor;
 use agentd_engine::change::documents;
 use agentd_engine::guard::trust;
 use agentd_engine::insight::cost::{self, ProjectCost};
+use agentd_engine::insight::kept::Kept;
 use agentd_engine::opening;
 use agentd_engine::store::{Holder, Project};
 use jiff::Timestamp;
@@ -79,6 +80,8 @@ struct App {
     overviews: Overviews,
     conflicts: Conflicts,
     trees: Arc<Trees>,
+    /// What code differs in, to be shown.
+    kept: Kept,
     spent: Mutex<Spent>,
     /// Held while a command is checked and started, so that two requests do not start two.
     starting: Mutex<()>,
@@ -187,6 +190,7 @@ pub fn listen(options: Options) -> io::Result<Server> {
         overviews: Overviews::default(),
         conflicts: Conflicts::default(),
         trees: Arc::default(),
+        kept: Kept::default(),
         spent: Mutex::default(),
         starting: Mutex::default(),
         token,

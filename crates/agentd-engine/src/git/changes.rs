@@ -3,6 +3,7 @@
 use super::Git;
 use super::compare::Comparison;
 use super::error::GitError;
+use super::seen::Seen;
 use super::shorten::shorten;
 use super::status::{os, records};
 
@@ -116,14 +117,34 @@ impl Git {
     /// git does not know yet; without what belongs to agentd's changes. The files on the disk
     /// are compared, whatever the index says about them.
     pub fn diff(&self, base: &str, limit_bytes: usize) -> Result<Diff, GitError> {
-        let compared = self.compare(base)?;
+        Ok(self.diff_of(self.compare(base)?, limit_bytes)?.0)
+    }
+
+    /// The same, and what it was made from: as long as that is as it was, the diff is the same.
+    pub(crate) fn diff_to_keep(
+        &self,
+        base: &str,
+        limit_bytes: usize,
+    ) -> Result<(Diff, Seen), GitError> {
+        let mut settings = Seen::begin();
+        self.see_settings(&mut settings)?;
+        let (diff, mut seen) = self.diff_of(self.compare(base)?, limit_bytes)?;
+        seen.and(settings);
+        Ok((diff, seen))
+    }
+
+    fn diff_of(
+        &self,
+        compared: Comparison<'_>,
+        limit_bytes: usize,
+    ) -> Result<(Diff, Seen), GitError> {
         let files = files(&compared)?;
         let call = compared.private.call("diff-index").args(DIFF).args(["-p", &*compared.base]);
         let output = call.at_most(LOOKED_AT).run()?;
         // A NUL is not text, and would end a prompt that is passed as an argument.
         let (text, shortened) = shorten(&output.text().replace('\0', "\u{2400}"), limit_bytes);
         let truncated = shortened || output.cut;
-        Ok(Diff { text, truncated, files, left_out: compared.left_out })
+        Ok((Diff { text, truncated, files, left_out: compared.left_out }, compared.seen))
     }
 
     /// The files that were changed in the project since a commit, as in [`Git::diff`].

@@ -14,6 +14,7 @@ use super::entries::{
 };
 use super::error::GitError;
 use super::private::{ObjectKind, PrivateGitDir, as_path};
+use super::seen::Seen;
 use super::walk::{self, WalkEntry, WalkEntryKind, WalkInput, WalkResult};
 use super::{Git, is_hash};
 
@@ -36,6 +37,8 @@ pub(super) struct Comparison<'g> {
     pub(super) left_out: Vec<OmittedFile>,
     /// Files that were changed and are not in the index.
     pub(super) unseen: Vec<ChangedFile>,
+    /// What it was made from.
+    pub(super) seen: Seen,
 }
 
 /// What to change in the index of the commit.
@@ -66,10 +69,12 @@ impl Plan {
 impl Git {
     /// Compares the project with a commit.
     pub(super) fn compare(&self, base: &str) -> Result<Comparison<'_>, GitError> {
+        let mut seen_before = Seen::begin();
+        seen_before.repository_of(&self.root);
         let base = self.commit_by_hash(base)?;
         let private = PrivateGitDir::of(self)?;
         let repository = self.repository(&private, &base)?;
-        let walked = self.walk(&private, &repository)?;
+        let walked = self.walk(&private, &repository, seen_before)?;
         let first = index_lines(&repository.base);
         if !first.is_empty() {
             private.call("update-index").args(["-z", "--index-info"]).input(first).run()?;
@@ -94,13 +99,15 @@ impl Git {
         }
         write(&private, self.top(), &base, &mut plan)?;
         plan.left_out.sort_by(|a, b| (&a.why, &a.path).cmp(&(&b.why, &b.path)));
-        Ok(Comparison { private, base, left_out: plan.left_out, unseen: plan.unseen })
+        let (left_out, unseen, seen) = (plan.left_out, plan.unseen, walked.seen);
+        Ok(Comparison { private, base, left_out, unseen, seen })
     }
 
     fn walk(
         &self,
         private: &PrivateGitDir<'_>,
         repository: &Repository,
+        seen: Seen,
     ) -> Result<WalkResult, GitError> {
         let is_rules = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(walk::RULES);
         let rules: Vec<(&Vec<u8>, &Entry)> = repository
@@ -119,14 +126,15 @@ impl Git {
         for line in layout::GITIGNORE_LINES {
             own.extend_from_slice(format!("\n{line}\n").as_bytes());
         }
-        Ok(walk::walk(&WalkInput {
+        let input = WalkInput {
             top: &self.top,
             start: self.prefix.as_os_str().as_bytes(),
             rules: texts,
             is_tracked: &|path| repository.is_tracked(path),
             has_tracked: &|path| repository.has_tracked(path),
             excluded: &|path| !self.is_ours(path),
-        }))
+        };
+        Ok(walk::walk(&input, seen))
     }
 
     /// A path of the project, from the top of the checkout.

@@ -14,6 +14,8 @@ use agentd_walk::{parse, read_rules};
 use ignore::Match;
 use ignore::gitignore::Gitignore;
 
+use super::seen::Seen;
+
 /// Beyond this many files and directories, only those that git knows are visited.
 pub(super) const MOST: usize = 500_000;
 /// The name of a file with ignore rules.
@@ -53,7 +55,7 @@ pub(super) enum WalkEntryKind {
 }
 
 /// The result of a walk.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct WalkResult {
     pub(super) files: Vec<WalkEntry>,
     /// Directories that are repositories of their own.
@@ -63,6 +65,8 @@ pub(super) struct WalkResult {
     pub(super) unreadable: Vec<Vec<u8>>,
     /// Whether there were more files than are visited.
     pub(super) cut: bool,
+    /// All that was looked at, as it was before.
+    pub(super) seen: Seen,
 }
 
 /// The rules of a directory, then and now, and of those above it.
@@ -95,34 +99,42 @@ struct Dir {
 }
 
 /// Walks over the project.
-pub(super) fn walk(known: &WalkInput<'_>) -> WalkResult {
-    let mut walked = WalkResult::default();
+pub(super) fn walk(known: &WalkInput<'_>, seen: Seen) -> WalkResult {
+    let mut walked = WalkResult {
+        files: Vec::new(),
+        repositories: Vec::new(),
+        special: Vec::new(),
+        unreadable: Vec::new(),
+        cut: false,
+        seen,
+    };
     let mut above = None;
     // The rules of the directories above the project hold in it too.
     if !known.start.is_empty() {
-        above = Some(rules(known, b"", None));
+        above = Some(rules(known, b"", None, &mut walked.seen));
         for (at, _) in known.start.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
-            above = Some(rules(known, &known.start[..at], above));
+            above = Some(rules(known, &known.start[..at], above, &mut walked.seen));
         }
     }
     let start = Dir { path: known.start.to_vec(), above, ignored: false, ignored_since: None };
     let mut left = vec![start];
     let mut count = 0;
     while let Some(dir) = left.pop() {
+        walked.seen.look(place(known.top, &dir.path));
         let Ok(entries) = fs::read_dir(place(known.top, &dir.path)) else {
             walked.unreadable.push(dir.path);
             continue;
         };
         let mut entries: Vec<fs::DirEntry> = entries.flatten().collect();
         if dir.path != known.start
-            && is_repository(known.top, &dir.path, &entries)
+            && is_repository(known.top, &dir.path, &entries, &mut walked.seen)
             && !(known.has_tracked)(&dir.path)
         {
             walked.repositories.push(dir.path);
             continue;
         }
         entries.sort_by_key(fs::DirEntry::file_name);
-        let here = rules(known, &dir.path, dir.above.clone());
+        let here = rules(known, &dir.path, dir.above.clone(), &mut walked.seen);
         let mut below = Vec::new();
         for entry in entries {
             count += 1;
@@ -152,6 +164,7 @@ fn look(
         return None;
     }
     let Ok(metadata) = entry.metadata() else {
+        walked.seen.miss();
         walked.unreadable.push(path);
         return None;
     };
@@ -176,6 +189,7 @@ fn look(
     if is_dir {
         return Some(Dir { path, above: Some(Rc::clone(here)), ignored, ignored_since });
     }
+    walked.seen.found(full, &metadata);
     let kind = if metadata.is_file() {
         WalkEntryKind::File { executable: metadata.permissions().mode() & 0o100 != 0 }
     } else if metadata.is_symlink() {
@@ -190,19 +204,27 @@ fn look(
 
 /// Whether git treats a directory as a repository of its own. A `.git` alone is not enough: git
 /// itself would enter such a directory.
-fn is_repository(top: &Path, dir: &[u8], entries: &[fs::DirEntry]) -> bool {
+fn is_repository(top: &Path, dir: &[u8], entries: &[fs::DirEntry], seen: &mut Seen) -> bool {
     let Some(git) = entries.iter().find(|entry| entry.file_name() == ".git") else { return false };
     let path = place(top, dir).join(".git");
+    seen.git_directory(&path);
+    seen.look(path.join("objects"));
     if git.file_type().is_ok_and(|kind| kind.is_dir()) {
         return path.join("HEAD").symlink_metadata().is_ok() && path.join("objects").is_dir();
     }
     read_rules(&path).is_some_and(|text| text.starts_with(b"gitdir:"))
 }
 
-fn rules(known: &WalkInput<'_>, dir: &[u8], above: Option<Rc<Rules>>) -> Rc<Rules> {
+fn rules(
+    known: &WalkInput<'_>,
+    dir: &[u8],
+    above: Option<Rc<Rules>>,
+    seen: &mut Seen,
+) -> Rc<Rules> {
     let path = join(dir, RULES);
     let root = place(known.top, dir);
     let was = known.rules.get(&path);
+    seen.look(place(known.top, &path));
     let is = read_rules(&place(known.top, &path));
     let then = was.map(|text| Rc::new(parse(&root, text)));
     let now = match &is {

@@ -5,6 +5,7 @@ mod code;
 mod plan;
 mod specs;
 
-pub use code::{CodeDiff, CodeError, CodeFile, code};
+pub(super) use code::Compared;
+pub use code::{CodeDiff, CodeError, CodeFile, code, code_kept};
 pub use plan::{DocumentDiff, PlanDiff, PlanVersion, plan, rounds};
 pub use specs::{SpecDelta, specs};

@@ -15,6 +15,7 @@ use agentd_core::state::{self, State};
 use agentd_core::text::Line;
 use serde::Serialize;
 
+use crate::insight::kept::Kept;
 use crate::insight::overlap::Operation;
 use crate::store::{Change, Project, ProjectDir, StoreError};
 
@@ -148,7 +149,8 @@ pub fn of_requirement(project: &Project, wanted: &SpecRef) -> Result<Vec<Trace>,
             .filter(|(id, _)| wanted.requirement.is_none_or(|wanted| wanted == *id))
             .peekable();
         if mine.peek().is_some() {
-            traces.extend(trace(project, &source, &wanted.spec, &spec, mine));
+            let kept = Kept::default();
+            traces.extend(trace((project, &kept), &source, &wanted.spec, &spec, mine));
         }
     }
     Ok(traces)
@@ -162,12 +164,18 @@ pub fn of_change(project: &Project, which: &str) -> Result<Option<Vec<Trace>>, S
 
 /// What a change has done for each of its requirements.
 pub fn of(project: &Project, change: &Change) -> Vec<Trace> {
+    of_kept(project, change, &Kept::default())
+}
+
+/// The same for a page: git is not asked again for commits, unless it may know more.
+pub fn of_kept(project: &Project, change: &Change, kept: &Kept) -> Vec<Trace> {
     let source = Source::new(change);
     let mut traces = Vec::new();
     for spec_id in source.spec_ids() {
         let Some(spec) = source.spec(&spec_id) else { continue };
         let touched = touched(&source, &spec_id, &spec);
-        traces.extend(trace(project, &source, &spec_id, &spec, touched.into_iter()));
+        let touched = touched.into_iter();
+        traces.extend(trace((project, kept), &source, &spec_id, &spec, touched));
     }
     traces
 }
@@ -190,7 +198,7 @@ fn touched(source: &Source, id: &SpecId, spec: &Spec) -> Vec<(RequirementId, Ope
 }
 
 fn trace(
-    project: &Project,
+    (project, kept): (&Project, &Kept),
     source: &Source,
     spec_id: &SpecId,
     spec: &Spec,
@@ -199,7 +207,7 @@ fn trace(
     let all_tasks = tasks::parse(&source.text(&ChangeFile::Tasks)).value.tasks;
     let of_spec: Vec<&Task> =
         all_tasks.iter().filter(|task| task.spec_refs.iter().any(|r| r.spec == *spec_id)).collect();
-    let commits = commits::of_tasks(project, &source.id, source.state.as_ref(), &of_spec);
+    let commits = commits::kept(kept, project, &source.id, source.state.as_ref(), &of_spec);
     let review = source.state.as_ref().and_then(review);
     let base = spec::parse(&source.text(&ChangeFile::Base(spec_id.clone()))).value;
     let mut traces = Vec::new();

@@ -44,7 +44,7 @@ pub(super) fn first_line(file: &CodeFile) -> Option<usize> {
     lines.find_map(|line| line.new.filter(|_| line.old.is_none()))
 }
 
-/// Whether a file can be commented on: the code of the change has it.
+/// Whether a file can be commented on: the code of the change has it now, whatever a page shows.
 pub(crate) fn is_in_code(subject: &Subject, path: &RelPath) -> bool {
     let code = diff::code(subject.home(), subject.snapshot()).ok().flatten();
     code.is_some_and(|code| code.files.iter().any(|file| file.path == path.as_str()))
@@ -52,8 +52,11 @@ pub(crate) fn is_in_code(subject: &Subject, path: &RelPath) -> bool {
 
 pub(crate) fn code(app: &App, subject: &Subject, view: &View) -> Markup {
     let here = format!("{}/code", subject.address());
-    let found =
-        if subject.is_open() { diff::code(subject.home(), subject.snapshot()) } else { Ok(None) };
+    let found = if subject.is_open() {
+        diff::code_kept(subject.home(), subject.snapshot(), &app.kept)
+    } else {
+        Ok(None)
+    };
     let (code, problem) = match found {
         Ok(code) => (code, None),
         Err(error) => (None, Some(error.to_string())),
@@ -68,7 +71,7 @@ pub(crate) fn code(app: &App, subject: &Subject, view: &View) -> Markup {
             None => { @if problem.is_none() { p.empty { (nothing(subject)) } } }
         }
         (other_comments(subject, code.as_ref()))
-        (trace_table(subject, code.as_ref()))
+        (trace_table(subject, code.as_ref(), &app.kept))
         (template(subject))
     };
     ChangePage { tab: Tab::Code, title: "Code", here: Some(&here), body }.render(app, subject)

@@ -7,6 +7,7 @@ use agentd_core::figures::{duration, tokens};
 use agentd_core::ids::RequirementId;
 use agentd_core::layout::ChangeFile;
 use agentd_engine::insight::diff;
+use agentd_engine::insight::kept::Kept;
 use maud::{DOCTYPE, Markup, html};
 
 use super::code::{static_differences, tests};
@@ -170,7 +171,7 @@ fn code(subject: &Subject) -> Markup {
             (tests(subject))
             @if let Some(code) = &code { (static_differences(subject, code)) }
             (other_comments(subject, code.as_ref()))
-            (trace_table(subject, code.as_ref()))
+            (trace_table(subject, code.as_ref(), &Kept::default()))
         }
     }
 }

@@ -5,6 +5,7 @@ use agentd_core::ids::{Layer, SpecRef};
 use agentd_core::state::TestRun;
 use agentd_core::text::counted;
 use agentd_engine::insight::diff::CodeDiff;
+use agentd_engine::insight::kept::Kept;
 use agentd_engine::insight::overlap::Operation;
 use agentd_engine::insight::trace::{self, Scenarios, TaskTrace, Trace};
 use maud::{Markup, html};
@@ -15,8 +16,8 @@ use crate::subject::Subject;
 use crate::task_graph;
 
 /// The table; nothing if the change has no requirements.
-pub(super) fn trace_table(subject: &Subject, code: Option<&CodeDiff>) -> Markup {
-    let traces = trace::of(subject.home(), subject.change());
+pub(super) fn trace_table(subject: &Subject, code: Option<&CodeDiff>, kept: &Kept) -> Markup {
+    let traces = trace::of_kept(subject.home(), subject.change(), kept);
     let tests = subject.state().and_then(|state| state.test_run.as_ref());
     html! {
         @if !traces.is_empty() {

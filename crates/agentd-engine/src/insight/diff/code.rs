@@ -4,7 +4,7 @@
 //! in a git directory of our own. No filter, hook or setting of the repository runs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agentd_core::diff::{self, FilePatch, LineDiff};
 use agentd_core::document::tasks::Task;
@@ -16,7 +16,8 @@ use agentd_core::step_name::StepName;
 use crate::change::staleness::code_root;
 use crate::change::{Snapshot, documents::DocumentError};
 use crate::explain::{ErrorReport, Explain};
-use crate::git::{FileChange, Git, GitError, OmittedFile};
+use crate::git::{Diff, FileChange, Git, GitError, OmittedFile, Seen};
+use crate::insight::kept::Kept;
 use crate::store::Project;
 
 /// How much of a diff is read; longer files are cut.
@@ -104,41 +105,74 @@ impl Explain for CodeError {
     }
 }
 
+/// What differs in a checkout.
+#[derive(Debug)]
+pub(in crate::insight) struct Compared {
+    found: Diff,
+    /// The lines that differ, by path.
+    patches: BTreeMap<String, FilePatch>,
+    /// From the top of the checkout to the project.
+    subdirectory: Option<PathBuf>,
+}
+
 /// The code of an open change; none if nothing is known to compare it with, because the project is
 /// no repository or had no commit when the change began.
 pub fn code(project: &Project, snapshot: &Snapshot) -> Result<Option<CodeDiff>, CodeError> {
+    code_kept(project, snapshot, &Kept::default())
+}
+
+/// The same for a page: what was compared before is not compared again, unless something has
+/// changed that it was made from.
+pub fn code_kept(
+    project: &Project,
+    snapshot: &Snapshot,
+    kept: &Kept,
+) -> Result<Option<CodeDiff>, CodeError> {
     let Some(state) = snapshot.state_if_begun()? else { return Ok(None) };
     let Some(base) = state.base_commit() else { return Ok(None) };
+    let question = format!("{:?} {:?} {:?} {base}", project.root(), state.change_id, state.git);
+    if let Some(known) = kept.compared.get(&question) {
+        return Ok(Some(with_tasks(snapshot, base, &known.1)));
+    }
+    let mut before = Seen::begin();
+    before.repository_of(project.root());
     let root = code_root(project, state)?;
     let Some(git) = Git::discover(&root)? else { return Ok(None) };
-    let found = git.diff(base, MOST_BYTES)?;
-    let mut patches: BTreeMap<String, FilePatch> =
-        diff::patches(&found.text).into_iter().map(|patch| (patch.path.clone(), patch)).collect();
+    let (found, mut seen) = git.diff_to_keep(base, MOST_BYTES)?;
+    seen.and(before);
+    let patches = diff::patches(&found.text);
+    let patches = patches.into_iter().map(|patch| (patch.path.clone(), patch)).collect();
+    let subdirectory = git.subdirectory().map(Path::to_owned);
+    let known = kept.compared.keep(question, seen, Compared { found, patches, subdirectory });
+    Ok(Some(with_tasks(snapshot, base, &known.1)))
+}
+
+/// What differs, by the tasks and layers of the change.
+fn with_tasks(snapshot: &Snapshot, base: &str, compared: &Compared) -> CodeDiff {
     let tasks = &snapshot.documents.tasks.value().tasks;
     let written = Written::default();
     let mut files = Vec::new();
-    for changed in found.files {
-        let patch = patches.remove(&changed.path);
-        let path = in_project(&changed.path, git.subdirectory());
+    for changed in &compared.found.files {
+        let patch = compared.patches.get(&changed.path);
+        let path = in_project(&changed.path, compared.subdirectory.as_deref());
         let own: Vec<&Task> = tasks.iter().filter(|task| names(task, &path)).collect();
         let layers: BTreeSet<Layer> = match own.as_slice() {
             [] => written.layers_of(snapshot, &path),
             own => own.iter().filter_map(|task| task.layer).collect(),
         };
         let is_empty = patch.is_none() && changed.lines.is_some_and(|lines| lines != (0, 0));
-        let cut = patch.as_ref().map_or(is_empty, |patch| patch.cut);
         files.push(CodeFile {
             path,
-            change: changed.change,
+            change: changed.change.clone(),
             lines: changed.lines,
-            diff: patch.map(|patch| patch.diff).unwrap_or_default(),
-            cut,
+            diff: patch.map(|patch| patch.diff.clone()).unwrap_or_default(),
+            cut: patch.map_or(is_empty, |patch| patch.cut),
             tasks: own.iter().map(|task| task.id).collect(),
             layers,
         });
     }
-    let cut = found.truncated;
-    Ok(Some(CodeDiff { base: base.to_owned(), files, left_out: found.left_out, cut }))
+    let (left_out, cut) = (compared.found.left_out.clone(), compared.found.truncated);
+    CodeDiff { base: base.to_owned(), files, left_out, cut }
 }
 
 /// A path from the top of the checkout, from the project.

@@ -11,7 +11,8 @@ use agentd_core::state::State;
 use agentd_core::text::Line;
 use serde::Serialize;
 
-use crate::git::{self, GitTool, is_hash};
+use crate::git::{self, GitTool, Seen, is_hash};
+use crate::insight::kept::Kept;
 use crate::store::Project;
 
 /// How long git may take, and how many commits are looked at.
@@ -35,17 +36,39 @@ pub struct Commit {
     pub tasks: BTreeSet<TaskId>,
 }
 
-/// The commits of some tasks, newest first: those that name the change in their message,
-/// and those since the implementation began that touch the file of a task. Without git
-/// there are none.
-pub(super) fn of_tasks(
+/// The commits of some tasks, as they were listed before if nothing can have changed.
+pub(super) fn kept(
+    kept: &Kept,
     project: &Project,
     change: &ChangeId,
     state: Option<&State>,
     tasks: &[&Task],
 ) -> Vec<Commit> {
+    let named = tasks.iter().map(|task| (task.id, task.file.as_ref())).collect::<Vec<_>>();
+    let about = state.map(|state| (&state.git, state.ids().collect::<Vec<_>>()));
+    let question = format!("{:?} {change} {about:?} {named:?}", project.root());
+    if let Some(known) = kept.commits.get(&question) {
+        return known.1.clone();
+    }
+    let mut seen = Seen::begin();
+    seen.repository_of(project.root());
+    match of_tasks(project, change, state, tasks) {
+        Some(found) => kept.commits.keep(question, seen, found).1.clone(),
+        None => Vec::new(),
+    }
+}
+
+/// The commits of some tasks, newest first: those that name the change in their message,
+/// and those since the implementation began that touch the file of a task. None if git
+/// cannot say.
+fn of_tasks(
+    project: &Project,
+    change: &ChangeId,
+    state: Option<&State>,
+    tasks: &[&Task],
+) -> Option<Vec<Commit>> {
     if tasks.is_empty() {
-        return Vec::new();
+        return Some(Vec::new());
     }
     let setup = state.and_then(|state| state.git.as_ref());
     let tool = GitTool::default();
@@ -61,7 +84,7 @@ pub(super) fn of_tasks(
     let grep: Vec<String> = ids.iter().map(|id| format!("--grep={id}")).collect();
     let arguments: Vec<&str> =
         std::iter::once("--fixed-strings").chain(grep.iter().map(String::as_str)).collect();
-    let mut found = log(root, &arguments).unwrap_or_default();
+    let mut found = log(root, &arguments)?;
     found.retain(|commit| names_change(&commit.message));
     let base = state.and_then(State::base_commit);
     if let Some(base) = base.filter(|text| is_hash(text)) {
@@ -71,6 +94,7 @@ pub(super) fn of_tasks(
         let mut arguments = vec![range.as_str(), "--"];
         arguments.extend(files.iter().map(String::as_str));
         if !files.is_empty() {
+            // The base may be gone from the repository; what names the change is still there.
             found.extend(log(root, &arguments).unwrap_or_default());
         }
     }
@@ -94,7 +118,7 @@ pub(super) fn of_tasks(
     commits.sort_by(|(a, left), (b, right)| {
         right.date.as_str().cmp(left.date.as_str()).then(a.cmp(b))
     });
-    commits.into_iter().map(|(_, commit)| commit).collect()
+    Some(commits.into_iter().map(|(_, commit)| commit).collect())
 }
 
 /// Whether a name stands in a text as a word of its own: `1.1` is not in `1.10`.

@@ -233,6 +233,10 @@ fn attacks(port: u16, token: &str) -> Vec<Attack> {
         "/changes/add-oauth/proposal?view=edit",
         "/changes/add-oauth/export.html",
         "/changes/add-oauth/export.md",
+        "/changes/add-oauth/comments",
+        "/changes/add-oauth/specs/auth-flow",
+        "/archive/2026-10-01-add-passwords/review",
+        "/archive/2026-10-01-add-passwords/specs/session-store",
     ] {
         attacks.push(get("no token", target, vec![ours()], &[401]));
         let evil = ("Origin", "http://evil.example".into());
@@ -240,6 +244,9 @@ fn attacks(port: u16, token: &str) -> Vec<Attack> {
         let rebound = ("Host", format!("evil.example:{port}"));
         attacks.push(get("a foreign host", target, vec![rebound, signed()], &[421]));
     }
+    // Scripts and styles are the same for everybody, but not under any name.
+    let rebound = ("Host", format!("evil.example:{port}"));
+    attacks.push(get("an asset of another host", "/assets/0/viewer.js", vec![rebound], &[421]));
     // Everything that does something.
     for (target, body) in ACTIONS {
         let act = |name, headers: Vec<(&'static str, String)>, expected| Attack {
@@ -270,7 +277,7 @@ fn attacks(port: u16, token: &str) -> Vec<Attack> {
 }
 
 /// Every address that changes something, with a form that would.
-const ACTIONS: [(&str, &str); 13] = [
+const ACTIONS: [(&str, &str); 14] = [
     ("/new", "id=evil&description=x&then=plan"),
     ("/changes/add-oauth/comments", "on=proposal.md&text=x"),
     ("/changes/add-oauth/comments/1", "fate=resolved"),
@@ -282,9 +289,47 @@ const ACTIONS: [(&str, &str); 13] = [
     ("/changes/add-oauth/edit", "on=proposal.md&seen=0&text=x"),
     ("/changes/add-oauth/check", "on=proposal.md&text=x"),
     ("/changes/add-oauth/answers", "q0=0"),
+    ("/changes/add-oauth/answer", "text=x"),
     ("/changes/add-oauth/run", "command=reproposal-fresh"),
     ("/changes/add-oauth/stop", ""),
 ];
+
+/// Each route is in the table of attacks, and what takes a form is in that of actions.
+#[test]
+fn every_route_is_attacked() {
+    let routes = include_str!("../../../../agentd-viewer/src/routes.rs");
+    let (_, router) = routes.split_once("Router::new()").unwrap();
+    let (router, _) = router.split_once(".fallback(").unwrap();
+    let attacks = attacks(1, &"0".repeat(64));
+    let leads_to = |route: &str, target: &str| {
+        let (route, target) = (route.split('/'), target.split('?').next().unwrap().split('/'));
+        route.clone().count() == target.clone().count()
+            && route.zip(target).all(|(part, name)| part.starts_with('{') || part == name)
+    };
+    // The first that fits is the most exact one.
+    let of_route = |route: &str, target: &str, all: &[&str]| {
+        let exact = all.iter().any(|other| !other.contains('{') && leads_to(other, target));
+        leads_to(route, target) && (!exact || !route.contains('{'))
+    };
+    let routes: Vec<(&str, &str)> = router
+        .split(".route(")
+        .skip(1)
+        .map(|route| route.trim_start().trim_start_matches('"').split_once('"').unwrap())
+        .collect();
+    let all: Vec<&str> = routes.iter().map(|(route, _)| *route).collect();
+    assert!(all.len() > 25, "{all:?}");
+    for (route, handlers) in &routes {
+        for (method, handler) in [("GET", "get("), ("POST", "post(")] {
+            if !handlers.contains(handler) {
+                continue;
+            }
+            let is_it = |attack: &&Attack| {
+                attack.method == method && of_route(route, attack.target, &all)
+            };
+            assert!(attacks.iter().any(|attack| is_it(&attack)), "nobody attacks {method} {route}");
+        }
+    }
+}
 
 #[test]
 fn strangers_are_refused() {

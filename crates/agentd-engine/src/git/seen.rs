@@ -1,6 +1,6 @@
 //! What an answer about a repository was made from, so that it can be kept for as long as it is
-//! true. Only for answers that are shown: whoever can set the clock, or writes through a mapping of
-//! a file, can hide an edit from it. What is decided is compared anew.
+//! true. Only for answers that are shown: anyone who can set the clock, or writes through a mapping of
+//! a file, can hide an edit from it. What is decided is compared again.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -106,7 +106,7 @@ impl Seen {
     }
 
     /// Whether an edit of any of it would be noticed.
-    pub fn can_be_kept(&self) -> bool {
+    pub(crate) fn can_be_kept(&self) -> bool {
         let Ok(begun) = self.begun.duration_since(UNIX_EPOCH) else { return false };
         let is_old = |(_, version): &(PathBuf, Option<Version>)| {
             version.is_none_or(|version| {
@@ -200,7 +200,9 @@ impl Git {
             .collect();
         paths.sort();
         paths.dedup();
-        paths.into_iter().for_each(|path| seen.follow(path));
+        for path in paths {
+            seen.follow(path);
+        }
         Ok(())
     }
 }

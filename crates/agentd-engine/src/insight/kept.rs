@@ -1,6 +1,6 @@
 //! Answers about repositories that take many git processes, kept for as long as nothing that they
 //! were made from has changed. They are for pages, which ask for the same again and again; what is
-//! decided asks anew.
+//! decided asks again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +18,10 @@ pub struct Kept {
 
 /// The latest answers of a kind, with their questions.
 #[derive(Debug)]
-pub(super) struct Answers<T, const MOST: usize>(Mutex<Vec<(String, Arc<(Seen, T)>)>>);
+pub(super) struct Answers<T, const MOST: usize>(Mutex<Vec<Answer<T>>>);
+
+/// A question, and what was seen and answered.
+type Answer<T> = (String, Arc<(Seen, T)>);
 
 impl<T, const MOST: usize> Default for Answers<T, MOST> {
     fn default() -> Self {

@@ -47,7 +47,7 @@ impl Version {
 
 /// Files and directories, as they were before they were read.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub(crate) struct Seen {
     begun: SystemTime,
     /// What is there, itself: a link is not followed.
     places: Vec<(PathBuf, Option<Version>)>,
@@ -106,7 +106,7 @@ impl Seen {
     }
 
     /// Whether an edit of any of it would be noticed.
-    pub fn can_be_kept(&self) -> bool {
+    pub(crate) fn can_be_kept(&self) -> bool {
         let Ok(begun) = self.begun.duration_since(UNIX_EPOCH) else { return false };
         let is_old = |(_, version): &(PathBuf, Option<Version>)| {
             version.is_none_or(|version| {
@@ -119,7 +119,7 @@ impl Seen {
     }
 
     /// Whether all of it is still as it was.
-    pub fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         self.places.iter().all(|(path, seen)| version(path) == *seen)
             && self.targets.iter().all(|(path, seen)| target(path) == *seen)
     }
@@ -200,7 +200,9 @@ impl Git {
             .collect();
         paths.sort();
         paths.dedup();
-        paths.into_iter().for_each(|path| seen.follow(path));
+        for path in paths {
+            seen.follow(path);
+        }
         Ok(())
     }
 }

@@ -323,9 +323,8 @@ fn every_route_is_attacked() {
             if !handlers.contains(handler) {
                 continue;
             }
-            let is_it = |attack: &&Attack| {
-                attack.method == method && of_route(route, attack.target, &all)
-            };
+            let is_it =
+                |attack: &&Attack| attack.method == method && of_route(route, attack.target, &all);
             assert!(attacks.iter().any(|attack| is_it(&attack)), "nobody attacks {method} {route}");
         }
     }

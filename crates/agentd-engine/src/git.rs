@@ -38,7 +38,7 @@ pub use error::GitError;
 pub use merge_driver::{MERGE_DRIVER, merge_driver, register_merge_driver};
 pub use person::person;
 pub(crate) use private::quoted;
-pub use seen::Seen;
+pub(crate) use seen::Seen;
 pub use set_up::{Setup, SetupResult, begin, branch_of, change_of_branch, set_up, work_tree};
 pub use status::{Dirty, Head, Worktree};
 pub(crate) use tool::Call as GitToolCall;

@@ -47,7 +47,7 @@ impl Version {
 
 /// Files and directories, as they were before they were read.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub(crate) struct Seen {
     begun: SystemTime,
     /// What is there, itself: a link is not followed.
     places: Vec<(PathBuf, Option<Version>)>,
@@ -119,7 +119,7 @@ impl Seen {
     }
 
     /// Whether all of it is still as it was.
-    pub fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         self.places.iter().all(|(path, seen)| version(path) == *seen)
             && self.targets.iter().all(|(path, seen)| target(path) == *seen)
     }

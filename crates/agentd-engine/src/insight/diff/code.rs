@@ -130,8 +130,12 @@ pub fn code_kept(
 ) -> Result<Option<CodeDiff>, CodeError> {
     let Some(state) = snapshot.state_if_begun()? else { return Ok(None) };
     let Some(base) = state.base_commit() else { return Ok(None) };
-    let question =
-        format!("{} {:?} {:?} {base}", project.root().display(), state.change_id, state.git);
+    let question = format!(
+        "{:?} {:?} {:?} {base}",
+        project.root().as_os_str().as_encoded_bytes(),
+        state.change_id,
+        state.git
+    );
     if let Some(known) = kept.compared.get(&question) {
         return Ok(Some(with_tasks(snapshot, base, &known.1)));
     }

@@ -46,7 +46,8 @@ pub(super) fn kept(
 ) -> Vec<Commit> {
     let named = tasks.iter().map(|task| (task.id, task.file.as_ref())).collect::<Vec<_>>();
     let about = state.map(|state| (&state.git, state.ids().collect::<Vec<_>>()));
-    let question = format!("{} {change} {about:?} {named:?}", project.root().display());
+    let question =
+        format!("{:?} {change} {about:?} {named:?}", project.root().as_os_str().as_encoded_bytes());
     if let Some(known) = kept.commits.get(&question) {
         return known.1.clone();
     }

@@ -37,7 +37,8 @@ fn settle(root: &Path) {
         use std::os::unix::fs::MetadataExt as _;
         let changed = |path: &Path| {
             let it = path.symlink_metadata().unwrap();
-            let since = Duration::new(it.ctime().unsigned_abs(), it.ctime_nsec() as u32);
+            let since =
+                Duration::new(it.ctime().unsigned_abs(), u32::try_from(it.ctime_nsec()).unwrap());
             SystemTime::UNIX_EPOCH + since
         };
         let below = fs::read_dir(dir).unwrap().flatten().map(|entry| {
@@ -79,6 +80,9 @@ fn heavy_second_look_at_code_starts_no_git() {
     assert!(viewer.get(CODE).body.contains("by initial"));
 }
 
+/// What is edited, how, and what is shown then.
+type Edit<'e> = (&'e str, &'e dyn Fn(), &'e str);
+
 /// Whatever has a say in what differs is looked at again.
 #[test]
 fn heavy_kept_code_follows_the_repository() {
@@ -91,7 +95,6 @@ fn heavy_kept_code_follows_the_repository() {
         let done = command.current_dir(project.root()).args(person).args(arguments).output();
         assert!(done.unwrap().status.success());
     };
-    type Edit<'e> = (&'e str, &'e dyn Fn(), &'e str);
     let root = project.root();
     let edits: [Edit<'_>; 6] = [
         (

@@ -365,7 +365,7 @@ fn missing_section(
         return rule
             .at(heading.span, format!("{message}; did you mean it by `{shown}`?"))
             .with_fix(format!(
-                "Write `## {name}`. Headings and keywords are English in every language."
+                "Write `## {name}`, or the same in another language that agentd reads."
             ));
     }
     let title = outline.headings.iter().find(|heading| heading.level == 1);

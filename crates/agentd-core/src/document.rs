@@ -28,15 +28,27 @@ pub mod tasks_edit;
 use std::fmt::Write as _;
 
 use crate::diagnostic::{Diagnostic, Rule};
+use crate::language;
 use crate::outline::{Outline, Section};
 use crate::rules;
 use crate::span::Span;
 use crate::stamp::Stamp;
 use crate::text::{Line, Prose, escape, unescape};
 
-/// The first section of a level-2 title, in any case.
-fn section<'t, 's>(sections: &'s [Section<'t>], names: &[&str]) -> Option<&'s Section<'t>> {
-    sections.iter().find(|s| names.iter().any(|name| s.title.eq_ignore_ascii_case(name)))
+/// The section with an English title, in any case; where there is none, the first whose title says
+/// the same in another language.
+fn section<'t, 's>(sections: &'s [Section<'t>], name: &str) -> Option<&'s Section<'t>> {
+    let english = sections.iter().find(|s| s.title.eq_ignore_ascii_case(name));
+    english.or_else(|| sections.iter().find(|s| language::heading(s.title) == Some(name)))
+}
+
+/// The English title of each section as [`section`] finds it, or else its own.
+pub(crate) fn english_titles<'t>(sections: &[Section<'t>]) -> Vec<&'t str> {
+    let english = |own: &Section<'t>| {
+        let name = language::heading(own.title)?;
+        section(sections, name).is_some_and(|found| found.span == own.span).then_some(name)
+    };
+    sections.iter().map(|own| english(own).unwrap_or(own.title)).collect()
 }
 
 /// A section's text as prose.

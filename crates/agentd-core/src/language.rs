@@ -6,8 +6,8 @@
 //! separated by commas. A word counts as a whole, in any case; with a `*` at its end, as the
 //! beginning of a word; words with spaces between them as a phrase. Chinese and Japanese are written
 //! without spaces, so that their words count wherever they are, except for the longer words that
-//! follow with a `!`: `應 !應用` is "should", and not in "application". Another language is another
-//! file and a row in `FILES`.
+//! follow with a `!`: `應 !應用` is "should", and not in "application". Under `[headings]` stands what
+//! a heading means: `Warum = Why`. Another language is another file and a row in `FILES`.
 
 mod tag;
 
@@ -147,11 +147,12 @@ fn ascii_index(c: char) -> Option<usize> {
 struct Tables {
     /// By topic, in the order of their variants.
     topics: [Words; Topic::ALL.len()],
-    headings: Vec<(&'static str, &'static str)>,
+    /// English headings by those of other languages, in lower case.
+    headings: HashMap<String, &'static str>,
 }
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| {
-    let mut tables = Tables { topics: Default::default(), headings: Vec::new() };
+    let mut tables = Tables { topics: Default::default(), headings: HashMap::new() };
     for file in FILES {
         let mut section = "";
         for line in file.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
@@ -162,7 +163,9 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
             for item in line.split(',').map(str::trim).filter(|item| !item.is_empty()) {
                 match Topic::ALL.into_iter().find(|(_, name)| *name == section) {
                     Some((topic, _)) => tables.topics[topic as usize].add(item),
-                    None => tables.headings.extend(item.split_once(" = ")),
+                    None => tables
+                        .headings
+                        .extend(item.split_once(" = ").map(|(own, name)| (folded(own), name))),
                 }
             }
         }
@@ -279,11 +282,41 @@ pub(crate) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
-/// The heading that a heading in another language stands for.
+/// The headings that are read in every language.
+const HEADINGS: [&str; 18] = [
+    "Summary",
+    "Why",
+    "What Changes",
+    "Impact",
+    "Affected Specs",
+    "Overview",
+    "Requirements",
+    "Acceptance Criteria",
+    "Flow",
+    "Interfaces",
+    "Data Model",
+    "Scenario",
+    "Issues",
+    "Earlier issues",
+    "Data",
+    "Logic",
+    "Integration",
+    "Testing",
+];
+
+/// The longest heading that is looked up, in bytes: none that is known is longer.
+const LONGEST_HEADING: usize = 64;
+
+/// The English heading that a heading in another language stands for; nothing for English ones.
 pub(crate) fn heading(title: &str) -> Option<&'static str> {
-    let title = title.trim().to_lowercase().replace('’', "'");
-    let known = TABLES.headings.iter().find(|(localized, _)| localized.to_lowercase() == title);
-    known.map(|(_, heading)| *heading)
+    if title.len() > LONGEST_HEADING || HEADINGS.iter().any(|own| own.eq_ignore_ascii_case(title)) {
+        return None;
+    }
+    TABLES.headings.get(&folded(title)).copied()
+}
+
+fn folded(title: &str) -> String {
+    title.trim().to_lowercase().replace('’', "'")
 }
 
 #[cfg(test)]
@@ -301,16 +334,17 @@ mod tests {
                 assert!(name == "headings" || Topic::ALL.iter().any(|(_, known)| *known == name));
             }
         }
-        let known = [
-            "Summary",
-            "Why",
-            "What Changes",
-            "Impact",
-            "Overview",
-            "Requirements",
-            "Acceptance Criteria",
-        ];
-        assert!(TABLES.headings.iter().all(|(_, heading)| known.contains(heading)));
+        for (own, heading) in &TABLES.headings {
+            assert!(HEADINGS.contains(heading) && own.len() <= LONGEST_HEADING, "{own}");
+        }
+        // Each language has all of them but those that it writes as English does.
+        for file in &FILES[1..] {
+            let same = ["Impact", "Interfaces", "Data", "Integration"];
+            for name in HEADINGS.iter().filter(|name| !same.contains(name)) {
+                let there = |end: &str| file.contains(&format!(" = {name}{end}"));
+                assert!(there(",") || there("\n"), "{name} in {file:.40}");
+            }
+        }
         let words = TABLES
             .topics
             .iter()

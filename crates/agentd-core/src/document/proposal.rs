@@ -7,7 +7,9 @@ use strum::{EnumString, IntoStaticStr};
 
 use super::fields::{self, fields};
 use super::review_block::{self, ReviewBlock};
-use super::{frontmatter_place, prose_of, push_section, read_id, section, spec_list, title};
+use super::{
+    english_titles, frontmatter_place, prose_of, push_section, read_id, section, spec_list, title,
+};
 use crate::diagnostic::{Diagnostic, Parsed};
 use crate::frontmatter::{self, scalar};
 use crate::hash::Digest;
@@ -63,7 +65,7 @@ pub struct ProposalLocations {
 /// Where a section of a proposal stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectionLocation {
-    /// Its title, in lower case.
+    /// Its title in lower case, in English where that is known.
     pub title: String,
     /// Its heading.
     pub heading: Span,
@@ -72,9 +74,9 @@ pub struct SectionLocation {
 }
 
 impl SectionLocation {
-    fn of(section: &Section<'_>) -> Self {
+    fn of((section, title): (&Section<'_>, &str)) -> Self {
         let (heading, body) = (section.heading.span, section.body);
-        Self { title: section.title.to_lowercase(), heading, body }
+        Self { title: title.to_lowercase(), heading, body }
     }
 
     /// Whether it has this title, in any case.
@@ -178,9 +180,8 @@ pub fn parse(text: &str) -> Parsed<Proposal> {
     }
     let body = outline.body(own);
     let sections = outline.sections(text, 2, body);
-    let prose = |names: &[&str]| {
-        section(&sections, names).map(|s| prose_of(text, s.body)).unwrap_or_default()
-    };
+    let prose =
+        |name: &str| section(&sections, name).map(|s| prose_of(text, s.body)).unwrap_or_default();
     let (impact, listed) =
         impact(text, &sections, front.impact.unwrap_or_default(), top, &mut diagnostics);
     let (affected_specs, specs_place) = match front.affected_specs {
@@ -192,15 +193,15 @@ pub fn parse(text: &str) -> Parsed<Proposal> {
         Some(_) => read_id(front.id.as_ref(), &rules::BAD_ID, top, &mut diagnostics),
         None => from_heading.and_then(|id| id.parse().ok()),
     };
-    let summary = prose(&["Summary"]);
+    let summary = prose("Summary");
     let proposal = Proposal {
         id,
         version: front.version.unwrap_or(1),
         created_at: front.created_at,
         updated_at: front.updated_at,
         summary: if summary.is_empty() { front.summary.unwrap_or_default() } else { summary },
-        why: prose(&["Why"]),
-        what_changes: section(&sections, &["What Changes"])
+        why: prose("Why"),
+        what_changes: section(&sections, "What Changes")
             .map(|s| bullets(s.body.of(text)))
             .unwrap_or_default(),
         impact,
@@ -212,7 +213,9 @@ pub fn parse(text: &str) -> Parsed<Proposal> {
         place: ProposalLocations {
             frontmatter: Uncompared(top),
             has_frontmatter: Uncompared(outline.frontmatter.is_some_and(|f| f.closed)),
-            sections: Uncompared(sections.iter().map(SectionLocation::of).collect()),
+            sections: Uncompared(
+                sections.iter().zip(english_titles(&sections)).map(SectionLocation::of).collect(),
+            ),
             affected_specs: Uncompared(specs_place),
             checksums: Uncompared(front.checksum.map(|stored| (stored, checksum(body.of(text))))),
         },
@@ -263,7 +266,7 @@ fn impact<'t>(
     top: Span,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Impact, Option<fields::Field<'t>>) {
-    let body = section(sections, &["Impact"]).map_or(Span::default(), |s| s.body);
+    let body = section(sections, "Impact").map_or(Span::default(), |s| s.body);
     let labels = fields(text, body);
     let labelled = |names: &[&str]| labels.iter().find(|f| f.is(names));
     let scope = labelled(&["Scope"])
@@ -338,7 +341,7 @@ fn affected_specs(
     listed: Option<fields::Field<'_>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Vec<AffectedSpec>, Span) {
-    let (body, place) = match (section(sections, &["Affected Specs"]), listed) {
+    let (body, place) = match (section(sections, "Affected Specs"), listed) {
         (Some(part), _) => (part.body.of(text), part.heading.span),
         (None, Some(field)) => (field.value.of(text), field.span),
         (None, None) => ("", Span::at(0)),

@@ -105,7 +105,7 @@ pub fn parse(text: &str) -> Parsed<Review> {
     }
     let sections = outline.sections(text, 2, outline.body(text));
     let mut issues = Vec::new();
-    if let Some(part) = section(&sections, &["Issues"]) {
+    if let Some(part) = section(&sections, "Issues") {
         for section in outline.sections(text, 3, part.body) {
             match review_block::issue(text, section.title, section.body, issues.len()) {
                 Some(issue) => issues.push(issue),
@@ -124,10 +124,8 @@ pub fn parse(text: &str) -> Parsed<Review> {
         reviewer: front.reviewer.unwrap_or_default(),
         created_at: front.created_at,
         verdict,
-        summary: section(&sections, &["Summary"])
-            .map(|s| prose_of(text, s.body))
-            .unwrap_or_default(),
-        previous: section(&sections, &[EARLIER])
+        summary: section(&sections, "Summary").map(|s| prose_of(text, s.body)).unwrap_or_default(),
+        previous: section(&sections, EARLIER)
             .map(|s| previous::read(&fields(text, s.body)))
             .unwrap_or_default(),
         issues,

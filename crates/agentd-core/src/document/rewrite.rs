@@ -39,7 +39,7 @@ pub fn without_spec(text: &str, spec: &SpecId, now: Stamp) -> Option<String> {
     let outline = Outline::scan(own);
     let mut out = text.to_owned();
     let sections = outline.sections(own, 2, outline.body(own));
-    let impact = section(&sections, &["Impact"]).map_or(Span::default(), |s| s.body);
+    let impact = section(&sections, "Impact").map_or(Span::default(), |s| s.body);
     if let Some(field) = fields(own, impact).iter().find(|f| f.is(&["Affected specs"])) {
         out.replace_range(
             field.value.range(),
@@ -79,7 +79,7 @@ fn over(old: &str, fresh: &str, sections: &[(&'static str, String)], optional: &
     let mut missing_at = old_sections.first().map_or(old.len(), |s| s.span.start);
     for (heading, text) in sections {
         let text = text.trim_end().replace('\n', newline);
-        match section(&old_sections, &[heading]) {
+        match section(&old_sections, heading) {
             Some(part) => {
                 let more = if part.body.end < old.len() { newline } else { "" };
                 edits.push((part.body, format!("{newline}{text}{newline}{more}")));
@@ -93,7 +93,7 @@ fn over(old: &str, fresh: &str, sections: &[(&'static str, String)], optional: &
     }
     for heading in optional {
         if !sections.iter().any(|(name, _)| name == heading)
-            && let Some(part) = section(&old_sections, &[heading])
+            && let Some(part) = section(&old_sections, heading)
         {
             edits.push((part.span, String::new()));
         }

@@ -11,6 +11,7 @@ use super::{frontmatter_place, prose_of, push_prose, push_section, read_id, sect
 use crate::diagnostic::{Diagnostic, Parsed};
 use crate::frontmatter::{self, scalar};
 use crate::ids::{RequirementId, SpecId};
+use crate::language;
 use crate::outline::{Outline, Section, lines};
 use crate::rules;
 use crate::span::{Location, Span, Uncompared};
@@ -207,10 +208,9 @@ pub fn parse(text: &str) -> Parsed<Spec> {
     }
     let heading = title(text, &outline, "Specification:");
     let sections = outline.sections(text, 2, outline.body(text));
-    let body = |names: &[&str]| {
-        section(&sections, names).map(|s| prose_of(text, s.body)).unwrap_or_default()
-    };
-    let place = |names: &[&str]| Uncompared(section(&sections, names).map(|s| s.heading.span));
+    let body =
+        |name: &str| section(&sections, name).map(|s| prose_of(text, s.body)).unwrap_or_default();
+    let place = |name: &str| Uncompared(section(&sections, name).map(|s| s.heading.span));
     let mut spec = Spec {
         id: read_id(front.id.as_ref(), &rules::BAD_ID, top, &mut diagnostics),
         title: front.title.or(heading.map(|(title, _)| title)).unwrap_or_default(),
@@ -227,21 +227,21 @@ pub fn parse(text: &str) -> Parsed<Spec> {
                     .map(|id| (id, title))
             })
             .collect(),
-        overview: body(&["Overview"]),
+        overview: body("Overview"),
         requirements: Vec::new(),
         scenarios: Vec::new(),
-        flow: body(&["Flow"]),
-        interfaces: body(&["Interfaces"]),
-        data_model: body(&["Data Model"]),
+        flow: body("Flow"),
+        interfaces: body("Interfaces"),
+        data_model: body("Data Model"),
         place: SpecLocations {
             frontmatter: Uncompared(top),
             has_frontmatter: Uncompared(outline.frontmatter.is_some_and(|f| f.closed)),
-            overview: place(&["Overview"]),
-            requirements: place(&["Requirements"]),
-            criteria: place(&["Acceptance Criteria"]),
+            overview: place("Overview"),
+            requirements: place("Requirements"),
+            criteria: place("Acceptance Criteria"),
         },
     };
-    if let Some(requirements) = section(&sections, &["Requirements"]) {
+    if let Some(requirements) = section(&sections, "Requirements") {
         for part in outline.sections(text, 3, requirements.body) {
             match requirement(text, &outline, &part, &mut diagnostics) {
                 Some(requirement) => spec.requirements.push(requirement),
@@ -252,7 +252,7 @@ pub fn parse(text: &str) -> Parsed<Spec> {
             }
         }
     }
-    if let Some(criteria) = section(&sections, &["Acceptance Criteria"]) {
+    if let Some(criteria) = section(&sections, "Acceptance Criteria") {
         let parts = outline.sections(text, 3, criteria.body);
         spec.scenarios = parts.iter().filter_map(|part| scenario(text, part)).collect();
     }
@@ -330,10 +330,14 @@ pub(crate) fn priority_line(line: &str) -> Option<&str> {
 }
 
 pub(crate) fn scenario_name(title: &str) -> Option<&str> {
-    let rest =
-        title.get(..8).filter(|p| p.eq_ignore_ascii_case("scenario")).map(|_| &title[8..])?;
-    let rest = rest.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());
-    Some(rest.strip_prefix(':').unwrap_or(rest))
+    let english = title.get(..8).filter(|p| p.eq_ignore_ascii_case("scenario"));
+    let word = english.or_else(|| {
+        let end = |c: char| matches!(c, ' ' | ':' | '：') || c.is_ascii_digit();
+        let word = title.split(end).next()?;
+        (language::heading(word) == Some("Scenario")).then_some(word)
+    })?;
+    let rest = title[word.len()..].trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());
+    Some(rest.strip_prefix([':', '：']).unwrap_or(rest))
 }
 
 fn scenario(text: &str, part: &Section<'_>) -> Option<Scenario> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::document::english_titles;
 use crate::document::spec::{priority_line, requirement_heading, scenario_name};
 use crate::ids::RequirementId;
 use crate::outline::{Outline, Section, lines};
@@ -116,8 +117,8 @@ impl<'t> Parts<'t> {
             first_section: sections.first().map(|section| section.span.start),
         };
         parts.add_intro(&outline, body);
-        for section in &sections {
-            match Group::of_title(section.title) {
+        for (section, title) in sections.iter().zip(english_titles(&sections)) {
+            match Group::of_title(title) {
                 Some(Group::Requirements) if parts.requirements.is_none() => {
                     parts.requirements = Some(GroupLocation { whole: section.span });
                     parts.add_group(&outline, Group::Requirements, section);
@@ -126,7 +127,7 @@ impl<'t> Parts<'t> {
                     parts.criteria = Some(GroupLocation { whole: section.span });
                     parts.add_group(&outline, Group::Criteria, section);
                 }
-                _ => parts.add(Key::Section(folded(section.title)), section, section.body.end),
+                _ => parts.add(Key::Section(folded(title)), section, section.body.end),
             }
         }
         parts

@@ -429,7 +429,7 @@ fn english_means_what_it_meant() {
     }
 }
 
-/// Headings stay English, since agentd reads them; a translated or misspelled one is pointed at.
+/// A heading at the wrong level or misspelled is pointed at, in every language.
 #[test]
 fn headings_that_were_meant_are_named() {
     let found = |overview: &str, criteria: &str| -> Vec<String> {
@@ -448,30 +448,19 @@ fn headings_that_were_meant_are_named() {
         ("## Overveiw", "Overview"),
         ("# Overview", "Overview"),
         ("### overview", "Overview"),
-        ("## 概覽", "Overview"),
-        ("## 概要", "Overview"),
-        ("## Überblick", "Overview"),
-        ("## Vue d’ensemble", "Overview"),
-        ("## Visión general", "Overview"),
+        ("### 概覽", "Overview"),
+        ("# Überblick", "Overview"),
     ] {
         let expected = format!(
             "the section `## {meant}` is missing; did you mean it by `{heading}`? at {heading}"
         );
         assert_eq!(found(heading, "## Acceptance Criteria"), [expected]);
     }
-    for heading in [
-        "## 驗收標準",
-        "## 验收标准",
-        "## 受け入れ基準",
-        "## Akzeptanzkriterien",
-        "## Acceptance criterion",
-    ] {
-        let expected = format!(
-            "the section `## Acceptance Criteria` is missing; did you mean it by `{heading}`? at {heading}"
-        );
-        let found = found("## Overview", heading);
-        assert!(found.contains(&expected), "{found:?}");
-    }
+    let heading = "## Acceptance criterion";
+    let expected = format!(
+        "the section `## Acceptance Criteria` is missing; did you mean it by `{heading}`? at {heading}"
+    );
+    assert!(found("## Overview", heading).contains(&expected));
     let found = found("## Background", "## Acceptance Criteria");
     assert_eq!(found, ["the section `## Overview` is missing at # Specification: A"]);
 }

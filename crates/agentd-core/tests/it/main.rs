@@ -10,6 +10,7 @@ mod docs;
 mod example;
 mod forecast;
 mod hand_written;
+mod headings;
 mod journal;
 mod languages;
 mod merge;

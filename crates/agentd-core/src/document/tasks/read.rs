@@ -11,6 +11,7 @@ use crate::document::fields::{self, fields};
 use crate::document::{frontmatter_place, read_id, structure_diagnostics};
 use crate::frontmatter;
 use crate::ids::{IdError, Layer, TaskId};
+use crate::language;
 use crate::outline::{Fence, Outline, Section, lines};
 use crate::rules;
 use crate::span::{Span, Uncompared};
@@ -81,7 +82,10 @@ fn layer_heading(title: &str) -> (Option<u32>, Option<Layer>) {
     let number =
         title.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok());
     let mut words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let layer = words.find_map(Layer::from_name);
+    let layer = words.find_map(Layer::from_name).or_else(|| {
+        let own = title.trim_start_matches(|c: char| !c.is_alphabetic());
+        Layer::from_name(language::heading(own)?)
+    });
     (number, layer)
 }
 

@@ -29,7 +29,7 @@ use lexopt::Arg;
 use crate::workspace::Workspace;
 
 /// Any failure of a developer command; its text is all that anyone needs.
-pub(crate) type Error = Box<dyn std::error::Error>;
+pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 const HELP: &str = "\

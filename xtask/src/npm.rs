@@ -125,7 +125,7 @@ impl Package {
         let program = if cfg!(windows) { "npm.cmd" } else { "npm" };
         let mut npm = process::command(program, &self.directory);
         npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
-        process::run_within(&mut npm, INSTALL_LIMIT)?;
+        process::run_quietly_within(&mut npm, INSTALL_LIMIT)?;
         self.set_up()?;
         // A lock that lacks a file which package.json promises is our mistake:
         // find it here, not as a test that quietly had nothing to run.
@@ -146,7 +146,7 @@ impl Package {
                 return Err(format!("{}: a setup needs `node` and `in`", self.name).into());
             };
             let mut node = process::command("node", &self.directory.join(inside));
-            process::run_within(node.arg(script), INSTALL_LIMIT)?;
+            process::run_quietly_within(node.arg(script), INSTALL_LIMIT)?;
         }
         Ok(())
     }

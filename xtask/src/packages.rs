@@ -69,7 +69,7 @@ pub(crate) fn find_or_install(workspace: &Workspace, wanted: &Package) -> Result
     let apt = |arguments: &[&str]| {
         let mut apt = process::command("apt-get", root);
         apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
-        process::run_within(&mut apt, INSTALL_LIMIT)
+        process::run_quietly_within(&mut apt, INSTALL_LIMIT)
     };
     let install = ["install", "--yes", "--quiet", "--no-install-recommends", package];
     // The lists of packages may be missing, or older than the mirror.

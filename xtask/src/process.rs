@@ -1,6 +1,9 @@
 //! Starting other programs.
 
+use std::env;
 use std::ffi::OsStr;
+use std::fs;
+use std::fs::File;
 use std::path::Path;
 use std::process::Child;
 use std::process::Command;
@@ -9,6 +12,8 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
+use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
 
 use crate::Result;
 
@@ -34,6 +39,29 @@ pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
     let status = wait_within(child, limit)?
         .ok_or_else(|| format!("{} took more than {} s", name(command), limit.as_secs()))?;
     check(command, status)
+}
+
+/// As [`run_within`], but what the command prints is shown only where it fails: for
+/// what runs beside something else that prints.
+pub(crate) fn run_quietly_within(command: &mut Command, limit: Duration) -> Result<()> {
+    println!("$ {}   (beside the other steps, at most {} s)", line(command), limit.as_secs());
+    // A file, because a service that the command starts would keep a pipe open.
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
+    let path = env::temp_dir().join(format!("agentd-xtask-{}-{nanos}", std::process::id()));
+    let printed = File::create_new(&path)?;
+    command.stdout(printed.try_clone()?).stderr(printed);
+    let result = match command.spawn() {
+        Ok(child) => wait_within(child, limit).and_then(|status| match status {
+            Some(status) => check(command, status),
+            None => Err(format!("{} took more than {} s", name(command), limit.as_secs()).into()),
+        }),
+        Err(error) => Err(not_started(command, &error).into()),
+    };
+    let text = fs::read(&path).unwrap_or_default();
+    fs::remove_file(&path)?;
+    result.map_err(|error| {
+        format!("{error}\n{}", String::from_utf8_lossy(&text)).trim_end().to_owned().into()
+    })
 }
 
 /// Runs the command quietly and returns its stdout; its stderr is in the error.

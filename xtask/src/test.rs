@@ -3,11 +3,15 @@
 //! [`STEPS`] is the whole list. A new step is a row in it and a function from
 //! [`Run`] to [`Outcome`]; what a step installs for later ones it leaves on disk
 //! for them to find (see `npm`), so that any selection of steps works.
+//!
+//! Steps that install mostly wait for downloads. They run one after another beside the
+//! steps that need nothing of theirs, so a fresh machine does not wait for them twice.
 
 use std::collections::BTreeSet;
 use std::env;
 use std::process::Command;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -30,7 +34,19 @@ struct Step {
     name: &'static str,
     /// What it establishes, for the header line.
     about: &'static str,
+    when: When,
     run: fn(&Run<'_>) -> Result<Outcome>,
+}
+
+/// How a step depends on what is installed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// It installs something, and runs beside the others.
+    Installs,
+    /// It needs nothing that is installed here.
+    AtOnce,
+    /// It begins when everything is installed.
+    Installed,
 }
 
 /// How a step ended, if not in failure.
@@ -45,23 +61,78 @@ struct Run<'a> {
     workspace: &'a Workspace,
 }
 
-/// In order: the cheap ones first, so that a slip shows within seconds. `doc`
+/// In order: the cheap ones first, so that a mistake shows within seconds. `doc`
 /// comes before `test`, so that the last count of tests in the output is that of
 /// the real ones.
 const STEPS: &[Step] = &[
-    Step { name: "fmt", about: "rustfmt would change nothing", run: fmt },
-    Step { name: "tidy", about: "house rules that no compiler knows", run: tidy_step },
-    Step { name: "npm", about: "programs from npm that tests run", run: npm_step },
-    Step { name: "browser", about: "Chromium, for the pages of the viewer", run: browser_step },
-    Step { name: "strace", about: "which counts the files that are opened", run: strace_step },
-    Step { name: "shells", about: "zsh and fish, for the completions", run: shells_step },
-    Step { name: "postgres", about: "the server of a fleet", run: postgres_step },
-    Step { name: "clippy", about: "no warnings, in all targets", run: clippy },
-    Step { name: "doc", about: "examples in documentation, and its links", run: doc },
-    Step { name: "test", about: "unit, property and integration tests", run: test },
-    Step { name: "readme", about: "what the pages say of this repository", run: readme_step },
-    Step { name: "fuzz", about: "a few seconds of random input per parser", run: fuzz_step },
-    Step { name: "deny", about: "licenses, bans and sources of dependencies", run: deny },
+    Step { name: "fmt", about: "rustfmt would change nothing", when: When::AtOnce, run: fmt },
+    Step {
+        name: "tidy",
+        about: "house rules that no compiler knows",
+        when: When::AtOnce,
+        run: tidy_step,
+    },
+    Step {
+        name: "npm",
+        about: "programs from npm that tests run",
+        when: When::Installs,
+        run: npm_step,
+    },
+    Step {
+        name: "browser",
+        about: "Chromium, for the pages of the viewer",
+        when: When::Installs,
+        run: browser_step,
+    },
+    Step {
+        name: "strace",
+        about: "which counts the files that are opened",
+        when: When::Installs,
+        run: strace_step,
+    },
+    Step {
+        name: "shells",
+        about: "zsh and fish, for the completions",
+        when: When::Installs,
+        run: shells_step,
+    },
+    Step {
+        name: "postgres",
+        about: "the server of a fleet",
+        when: When::Installs,
+        run: postgres_step,
+    },
+    Step { name: "clippy", about: "no warnings, in all targets", when: When::AtOnce, run: clippy },
+    Step {
+        name: "doc",
+        about: "examples in documentation, and its links",
+        when: When::AtOnce,
+        run: doc,
+    },
+    Step {
+        name: "test",
+        about: "unit, property and integration tests",
+        when: When::Installed,
+        run: test,
+    },
+    Step {
+        name: "readme",
+        about: "what the pages say of this repository",
+        when: When::Installed,
+        run: readme_step,
+    },
+    Step {
+        name: "fuzz",
+        about: "a few seconds of random input per parser",
+        when: When::AtOnce,
+        run: fuzz_step,
+    },
+    Step {
+        name: "deny",
+        about: "licenses, bans and sources of dependencies",
+        when: When::AtOnce,
+        run: deny,
+    },
 ];
 
 /// Reads the arguments and runs the steps they select.
@@ -115,19 +186,27 @@ struct Report {
 
 fn run_steps(run: &Run<'_>, steps: &[&Step], fail_fast: bool) -> ExitCode {
     let started = Instant::now();
-    let mut reports = Vec::new();
-    for step in steps {
-        println!("\n==> {}: {}", step.name, step.about);
-        let begun = Instant::now();
-        let result = (step.run)(run);
-        let report = Report { name: step.name, result, took: begun.elapsed() };
-        println!("<== {}", line(&report));
-        let failed = report.result.is_err();
-        reports.push(report);
-        if failed && fail_fast {
-            break;
+    let (installers, others): (Vec<&Step>, Vec<&Step>) =
+        steps.iter().partition(|step| step.when == When::Installs);
+    let mut reports = thread::scope(|scope| {
+        let install = || installers.iter().map(|step| report(run, step)).collect::<Vec<_>>();
+        let mut installing = Some(scope.spawn(install));
+        let mut reports = Vec::new();
+        for step in others {
+            if step.when == When::Installed {
+                reports.extend(installed(&mut installing));
+            }
+            if fail_fast && reports.iter().any(|report| report.result.is_err()) {
+                break;
+            }
+            println!("\n==> {}: {}", step.name, step.about);
+            reports.push(report(run, step));
         }
-    }
+        reports.extend(installed(&mut installing));
+        reports
+    });
+    let place = |report: &Report| steps.iter().position(|step| step.name == report.name);
+    reports.sort_by_key(place);
     println!("\nSummary");
     for report in &reports {
         println!("  {}", line(report));
@@ -144,6 +223,24 @@ fn run_steps(run: &Run<'_>, steps: &[&Step], fail_fast: bool) -> ExitCode {
         (_, _) => println!(", {failed} failed, {left} not run"),
     }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs a step, and prints how it ended.
+fn report(run: &Run<'_>, step: &Step) -> Report {
+    let begun = Instant::now();
+    let result = (step.run)(run);
+    let report = Report { name: step.name, result, took: begun.elapsed() };
+    if let Err(error) = &report.result {
+        println!("{error}");
+    }
+    println!("<== {}", line(&report));
+    report
+}
+
+/// Waits for the steps that install; empty if that was done before.
+fn installed(installing: &mut Option<thread::ScopedJoinHandle<'_, Vec<Report>>>) -> Vec<Report> {
+    let Some(installing) = installing.take() else { return Vec::new() };
+    installing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn line(report: &Report) -> String {
@@ -294,19 +391,60 @@ mod tests {
         fn bad(_: &Run<'_>) -> Result<Outcome> {
             Err("as planned".into())
         }
-        let steps = [
-            Step { name: "bad", about: "fails", run: bad },
-            Step { name: "good", about: "leaves a mark", run: good },
-        ];
-        let steps: Vec<&Step> = steps.iter().collect();
-        for (fail_fast, expected) in [(true, false), (false, true)] {
-            let temporary = tempfile::tempdir().unwrap();
-            let root = temporary.path().to_path_buf();
-            let tools = PathBuf::new();
-            let workspace = Workspace { target: root.join("target"), root, tools, ci: true };
-            let code = run_steps(&Run { workspace: &workspace }, &steps, fail_fast);
-            assert_eq!(code, ExitCode::FAILURE);
-            assert_eq!(workspace.root.join("ran").exists(), expected);
+        let step = |name, when, run| Step { name, about: "is a test", when, run };
+        for when in [When::AtOnce, When::Installs] {
+            let steps = [step("bad", when, bad), step("good", When::Installed, good)];
+            let steps: Vec<&Step> = steps.iter().collect();
+            for (fail_fast, expected) in [(true, false), (false, true)] {
+                let temporary = tempfile::tempdir().unwrap();
+                let root = temporary.path().to_path_buf();
+                let tools = PathBuf::new();
+                let workspace = Workspace { target: root.join("target"), root, tools, ci: true };
+                let code = run_steps(&Run { workspace: &workspace }, &steps, fail_fast);
+                assert_eq!(code, ExitCode::FAILURE);
+                assert_eq!(workspace.root.join("ran").exists(), expected);
+            }
         }
+    }
+
+    #[test]
+    fn what_needs_an_installation_waits_for_it_and_what_does_not_runs_beside_it() {
+        fn wait_for(run: &Run<'_>, name: &str) -> Result<Outcome> {
+            let path = run.workspace.root.join(name);
+            for _ in 0..500 {
+                if path.exists() {
+                    return Ok(Outcome::Passed);
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(format!("no {name}").into())
+        }
+        // Ends only after the check beside it has run.
+        fn install(run: &Run<'_>) -> Result<Outcome> {
+            wait_for(run, "checked")?;
+            std::fs::write(run.workspace.root.join("installed"), "")?;
+            Ok(Outcome::Passed)
+        }
+        fn check(run: &Run<'_>) -> Result<Outcome> {
+            std::fs::write(run.workspace.root.join("checked"), "")?;
+            Ok(Outcome::Passed)
+        }
+        fn uses(run: &Run<'_>) -> Result<Outcome> {
+            std::fs::metadata(run.workspace.root.join("installed"))?;
+            Ok(Outcome::Passed)
+        }
+        let step = |name, when, run| Step { name, about: "is a test", when, run };
+        let steps = [
+            step("install", When::Installs, install),
+            step("check", When::AtOnce, check),
+            step("uses", When::Installed, uses),
+        ];
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path().to_path_buf();
+        let workspace =
+            Workspace { target: root.join("target"), root, tools: PathBuf::new(), ci: true };
+        let steps: Vec<&Step> = steps.iter().collect();
+        let code = run_steps(&Run { workspace: &workspace }, &steps, true);
+        assert_eq!(code, ExitCode::SUCCESS);
     }
 }

@@ -290,6 +290,11 @@ impl Carrier {
         self.held().carried.clone()
     }
 
+    /// The snapshot that the remote has, as far as is known here.
+    pub fn tip(&self) -> Option<String> {
+        self.held().tip.clone()
+    }
+
     /// Under which name the change is carried.
     pub fn worker(&self) -> &WorkerName {
         &self.0.options.worker

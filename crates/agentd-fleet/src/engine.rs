@@ -76,8 +76,13 @@ pub struct Claim {
     pub look: bool,
     /// The number of the step in the fleet.
     pub sequence: i64,
+    /// The step that it is for, where the engine knows.
+    pub step: Option<String>,
     /// The number of the attempt: above one, somebody has died while doing it.
     pub attempt: i64,
+    /// Whether who had the change last has died, and nobody has done anything since: what they have
+    /// claimed on the remote is taken at once.
+    pub orphaned: bool,
     /// Where the list was when it was claimed, where there is such a thing.
     pub token: String,
 }
@@ -116,6 +121,9 @@ pub struct StepReport {
     /// What the change has cost so far.
     #[serde(default)]
     pub cost_usd: f64,
+    /// The snapshot of the change on the remote.
+    #[serde(default)]
+    pub tip: Option<String>,
 }
 
 /// What came of a step.
@@ -159,8 +167,12 @@ pub struct Pulse {
 /// How often an engine is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// How often a worker shows that it is alive.
+    /// How often a worker shows that it is alive, and does what others have left undone.
     pub beat: Duration,
+    /// How long a sign of life may take; what is slower is tried again.
+    pub limit: Duration,
+    /// How often it is looked for what people have decided.
+    pub look: Duration,
     /// How long a worker with nothing to do waits at most until it asks again.
     pub idle: Duration,
 }
@@ -315,8 +327,14 @@ pub trait Engine {
     /// budgets, which are charged for it.
     async fn claim(&self, worker: &Worker) -> Result<Option<Claim>>;
 
-    /// Shows that a worker is alive and does these steps, and finds out who is not.
-    async fn heartbeat(&self, worker: &Worker, running: &[Claim]) -> Result<Pulse>;
+    /// Shows that a worker is alive, and does nothing that may take longer.
+    async fn heartbeat(&self, worker: &Worker) -> Result<Pulse>;
+
+    /// Does what others have left undone, above all those who are dead. The worker has these steps.
+    async fn sweep(&self, worker: &Worker, running: &[Claim]) -> Result<()>;
+
+    /// Finds out what people have decided.
+    async fn look(&self) -> Result<()>;
 
     /// Says what came of a step, and settles what it has cost.
     async fn finish(&self, worker: &Worker, claim: Claim, outcome: &Outcome) -> Result<Finished>;

@@ -8,6 +8,7 @@ mod step;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use agentd_core::ids::ChangeId;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use crate::account::Account;
 use crate::engine::{Claim, Engine, Finished, Outcome, Worker};
@@ -26,8 +27,8 @@ use crate::repository::Repository;
 use place::Place;
 use step::Stepping;
 
-/// How long a sign of life may take; what is slower is tried again.
-const BEAT_LIMIT: Duration = Duration::from_secs(5);
+/// How long leaving may take.
+const LEAVE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a worker waits at first where nothing is to do; each further time longer.
 const IDLE: Duration = Duration::from_millis(50);
 /// How often the outcome of a step is tried to be recorded.
@@ -153,25 +154,59 @@ impl<E: Engine> Running<'_, E> {
             ended = self.steps(&shared) => ended.map(|()| Ended::Done),
             // What is dropped with the other future ends with it: the steps, and their processes.
             () = self.beats(&shared) => Ok(Ended::Dead),
+            // Neither of these holds up a sign of life, however slow the server or the remote is.
+            never = self.sweeps(&shared) => match never {},
+            never = self.looks() => match never {},
         }
     }
 
     /// Shows that it is alive, until the others do not believe it any more.
     async fn beats(&self, shared: &Shared) {
-        let mut beat = interval(self.engine.pace().beat);
-        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let pace = self.engine.pace();
+        // It is said once that the server is away.
+        let mut away = false;
         loop {
-            beat.tick().await;
-            let running: Vec<Claim> = shared.running.borrow().values().cloned().collect();
-            let pulse = self.engine.heartbeat(&self.worker, &running);
-            match timeout(BEAT_LIMIT, pulse).await {
+            let wait = match timeout(pace.limit, self.engine.heartbeat(&self.worker)).await {
                 Ok(Ok(pulse)) if pulse.dead => return,
-                Ok(Ok(pulse)) if pulse.drain => shared.draining.set(true),
-                Ok(Ok(_)) => {}
+                Ok(Ok(pulse)) => {
+                    if pulse.drain {
+                        shared.draining.set(true);
+                    }
+                    away = false;
+                    pace.beat
+                }
                 // Steps go on while the server is away.
-                Ok(Err(error)) => self.say(None, &error.to_string()),
-                Err(_) => self.say(None, "the server is slow to answer"),
-            }
+                Ok(Err(error)) => {
+                    if !std::mem::replace(&mut away, true) {
+                        self.say(None, &error.to_string());
+                    }
+                    pace.beat / 10
+                }
+                Err(_) => {
+                    if !std::mem::replace(&mut away, true) {
+                        self.say(None, "the server is slow to answer");
+                    }
+                    Duration::ZERO
+                }
+            };
+            sleep(wait).await;
+        }
+    }
+
+    /// Does what others have left undone. That the server is away, the signs of life say.
+    async fn sweeps(&self, shared: &Shared) -> Infallible {
+        loop {
+            sleep(self.engine.pace().beat).await;
+            let running: Vec<Claim> = shared.running.borrow().values().cloned().collect();
+            let _ = self.engine.sweep(&self.worker, &running).await;
+        }
+    }
+
+    /// Finds out what people have decided. A remote that does not answer is asked again.
+    async fn looks(&self) -> Infallible {
+        loop {
+            sleep(self.engine.pace().look).await;
+            let _ = self.engine.look().await;
         }
     }
 
@@ -266,7 +301,7 @@ impl<E: Engine> Running<'_, E> {
                 Ok(Finished::Kept(claim)) if !shared.draining.get() => return Some(*claim),
                 Ok(Finished::Kept(_) | Finished::Released) => {
                     if matches!(&outcome, Outcome::Stepped { report, .. } if report.done) {
-                        self.place.remove(&claim.change);
+                        self.place.remove(&claim.change).await;
                     }
                     return None;
                 }
@@ -285,7 +320,7 @@ impl<E: Engine> Running<'_, E> {
 
     async fn leave(&self) {
         // It ends in any case; without this the others notice a little later.
-        let _ = timeout(BEAT_LIMIT, self.engine.leave(&self.worker)).await;
+        let _ = timeout(LEAVE_LIMIT, self.engine.leave(&self.worker)).await;
         self.say(None, "has ended");
     }
 

@@ -50,7 +50,7 @@ pub struct GitEngine {
 struct Seen {
     /// The messages of commits.
     messages: HashMap<String, String>,
-    /// Since when both refs of a change are where they are, by this machine's clock.
+    /// Since when each ref is where it is, by this machine's clock.
     since: HashMap<String, (String, Instant)>,
     /// Changes that nobody has begun, and that this worker has no account for.
     not_ours: HashSet<ChangeId>,
@@ -93,8 +93,22 @@ struct Row {
     tip: String,
     entry: Entry,
     carried: Option<Carried>,
-    /// How long nothing has moved.
+    /// How long neither ref has moved.
     still: Duration,
+    /// How long what is carried has not moved.
+    carried_still: Duration,
+}
+
+impl Seen {
+    /// How long a ref has been where it is.
+    fn still(&mut self, name: &str, tip: &str) -> Duration {
+        let now = Instant::now();
+        let since = self.since.entry(name.to_owned()).or_insert_with(|| (tip.to_owned(), now));
+        if since.0 != tip {
+            *since = (tip.to_owned(), now);
+        }
+        since.1.elapsed()
+    }
 }
 
 fn read<T: for<'de> Deserialize<'de>>(message: &str) -> Option<T> {
@@ -121,7 +135,8 @@ impl Row {
             CarriedState::Taken | CarriedState::Waiting => return false,
             // Nobody has tried again since: that is up to a person.
             CarriedState::Failed => {}
-            CarriedState::Held if self.still < patience => return false,
+            // Not by the claims of those who could not take it over.
+            CarriedState::Held if self.carried_still < patience => return false,
             CarriedState::Held | CarriedState::Ready => {}
         }
         let step = carried.doing.as_ref().filter(|_| carried.state == CarriedState::Held);
@@ -231,13 +246,10 @@ fn rows_of(there: &BTreeMap<String, String>, seen: &mut Seen) -> Vec<Row> {
             continue;
         };
         let wip = there.get(&format!("{WIP}{change}"));
-        let both = format!("{tip} {}", wip.map_or("", |wip| wip));
-        let now = Instant::now();
-        let since = seen.since.entry(name.clone()).or_insert_with(|| (both.clone(), now));
-        if since.0 != both {
-            *since = (both, now);
-        }
-        let still = since.1.elapsed();
+        let listed_still = seen.still(name, tip);
+        let carried_still = wip.map(|wip| seen.still(&format!("{WIP}{change}"), wip));
+        let still = carried_still.map_or(listed_still, |carried| carried.min(listed_still));
+        let carried_still = carried_still.unwrap_or_default();
         let Some(entry) = seen.messages.get(tip).and_then(|message| read::<Entry>(message)) else {
             continue;
         };
@@ -246,7 +258,7 @@ fn rows_of(there: &BTreeMap<String, String>, seen: &mut Seen) -> Vec<Row> {
         if wip.is_some() && carried.is_none() {
             continue;
         }
-        rows.push(Row { change, tip: tip.clone(), entry, carried, still });
+        rows.push(Row { change, tip: tip.clone(), entry, carried, still, carried_still });
     }
     seen.since.retain(|name, _| there.contains_key(name));
     rows
@@ -255,7 +267,9 @@ fn rows_of(there: &BTreeMap<String, String>, seen: &mut Seen) -> Vec<Row> {
 impl Engine for GitEngine {
     fn pace(&self) -> Pace {
         // Each of them is a conversation with the remote.
-        Pace { beat: Duration::from_secs(10), idle: Duration::from_secs(2) }
+        let beat = Duration::from_secs(10);
+        // Nobody waits for a sign of life: that is the ref, which each step moves by itself.
+        Pace { beat, limit: beat * 6, look: beat, idle: Duration::from_secs(2) }
     }
 
     async fn submit(&self, change: &ChangeId, what: &Submission) -> Result<Submitted> {
@@ -299,14 +313,16 @@ impl Engine for GitEngine {
                 agents: worker.accounts.iter().map(|account| account.agent().to_owned()).collect(),
                 look: row.carried.is_none(),
                 sequence: 0,
+                step: None,
                 attempt: if taken_over { 2 } else { 1 },
+                orphaned: taken_over,
                 token,
             }));
         }
         Ok(None)
     }
 
-    async fn heartbeat(&self, _worker: &Worker, _running: &[Claim]) -> Result<Pulse> {
+    async fn heartbeat(&self, _worker: &Worker) -> Result<Pulse> {
         let there = self.refs.list(&[CONTROL]).await?.remove(CONTROL);
         let began = self.seen.borrow().began.clone();
         if began.is_none_or(|began| began == Began(there)) {
@@ -314,6 +330,15 @@ impl Engine for GitEngine {
         }
         let (_, control) = self.rows().await?;
         Ok(Pulse { dead: false, drain: control.drain })
+    }
+
+    async fn sweep(&self, _worker: &Worker, _running: &[Claim]) -> Result<()> {
+        // The dead have nothing but their refs, and whoever claims looks at these.
+        Ok(())
+    }
+
+    async fn look(&self) -> Result<()> {
+        Ok(())
     }
 
     async fn finish(&self, worker: &Worker, claim: Claim, outcome: &Outcome) -> Result<Finished> {
@@ -349,6 +374,7 @@ impl Engine for GitEngine {
                     return Ok(Finished::Kept(Box::new(Claim {
                         token,
                         attempt: 1,
+                        orphaned: false,
                         look: false,
                         ..claim
                     })));

@@ -17,7 +17,7 @@ mod overview;
 mod schema;
 mod steps;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agentd_core::error_kind::Kind;
 use agentd_core::ids::ChangeId;
@@ -28,7 +28,8 @@ use dbos::sysdb::types::{
     Change as Set, NewQueue, NewWorkflow, OnExistingQueue, QueueUpdate, RateLimit,
     Submission as Submitting,
 };
-use sqlx::postgres::{PgPool, PgPoolOptions};
+use sqlx::Executor as _;
+use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
 use tokio::sync::Mutex;
 
 use super::{
@@ -39,7 +40,6 @@ use crate::account::Account;
 use crate::error::{FleetError, Result};
 use crate::program;
 use crate::repository::Repository;
-use liveness::Connected;
 
 /// The version of what is in the rows, for DBOS: workers of another one leave them alone.
 const VERSION: &str = "agentd-fleet-1";
@@ -49,6 +49,15 @@ const CHANGE: &str = "change";
 const STEP: &str = "step";
 /// How many connections a process has.
 const CONNECTIONS: u32 = 4;
+/// What was used so recently is not asked whether it is there before it is used again.
+const FRESH: Duration = Duration::from_secs(1);
+/// What every connection begins with. Whoever is frozen in the middle of something is thrown out, and waits
+/// for nobody for long. What is written is on disk a moment later: a crash of the server forgets the last
+/// fraction of a second, all of it from some point on. What must not be forgotten waits for the disk:
+/// `claim_step`, and `keep`.
+const SESSION: &str = "SET synchronous_commit = off; SET lock_timeout = '4s'; \
+                       SET idle_in_transaction_session_timeout = '3s'; \
+                       SET statement_timeout = '20s'";
 
 /// What is known about time.
 #[derive(Debug, Clone, Copy)]
@@ -63,21 +72,21 @@ impl Default for Timing {
     }
 }
 
-impl Timing {
-    /// After a restart of the server, nobody is declared dead for so long.
-    fn grace(self) -> Duration {
-        self.dead_after * 10 / 7
-    }
-}
-
 /// The fleet of a repository on a server.
 pub struct PostgresEngine {
     pool: PgPool,
     dbos: PostgresSystemDatabase,
     repository: Repository,
     timing: Timing,
-    /// Since when this process has been able to talk to the server.
-    connected: Mutex<Connected>,
+    url: String,
+    /// The connection for signs of life; none if the last one did not arrive.
+    beating: Mutex<Option<PgConnection>>,
+}
+
+/// Begins a connection.
+async fn prepare(connection: &mut PgConnection) -> std::result::Result<(), sqlx::Error> {
+    connection.execute(SESSION).await?;
+    Ok(())
 }
 
 /// An error of the database.
@@ -95,6 +104,17 @@ impl PostgresEngine {
             .max_connections(CONNECTIONS)
             .min_connections(0)
             .acquire_timeout(Duration::from_secs(4))
+            .test_before_acquire(false)
+            .before_acquire(|connection, state| {
+                Box::pin(async move {
+                    use sqlx::Connection as _;
+                    if state.idle_for > FRESH {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .after_connect(|connection, _| Box::pin(prepare(connection)))
             .connect(url)
             .await
             .map_err(failed)?;
@@ -108,8 +128,18 @@ impl PostgresEngine {
             ..Settings::default()
         };
         let dbos = PostgresSystemDatabase::from_pool(pool.clone(), &settings);
-        let connected = Mutex::new(Connected::default());
-        Ok(Self { pool, dbos, repository, timing, connected })
+        let (url, beating) = (url.to_owned(), Mutex::default());
+        Ok(Self { pool, dbos, repository, timing, url, beating })
+    }
+
+    /// Returns when everything that was written so far is on disk, whoever has written it.
+    async fn keep(&self) -> Result<()> {
+        // The log has one order: what is before this is there if this is.
+        let keep = "WITH wait AS (SELECT set_config('synchronous_commit', 'on', true)) \
+                    INSERT INTO agentd_fleet.setting SELECT 'kept', now()::text FROM wait \
+                    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        sqlx::query(keep).execute(&self.pool).await.map_err(failed)?;
+        Ok(())
     }
 
     fn name_of(&self, change: &ChangeId) -> String {
@@ -151,7 +181,12 @@ impl PostgresEngine {
 
 impl Engine for PostgresEngine {
     fn pace(&self) -> Pace {
-        Pace { beat: self.timing.dead_after / 7, idle: Duration::from_millis(500) }
+        Pace {
+            beat: self.timing.dead_after / 7,
+            limit: liveness::beat_limit(self.timing.dead_after),
+            look: Duration::from_secs(4),
+            idle: Duration::from_millis(500),
+        }
     }
 
     async fn submit(&self, change: &ChangeId, what: &Submission) -> Result<Submitted> {
@@ -178,6 +213,7 @@ impl Engine for PostgresEngine {
         let insert = insert.bind(change.as_str()).bind(&input).bind(what.priority);
         let is_new = insert.execute(&self.pool).await.map_err(failed)?.rows_affected() == 1;
         self.offer(&id).await?;
+        self.keep().await?;
         if is_new {
             return Ok(Submitted::Submitted);
         }
@@ -193,35 +229,30 @@ impl Engine for PostgresEngine {
             self.ensure_queue(&Self::account_queue(account), None).await?;
         }
         let accounts: Vec<String> = worker.accounts.iter().map(ToString::to_string).collect();
-        let insert = "INSERT INTO agentd_fleet.worker (name, repository, accounts, slots) \
-                      VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO NOTHING";
+        let insert = "INSERT INTO agentd_fleet.worker (name, repository, accounts, slots, alive_at) \
+                      SELECT $1, $2, $3, $4, seconds FROM agentd_fleet.clock \
+                      ON CONFLICT (name) DO NOTHING";
         let insert = sqlx::query(insert).bind(worker.name.as_str()).bind(&self.repository.key);
         let slots = i32::try_from(worker.slots).unwrap_or(i32::MAX);
         insert.bind(accounts).bind(slots).execute(&self.pool).await.map_err(failed)?;
-        Ok(())
+        // A worker that nobody knows is a dead one.
+        self.keep().await
     }
 
     async fn claim(&self, worker: &Worker) -> Result<Option<Claim>> {
         self.claim_one(worker).await
     }
 
-    async fn heartbeat(&self, worker: &Worker, running: &[Claim]) -> Result<Pulse> {
-        let mut connected = self.connected.lock().await;
-        let pulse = match self.beat(worker, running).await {
-            Ok(pulse) => pulse,
-            Err(error) => {
-                *connected = Connected::default();
-                return Err(error);
-            }
-        };
-        let since = connected.since(Instant::now());
-        if !pulse.dead {
-            self.sweep(since).await?;
-            if connected.is_time_to_look() {
-                self.look_at_waiting().await?;
-            }
-        }
-        Ok(pulse)
+    async fn heartbeat(&self, worker: &Worker) -> Result<Pulse> {
+        self.beat(worker).await
+    }
+
+    async fn sweep(&self, worker: &Worker, running: &[Claim]) -> Result<()> {
+        self.sweep_steps(worker, running).await
+    }
+
+    async fn look(&self) -> Result<()> {
+        self.look_at_waiting().await
     }
 
     async fn finish(&self, worker: &Worker, claim: Claim, outcome: &Outcome) -> Result<Finished> {
@@ -248,7 +279,8 @@ impl Engine for PostgresEngine {
             }
             Signal::Pause(Some(change)) => self.pause(change).await,
             Signal::Resume(Some(change)) => self.resume(change).await,
-        }
+        }?;
+        self.keep().await
     }
 
     async fn limit(&self, account: &Account, limit: Limit) -> Result<()> {
@@ -262,7 +294,7 @@ impl Engine for PostgresEngine {
             ..QueueUpdate::default()
         };
         self.dbos.update_queue(&name, &update, &|_, _| Ok(())).await.map_err(failed)?;
-        Ok(())
+        self.keep().await
     }
 
     async fn budget(&self, scope: &BudgetScope, cap_usd: f64) -> Result<()> {
@@ -272,11 +304,13 @@ impl Engine for PostgresEngine {
             BudgetScope::Day => "day".to_owned(),
         };
         self.set_cap(&scope, cap_usd).await?;
-        self.try_again_over_budget().await
+        self.try_again_over_budget().await?;
+        self.keep().await
     }
 
     async fn settle(&self, call: &str, cost_usd: f64) -> Result<()> {
-        self.settle_call(call, cost_usd).await
+        self.settle_call(call, cost_usd).await?;
+        self.keep().await
     }
 
     async fn list(&self) -> Result<Overview> {

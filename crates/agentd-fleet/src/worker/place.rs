@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use agentd_core::error_kind::Kind;
@@ -53,10 +54,15 @@ impl Place {
     }
 
     /// Removes the clone of a change that is done.
-    pub(super) fn remove(&self, change: &ChangeId) {
+    pub(super) async fn remove(&self, change: &ChangeId) {
         // What stays is replaced when the change comes back.
-        let _ = fs::remove_dir_all(self.clone_of(change));
+        let _ = remove_tree(self.clone_of(change)).await;
     }
+}
+
+/// Removes a directory, which may take long, while signs of life go on.
+async fn remove_tree(dir: PathBuf) -> io::Result<()> {
+    tokio::task::spawn_blocking(move || fs::remove_dir_all(dir)).await?
 }
 
 /// Makes the clone of a change.
@@ -73,10 +79,10 @@ impl Preparing {
             return Ok(());
         }
         let failed = |error| FleetError::unusable(clone, &error);
-        for left in [clone, &self.making] {
+        for left in [&clone.to_path_buf(), &self.making] {
             // By a worker that was killed meanwhile.
             if left.exists() {
-                fs::remove_dir_all(left).map_err(failed)?;
+                remove_tree(left.clone()).await.map_err(failed)?;
             }
         }
         fs::create_dir_all(&self.dir).map_err(failed)?;

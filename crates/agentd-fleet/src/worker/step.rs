@@ -54,7 +54,11 @@ impl Stepping {
         let looked = self.call(claim, clone, name, Some("--next")).await?;
         let Outcome::Stepped { report: looked, .. } = looked else { return Ok(looked) };
         let agent = looked.next.as_ref().and_then(|next| next.agent.as_ref());
-        if agent.is_some_and(|agent| !claim.agents.contains(agent)) {
+        let other = looked.next.as_ref().is_some_and(|next| {
+            // Whoever has died had done it: the claim was for something else.
+            claim.step.as_ref().is_some_and(|step| *step != next.step)
+        });
+        if other || agent.is_some_and(|agent| !claim.agents.contains(agent)) {
             return Ok(Outcome::Stepped { cost_before: Some(looked.cost_usd), report: looked });
         }
         Ok(match self.call(claim, clone, name, None).await? {
@@ -74,7 +78,7 @@ impl Stepping {
     ) -> Result<Outcome> {
         // Of somebody who is known to be dead, the change is taken at once. Otherwise a claim is one of
         // somebody outside of the fleet.
-        let patience = if claim.attempt > 1 { 0 } else { self.patience };
+        let patience = if claim.orphaned { 0 } else { self.patience };
         let mut command = program::mortal(&self.agentd)?;
         command.arg("-C").arg(clone).args(["step", claim.change.as_str()]);
         command.arg(&claim.submission.description);

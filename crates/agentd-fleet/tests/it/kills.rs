@@ -46,7 +46,7 @@ impl Numbers {
     }
 }
 
-fn run(world: &World, mut server: Option<&mut Server>, plan: Plan) -> (Vec<String>, Outcome) {
+fn run(world: &World, server: Option<&Server>, plan: Plan) -> (Vec<String>, Outcome) {
     let changes: Vec<String> = (0..plan.changes).map(|number| format!("greet-{number}")).collect();
     for change in &changes {
         world.submit(change);
@@ -85,7 +85,7 @@ fn run(world: &World, mut server: Option<&mut Server>, plan: Plan) -> (Vec<Strin
             machines.push(machine());
         }
         let part = |of: usize| outcome.killed.len() * of / plan.kills.max(1);
-        if let Some(server) = server.as_deref_mut()
+        if let Some(server) = server
             && outcome.server_kills < part(plan.server_kills)
         {
             server.kill();
@@ -175,7 +175,7 @@ fn heavy_killed_machines_over_git() {
 
 #[test]
 fn heavy_killed_machines_over_postgres() {
-    let Some(mut server) = Server::start() else { return };
+    let Some(server) = Server::start() else { return };
     let mut world = World::new(Some(server.url()));
     let plan = if bars() {
         (world.patience, world.call_ms) = (14, 1000);
@@ -204,7 +204,7 @@ fn heavy_killed_machines_over_postgres() {
             within: Duration::from_secs(220),
         }
     };
-    let (changes, outcome) = run(&world, Some(&mut server), plan);
+    let (changes, outcome) = run(&world, Some(&server), plan);
     println!(
         "postgres: {} of {} done, {} machines killed, {} frozen, {} kills of Postgres, in {:.0?}; a worker has {:.1} MB",
         changes.len(),

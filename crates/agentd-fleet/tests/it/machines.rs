@@ -99,7 +99,7 @@ impl World {
     }
 
     /// A program with nothing of the environment of the test.
-    fn command(&self, home: &Path, program: &Path) -> Command {
+    pub(crate) fn command(&self, home: &Path, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("HOME", home).env("PATH", "/usr/bin:/bin").env("USER", "ada");
         command.env("GIT_CONFIG_GLOBAL", self.base().join("gitconfig"));
@@ -141,7 +141,7 @@ impl World {
         command.args(["--patience", &self.patience.to_string()]);
         let log = fs::File::create(self.base().join(format!("{name}.log"))).unwrap();
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
-        Machine { name: name.to_owned(), dir, child }
+        Machine::of(name, dir, child)
     }
 
     pub(crate) fn payments(&self) -> Vec<Payment> {
@@ -152,6 +152,23 @@ impl World {
             .filter(|value| value["what"] == "paid")
             .map(|value| Payment { change: text(&value, "change"), step: text(&value, "step") })
             .collect()
+    }
+
+    /// How many calls were paid, and how many of them ran at the same time at most.
+    pub(crate) fn most_at_once(&self) -> (usize, usize) {
+        let text = fs::read_to_string(self.base().join("pay/payments.jsonl")).unwrap_or_default();
+        let (mut calls, mut now, mut most) = (0, 0_usize, 0);
+        // The lines are in the order in which it happened.
+        for line in text.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            if line["what"] == "paid" {
+                (calls, now) = (calls + 1, now + 1);
+                most = most.max(now);
+            } else {
+                now -= 1;
+            }
+        }
+        (calls, most)
     }
 
     /// The books of a finished change, on its branch: (step, cost, whether it was cut short).
@@ -195,6 +212,10 @@ impl World {
 }
 
 impl Machine {
+    pub(crate) fn of(name: &str, dir: PathBuf, child: Child) -> Self {
+        Self { name: name.to_owned(), dir, child }
+    }
+
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
@@ -248,7 +269,7 @@ fn remove(dir: &Path) {
 }
 
 /// The program under test, beside the `agentd` that was built with it.
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     test_project::agentd().with_file_name("agentd-fleet")
 }
 

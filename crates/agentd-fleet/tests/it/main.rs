@@ -9,4 +9,6 @@ mod kills;
 mod limits;
 mod machines;
 mod server;
+mod takeover;
 mod thin;
+mod workers;

@@ -5,6 +5,7 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use tempfile::TempDir;
 pub(crate) struct Server {
     dir: TempDir,
     bin: PathBuf,
-    child: Option<Child>,
+    child: Mutex<Option<Child>>,
 }
 
 /// Debian's Postgres, which `cargo xtask test` installs where it may.
@@ -41,7 +42,7 @@ impl Server {
         if let Some((user, group)) = nobody() {
             chown(dir.path(), Some(user), Some(group)).unwrap();
         }
-        let mut server = Self { dir, bin, child: None };
+        let server = Self { dir, bin, child: Mutex::default() };
         let data = server.dir.path().join("data");
         let mut init = server.command("initdb");
         init.arg("-D").arg(data).args(["-U", "fleet", "-A", "trust", "--no-sync"]);
@@ -61,18 +62,18 @@ impl Server {
     }
 
     /// Starts the server again, after it was killed.
-    pub(crate) fn run(&mut self) {
+    pub(crate) fn run(&self) {
         let start = Instant::now();
         loop {
             let mut command = self.command("postgres");
             command.arg("-D").arg(self.dir.path().join("data")).arg("-k").arg(self.dir.path());
-            command.args(["-c", "listen_addresses=", "-c", "max_connections=60"]);
+            command.args(["-c", "listen_addresses=", "-c", "max_connections=200"]);
             command.stdout(Stdio::null()).stderr(Stdio::null());
             let mut child = command.spawn().unwrap();
             while child.try_wait().unwrap().is_none() {
                 assert!(start.elapsed() < Duration::from_mins(1), "Postgres does not start");
                 if self.answers() {
-                    self.child = Some(child);
+                    *self.child.lock().unwrap() = Some(child);
                     return;
                 }
                 sleep(Duration::from_millis(50));
@@ -88,11 +89,20 @@ impl Server {
         ready.status().unwrap().success()
     }
 
-    pub(crate) fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
+    /// The power goes.
+    pub(crate) fn kill(&self) {
+        let child = self.child.lock().unwrap().take();
+        if let Some(mut child) = child {
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+
+    /// Runs a statement.
+    pub(crate) async fn ask(&self, statement: &'static str) -> Vec<sqlx::postgres::PgRow> {
+        use sqlx::Connection as _;
+        let mut connection = sqlx::PgConnection::connect(&self.url()).await.unwrap();
+        sqlx::query(statement).fetch_all(&mut connection).await.unwrap()
     }
 
     pub(crate) fn url(&self) -> String {

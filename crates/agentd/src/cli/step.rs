@@ -117,6 +117,8 @@ pub(super) struct StepReport {
     phase: Phase,
     /// What the change has cost so far, in US dollars.
     cost_usd: f64,
+    /// The snapshot that the remote has, if the change is carried and not done.
+    tip: Option<String>,
 }
 
 /// What a step has come to.
@@ -131,14 +133,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let id = planning::new_id(&args.id)?;
     let project = context.home_of(planning::project(context)?, Some(id.as_str()))?;
     let Some(carrier) = args.carry.open(context, &project, &id)? else {
-        return print(context, &id, work(context, args, &project, &id, None)?);
+        return print(context, &id, work(context, args, &project, &id, None)?, None);
     };
     if carrier.begin()? == Begun::Restored {
         context.ui.note(&format!("`{id}` was worked on elsewhere: continuing from there"));
     }
     let stepped = work(context, args, &project, &id, Some(&carrier));
     if args.next {
-        return print(context, &id, stepped?);
+        return print(context, &id, stepped?, carrier.tip());
     }
     let stepped = match stepped {
         Ok(stepped) => carry::give_back(
@@ -152,7 +154,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
         .map(|()| stepped),
         Err(error) => Err(carry::failed(&carrier, &id, error)),
     };
-    print(context, &id, stepped?)
+    print(context, &id, stepped?, carrier.tip())
 }
 
 /// Does the next step of a change.
@@ -265,7 +267,12 @@ fn stepped(
     Ok(Stepped { did, coming, phase: state.phase, cost_usd: state.total_cost })
 }
 
-fn print(context: &Context, id: &ChangeId, stepped: Stepped) -> Result<ExitCode, CommandError> {
+fn print(
+    context: &Context,
+    id: &ChangeId,
+    stepped: Stepped,
+    tip: Option<String>,
+) -> Result<ExitCode, CommandError> {
     let Stepped { did, coming, phase, cost_usd } = stepped;
     let (next, why, done) = match coming {
         Coming::Step(next) => (Some(next), None, false),
@@ -274,7 +281,7 @@ fn print(context: &Context, id: &ChangeId, stepped: Stepped) -> Result<ExitCode,
     };
     let waiting_for = why.is_some().then_some("decision");
     let change_id = id.clone();
-    let report = StepReport { change_id, did, next, waiting_for, why, done, phase, cost_usd };
+    let report = StepReport { change_id, did, next, waiting_for, why, done, phase, cost_usd, tip };
     context.ui.print(&report)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -312,6 +319,7 @@ impl Output for StepReport {
             done: false,
             phase: Phase::Proposed,
             cost_usd: 0.04,
+            tip: Some("8a4c2e07b1d95f36a0c7e418d2b96f5371ce0a84".to_owned()),
         }
     }
 }

@@ -5,7 +5,6 @@ use dbos::sysdb::SystemDatabase as _;
 use sqlx::{Postgres, Row as _, Transaction};
 
 use super::super::{Claim, Submission, Worker};
-use super::steps::step_id;
 use super::{PostgresEngine, VERSION, failed};
 use crate::account::Account;
 use crate::error::Result;
@@ -15,7 +14,9 @@ enum Admitted {
     /// It is to be done.
     Claimed(Box<Claim>),
     /// It was done before, or its change is paused, or too expensive.
-    Not,
+    Unwanted,
+    /// Somebody else has it meanwhile.
+    Gone,
 }
 
 impl PostgresEngine {
@@ -24,13 +25,15 @@ impl PostgresEngine {
         let accounts = worker.accounts.iter();
         queues.extend(accounts.map(|account| (Self::account_queue(account), Some(account))));
         let names: Vec<&String> = queues.iter().map(|(name, _)| name).collect();
-        // One look, so that a fleet with nothing to do costs next to nothing.
-        let waiting = "SELECT DISTINCT queue_name FROM dbos.workflow_status \
+        // One look, so that a fleet with nothing to do costs next to nothing. What somebody has died over
+        // comes first, then what comes first in its queue.
+        let waiting = "SELECT queue_name FROM dbos.workflow_status \
                        WHERE status = 'ENQUEUED' AND queue_name = ANY($1) AND queue_partition_key = $2 \
                          AND NOT EXISTS (SELECT 1 FROM agentd_fleet.setting \
                                          WHERE name = $4 AND value = 'true') \
                          AND EXISTS (SELECT 1 FROM agentd_fleet.worker \
-                                     WHERE name = $3 AND NOT dead AND NOT drain)";
+                                     WHERE name = $3 AND NOT dead AND NOT drain) \
+                       GROUP BY queue_name ORDER BY min(priority), min(created_at)";
         let waiting = sqlx::query_scalar(waiting).bind(names).bind(&self.repository.key);
         let waiting: Vec<String> = waiting
             .bind(worker.name.as_str())
@@ -38,12 +41,16 @@ impl PostgresEngine {
             .fetch_all(&self.pool)
             .await
             .map_err(failed)?;
-        for (name, account) in queues.iter().filter(|(name, _)| waiting.contains(name)) {
+        for name in &waiting {
+            let Some((_, account)) = queues.iter().find(|(queue, _)| queue == name) else {
+                continue;
+            };
             while let Some(child) = self.admit(name, worker).await? {
-                if let Admitted::Claimed(claim) = self.admitted(&child, worker, *account).await? {
-                    return Ok(Some(*claim));
+                match self.admitted(&child, worker, *account).await? {
+                    Admitted::Claimed(claim) => return Ok(Some(*claim)),
+                    Admitted::Unwanted => self.close_step(&child).await?,
+                    Admitted::Gone => {}
                 }
-                self.close_step(&child).await?;
             }
         }
         Ok(None)
@@ -75,9 +82,6 @@ impl PostgresEngine {
     /// Waits for a turn at a queue, which lasts until the result is committed or dropped.
     async fn turn(&self, queue: &str) -> Result<Transaction<'_, Postgres>> {
         let mut turn = self.pool.begin().await.map_err(failed)?;
-        let settings = "SELECT set_config('lock_timeout', '3s', true), \
-                        set_config('idle_in_transaction_session_timeout', '5s', true)";
-        sqlx::query(settings).execute(&mut *turn).await.map_err(failed)?;
         let lock = sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))");
         lock.bind(queue).execute(&mut *turn).await.map_err(failed)?;
         Ok(turn)
@@ -90,69 +94,34 @@ impl PostgresEngine {
         worker: &Worker,
         account: Option<&Account>,
     ) -> Result<Admitted> {
-        let Some((id, sequence)) = child.rsplit_once('/') else { return Ok(Admitted::Not) };
-        let mut tx = self.pool.begin().await.map_err(failed)?;
-        let read = "SELECT change, submission, step, estimate_usd, \
-                      state = 'ready' AND NOT paused AND sequence::text = $2 AND EXISTS \
-                        (SELECT 1 FROM agentd_fleet.worker WHERE name = $3 AND NOT dead), \
-                      (SELECT count(*) FROM agentd_fleet.call WHERE id = $4) \
-                    FROM agentd_fleet.change WHERE id = $1 FOR UPDATE";
-        let row = sqlx::query(read).bind(id).bind(sequence).bind(worker.name.as_str()).bind(child);
-        let Some(row) = row.fetch_optional(&mut *tx).await.map_err(failed)? else {
-            return Ok(Admitted::Not);
-        };
-        let (change, submission): (String, String) = (row.get(0), row.get(1));
-        let step: Option<String> = row.get(2);
-        let (wanted, attempts): (Option<bool>, i64) = (row.get(4), row.get(5));
-        let change = ChangeId::new(&change).ok();
-        let submission: Option<Submission> = serde_json::from_str(&submission).ok();
-        let (Some(true), Some(change), Some(submission), Ok(sequence)) =
-            (wanted, change, submission, sequence.parse())
-        else {
-            return Ok(Admitted::Not);
-        };
-        let scopes = self.scopes(id, account);
-        let estimate = match account {
-            Some(_) => {
-                let step = step.as_deref().unwrap_or_default();
-                Self::expected(&mut tx, step, row.get(3)).await?
-            }
-            None => 0.0,
-        };
-        if account.is_some()
-            && let Err(refused) = Self::reserve(&mut tx, &scopes, estimate).await?
-        {
-            tx.rollback().await.map_err(failed)?;
-            let why =
-                format!("the budget {refused} is used up; the next call needs ${estimate:.4}");
-            let over =
-                "UPDATE agentd_fleet.change SET state = 'over_budget', why = $2 WHERE id = $1";
-            let over = sqlx::query(over).bind(id).bind(why);
-            over.execute(&self.pool).await.map_err(failed)?;
-            return Ok(Admitted::Not);
+        let Some((id, number)) = child.rsplit_once('/') else { return Ok(Admitted::Unwanted) };
+        let Ok(sequence) = number.parse::<i64>() else { return Ok(Admitted::Unwanted) };
+        let claim = "SELECT * FROM agentd_fleet.claim_step($1, $2, $3, $4, $5, $6)";
+        let claim = sqlx::query(claim).bind(child).bind(id).bind(sequence);
+        let claim = claim.bind(worker.name.as_str()).bind(account.map(ToString::to_string));
+        let claim = claim.bind(account.map(Account::team));
+        let row = claim.fetch_one(&self.pool).await.map_err(failed)?;
+        match row.get(0) {
+            "claimed" => {}
+            "gone" => return Ok(Admitted::Gone),
+            _ => return Ok(Admitted::Unwanted),
         }
-        let insert = "INSERT INTO agentd_fleet.call \
-                      (id, attempt, change, step, worker, account, estimate_usd, state, scopes) \
-                      VALUES ($1, $2, $3, $4, $5, $6, $7, 'running', $8)";
-        let attempt = attempts + 1;
-        sqlx::query(insert)
-            .bind(step_id(id, sequence))
-            .bind(attempt)
-            .bind(id)
-            .bind(step.as_deref().unwrap_or("look"))
-            .bind(worker.name.as_str())
-            .bind(account.map(ToString::to_string))
-            .bind(estimate)
-            .bind(scopes)
-            .execute(&mut *tx)
-            .await
-            .map_err(failed)?;
-        tx.commit().await.map_err(failed)?;
-        let agents = account.iter().map(|account| account.agent().to_owned()).collect();
-        // What somebody has died over may have been done.
-        let look = step.is_none() || attempt > 1;
-        let token = String::new();
-        let claim = Claim { change, submission, agents, look, sequence, attempt, token };
-        Ok(Admitted::Claimed(Box::new(claim)))
+        let (change, submission): (String, String) = (row.get(1), row.get(2));
+        let change = ChangeId::new(&change).map_err(failed)?;
+        let submission: Submission = serde_json::from_str(&submission).map_err(failed)?;
+        let step: Option<String> = row.get(3);
+        let (attempt, orphaned): (i64, bool) = (row.get(4), row.get(5));
+        Ok(Admitted::Claimed(Box::new(Claim {
+            change,
+            submission,
+            agents: account.iter().map(|account| account.agent().to_owned()).collect(),
+            // What somebody has died over may have been done.
+            look: step.is_none() || attempt > 1,
+            step: Some(step.unwrap_or_else(|| "look".to_owned())),
+            sequence,
+            attempt,
+            orphaned,
+            token: String::new(),
+        })))
     }
 }

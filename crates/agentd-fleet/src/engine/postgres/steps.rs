@@ -22,34 +22,33 @@ pub(super) fn step_id(change: &str, sequence: i64) -> String {
 }
 
 impl PostgresEngine {
-    /// Offers the next step of a change on its queue. Doing so twice is doing it once.
+    /// Offers the next step of a change on its queue, if it has one.
     pub(super) async fn offer(&self, id: &str) -> Result<()> {
-        self.offer_after(id, None).await
-    }
-
-    async fn offer_after(&self, id: &str, delay: Option<Duration>) -> Result<()> {
-        let read = "SELECT sequence, priority, step, agent FROM agentd_fleet.change \
-                    WHERE id = $1 AND state = 'ready' AND NOT paused";
+        let read = "SELECT sequence, priority, agentd_fleet.queue_for(repository, step, agent) \
+                    FROM agentd_fleet.change WHERE id = $1 AND state = 'ready' AND NOT paused";
         let row = sqlx::query(read).bind(id).fetch_optional(&self.pool).await.map_err(failed)?;
         let Some(row) = row else { return Ok(()) };
-        let (sequence, priority): (i64, i32) = (row.get(0), row.get(1));
-        let (step, agent): (Option<String>, Option<String>) = (row.get(2), row.get(3));
-        let queue = match (agent, step.as_deref()) {
-            (Some(agent), _) => match self.queue_for(&agent).await? {
-                Some(queue) => queue,
-                // No worker has such an account yet; the next sweep tries again.
-                None => return Ok(()),
-            },
-            (None, Some("archive")) => self.archive_queue(),
-            (None, _) => self.free_queue(),
-        };
+        match row.get::<Option<String>, _>(2) {
+            Some(queue) => self.offer_on(id, row.get(0), row.get(1), &queue).await,
+            // No worker has such an account yet; the next sweep tries again.
+            None => Ok(()),
+        }
+    }
+
+    /// Offers a step on a queue. Doing so twice is doing it once.
+    pub(super) async fn offer_on(
+        &self,
+        id: &str,
+        sequence: i64,
+        priority: i32,
+        queue: &str,
+    ) -> Result<()> {
         let child = step_id(id, sequence);
         let workflow = NewWorkflow {
             name: Some(STEP),
-            queue_name: Some(&queue),
+            queue_name: Some(queue),
             queue_partition_key: Some(&self.repository.key),
             priority,
-            delay,
             application_version: Some(VERSION),
             ..NewWorkflow::new(&child)
         };
@@ -70,20 +69,6 @@ impl PostgresEngine {
         }
     }
 
-    /// The queue of the account for an agent: of those that live workers have, the one with the least to
-    /// do.
-    async fn queue_for(&self, agent: &str) -> Result<Option<String>> {
-        let accounts = "SELECT account, (SELECT count(*) FROM dbos.workflow_status s \
-                          WHERE s.queue_name = 'agentd:call:' || account \
-                          AND s.status IN ('ENQUEUED', 'PENDING')) AS busy \
-                        FROM (SELECT DISTINCT unnest(accounts) AS account FROM agentd_fleet.worker \
-                              WHERE NOT dead AND repository = $1) a \
-                        WHERE split_part(account, ':', 1) = $2 ORDER BY busy, account LIMIT 1";
-        let row = sqlx::query(accounts).bind(&self.repository.key).bind(agent);
-        let row = row.fetch_optional(&self.pool).await.map_err(failed)?;
-        Ok(row.map(|row| format!("agentd:call:{}", row.get::<String, _>(0))))
-    }
-
     /// Says what came of a step. What is here first decides whether the worker still had it; then the next
     /// step is offered; then DBOS learns that this one has ended. A worker that dies in
     /// between leaves something that the next sweep does.
@@ -95,82 +80,44 @@ impl PostgresEngine {
     ) -> Result<Finished> {
         let id = self.name_of(&claim.change);
         let child = step_id(&id, claim.sequence);
-        let waits = matches!(outcome, Outcome::Stepped { report, .. }
-            if report.next.is_none() && !report.done);
-        let tip = if waits {
-            super::tips(&self.repository).await?.remove(claim.change.as_str())
-        } else {
-            None
-        };
-        let mut tx = self.pool.begin().await.map_err(failed)?;
-        let call_state = match outcome {
-            Outcome::Stepped { .. } => "settled",
-            Outcome::Busy(_) => "void",
-            Outcome::Lost | Outcome::Failed(_) => "unsettled",
-        };
-        let ended = "UPDATE agentd_fleet.call SET state = $4, ended = now() \
-                     WHERE id = $1 AND attempt = $2 AND worker = $3 AND state = 'running'";
-        let ended = sqlx::query(ended).bind(&child).bind(claim.attempt).bind(worker.name.as_str());
-        let ended = ended.bind(call_state).execute(&mut *tx).await.map_err(failed)?;
-        if ended.rows_affected() == 0 {
-            return Ok(Finished::Lost);
-        }
-        let report = match outcome {
-            Outcome::Stepped { report, .. } => Some(report),
-            Outcome::Busy(_) | Outcome::Lost | Outcome::Failed(_) => None,
-        };
-        let costs = match outcome {
-            Outcome::Stepped { report, cost_before } => Some((*cost_before, report.cost_usd)),
-            // Nothing was called.
-            Outcome::Busy(_) => Some((Some(0.0), 0.0)),
-            // Nobody knows what it has cost: it stays reserved.
-            Outcome::Lost | Outcome::Failed(_) => None,
-        };
-        if let Outcome::Stepped { report, cost_before: Some(before) } = outcome
-            && claim.attempt > 1
-        {
-            let expected = "SELECT step FROM agentd_fleet.change WHERE id = $1";
-            let expected = sqlx::query_scalar(expected).bind(&id).fetch_one(&mut *tx).await;
-            let expected: Option<String> = expected.map_err(failed)?;
-            let next = report.next.as_ref().map(|next| &next.step);
-            // What came next was something else: the one who died had done what was expected.
-            if expected.is_some() && report.did.as_ref().or(next) != expected.as_ref() {
-                Self::charge_checkpointed(&mut tx, &id, &child, *before).await?;
+        let nothing = StepReport::default();
+        let (name, why, before, report) = match outcome {
+            Outcome::Stepped { report, cost_before } => {
+                ("stepped", report.why.as_deref(), *cost_before, report)
             }
-        }
-        if let Some(costs) = costs {
-            Self::charge(&mut tx, &id, &child, claim.attempt, costs).await?;
-        }
-        let (state, why) = match outcome {
-            Outcome::Stepped { report: StepReport { done: true, .. }, .. } => ("done", None),
-            Outcome::Stepped { report: StepReport { next: None, why, .. }, .. } => {
-                ("waiting", why.clone())
-            }
-            Outcome::Stepped { .. } | Outcome::Busy(_) | Outcome::Lost => ("ready", None),
-            Outcome::Failed(why) => ("failed", Some(why.clone())),
+            Outcome::Busy(_) => ("busy", None, None, &nothing),
+            Outcome::Lost => ("lost", None, None, &nothing),
+            Outcome::Failed(why) => ("failed", Some(&**why), None, &nothing),
         };
-        let update = "UPDATE agentd_fleet.change SET sequence = sequence + 1, state = $2, why = $3, \
-                      tip = $4, step = NULL, agent = NULL, estimate_usd = 0 WHERE id = $1";
-        let update = sqlx::query(update).bind(&id).bind(state).bind(why).bind(tip);
-        update.execute(&mut *tx).await.map_err(failed)?;
-        if let Some(report) = report {
-            let next = report.next.as_ref();
-            let update = "UPDATE agentd_fleet.change SET step = $2, agent = $3, estimate_usd = $4, \
-                          phase = $5, cost_usd = $6 WHERE id = $1";
-            sqlx::query(update)
-                .bind(&id)
-                .bind(next.map(|next| next.step.clone()))
-                .bind(next.and_then(|next| next.agent.clone()))
-                .bind(next.map_or(0.0, |next| next.estimate_usd))
-                .bind(&report.phase)
-                .bind(report.cost_usd)
-                .execute(&mut *tx)
-                .await
-                .map_err(failed)?;
+        let next = report.next.as_ref();
+        let waits = name == "stepped" && next.is_none();
+        let finish = "SELECT * FROM agentd_fleet.finish_step($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
+                      $11, $12, $13, $14, $15, $16)";
+        let row = sqlx::query(finish)
+            .bind(&child)
+            .bind(claim.attempt)
+            .bind(&id)
+            .bind(worker.name.as_str())
+            .bind(name)
+            // Only of what waits or has failed.
+            .bind(why.filter(|_| waits || name == "failed"))
+            .bind(before)
+            .bind(report.cost_usd)
+            .bind(report.did.as_deref())
+            .bind(next.map(|next| &*next.step))
+            .bind(next.and_then(|next| next.agent.as_deref()))
+            .bind(next.map_or(0.0, |next| next.estimate_usd))
+            .bind(report.done)
+            .bind(&report.phase)
+            .bind(report.tip.as_deref().filter(|_| waits))
+            .bind(REST.as_secs_f64())
+            .fetch_one(&self.pool)
+            .await
+            .map_err(failed)?;
+        let Some(state) = row.get::<Option<String>, _>(0) else { return Ok(Finished::Lost) };
+        if let Some(queue) = row.get::<Option<String>, _>(3) {
+            self.offer_on(&id, row.get(1), row.get(2), &queue).await?;
         }
-        tx.commit().await.map_err(failed)?;
-        let rests = matches!(outcome, Outcome::Busy(_) | Outcome::Lost);
-        self.offer_after(&id, rests.then_some(REST)).await?;
         self.close_step(&child).await?;
         if state == "done" {
             self.dbos.record_workflow_outcome(&id, Recorded::Output(None)).await.map_err(failed)?;

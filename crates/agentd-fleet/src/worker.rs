@@ -318,6 +318,9 @@ fn in_words(outcome: &Outcome) -> String {
         }
         Outcome::Busy(why) => format!("later: {why}"),
         Outcome::Lost => "was taken over by another worker".to_owned(),
+        Outcome::Throttled(throttle) => {
+            format!("{} is refused by its vendor, later again: {}", throttle.agent, throttle.why)
+        }
         Outcome::Failed(why) => format!("failed: {why}"),
     }
 }

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agentd_fleet::engine::{BudgetScope, Engine as _, Limit, Outcome};
+use agentd_fleet::engine::{BudgetScope, Claim, Engine as _, Limit, Outcome, Worker};
+use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use crate::conformance::{
-    AnyEngine, Place, any, change, claim, done, finish, next, submission, worker,
+    AnyEngine, Place, any, change, claim, done, finish, next, refused, submission, worker,
 };
 
 fn postgres(engine: &AnyEngine) -> &agentd_fleet::engine::postgres::PostgresEngine {
@@ -221,5 +222,81 @@ fn rates_hold_and_archives_take_turns() {
         let second = claim(engine, &a).await.unwrap();
         assert!(second.agents.is_empty() && second.change != first, "{second:?}");
         assert!(claim(engine, &b).await.is_none());
+    });
+}
+
+/// A vendor that refuses calls gets fewer of them, and all of them again after a while.
+#[test]
+fn a_refusal_lowers_an_account_for_a_while() {
+    let Some(place) = Place::postgres() else { return };
+    let url = place.server.as_ref().unwrap().url();
+    place.on(0, async |engine| {
+        let server = postgres(engine);
+        let a = worker("a");
+        server.register(&a).await.unwrap();
+        for number in 1..=6 {
+            server.submit(&change(number), &submission()).await.unwrap();
+            let look = claim(engine, &a).await.unwrap();
+            finish(engine, &a, look, &next("fix", Some("replay"), 0.0)).await;
+        }
+        let limit = Limit { concurrency: Some(5), rpm: None };
+        server.limit(&"replay:team1".parse().unwrap(), limit).await.unwrap();
+        let all = async |worker: &Worker| {
+            let mut claims: Vec<Claim> = Vec::new();
+            while let Some(claim) = claim(engine, worker).await {
+                claims.push(claim);
+            }
+            claims
+        };
+        let account = async || server.list().await.unwrap().accounts.remove(0);
+        let shift = async |time: &str| {
+            let mut own = PgConnection::connect(&url).await.unwrap();
+            let shift = format!(
+                "UPDATE agentd_fleet.throttle SET until = now() - interval '{time}', \
+                 since = now() - interval '1 hour'"
+            );
+            own.execute(&*shift).await.unwrap();
+        };
+        let mut calls = all(&a).await;
+        assert_eq!(calls.len(), 5);
+        // Two calls that ran together are refused together: that is one refusal.
+        for _ in 0..2 {
+            finish(engine, &a, calls.remove(0), &refused(false, None)).await;
+        }
+        let lowered = account().await;
+        assert_eq!((lowered.lowered_to, lowered.limit), (Some(2), limit), "{lowered:?}");
+        assert_eq!(lowered.why.as_deref(), Some("429 Too Many Requests"));
+        assert!(lowered.lowered_until.unwrap().ends_with('Z'));
+        assert!(claim(engine, &a).await.is_none(), "three are still running");
+        for call in calls {
+            finish(engine, &a, call, &next("fix", Some("replay"), 0.0)).await;
+        }
+        let mut calls = all(&a).await;
+        assert_eq!(calls.len(), 2);
+        // Its rest is over: twice as many, and then as before.
+        shift("1 second").await;
+        calls.extend(all(&a).await);
+        assert_eq!((calls.len(), account().await.lowered_to), (4, Some(4)));
+        shift("3 minutes").await;
+        assert_eq!(account().await.lowered_to, None);
+        calls.extend(all(&a).await);
+        // One of the six is what was refused, and rests.
+        assert_eq!(calls.len(), 4 + usize::from(calls.len() > 4));
+        // A quota is used up: nothing is called, also after others have ended.
+        finish(engine, &a, calls.remove(0), &refused(true, Some(Duration::from_hours(1)))).await;
+        for call in calls {
+            finish(engine, &a, call, &next("fix", Some("replay"), 0.0)).await;
+        }
+        assert_eq!((all(&a).await.len(), account().await.lowered_to), (0, Some(0)));
+        // A worker with another account of the agent takes what waits.
+        let b = Worker { accounts: vec!["replay:team2".parse().unwrap()], ..worker("b") };
+        server.register(&b).await.unwrap();
+        let beat = server.heartbeat(&b, &[]).await.unwrap();
+        assert!(!beat.dead);
+        let list = server.list().await.unwrap();
+        assert!(list.changes.iter().all(|change| change.state == "ready"), "{list:?}");
+        shift("1 second").await;
+        let calls = all(&a).await;
+        assert_eq!(calls.len(), 1, "one call tries whether the quota is renewed");
     });
 }

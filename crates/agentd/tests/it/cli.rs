@@ -28,6 +28,7 @@ mod init_fits;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod journal_kills;
 mod json;
+mod landing;
 mod ledger;
 mod list;
 mod man;

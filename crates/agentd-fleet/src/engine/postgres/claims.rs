@@ -38,8 +38,10 @@ impl PostgresEngine {
             .fetch_all(&self.pool)
             .await
             .map_err(failed)?;
+        let throttles = self.throttles(&waiting).await?;
         for (name, account) in queues.iter().filter(|(name, _)| waiting.contains(name)) {
-            while let Some(child) = self.admit(name, worker).await? {
+            let most = account.and_then(|account| throttles.get(&account.to_string()).copied());
+            while let Some(child) = self.admit(name, worker, most).await? {
                 if let Admitted::Claimed(claim) = self.admitted(&child, worker, *account).await? {
                     return Ok(Some(*claim));
                 }
@@ -54,12 +56,23 @@ impl PostgresEngine {
     /// DBOS counts what is running, and takes the first row without waiting for others who do the same. Two
     /// who see a different first row would both take theirs for the last free place, so one at a time
     /// looks at a queue. A worker that is frozen meanwhile is thrown out by the server.
-    async fn admit(&self, queue: &str, worker: &Worker) -> Result<Option<String>> {
+    async fn admit(
+        &self,
+        queue: &str,
+        worker: &Worker,
+        most: Option<u32>,
+    ) -> Result<Option<String>> {
+        if most == Some(0) {
+            return Ok(None);
+        }
         let Some(mut record) = self.dbos.get_queue(queue).await.map_err(failed)? else {
             return Ok(None);
         };
         // One place, whatever else this worker does: it has asked because it has a free slot.
         record.worker_concurrency = Some(1);
+        if let Some(most) = most.and_then(|most| i32::try_from(most).ok()) {
+            record.concurrency = Some(record.concurrency.map_or(most, |limit| limit.min(most)));
+        }
         let shared = record.concurrency.is_some() || record.rate_limit.is_some();
         let turn = if shared { Some(self.turn(queue).await?) } else { None };
         let partition = Some(&*self.repository.key);

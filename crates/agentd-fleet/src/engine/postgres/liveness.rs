@@ -71,7 +71,7 @@ impl PostgresEngine {
     /// process's own connection, and does what others have left undone.
     pub(super) async fn sweep(&self, connected: Duration) -> Result<()> {
         if connected >= self.timing.grace() {
-            let dead = "UPDATE agentd_fleet.worker SET dead = true WHERE NOT dead \
+            let dead = "UPDATE agentd_fleet.worker SET dead = true, lost = true WHERE NOT dead \
                         AND beat < now() - make_interval(secs => $1) \
                         AND pg_postmaster_start_time() < now() - make_interval(secs => $2)";
             let dead = sqlx::query(dead).bind(self.timing.dead_after.as_secs_f64());

@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS agentd_fleet.worker (
     dead boolean NOT NULL DEFAULT false,
     drain boolean NOT NULL DEFAULT false
 );
+ALTER TABLE agentd_fleet.worker ADD COLUMN IF NOT EXISTS lost boolean NOT NULL DEFAULT false;
 CREATE TABLE IF NOT EXISTS agentd_fleet.call (
     id text NOT NULL,
     attempt bigint NOT NULL,
@@ -63,6 +64,14 @@ CREATE TABLE IF NOT EXISTS agentd_fleet.budget (
     spent_usd float8 NOT NULL DEFAULT 0,
     reserved_usd float8 NOT NULL DEFAULT 0
 );
+CREATE TABLE IF NOT EXISTS agentd_fleet.throttle (
+    account text PRIMARY KEY,
+    lowered_to int NOT NULL,
+    times int NOT NULL,
+    since timestamptz NOT NULL DEFAULT now(),
+    until timestamptz NOT NULL,
+    why text NOT NULL
+);
 CREATE TABLE IF NOT EXISTS agentd_fleet.setting (
     name text PRIMARY KEY,
     value text NOT NULL
@@ -74,7 +83,7 @@ pub(super) async fn set_up(url: &str) -> Result<()> {
     use dbos::sysdb::SystemDatabase as _;
     use dbos::sysdb::postgres::{Config, PostgresSystemDatabase};
     let mut own = PgConnection::connect(url).await.map_err(failed)?;
-    let there = "SELECT to_regclass('agentd_fleet.setting') IS NOT NULL \
+    let there = "SELECT to_regclass('agentd_fleet.throttle') IS NOT NULL \
                  AND to_regclass('dbos.workflow_status') IS NOT NULL";
     if sqlx::query_scalar::<_, bool>(there).fetch_one(&mut own).await.map_err(failed)? {
         let done = "SELECT count(*) FROM agentd_fleet.setting WHERE name = 'version'";

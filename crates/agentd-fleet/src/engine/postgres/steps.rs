@@ -78,7 +78,10 @@ impl PostgresEngine {
                           AND s.status IN ('ENQUEUED', 'PENDING')) AS busy \
                         FROM (SELECT DISTINCT unnest(accounts) AS account FROM agentd_fleet.worker \
                               WHERE NOT dead AND repository = $1) a \
-                        WHERE split_part(account, ':', 1) = $2 ORDER BY busy, account LIMIT 1";
+                        WHERE split_part(account, ':', 1) = $2 \
+                        ORDER BY EXISTS (SELECT 1 FROM agentd_fleet.throttle t \
+                                         WHERE t.account = a.account AND t.until > now()), \
+                          busy, account LIMIT 1";
         let row = sqlx::query(accounts).bind(&self.repository.key).bind(agent);
         let row = row.fetch_optional(&self.pool).await.map_err(failed)?;
         Ok(row.map(|row| format!("agentd:call:{}", row.get::<String, _>(0))))
@@ -105,7 +108,7 @@ impl PostgresEngine {
         let mut tx = self.pool.begin().await.map_err(failed)?;
         let call_state = match outcome {
             Outcome::Stepped { .. } => "settled",
-            Outcome::Busy(_) => "void",
+            Outcome::Busy(_) | Outcome::Throttled(_) => "void",
             Outcome::Lost | Outcome::Failed(_) => "unsettled",
         };
         let ended = "UPDATE agentd_fleet.call SET state = $4, ended = now() \
@@ -117,12 +120,13 @@ impl PostgresEngine {
         }
         let report = match outcome {
             Outcome::Stepped { report, .. } => Some(report),
-            Outcome::Busy(_) | Outcome::Lost | Outcome::Failed(_) => None,
+            Outcome::Busy(_) | Outcome::Throttled(_) | Outcome::Lost | Outcome::Failed(_) => None,
         };
         let costs = match outcome {
             Outcome::Stepped { report, cost_before } => Some((*cost_before, report.cost_usd)),
-            // Nothing was called.
-            Outcome::Busy(_) => Some((Some(0.0), 0.0)),
+            // Nothing was called. What a refused call has cost is in the books of the change, and counts
+            // with its next step.
+            Outcome::Busy(_) | Outcome::Throttled(_) => Some((Some(0.0), 0.0)),
             // Nobody knows what it has cost: it stays reserved.
             Outcome::Lost | Outcome::Failed(_) => None,
         };
@@ -146,6 +150,7 @@ impl PostgresEngine {
             Outcome::Stepped { report: StepReport { next: None, why, .. }, .. } => {
                 ("waiting", why.clone())
             }
+            Outcome::Throttled(throttle) => ("ready", Some(throttle.why.clone())),
             Outcome::Stepped { .. } | Outcome::Busy(_) | Outcome::Lost => ("ready", None),
             Outcome::Failed(why) => ("failed", Some(why.clone())),
         };
@@ -168,9 +173,15 @@ impl PostgresEngine {
                 .await
                 .map_err(failed)?;
         }
+        let rest = match outcome {
+            Outcome::Busy(_) | Outcome::Lost => Some(REST),
+            Outcome::Throttled(throttle) => {
+                Some(Self::throttle(&mut tx, (&child, claim.attempt), throttle).await?)
+            }
+            Outcome::Stepped { .. } | Outcome::Failed(_) => None,
+        };
         tx.commit().await.map_err(failed)?;
-        let rests = matches!(outcome, Outcome::Busy(_) | Outcome::Lost);
-        self.offer_after(&id, rests.then_some(REST)).await?;
+        self.offer_after(&id, rest).await?;
         self.close_step(&child).await?;
         if state == "done" {
             self.dbos.record_workflow_outcome(&id, Recorded::Output(None)).await.map_err(failed)?;

@@ -118,6 +118,12 @@ pub struct StepReport {
     /// What the change has cost so far.
     #[serde(default)]
     pub cost_usd: f64,
+    /// The branch on the remote that has the result of a change that is done.
+    #[serde(default)]
+    pub landed: Option<String>,
+    /// What else was said, for the log of the worker.
+    #[serde(skip)]
+    pub notes: Vec<String>,
 }
 
 /// What came of a step.

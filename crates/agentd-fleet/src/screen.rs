@@ -73,7 +73,8 @@ pub(crate) fn overview(list: &Overview) -> String {
 
 /// How many changes are in which state, and how many steps could be done at once.
 fn totals(list: &Overview) -> String {
-    let states = ["running", "ready", "waiting", "failed", "over_budget", "paused", "taken", "done"];
+    let states =
+        ["running", "ready", "waiting", "failed", "over_budget", "paused", "taken", "done"];
     let count = |state: &str| list.changes.iter().filter(|change| change.state == state).count();
     let counted = states.map(|state| (count(state), state.replace('_', " ")));
     let mut parts: Vec<String> = counted
@@ -92,9 +93,8 @@ fn totals(list: &Overview) -> String {
 
 /// What waits for a person, why, and what to do.
 fn waiting(text: &mut String, list: &Overview) {
-    let needs = |change: &&ListedChange| {
-        matches!(&*change.state, "waiting" | "failed" | "over_budget")
-    };
+    let needs =
+        |change: &&ListedChange| matches!(&*change.state, "waiting" | "failed" | "over_budget");
     let waiting: Vec<&ListedChange> = list.changes.iter().filter(needs).collect();
     if waiting.is_empty() {
         return;

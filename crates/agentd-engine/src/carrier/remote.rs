@@ -144,8 +144,7 @@ impl Remote {
         let objects = objects.args(["--git-path", "objects"]).run()?.text();
         let objects = git.root().join(objects.trim_end());
         let alternates = format!("{}\n", objects.display());
-        let files =
-            [("info/attributes", ATTRIBUTES), ("objects/info/alternates", &*alternates)];
+        let files = [("info/attributes", ATTRIBUTES), ("objects/info/alternates", &*alternates)];
         let is_there = |(name, text): &(&str, &str)| -> Result<bool, CarrierError> {
             let there = state.read_to_string(&file(name).map_err(StoreError::from)?);
             Ok(there.is_ok_and(|there| there == *text))

@@ -132,16 +132,14 @@ fn said(
 }
 
 /// What is no longer there is not kept in our own directory either.
-fn forget_others(
-    remote: &Remote,
-    there: &BTreeMap<ChangeId, String>,
-) -> Result<(), CarrierError> {
+fn forget_others(remote: &Remote, there: &BTreeMap<ChangeId, String>) -> Result<(), CarrierError> {
     let listed = remote.call("for-each-ref").args(["--format=%(refname)", WIP]).run()?.text();
     let gone = |name: &&str| {
         let change = name.strip_prefix(WIP).and_then(|id| ChangeId::new(id).ok());
         change.is_none_or(|change| !there.contains_key(&change))
     };
-    let lines: String = listed.lines().filter(gone).map(|name| format!("delete {name}\n")).collect();
+    let lines: String =
+        listed.lines().filter(gone).map(|name| format!("delete {name}\n")).collect();
     if !lines.is_empty() {
         remote.call("update-ref").args(["--stdin"]).input(lines.into_bytes()).run()?;
     }

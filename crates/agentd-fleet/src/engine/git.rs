@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use super::throttle::{RECOVERY, Throttle, lowered};
 use super::{
-    BudgetScope, Claim, Engine, Finished, Limit, ListedChange, ListedWorker, Outcome, Overview, Pace, Pulse,
-    Signal, Submission, Submitted, Worker,
+    BudgetScope, Claim, Engine, Finished, Limit, ListedChange, ListedWorker, Outcome, Overview,
+    Pace, Pulse, Signal, Submission, Submitted, Worker,
 };
 use crate::account::Account;
 use crate::error::{FleetError, Result};
@@ -213,7 +213,8 @@ impl GitEngine {
         let resting = &mut self.seen.borrow_mut().resting;
         let now = Instant::now();
         let before = resting.get(&throttle.agent);
-        let times = before.filter(|(_, until)| now < *until + RECOVERY).map_or(0, |(times, _)| *times);
+        let times =
+            before.filter(|(_, until)| now < *until + RECOVERY).map_or(0, |(times, _)| *times);
         let lowered = lowered(throttle, 1, times);
         resting.insert(throttle.agent.clone(), (lowered.times, now + lowered.rest));
     }

@@ -88,7 +88,11 @@ mod tests {
     fn a_refusal_halves_and_a_used_up_quota_stops() {
         let check = |throttle: &Throttle, running, before, (to, rest)| {
             let found = lowered(throttle, running, before);
-            assert_eq!((found.to, found.rest.as_secs()), (to, rest), "{throttle:?} {running} {before}");
+            assert_eq!(
+                (found.to, found.rest.as_secs()),
+                (to, rest),
+                "{throttle:?} {running} {before}"
+            );
             assert_eq!(found.times, before + 1);
         };
         let too_many = refused(false, None);

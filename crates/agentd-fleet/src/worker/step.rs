@@ -63,6 +63,9 @@ impl FailureReport {
     }
 }
 
+/// How much of what a step has said is in the log of the worker.
+const MOST_NOTES: usize = 8;
+
 /// Errors that another try may not have.
 const PASSING: [&str; 4] = ["claimed", "locked", "remote_unreachable", "interrupted"];
 
@@ -133,7 +136,9 @@ fn outcome_of(code: Option<i32>, stdout: &str, stderr: &str) -> Outcome {
     if code == Some(0) {
         return match serde_json::from_str::<StepReport>(stdout) {
             Ok(report) if report.cost_usd.is_finite() => {
-                Outcome::Stepped { report, cost_before: None }
+                let said = stderr.lines().map(str::trim).filter(|line| !line.is_empty());
+                let notes = said.take(MOST_NOTES).map(line).collect();
+                Outcome::Stepped { report: StepReport { notes, ..report }, cost_before: None }
             }
             Ok(_) | Err(_) => Outcome::Failed("`agentd step` has answered no report".to_owned()),
         };
@@ -191,8 +196,9 @@ mod tests {
         check(0, "x", &Outcome::Failed("`agentd step` has answered no report".to_owned()));
         let report = r#"{"version":1,"did":"tests","next":{"step":"review","role":"reviewer",
             "agent":"codex","vendor":"OpenAI","estimate_usd":0.5},"done":false,"cost_usd":1.5,"more":1}"#;
-        let outcome = outcome_of(Some(0), report, "");
+        let outcome = outcome_of(Some(0), report, "note: a\n\nwarning: b\n");
         let Outcome::Stepped { report, .. } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(report.notes, ["note: a", "warning: b"]);
         let next = report.next.unwrap();
         assert_eq!((&*next.step, next.agent.as_deref()), ("review", Some("codex")));
         assert_eq!((next.estimate_usd, report.cost_usd), (0.5, 1.5));

@@ -10,6 +10,8 @@ use sqlx::{Connection as _, Executor as _, PgConnection};
 use crate::conformance::{
     AnyEngine, Place, any, change, claim, done, finish, next, refused, submission, worker,
 };
+use crate::machines::World;
+use crate::server::Server;
 
 fn postgres(engine: &AnyEngine) -> &agentd_fleet::engine::postgres::PostgresEngine {
     match engine {
@@ -299,4 +301,57 @@ fn a_refusal_lowers_an_account_for_a_while() {
         let calls = all(&a).await;
         assert_eq!(calls.len(), 1, "one call tries whether the quota is renewed");
     });
+}
+
+/// The real `agentd step` with a CLI whose vendor refuses: nobody has to look, the account is used less.
+#[test]
+fn heavy_a_refusal_of_a_real_step_is_understood() {
+    let Some(server) = Server::start() else { return };
+    for (agent, words, lowered_to) in [
+        (
+            "claude",
+            "API Error: Request rejected (429) · This request would exceed your account's rate limit. \
+             Please try again later.",
+            1,
+        ),
+        (
+            "codex",
+            r#"{"error":{"type":"usage_limit_reached","resets_in_seconds":13872},"status_code":429}"#,
+            0,
+        ),
+    ] {
+        let world = World::with(Some(server.url()), agent, "commit = \"layer\"\n");
+        let calls = world.base().join("pay/calls");
+        let script = format!(
+            "case \"$*\" in *version*) echo '{agent} 1.0.0'; exit;; esac\n\
+             echo called >> '{}'\ncat > /dev/null\necho '{}' >&2\nexit 1",
+            calls.display(),
+            words.replace('\'', "'\\''"),
+        );
+        test_project::write_script(&world.base().join("bin").join(agent), &script);
+        world.submit("greet-0");
+        let machine = world.machine_for("a", 1, &format!("{agent}:team1"));
+        let start = Instant::now();
+        let name = format!("{agent}:team1");
+        let list = loop {
+            let list = world.fleet(&["status"]);
+            let accounts = list["accounts"].as_array().unwrap().iter();
+            if accounts.clone().any(|one| one["account"] == *name && !one["lowered_to"].is_null()) {
+                break list;
+            }
+            let log = world.log(&machine.name);
+            assert!(start.elapsed() < Duration::from_mins(1), "{list:#} {log}");
+            thread::sleep(Duration::from_millis(200));
+        };
+        let mut accounts = list["accounts"].as_array().unwrap().iter();
+        let account = accounts.find(|one| one["account"] == *name).unwrap();
+        assert_eq!(account["lowered_to"], lowered_to, "{list:#}");
+        assert_eq!(list["changes"][0]["state"], "ready", "{list:#}");
+        let log = world.log(&machine.name);
+        assert!(log.contains("is refused by its vendor, later again"), "{log}");
+        // It rests: nothing is called meanwhile.
+        let called = std::fs::read_to_string(&calls).unwrap();
+        thread::sleep(Duration::from_secs(3));
+        assert_eq!(std::fs::read_to_string(&calls).unwrap(), called);
+    }
 }

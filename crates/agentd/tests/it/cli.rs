@@ -9,7 +9,7 @@ mod ask_user;
 mod begin;
 mod carry;
 mod clarify;
-mod clones;
+pub(crate) mod clones;
 mod completions;
 mod context;
 mod decide;

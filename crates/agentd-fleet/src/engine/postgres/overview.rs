@@ -60,7 +60,11 @@ impl PostgresEngine {
                           WHERE c.worker = w.name AND c.state = 'running'), w.dead \
                        FROM agentd_fleet.worker w WHERE w.repository = $1 AND (NOT w.dead \
                          OR w.lost AND w.beat > now() - interval '1 hour') ORDER BY w.dead, w.name";
-        let rows = sqlx::query(workers).bind(&self.repository.key).fetch_all(&self.pool).await.map_err(failed)?;
+        let rows = sqlx::query(workers)
+            .bind(&self.repository.key)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(failed)?;
         let listed = rows.iter().map(|row| ListedWorker {
             name: row.get(0),
             slots: row.get(1),

@@ -145,9 +145,9 @@ fn fix() -> Rule {
 fn books(sandbox: &Sandbox) -> Option<State> {
     let remote = sandbox.base().join("remote.git");
     let files = git(&remote, &["ls-tree", "-r", "--name-only", "main", "agentd"]);
-    let file = files.lines().find(|file| {
-        file.starts_with("agentd/archive/") && file.ends_with("/STATE.yaml")
-    })?;
+    let file = files
+        .lines()
+        .find(|file| file.starts_with("agentd/archive/") && file.ends_with("/STATE.yaml"))?;
     let text = git(&remote, &["show", &format!("main:{file}")]);
     Some(state::parse(&text, &sandbox.id()).unwrap())
 }

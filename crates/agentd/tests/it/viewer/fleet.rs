@@ -24,10 +24,20 @@ fn until(viewer: &Viewer, page: &str, words: &str) -> String {
 fn heavy_pages_show_which_worker_has_a_change() {
     let clones = Clones::new("");
     clones.clone_again();
-    let step = |worker: &str| {
-        let words = ["step", CHANGE, "Let people sign in", "--skip-clarify", "--auto", "--trust"];
-        [&words[..], &["--json", "--carry", "origin", "--as", worker]].concat()
-    };
+    let step =
+        [
+            &[
+                "step",
+                CHANGE,
+                "Let people sign in",
+                "--skip-clarify",
+                "--auto",
+                "--trust",
+                "--json",
+            ][..],
+            &["--carry", "origin", "--as", "box-b"],
+        ]
+        .concat();
     // A checkout in which nobody has used a fleet asks no remote.
     let viewer = Viewer::start(&clones.first);
     assert!(!viewer.get("/").body.contains("Carried by workers"));
@@ -39,11 +49,11 @@ fn heavy_pages_show_which_worker_has_a_change() {
     drop(viewer);
     // Somebody else's worker plans, and implements.
     for _ in 0..4 {
-        clones.second(&step("box-b")).exits(0);
+        clones.second(&step).exits(0);
     }
     fs::write(stand_in::hold(&clones.first), "").unwrap();
     let mut command = clones.first.command([] as [&str; 0]);
-    command.arg("-C").arg(&clones.second).args(step("box-b")).args(["--beat", "1"]);
+    command.arg("-C").arg(&clones.second).args(&step).args(["--beat", "1"]);
     let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     stand_in::wait_until("the implementer is called", || {
         stand_in::calls(&clones.first).iter().any(|step| step == "implement-logic")
